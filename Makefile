@@ -1,0 +1,71 @@
+# Each target sets up what it needs. A second run installs nothing: the stamps are named by the contents
+# of the files they depend on.
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PADDLE := .venv-paddle
+
+# The first Python on this machine that really runs and is new enough (a version manager's shim may exist
+# and fail, so it is tried and not only looked up).
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+INSTALLED := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml | cksum | tr ' ' -)
+WARM := $(VENV)/.warm-$(shell cat requirements.lock $(wildcard lib/sampan/kernels/*.py) | cksum | tr ' ' -)
+PEER := $(PADDLE)/.installed-$(shell cat requirements.lock pyproject.toml | cksum | tr ' ' -)
+
+.PHONY: help studio test lint course bench size lock
+
+help:
+	@echo "make studio   install what is missing and open the Studio in the browser"
+	@echo "make test     every check there is; STEPS='unit lint' runs only those"
+	@echo "make lint     formatting, lint and types"
+	@echo "make course   build the learners' notebooks and prove their checks"
+	@echo "make bench    side by side with PyTorch and PaddlePaddle, writes benchmarks/RESULTS.md"
+	@echo "make size     lines of code a room"
+	@echo "make lock     renew requirements.lock and environment.yml from pyproject.toml"
+
+studio: $(WARM)
+	@$(VENV)/bin/sampan studio
+
+test: $(INSTALLED)
+	@$(PY) tools/test.py $(STEPS)
+
+lint: $(INSTALLED)
+	@$(PY) tools/test.py lint types
+
+course: $(INSTALLED)
+	@$(PY) tools/test.py course
+
+bench: $(WARM) $(PEER)
+	@$(PY) benchmarks/run.py --paddle $(PADDLE)/bin/python
+
+size: $(INSTALLED)
+	@$(PY) tools/size.py
+
+lock: $(INSTALLED)
+	@$(PY) tools/lock.py
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Sampan needs Python 3.11 or newer on the PATH (or: make PYTHON=/path/to/python)"; exit 1; }
+	@echo "creating $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(INSTALLED): | $(VENV)/bin/python
+	@echo "installing the versions of requirements.lock into $(VENV) (a few minutes, once)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@rm -f $(VENV)/.installed-* && touch $@
+
+$(WARM): $(INSTALLED)
+	@echo "compiling the kernels (about a minute, once)"
+	@$(PY) -m sampan.kernels.warmup
+	@rm -f $(VENV)/.warm-* && touch $@
+
+# PaddlePaddle lives apart: what it needs is not ours to live with. Its version comes from the `bench` extra.
+$(PEER): $(INSTALLED)
+	@echo "installing PaddlePaddle into $(PADDLE) (once)"
+	@test -x $(PADDLE)/bin/python || $(PYTHON) -m venv $(PADDLE)
+	@$(PY) tools/lock.py --print bench > $(PADDLE)/requirements.txt
+	@$(PADDLE)/bin/python -m pip install --quiet --disable-pip-version-check -r $(PADDLE)/requirements.txt
+	@rm -f $(PADDLE)/.installed-* && touch $@
