@@ -19,8 +19,12 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.lock"
 ENVIRONMENT = ROOT / "environment.yml"
 
-LOCK_HEADER = "# Exact versions of everything `make studio` and `make test` install. Renew with `make lock`.\n"
-ENVIRONMENT_HEADER = "# The conda way in, generated from pyproject.toml by `make lock`; edit pyproject.toml instead.\n"
+LOCK_HEADER = (
+    "# Exact versions of everything `make studio` and `make test` install. Renew with `make lock`.\n"
+)
+ENVIRONMENT_HEADER = (
+    "# The conda way in, generated from pyproject.toml by `make lock`; edit pyproject.toml instead.\n"
+)
 
 # A GPU build of torch names these as dependencies; its own wheel chooses them. They are never locked, so
 # that a lock renewed on a machine with such a build still installs everywhere.

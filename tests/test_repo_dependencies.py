@@ -1,0 +1,65 @@
+"""One place for dependencies: the lock and the conda file say what pyproject.toml says."""
+
+import re
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+
+from tools import lock
+
+PROJECT = tomllib.loads((lock.ROOT / "pyproject.toml").read_text())["project"]
+
+
+def locked() -> dict[str, str]:
+    lines = [line for line in lock.LOCK.read_text().splitlines() if not line.startswith("#")]
+    return dict(line.split("==") for line in lines)
+
+
+def test_the_conda_file_is_what_pyproject_generates():
+    assert lock.ENVIRONMENT.read_text() == lock.environment_text(), (
+        "environment.yml is stale: run `make lock`"
+    )
+
+
+def test_every_requirement_is_locked_at_a_version_it_allows():
+    versions = locked()
+    for text in lock.direct_requirements("test"):
+        requirement = Requirement(text)
+        name = lock.canonical(requirement.name)
+        assert name in versions, f"{name} is in pyproject.toml, not in requirements.lock: run `make lock`"
+        assert versions[name] in requirement.specifier, f"{name}=={versions[name]} is outside {requirement}"
+
+
+def test_the_lock_is_plain():
+    """Name and version only: no host, path, hash, option or build suffix, and nothing twice."""
+    lines = [line for line in lock.LOCK.read_text().splitlines() if not line.startswith("#")]
+    assert len(lines) > 50
+    for line in lines:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*==[0-9][0-9a-z.]*", line), line
+    assert len(locked()) == len(lines)
+    assert lines == sorted(lines, key=lambda line: line.split("==")[0])
+
+
+def test_no_gpu_package_is_locked():
+    assert not [name for name in locked() if lock.GPU_ONLY.match(name)]
+
+
+def test_the_core_stays_small():
+    names = {Requirement(text).name for text in PROJECT["dependencies"]}
+    assert names == {"torch", "numba", "numpy", "safetensors"}
+
+
+def test_nested_extras_are_followed():
+    every = set(lock.direct_requirements("test"))
+    assert set(PROJECT["dependencies"]) <= every
+    assert {"scikit-learn>=1.5", "voila>=0.5.8", "nbclient>=0.10", "pytest>=8.3"} <= every
+    assert not [text for text in every if text.startswith("sampan")]
+    with pytest.raises(KeyError, match="nowhere"):
+        lock.direct_requirements("nowhere")
+
+
+def test_the_peer_has_a_venv_of_its_own():
+    """PaddlePaddle's own requirements never enter the lock; its NumPy is ours, so that both sum alike."""
+    assert "paddlepaddle" not in locked()
+    assert lock.peer_text().splitlines() == ["paddlepaddle==3.3.1", f"numpy=={locked()['numpy']}"]

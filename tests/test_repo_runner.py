@@ -1,0 +1,127 @@
+"""`make test` counts honestly: a failure, a crash and a step without tests never look like a pass."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tools.size import ROOT
+
+# Not `import tools.test`: a module of that name is easily taken for a test file.
+_spec = importlib.util.spec_from_file_location("runner", ROOT / "tools" / "test.py")
+runner = importlib.util.module_from_spec(_spec)
+sys.modules["runner"] = runner  # dataclasses look their module up
+_spec.loader.exec_module(runner)
+
+CASES = """
+import pytest, warnings
+def test_pass(): pass
+def test_fail(): assert 1 == 2
+@pytest.mark.skip(reason="needs the moon")
+def test_skip(): pass
+@pytest.mark.parametrize("n", [1, 2])
+def test_skip_inside(n): pytest.skip("needs the sun")
+def test_warning(): warnings.warn("old", DeprecationWarning)
+@pytest.fixture
+def broken(): raise OSError("no")
+def test_error(broken): pass
+"""
+
+
+def run(tmp_path, source):
+    path = tmp_path / "test_case.py"
+    path.write_text(source)
+    return runner.pytest("step", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), str(path))
+
+
+def test_counts_and_reasons(tmp_path, capfd):
+    result = run(tmp_path, CASES)
+    assert result.passed == 1
+    assert result.failed == 3  # the assertion, the warning, the fixture
+    assert [name.split("::")[-1] for name in result.broken] == ["test_fail", "test_warning", "test_error"]
+    assert result.skipped == {"needs the moon": 1, "needs the sun": 2}
+    assert "needs the moon" in capfd.readouterr().out  # streamed, with its reason
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("", "no test was found"),
+        ("import os; os._exit(7)", "status 7"),
+        ("import nothing_of_this_name", "test_case"),
+    ],
+    ids=["empty", "crash", "import error"],
+)
+def test_what_cannot_run_has_failed(tmp_path, capfd, source, why):
+    result = run(tmp_path, source)
+    assert (result.passed, result.failed) == (0, 1)
+    assert why in result.broken[0]
+
+
+def test_a_tool_counts_as_one(capfd):
+    assert runner.check("fine", sys.executable, "-c", "print('heard')").passed == 1
+    assert "heard" in capfd.readouterr().out
+    failed = runner.check("not fine", sys.executable, "-c", "raise SystemExit(1)")
+    assert (failed.failed, failed.broken) == (1, ["not fine"])
+
+
+def test_the_closing_line(monkeypatch, capsys):
+    from collections import Counter
+
+    steps = {
+        "a": lambda: runner.Result(passed=3, skipped=Counter({"no GPU": 2})),
+        "b": lambda: runner.Result(passed=1, failed=1, broken=["b::x"], skipped=Counter({"no GPU": 1})),
+        "c": lambda: runner.Result(passed=5),
+    }
+    monkeypatch.setattr(runner, "STEPS", steps)
+    assert runner.main([]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "9 passed, 1 failed, 3 skipped"
+    assert "     3 x no GPU" in lines and "  b::x" in lines
+    assert runner.main(["c"]) == 0  # and steps can be chosen
+    assert capsys.readouterr().out.splitlines()[-1] == "5 passed, 0 failed, 0 skipped"
+    assert runner.main(["d"]) == 2
+
+
+def test_without_a_browser_the_step_says_how_to_get_one(monkeypatch):
+    monkeypatch.setattr(runner.shutil, "which", lambda name: None)
+    result = runner.browser()
+    ((reason, count),) = result.skipped.items()
+    assert count == 1 and "sudo apt-get install chromium fonts-noto-cjk" in reason
+
+
+def test_ci_calls_make_test_and_nothing_else_of_its_own(tmp_path):
+    """.ci/run in a copy of the layout: it takes data from ../shared/data only when that is there and unset."""
+    project = tmp_path / "project"
+    (project / ".ci").mkdir(parents=True)
+    (project / ".ci" / "run").write_bytes((ROOT / ".ci" / "run").read_bytes())
+    (project / "Makefile").write_text("test:\n\t@echo data=$$SAMPAN_DATA\n")
+    environment = {name: value for name, value in os.environ.items() if name != "SAMPAN_DATA"}
+
+    def ci(**extra):
+        done = subprocess.run(
+            ["bash", ".ci/run"],
+            cwd=project,
+            env=environment | extra,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    assert ci() == "data="
+    (tmp_path / "shared" / "data").mkdir(parents=True)
+    assert ci() == f"data={tmp_path / 'shared' / 'data'}"
+    assert ci(SAMPAN_DATA="/mine") == "data=/mine"
+
+
+def test_every_make_target_of_the_readme_exists():
+    """Every `make x` that the README names is a target of the Makefile."""
+    import re
+
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z]+)", (ROOT / "README.md").read_text()))
+    assert {"studio", "test", "lint", "course", "bench", "size", "lock"} <= targets
+    assert named and named <= targets

@@ -1,0 +1,115 @@
+"""Counts code lines a room (`make size`): what a reader has to read, without docstrings, comments and blanks."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import tokenize
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARY = ROOT / "lib" / "sampan"
+CORE_LIMIT = 3000  # floors 0 to 2 stay readable in a weekend
+
+# The floors of the library. A file imports from its own floor or from below it (tests/test_floors.py).
+FLOORS = [
+    ["kernels"],
+    ["tensor", "autograd", "trace", "serialization"],
+    ["ops"],
+    ["nn", "optimizer", "amp", "io", "jit", "metric", "hapi", "callbacks", "interop"],
+    ["sparse", "graph", "speech", "embedding"],
+    ["models", "text", "vision", "datasets"],
+    ["hub", "serving", "inference"],
+    ["visual", "learn"],
+]
+FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+NOT_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+
+def docstring_lines(tree: ast.AST) -> set[int]:
+    """Lines of every string that stands where a docstring stands."""
+    lines: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                lines.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return lines
+
+
+def code_lines(source: str) -> int:
+    """Lines that hold at least one token of code. A string that is data counts; a docstring does not."""
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in NOT_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - docstring_lines(ast.parse(source)))
+
+
+def notebook_lines(path: Path) -> int:
+    """Code lines of a notebook's code cells; IPython's own `%` and `!` lines are left out."""
+    total = 0
+    for cell in json.loads(path.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            lines = "".join(cell["source"]).splitlines()
+            total += code_lines("\n".join(line for line in lines if not line.lstrip().startswith(("%", "!"))))
+    return total
+
+
+def count(folder: Path) -> int:
+    """Code lines of all Python files and notebooks under a folder."""
+    total = sum(code_lines(path.read_text()) for path in folder.rglob("*.py"))
+    notebooks = (path for path in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    return total + sum(notebook_lines(path) for path in notebooks)
+
+
+def rooms(folder: Path) -> dict[str, int]:
+    """Code lines of each room: a subfolder, or a file that stands beside the subfolders."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and path.name != "__pycache__":
+            found[path.name] = count(path)
+        elif path.suffix == ".py":
+            found[path.name] = code_lines(path.read_text())
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def core_size(library: dict[str, int]) -> int:
+    """Floors 0 to 2, with the façade `__init__.py`."""
+    return sum(lines for name, lines in library.items() if FLOOR_OF.get(name.removesuffix(".py"), 0) <= 2)
+
+
+def main() -> None:
+    library = rooms(LIBRARY)
+    tables = {
+        "lib/sampan": library,
+        "webapp": rooms(ROOT / "webapp"),
+        "webapp/studio": rooms(ROOT / "webapp" / "studio"),
+        "notebooks": {
+            path.stem: notebook_lines(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
+        },
+        "the rest": {name: count(ROOT / name) for name in ("tests", "benchmarks", "tools")},
+    }
+    for title, table in tables.items():
+        print(f"{title}  ({sum(table.values())})")
+        for name, lines in table.items():
+            floor = FLOOR_OF.get(name.removesuffix(".py")) if table is library else None
+            print(f"  {lines:6}  {name}" + (f"  (floor {floor})" if floor is not None else ""))
+    print(f"\nfloors 0 to 2: {core_size(library)} of at most {CORE_LIMIT} code lines")
+
+
+if __name__ == "__main__":
+    main()

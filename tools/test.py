@@ -1,0 +1,189 @@
+"""Every check of the project, in order, with one closing line (`make test`).
+
+`python tools/test.py` runs all steps; names as arguments (`unit lint`) run only those. A failing step does
+not stop the next one. Each step's output is shown as it comes; the counts are read from the JUnit file that
+pytest writes, or are one per command for the tools that only pass or fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PY = sys.executable
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+NO_TESTS_COLLECTED = 5  # pytest's exit status
+
+
+@dataclass
+class Result:
+    passed: int = 0
+    failed: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
+
+    def add(self, other: Result) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.broken += other.broken
+
+
+def check(name: str, *command: str) -> Result:
+    """One command that passes or fails as a whole."""
+    print(f"$ {name}", flush=True)
+    if subprocess.run(command, cwd=ROOT).returncode == 0:
+        return Result(passed=1)
+    return Result(failed=1, broken=[name])
+
+
+def read_junit(path: Path) -> Result:
+    result = Result()
+    for case in ElementTree.parse(path).iter("testcase"):
+        name = f"{case.get('classname')}::{case.get('name')}"
+        if case.find("failure") is not None or case.find("error") is not None:
+            result.failed += 1
+            result.broken.append(name)
+        elif (skip := case.find("skipped")) is not None:
+            result.skipped[skip.get("message") or "no reason given"] += 1
+        else:
+            result.passed += 1
+    return result
+
+
+def pytest(name: str, *arguments: str) -> Result:
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "junit.xml"
+        command = [PY, "-m", "pytest", "-q", f"--junitxml={report}", *arguments]
+        status = subprocess.run(command, cwd=ROOT).returncode
+        result = read_junit(report) if report.exists() else Result()
+    if status == NO_TESTS_COLLECTED:
+        result.add(Result(failed=1, broken=[f"{name}: no test was found"]))
+    elif status != 0 and not result.failed:  # a crash, or a usage error, before or after the tests
+        result.add(Result(failed=1, broken=[f"{name}: pytest ended with status {status}"]))
+    return result
+
+
+def smoke() -> Result:
+    return pytest("smoke", "tests/test_smoke.py")
+
+
+def lint() -> Result:
+    result = check("ruff format --check", PY, "-m", "ruff", "format", "--check", ".")
+    result.add(check("ruff check", PY, "-m", "ruff", "check", "."))
+    return result
+
+
+def types() -> Result:
+    return check("mypy", PY, "-m", "mypy")
+
+
+def unit() -> Result:
+    return pytest("unit", "-m", "not browser and not course", "--ignore=tests/test_smoke.py", "tests")
+
+
+def notebooks() -> Result:
+    found = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
+    if not found:
+        return Result(failed=1, broken=["notebooks: there is none"])
+    # --nbval-current-env: the kernel is this environment's, whatever kernelspecs the machine has installed.
+    return pytest("notebooks", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", *found)
+
+
+def course() -> Result:
+    return pytest("course", "-m", "course", "tests")
+
+
+def browser() -> Result:
+    reason = install_browser()
+    if reason:
+        return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
+    return pytest("browser", "-m", "browser", "tests")
+
+
+def install_browser() -> str:
+    """Makes headless Chromium and a Chinese font available; returns why that is impossible, or ""."""
+    missing = []
+    if not any(shutil.which(name) for name in CHROMIUM):
+        missing.append("chromium")
+    if not has_chinese_font():
+        missing.append("fonts-noto-cjk")  # without it Chinese pages are photographed as empty boxes
+    if not missing:
+        return ""
+    wanted = f"missing {' and '.join(missing)}; install with: sudo apt-get install {' '.join(missing)}"
+    if shutil.which("apt-get") is None:
+        return wanted
+    prefix = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
+    if prefix and (
+        not shutil.which("sudo") or subprocess.run([*prefix, "true"], capture_output=True).returncode
+    ):
+        return wanted
+    install = [*prefix, "apt-get", "install", "--yes", "--no-install-recommends", *missing]
+    print(f"installing {' and '.join(missing)}", flush=True)
+    if subprocess.run(install, stdout=subprocess.DEVNULL).returncode:  # package lists may be stale or absent
+        subprocess.run([*prefix, "apt-get", "update"], stdout=subprocess.DEVNULL)
+        if subprocess.run(install, stdout=subprocess.DEVNULL).returncode:
+            return wanted
+    return ""
+
+
+def has_chinese_font() -> bool:
+    if shutil.which("fc-list") is None:
+        return False
+    return bool(subprocess.run(["fc-list", ":lang=zh"], capture_output=True, text=True).stdout.strip())
+
+
+STEPS: dict[str, Callable[[], Result]] = {
+    "smoke": smoke,
+    "lint": lint,
+    "types": types,
+    "unit": unit,
+    "notebooks": notebooks,
+    "course": course,
+    "browser": browser,
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in STEPS]
+    if unknown:
+        print(f"unknown step {', '.join(unknown)}; there are: {', '.join(STEPS)}", file=sys.stderr)
+        return 2
+    total, rows = Result(), []
+    for name in names or list(STEPS):
+        print(f"\n=== {name}", flush=True)
+        start = time.monotonic()
+        result = STEPS[name]()
+        rows.append((name, time.monotonic() - start, result))
+        total.add(result)
+
+    print("\n=== summary")
+    for name, seconds, result in rows:
+        skipped = sum(result.skipped.values())
+        print(
+            f"{name:10} {seconds:6.1f} s  {result.passed} passed, {result.failed} failed, {skipped} skipped"
+        )
+    if total.broken:
+        print("\nfailed:")
+        for line in total.broken:
+            print(f"  {line}")
+    if total.skipped:
+        print("\nskipped:")
+        for reason, count in sorted(total.skipped.items()):
+            print(f"  {count:4} x {reason}")
+    print(f"\n{total.passed} passed, {total.failed} failed, {sum(total.skipped.values())} skipped")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
