@@ -1,0 +1,201 @@
+"""Builds the learners' copies and proves that the course grades what it says.
+
+    python -m sampan.learn.course [NOTEBOOK ...]        (default: every notebook below notebooks/)
+
+For each notebook: the solution passes, the library ran through it, the untouched copy fails every graded check, wrong
+solutions that pass the visible checks are caught by the hidden ones, and no line of a solution is in the copy.
+Wrong solutions lie in `tests/notebooks/wrong/NAME/*.py`; the docstring of each says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .grading import Report, grade, load_checks
+from .release import grade_id, leaks, read, release, slot_of, write
+
+WRONG_NEEDED = 3
+SETUP_TAG = "setup"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One statement about a notebook, whether it holds, and what was seen when it does not."""
+
+    notebook: str
+    claim: str
+    holds: bool
+    seen: str = ""
+
+    def __str__(self) -> str:
+        line = f"{'passed' if self.holds else 'FAILED'}  {self.notebook}: {self.claim}"
+        return line if self.holds else f"{line}\n        {self.seen}"
+
+
+def prove(instructor_path: Path, wrong_folder: Path, out: Path) -> Iterator[Proof]:
+    """Every proof of one notebook, in order; the learner's copy is written to `out` on the way."""
+    name = instructor_path.stem
+    instructor = read(instructor_path)
+    exercises = load_checks(instructor_path)
+    yield _declared(name, instructor, {e.slot: e.points for e in exercises})
+
+    made = release(instructor)
+    target = out / instructor_path.name
+    write(made, target)
+    found = leaks(instructor, read(target))
+    yield Proof(name, "no line of a solution is in the learner's copy", not found, "; ".join(found))
+
+    full = grade(instructor_path, instructor_path)
+    broken = [f"cell {c.number} ({c.first_line}): {c.error}" for c in full.cells if c.error]
+    yield Proof(name, "the solution passes every check", full.passed and not broken, _failures(full, broken))
+    for result in full.exercises:
+        claim = f"the library ran through the solution of {result.id} ({result.library_calls} calls)"
+        yield Proof(name, claim, result.library_calls > 0, result.message)
+
+    with tempfile.TemporaryDirectory(prefix="sampan-course-") as scratch:
+        stub = _short(made)
+        path = Path(scratch) / "stub.ipynb"
+        write(stub, path)
+        report = grade(path, instructor_path)
+        passed = [r.id for r in report.exercises if r.passed] + _passed_checks(report)
+        yield Proof(name, "the untouched copy fails every graded check", not passed, f"passed: {passed}")
+
+        files = sorted(wrong_folder.glob("*.py"))
+        claim = f"there are {WRONG_NEEDED} wrong solutions or more"
+        yield Proof(name, claim, len(files) >= WRONG_NEEDED, f"{len(files)} in {wrong_folder.name}/")
+        for number, group in enumerate(_rounds(files)):
+            path = Path(scratch) / f"wrong{number}.ipynb"
+            write(_short(_replace(instructor, group)), path)
+            yield from _caught(name, group, grade(path, instructor_path))
+
+
+def _declared(name: str, instructor: Any, points: dict[str, int]) -> Proof:
+    """Notebook and checks name the same exercises, with the same points, and the metadata is complete."""
+    faults = []
+    slots = {slot_of(cell.source) for cell in _marked(instructor, "solution")} - {None}
+    if slots != set(points):
+        faults.append(f"the notebook has {sorted(map(str, slots))}, the checks have {sorted(points)}")
+    graded = {grade_id(cell): cell.metadata.nbgrader.get("points") for cell in _marked(instructor, "grade")}
+    if graded != {check_id(slot): value for slot, value in points.items()}:
+        faults.append(f"graded cells and points are {graded}")
+    about = instructor.metadata.get("sampan", {})
+    faults += [f"metadata.sampan.{key} is missing" for key in ABOUT if not about.get(key)]
+    return Proof(name, "notebook, metadata and hidden checks agree", not faults, "; ".join(faults))
+
+
+ABOUT = ("title", "title_zh", "summary", "summary_zh", "minutes")
+
+
+def check_id(slot: str) -> str:
+    """The grade id of the cell that holds an exercise's visible check and its points."""
+    return f"check-{slot.replace('.', '-')}"
+
+
+def _marked(notebook: Any, key: str) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get(key)]
+
+
+def _short(notebook: Any) -> Any:
+    """The notebook's set-up cells and everything that nbgrader knows: enough to grade, without the long runs."""
+    made = copy.deepcopy(notebook)
+    made.cells = [
+        cell
+        for cell in made.cells
+        if cell.metadata.get("nbgrader") or SETUP_TAG in cell.metadata.get("tags", [])
+    ]
+    return made
+
+
+def _wrong_slot(path: Path) -> str:
+    slot = slot_of(path.read_text(encoding="utf-8"))
+    if slot is None:
+        raise ValueError(f"{path.name}: a function under @learn.exercise(...) is expected")
+    return slot
+
+
+def _rounds(files: Iterable[Path]) -> list[list[Path]]:
+    """Groups with at most one wrong solution an exercise: exercises are graded alone, so a group shares one run."""
+    groups: list[list[Path]] = []
+    for file in files:
+        slot = _wrong_slot(file)
+        free = next((group for group in groups if all(_wrong_slot(other) != slot for other in group)), None)
+        if free is None:
+            groups.append([file])
+        else:
+            free.append(file)
+    return groups
+
+
+def _replace(instructor: Any, files: list[Path]) -> Any:
+    made = copy.deepcopy(instructor)
+    for file in files:
+        source, slot = file.read_text(encoding="utf-8"), _wrong_slot(file)
+        cells = [cell for cell in _marked(made, "solution") if slot_of(cell.source) == slot]
+        if len(cells) != 1:
+            raise ValueError(f"{file.name}: {len(cells)} cells of the notebook fill {slot}, one is expected")
+        cells[0].source = source
+    return made
+
+
+def _caught(name: str, files: list[Path], report: Report) -> Iterator[Proof]:
+    slots = {_wrong_slot(file): file for file in files}
+    visible, results = set(_passed_checks(report)), {result.id: result for result in report.exercises}
+    for slot, file in slots.items():
+        what = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or file.stem).splitlines()[0]
+        errors = [cell.error for cell in report.cells if cell.grade_id == check_id(slot)]
+        yield Proof(
+            name, f"wrong {slot} ({what}) passes the visible check", check_id(slot) in visible, str(errors)
+        )
+        yield Proof(
+            name,
+            f"wrong {slot} ({what}) is caught by the hidden ones: {results[slot].message[:120]}",
+            not results[slot].passed,
+            results[slot].message,
+        )
+    spoiled = [result.id for result in report.exercises if result.id not in slots and not result.passed]
+    yield Proof(name, "other exercises keep their points beside a wrong one", not spoiled, ", ".join(spoiled))
+
+
+def _passed_checks(report: Report) -> list[str]:
+    return [
+        c.grade_id for c in report.cells if c.grade_id and c.grade_id.startswith("check-") and c.error is None
+    ]
+
+
+def _failures(report: Report, broken: list[str]) -> str:
+    return "; ".join([f"{r.id}: {r.message}" for r in report.exercises if not r.passed] + broken)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m sampan.learn.course", description="Builds and proves the course."
+    )
+    parser.add_argument("notebooks", nargs="*", type=Path, help="instructor notebooks (all below notebooks/)")
+    parser.add_argument(
+        "--wrong", type=Path, default=Path("tests/notebooks/wrong"), help="folder of wrong solutions"
+    )
+    parser.add_argument("--out", type=Path, default=Path("build/course"), help="where the copies go")
+    options = parser.parse_args(arguments)
+    notebooks = options.notebooks or sorted(Path("notebooks").glob("[0-9]*.ipynb"))
+    if not notebooks:
+        print("no notebooks found; run this from the repository's root", file=sys.stderr)
+        return 2
+    counts = [0, 0]
+    for path in notebooks:
+        for proof in prove(path, options.wrong / path.stem, options.out):
+            print(proof, flush=True)
+            counts[not proof.holds] += 1
+    print(f"{counts[0]} passed, {counts[1]} failed")
+    return 1 if counts[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+"""From an instructor's notebook to a learner's copy, in nbgrader's cell format.
+
+Solution regions become a stub, hidden tests and cells tagged `instructor` go, outputs and foreign metadata go.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
+BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
+SLOT = re.compile(r"""@learn\.exercise\(\s*["']([\w.]+)["']""")
+KEPT_NOTEBOOK_KEYS = ("kernelspec", "language_info", "sampan")
+KEPT_CELL_KEYS = ("nbgrader", "tags", "editable", "deletable")
+SHORTEST_LEAK = 12  # a solution line shorter than this ("total = 0") says nothing by itself
+
+
+def read(path: str | os.PathLike[str]) -> Any:
+    """The notebook at that path, as nbformat 4. Raises `ValueError` when it is none."""
+    path = Path(path)
+    if path.stat().st_size > 20 << 20:
+        raise ValueError(
+            f"{path.name}: a notebook of at most 20 MB is expected, {path.stat().st_size} bytes came"
+        )
+    try:
+        notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+        nbformat.validate(notebook)
+    except Exception as error:  # nbformat raises many kinds for broken files, none of which names the file
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise ValueError(f"{path.name} is not a Jupyter notebook: {reason[0]:.200}") from error
+    return notebook
+
+
+def grade_id(cell: Any) -> str | None:
+    found = cell.metadata.get("nbgrader", {}).get("grade_id")
+    return found if isinstance(found, str) else None
+
+
+def slot_of(source: str) -> str | None:
+    """The exercise slot that a cell fills, if it fills one."""
+    found = SLOT.search(source)
+    return found.group(1) if found else None
+
+
+def regions(source: str, begin: str, end: str) -> tuple[list[tuple[int, int]], list[str]]:
+    """([(first line, line after the last) of each region, markers included], all lines). Raises `ValueError` for a
+    marker without its partner."""
+    lines, found, start = source.split("\n"), [], None
+    for number, line in enumerate(lines):
+        if line.strip() == begin:
+            if start is not None:
+                raise ValueError(f"line {number + 1}: a second {begin!r} before {end!r}")
+            start = number
+        elif line.strip() == end:
+            if start is None:
+                raise ValueError(f"line {number + 1}: {end!r} without {begin!r}")
+            found.append((start, number + 1))
+            start = None
+    if start is not None:
+        raise ValueError(f"line {start + 1}: {begin!r} without {end!r}")
+    return found, lines
+
+
+def solution_lines(source: str) -> list[str]:
+    """The lines inside the solution regions that would tell something: no markers, comments or very short lines."""
+    found, lines = regions(source, BEGIN_SOLUTION, END_SOLUTION)
+    inside = (line.strip() for start, stop in found for line in lines[start + 1 : stop - 1])
+    return [line for line in inside if len(line) >= SHORTEST_LEAK and not line.startswith("#")]
+
+
+def _stub(source: str) -> str:
+    """The cell with a stub in place of each region: an exercise raises, any other cell gets a line to write on."""
+    found, lines = regions(source, BEGIN_SOLUTION, END_SOLUTION)
+    slot = slot_of(source)
+    for start, stop in reversed(found):
+        indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
+        if slot is None:
+            stub = [f"{indent}# Your turn: write here."]
+        else:
+            stub = [
+                f"{indent}# Your turn: replace the next line.",
+                f"{indent}raise NotImplementedError(\"{slot} is still yours to write. A nudge: learn.hint('{slot}')\")",
+            ]
+        lines[start:stop] = stub
+    return "\n".join(lines)
+
+
+def _without_hidden(source: str) -> str:
+    found, lines = regions(source, BEGIN_HIDDEN, END_HIDDEN)
+    for start, stop in reversed(found):
+        del lines[start:stop]
+    return "\n".join(lines).strip("\n") if found else source
+
+
+def release(instructor: Any) -> Any:
+    """The learner's copy of an instructor's notebook; the original is left as it is.
+
+    Raises `ValueError` when a region is broken or a line of a solution stands anywhere else in the notebook.
+    """
+    copy = nbformat.v4.new_notebook()
+    copy.nbformat_minor = instructor.nbformat_minor
+    copy.metadata = nbformat.from_dict(
+        {k: instructor.metadata[k] for k in KEPT_NOTEBOOK_KEYS if k in instructor.metadata}
+    )
+    for number, cell in enumerate(instructor.cells):
+        if "instructor" in cell.metadata.get("tags", []):
+            continue
+        try:
+            source = _without_hidden(cell.source)
+            source = _stub(source) if cell.cell_type == "code" else source
+        except ValueError as error:
+            raise ValueError(f"cell {number}: {error}") from error
+        if not source.strip():
+            continue
+        made = nbformat.from_dict({"cell_type": cell.cell_type, "source": source, "metadata": {}})
+        made.metadata.update({k: cell.metadata[k] for k in KEPT_CELL_KEYS if k in cell.metadata})
+        if "id" in cell:
+            made["id"] = cell["id"]
+        if "attachments" in cell:
+            made["attachments"] = cell["attachments"]
+        if cell.cell_type == "code":
+            made.update(execution_count=None, outputs=[])
+        copy.cells.append(made)
+    found = leaks(instructor, copy)
+    if found:
+        raise ValueError(f"a line of a solution stands outside its region: {found[0]!r}")
+    nbformat.validate(copy)
+    return copy
+
+
+def leaks(instructor: Any, copy: Any) -> list[str]:
+    """Lines of the instructor's solutions that can be read anywhere in the copy, metadata and outputs included."""
+    secret = {
+        line for cell in instructor.cells if cell.cell_type == "code" for line in solution_lines(cell.source)
+    }
+    text = "\n".join(_texts(copy))
+    return sorted(line for line in secret if line in text)
+
+
+def _texts(node: Any) -> list[str]:
+    if isinstance(node, str):
+        return [node]
+    if isinstance(node, dict):
+        return [text for item in node.values() for text in _texts(item)]
+    if isinstance(node, (list, tuple)):
+        return [text for item in node for text in _texts(item)]
+    return []
+
+
+def write(notebook: Any, path: str | os.PathLike[str]) -> None:
+    """Writes a notebook so that a reader sees the old file or the whole new one, never half of it."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(nbformat.writes(notebook) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

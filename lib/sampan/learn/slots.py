@@ -1,0 +1,193 @@
+"""Exercise slots: a learner's function takes the place of a function of the complete library.
+
+`@learn.exercise("autograd.unbroadcast")` puts the function under it where `sampan.autograd.unbroadcast` is, for the
+rest of the notebook. When the name is an operator (`"ops.multiply"`), the function takes the place of its body.
+The library's own version is remembered: `learn.reference("autograd.unbroadcast")` puts it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from . import forbid as forbidding
+
+ROOT = "sampan"
+_slots: dict[str, Slot] = {}
+
+
+class Slot:
+    """One exercise: where it sits in the library, both versions, and how often the learner's was called.
+
+    `calls` counts every call of the learner's function through the slot, `library_calls` those that the library made.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.holder, self.attribute = _resolve(name)
+        self.original: Callable[..., Any] = getattr(self.holder, self.attribute)
+        self.function: Callable[..., Any] | None = None
+        self._counted: Callable[..., Any] | None = None
+        self.calls = 0
+        self.library_calls = 0
+
+    @property
+    def active(self) -> bool:
+        """True while the learner's function is in the library's place."""
+        return self._counted is not None and getattr(self.holder, self.attribute) is self._counted
+
+    def fill(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.calls = self.library_calls = 0
+
+        @functools.wraps(function)
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self.calls += 1
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if caller.startswith(f"{ROOT}.") and not caller.startswith(f"{ROOT}.learn"):
+                self.library_calls += 1
+            return function(*args, **kwargs)
+
+        self._counted = counted
+        self.put_in()
+
+    def put_in(self) -> None:
+        if self._counted is not None:
+            setattr(self.holder, self.attribute, self._counted)
+
+    def take_out(self) -> None:
+        setattr(self.holder, self.attribute, self.original)
+
+
+class Reference:
+    """What `learn.reference` gives back; in a `with` block the learner's version returns at its end."""
+
+    def __init__(self, slot: Slot, was_active: bool) -> None:
+        self._slot, self._was_active = slot, was_active
+
+    def __enter__(self) -> Reference:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._was_active:
+            self._slot.put_in()
+
+    def __repr__(self) -> str:
+        return f"The library's own {self._slot.name} is in its place. To use yours again, run its cell again."
+
+
+def _resolve(name: str) -> tuple[Any, str]:
+    """(holder, attribute) of a dotted name below `sampan`; for an operator, the operator and its `body`."""
+    parts = name.split(".") if isinstance(name, str) else []
+    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+        raise ValueError(
+            f"exercise: {name!r} is no slot; expected a dotted name below sampan, such as 'autograd.unbroadcast'"
+        )
+    holder: Any = importlib.import_module(ROOT)
+    path = ROOT
+    for part in parts[:-1]:
+        path = f"{path}.{part}"
+        try:
+            holder = importlib.import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name is None or not path.startswith(error.name):
+                raise
+            if not hasattr(holder, part):
+                raise ValueError(f"exercise: {name!r} is no slot; there is no {path}") from None
+            holder = getattr(holder, part)
+    if not callable(getattr(holder, parts[-1], None)):
+        raise ValueError(f"exercise: {name!r} is no slot; {path} has no function {parts[-1]!r}")
+    target = getattr(holder, parts[-1])
+    return (target, "body") if callable(getattr(target, "body", None)) else (holder, parts[-1])
+
+
+def get(name: str) -> Slot:
+    """The slot of that name; it is made on first use. Raises `ValueError` for a name that the library does not have."""
+    if name not in _slots:
+        _slots[name] = Slot(name)
+    return _slots[name]
+
+
+def filled() -> dict[str, Slot]:
+    """Every slot that holds a learner's function, by name."""
+    return {name: slot for name, slot in _slots.items() if slot.function is not None}
+
+
+def exercise(name: str, forbid: Iterable[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the function takes the slot's place for the rest of the notebook and is given back as it is.
+
+    Raises `ValueError` for an unknown slot or a forbidden name in the function's body, `TypeError` when the
+    parameters are not those of the library's version.
+    """
+    slot = get(name)
+    banned = tuple(forbid)
+
+    def place(function: Callable[..., Any]) -> Callable[..., Any]:
+        _same_parameters(slot, function)
+        found = forbidding.uses(_source(function), banned) if banned else []
+        if found:
+            raise ValueError(
+                f"{name}: {found[0][0]!r} is not allowed in this exercise (line {found[0][1]} of your function): "
+                "writing it yourself is the exercise"
+            )
+        slot.fill(function)
+        return function
+
+    return place
+
+
+def _source(function: Callable[..., Any]) -> str:
+    try:
+        return inspect.getsource(function)
+    except (
+        OSError,
+        TypeError,
+    ):  # typed into a plain prompt: no source is kept; the grader reads the notebook itself
+        return ""
+
+
+def _same_parameters(slot: Slot, function: Callable[..., Any]) -> None:
+    came, expected = inspect.signature(function), inspect.signature(slot.original)
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in expected.parameters.values()):
+        return
+    if list(came.parameters) != list(expected.parameters):
+        raise TypeError(
+            f"{slot.name}: your function takes ({', '.join(came.parameters)}), "
+            f"the library calls it with ({', '.join(expected.parameters)})"
+        )
+
+
+def reference(name: str) -> Reference:
+    """Puts the library's own version back: `learn.reference("autograd.unbroadcast")`, or for a few lines only:
+    `with learn.reference("autograd.unbroadcast"): ...`"""
+    slot = get(name)
+    was_active = slot.active
+    slot.take_out()
+    return Reference(slot, was_active)
+
+
+def calls(name: str) -> int:
+    """How often the library has called the learner's function since it was put in its place."""
+    return get(name).library_calls
+
+
+@contextlib.contextmanager
+def only(name: str) -> Iterator[Slot]:
+    """Within the block just this slot holds the learner's function, every other one the library's: an exercise
+    is graded alone, whatever state the others are in."""
+    before = [slot for slot in _slots.values() if slot.active]
+    for slot in before:
+        slot.take_out()
+    chosen = get(name)
+    chosen.put_in()
+    try:
+        yield chosen
+    finally:
+        chosen.take_out()
+        for slot in before:
+            slot.put_in()

@@ -1,0 +1,193 @@
+"""Plain values over a socket: how the grader and the learner's process talk.
+
+A message is a tree of None, bool, int, float, str, list, tuple, dict with text keys, and arrays. On the wire it is
+one frame: two lengths, a JSON header, then the raw bytes of the arrays one after the other. Nothing in it can
+run code, sizes are limited, and whatever the other side sends is a claim of values, never a verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import struct
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+HEADER = struct.Struct("<IQ")  # bytes of JSON, bytes of arrays
+MAX_JSON = 4 << 20
+MAX_ARRAYS = 64 << 20
+MAX_DEPTH = 16
+MAX_TEXT = 20_000
+FLOATS, COMPLEX = ("float64", "float32", "float16"), ("complex64", "complex128")
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "bool")
+DTYPES = frozenset((*FLOATS, *COMPLEX, *INTEGERS))
+
+
+class WireError(ValueError):
+    """A frame that is broken, too large, or holds something that is no plain value."""
+
+
+class Foreign:
+    """Stands for an answer that is no plain value; it keeps nothing but the name of its type."""
+
+    def __init__(self, type_name: str) -> None:
+        self.type_name = type_name[:200]
+
+    def __repr__(self) -> str:
+        return f"an object of type {self.type_name}"
+
+
+class Strided:
+    """An argument that reaches the learner's function as a view with gaps: same values, not contiguous."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.asarray(array)
+        if self.array.ndim == 0:
+            raise ValueError("Strided: an array with at least one axis is needed, a 0-d one came")
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """The value as plain data: tensors and NumPy scalars become arrays, what is foreign becomes a `Foreign`."""
+    if depth > MAX_DEPTH:
+        return Foreign("something nested too deeply")
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, (Foreign, Strided)):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        return array if array.dtype.name in DTYPES else Foreign(f"array of {array.dtype.name}")
+    if type(value) in (list, tuple):
+        return type(value)(plain(item, depth + 1) for item in value)
+    if type(value) is dict:
+        return {str(key): plain(item, depth + 1) for key, item in value.items()}
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        buffer = value
+        if not isinstance(buffer, torch.Tensor):
+            buffer = getattr(value, "data", None)  # a Sampan Tensor: its buffer
+        if isinstance(buffer, torch.Tensor):
+            buffer = buffer.detach().cpu()
+            if str(buffer.dtype).removeprefix("torch.") in DTYPES:
+                return buffer.numpy().copy()
+            return Foreign(f"tensor of {buffer.dtype}")
+    return Foreign(type(value).__qualname__)
+
+
+def encode(message: Any) -> bytes:
+    """One frame. Raises `WireError` when the message is larger than a frame may be."""
+    arrays: list[np.ndarray] = []
+
+    def tree(value: Any) -> Any:
+        if isinstance(value, Foreign):
+            return {"$foreign": value.type_name}
+        if isinstance(value, Strided):
+            arrays.append(value.array)
+            return {"$strided": len(arrays) - 1}
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {"$array": len(arrays) - 1}
+        if type(value) is tuple:
+            return {"$tuple": [tree(item) for item in value]}
+        if type(value) is list:
+            return [tree(item) for item in value]
+        if type(value) is dict:
+            if any(key.startswith("$") for key in value):
+                raise WireError("a text key may not begin with '$'")
+            return {key: tree(item) for key, item in value.items()}
+        if type(value) is str:
+            return value[:MAX_TEXT]
+        if type(value) is int and abs(value) >= 1 << 63:
+            return {"$foreign": "int of more than 64 bits"}
+        return value
+
+    body = tree(plain(message))
+    blobs = [np.ascontiguousarray(array).tobytes() for array in arrays]
+    specs = [{"dtype": array.dtype.name, "shape": list(array.shape)} for array in arrays]
+    header = json.dumps({"message": body, "arrays": specs}).encode()
+    total = sum(map(len, blobs))
+    if len(header) > MAX_JSON or total > MAX_ARRAYS:
+        raise WireError(
+            f"a message of {len(header)} + {total} bytes is larger than {MAX_JSON} + {MAX_ARRAYS} allowed"
+        )
+    return b"".join([HEADER.pack(len(header), total), header, *blobs])
+
+
+def decode(header: bytes, blob: bytes) -> Any:
+    """The message of one frame. Raises `WireError` for anything that `encode` would not have written."""
+    try:
+        frame = json.loads(header)
+        specs, body = frame["arrays"], frame["message"]
+        arrays, start = [], 0
+        for spec in specs:
+            name, shape = spec["dtype"], spec["shape"]
+            if name not in DTYPES or len(shape) > 8 or any(type(n) is not int or n < 0 for n in shape):
+                raise WireError(f"an array of {name!r} and shape {shape!r} is not allowed")
+            stop = start + np.dtype(name).itemsize * math.prod(shape)
+            if stop > len(blob):
+                raise WireError("an array is longer than the frame")
+            arrays.append(np.frombuffer(blob[start:stop], dtype=name).reshape(shape).copy())
+            start = stop
+        if start != len(blob):
+            raise WireError("bytes are left over after the last array")
+        return _value(body, arrays, 0)
+    except WireError:
+        raise
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise WireError(f"a broken frame: {error}") from error
+
+
+def _value(node: Any, arrays: list[np.ndarray], depth: int) -> Any:
+    if depth > 2 * MAX_DEPTH:
+        raise WireError("a message is nested too deeply")
+    if type(node) is list:
+        return [_value(item, arrays, depth + 1) for item in node]
+    if type(node) is dict:
+        if len(node) == 1:
+            (key, item), *_ = node.items()
+            if key == "$array":
+                return arrays[item]
+            if key == "$strided":
+                return Strided(arrays[item])
+            if key == "$tuple":
+                return tuple(_value(part, arrays, depth + 1) for part in item)
+            if key == "$foreign":
+                return Foreign(str(item))
+        return {key: _value(item, arrays, depth + 1) for key, item in node.items()}
+    return node
+
+
+def send(channel: socket.socket, message: Any) -> None:
+    channel.sendall(encode(message))
+
+
+def receive(channel: socket.socket, deadline: float | None = None) -> Any:
+    """The next message. Raises `EOFError` when the other side is gone, `TimeoutError` at the deadline
+    (a `time.monotonic()` value), `WireError` when the frame is broken."""
+    lengths = _exactly(channel, HEADER.size, deadline)
+    of_json, of_arrays = HEADER.unpack(lengths)
+    if of_json > MAX_JSON or of_arrays > MAX_ARRAYS:
+        raise WireError(
+            f"a frame of {of_json} + {of_arrays} bytes is larger than {MAX_JSON} + {MAX_ARRAYS} allowed"
+        )
+    return decode(_exactly(channel, of_json, deadline), _exactly(channel, of_arrays, deadline))
+
+
+def _exactly(channel: socket.socket, count: int, deadline: float | None) -> bytes:
+    parts, missing = [], count
+    while missing:
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            channel.settimeout(left)
+        part = channel.recv(min(missing, 1 << 20))
+        if not part:
+            raise EOFError("the other side closed the connection")
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,11 @@
+"""Figures of what the library does, drawn with plotly: memory, the tape, the way of an optimizer.
+
+Every function gives back a plotly `Figure`; in a notebook it is shown by standing at the end of a cell.
+Used by notebooks 01 and 02.
+"""
+
+from .memory import strides
+from .race import loss_surface_race
+from .tape import tape
+
+__all__ = ["loss_surface_race", "strides", "tape"]

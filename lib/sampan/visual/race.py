@@ -1,0 +1,138 @@
+"""Optimizers racing on the same hill, as an animation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .style import COLORS, figure, plotly
+
+MOST_FRAMES = 60
+
+
+def loss_surface_race(
+    surface: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    paths: Mapping[str, Any],
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
+    title: str = "Who finds the valley?",
+) -> Any:
+    """Animation of several paths over the contour lines of `surface`.
+
+    `surface(x, y)` takes two float64 arrays of one shape and gives the loss in that shape. `paths` maps a name to an
+    array [steps, 2] of the points visited; all start together, a shorter one waits at its end. A point that leaves the
+    picture stays at its edge, and its name says "gone". Raises `ValueError` for paths that are not [steps, 2].
+    """
+    tracks = {name: _track(name, path) for name, path in paths.items()}
+    if not tracks:
+        raise ValueError("loss_surface_race: paths is empty; expected a name and an array [steps, 2] at least once")
+    go = plotly()
+    x, y = np.linspace(*x_range, 80), np.linspace(*y_range, 80)
+    height = np.asarray(surface(*np.meshgrid(x, y)), dtype=np.float64)
+    if height.shape != (80, 80):
+        raise ValueError(f"loss_surface_race: surface gave shape {list(height.shape)} for inputs of shape [80, 80]")
+    made = figure(title, height=520, legend={"orientation": "h", "y": -0.02})
+    # Logarithmic heights: a valley floor would be one flat colour otherwise.
+    made.add_trace(
+        go.Contour(
+            x=x,
+            y=y,
+            z=np.log1p(height - height.min()),
+            colorscale="Blues",
+            reversescale=True,
+            showscale=False,
+            ncontours=24,
+            hoverinfo="skip",
+            line={"width": 0.5},
+        )
+    )
+    steps = max(len(track) for track in tracks.values())
+    shown = np.unique(np.linspace(1, steps, min(steps, MOST_FRAMES)).round().astype(int))
+    made.add_traces(_lines(tracks, int(shown[0]), x_range, y_range, surface))
+    which = list(range(1, 1 + len(tracks)))
+    made.frames = [
+        go.Frame(name=str(step - 1), data=_lines(tracks, int(step), x_range, y_range, surface), traces=which)
+        for step in shown
+    ]
+    made.update_xaxes(range=list(x_range), showgrid=False, zeroline=False)
+    made.update_yaxes(range=list(y_range), showgrid=False, zeroline=False)
+    _controls(made, [int(step) - 1 for step in shown])
+    return made
+
+
+def _track(name: str, path: Any) -> np.ndarray:
+    track = np.asarray(path, dtype=np.float64)
+    if track.ndim != 2 or track.shape[1] != 2 or not len(track):
+        raise ValueError(f"loss_surface_race: path {name!r} must be [steps, 2], {list(track.shape)} came")
+    return track
+
+
+def _lines(tracks: Mapping[str, np.ndarray], step: int, x_range: Any, y_range: Any, surface: Any) -> list[Any]:
+    made = []
+    for color, (name, track) in zip(_colors(len(tracks)), tracks.items(), strict=True):
+        seen = track[:step]
+        inside = np.isfinite(seen).all(1) & _between(seen[:, 0], x_range) & _between(seen[:, 1], y_range)
+        gone = not inside.all()
+        seen = seen[: int(np.argmin(inside))] if gone else seen
+        if len(seen):
+            loss = float(surface(seen[-1:, 0], seen[-1:, 1])[0])
+            label = f"{name}: gone" if gone else f"{name}: {loss:.3g}"
+        else:
+            label = f"{name}: gone"
+        sizes = [0] * (len(seen) - 1) + [13] * min(1, len(seen))
+        made.append(
+            plotly().Scatter(
+                x=seen[:, 0],
+                y=seen[:, 1],
+                mode="lines+markers",
+                name=label,
+                line={"color": color, "width": 2.5},
+                marker={"size": sizes, "color": color, "line": {"color": "white", "width": 1.5}},
+                hovertemplate=f"{name}<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>",
+            )
+        )
+    return made
+
+
+def _colors(count: int) -> list[str]:
+    warm = COLORS[1:] + COLORS[:1]  # blue last: the hill is blue
+    return [warm[i % len(warm)] for i in range(count)]
+
+
+def _between(values: np.ndarray, limits: tuple[float, float]) -> np.ndarray:
+    inside: np.ndarray = (values >= limits[0]) & (values <= limits[1])
+    return inside
+
+
+def _controls(made: Any, steps: list[int]) -> None:
+    play = {"frame": {"duration": 80, "redraw": False}, "transition": {"duration": 0}, "fromcurrent": True}
+    stop = {"frame": {"duration": 0, "redraw": False}, "mode": "immediate"}
+    made.update_layout(
+        updatemenus=[
+            {
+                "type": "buttons",
+                "direction": "left",
+                "x": 0,
+                "y": -0.12,
+                "xanchor": "left",
+                "yanchor": "top",
+                "showactive": False,
+                "buttons": [
+                    {"label": "Play", "method": "animate", "args": [None, play]},
+                    {"label": "Pause", "method": "animate", "args": [[None], stop]},
+                ],
+            }
+        ],
+        sliders=[
+            {
+                "x": 0.2,
+                "len": 0.8,
+                "y": -0.1,
+                "currentvalue": {"prefix": "step "},
+                "steps": [{"label": str(s), "method": "animate", "args": [[str(s)], stop]} for s in steps],
+            }
+        ],
+    )
+    made.update_layout(margin={"b": 90})
