@@ -1,0 +1,45 @@
+"""The `sampan` command. Light on purpose: a subcommand imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib.metadata import version
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"a port is a number from 1 to 65535, got {text!r}")
+    return int(text)
+
+
+def _studio(arguments: argparse.Namespace) -> int:
+    from studio.launch import launch
+
+    return launch(port=arguments.port, browser=not arguments.no_browser)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="sampan", description="A deep-learning framework to read and to use.")
+    top.add_argument("--version", action="version", version=f"sampan {version('sampan')}")
+    commands = top.add_subparsers(required=True, metavar="command")
+    studio = commands.add_parser(
+        "studio", help="start the Studio on this machine", description="Start the Studio on 127.0.0.1."
+    )
+    studio.add_argument(
+        "--port", type=_port, help="exactly this port (without it: 8866, or the next one that is free)"
+    )
+    studio.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
+    studio.set_defaults(run=_studio)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status."""
+    arguments = parser().parse_args(argv)
+    status: int = arguments.run(arguments)
+    return status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

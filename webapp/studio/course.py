@@ -1,0 +1,170 @@
+"""The notebooks of the course, and the learner's copies of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from .environment import clean_environment
+
+# A process of its own: the library brings torch along, and the server has no other need of it.
+_MAKE_COPY = "import sys; from sampan.learn.release import make_copy; make_copy(sys.argv[1], sys.argv[2])"
+_KERNEL = {"name": "sampan", "display_name": "Sampan", "language": "python"}
+
+
+class CopyFailed(RuntimeError):
+    """The learner's copy could not be made; the message is for the log."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One notebook: `source` is the instructor's version, `copy` the learner's, which may not exist yet."""
+
+    id: str
+    source: Path
+    copy: Path
+    titles: dict[str, str]
+    summaries: dict[str, str]
+    minutes: int
+    edited: float | None  # when the copy was last changed, in seconds since 1970; None: there is no copy
+    graded: bool
+
+    def title(self, lang: str) -> str:
+        return self.titles[lang]
+
+    def summary(self, lang: str) -> str:
+        return self.summaries[lang]
+
+    @property
+    def edited_text(self) -> str:
+        return "" if self.edited is None else datetime.fromtimestamp(self.edited).strftime("%Y-%m-%d %H:%M")
+
+
+class Course:
+    """The notebooks in `folder`; the copies go to `workspace`/notebooks."""
+
+    def __init__(self, folder: Path, workspace: Path) -> None:
+        self.folder = folder
+        self.workspace = workspace
+        self._read: dict[Path, tuple[float, dict[str, Any]]] = {}
+        self._making: dict[str, asyncio.Lock] = {}
+
+    def lessons(self) -> list[Lesson]:
+        """All notebooks in the order of their names. One that cannot be read raises ValueError by name."""
+        return [self._lesson(path) for path in sorted(self.folder.glob("*.ipynb"))]
+
+    def lesson(self, lesson_id: str) -> Lesson | None:
+        path = self.folder / f"{lesson_id}.ipynb"
+        return self._lesson(path) if path.parent == self.folder and path.is_file() else None
+
+    def _lesson(self, path: Path) -> Lesson:
+        about = self._about(path)
+        copy = self.workspace / "notebooks" / path.name
+        title = str(about.get("title") or path.stem)
+        summary = str(about.get("summary") or "")
+        return Lesson(
+            id=path.stem,
+            source=path,
+            copy=copy,
+            titles={"en": title, "zh": str(about.get("title_zh") or title)},
+            summaries={"en": summary, "zh": str(about.get("summary_zh") or summary)},
+            minutes=int(about.get("minutes") or 0),
+            edited=copy.stat().st_mtime if copy.is_file() else None,
+            graded=bool(about["graded"]),
+        )
+
+    def _about(self, path: Path) -> dict[str, Any]:
+        """The notebook's own `sampan` metadata; a file is read again only when it has changed."""
+        changed = path.stat().st_mtime
+        if path not in self._read or self._read[path][0] != changed:
+            try:
+                notebook = json.loads(path.read_text("utf-8"))
+                about = dict(notebook["metadata"].get("sampan", {}))
+                about["graded"] = any(
+                    cell.get("metadata", {}).get("nbgrader", {}).get("grade") for cell in notebook["cells"]
+                )
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise ValueError(f"{path.name} is not a notebook: {error}") from error
+            self._read[path] = (changed, about)
+        return self._read[path][1]
+
+    async def open_copy(self, lesson: Lesson) -> Path:
+        """The learner's copy, made now if there is none. An existing one is never touched."""
+        async with self._making.setdefault(lesson.id, asyncio.Lock()):
+            if not lesson.copy.exists():
+                await self._make(lesson)
+        return lesson.copy
+
+    async def start_again(self, lesson: Lesson) -> Path:
+        """A fresh copy; the one so far stays beside it under a name with date and time."""
+        async with self._making.setdefault(lesson.id, asyncio.Lock()):
+            if lesson.copy.exists():
+                keep_under_dated_name(lesson.copy, datetime.now())
+            await self._make(lesson)
+        return lesson.copy
+
+    async def _make(self, lesson: Lesson) -> None:
+        lesson.copy.parent.mkdir(parents=True, exist_ok=True)
+        fresh = lesson.copy.with_name(f".{lesson.copy.stem}.new.ipynb")
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-c",
+                _MAKE_COPY,
+                str(lesson.source),
+                str(fresh),
+                env=clean_environment(os.environ),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            _, errors = await process.communicate()
+            if process.returncode != 0:
+                raise CopyFailed(f"no copy of {lesson.source.name}: {errors.decode(errors='replace')[-4000:]}")
+            _run_in_our_kernel(fresh)
+            move_without_replacing(fresh, lesson.copy)
+        finally:
+            fresh.unlink(missing_ok=True)
+
+
+def _run_in_our_kernel(path: Path) -> None:
+    notebook = json.loads(path.read_text("utf-8"))
+    notebook["metadata"]["kernelspec"] = _KERNEL
+    text = json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
+    with path.open("w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def keep_under_dated_name(path: Path, now: datetime) -> Path:
+    """Move `path` beside itself to "name 2026-11-21 18.57.03.ipynb"; never onto another file."""
+    stamp = now.strftime("%Y-%m-%d %H.%M.%S")
+    for count in range(1, 1000):
+        number = "" if count == 1 else f" ({count})"
+        target = path.with_name(f"{path.stem} {stamp}{number}{path.suffix}")
+        try:
+            move_without_replacing(path, target)
+        except FileExistsError:
+            continue
+        return target
+    raise FileExistsError(f"no free name for {path.name} at {stamp}")
+
+
+def move_without_replacing(source: Path, target: Path) -> None:
+    """A rename that raises FileExistsError where `target` exists, whoever made it and whenever."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: reserve the name, then replace our own empty file
+        target.touch(exist_ok=False)
+        os.replace(source, target)
+    else:
+        source.unlink()

@@ -1,0 +1,1 @@
+"""Running the course's grader for a learner."""

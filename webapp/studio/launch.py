@@ -1,0 +1,163 @@
+"""Starts the Studio: one Jupyter server with JupyterLab, the pages and the Studio's extension, one token."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from traitlets.config import Config
+
+from . import runtime
+from .paths import JUPYTER_SHARE, state_folder, workspace
+
+HOST = "127.0.0.1"
+DEFAULT_PORT = 8866
+START_WAIT_S = 60  # how long a second `sampan studio` waits for a first one that is still starting
+
+
+def launch(port: int | None, browser: bool) -> int:
+    """Run the Studio until it is stopped; returns the exit status.
+
+    Without `port`: a Studio of the same workspace that already runs is pointed at instead of starting another,
+    and a taken port is passed over for the next. With `port`: exactly that one, or a message that says why not.
+    """
+    try:
+        home = workspace()
+        state = state_folder(home)
+        state.mkdir(parents=True, exist_ok=True)
+        state.chmod(0o700)
+    except (ValueError, OSError) as error:
+        return _fail(f"The workspace cannot be used: {error}")
+
+    lock = FileLock(state / "starting.lock")  # two starts at the same moment: the second one waits and looks
+    try:
+        lock.acquire(timeout=START_WAIT_S)
+    except Timeout:
+        return _fail(f"Another Studio has been starting for over {START_WAIT_S} s. See its own terminal.")
+    try:
+        running = runtime.find(state)
+        if port is None and running is not None:
+            return _point_at(running, browser)
+        if port is not None and not _is_free(port):
+            return _fail(_taken(port, running))
+        return _serve(home, state, port, browser, started=lock.release)
+    finally:
+        lock.release()
+
+
+def _serve(home: Path, state: Path, port: int | None, browser: bool, started: Callable[[], None]) -> int:
+    _jupyter_folders(state)
+    from .server.app import StudioServer  # after the folders are set: Jupyter reads them while importing
+
+    token = secrets.token_urlsafe(24)
+    app = StudioServer.instance(
+        config=configuration(home, port, token, browser and has_browser()), state=state, on_started=started
+    )
+    app.initialize(argv=[], find_extensions=False)
+    app.start()
+    return 0
+
+
+def configuration(home: Path, port: int | None, token: str, open_browser: bool) -> Config:
+    """Everything the Studio sets in Jupyter, in one place."""
+    c = Config()
+    server = c.ServerApp
+    server.ip = HOST
+    server.port = DEFAULT_PORT if port is None else port
+    server.port_retries = 50 if port is None else 0
+    server.open_browser = open_browser
+    server.root_dir = str(home)
+    server.default_url = "/studio"
+    server.allow_root = True  # in a container there is often nobody else; it listens on 127.0.0.1 only
+    server.allow_unauthenticated_access = False
+    server.answer_yes = True  # one Ctrl-C stops it: notebooks are saved, kernels are told
+    server.log_level = "WARNING"
+    server.terminals_enabled = False
+    server.tornado_settings = {"xsrf_cookie_kwargs": {"samesite": "Strict"}}
+    # Exactly these. jupyter_server finds no others (find_extensions=False).
+    server.jpserver_extensions = {"jupyterlab": True, "studio.server": True}
+
+    c.IdentityProvider.token = token
+    c.IdentityProvider.cookie_options = {"samesite": "Strict"}
+    c.IdentityProvider.login_handler_class = "studio.server.base.LoginHandler"
+
+    c.LabApp.news_url = None
+    c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
+    c.LabApp.extension_manager = "readonly"
+
+    c.KernelSpecManager.ensure_native_kernel = False
+    c.KernelSpecManager.allowed_kernelspecs = {"sampan"}
+    c.MultiKernelManager.default_kernel_name = "sampan"
+    c.MappingKernelManager.cull_idle_timeout = 1200
+    c.MappingKernelManager.cull_interval = 60
+    c.MappingKernelManager.cull_connected = False
+    return c
+
+
+def _jupyter_folders(state: Path) -> None:
+    """The Studio's own Jupyter folders, so that it is the same whatever else is installed for this person."""
+    for name in ("config", "data", "runtime"):
+        folder = state / "jupyter" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ[f"JUPYTER_{name.upper()}_DIR"] = str(folder)
+    os.environ["JUPYTER_PATH"] = str(JUPYTER_SHARE)
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+
+
+def has_browser() -> bool:
+    """Whether there is a browser window to open: not on a machine without a screen."""
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return True
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        if os.name == "posix":  # as the server does: a port that was just closed is free
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                return False
+            raise
+    return True
+
+
+def _taken(port: int, running: runtime.Running | None) -> str:
+    if running is not None and running.port == port:
+        return f"Port {port} is in use by a Studio that is already running:\n\n    {running.address}\n"
+    if port < 1024 and os.name == "posix" and os.geteuid() != 0:
+        return f"Port {port} is reserved for the system. Choose one above 1023: sampan studio --port {DEFAULT_PORT}"
+    return (
+        f"Port {port} is in use by another program. Choose another one with --port, "
+        "or leave --port out: the Studio then takes the next free one."
+    )
+
+
+def _point_at(running: runtime.Running, browser: bool) -> int:
+    if not running.answers():
+        return _fail(
+            f"A Studio runs as process {running.pid} on port {running.port}, but does not answer. "
+            f"Stop it (kill {running.pid}), or start a second one with --port."
+        )
+    print(f"\n  The Studio is already running:\n\n    {running.address}\n", flush=True)
+    if browser and has_browser():
+        webbrowser.open(running.address)
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(message, file=sys.stderr, flush=True)
+    return 1

@@ -1,0 +1,144 @@
+"""What every page of the Studio shares: language and theme, templates, security headers, error pages."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from hashlib import sha256
+from http.client import responses
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jupyter_server.auth.login import LoginFormHandler
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from studio import i18n
+from studio.paths import STATIC, TEMPLATES
+
+# No 'unsafe-*': these pages carry no inline script and no inline style.
+STRICT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+@cache
+def environment() -> Environment:
+    """The Jinja environment of the Studio's own pages. An undefined name is an error, not an empty string."""
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES / "pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _fingerprint(name: str) -> str:
+    return sha256((STATIC / name).read_bytes()).hexdigest()[:12]
+
+
+class StudioPage(JupyterHandler):
+    """A page for people: the visitor's language and theme, one look, errors in words."""
+
+    section = ""  # which entry of the navigation is the current one
+
+    @property
+    def content_security_policy(self) -> str:
+        return STRICT_POLICY
+
+    def set_default_headers(self) -> None:
+        super().set_default_headers()
+        self.set_header("Referrer-Policy", "same-origin")
+        self.set_header("Cache-Control", "no-store")  # whoever uses the machine next must not see it by "back"
+
+    async def prepare(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]
+        await super().prepare(*args, **kwargs)
+        if self.request.method == "GET" and self.current_user and self.get_query_argument("token", ""):
+            # It has become a cookie: keep the token out of the address bar, of history and of screenshots.
+            parts = urlsplit(self.request.uri or "/")
+            query = [pair for pair in parse_qsl(parts.query) if pair[0] != "token"]
+            self.redirect(parts._replace(query=urlencode(query)).geturl())
+
+    @property
+    def language(self) -> str:
+        return i18n.negotiate(
+            self.get_cookie(i18n.LANGUAGE_COOKIE), self.request.headers.get("Accept-Language", "")
+        )
+
+    @property
+    def theme(self) -> str:
+        chosen = self.get_cookie(i18n.THEME_COOKIE)
+        return chosen if chosen in i18n.THEMES else "system"
+
+    def address(self, *parts: str) -> str:
+        """A path under /studio, whatever address the server itself lives under."""
+        return url_path_join(self.base_url, "studio", *parts)
+
+    def asset(self, name: str) -> str:
+        """The address of a file in static/; it changes with the content, so browsers may keep it for ever."""
+        return f"{self.address('static', name)}?v={_fingerprint(name)}"
+
+    def fill(self, template: str, **values: Any) -> str:
+        """The template's HTML in the visitor's language."""
+        lang = self.language
+        return (
+            environment()
+            .get_template(template)
+            .render(
+                t=partial(_translate, lang),
+                lang=lang,
+                html_lang=i18n.HTML_LANGUAGE[lang],
+                theme=self.theme,
+                languages=i18n.NAMES,
+                html_languages=i18n.HTML_LANGUAGE,
+                here=self.request.path,
+                section=self.section,
+                address=self.address,
+                asset=self.asset,
+                lab=url_path_join(self.base_url, "lab"),
+                voila_base=url_path_join(self.base_url, "voila/"),
+                nav_pages=self.settings["studio_pages"].listed(),
+                xsrf=self.xsrf_token.decode(),
+                signed_in=bool(self.current_user),
+                version=version("sampan"),
+                **values,
+            )
+        )
+
+    def show(self, template: str, **values: Any) -> None:
+        """Answer with a page."""
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish(self.fill(template, **values))
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """An error page in the visitor's language; `reason` of a web.HTTPError may bring its own sentence."""
+        error = kwargs.get("exc_info", (None, None, None))[1]
+        reason = getattr(error, "reason", None) or ""
+        key = f"error.{status_code}" if status_code in (403, 404, 405, 409, 503) else "error.other"
+        if reason == responses.get(status_code):
+            reason = ""
+        self.show("error.html", status=status_code, sentence=key, reason=reason)
+
+
+def _translate(lang: str, key: str, **values: object) -> str:
+    return i18n.t(key, lang, **values)
+
+
+class LoginHandler(StudioPage, LoginFormHandler):
+    """Jupyter's login in the Studio's words. Everything but the look is jupyter_server's."""
+
+    def _render(self, message: dict[str, str] | None = None) -> None:
+        self.show("login.html", next=self.get_argument("next", default=self.address()), wrong=bool(message))
+
+
+class NotFound(StudioPage):
+    """Addresses under /studio that nothing answers."""
+
+    @web.authenticated
+    def get(self, _path: str) -> None:
+        raise web.HTTPError(404)

@@ -1,0 +1,75 @@
+"""Home, the visitor's preferences, and whether the Studio is well."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.metadata import version
+
+from jupyter_server.auth.decorator import allow_unauthenticated
+from jupyter_server.base.handlers import APIHandler
+from tornado import web
+
+from studio import i18n
+from studio.course import Course
+from studio.grading.runner import CheckDesk
+
+from .base import StudioPage
+
+_YEAR_DAYS = 365
+
+
+class Home(StudioPage):
+    """What there is, and where one left off."""
+
+    section = "home"
+
+    def initialize(self, course: Course, desk: CheckDesk) -> None:  # type: ignore[override]
+        self.course = course
+
+    @web.authenticated
+    async def get(self) -> None:
+        lessons = await asyncio.to_thread(self.course.lessons)
+        started = [lesson for lesson in lessons if lesson.edited is not None]
+        self.show(
+            "home.html",
+            lessons=lessons,
+            started=len(started),
+            latest=max(started, key=lambda lesson: lesson.edited or 0.0, default=None),
+            minutes=sum(lesson.minutes for lesson in lessons),
+            kernels=len(self.kernel_manager.list_kernel_ids()),
+            workspace=str(self.course.workspace),
+        )
+
+
+class Health(APIHandler):
+    """Answers as long as the server can: another `sampan studio` asks before it points here."""
+
+    @web.authenticated
+    def get(self) -> None:
+        self.finish({"name": "sampan-studio", "version": version("sampan")})
+
+
+class Preferences(StudioPage):
+    """Language and theme, kept in a cookie of this browser. The login page offers them too."""
+
+    @allow_unauthenticated
+    def post(self) -> None:
+        for name, cookie, choices in (
+            ("lang", i18n.LANGUAGE_COOKIE, i18n.LANGUAGES),
+            ("theme", i18n.THEME_COOKIE, i18n.THEMES),
+        ):
+            value = self.get_body_argument(name, None)
+            if value is None:
+                continue
+            if value not in choices:
+                raise web.HTTPError(400, f"{name} must be one of {', '.join(choices)}, got {value!r}")
+            self.set_cookie(
+                cookie, value, path=self.base_url, expires_days=_YEAR_DAYS, samesite="Strict", httponly=True
+            )
+        self.redirect(self._back(), status=303)
+
+    def _back(self) -> str:
+        """Where the visitor came from, if that is a path of this server; else Home."""
+        next_path = self.get_body_argument("next", "")
+        safe = next_path.startswith(self.base_url) and not next_path.startswith(("//", "/\\"))
+        return next_path if safe else self.address()

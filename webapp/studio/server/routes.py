@@ -1,0 +1,42 @@
+"""Which address is answered by what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.base.handlers import FileFindHandler
+from jupyter_server.utils import url_path_join
+
+from studio.course import Course
+from studio.grading.runner import CheckDesk
+from studio.paths import NOTEBOOKS, PAGES, STATIC
+
+from . import base, courses, home, pages
+
+_LESSON = r"(?P<lesson_id>[A-Za-z0-9_\-]+)"
+
+
+def add_routes(server: Any) -> None:
+    """Add the Studio's pages to a jupyter_server ServerApp."""
+    app = server.web_app
+    course = Course(NOTEBOOKS, Path(server.root_dir))
+    shared = {"course": course, "desk": CheckDesk()}
+    app.settings["studio_pages"] = pages.PageShelf(PAGES)
+
+    routes: list[tuple[Any, ...]] = [
+        ("", home.Home, shared),
+        ("/health", home.Health),
+        ("/preferences", home.Preferences),
+        ("/courses", courses.Courses, shared),
+        (f"/courses/{_LESSON}/open", courses.OpenCopy, shared),
+        (f"/courses/{_LESSON}/restart", courses.StartAgain, shared),
+        (f"/courses/{_LESSON}/check", courses.Check, shared),
+        (f"/courses/{_LESSON}/check/cancel", courses.CancelCheck, shared),
+        ("/static/(.*)", FileFindHandler, {"path": [str(STATIC)]}),
+        *pages.routes(server),
+        ("/(.*)", base.NotFound),
+    ]
+    prefix = url_path_join(server.base_url, "studio")
+    app.add_handlers(".*$", [(prefix + path + "/?", *rest) for path, *rest in routes])
+    app.add_handlers(".*$", pages.voila_routes(server))
