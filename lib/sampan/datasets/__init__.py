@@ -1,0 +1,166 @@
+"""Real data by name: `load("mnist").train`.
+
+Looked for, in this order, in the project's own `datasets/`, the folders of `SAMPAN_DATA`, and the user's
+cache; and, only with `download=True`, fetched from the official source into the cache. Every file is checked
+against the checksum on its card before it is read. Used in notebooks 00 and 02.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import places, readers
+from .card_file import Card, File, Layout, read_card
+from .checksums import verify
+from .download import Progress, fetch, print_progress
+
+__all__ = ["Bundle", "Card", "File", "Layout", "Split", "available", "card", "cards", "load"]
+
+
+class Split:
+    """One part of an image data set: a map-style data set of (image, label).
+
+    images: as stored, uint8 [N, H, W] or [N, H, W, 3]; labels: int64 [N].
+    An item is (float32 [channels, H, W] scaled to 0..1, int64 [1]).
+    """
+
+    def __init__(self, images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], scale: int) -> None:
+        self.images = images
+        self.labels = labels.astype(np.int64)
+        self._factor = np.float32(1.0 / scale)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        image = np.multiply(self.images[index], self._factor, dtype=np.float32)
+        image = image[None] if image.ndim == 2 else image.transpose(2, 0, 1)  # [H, W, 3] -> [3, H, W]
+        return image, self.labels[index, None]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A loaded data set: its card, the layout that was found (a page says which it is), and its two parts."""
+
+    card: Card
+    layout: Layout
+    train: Split
+    test: Split
+
+
+def cards() -> dict[str, Card]:
+    """Every card there is, by name; the first folder that has a name decides, as with the data itself."""
+    found: dict[str, Card] = {}
+    for folder in places.folders():
+        for path in sorted(folder.glob("*/card.toml")):
+            if path.parent.name not in found:
+                found[path.parent.name] = read_card(path)
+    return found
+
+
+def card(name: str) -> Card:
+    """The card of one data set, whether or not its data are here; ValueError for an unknown name."""
+    known = cards()
+    if name not in known:
+        raise ValueError(f"name is {name!r}, there is no such data set; known are: {', '.join(known)}")
+    return known[name]
+
+
+def available() -> list[str]:
+    """Names of the data sets that `load` finds now, without any network."""
+    return [name for name, known in cards().items() if _find(known) is not None]
+
+
+def load(name: str, download: bool = False, progress: Progress = print_progress) -> Bundle:
+    """The data set of this name.
+
+    download: fetch the official files into the user's cache where no folder holds the set;
+    progress(file, bytes so far, bytes in all) is then called as they arrive.
+
+    ValueError: an unknown name; a damaged or foreign file. FileNotFoundError: the set is not here, and the
+    message says how to get it. OSError: the download broke off (call again to resume).
+    """
+    known = card(name)
+    found = _find(known)
+    if found is None:
+        official = next((layout for layout in known.layouts if layout.downloadable), None)
+        if not download or official is None:
+            raise FileNotFoundError(_how_to_get(known))
+        for file in official.files.values():
+            target = places.cache() / name / file.path
+            if not target.exists():
+                fetch(file, target, progress)
+        found = _find(known)
+        assert found is not None
+    layout, paths = found
+    for role, path in paths.items():
+        verify(path, layout.files[role].sha256)
+    arrays = readers.READERS[layout.reader][1](paths)
+    if not paths:
+        _check_package(known, layout, arrays)
+    parts = [_split(known, layout, arrays, part) for part in ("train", "test")]
+    return Bundle(known, layout, *parts)
+
+
+def _find(known: Card) -> tuple[Layout, dict[str, Path]] | None:
+    """The first layout whose files are all in one folder. A layout inside a package has no paths."""
+    for folder in places.folders():
+        for layout in known.layouts:
+            if layout.reader == "scikit-learn":
+                if readers.has_scikit_learn():
+                    return layout, {}
+                continue
+            paths = {role: folder / known.name / file.path for role, file in layout.files.items()}
+            if all(path.is_file() for path in paths.values()):
+                return layout, paths
+    return None
+
+
+def _split(known: Card, layout: Layout, arrays: readers.Arrays, part: str) -> Split:
+    images, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
+    count = getattr(layout, part)
+    if len(images) != count or labels.shape != (count,) or images.ndim not in (3, 4):
+        raise ValueError(
+            f"{known.name}: the {part} part has images {list(images.shape)} and labels {list(labels.shape)}, "
+            f"its card says {count} of each"
+        )
+    if images.dtype != np.uint8 or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"{known.name}: images are {images.dtype} and labels {labels.dtype}, expected uint8 and integers"
+        )
+    if labels.min() < 0 or labels.max() >= len(known.classes):
+        raise ValueError(
+            f"{known.name}: a label of the {part} part lies outside 0 to {len(known.classes) - 1}: "
+            f"they run from {labels.min()} to {labels.max()}"
+        )
+    return Split(images, labels, known.scale)
+
+
+def _check_package(known: Card, layout: Layout, arrays: readers.Arrays) -> None:
+    found, expected = readers.array_checksum(arrays), layout.files["arrays"].sha256
+    if found != expected:
+        raise ValueError(
+            f"{known.name}: the installed package holds other data than its card describes: "
+            f"sha256 {found}, expected {expected}"
+        )
+
+
+def _how_to_get(known: Card) -> str:
+    if any(layout.reader == "scikit-learn" for layout in known.layouts):
+        return f"{known.name} comes with scikit-learn, which is not installed: pip install scikit-learn"
+    ways = [
+        " and ".join(file.path for file in layout.files.values()) + f" ({layout.title})"
+        for layout in known.layouts
+    ]
+    looked = ", ".join(str(folder / known.name) for folder in places.folders())
+    text = (
+        f"{known.name} is not on this machine. Looked in {looked}. Set SAMPAN_DATA to a folder that holds, "
+    )
+    text += f"under {known.name}/, either " + "; or ".join(ways) + "."
+    if any(layout.downloadable for layout in known.layouts):
+        text += f" Or let it be fetched from its official source: sampan.datasets.load({known.name!r}, download=True)."
+    return text + f" About it: {known.source}"
