@@ -115,13 +115,3 @@ def test_ci_calls_make_test_and_nothing_else_of_its_own(tmp_path):
     (tmp_path / "shared" / "data").mkdir(parents=True)
     assert ci() == f"data={tmp_path / 'shared' / 'data'}"
     assert ci(SAMPAN_DATA="/mine") == "data=/mine"
-
-
-def test_every_make_target_of_the_readme_exists():
-    """Every `make x` that the README names is a target of the Makefile."""
-    import re
-
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = set(re.findall(r"\bmake ([a-z]+)", (ROOT / "README.md").read_text()))
-    assert {"studio", "test", "lint", "course", "bench", "size", "lock"} <= targets
-    assert named and named <= targets
