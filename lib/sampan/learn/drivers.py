@@ -79,18 +79,33 @@ def keeps(slot: slots.Slot, *args: Any) -> Any:
 @driver
 def pullback(slot: slots.Slot, inputs: list[Any], gradient: Any) -> Any:
     """(value, gradients) of an operator's body; the gradients are one entry an input."""
-    value, pull = _inside(slot)(*inputs)
+    result = _inside(slot)(*inputs)
+    if type(result) is not tuple or len(result) != 2:
+        raise TypeError(f"a body gives back a pair (value, pullback), {type(result).__name__} came")
+    value, pull = result
+    if type(pull) is tuple:  # one function an input
+        return value, [function(gradient) for function in pull]
     gradients = pull(gradient)
-    return value, list(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
+    if isinstance(gradients, list):
+        raise TypeError("the pullback gives back a tuple, one gradient an input; a list came")
+    return value, list(gradients) if type(gradients) is tuple else [gradients]
 
 
 @driver
 def gradient(slot: slots.Slot, inputs: list[Any], weights: Any) -> Any:
     """(value, gradients of `sum(weights * value)`) of an operator called on Tensors, through the library's tape."""
     tensors = _leaves(inputs)
-    value = slot.holder(*tensors)
+    value = _operator(slot)(*tensors)
     value.backward(_tensor(weights))
     return value, [tensor.grad for tensor in tensors]
+
+
+@driver
+def on_tensors(slot: slots.Slot, *args: Any) -> Any:
+    """What the function gives back when its arrays are Tensors, as in a second derivative."""
+    import torch
+
+    return _inside(slot)(*(_tensor(arg) if isinstance(arg, torch.Tensor) else arg for arg in args))
 
 
 @driver
@@ -124,6 +139,13 @@ def _inside(slot: slots.Slot) -> Callable[..., Any]:
     # What sits in the slot now is the counted version of the learner's function.
     found: Callable[..., Any] = getattr(slot.holder, slot.attribute)
     return found
+
+
+def _operator(slot: slots.Slot) -> Any:
+    """The operator of a slot as the library calls it."""
+    import sampan
+
+    return getattr(sampan, slot.name.rpartition(".")[2])
 
 
 def _tensor(buffer: Any) -> Any:

@@ -58,10 +58,16 @@ class Slot:
 
     def put_in(self) -> None:
         if self._counted is not None:
-            setattr(self.holder, self.attribute, self._counted)
+            self._set(self._counted)
 
     def take_out(self) -> None:
-        setattr(self.holder, self.attribute, self.original)
+        self._set(self.original)
+
+    def _set(self, function: Callable[..., Any]) -> None:
+        if self.attribute == "body":  # an operator looks at what its body's pullback captures
+            self.holder.adopt(function)
+        else:
+            setattr(self.holder, self.attribute, function)
 
 
 class Reference:
@@ -103,7 +109,8 @@ def _resolve(name: str) -> tuple[Any, str]:
     if not callable(getattr(holder, parts[-1], None)):
         raise ValueError(f"exercise: {name!r} is no slot; {path} has no function {parts[-1]!r}")
     target = getattr(holder, parts[-1])
-    return (target, "body") if callable(getattr(target, "body", None)) else (holder, parts[-1])
+    operator = getattr(target, "operator", None)
+    return (operator, "body") if callable(getattr(operator, "body", None)) else (holder, parts[-1])
 
 
 def get(name: str) -> Slot:
@@ -152,13 +159,15 @@ def _source(function: Callable[..., Any]) -> str:
 
 
 def _same_parameters(slot: Slot, function: Callable[..., Any]) -> None:
-    came, expected = inspect.signature(function), inspect.signature(slot.original)
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in expected.parameters.values()):
+    """The library's parameters without a default must all be there, by name and in order; others may be left out."""
+    came, expected = inspect.signature(function).parameters, inspect.signature(slot.original).parameters
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in expected.values()):
         return
-    if list(came.parameters) != list(expected.parameters):
+    needed = [p.name for p in expected.values() if p.default is p.empty]
+    extra = [p.name for p in came.values() if p.default is p.empty and p.name not in expected]
+    if list(came)[: len(needed)] != needed or extra:
         raise TypeError(
-            f"{slot.name}: your function takes ({', '.join(came.parameters)}), "
-            f"the library calls it with ({', '.join(expected.parameters)})"
+            f"{slot.name}: your function takes ({', '.join(came)}), the library calls it with ({', '.join(needed)})"
         )
 
 

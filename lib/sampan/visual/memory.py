@@ -10,10 +10,10 @@ import torch
 from .style import COLORS, EMPTY, INK, MUTED, bare_axes, figure, plotly
 
 MOST_ELEMENTS = 256
-ROW = 16  # cells of memory drawn in one row
+ROW = 12  # cells of memory drawn in one row
 
 
-def strides(tensor: Any, name: str = "view") -> Any:
+def strides(tensor: Any, name: str = "the view") -> Any:
     """Figure of a view (above, in its shape) over its memory (below, in order of address).
 
     `tensor` is a Tensor or a buffer of 1 to 256 elements and at most 3 axes. Every element of the view carries the
@@ -68,7 +68,7 @@ def strides(tensor: Any, name: str = "view") -> Any:
             [f"cell {at}<br>" + (f"read by {_some(readers[at])}" if at in readers else "not in this view") for at in slots],
         )
     )
-    for text, y in ((f"the {name}", -0.85), ("its memory", top - 0.85)):
+    for text, y in ((name, -0.85), ("its memory", top - 0.85)):
         made.add_annotation(x=-0.5, y=y, text=text, showarrow=False, xanchor="left", font={"color": MUTED})
     wide = max(ROW, max(x for x, _ in places.values()) + 1)
     bare_axes(made, (-0.7, wide - 0.3), (top + rows - 0.2, -1.3))
@@ -101,7 +101,7 @@ def _squares(x: list[float], y: list[float], colors: list[str], texts: list[str]
         text=texts,
         hovertext=hover,
         hoverinfo="text",
-        marker={"symbol": "square", "size": 28, "color": colors, "line": {"color": "white", "width": 1}},
+        marker={"symbol": "square", "size": 26, "color": colors, "line": {"color": "white", "width": 1}},
         textfont={"size": 11, "color": [_ink(color) for color in colors]},
     )
 

@@ -33,7 +33,7 @@ def loss_surface_race(
     height = np.asarray(surface(*np.meshgrid(x, y)), dtype=np.float64)
     if height.shape != (80, 80):
         raise ValueError(f"loss_surface_race: surface gave shape {list(height.shape)} for inputs of shape [80, 80]")
-    made = figure(title, height=520, legend={"orientation": "h", "y": -0.02})
+    made = figure(title, height=520, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"})
     # Logarithmic heights: a valley floor would be one flat colour otherwise.
     made.add_trace(
         go.Contour(
@@ -107,15 +107,15 @@ def _between(values: np.ndarray, limits: tuple[float, float]) -> np.ndarray:
 
 
 def _controls(made: Any, steps: list[int]) -> None:
-    play = {"frame": {"duration": 80, "redraw": False}, "transition": {"duration": 0}, "fromcurrent": True}
-    stop = {"frame": {"duration": 0, "redraw": False}, "mode": "immediate"}
+    play = {"frame": {"duration": 80, "redraw": True}, "transition": {"duration": 0}, "fromcurrent": True}
+    stop = {"frame": {"duration": 0, "redraw": True}, "mode": "immediate"}
     made.update_layout(
         updatemenus=[
             {
                 "type": "buttons",
                 "direction": "left",
                 "x": 0,
-                "y": -0.12,
+                "y": -0.1,
                 "xanchor": "left",
                 "yanchor": "top",
                 "showactive": False,
@@ -135,4 +135,4 @@ def _controls(made: Any, steps: list[int]) -> None:
             }
         ],
     )
-    made.update_layout(margin={"b": 90})
+    made.update_layout(margin={"t": 70, "b": 90})

@@ -1,0 +1,52 @@
+"""Notebook 00: one small exercise that shows how all the others work."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..cases import Case
+from . import Lesson, Prediction
+
+
+def _relu() -> list[Case]:
+    return [
+        Case(
+            name=("three numbers", "三个数"),
+            driver="pullback",
+            args=([np.array([-2.0, 0.0, 3.0], np.float32)], np.ones(3, np.float32)),
+            expected=(np.array([0.0, 0.0, 3.0]), [np.array([0.0, 0.0, 1.0])]),
+            hint=("What is below zero becomes zero, everything else stays as it is.", "小于零的变成零,其余不变。"),
+        ),
+        Case(
+            name=("nothing but negative numbers", "全是负数"),
+            driver="pullback",
+            args=([np.array([-1.0, -7.0], np.float32)], np.ones(2, np.float32)),
+            expected=(np.zeros(2), [np.zeros(2)]),
+            hint=("No negative number may come through.", "负数一个也不能通过。"),
+        ),
+    ]
+
+
+LESSONS = (
+    Lesson(
+        slot="ops.relu",
+        hints=(
+            "relu lets positive numbers through and holds negative ones at zero. Which method of a buffer holds "
+            "numbers above a limit?",
+            "Try `x.clamp` in a cell of its own, on torch.tensor([-2.0, 0.0, 3.0]): it takes `min=` and `max=`.",
+            "You want every element of `x`, but none below 0: one call of `clamp` with one argument.",
+        ),
+        cases=_relu,
+    ),
+)
+
+PREDICTIONS = (
+    Prediction(
+        name="orientation.bytes",
+        question="An image of a digit has 28 rows of 28 numbers, each of type float32. How many bytes is that?",
+        answer=28 * 28 * 4,
+        unit=" bytes",
+        why="784 numbers of 4 bytes each. Bytes and operations are counted all through the course: they tell, "
+        "before anything runs, what will be fast and what will fit.",
+    ),
+)

@@ -1,0 +1,197 @@
+"""Notebook 01: strides, broadcasting and the tape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..cases import Case, Holds, Text
+from . import Lesson, Prediction
+
+ONES = np.ones
+
+
+def _unbroadcast() -> list[Case]:
+    gradient = np.arange(1.0, 7.0, dtype=np.float32).reshape(2, 3)
+    return [
+        Case(
+            name=("nothing was repeated", "没有重复"),
+            driver="call",
+            args=(gradient, (2, 3)),
+            expected=gradient,
+            hint=("The shapes are equal: the gradient stays as it is.", "形状相同,梯度不变。"),
+        ),
+        Case(
+            name=("a row of shape [3] repeated over 2 rows", "形状 [3] 的一行重复成 2 行"),
+            driver="call",
+            args=(gradient, (3,)),
+            expected=np.array([5.0, 7.0, 9.0]),
+            hint=("Each element was used once in every row: its gradients of all rows add up.", "每行的梯度要相加。"),
+        ),
+        Case(
+            name=("a column of shape [2, 1] repeated over 3 columns", "形状 [2, 1] 的一列重复成 3 列"),
+            driver="call",
+            args=(gradient, (2, 1)),
+            expected=np.array([[6.0], [15.0]]),
+            hint=("Add up along the row, and keep the axis: the shape is [2, 1], not [2].", "沿行相加并保留该轴。"),
+        ),
+        Case(
+            name=("one number of shape [] repeated everywhere", "形状 [] 的一个数到处重复"),
+            driver="call",
+            args=(gradient, ()),
+            expected=np.array(21.0),
+            hint=("A single number was used six times.", "同一个数用了六次。"),
+        ),
+        Case(
+            name=("a gradient on the tape", "磁带上的梯度"),
+            driver="on_tensors",
+            args=(gradient, (3,)),
+            expected=np.array([5.0, 7.0, 9.0]),
+            hint=(
+                "In a second derivative the gradient is a Tensor. Use what buffers and Tensors share: .sum(axis=..., "
+                "keepdim=True), .reshape, .ndim, .shape.",
+                "求二阶导数时梯度是 Tensor:请用两者共有的方法。",
+            ),
+        ),
+    ]
+
+
+def _multiply() -> list[Case]:
+    x, y = np.array([1.0, 2.0, 3.0], np.float32), np.array([10.0, 20.0, 30.0], np.float32)
+    return [
+        Case(
+            name=("three products, a gradient of ones", "三个乘积,梯度全为一"),
+            driver="pullback",
+            args=([x, y], ONES(3, np.float32)),
+            expected=(np.array([10.0, 40.0, 90.0]), [y, x]),
+            hint=("If x grows by a little, x * y grows by y times as much.", "x 增加一点,x*y 增加 y 倍那么多。"),
+        ),
+        Case(
+            name=("the library's tape multiplies with it", "库的磁带用它相乘"),
+            driver="gradient",
+            args=([x, y], ONES(3, np.float32)),
+            expected=(np.array([10.0, 40.0, 90.0]), [y, x]),
+            hint=("The pullback gives one gradient an input, as a tuple, in the order x, y.", "每个输入一个梯度,顺序 x、y。"),
+        ),
+    ]
+
+
+def fault_of_order(parents: list[list[int | None]], roots: list[int], came: Any) -> Text | None:
+    """What is wrong with an order of the nodes that `roots` were made from, or None when it is a right one."""
+    reached, todo = set(roots), list(roots)
+    while todo:
+        for parent in parents[todo.pop()]:
+            if parent is not None and parent not in reached:
+                reached.add(parent)
+                todo.append(parent)
+    if not isinstance(came, (list, tuple)) or any(type(label) is not int for label in came):
+        return "a list of nodes was expected", "应返回节点列表"
+    if len(came) != len(set(came)):
+        return "a node comes twice", "有节点出现两次"
+    if set(came) != reached:
+        return f"{len(reached)} nodes were expected, {len(came)} came", f"应有 {len(reached)} 个节点,得到 {len(came)} 个"
+    place = {label: index for index, label in enumerate(came)}
+    for label in came:
+        for parent in parents[label]:
+            if parent is not None and place[parent] < place[label]:
+                return (
+                    f"node {parent} comes before node {label}, which still has gradient to send to it",
+                    f"节点 {parent} 排在节点 {label} 之前,而后者还要向它传梯度",
+                )
+    return None
+
+
+def ordered(parents: list[list[int | None]], roots: list[int]) -> Holds:
+    """Expected of `topological_order`: any order in which every node comes after all that consume its output."""
+    return Holds(lambda came: fault_of_order(parents, roots, came), "every node after all nodes that use its output")
+
+
+def _order_case(name: Text, parents: list[list[int | None]], hint: Text) -> Case:
+    return Case(name, "order", (parents, [0]), ordered(parents, [0]), hint)
+
+
+def _order() -> list[Case]:
+    return [
+        _order_case(
+            ("a chain 0 <- 1 <- 2", "链 0 <- 1 <- 2"),
+            [[1], [2], [None]],
+            ("The root first, then what it was made from, and so on.", "先根,再到它的来源。"),
+        ),
+        _order_case(
+            ("a diamond: 0 is made from 1 and 2, both from 3", "菱形:0 来自 1 和 2,两者都来自 3"),
+            [[1, 2], [3, None], [3], [None, None]],
+            ("Node 3 gets gradient from 1 and from 2: it comes once, after both.", "节点 3 只出现一次,在 1 和 2 之后。"),
+        ),
+        _order_case(
+            ("the same parent twice, as in x * x", "同一个来源出现两次,如 x * x"),
+            [[1, 1], [None]],
+            ("A node may be a parent twice over; it is visited once.", "同一节点只访问一次。"),
+        ),
+    ]
+
+
+LESSONS = (
+    Lesson(
+        slot="autograd.unbroadcast",
+        hints=(
+            "Broadcasting used one number in several places. Every place sends a gradient back, and they add up. "
+            "So: along which axes was the input repeated?",
+            "There are two kinds: axes that the input did not have at all (on the left), and axes where it has "
+            "length 1 and the gradient has more.",
+            "First sum away the leading axes until the number of axes agrees: `gradient.sum(axis=0)` in a loop. Then "
+            "walk over the axes of `shape` and, where it says 1, sum with `keepdim=True`.",
+        ),
+        cases=_unbroadcast,
+    ),
+    Lesson(
+        slot="ops.multiply",
+        hints=(
+            "A body gives back two things: the value, and a function that turns the gradient of the value into the "
+            "gradients of the inputs.",
+            "The derivative of x * y with respect to x is y, and with respect to y it is x. The gradient g of the "
+            "value multiplies both: that is the chain rule.",
+            "Give back a pair: the product, and a `lambda g: (..., ...)` with one entry for x and one for y.",
+        ),
+        cases=_multiply,
+    ),
+    Lesson(
+        slot="autograd.topological_order",
+        hints=(
+            "A node may send its gradient on only when all of it has arrived. Who has to come before it?",
+            "Walk into the depth: put a node on a list once you have dealt with all of its parents. Read backwards, "
+            "that list has every node after its consumers. Remember which nodes you have seen.",
+            "Calling yourself for each parent fails on a tape of thousands of nodes. Keep a stack of pairs (node, "
+            "done?): pop one; when it is done, append it to the list; else push it again as done and its parents.",
+        ),
+        cases=_order,
+    ),
+)
+
+PREDICTIONS = (
+    Prediction(
+        name="tensors.expand",
+        question="x holds 1,000 float32 numbers. How many bytes of new memory for numbers does x.expand([1000, 1000]) take?",
+        answer=0,
+        unit=" bytes",
+        why="A million elements read the same thousand cells: the new axis has stride 0. Only a few numbers "
+        "that describe the view are new.",
+    ),
+    Prediction(
+        name="tensors.matmul_flops",
+        question="A [64, 64] matrix times a [64, 64] matrix: how many multiplications and additions, together?",
+        answer=2 * 64**3,
+        unit=" operations",
+        why="64 * 64 results, each a sum of 64 products: 64 multiplications and about 64 additions.",
+        tolerance=0.02,
+    ),
+    Prediction(
+        name="tensors.add_intensity",
+        question="z = x + y with a million float32 elements each. How many bytes move between memory and processor "
+        "for every addition?",
+        answer=12,
+        unit=" bytes",
+        why="Two numbers of 4 bytes are read and one is written, for one addition. A processor that could do 100 "
+        "additions in that time waits for memory: this is why fused loops are fast.",
+    ),
+)
