@@ -1,0 +1,182 @@
+// A small line chart that is fed while a network trains. SVG, so that colours follow the page's theme by
+// themselves. `finished` and `live` are lists of series:
+//   {id, run, slot, kind, x: [...], y: [...]}   slot 1..5 picks --sp-run-1..5, kind "train" | "test"
+// `finished` is sent when runs change, `live` a few times a second.
+
+const NS = "http://www.w3.org/2000/svg";
+const MARGIN = { top: 14, right: 14, bottom: 34, left: 46 };
+const HEIGHT = 240;
+
+function svg(name, attributes, text) {
+  const node = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+function element(name, className, text) {
+  const node = document.createElement(name);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+// Round values between low and high, about `count` of them: 1, 2 or 5 times a power of ten apart.
+export function ticks(low, high, count) {
+  const span = high - low;
+  if (!(span > 0)) return [low];
+  const raw = span / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999);
+  const out = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++) out.push(k * step);
+  return out;
+}
+
+// Lowest and highest y that the axis shows. Early losses can be many times the later ones: the axis leaves out
+// what lies above three times the 95th percentile, and the line is cut there.
+export function range(series, format) {
+  const values = series.flatMap((s) => s.y);
+  if (!values.length) return format === "percent" ? [0, 1] : [0, 2.5];
+  if (format === "percent") {
+    const low = Math.min(...values);
+    return [low > 0.85 ? 0.8 : low > 0.6 ? 0.5 : 0, 1];
+  }
+  const sorted = values.slice().sort((a, b) => a - b);
+  const usual = sorted[Math.floor((sorted.length - 1) * 0.95)] * 3;
+  const high = Math.min(sorted[sorted.length - 1], usual > 0 ? usual : Infinity);
+  return [0, high > 0 ? high * 1.05 : 1];
+}
+
+function number(value, format) {
+  if (format === "percent") return `${(value * 100).toFixed(value * 100 >= 99.95 || value === 0 ? 0 : 1)} %`;
+  const size = Math.abs(value);
+  return size >= 1e4 || (size < 1e-3 && size > 0) ? value.toExponential(1) : String(+value.toPrecision(3));
+}
+
+function tickText(value, format) {
+  return format === "percent" ? `${+(value * 100).toFixed(1)} %` : number(value, format);
+}
+
+function render({ model, el }) {
+  const format = model.get("format");
+  const root = element("figure", "tr-chart");
+  const head = element("figcaption", "tr-chart-head");
+  const title = element("span", "tr-chart-title", model.get("title"));
+  const readout = element("span", "tr-chart-readout sp-number");
+  readout.setAttribute("aria-hidden", "true");
+  head.append(title, readout);
+  const frame = element("div", "tr-chart-frame");
+  const legend = element("ul", "tr-legend");
+  const summary = element("p", "sp-hidden tr-chart-summary");
+  summary.setAttribute("role", "status");
+  root.append(head, frame, legend, summary);
+  el.append(root);
+
+  let pending = 0;
+  let scale = null;
+  const all = () => model.get("finished").concat(model.get("live")).filter((s) => s.x.length);
+
+  function draw() {
+    pending = 0;
+    const width = Math.max(frame.clientWidth, 220);
+    const series = all();
+    const [low, high] = range(series, format);
+    const last = Math.max(model.get("x_max"), ...series.map((s) => s.x[s.x.length - 1]));
+    const inner = { w: width - MARGIN.left - MARGIN.right, h: HEIGHT - MARGIN.top - MARGIN.bottom };
+    const x = (v) => MARGIN.left + (v / last) * inner.w;
+    const y = (v) => MARGIN.top + (1 - (Math.min(v, high * 1.02) - low) / (high - low)) * inner.h;
+    scale = { x, y, last, inner, series };
+    const picture = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, height: HEIGHT, role: "img" });
+    picture.setAttribute("aria-label", model.get("title"));
+    for (const value of ticks(low, high, 4)) {
+      picture.append(svg("line", { class: "tr-gridline", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(value), y2: y(value) }));
+      picture.append(svg("text", { class: "tr-tick", x: MARGIN.left - 8, y: y(value) + 4, "text-anchor": "end" }, tickText(value, format)));
+    }
+    for (const value of ticks(0, last, Math.max(2, Math.floor(inner.w / 70))).filter(Number.isInteger)) {
+      picture.append(svg("text", { class: "tr-tick", x: x(value), y: HEIGHT - 16, "text-anchor": "middle" }, String(value)));
+    }
+    picture.append(svg("text", { class: "tr-tick", x: width - MARGIN.right, y: HEIGHT - 3, "text-anchor": "end" }, model.get("x_label")));
+    for (const s of series) {
+      const color = `var(--sp-run-${s.slot})`;
+      const points = s.x.map((v, i) => `${x(v).toFixed(1)},${y(s.y[i]).toFixed(1)}`);
+      const line = svg("polyline", { class: `tr-line is-${s.kind}`, points: points.join(" ") });
+      line.style.stroke = color;
+      picture.append(line);
+      const marks = s.kind === "test" && s.x.length <= 40 ? s.x.map((_, i) => i) : s.kind === "test" ? [s.x.length - 1] : [];
+      for (const i of marks) {
+        const dot = svg("circle", { cx: x(s.x[i]), cy: y(s.y[i]), r: 3 });
+        dot.style.fill = color;
+        picture.append(dot);
+      }
+    }
+    if (!series.length) {
+      picture.append(svg("text", { class: "tr-chart-empty", x: MARGIN.left + inner.w / 2, y: MARGIN.top + inner.h / 2, "text-anchor": "middle" }, model.get("empty")));
+    }
+    picture.append(svg("line", { class: "tr-cursor", x1: 0, x2: 0, y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom, visibility: "hidden" }));
+    frame.replaceChildren(picture);
+    root.dataset.points = String(series.reduce((n, s) => n + s.x.length, 0));
+    const entries = [];
+    const runs = new Map(series.map((s) => [s.run, s.slot]));
+    for (const [name, slot] of runs) {
+      const item = element("li");
+      const swatch = element("span", "tr-swatch");
+      swatch.style.background = `var(--sp-run-${slot})`;
+      item.append(swatch, name);
+      entries.push(item);
+    }
+    if (series.length) {
+      for (const kind of ["train", "test"]) {
+        const item = element("li", "tr-legend-kind");
+        item.append(element("span", `tr-stroke is-${kind}`), model.get("kinds")[kind]);
+        entries.push(item);
+      }
+    }
+    legend.replaceChildren(...entries);
+  }
+
+  function schedule() {
+    if (!pending) pending = requestAnimationFrame(draw);
+  }
+
+  // The value of each test curve (or training curve, when that is all there is) under the pointer.
+  function point(event) {
+    const cursor = frame.querySelector(".tr-cursor");
+    if (!scale || !scale.series.length || !cursor) return;
+    const box = frame.getBoundingClientRect();
+    const at = ((event.clientX - box.left - MARGIN.left) / scale.inner.w) * scale.last;
+    if (at < 0 || at > scale.last) return leave();
+    cursor.setAttribute("x1", scale.x(at));
+    cursor.setAttribute("x2", scale.x(at));
+    cursor.setAttribute("visibility", "visible");
+    const parts = scale.series.filter((s) => s.kind === "train" || scale.series.length === 1).map((s) => {
+      let best = 0;
+      s.x.forEach((v, i) => { if (Math.abs(v - at) < Math.abs(s.x[best] - at)) best = i; });
+      return `${s.run}: ${number(s.y[best], format)}`;
+    });
+    readout.textContent = parts.join("  ·  ");
+  }
+
+  function leave() {
+    readout.textContent = "";
+    frame.querySelector(".tr-cursor")?.setAttribute("visibility", "hidden");
+  }
+
+  const say = () => { if (summary.textContent !== model.get("summary")) summary.textContent = model.get("summary"); };
+  frame.addEventListener("pointermove", point);
+  frame.addEventListener("pointerleave", leave);
+  const resize = new ResizeObserver(schedule);
+  resize.observe(frame);
+  model.on("change:finished change:live change:x_max", schedule);
+  model.on("change:summary", say);
+  say();
+  draw();
+  return () => {
+    resize.disconnect();
+    cancelAnimationFrame(pending);
+    model.off("change:finished change:live change:x_max", schedule);
+    model.off("change:summary", say);
+  };
+}
+
+export default { render };
