@@ -126,7 +126,9 @@ class Course:
             )
             _, errors = await process.communicate()
             if process.returncode != 0:
-                raise CopyFailed(f"no copy of {lesson.source.name}: {errors.decode(errors='replace')[-4000:]}")
+                raise CopyFailed(
+                    f"no copy of {lesson.source.name}: {errors.decode(errors='replace')[-4000:]}"
+                )
             _run_in_our_kernel(fresh)
             move_without_replacing(fresh, lesson.copy)
         finally:

@@ -6,9 +6,25 @@ from collections.abc import Mapping
 
 # Everything else stays out: tokens, cookie secrets, cloud keys, proxies with passwords.
 _NAMES = frozenset(
-    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TERM VIRTUAL_ENV CONDA_PREFIX LD_LIBRARY_PATH "
-    "PYTHONPATH PYTHONHOME PYTHONHASHSEED PYTHONUNBUFFERED QUERY_STRING "
-    "CUDA_VISIBLE_DEVICES CUDA_HOME CUDA_PATH SYSTEMROOT".split()
+    [
+        *(
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "LANG",
+            "LANGUAGE",
+            "TZ",
+            "TMPDIR",
+            "TERM",
+            "SYSTEMROOT",
+        ),
+        *("VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH"),
+        *("PYTHONPATH", "PYTHONHOME", "PYTHONHASHSEED", "PYTHONUNBUFFERED"),
+        *("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH"),
+        "QUERY_STRING",  # of a page, see server/pages.py
+    ]
 )
 _FAMILIES = ("LC_", "SAMPAN_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "TORCH_")
 _SECRET_WORDS = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "API_KEY", "CREDENTIAL")
@@ -19,5 +35,6 @@ def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if (name in _NAMES or name.startswith(_FAMILIES)) and not any(w in name.upper() for w in _SECRET_WORDS)
+        if (name in _NAMES or name.startswith(_FAMILIES))
+        and not any(w in name.upper() for w in _SECRET_WORDS)
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
 import socket
@@ -20,6 +21,13 @@ from .paths import JUPYTER_SHARE, state_folder, workspace
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8866
 START_WAIT_S = 60  # how long a second `sampan studio` waits for a first one that is still starting
+# Parts of JupyterLab that ask for servers which are not here, or for the internet; and a developer's tool.
+LAB_WITHOUT = (
+    "@jupyterlab/lsp-extension",
+    "@jupyterlab/extensionmanager-extension",
+    "@jupyterlab/apputils-extension:announcements",
+    "jupyterlab-jupytext",
+)
 
 
 def launch(port: int | None, browser: bool) -> int:
@@ -78,9 +86,12 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     server.allow_root = True  # in a container there is often nobody else; it listens on 127.0.0.1 only
     server.allow_unauthenticated_access = False
     server.answer_yes = True  # one Ctrl-C stops it: notebooks are saved, kernels are told
-    server.log_level = "WARNING"
+    c.Application.log_level = "WARN"
     server.terminals_enabled = False
-    server.tornado_settings = {"xsrf_cookie_kwargs": {"samesite": "Strict"}}
+    server.tornado_settings = {
+        "xsrf_cookie_kwargs": {"samesite": "Strict"},
+        "ws_ping_timeout": 30_000,  # ms; tornado wants it no longer than the interval, jupyter_server triples it
+    }
     # Exactly these. jupyter_server finds no others (find_extensions=False).
     server.jpserver_extensions = {"jupyterlab": True, "studio.server": True}
 
@@ -95,6 +106,7 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     c.KernelSpecManager.ensure_native_kernel = False
     c.KernelSpecManager.allowed_kernelspecs = {"sampan"}
     c.MultiKernelManager.default_kernel_name = "sampan"
+    c.KernelManager.transport_encryption = "auto"  # other users of the machine cannot listen in on a kernel
     c.MappingKernelManager.cull_idle_timeout = 1200
     c.MappingKernelManager.cull_interval = 60
     c.MappingKernelManager.cull_connected = False
@@ -107,13 +119,19 @@ def _jupyter_folders(state: Path) -> None:
         folder = state / "jupyter" / name
         folder.mkdir(parents=True, exist_ok=True)
         os.environ[f"JUPYTER_{name.upper()}_DIR"] = str(folder)
+    lab = state / "jupyter" / "config" / "labconfig"
+    lab.mkdir(exist_ok=True)
+    without = json.dumps({"disabledExtensions": dict.fromkeys(LAB_WITHOUT, True)})
+    runtime.write_atomically(lab / "page_config.json", without.encode())
     os.environ["JUPYTER_PATH"] = str(JUPYTER_SHARE)
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
 
 
 def has_browser() -> bool:
     """Whether there is a browser window to open: not on a machine without a screen."""
-    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+    if sys.platform.startswith("linux") and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
         return False
     try:
         webbrowser.get()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from jupyter_server.serverapp import ServerApp
-from traitlets import Any as AnyTrait
-from traitlets import Instance
+from traitlets import Callable, Instance
 
 from studio import runtime
 
@@ -17,13 +15,14 @@ class StudioServer(ServerApp):
     """ServerApp that says where it is in its own words and can be found by a second `sampan studio`."""
 
     state = Instance(Path, help="private folder of the Studio, for the runtime file")
-    on_started: Callable[[], None] = AnyTrait(lambda: None, help="called once the address is known")
+    on_started = Callable(help="called once the address is known")
 
     def load_config_file(self, *args: Any, **kwargs: Any) -> None:
         """Configuration comes from studio.launch alone: a file left by another program must not change it."""
 
     def start(self) -> None:
-        running = runtime.this_process(self.port, f"http://{self.ip}:{self.port}{self.base_url}", self.identity_provider.token)
+        url = f"http://{self.ip}:{self.port}{self.base_url}"
+        running = runtime.this_process(self.port, url, self.identity_provider.token)
         runtime.write(self.state, running)
         self.on_started()
         print(

@@ -54,9 +54,10 @@ class StudioPage(JupyterHandler):
     def set_default_headers(self) -> None:
         super().set_default_headers()
         self.set_header("Referrer-Policy", "same-origin")
-        self.set_header("Cache-Control", "no-store")  # whoever uses the machine next must not see it by "back"
+        # Whoever uses the machine next must not see it by going back.
+        self.set_header("Cache-Control", "no-store")
 
-    async def prepare(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]
+    async def prepare(self, *args: Any, **kwargs: Any) -> None:
         await super().prepare(*args, **kwargs)
         if self.request.method == "GET" and self.current_user and self.get_query_argument("token", ""):
             # It has become a cookie: keep the token out of the address bar, of history and of screenshots.

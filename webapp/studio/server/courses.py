@@ -18,7 +18,7 @@ from .base import StudioPage
 class CoursePage(StudioPage):
     section = "courses"
 
-    def initialize(self, course: Course, desk: CheckDesk) -> None:  # type: ignore[override]
+    def initialize(self, course: Course, desk: CheckDesk) -> None:
         self.course = course
         self.desk = desk
 

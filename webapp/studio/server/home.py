@@ -23,7 +23,7 @@ class Home(StudioPage):
 
     section = "home"
 
-    def initialize(self, course: Course, desk: CheckDesk) -> None:  # type: ignore[override]
+    def initialize(self, course: Course, desk: CheckDesk) -> None:
         self.course = course
 
     @web.authenticated

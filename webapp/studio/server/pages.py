@@ -24,7 +24,6 @@ from tornado import web
 from voila.configuration import VoilaConfiguration
 from voila.paths import collect_static_paths, collect_template_paths
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
-from voila.static_file_handler import MultiStaticFileHandler, TemplateStaticFileHandler
 from voila.tornado.handler import TornadoVoilaHandler
 from voila.utils import get_data_dir, get_voila_labextensions_path
 
@@ -90,13 +89,16 @@ class PageContents(AsyncLargeFileManager):
             model["content"].metadata.kernelspec = NotebookNode(spec)
         return model
 
+    def mark_trusted_cells(self, nb: NotebookNode, path: str = "") -> None:
+        """They are the Studio's own files, and are run again before anything of them is shown."""
+
 
 class PageHandler(StudioPage, TornadoVoilaHandler):
     """/studio/page/<name>: starts a kernel for the visitor and sends the page while it computes."""
 
     section = "page"
 
-    def initialize(self, shelf: PageShelf, contents: PageContents, **kwargs: Any) -> None:  # type: ignore[override]
+    def initialize(self, shelf: PageShelf, contents: PageContents, **kwargs: Any) -> None:
         TornadoVoilaHandler.initialize(self, **kwargs)
         self.shelf = shelf
         self.contents = contents
@@ -132,7 +134,8 @@ def frame_of(handler: PageHandler, notebook: NotebookNode, cwd: str) -> Notebook
     notebook.metadata["studio"] = {
         "head": handler.fill("page_head.html", title=page.title(handler.language)),
         "body": handler.fill("page_body.html", title=page.title(handler.language)),
-        "foot": handler.fill("page_foot.html"),
+        "styles": handler.fill("page_styles.html"),
+        "footer": handler.fill("footer.html"),
     }
     return notebook
 
@@ -155,7 +158,13 @@ def _configuration(server: Any) -> VoilaConfiguration:
         "jupyterlab-plotly",
     ]
     configuration.prelaunch_hook = frame_of
+    configuration.page_config_hook = _with_bundled_mathjax
     return configuration
+
+
+def _with_bundled_mathjax(page_config: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+    """Voilà asks a content network for MathJax unless both settings are null: then it takes the bundled one."""
+    return {**page_config, "fullMathjaxUrl": None, "mathjaxConfig": None}
 
 
 def routes(server: Any) -> list[tuple[Any, ...]]:
@@ -193,10 +202,10 @@ def voila_routes(server: Any) -> list[tuple[Any, ...]]:
         "labextensions_path": extensions,
         "no_cache_paths": [],
     }
-    statics = {"paths": collect_static_paths(["voila", "nbconvert"], TEMPLATE)}
+    statics = {"path": collect_static_paths(["voila", "nbconvert"], TEMPLATE)}
     table: list[tuple[Any, ...]] = [
-        (r"/voila/templates/(.*)", TemplateStaticFileHandler),
-        (r"/voila/static/(.*)", MultiStaticFileHandler, statics),
+        (rf"/voila/templates/{TEMPLATE}/static/(.*)", FileFindHandler, statics),
+        (r"/voila/static/(.*)", FileFindHandler, statics),
         (r"/voila/labextensions/(.*)", FileFindHandler, {"path": extensions}),
         (r"/voila/api/themes/(.*)", ThemesHandler, themes),
         (r"/voila/api/shutdown/(.*)", VoilaShutdownKernelHandler),
