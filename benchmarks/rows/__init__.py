@@ -1,0 +1,35 @@
+"""What is measured: one file a family of rows. Nothing here imports a framework; it is handed in.
+
+A program is a function that takes the framework's module and returns a step: a function without arguments that
+is called over and over and returns a number or a tensor. Sampan and PaddlePaddle share one program, because
+their API is the same; PyTorch's stands below it. Before timing, the values of a third call are compared, so that
+the columns are known to do the same work, two optimizer steps included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Program = Callable[[Any], Callable[[], Any]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """`goal`: at most this share of PyTorch's time."""
+
+    name: str
+    paddle: Program  # given the module sampan or paddle
+    torch: Program
+    goal: float = 1.0
+
+
+def all_rows() -> dict[str, Row]:
+    from . import loader, operators, training
+
+    rows = [*operators.ROWS, *training.ROWS, *loader.ROWS]
+    table = {row.name: row for row in rows}
+    if len(table) != len(rows):
+        raise ValueError("two benchmark rows have the same name")
+    return table

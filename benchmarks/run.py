@@ -1,0 +1,244 @@
+"""Sampan beside PyTorch eager and PaddlePaddle, in one run (`make bench`); writes benchmarks/RESULTS.md.
+
+Each framework has a long-lived process. A round asks each for one sample, in turn and in alternating order
+(A B C, C B A, ...), while the others are stopped, so that drift of the machine and spinning thread pools touch
+all alike. A ratio is taken within a round; the table gives the median and the middle half of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from benchmarks.rows import all_rows  # noqa: E402
+
+THREADS = 2
+IMPORT_GOAL = 1.2
+IMPORT_ROW = "import, in a fresh process (PyTorch's column: import torch, numba)"
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def environment() -> dict[str, str]:
+    return os.environ | dict.fromkeys(THREAD_VARIABLES, str(THREADS))
+
+
+class Peer:
+    """A framework's process: asked one thing at a time, stopped in between."""
+
+    def __init__(self, name: str, python: str) -> None:
+        self.name, self.python = name, python
+        command = [python, str(HERE / "worker.py"), name]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+        )
+        self.version = self._answer()["version"]
+        self.process.send_signal(signal.SIGSTOP)
+
+    def ask(self, action: str, row: str) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.write(json.dumps({action: row}) + "\n")
+        self.process.stdin.flush()
+        answer = self._answer()
+        self.process.send_signal(signal.SIGSTOP)
+        return answer
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the process of {self.name} ended with status {self.process.wait()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+@dataclass
+class Measured:
+    name: str
+    goal: float
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def median(self, framework: str) -> float:
+        return statistics.median(self.seconds[framework])
+
+    def ratio(self, peer: str) -> tuple[float, float, float] | None:
+        """25th percentile, median and 75th of sampan / peer, round by round."""
+        if not self.seconds.get("sampan") or not self.seconds.get(peer):
+            return None
+        ratios = [
+            ours / theirs for ours, theirs in zip(self.seconds["sampan"], self.seconds[peer], strict=True)
+        ]
+        if len(ratios) == 1:
+            return ratios[0], ratios[0], ratios[0]
+        low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+        return low, middle, high
+
+    @property
+    def met(self) -> bool:
+        ratio = self.ratio("torch")
+        return ratio is not None and ratio[1] <= self.goal
+
+
+def interleave(measured: Measured, names: list[str], rounds: int, sample: Any) -> None:
+    measured.seconds = {name: [] for name in names}
+    for turn in range(rounds):
+        for name in names if turn % 2 == 0 else reversed(names):
+            measured.seconds[name].append(sample(name))
+
+
+def measure_row(name: str, goal: float, peers: dict[str, Peer], rounds: int) -> Measured:
+    measured, values = Measured(name, goal), {}
+    for peer in peers.values():
+        answer = peer.ask("prepare", name)
+        if "error" in answer:
+            measured.errors[peer.name] = answer["error"]
+        else:
+            values[peer.name] = answer["value"]
+    reference = values.get("torch")
+    for framework, value in values.items():
+        if reference is not None and abs(value - reference) > 1e-3 * abs(reference) + 1e-3:
+            measured.errors[framework] = f"computes {value:.6g} where PyTorch computes {reference:.6g}"
+    sound = [framework for framework in values if framework not in measured.errors]
+    interleave(measured, sound, rounds, lambda framework: peers[framework].ask("sample", name)["seconds"])
+    return measured
+
+
+def measure_imports(peers: dict[str, str], rounds: int) -> Measured:
+    """Fresh processes; the interpreter's own start is taken off each."""
+    statements = {"sampan": "import sampan", "torch": "import torch, numba", "paddle": "import paddle"}
+
+    def start(python: str, statement: str) -> float:
+        begin = time.perf_counter()
+        subprocess.run([python, "-c", statement], check=True, env=environment(), stderr=subprocess.DEVNULL)
+        return time.perf_counter() - begin
+
+    def sample(framework: str) -> float:
+        python = peers[framework]
+        return start(python, statements[framework]) - start(python, "pass")
+
+    measured = Measured(IMPORT_ROW, IMPORT_GOAL)
+    for framework in peers:
+        sample(framework)  # the first one fills the disk cache
+    interleave(measured, list(peers), rounds, sample)
+    return measured
+
+
+def duration(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
+
+
+def line(measured: Measured) -> str:
+    cells = [measured.name]
+    for framework in ("sampan", "torch", "paddle"):
+        if framework in measured.errors:
+            cells.append("failed")
+        else:
+            cells.append(duration(measured.median(framework)) if measured.seconds.get(framework) else "-")
+    for peer in ("torch", "paddle"):
+        ratio = measured.ratio(peer)
+        cells.append(f"{ratio[1]:.2f} ({ratio[0]:.2f} to {ratio[2]:.2f})" if ratio else "-")
+    cells += [f"{measured.goal:.2f}", "met" if measured.met else "**not met**"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def processor() -> str:
+    for text in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
+        if text.startswith("model name"):
+            return text.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def report(results: list[Measured], versions: dict[str, str], rounds: int) -> str:
+    lines = [
+        "# Side by side",
+        "",
+        "Written by `make bench`; do not edit.",
+        "",
+        f"- Date: {datetime.date.today().isoformat()}",
+        f"- Machine: {os.cpu_count()} cores, {processor()}, {platform.system()}, {THREADS} threads each",
+        f"- Versions: Python {platform.python_version()}, "
+        + ", ".join(f"{name} {version}" for name, version in versions.items()),
+        f"- {rounds} rounds, interleaved. A time is the median of one call; a ratio is Sampan's time over the peer's in",
+        "  the same round, median (25th to 75th percentile): below 1 Sampan is faster.",
+        "- Before timing, the values of a third call are compared (to a thousandth): the columns do the same work.",
+        "",
+        "| row | Sampan | PyTorch eager | PaddlePaddle | / PyTorch | / PaddlePaddle | goal / PyTorch | |",
+        "|---|---|---|---|---|---|---|---|",
+        *(line(measured) for measured in results),
+        "",
+        f"{sum(measured.met for measured in results)} of {len(results)} goals met.",
+    ]
+    for measured in results:
+        lines += [f"- {measured.name}: {name}: {why}" for name, why in measured.errors.items()]
+    return "\n".join(lines) + "\n"
+
+
+def write(path: Path, text: str) -> None:
+    temporary = path.with_name(path.name + ".tmp")
+    with open(temporary, "w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(temporary, path)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--paddle", help="a Python that has PaddlePaddle; without it that column is empty")
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--only", default="", help="only rows whose name contains this")
+    parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
+    options = parser.parse_args(arguments)
+    if options.rounds < 1:
+        parser.error("--rounds is at least 1")
+
+    pythons = {"sampan": sys.executable, "torch": sys.executable}
+    if options.paddle:
+        pythons["paddle"] = options.paddle
+    results = []
+    if options.only in IMPORT_ROW:
+        results.append(measure_imports(pythons, max(1, options.rounds // 3)))
+        print(line(results[-1]), flush=True)
+    peers: dict[str, Peer] = {}
+    try:
+        for name, python in pythons.items():
+            peers[name] = Peer(name, python)
+        for row in all_rows().values():
+            if options.only in row.name:
+                results.append(measure_row(row.name, row.goal, peers, options.rounds))
+                print(line(results[-1]), flush=True)
+        versions = {name: peer.version for name, peer in peers.items()}
+    finally:
+        for peer in peers.values():
+            peer.close()
+    write(options.out, report(results, versions, options.rounds))
+    print(f"wrote {options.out}")
+    return 1 if any(measured.errors for measured in results) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

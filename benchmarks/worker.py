@@ -1,0 +1,89 @@
+"""One framework in a process of its own, waiting to be asked (`run.py` starts one for each).
+
+    python worker.py sampan|torch|paddle
+
+Reads a JSON object a line: {"prepare": row} builds the row's program and answers the value of its third call and
+the calls that one sample takes; {"sample": row} answers the seconds of one call, as the mean over such a sample.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+SAMPLE_SECONDS = 0.03  # long against the clock and the scheduler, short against drift
+
+
+def number(value: Any) -> float:
+    """What a step returned, as one number that can be compared between frameworks."""
+    return float(value if isinstance(value, int | float) else value.detach().sum())
+
+
+def third_value(step: Any) -> float:
+    """Two calls first, so that an optimizer's steps show in the value."""
+    return [number(step()) for _ in range(3)][-1]
+
+
+class Worker:
+    def __init__(self, framework: str) -> None:
+        from benchmarks.rows import all_rows
+
+        self.framework = framework
+        self.module = importlib.import_module(framework)
+        if framework != "paddle":  # PaddlePaddle's pool is set by OMP_NUM_THREADS alone
+            importlib.import_module("torch").set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+        self.rows = all_rows()
+        self.programs: dict[str, tuple[Any, int]] = {}
+
+    def version(self) -> str:
+        return str(self.module.__version__)
+
+    def prepare(self, name: str) -> dict[str, Any]:
+        self.programs.clear()  # one row's tensors at a time
+        row = self.rows[name]
+        step = (row.torch if self.framework == "torch" else row.paddle)(self.module)
+        value = third_value(step)
+        calls = 1
+        while (seconds := self.time(step, calls)) < SAMPLE_SECONDS:
+            calls = max(calls + 1, min(calls * 10, int(calls * SAMPLE_SECONDS / seconds) + 1))
+        self.programs[name] = step, calls
+        return {"value": value, "calls": calls}
+
+    def sample(self, name: str) -> dict[str, float]:
+        step, calls = self.programs[name]
+        return {"seconds": self.time(step, calls) / calls}
+
+    @staticmethod
+    def time(step: Any, calls: int) -> float:
+        start = time.perf_counter()
+        for _ in range(calls):
+            step()
+        return time.perf_counter() - start
+
+
+def main() -> None:
+    # Answers have a channel of their own: whatever a framework prints goes to stderr.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    worker = Worker(sys.argv[1])
+    print(json.dumps({"version": worker.version()}), file=answers, flush=True)
+    for line in sys.stdin:
+        ((action, name),) = json.loads(line).items()
+        try:
+            answer: dict[str, Any] = {"prepare": worker.prepare, "sample": worker.sample}[action](name)
+        except Exception as error:  # the parent decides; the other rows still run
+            traceback.print_exc()
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

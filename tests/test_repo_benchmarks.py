@@ -1,0 +1,89 @@
+"""The benchmark compares like with like, and its arithmetic is right."""
+
+import importlib
+import math
+
+import pytest
+import torch
+
+from benchmarks import run, worker
+from benchmarks.rows import all_rows
+
+
+@pytest.mark.parametrize("name", list(all_rows()))
+def test_both_programs_of_a_row_compute_the_same(name):
+    row = all_rows()[name]
+    ours = worker.third_value(row.paddle(importlib.import_module("sampan")))
+    theirs = worker.third_value(row.torch(torch))
+    assert math.isfinite(theirs)
+    assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-3)
+
+
+def test_every_row_of_the_plan_is_there():
+    names = " ".join(all_rows())
+    for size in (8, 64, 256):
+        for operator in ("add", "mul", "matmul", "chain of 5"):
+            assert f"{operator}, {size} square, forward and backward" in names
+    for text in ("784-256-10, batch 32", "LeNet step, batch 64", "1e6 parameters in 50", "DataLoader"):
+        assert text in names
+    assert all_rows()["chain of 5, 8 square, forward and backward"].goal == 0.6
+
+
+def test_rounds_are_interleaved_and_alternate():
+    order = []
+    measured = run.Measured("row", 1.0)
+    run.interleave(measured, ["a", "b"], 3, lambda name: order.append(name) or 1.0)
+    assert order == ["a", "b", "b", "a", "a", "b"]
+    assert measured.seconds == {"a": [1.0] * 3, "b": [1.0] * 3}
+
+
+def test_a_ratio_is_taken_within_a_round():
+    """A machine that slows down to a tenth in the middle changes every time and no ratio."""
+    slow = [1, 1, 10, 10, 10]
+    seconds = {"sampan": [0.3 * s for s in slow], "torch": [0.6 * s for s in slow]}
+    measured = run.Measured("row", 0.5, seconds)
+    assert measured.ratio("torch") == pytest.approx((0.5, 0.5, 0.5))
+    assert measured.met and not run.Measured("row", 0.49, seconds).met
+    assert measured.ratio("paddle") is None and "| - |" in run.line(measured)
+    spread = run.Measured("row", 1.0, {"sampan": [1, 2, 3, 4, 5], "torch": [1, 1, 1, 1, 1]})
+    assert spread.ratio("torch") == (2, 3, 4) and "3.00 (2.00 to 4.00)" in run.line(spread)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(2.5, "2.5 s"), (0.0125, "12.5 ms"), (3.4e-6, "3.4 µs"), (5e-7, "0.5 µs")]
+)
+def test_times_are_written_readably(seconds, text):
+    assert run.duration(seconds) == text
+
+
+class Answers:
+    """A framework's process that answers from a list."""
+
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    def ask(self, action, row):
+        if self.value is None:
+            return {"error": "AttributeError: no such operator"}
+        return {"value": self.value, "calls": 1} if action == "prepare" else {"seconds": 1.0}
+
+
+def test_another_answer_or_a_failure_is_never_timed():
+    peers = {
+        name: Answers(name, value) for name, value in {"sampan": 2.0, "torch": 1.0, "paddle": None}.items()
+    }
+    measured = run.measure_row("row", 1.0, peers, rounds=2)
+    assert measured.errors["sampan"] == "computes 2 where PyTorch computes 1"
+    assert "no such operator" in measured.errors["paddle"]
+    assert list(measured.seconds) == ["torch"] and not measured.met
+    text = run.report([measured], {"torch": "1"}, 2)
+    assert "0 of 1 goals met." in text and "failed" in text and "computes 2" in text
+
+
+def test_the_whole_command(tmp_path, capfd):
+    out = tmp_path / "RESULTS.md"
+    assert run.main(["--rounds", "2", "--only", "add, 8 square, forward", "--out", str(out)]) == 0
+    text = out.read_text()
+    assert text.count("| add, 8 square") == 2 and "import, in a fresh process" not in text
+    assert "of 2 goals met." in text and f"torch {torch.__version__}" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["RESULTS.md"]
