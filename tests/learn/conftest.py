@@ -2,7 +2,6 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
-
 from sampan.learn import slots, visible
 
 

@@ -1,7 +1,6 @@
 """Forbidden names are found however they are spelled, and nothing else is."""
 
 import pytest
-
 from sampan.learn.forbid import uses
 
 
@@ -23,7 +22,15 @@ def test_a_dotted_name_in_any_spelling(source):
 
 
 @pytest.mark.parametrize(
-    "source", ["# torch.matmul", "'torch.matmul'", "mytorch.matmul(a)", "torch.mm(a, b)", "matmul(a, b)", "def broken("]
+    "source",
+    [
+        "# torch.matmul",
+        "'torch.matmul'",
+        "mytorch.matmul(a)",
+        "torch.mm(a, b)",
+        "matmul(a, b)",
+        "def broken(",
+    ],
 )
 def test_what_only_looks_like_it(source):
     assert not uses(source, ["torch.matmul"])

@@ -5,7 +5,6 @@ import ast
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-
 from sampan.learn import release
 
 SOLUTION = """\
@@ -19,11 +18,22 @@ def double(x):
 
 
 def nbgrader(**more):
-    return {"nbgrader": {"schema_version": 3, "grade_id": "a", "solution": True, "grade": False, "locked": False, **more}}
+    return {
+        "nbgrader": {
+            "schema_version": 3,
+            "grade_id": "a",
+            "solution": True,
+            "grade": False,
+            "locked": False,
+            **more,
+        }
+    }
 
 
 def instructor(*cells):
-    return new_notebook(cells=list(cells), metadata={"sampan": {"title": "T"}, "widgets": {"state": "answer = x + x"}})
+    return new_notebook(
+        cells=list(cells), metadata={"sampan": {"title": "T"}, "widgets": {"state": "answer = x + x"}}
+    )
 
 
 def test_a_solution_becomes_a_stub_that_raises_and_keeps_the_signature():
@@ -39,8 +49,13 @@ def test_a_solution_becomes_a_stub_that_raises_and_keeps_the_signature():
 
 
 def test_a_region_outside_an_exercise_becomes_a_line_to_write_on():
-    cell = new_code_cell("guess = ...\n### BEGIN SOLUTION\nguess = 28 * 28 * 4\n### END SOLUTION\nprint(guess)")
-    assert release.release(instructor(cell)).cells[0].source == "guess = ...\n# Your turn: write here.\nprint(guess)"
+    cell = new_code_cell(
+        "guess = ...\n### BEGIN SOLUTION\nguess = 28 * 28 * 4\n### END SOLUTION\nprint(guess)"
+    )
+    assert (
+        release.release(instructor(cell)).cells[0].source
+        == "guess = ...\n# Your turn: write here.\nprint(guess)"
+    )
 
 
 def test_hidden_tests_instructor_cells_outputs_and_foreign_metadata_go():
@@ -48,11 +63,15 @@ def test_hidden_tests_instructor_cells_outputs_and_foreign_metadata_go():
         new_code_cell("assert f(1) == 2\n### BEGIN HIDDEN TESTS\nassert f(7) == 14\n### END HIDDEN TESTS"),
         new_code_cell("### BEGIN HIDDEN TESTS\nassert f(9)\n### END HIDDEN TESTS"),
         new_markdown_cell("for the teacher", metadata={"tags": ["instructor"]}),
-        new_code_cell("1 + 1", execution_count=4, outputs=[new_output("stream", text="2")], metadata={"path": "/secret"}),
+        new_code_cell(
+            "1 + 1", execution_count=4, outputs=[new_output("stream", text="2")], metadata={"path": "/secret"}
+        ),
     )
     made = release.release(book)
     assert [cell.source for cell in made.cells] == ["assert f(1) == 2", "1 + 1"]
-    assert made.cells[1].outputs == [] and made.cells[1].execution_count is None and made.cells[1].metadata == {}
+    assert (
+        made.cells[1].outputs == [] and made.cells[1].execution_count is None and made.cells[1].metadata == {}
+    )
     assert dict(made.metadata) == {"sampan": {"title": "T"}}
     nbformat.validate(made)
 
@@ -71,7 +90,11 @@ def test_a_solution_line_anywhere_else_stops_the_release(where):
 
 @pytest.mark.parametrize(
     "source",
-    ["### BEGIN SOLUTION\nx = 1", "### END SOLUTION", "### BEGIN SOLUTION\n### BEGIN SOLUTION\n### END SOLUTION"],
+    [
+        "### BEGIN SOLUTION\nx = 1",
+        "### END SOLUTION",
+        "### BEGIN SOLUTION\n### BEGIN SOLUTION\n### END SOLUTION",
+    ],
 )
 def test_a_broken_region_names_its_cell(source):
     with pytest.raises(ValueError, match="cell 1: line"):

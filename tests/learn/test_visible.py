@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-
 from sampan import learn
 from sampan.learn import lessons
 from sampan.learn.cases import Case, Holds, difference
 from sampan.learn.lessons import Lesson, Prediction
 from sampan.learn.wire import Foreign
 
-CASE = Case(("a pair", "一对"), "call", (np.array([1.0, 2.0]),), np.array([2.0, 4.0]), ("Twice each.", "各两倍。"))
+CASE = Case(
+    ("a pair", "一对"), "call", (np.array([1.0, 2.0]),), np.array([2.0, 4.0]), ("Twice each.", "各两倍。")
+)
 
 
 @pytest.fixture
@@ -76,7 +77,8 @@ def test_unknown_names_are_listed(lesson):
 
 
 @pytest.mark.parametrize(
-    ("value", "verdict"), [(100, "Right"), (109, "Right"), (91.0, "Right"), (111, "Not quite"), (-100, "Not quite")]
+    ("value", "verdict"),
+    [(100, "Right"), (109, "Right"), (91.0, "Right"), (111, "Not quite"), (-100, "Not quite")],
 )
 def test_predictions_have_a_tolerance(lesson, capsys, value, verdict):
     learn.predict("q", value)
@@ -139,7 +141,7 @@ def test_difference_says_where_and_never_a_hidden_number():
 
 def test_every_lesson_of_the_course_has_hints_and_cases():
     exercises, questions = lessons._all()
-    assert set(exercises) >= {"ops.relu", "autograd.unbroadcast", "kernels.adam_step"}
+    assert set(exercises) >= {"ops.relu", "autograd.unbroadcast", "kernels.adam_step", "hapi.train_epoch"}
     for lesson in exercises.values():
         assert len(set(lesson.hints)) == 3 and lesson.cases()
     assert len(questions) >= 7

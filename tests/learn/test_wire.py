@@ -11,19 +11,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-
 from sampan.learn import wire
 
 arrays = hnp.arrays(
     dtype=st.sampled_from(["float32", "float64", "int64", "uint8", "bool", "complex64"]),
     shape=hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4),
 )
-leaves = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.floats() | st.text(max_size=20) | arrays
+leaves = (
+    st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.floats() | st.text(max_size=20) | arrays
+)
 trees = st.recursive(
     leaves,
-    lambda inner: st.lists(inner, max_size=3)
-    | st.lists(inner, max_size=3).map(tuple)
-    | st.dictionaries(st.text(st.characters(exclude_characters="$"), max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(st.characters(exclude_characters="$"), max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -52,7 +55,9 @@ def test_buffers_become_arrays_and_objects_lose_all_but_their_name():
         def __eq__(self, other):
             return True
 
-    sent = wire.plain([torch.arange(4).reshape(2, 2).mT, np.float32(2), Equal(), torch.zeros(1, dtype=torch.bfloat16)])
+    sent = wire.plain(
+        [torch.arange(4).reshape(2, 2).mT, np.float32(2), Equal(), torch.zeros(1, dtype=torch.bfloat16)]
+    )
     assert sent[0].tolist() == [[0, 2], [1, 3]]
     assert sent[1].dtype == np.float32
     assert isinstance(sent[2], wire.Foreign) and "Equal" in repr(sent[2])
@@ -100,8 +105,7 @@ def test_a_frame_that_announces_too_much_is_refused_before_it_is_read():
 def test_silence_and_a_closed_door_are_told_apart():
     ours, theirs = socket.socketpair()
     with ours:
-        with theirs:
-            with pytest.raises(TimeoutError):
-                wire.receive(ours, time.monotonic() + 0.05)
+        with theirs, pytest.raises(TimeoutError):
+            wire.receive(ours, time.monotonic() + 0.05)
         with pytest.raises(EOFError):
             wire.receive(ours, time.monotonic() + 5)

@@ -63,17 +63,11 @@ def call(slot: slots.Slot, *args: Any) -> Any:
 
 
 @driver
-def changes(slot: slots.Slot, *args: Any) -> Any:
-    """What the arguments hold after the call, for a function that works in place."""
+def updates(slot: slots.Slot, which: list[int], *args: Any) -> Any:
+    """What the arguments at the positions `which` hold after the call: for functions that work in place, and for
+    those that must leave their inputs alone."""
     _inside(slot)(*args)
-    return args
-
-
-@driver
-def keeps(slot: slots.Slot, *args: Any) -> Any:
-    """What the arguments hold after the call, for a function that must leave them alone; its answer is dropped."""
-    _inside(slot)(*args)
-    return args
+    return [args[position] for position in which]
 
 
 @driver
@@ -115,6 +109,17 @@ def expression(slot: slots.Slot, inputs: list[Any], weights: Any, formula: str) 
     value = FORMULAS[formula](*tensors)
     value.backward(_tensor(weights))
     return value, [tensor.grad for tensor in tensors]
+
+
+@driver
+def second(slot: slots.Slot, inputs: list[Any], weights: Any, formula: str) -> Any:
+    """Gradients, by all inputs, of the sum of the first gradients of a named expression: second derivatives."""
+    import sampan
+
+    tensors = _leaves(inputs)
+    value = FORMULAS[formula](*tensors)
+    first = sampan.grad(value, tensors, _tensor(weights), create_graph=True)
+    return sampan.grad(first, tensors)
 
 
 FORMULAS: dict[str, Callable[..., Any]] = {

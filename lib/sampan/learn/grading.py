@@ -289,8 +289,8 @@ def _grade_one(
     result.library_calls = _library_calls(inside, exercise.slot)
     if fault is None and result.library_calls <= before:
         fault = (
-            "the library never ran your function; is learn.reference(...) still in the notebook?",
-            "库从未运行过你的函数;笔记本里是否还留着 learn.reference(...)?",
+            "the library never ran your function",
+            "库从未运行过你的函数",
         )
     if fault is None:
         result.passed, result.earned = True, exercise.points

@@ -5,7 +5,8 @@ Used by notebooks 01 and 02.
 """
 
 from .memory import strides
+from .pictures import images
 from .race import loss_surface_race
 from .tape import tape
 
-__all__ = ["loss_surface_race", "strides", "tape"]
+__all__ = ["images", "loss_surface_race", "strides", "tape"]

@@ -57,7 +57,9 @@ def strides(tensor: Any, name: str = "the view") -> Any:
         )
     )
     top = height_of_view + 1.2
-    readers = {at: [list(index) for index, where in reads.items() if where == at] for at in set(reads.values())}
+    readers = {
+        at: [list(index) for index, where in reads.items() if where == at] for at in set(reads.values())
+    }
     slots = range(begin, end)
     made.add_trace(
         _squares(
@@ -65,7 +67,10 @@ def strides(tensor: Any, name: str = "the view") -> Any:
             [top + (at - begin) // ROW for at in slots],
             [_color(at - first, last - first) if at in readers else EMPTY for at in slots],
             [_short(memory[at - begin].item()) for at in slots],
-            [f"cell {at}<br>" + (f"read by {_some(readers[at])}" if at in readers else "not in this view") for at in slots],
+            [
+                f"cell {at}<br>" + (f"read by {_some(readers[at])}" if at in readers else "not in this view")
+                for at in slots
+            ],
         )
     )
     for text, y in ((name, -0.85), ("its memory", top - 0.85)):
@@ -85,7 +90,7 @@ def _reads(buffer: torch.Tensor) -> dict[tuple[int, ...], int]:
 
 def _places(shape: tuple[int, ...]) -> tuple[dict[tuple[int, ...], tuple[float, float]], float]:
     """Where each element is drawn: the last axis to the right, the one before it down, a third in panels to the right."""
-    depth, height, width = (1, 1, 1, *shape)[-3:]
+    _, height, width = (1, 1, 1, *shape)[-3:]
     places = {}
     for index in product(*(range(n) for n in shape)):
         panel, row, column = (0, 0, 0, *index)[-3:]
@@ -110,7 +115,9 @@ def _color(position: int, span: int) -> str:
     """From blue to orange along the memory, so that the order of reading shows."""
     start, stop = (COLORS[0], COLORS[1])
     part = position / span if span else 0.0
-    mixed = (round(int(start[i : i + 2], 16) * (1 - part) + int(stop[i : i + 2], 16) * part) for i in (1, 3, 5))
+    mixed = (
+        round(int(start[i : i + 2], 16) * (1 - part) + int(stop[i : i + 2], 16) * part) for i in (1, 3, 5)
+    )
     return "#" + "".join(f"{channel:02x}" for channel in mixed)
 
 

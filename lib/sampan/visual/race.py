@@ -27,12 +27,16 @@ def loss_surface_race(
     """
     tracks = {name: _track(name, path) for name, path in paths.items()}
     if not tracks:
-        raise ValueError("loss_surface_race: paths is empty; expected a name and an array [steps, 2] at least once")
+        raise ValueError(
+            "loss_surface_race: paths is empty; expected a name and an array [steps, 2] at least once"
+        )
     go = plotly()
     x, y = np.linspace(*x_range, 80), np.linspace(*y_range, 80)
     height = np.asarray(surface(*np.meshgrid(x, y)), dtype=np.float64)
     if height.shape != (80, 80):
-        raise ValueError(f"loss_surface_race: surface gave shape {list(height.shape)} for inputs of shape [80, 80]")
+        raise ValueError(
+            f"loss_surface_race: surface gave shape {list(height.shape)} for inputs of shape [80, 80]"
+        )
     made = figure(title, height=520, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"})
     # Logarithmic heights: a valley floor would be one flat colour otherwise.
     made.add_trace(
@@ -69,7 +73,9 @@ def _track(name: str, path: Any) -> np.ndarray:
     return track
 
 
-def _lines(tracks: Mapping[str, np.ndarray], step: int, x_range: Any, y_range: Any, surface: Any) -> list[Any]:
+def _lines(
+    tracks: Mapping[str, np.ndarray], step: int, x_range: Any, y_range: Any, surface: Any
+) -> list[Any]:
     made = []
     for color, (name, track) in zip(_colors(len(tracks)), tracks.items(), strict=True):
         seen = track[:step]
@@ -107,6 +113,7 @@ def _between(values: np.ndarray, limits: tuple[float, float]) -> np.ndarray:
 
 
 def _controls(made: Any, steps: list[int]) -> None:
+    # Redrawn in full: without it plotly drops the contour lines from the second frame on.
     play = {"frame": {"duration": 80, "redraw": True}, "transition": {"duration": 0}, "fromcurrent": True}
     stop = {"frame": {"duration": 0, "redraw": True}, "mode": "immediate"}
     made.update_layout(

@@ -15,7 +15,10 @@ def _relu() -> list[Case]:
             driver="pullback",
             args=([np.array([-2.0, 0.0, 3.0], np.float32)], np.ones(3, np.float32)),
             expected=(np.array([0.0, 0.0, 3.0]), [np.array([0.0, 0.0, 1.0])]),
-            hint=("What is below zero becomes zero, everything else stays as it is.", "小于零的变成零,其余不变。"),
+            hint=(
+                "What is below zero becomes zero, everything else stays as it is.",
+                "小于零的变成零,其余不变。",
+            ),
         ),
         Case(
             name=("nothing but negative numbers", "全是负数"),

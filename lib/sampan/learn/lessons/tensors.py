@@ -27,14 +27,20 @@ def _unbroadcast() -> list[Case]:
             driver="call",
             args=(gradient, (3,)),
             expected=np.array([5.0, 7.0, 9.0]),
-            hint=("Each element was used once in every row: its gradients of all rows add up.", "每行的梯度要相加。"),
+            hint=(
+                "Each element was used once in every row: its gradients of all rows add up.",
+                "每行的梯度要相加。",
+            ),
         ),
         Case(
             name=("a column of shape [2, 1] repeated over 3 columns", "形状 [2, 1] 的一列重复成 3 列"),
             driver="call",
             args=(gradient, (2, 1)),
             expected=np.array([[6.0], [15.0]]),
-            hint=("Add up along the row, and keep the axis: the shape is [2, 1], not [2].", "沿行相加并保留该轴。"),
+            hint=(
+                "Add up along the row, and keep the axis: the shape is [2, 1], not [2].",
+                "沿行相加并保留该轴。",
+            ),
         ),
         Case(
             name=("one number of shape [] repeated everywhere", "形状 [] 的一个数到处重复"),
@@ -65,14 +71,20 @@ def _multiply() -> list[Case]:
             driver="pullback",
             args=([x, y], ONES(3, np.float32)),
             expected=(np.array([10.0, 40.0, 90.0]), [y, x]),
-            hint=("If x grows by a little, x * y grows by y times as much.", "x 增加一点,x*y 增加 y 倍那么多。"),
+            hint=(
+                "If x grows by a little, x * y grows by y times as much.",
+                "x 增加一点,x*y 增加 y 倍那么多。",
+            ),
         ),
         Case(
             name=("the library's tape multiplies with it", "库的磁带用它相乘"),
             driver="gradient",
             args=([x, y], ONES(3, np.float32)),
             expected=(np.array([10.0, 40.0, 90.0]), [y, x]),
-            hint=("The pullback gives one gradient an input, as a tuple, in the order x, y.", "每个输入一个梯度,顺序 x、y。"),
+            hint=(
+                "The pullback gives one gradient an input, as a tuple, in the order x, y.",
+                "每个输入一个梯度,顺序 x、y。",
+            ),
         ),
     ]
 
@@ -90,7 +102,10 @@ def fault_of_order(parents: list[list[int | None]], roots: list[int], came: Any)
     if len(came) != len(set(came)):
         return "a node comes twice", "有节点出现两次"
     if set(came) != reached:
-        return f"{len(reached)} nodes were expected, {len(came)} came", f"应有 {len(reached)} 个节点,得到 {len(came)} 个"
+        return (
+            f"{len(reached)} nodes were expected, {len(came)} came",
+            f"应有 {len(reached)} 个节点,得到 {len(came)} 个",
+        )
     place = {label: index for index, label in enumerate(came)}
     for label in came:
         for parent in parents[label]:
@@ -104,7 +119,9 @@ def fault_of_order(parents: list[list[int | None]], roots: list[int], came: Any)
 
 def ordered(parents: list[list[int | None]], roots: list[int]) -> Holds:
     """Expected of `topological_order`: any order in which every node comes after all that consume its output."""
-    return Holds(lambda came: fault_of_order(parents, roots, came), "every node after all nodes that use its output")
+    return Holds(
+        lambda came: fault_of_order(parents, roots, came), "every node after all nodes that use its output"
+    )
 
 
 def _order_case(name: Text, parents: list[list[int | None]], hint: Text) -> Case:
@@ -121,7 +138,10 @@ def _order() -> list[Case]:
         _order_case(
             ("a diamond: 0 is made from 1 and 2, both from 3", "菱形:0 来自 1 和 2,两者都来自 3"),
             [[1, 2], [3, None], [3], [None, None]],
-            ("Node 3 gets gradient from 1 and from 2: it comes once, after both.", "节点 3 只出现一次,在 1 和 2 之后。"),
+            (
+                "Node 3 gets gradient from 1 and from 2: it comes once, after both.",
+                "节点 3 只出现一次,在 1 和 2 之后。",
+            ),
         ),
         _order_case(
             ("the same parent twice, as in x * x", "同一个来源出现两次,如 x * x"),

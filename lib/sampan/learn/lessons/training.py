@@ -1,2 +1,146 @@
-LESSONS = ()
-PREDICTIONS = ()
+"""Notebook 02: steps downhill, and the loop around them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..cases import Case
+from . import Lesson, Prediction
+
+F = np.float32
+
+
+def _sgd() -> list[Case]:
+    return [
+        Case(
+            name=("two numbers, lr 0.5", "两个数,lr 为 0.5"),
+            driver="updates",
+            args=([0], [np.array([1.0, 2.0], F)], [np.array([4.0, -2.0], F)], 0.5),
+            expected=[[np.array([-1.0, 3.0])]],
+            hint=(
+                "1 - 0.5 * 4 and 2 - 0.5 * (-2), written into the parameter's own memory (sub_ or [...] =).",
+                "写进参数自己的内存。",
+            ),
+        ),
+        Case(
+            name=("a matrix and a bias", "一个矩阵和一个偏置"),
+            driver="updates",
+            args=(
+                [0],
+                [np.ones((2, 2), F), np.zeros(1, F)],
+                [np.full((2, 2), 10, F), np.array([1.0], F)],
+                0.1,
+            ),
+            expected=[[np.zeros((2, 2)), np.array([-0.1])]],
+            hint=("Every parameter in the list takes its own step.", "列表中每个参数都要更新。"),
+        ),
+    ]
+
+
+def _adam() -> list[Case]:
+    zeros = [np.zeros(2, F)]
+    return [
+        Case(
+            name=("the first step", "第一步"),
+            driver="updates",
+            args=(
+                [0, 2, 3],
+                [np.array([1.0, 1.0], F)],
+                [np.array([0.25, -4.0], F)],
+                zeros,
+                zeros,
+                0.1,
+                0.9,
+                0.99,
+                1e-8,
+                1,
+            ),
+            expected=[[np.array([0.9, 1.1])], [np.array([0.025, -0.4])], [np.array([0.000625, 0.16])]],
+            hint=(
+                "In its first step Adam walks lr in the direction of the sign, however large the gradient is. The moments "
+                "are kept for the next step: write them in place.",
+                "第一步只看梯度的符号,步长为 lr;两个矩要原地更新。",
+            ),
+        ),
+        Case(
+            name=("the third step", "第三步"),
+            driver="updates",
+            args=(
+                [0, 2, 3],
+                [np.array([1.0, 1.0], F)],
+                [np.array([1.0, -1.0], F)],
+                [np.array([0.19, 0.0], F)],
+                [np.array([0.0199, 0.01], F)],
+                0.1,
+                0.9,
+                0.99,
+                1e-8,
+                3,
+            ),
+            expected=[
+                [np.array([1 - 0.1, 1 + 0.1 * (0.1 / 0.271) / math.sqrt(0.0199 / 0.029701)])],
+                [np.array([0.271, -0.1])],
+                [np.array([0.029701, 0.0199])],
+            ],
+            hint=(
+                "The correction depends on the step: divide by 1 - beta1**step and 1 - beta2**step.",
+                "修正与步数有关:分别除以 1 - beta1**step 和 1 - beta2**step。",
+            ),
+        ),
+    ]
+
+
+LESSONS = (
+    Lesson(
+        slot="kernels.sgd_step",
+        hints=(
+            "The gradient points uphill. Which way do you want to go, and how far?",
+            "Walk over parameters and gradients together with `zip`. The function gives nothing back: it changes the "
+            "parameters where they lie.",
+            "A buffer has `sub_` (subtract in place), and its keyword `alpha=` is a factor.",
+        ),
+        cases=_sgd,
+    ),
+    Lesson(
+        slot="kernels.adam_step",
+        hints=(
+            "Adam keeps two running averages for each number: of its gradient, and of the square of its gradient.",
+            "moment: beta1 * moment + (1 - beta1) * gradient; variance the same with beta2 and gradient squared. Both "
+            "start at zero, so early averages are too small: divide by 1 - beta1**step, 1 - beta2**step.",
+            "In place: `moment.mul_(beta1).add_(gradient, alpha=1 - beta1)`. The step is lr times the corrected moment, "
+            "divided by (the square root of the corrected variance, plus epsilon).",
+        ),
+        cases=_adam,
+    ),
+)
+
+PREDICTIONS = (
+    Prediction(
+        name="training.adam_bytes",
+        question="A network of 784 inputs, 256 hidden numbers and 10 outputs has 203,530 float32 parameters. How many "
+        "bytes does Adam need on top of them?",
+        answer=203_530 * 4 * 2,
+        unit=" bytes",
+        why="Two averages for every parameter, 4 bytes each: with gradients, training takes four times the memory of "
+        "the network.",
+        tolerance=0.02,
+    ),
+    Prediction(
+        name="training.forward_flops",
+        question="How many multiplications and additions does that network need for one image?",
+        answer=2 * (784 * 256 + 256 * 10),
+        unit=" operations",
+        why="Each weight is used once: one multiplication, one addition. Backward costs about twice as much again.",
+        tolerance=0.05,
+    ),
+    Prediction(
+        name="training.first_loss",
+        question="Before it has learned anything, the network gives all ten digits about the same probability. What is "
+        "the cross-entropy?",
+        answer=math.log(10),
+        why="-ln(1/10) = ln 10. A first loss far above it means that the network starts out sure of wrong answers.",
+        tolerance=0.05,
+    ),
+)
