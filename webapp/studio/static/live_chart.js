@@ -33,16 +33,17 @@ export function ticks(low, high, count) {
   return out;
 }
 
-// Lowest and highest y that the axis shows. Early losses can be many times the later ones: the axis leaves out
-// what lies above three times the 95th percentile, and the line is cut there.
+// Lowest and highest y that the axis shows. The first points of a run can be far from all later ones: the axis
+// leaves out losses above three times the 95th percentile and the lowest tenth of high accuracies; the line is
+// cut there.
 export function range(series, format) {
   const values = series.flatMap((s) => s.y);
   if (!values.length) return format === "percent" ? [0, 1] : [0, 2.5];
+  const sorted = values.slice().sort((a, b) => a - b);
   if (format === "percent") {
-    const low = Math.min(...values);
+    const low = sorted[Math.floor((sorted.length - 1) * 0.1)];
     return [low > 0.85 ? 0.8 : low > 0.6 ? 0.5 : 0, 1];
   }
-  const sorted = values.slice().sort((a, b) => a - b);
   const usual = sorted[Math.floor((sorted.length - 1) * 0.95)] * 3;
   const high = Math.min(sorted[sorted.length - 1], usual > 0 ? usual : Infinity);
   return [0, high > 0 ? high * 1.05 : 1];
@@ -85,7 +86,7 @@ function render({ model, el }) {
     const last = Math.max(model.get("x_max"), ...series.map((s) => s.x[s.x.length - 1]));
     const inner = { w: width - MARGIN.left - MARGIN.right, h: HEIGHT - MARGIN.top - MARGIN.bottom };
     const x = (v) => MARGIN.left + (v / last) * inner.w;
-    const y = (v) => MARGIN.top + (1 - (Math.min(v, high * 1.02) - low) / (high - low)) * inner.h;
+    const y = (v) => MARGIN.top + (1 - (Math.min(Math.max(v, low), high * 1.02) - low) / (high - low)) * inner.h;
     scale = { x, y, last, inner, series };
     const picture = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, height: HEIGHT, role: "img" });
     picture.setAttribute("aria-label", model.get("title"));

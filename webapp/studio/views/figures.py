@@ -42,10 +42,14 @@ def image(picture: NDArray[np.float32], alt: str) -> str:
 
 
 def percent(value: float) -> str:
-    """0.9731 -> "97.3 %"; only exactly 0 and 1 are shown without a decimal."""
+    """0.9731 -> "97.3 %". What would round to 0.0 or 100.0 but is not, is told apart: "< 0.1 %", "> 99.9 %"."""
     if value in (0, 1):
-        return f"{value:.0%}".replace("%", " %")
-    return f"{min(max(value * 100, 0.1), 99.9):.1f} %"
+        return f"{100 * value:.0f} %"
+    if value < 0.0005:
+        return "< 0.1 %"
+    if value >= 0.9995:
+        return "> 99.9 %"
+    return f"{100 * value:.1f} %"
 
 
 def duration(seconds: float, lang: str) -> str:
@@ -63,11 +67,14 @@ def dataset(name: str, card: Any, counts: tuple[int, int, int], lang: str) -> st
     train, test, size = counts
     facts = t("train.dataset_facts", lang, train=f"{train:,}", test=f"{test:,}", size=size)
     about = t(f"train.dataset_about.{name}", lang)
+    good = " is-good" if card.origin == "real" else ""
+    address = card.source.split("://")[-1].split("/")[0]
+    link = f'<a href="{escape(card.source, quote=True)}" target="_blank" rel="noopener">{escape(address)}</a>'
     lines = [
-        f'<p><span class="sp-tag is-good">{escape(t("train.real", lang))}</span> {escape(facts)}</p>',
+        f'<p><span class="sp-tag{good}">{escape(t(f"train.origin.{card.origin}", lang))}</span> {escape(facts)}</p>',
         f"<p>{escape(about)}</p>",
-        f"<p>{escape(t('train.dataset_source', lang))}: {escape(str(card.source))}<br>"
-        f"{escape(t('train.dataset_licence', lang))}: {escape(str(card.licence))}</p>",
+        f"<p>{escape(t('train.dataset_source', lang))}: {link} · "
+        f"{escape(t('train.dataset_licence', lang))}: {escape(card.licence.split(' (')[0])}</p>",
     ]
     return f'<div class="tr-about" data-dataset="{escape(name, quote=True)}">{"".join(lines)}</div>'
 
@@ -93,15 +100,15 @@ def status(progress: Progress, name: str, lang: str) -> str:
         ("test_accuracy", _share(progress.test_accuracy)),
     ]
     stats = "".join(
-        f'<div class="sp-stat" data-figure="{key}"><dt>{escape(t(f"train.figure.{key}", lang))}</dt>'
-        f"<dd>{text}</dd></div>"
+        f'<div class="sp-stat" data-figure="{key}"><span class="sp-label">{escape(t(f"train.figure.{key}", lang))}</span>'
+        f'<span class="sp-value">{escape(text)}</span></div>'
         for key, text in figures
     )
     return (
         f'<div class="tr-status" data-state="{progress.state}">'
         f'<p class="tr-state"><strong>{escape(name)}</strong> <span>{sentence}</span></p>'
         f'<progress class="sp-track" max="1"{value} aria-label="{label}"></progress>'
-        f'<dl class="sp-stats">{stats}</dl></div>'
+        f'<div class="sp-stats">{stats}</div></div>'
     )
 
 
@@ -156,7 +163,7 @@ def mistakes(worst: Sequence[Mistake], wrong: int, total: int, lang: str) -> str
         caption = (
             f'<span class="tr-true">{escape(t("train.mistake_true", lang, **words))}</span>'
             f'<span class="tr-predicted">{escape(t("train.mistake_predicted", lang, **words))}</span>'
-            f'<span class="sp-number">{words["p"]}</span>'
+            f'<span class="sp-number">{escape(str(words["p"]))}</span>'
         )
         figures.append(
             f"<li><figure>{image(mistake.picture, alt)}<figcaption>{caption}</figcaption></figure></li>"
@@ -176,7 +183,7 @@ def prediction(
     bars = "".join(
         f'<li class="{"is-best" if digit == best else ""}" data-p="{float(p):.4f}"><span>{digit}</span>'
         f'<span class="sp-track"><span class="sp-bar" style="width:{100 * float(p):.1f}%"></span></span>'
-        f'<span class="sp-number">{percent(float(p))}</span></li>'
+        f'<span class="sp-number">{escape(percent(float(p)))}</span></li>'
         for digit, p in enumerate(probabilities)
     )
     seen = escape(t("train.seen", lang, size=picture.shape[0]))
