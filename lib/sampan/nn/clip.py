@@ -1,0 +1,97 @@
+"""Gradient clipping: given to an optimizer as `grad_clip`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+class ClipGrad:
+    """Takes the gradients of the parameters that are to be clipped and returns the clipped ones, as new buffers."""
+
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        raise NotImplementedError("ClipGrad.clip: write it in the subclass")
+
+    def __call__(self, params_grads: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Paddle's form: pairs of parameter and gradient (Tensors, or None for no gradient)."""
+        from ..tensor import Tensor
+
+        chosen = [g.data for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
+        clipped = iter(self.clip(chosen))
+        return [
+            (p, Tensor(next(clipped)) if g is not None and getattr(p, "need_clip", True) else g)
+            for p, g in params_grads
+        ]
+
+
+class ClipGradByValue(ClipGrad):
+    """Every value into min..max; min is -max unless given."""
+
+    def __init__(self, max: float, min: float | None = None) -> None:
+        if min is None and max < 0:
+            raise ValueError(f"max: expected a positive number where min is not given, got {max}")
+        self.max = float(max)
+        self.min = -self.max if min is None else float(min)
+        if self.min > self.max:
+            raise ValueError(f"min: expected at most max ({max}), got {min}")
+
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [g.clamp(self.min, self.max) for g in gradients]
+
+
+def _positive(clip_norm: float) -> float:
+    if not clip_norm > 0:
+        raise ValueError(f"clip_norm: expected a positive number, got {clip_norm}")
+    return float(clip_norm)
+
+
+class ClipGradByNorm(ClipGrad):
+    """Each gradient is scaled down to the norm `clip_norm` where its own is larger."""
+
+    def __init__(self, clip_norm: float) -> None:
+        self.clip_norm = _positive(clip_norm)
+
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        norms = torch._foreach_norm(gradients)
+        return [g * (self.clip_norm / n).clamp(max=1.0) for g, n in zip(gradients, norms, strict=True)]
+
+
+class ClipGradByGlobalNorm(ClipGrad):
+    """All gradients are scaled by one factor, so that the norm of all together is at most `clip_norm`.
+
+    Pascanu et al. 2013, algorithm 1. The norm is summed in float32 at least.
+    """
+
+    def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
+        self.clip_norm = _positive(clip_norm)
+        self.group_name = group_name
+        self.auto_skip_clip = auto_skip_clip
+
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        if not gradients:
+            return gradients
+        wide = [g if g.dtype is torch.float64 else g.float() for g in gradients]
+        norm = torch.stack([n.double() for n in torch._foreach_norm(wide)]).norm()
+        if self.auto_skip_clip and norm <= self.clip_norm:
+            return gradients
+        factor = self.clip_norm / norm.clamp(min=self.clip_norm)
+        return [g * factor.to(g.dtype) for g in gradients]
+
+
+def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+    """Scale the gradients of `parameters` in place so that their joint norm is at most max_norm; returns the norm."""
+    from ..tensor import Tensor
+
+    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    gradients = [p.grad for p in listed if p.grad is not None]
+    if not gradients:
+        return Tensor(torch.tensor(0.0))
+    norm = torch.stack([g.data.double().norm(norm_type) for g in gradients]).norm(norm_type)
+    if error_if_nonfinite and not torch.isfinite(norm):
+        raise RuntimeError(f"clip_grad_norm_: the norm of the gradients is {norm.item()}")
+    factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        gradient.data.mul_(factor.to(gradient.dtype))
+        gradient._mark_written()
+    return Tensor(norm.to(gradients[0].dtype))

@@ -1,0 +1,174 @@
+"""Initial values of parameters. An initializer is called with a buffer's shape and dtype and returns the buffer.
+
+References: Glorot and Bengio 2010 (Xavier), He et al. 2015 (Kaiming, formulas 10 and 14).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..dtype import as_device, as_dtype, default_dtype
+from ..tensor import Tensor
+
+
+class Initializer:
+    """Subclasses fill `buffer` in `fill`."""
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        raise NotImplementedError("Initializer.fill: write it in the subclass")
+
+    def make(self, shape: Sequence[int], dtype: Any = None) -> torch.Tensor:
+        """A new buffer of `shape`, on the current place."""
+        buffer = torch.empty(
+            *shape, dtype=default_dtype() if dtype is None else as_dtype(dtype), device=as_device(None)
+        )
+        self.fill(buffer)
+        return buffer
+
+    def __call__(self, param: Tensor, block: Any = None) -> Tensor:
+        """Overwrite a tensor's values, as Paddle's initializers do."""
+        self.fill(param.data)
+        param._mark_written()
+        return param
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+class Constant(Initializer):
+    def __init__(self, value: float = 0.0) -> None:
+        self.value = value
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        buffer.fill_(self.value)
+
+
+class Normal(Initializer):
+    def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
+        self.mean, self.std = mean, std
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        buffer.normal_(self.mean, self.std)
+
+
+class TruncatedNormal(Initializer):
+    """Normal, drawn again outside mean + a * std .. mean + b * std, by the inverse of the distribution function."""
+
+    def __init__(
+        self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
+    ) -> None:
+        if not a < b:
+            raise ValueError(f"a, b: expected a < b, got {a} and {b}")
+        self.mean, self.std, self.a, self.b = mean, std, a, b
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        low, high = (0.5 * (1 + math.erf(limit / math.sqrt(2))) for limit in (self.a, self.b))
+        uniform = torch.empty(buffer.shape, dtype=torch.float64, device=buffer.device).uniform_(low, high)
+        drawn = torch.erfinv(2 * uniform - 1).mul_(math.sqrt(2)).clamp_(self.a, self.b)
+        buffer.copy_(drawn.mul_(self.std).add_(self.mean))
+
+
+class Uniform(Initializer):
+    def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
+        if not low < high:
+            raise ValueError(f"low, high: expected low < high, got {low} and {high}")
+        self.low, self.high = low, high
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        buffer.uniform_(self.low, self.high)
+
+
+def fans(shape: Sequence[int]) -> tuple[int, int]:
+    """(fan in, fan out): for a Linear weight [in, out], for a convolution [out, in / groups, *kernel]."""
+    if len(shape) < 2:
+        size = shape[0] if len(shape) else 1
+        return size, size
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    kernel = math.prod(shape[2:])
+    return shape[1] * kernel, shape[0] * kernel
+
+
+class XavierNormal(Initializer):
+    """Normal with variance 2 / (fan in + fan out)."""
+
+    def __init__(
+        self, fan_in: float | None = None, fan_out: float | None = None, gain: float = 1.0, name: str | None = None
+    ) -> None:
+        self.fan_in, self.fan_out, self.gain = fan_in, fan_out, gain
+
+    def _total(self, buffer: torch.Tensor) -> float:
+        fan_in, fan_out = fans(buffer.shape)
+        total = (self.fan_in if self.fan_in is not None else fan_in) + (
+            self.fan_out if self.fan_out is not None else fan_out
+        )
+        return max(total, 1)  # a layer without inputs and outputs has nothing to fill
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        buffer.normal_(0.0, self.gain * math.sqrt(2.0 / self._total(buffer)))
+
+
+class XavierUniform(XavierNormal):
+    """Uniform within +- sqrt(6 / (fan in + fan out)): the default of Linear."""
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        limit = self.gain * math.sqrt(6.0 / self._total(buffer))
+        buffer.uniform_(-limit, limit)
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor that keeps the variance through a nonlinearity. ValueError for an unknown one."""
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    gains = {"sigmoid": 1.0, "linear": 1.0, "conv2d": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
+    if nonlinearity not in gains:
+        raise ValueError(f"nonlinearity: expected leaky_relu, {', '.join(gains)}, got {nonlinearity!r}")
+    return gains[nonlinearity]
+
+
+class KaimingNormal(Initializer):
+    """Normal with standard deviation gain / sqrt(fan in)."""
+
+    def __init__(
+        self,
+        fan_in: float | None = None,
+        negative_slope: float = 0.0,
+        nonlinearity: str = "relu",
+        mode: str = "fan_in",
+    ) -> None:
+        if mode not in ("fan_in", "fan_out"):
+            raise ValueError(f"mode: expected 'fan_in' or 'fan_out', got {mode!r}")
+        self.fan_in, self.negative_slope, self.nonlinearity, self.mode = fan_in, negative_slope, nonlinearity, mode
+
+    def _std(self, buffer: torch.Tensor) -> float:
+        fan = self.fan_in if self.fan_in is not None else fans(buffer.shape)[self.mode == "fan_out"]
+        return calculate_gain(self.nonlinearity, self.negative_slope) / math.sqrt(max(fan, 1))
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        buffer.normal_(0.0, self._std(buffer))
+
+
+class KaimingUniform(KaimingNormal):
+    """Uniform within +- gain * sqrt(3 / fan in)."""
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        limit = math.sqrt(3.0) * self._std(buffer)
+        buffer.uniform_(-limit, limit)
+
+
+class Assign(Initializer):
+    """A given value: a Tensor, an array or a (nested) list. ValueError where the shapes differ."""
+
+    def __init__(self, value: Any, name: str | None = None) -> None:
+        self.value = value
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        value = self.value.data if isinstance(self.value, Tensor) else torch.as_tensor(np.asarray(self.value))
+        if value.shape != buffer.shape:
+            raise ValueError(f"Assign: expected shape {list(buffer.shape)}, got {list(value.shape)}")
+        buffer.copy_(value)

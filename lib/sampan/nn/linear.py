@@ -1,0 +1,53 @@
+"""Linear, Flatten and Identity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import functional as F
+from .layer import Layer
+
+
+class Linear(Layer):
+    """y = x W + b, for x of [..., in_features]; weight [in_features, out_features] (Paddle's order), bias [out_features].
+
+    The weight starts XavierUniform, the bias at 0; `bias_attr=False` leaves the bias out.
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None, name: str | None = None
+    ) -> None:
+        super().__init__(name)
+        for key, value in (("in_features", in_features), ("out_features", out_features)):
+            if not isinstance(value, int) or value < 0:
+                raise ValueError(f"{key}: expected a whole number of at least 0, got {value!r}")
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = self.create_parameter([in_features, out_features], weight_attr)
+        self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
+
+    def forward(self, x: Any) -> Any:
+        return F.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}"
+
+
+class Flatten(Layer):
+    """[batch, ...] to [batch, n]: the axes from start_axis to stop_axis become one."""
+
+    def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
+        super().__init__()
+        self.start_axis, self.stop_axis = start_axis, stop_axis
+
+    def forward(self, x: Any) -> Any:
+        return x.flatten(self.start_axis, self.stop_axis)
+
+
+class Identity(Layer):
+    """Gives back what it gets; takes any arguments, so that it can stand in for any layer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, x: Any) -> Any:
+        return x

@@ -1,0 +1,38 @@
+"""Penalties on the size of parameters, for an optimizer's `weight_decay` or a ParamAttr's `regularizer`.
+
+In Paddle's definition the gradient of L2Decay is coeff * p and that of L1Decay coeff * sign(p).
+"""
+
+from __future__ import annotations
+
+import torch
+
+
+class WeightDecayRegularizer:
+    def __init__(self, coeff: float = 0.0) -> None:
+        if isinstance(coeff, bool) or not isinstance(coeff, int | float):
+            raise TypeError(f"coeff: expected a number, got {type(coeff).__name__}")
+        if coeff < 0:
+            raise ValueError(f"coeff: expected at least 0, got {coeff}")
+        self.coeff = float(coeff)
+
+    def add_to(self, gradient: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
+        """The gradient with the penalty's, as a new buffer."""
+        raise NotImplementedError("WeightDecayRegularizer.add_to: write it in the subclass")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(coeff={self.coeff})"
+
+
+class L2Decay(WeightDecayRegularizer):
+    """coeff / 2 * sum(p^2)."""
+
+    def add_to(self, gradient: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
+        return gradient.add(parameter, alpha=self.coeff)
+
+
+class L1Decay(WeightDecayRegularizer):
+    """coeff * sum(|p|)."""
+
+    def add_to(self, gradient: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
+        return gradient.add(parameter.sign(), alpha=self.coeff)
