@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+import sampan.datasets
 import scipy.ndimage
 import torch
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 from studio.views import drawing
-
-import sampan.datasets
 
 Points = list[tuple[float, float]]
 SEVEN: Points = [(0.3, 0.2), (0.7, 0.2), (0.62, 0.4), (0.52, 0.6), (0.46, 0.82)]
@@ -29,7 +30,7 @@ def draw(
         for a, b in points
     ]
     near = np.full((side, side), np.inf)
-    for p, q in zip(ends, ends[1:], strict=False):
+    for p, q in itertools.pairwise(ends):
         p, q = p * side, q * side
         t = ((x - p[0]) * (q - p)[0] + (y - p[1]) * (q - p)[1]) / ((q - p) @ (q - p))
         t = np.clip(t, 0, 1)
@@ -152,4 +153,4 @@ def test_a_speck_and_a_full_pad_give_finite_pictures(size: int) -> None:
     speck[70, 70] = 1
     for ink in (speck, np.ones((140, 140), np.float32)):
         picture = drawing.as_input(ink, size)
-        assert np.isfinite(picture).all() and 0 <= picture.min() and 0 < picture.max() <= 1
+        assert np.isfinite(picture).all() and picture.min() >= 0 and 0 < picture.max() <= 1
