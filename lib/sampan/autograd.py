@@ -1,0 +1,362 @@
+"""Running the tape backwards: gradients of any order, modes, hooks and user-defined layers of the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from types import CellType, FunctionType
+from typing import Any
+
+import torch
+
+from . import tape
+from .operator import wrap
+from .tape import Node, check_unwritten
+from .tensor import Tensor, zero_gradient
+
+_by_sequence = attrgetter("sequence")
+_below_torch_autograd: Any = torch._C._AutoDispatchBelowAutograd  # saves torch's own bookkeeping call by call
+torch_in_tape = False  # set once interop records a torch module, whose pullback needs torch's autograd
+
+
+# --- modes ---------------------------------------------------------------------------------------------------
+# The mode is torch's own flag: it belongs to the thread, and torch.no_grad() and ours mean the same.
+
+
+class set_grad_enabled(torch.set_grad_enabled):
+    """Context manager, decorator or plain call: record on the tape (True) or not (False)."""
+
+
+class no_grad(torch.no_grad):
+    """Context manager or decorator: nothing inside is recorded."""
+
+
+class enable_grad(torch.enable_grad):
+    """Context manager or decorator: recording is on inside, also within `no_grad`."""
+
+
+def is_grad_enabled() -> bool:
+    """Whether operators record at present, in this thread."""
+    return torch.is_grad_enabled()
+
+
+# --- the walk ------------------------------------------------------------------------------------------------
+
+
+def topological_order(roots: Sequence[Node]) -> list[Node]:
+    """Every Node that `roots` were made from, each after all Nodes that consume its output.
+
+    Parents are always older than their consumers, so the order of creation, reversed, is such an order.
+    """
+    seen = set(roots)
+    found = list(roots)
+    for node in found:
+        for edge in node.edges:
+            if type(edge) is Node and edge not in seen:
+                seen.add(edge)
+                found.append(edge)
+    found.sort(key=_by_sequence, reverse=True)
+    return found
+
+
+def unbroadcast(gradient: Any, shape: Sequence[int]) -> Any:
+    """Sum `gradient` over the axes along which an input of `shape` was broadcast.
+
+    gradient: an array of the broadcast shape; returns one of `shape`. Broadcasting repeats an element, so its
+    gradient is the sum over its copies.
+    """
+    extra = len(gradient.shape) - len(shape)
+    axes = [*range(extra), *(extra + i for i, n in enumerate(shape) if n == 1 and gradient.shape[extra + i] != 1)]
+    if axes:
+        gradient = gradient.sum(axis=axes, keepdim=True)
+    return gradient.reshape(shape) if extra else gradient
+
+
+def _fit(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
+    """`gradient` with the shape and dtype of the input it belongs to."""
+    if list(gradient.shape) != list(shape):
+        gradient = unbroadcast(gradient, shape)
+    if gradient.dtype != dtype:
+        if gradient.dtype.is_complex and not dtype.is_complex:
+            gradient = gradient.real() if isinstance(gradient, Tensor) else gradient.real
+        gradient = gradient.to(dtype)
+    return gradient
+
+
+def _gradients(node: Node, gradient: Any, recorded: bool) -> Sequence[Any]:
+    """The gradients of a Node's inputs; None where none is asked for."""
+    pullback = _over_tensors(node) if recorded else node.pullback
+    if type(pullback) is tuple:
+        result: Any = [f(gradient) if edge is not None else None for f, edge in zip(pullback, node.edges, strict=False)]
+    else:
+        result = pullback(gradient)
+        if type(result) is not tuple:
+            result = (result,)
+    if len(result) < len(node.edges) and any(e is not None for e in node.edges[len(result) :]):
+        names = node.operator.parameters
+        missing = names[len(result)] if len(result) < len(names) else str(len(result))
+        raise NotImplementedError(f"{node.name} has no gradient for its argument {missing!r}")
+    if node.shapes is not None:
+        return [
+            g if g is None or known is None else (g if g.shape == known[0] and g.dtype is known[1] else _fit(g, *known))
+            for g, known in zip(result, node.shapes, strict=False)
+        ]
+    return result
+
+
+def _over_tensors(node: Node) -> Any:
+    """A Node's pullback over Tensors in place of buffers, so that running it is recorded."""
+    operator = node.operator
+    if node.inputs is None:
+        inputs: list[Any] = []
+    else:
+        inputs = [_tied(value, edge) for value, edge in zip(node.inputs, node.edges, strict=True)]
+    known: dict[str, Any] = dict(zip(operator.parameters, inputs, strict=False))
+    if inputs and operator.variadic:
+        known[operator.parameters[0]] = tuple(inputs)
+    if type(node.pullback) is tuple:
+        return tuple(_rebound(f, known, node) for f in node.pullback)
+    return _rebound(node.pullback, known, node)
+
+
+def _rebound(function: Any, known: dict[str, Any], node: Node) -> Any:
+    if not isinstance(function, FunctionType) or function.__closure__ is None:
+        return function
+    cells = []
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
+        content = cell.cell_contents
+        if isinstance(content, torch.Tensor) or (type(content) is tuple and name in known):
+            if name == "out":
+                content = Tensor(content, stop_gradient=False)
+                content.node = node
+            elif name in known:
+                content = known[name]
+            else:
+                raise NotImplementedError(
+                    f"{node.name} has no second derivative: its pullback captures {name!r}, which is neither a "
+                    "parameter of the operator nor its result `out`"
+                )
+        cells.append(CellType(content))
+    made = FunctionType(function.__code__, function.__globals__, function.__name__, None, tuple(cells))
+    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    return made
+
+
+def _tied(value: Any, edge: Any) -> Any:
+    """An input as it was when it was recorded: the same memory, made by the same Node."""
+    if edge is None or value is edge:
+        return value.detach() if isinstance(value, Tensor) and edge is None else value
+    if value.node is edge:
+        return value
+    tied = Tensor(value.data, stop_gradient=False)
+    tied.node = edge
+    return tied
+
+
+# --- the run -------------------------------------------------------------------------------------------------
+
+
+def run(
+    roots: Sequence[tuple[Any, Any]],
+    retain_graph: bool = False,
+    create_graph: bool = False,
+    targets: Sequence[Any] | None = None,
+    blocked: frozenset[Any] | set[Any] = frozenset(),
+) -> dict[Any, Any]:
+    """Walk the tape backwards from `roots`, pairs of (Node or leaf, gradient); Nodes and leaves in `blocked` end it.
+
+    Without `targets`, gradients end in the leaves' `.grad`. With them (Nodes or leaves) nothing is accumulated:
+    the gradients of the targets come back in a dict, and only what leads to them is computed.
+    """
+    collected: dict[Any, Any] = {}
+    wanted = None if targets is None else set(targets)
+    gradients: dict[Any, Any] = {}
+    owners: set[int] = set()  # memory that is some leaf's gradient already or the caller's: never given out twice
+    for key, gradient in roots:
+        owners.add((gradient.data if create_graph else gradient).data_ptr())
+        if type(key) is Node:
+            gradients[key] = gradient if key not in gradients else gradients[key] + gradient
+        elif wanted is None:
+            _accumulate(key, gradient, create_graph, owners)
+        elif key in wanted:
+            collected[key] = gradient if key not in collected else collected[key] + gradient
+    order = topological_order(list(gradients))
+    needed = None if wanted is None else _leading_to(order, wanted) - blocked
+    for node in order:
+        gradient = gradients.pop(node, None)
+        if gradient is None:
+            continue
+        if node.hooks is not None:
+            gradient = _call_hooks(node.hooks, gradient, create_graph)
+        if wanted is not None:
+            if node in wanted:
+                collected[node] = gradient
+            if node not in needed:  # type: ignore[operator]
+                continue
+        edges = node.edges
+        if node.index is not None:
+            place = gradients.setdefault(edges[0], [None] * len(edges[0].outputs))
+            place[node.index] = gradient if place[node.index] is None else place[node.index] + gradient
+            continue
+        if node.pullback is None:
+            raise RuntimeError(
+                f"backward: the tape behind {node.name} was freed by an earlier backward; "
+                "pass retain_graph=True to the first one to go through it twice"
+            )
+        if tape.last_write > node.sequence:
+            check_unwritten(node)
+        if node.outputs is not None:
+            gradient = _filled(node, gradient, create_graph)
+        parts = _gradients(node, gradient, create_graph)
+        if not retain_graph:
+            node.pullback = node.inputs = None
+        for edge, part in zip(edges, parts, strict=False):
+            if edge is None or part is None or (needed is not None and not (edge in wanted or edge in needed)):  # type: ignore[operator]
+                continue
+            if type(edge) is Node:
+                before = gradients.get(edge)
+                gradients[edge] = part if before is None else before + part
+            elif wanted is None:
+                _accumulate(edge, part, create_graph, owners)
+            else:
+                collected[edge] = part if edge not in collected else collected[edge] + part
+    return collected
+
+
+def _leading_to(order: Sequence[Node], wanted: set[Any]) -> set[Any]:
+    """Nodes of `order` from which a wanted one can be reached."""
+    needed: set[Any] = set()
+    for node in reversed(order):
+        if any(edge is not None and (edge in wanted or edge in needed) for edge in node.edges):
+            needed.add(node)
+    return needed
+
+
+def _filled(node: Node, gradients: list[Any], recorded: bool) -> tuple[Any, ...]:
+    """The gradients of all outputs: zeros for those that the result does not depend on."""
+    assert node.outputs is not None
+    filled = []
+    for gradient, (shape, dtype, device) in zip(gradients, node.outputs, strict=True):
+        if gradient is None:
+            gradient = torch.zeros(shape, dtype=dtype, device=device)
+            gradient = Tensor(gradient) if recorded else gradient
+        filled.append(gradient)
+    return tuple(filled)
+
+
+def _accumulate(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -> None:
+    if leaf._hooks is not None:
+        gradient = _call_hooks(leaf._hooks, gradient, recorded)
+    before = leaf._grad
+    if recorded:
+        leaf._grad = gradient if before is None or before is zero_gradient else before + gradient
+        return
+    data = leaf.data
+    if gradient.dtype is not data.dtype:
+        gradient = _fit(gradient, data.shape, data.dtype)
+    if before is None or before is zero_gradient:
+        address = gradient.data_ptr()
+        if address in owners or not gradient.is_contiguous():
+            gradient = gradient.clone(memory_format=torch.contiguous_format)
+            address = gradient.data_ptr()
+        owners.add(address)
+        leaf._grad = wrap(gradient)
+    else:
+        before.data.add_(gradient)
+
+
+def _call_hooks(hooks: Sequence[Callable[..., Any]], gradient: Any, recorded: bool) -> Any:
+    for hook in hooks:
+        result = hook(gradient if recorded else wrap(gradient))
+        if result is not None:
+            gradient = result if recorded else result.data
+    return gradient
+
+
+def _start(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str) -> tuple[Any, Any]:
+    if gradient is None:
+        initial: Any = torch.ones_like(tensor.data)
+        return tensor.node or tensor, Tensor(initial) if recorded else initial
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"{name}: expected a Tensor or None, got {type(gradient).__name__}")
+    if gradient.data.shape != tensor.data.shape:
+        raise ValueError(f"{name}: expected shape {tensor.shape}, that of the tensor, got {gradient.shape}")
+    return tensor.node or tensor, gradient if recorded else gradient.data
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool = False,
+) -> None:
+    """Add the gradients of `tensors` to the `.grad` of every leaf they depend on.
+
+    grad_tensors: the gradient to start from for each tensor, of its shape; None means ones (as in Paddle, also
+    when the tensor is no scalar: the gradient of its sum).
+    retain_graph: keep the tape for another backward.
+    Raises RuntimeError when the tape was freed, or when memory that it needs was overwritten.
+    """
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    given = [grad_tensors] if isinstance(grad_tensors, Tensor) else list(grad_tensors or [None] * len(tensors))
+    if len(given) != len(tensors):
+        raise ValueError(f"grad_tensors: expected {len(tensors)}, one per tensor, got {len(given)}")
+    roots = []
+    for tensor, gradient in zip(tensors, given, strict=True):
+        if tensor.stop_gradient:
+            raise RuntimeError(
+                f"backward: {tensor._brief()} has stop_gradient=True and nothing on the tape behind it"
+            )
+        roots.append(_start(tensor, gradient, False, "grad_tensor"))
+    guard = None if torch_in_tape else _below_torch_autograd()
+    try:
+        run(roots, retain_graph)
+    finally:
+        del guard
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool = False,
+    no_grad_vars: Tensor | Sequence[Tensor] | None = None,
+) -> list[Tensor | None]:
+    """The gradients of the sum of `outputs` with respect to `inputs`, as a list; `.grad` is left alone.
+
+    grad_outputs: gradients to start from, of the outputs' shapes; None means ones.
+    create_graph: record the computation, so that gradients of gradients can be taken.
+    allow_unused: return None for an input that the outputs do not depend on; else that is a ValueError.
+    no_grad_vars: tensors that are taken as constants.
+    """
+    if not only_inputs:
+        raise ValueError("only_inputs: only True is supported, got False")
+    outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(outputs))
+    if len(given) != len(outputs):
+        raise ValueError(f"grad_outputs: expected {len(outputs)}, one per output, got {len(given)}")
+    constants = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or [])
+    blocked = {t.node or t for t in constants}
+    targets = [t.node or t for t in inputs]
+    roots = [
+        _start(t, g, create_graph, "grad_outputs")
+        for t, g in zip(outputs, given, strict=True)
+        if not t.stop_gradient and (t.node or t) not in blocked
+    ]
+    with set_grad_enabled(create_graph):
+        found = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, targets, blocked)
+    results: list[Tensor | None] = []
+    for position, (tensor, key) in enumerate(zip(inputs, targets, strict=True)):
+        gradient = found.get(key)
+        if gradient is None and not allow_unused:
+            raise ValueError(
+                f"inputs[{position}] {tensor._brief()} is not part of what the outputs were computed from; "
+                "pass allow_unused=True to get None for it"
+            )
+        if gradient is not None and not create_graph:
+            gradient = wrap(gradient)
+        results.append(gradient)
+    return results

@@ -1,0 +1,161 @@
+"""Data types and places: Paddle's names over torch's objects, and the conversions between the spellings."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import torch
+
+uint8 = torch.uint8
+int8 = torch.int8
+int16 = torch.int16
+int32 = torch.int32
+int64 = torch.int64
+float16 = torch.float16
+bfloat16 = torch.bfloat16
+float32 = torch.float32
+float64 = torch.float64
+complex64 = torch.complex64
+complex128 = torch.complex128
+bool = torch.bool
+dtype = torch.dtype
+
+NAMES: dict[str, torch.dtype] = {
+    name: globals()[name]
+    for name in (
+        "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 bool".split()
+    )
+}
+_ALIASES = {"float": float32, "double": float64, "half": float16, "int": int32, "long": int64}
+_PYTHON = {builtins.float: float32, builtins.int: int64, builtins.bool: bool, builtins.complex: complex64}
+_default = float32
+
+
+def as_dtype(value: object) -> torch.dtype:
+    """The torch dtype behind `value`: a dtype, its name, a NumPy dtype or a Python type.
+
+    Raises TypeError for anything else, and names it.
+    """
+    if isinstance(value, torch.dtype):
+        return value
+    if isinstance(value, str):
+        name = value.removeprefix("paddle.").removeprefix("sampan.").removeprefix("torch.")
+        found = NAMES.get(name) or _ALIASES.get(name)
+        if found is not None:
+            return found
+    elif value in (builtins.float, builtins.int, builtins.bool, builtins.complex):
+        return _PYTHON[value]  # type: ignore[index]
+    else:
+        try:
+            return NAMES[np.dtype(value).name]  # type: ignore[call-overload]
+        except (TypeError, KeyError):
+            pass
+    raise TypeError(f"dtype: expected one of {', '.join(NAMES)}, got {value!r}")
+
+
+def name_of(value: torch.dtype) -> str:
+    """`float32` for torch.float32."""
+    return str(value).removeprefix("torch.")
+
+
+def get_default_dtype() -> str:
+    """The name of the floating dtype of tensors made from Python floats."""
+    return name_of(_default)
+
+
+def set_default_dtype(d: object) -> None:
+    """Set the floating dtype of tensors made from Python floats (float16, bfloat16, float32, float64)."""
+    global _default
+    chosen = as_dtype(d)
+    if not chosen.is_floating_point:
+        raise TypeError(f"set_default_dtype: expected a floating dtype, got {name_of(chosen)}")
+    _default = chosen
+
+
+def default_dtype() -> torch.dtype:
+    """The default floating dtype as a torch dtype."""
+    return _default
+
+
+class Place:
+    """Where a buffer lives. `CPUPlace()` or `CUDAPlace(0)`; equal to its string `Place(cpu)` or device name."""
+
+    __slots__ = ("device",)
+
+    def __init__(self, device: str | torch.device = "cpu") -> None:
+        self.device = torch.device(device)
+
+    def is_cpu_place(self) -> builtins.bool:
+        return self.device.type == "cpu"
+
+    def is_gpu_place(self) -> builtins.bool:
+        return self.device.type == "cuda"
+
+    def gpu_device_id(self) -> int:
+        return self.device.index or 0
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return isinstance(other, Place) and self.device == other.device
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+    def __repr__(self) -> str:
+        return "Place(cpu)" if self.is_cpu_place() else f"Place(gpu:{self.gpu_device_id()})"
+
+
+class CPUPlace(Place):
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("cpu")
+
+
+class CUDAPlace(Place):
+    __slots__ = ()
+
+    def __init__(self, index: int = 0) -> None:
+        super().__init__(f"cuda:{index}")
+
+
+_device = torch.device("cpu")
+
+
+def as_device(place: object) -> torch.device:
+    """The torch device behind a place, a device name (`cpu`, `gpu`, `gpu:1`, `cuda:1`) or None (the current one).
+
+    Raises ValueError when the name is unknown or the device is not there.
+    """
+    if place is None:
+        return _device
+    if isinstance(place, Place):
+        device = place.device
+    elif isinstance(place, torch.device):
+        device = place
+    elif isinstance(place, str) and place.split(":")[0] in ("cpu", "gpu", "cuda"):
+        device = torch.device(place.replace("gpu", "cuda"))
+    else:
+        raise ValueError(f"place: expected 'cpu', 'gpu', 'gpu:N' or a Place, got {place!r}")
+    if device.type == "cuda":
+        device = torch.device("cuda", device.index or 0)
+        if (device.index or 0) >= torch.cuda.device_count():
+            raise ValueError(f"place: {place!r} was asked for, but {torch.cuda.device_count()} GPUs are visible")
+    return device
+
+
+def set_device(device: str) -> Place:
+    """Make `cpu` or `gpu:N` the place of new tensors. Raises ValueError when there is no such device."""
+    global _device
+    _device = as_device(device)
+    return Place(_device)
+
+
+def get_device() -> str:
+    """`cpu` or `gpu:N`."""
+    return "cpu" if _device.type == "cpu" else f"gpu:{_device.index or 0}"
+
+
+def is_compiled_with_cuda() -> builtins.bool:
+    """Whether the torch underneath carries CUDA."""
+    return torch.backends.cuda.is_built()

@@ -1,0 +1,150 @@
+"""Fused elementwise loops, generated from a formula.
+
+`g * (1 + out * out)` costs torch three passes over memory; generated as one Numba loop it costs one. Worth it
+only for plain arithmetic (transcendental functions run faster in torch's vector library) and for arrays that do
+not fit the cache; everything else is evaluated by torch, step by step, from the same formula.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+FUSED_FROM = 1 << 15  # elements; below it torch's passes run inside the cache
+PARALLEL_FROM = 1 << 17  # elements; below it starting threads costs more than it saves
+_ARITHMETIC = (ast.BinOp, ast.UnaryOp, ast.Compare)
+_TYPES = {torch.float32: "float32", torch.float64: "float64"}
+
+
+def names_in(formula: str) -> list[str]:
+    """The array names that a formula reads."""
+    tree = ast.parse(formula, mode="eval")
+    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    found = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called}
+    return sorted(found, key=["g", "x", "y", "out"].index)
+
+
+def worth_fusing(formula: str) -> bool:
+    """Whether a formula is plain arithmetic (square roots too) of three steps or more."""
+    nodes = list(ast.walk(ast.parse(formula, mode="eval")))
+    calls = [n for n in nodes if isinstance(n, ast.Call)]
+    steps = sum(isinstance(n, _ARITHMETIC) for n in nodes) + len(calls)
+    return steps >= 3 and all(isinstance(c.func, ast.Name) and c.func.id == "sqrt" for c in calls)
+
+
+class _Typed(ast.NodeTransformer):
+    """Numbers of the array's own type, so that a float32 loop does not compute in float64; roots by `math`."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.parse(f"T({float(node.value)!r})", mode="eval").body  # type: ignore[arg-type]
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.parse(f"{node.id}[i]", mode="eval").body if node.id != "sqrt" else ast.Name("sqrt", ast.Load())
+
+
+def _source(formula: str, dtype: str) -> str:
+    names = names_in(formula)
+    expression = ast.unparse(ast.fix_missing_locations(_Typed().visit(ast.parse(formula, mode="eval"))))
+    arguments = ", ".join([*names, "result"])
+    return (
+        f"# generated from the formula: {formula}\n"
+        "from math import sqrt\n"
+        "import numba\n"
+        f"from numpy import {dtype} as T\n\n\n"
+        "@numba.njit(cache=True, error_model='numpy')\n"
+        f"def serial({arguments}):\n"
+        f"    for i in range(result.size):\n"
+        f"        result[i] = {expression}\n\n\n"
+        "@numba.njit(cache=True, parallel=True, error_model='numpy')\n"
+        f"def parallel({arguments}):\n"
+        f"    for i in numba.prange(result.size):\n"
+        f"        result[i] = {expression}\n"
+    )
+
+
+def cache_folder() -> Path:
+    """Where generated loops and their machine code are kept: SAMPAN_CACHE, or the user's cache."""
+    root = os.environ.get("SAMPAN_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sampan"
+    )
+    return Path(root) / "kernels"
+
+
+@lru_cache(maxsize=None)
+def _compiled(formula: str, dtype: str) -> Any:
+    """The module with the loops. It is a file, because Numba can only keep machine code beside one."""
+    text = _source(formula, dtype)
+    name = f"fused_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="sampan-kernels-"))
+    path = folder / f"{name}.py"
+    if not path.exists() or path.read_text() != text:
+        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def fused(formula: str) -> Callable[..., torch.Tensor]:
+    """A function of the buffers that `formula` names (in the order g, x, y, out), computed in one pass.
+
+    It takes buffers of one shape and dtype, float32 or float64, contiguous, on the CPU; anything else is
+    evaluated by torch from the same formula.
+    """
+    names = names_in(formula)
+    by_torch = eval(f"lambda {', '.join(names)}: {formula}", {"sqrt": torch.sqrt})
+
+    def run(*buffers: torch.Tensor) -> torch.Tensor:
+        first = buffers[0]
+        dtype = _TYPES.get(first.dtype)
+        if dtype is None or not all(
+            isinstance(b, torch.Tensor)
+            and b.dtype is first.dtype
+            and b.shape == first.shape
+            and b.is_contiguous()
+            and b.device.type == "cpu"
+            for b in buffers
+        ):
+            return by_torch(*buffers)
+        result = torch.empty_like(first)
+        loops = _compiled(formula, dtype)
+        loop = loops.parallel if first.numel() > PARALLEL_FROM else loops.serial
+        loop(*(b.detach().view(-1).numpy() for b in buffers), result.view(-1).numpy())
+        return result
+
+    run.formula = formula  # type: ignore[attr-defined]
+    FORMULAS.append(formula)
+    return run
+
+
+FORMULAS: list[str] = []  # every formula with a loop: what the warm-up compiles
+
+
+def warm_up() -> int:
+    """Compile every generated loop for float32, and return how many there are."""
+    for formula in FORMULAS:
+        arrays = [np.full(4, 0.5, np.float32) for _ in range(len(names_in(formula)) + 1)]
+        loops = _compiled(formula, "float32")
+        loops.serial(*arrays)
+        loops.parallel(*arrays)
+    return len(FORMULAS)
+
+

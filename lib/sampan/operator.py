@@ -1,0 +1,270 @@
+"""What an operator is, and the one way in which it is called.
+
+An operator's body takes buffers (torch tensors, as plain memory) and returns its value and its pullback::
+
+    @operator(samples=[((3, 4), (4, 5))], reference=torch.matmul)
+    def matmul(x, y):
+        return x @ y, (lambda g: g @ y.mT, lambda g: x.mT @ g)
+
+The pullback is a tuple with one function per input (only those that are needed get called), or one
+function that returns the gradients of all inputs. Two conventions make it serve every order of derivative:
+
+- a pullback *captures* only parameters of the body and the value under the name ``out``; everything else (shapes,
+  axes, masks and what only the first order uses) it binds as defaults. The tape then keeps just the captured
+  buffers, and for a recorded backward it puts Tensors in their place. A declaration that captures more is refused;
+- it is written with Python's operators and methods that buffers and Tensors share, or with other operators.
+  Called on buffers an operator returns buffers; called on Tensors it records. Where torch has a fused backward,
+  the pullback uses it for buffers and the formula for Tensors.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import torch
+
+from .tape import Node, next_sequence
+from .tensor import Tensor, declared
+
+_new = object.__new__
+_recording = torch.is_grad_enabled
+_EMPTY: dict[str, Any] = {}
+observers: list[Callable[..., Any]] = []  # called instead of the body when not empty: see trace
+
+
+class Operator:
+    """A declared operator: its body, what the tape keeps for it, and the facts that its tests need."""
+
+    __slots__ = (
+        "body", "broadcasts", "differentiable", "doc", "keeps", "name", "parameters", "reference",
+        "samples", "signature", "variadic", "view",
+    )  # fmt: skip
+
+    def __init__(self, body: Callable[..., Any], **facts: Any) -> None:
+        self.name = body.__name__.strip("_")
+        self.doc = body.__doc__
+        self.broadcasts: bool = facts["broadcasts"]
+        self.differentiable: bool = facts["differentiable"]
+        self.view: bool = facts["view"]
+        self.reference = facts["reference"]
+        self.samples = facts["samples"]
+        foreign = self.adopt(body) - {*self.parameters, "out"}
+        if foreign:
+            raise TypeError(
+                f"operator {self.name}: its pullback captures {', '.join(sorted(foreign))}; only parameters and `out` "
+                "may be captured, bind anything else as a default of the lambda"
+            )
+
+    def adopt(self, body: Callable[..., Any]) -> set[str]:
+        """Take `body` for this operator's own, and return what its pullback captures: the tape keeps just that."""
+        self.body = body
+        self.signature = inspect.signature(body)
+        self.parameters = list(self.signature.parameters)
+        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in self.signature.parameters.values())
+        code = inspect.unwrap(body).__code__  # below a counting or timing wrapper
+        captures = set(_captured(code)) if self.differentiable else set()
+        self.keeps = bool(captures & set(self.parameters))
+        return captures
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}{self.signature}>"
+
+    def bind(self, args: tuple[Any, ...], settings: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional arguments and keyword-only settings from a call that named some of its arguments."""
+        try:
+            bound = self.signature.bind(*args, **settings)
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}") from None
+        if len(args) < len(bound.args):
+            bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+
+def _captured(code: CodeType) -> Iterator[str]:
+    """Names that functions nested in a body take from it."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType) and inner.co_name not in ("<listcomp>", "<genexpr>", "<dictcomp>"):
+            yield from inner.co_freevars
+
+
+operators: dict[str, Operator] = {}
+
+
+def operator(
+    body: Callable[..., Any] | None = None,
+    *,
+    method: str | Sequence[str] = (),
+    broadcasts: bool = False,
+    differentiable: bool = True,
+    view: bool = False,
+    reference: Callable[..., Any] | None = None,
+    samples: Sequence[tuple[Any, ...]] = (),
+) -> Any:
+    """Declare an operator; see the module's text for what a body is.
+
+    method: names under which it becomes a method of Tensor ("" for its own name).
+    broadcasts: its inputs broadcast, so their gradients are summed back to their shapes.
+    differentiable: False for a body that returns its value alone.
+    view: the value shares memory with the first input.
+    reference, samples: an independent function, and argument tuples (a shape stands for a random array), for
+    the table test in tests/ops/test_table.py.
+    """
+    if body is None:
+        return functools.partial(
+            operator, method=method, broadcasts=broadcasts, differentiable=differentiable, view=view,
+            reference=reference, samples=samples,
+        )  # fmt: skip
+    declared_operator = Operator(
+        body, broadcasts=broadcasts, differentiable=differentiable, view=view, reference=reference, samples=samples
+    )
+
+    @functools.wraps(body)
+    def call(*args: Any, **settings: Any) -> Any:
+        if settings:
+            return apply(declared_operator, *declared_operator.bind(args, settings))
+        return apply(declared_operator, args)
+
+    call.operator = declared_operator  # type: ignore[attr-defined]
+    operators[declared_operator.name] = declared_operator
+    setattr(declared, declared_operator.name, call)
+    for name in (method,) if isinstance(method, str) else method:
+        as_method(call, name)
+    return call
+
+
+composites: dict[str, Callable[..., Any]] = {}
+
+
+def composite(
+    *,
+    method: str | Sequence[str] = (),
+    reference: Callable[..., Any] | None = None,
+    samples: Sequence[tuple[Any, ...]] = (),
+) -> Callable[[Any], Any]:
+    """Declare a function that is written with operators alone: it needs no pullback of its own, only the same tests."""
+
+    def declare(function: Any) -> Any:
+        function.reference, function.samples = reference, samples
+        composites[function.__name__] = function
+        setattr(declared, function.__name__, function)
+        for name in (method,) if isinstance(method, str) else method:
+            as_method(function, name)
+        return function
+
+    return declare
+
+
+def as_method(function: Callable[..., Any], name: str = "") -> None:
+    """Make `function` a method of Tensor. A name that the class has already is refused."""
+    name = name or function.__name__.strip("_")
+    if name in Tensor.__dict__:
+        raise TypeError(f"Tensor.{name} is already defined")
+    setattr(Tensor, name, function)
+
+
+def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = _EMPTY) -> Any:
+    """Call an operator: unwrap, run the body, and record on the tape when an input asks for its gradient."""
+    wanted = False
+    wrapped = False
+    buffers = []
+    edges = []
+    for value in args:
+        if isinstance(value, Tensor):
+            wrapped = True
+            buffers.append(value.data)
+            if value.stop_gradient:
+                edges.append(None)
+            else:
+                wanted = True
+                edges.append(value.node or value)
+        else:
+            if type(value) is np.ndarray:
+                value = torch.from_numpy(value)
+            buffers.append(value)
+            edges.append(None)
+    try:
+        if observers:
+            result = observers[-1](operator, buffers, settings)
+        elif settings:
+            result = operator.body(*buffers, **settings)
+        else:
+            result = operator.body(*buffers)
+    except (RuntimeError, IndexError, TypeError, AttributeError) as error:
+        raise explain(error, operator, buffers, settings) from error
+    if not operator.differentiable:
+        return wrap(result) if wrapped else result
+    value, pullback = result
+    if not wrapped:
+        return value
+    if not wanted or not _recording():
+        return wrap(value)
+
+    node = _new(Node)
+    node.operator = operator
+    node.pullback = pullback
+    node.edges = edges
+    node.inputs = args if operator.keeps else None
+    node.settings = settings
+    node.sequence = next_sequence()
+    node.hooks = None
+    node.index = node.outputs = None
+    node.shapes = (
+        [(b.shape, b.dtype) if isinstance(b, torch.Tensor) else None for b in buffers]
+        if operator.broadcasts
+        else None
+    )
+    if type(value) is tuple:
+        return node.wrap_outputs(value)
+    out = _new(Tensor)
+    out.data = value
+    out.stop_gradient = False
+    out.node = node
+    out._grad = out._hooks = out._name = None
+    return out
+
+
+def wrap(value: Any) -> Any:
+    """Tensors over buffers, outside the tape."""
+    if type(value) is tuple:
+        return tuple(wrap(v) for v in value)
+    if type(value) is list:
+        return [wrap(v) for v in value]
+    out = _new(Tensor)
+    out.data = value
+    out.stop_gradient = True
+    out.node = out._grad = out._hooks = out._name = None
+    return out
+
+
+class AxisError(ValueError, IndexError):
+    """An axis or index outside the array."""
+
+
+def describe(value: Any) -> str:
+    """`float32[3, 4]` for a buffer, the value itself for anything else."""
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(describe(v) for v in value[:8]) + (", ...]" if len(value) > 8 else "]")
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def explain(error: Exception, operator: Operator, buffers: Sequence[Any], settings: dict[str, Any]) -> Exception:
+    """The error to raise for a body that refused its input: which operator, which arguments, and why."""
+    names = operator.parameters
+    given = [f"{n}={describe(b)}" for n, b in zip(names, buffers, strict=False)]
+    given += [describe(b) for b in buffers[len(names) :]]
+    given += [f"{k}={describe(v)}" for k, v in settings.items()]
+    text = str(error).split("\n")[0]
+    kind: type[Exception] = ValueError
+    if isinstance(error, IndexError):
+        kind = AxisError
+    elif isinstance(error, (TypeError, AttributeError, NotImplementedError)) or "not implemented for" in text:
+        kind = TypeError
+    return kind(f"{operator.name}: {text} (got {', '.join(given)})")

@@ -1,0 +1,128 @@
+"""Convolution of images. torch's (oneDNN, cuDNN) does the work; the three operators below are each other's gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..operator import operator
+from .shape import pad_constant
+
+convolution_backward = torch.ops.aten.convolution_backward.default
+
+
+def pair(value: Any, name: str) -> tuple[int, int]:
+    """Two ints from one or two."""
+    if isinstance(value, int):
+        return value, value
+    if isinstance(value, Sequence) and len(value) == 2 and all(isinstance(v, int) for v in value):
+        return int(value[0]), int(value[1])
+    raise ValueError(f"{name}: expected an int or two, got {value!r}")
+
+
+def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> list[tuple[int, int]]:  # fmt: skip
+    """(before, after) for height and width from Paddle's spellings.
+
+    An int; [h, w]; [top, bottom, left, right]; pairs for all four axes; "VALID" (none); "SAME" (as much as makes the
+    output ceil(size / stride) long, the odd one after).
+    """
+    if isinstance(padding, str):
+        if padding.upper() == "VALID":
+            return [(0, 0), (0, 0)]
+        if padding.upper() != "SAME":
+            raise ValueError(f"padding: expected 'SAME' or 'VALID', got {padding!r}")
+        result = []
+        for n, k, s, d in zip(size, kernel, stride, dilation, strict=True):
+            total = max((-(-n // s) - 1) * s + d * (k - 1) + 1 - n, 0)
+            result.append((total // 2, total - total // 2))
+        return result
+    if isinstance(padding, int):
+        return [(padding, padding)] * 2
+    values = list(padding)
+    if len(values) == 2 and all(isinstance(v, int) for v in values):
+        return [(values[0], values[0]), (values[1], values[1])]
+    if len(values) == 4 and all(isinstance(v, int) for v in values):
+        return [(values[0], values[1]), (values[2], values[3])]
+    if len(values) == 4:
+        return [tuple(values[2]), tuple(values[3])]  # type: ignore[list-item]
+    raise ValueError(f"padding: expected an int, 2 or 4 ints, 4 pairs, 'SAME' or 'VALID', got {padding!r}")
+
+
+def _backward(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], mask: list[bool]) -> Any:
+    stride, padding, dilation, groups = settings
+    return convolution_backward(g, x, weight, None, stride, padding, dilation, False, (0, 0), groups, mask)
+
+
+@operator(reference=lambda x, w, b, s: torch.conv2d(x, w, b, *s), samples=[((2, 3, 5, 5), (4, 3, 3, 3), (4,), ((1, 1), (1, 1), (1, 1), 1)), ((1, 4, 6, 5), (4, 2, 3, 2), None, ((2, 1), (0, 1), (1, 2), 2))])  # fmt: skip
+def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
+    """The convolution of x [n, c, h, w] with weight [out, c / groups, kh, kw], plus bias [out] unless None.
+
+    settings: (stride, padding, dilation, groups), the first three as pairs.
+    """
+    return torch.conv2d(x, weight, bias, *settings), (
+        lambda g, s=settings, shape=x.shape: convolve_input(g, weight, shape, s),
+        lambda g, s=settings, shape=weight.shape: convolve_weight(g, x, shape, s),
+        lambda g: g.sum(axis=[0, 2, 3]),
+    )
+
+
+def _input_twin(g: Any, weight: Any, shape: Any, s: Any) -> Any:
+    return torch.nn.grad.conv2d_input(shape, weight, g, *s)
+
+
+def _weight_twin(g: Any, x: Any, shape: Any, s: Any) -> Any:
+    return torch.nn.grad.conv2d_weight(x, shape, g, *s)
+
+
+@operator(reference=_input_twin, samples=[((2, 4, 5, 5), (4, 3, 3, 3), (2, 3, 5, 5), ((1, 1), (1, 1), (1, 1), 1))])
+def convolve_input(g, weight, shape, settings):  # type: ignore[no-untyped-def]
+    """The gradient of `convolve` for an input of `shape`: itself linear in `g` and in `weight`."""
+    like = g.new_empty(1).expand(shape)
+    value = _backward(g, like, weight, settings, [True, False, False])[0]
+    return value, (
+        lambda gg, s=settings: convolve(gg, weight, None, s),
+        lambda gg, s=settings, shape=weight.shape: convolve_weight(g, gg, shape, s),
+    )
+
+
+@operator(reference=_weight_twin, samples=[((2, 4, 5, 5), (2, 3, 5, 5), (4, 3, 3, 3), ((1, 1), (1, 1), (1, 1), 1))])
+def convolve_weight(g, x, shape, settings):  # type: ignore[no-untyped-def]
+    """The gradient of `convolve` for a weight of `shape`: itself linear in `g` and in `x`."""
+    like = g.new_empty(1).expand(shape)
+    value = _backward(g, x, like, settings, [False, True, False])[1]
+    return value, (
+        lambda gg, s=settings: convolve(x, gg, None, s),
+        lambda gg, s=settings, shape=x.shape: convolve_input(g, gg, shape, s),
+    )
+
+
+def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+    """The convolution (cross-correlation) of images with filters.
+
+    x: [batch, channels, height, width], or [batch, height, width, channels] with data_format="NHWC".
+    weight: [out, channels / groups, kh, kw]; bias: [out] or None.
+    padding: an int, [h, w], [top, bottom, left, right], pairs for all four axes, "SAME" or "VALID".
+    Returns [batch, out, height', width'], height' = (height + pads - dilation (kh - 1) - 1) // stride + 1.
+    Raises ValueError when the shapes do not fit.
+    """
+    if data_format not in ("NCHW", "NHWC"):
+        raise ValueError(f"data_format: expected 'NCHW' or 'NHWC', got {data_format!r}")
+    if len(x.shape) != 4 or len(weight.shape) != 4:
+        raise ValueError(
+            f"conv2d: expected x and weight with 4 axes, got {list(x.shape)} and {list(weight.shape)}"
+        )
+    if data_format == "NHWC":
+        x = x.permute([0, 3, 1, 2])
+    if x.shape[1] != weight.shape[1] * groups:
+        raise ValueError(
+            f"conv2d: x {list(x.shape)} has {x.shape[1]} channels, weight {list(weight.shape)} with groups={groups} "
+            f"expects {weight.shape[1] * groups}"
+        )
+    stride, dilation = pair(stride, "stride"), pair(dilation, "dilation")
+    (top, bottom), (left, right) = paddings(padding, x.shape[2:], weight.shape[2:], stride, dilation)
+    if top != bottom or left != right:
+        x, top, left = pad_constant(x, [left, right, top, bottom], 0.0), 0, 0
+    value = convolve(x, weight, bias, (stride, (top, left), dilation, groups))
+    return value.permute([0, 2, 3, 1]) if data_format == "NHWC" else value

@@ -1,0 +1,72 @@
+"""Comparisons, logic, bits, and what a value is. None of them has a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..operator import composite, operator
+from .samples import Array, integers
+
+
+def _truth(name: str, function: Callable[..., Any], doc: str, *samples: Any, method: Any = "") -> Any:
+    names = ["x", "y"][: len(samples[0])]
+
+    def unary(x, name=None):  # type: ignore[no-untyped-def]
+        return function(x)
+
+    def binary(x, y, name=None):  # type: ignore[no-untyped-def]
+        return function(x, y)
+
+    body = unary if len(names) == 1 else binary
+    body.__name__, body.__doc__ = name, doc
+    return operator(body, method=method, differentiable=False, reference=function, samples=samples)
+
+
+_numbers = (integers((3, 4), 3), integers((4,), 3))
+_bools = (Array((3, 4), 0, 2, "bool"), Array((4,), 0, 2, "bool"))
+_one = (Array((3, 4)),)
+
+equal = _truth("equal", lambda x, y: x == y, "x = y, entry by entry.", _numbers)
+not_equal = _truth("not_equal", lambda x, y: x != y, "x ≠ y, entry by entry.", _numbers)
+less_than = _truth("less_than", lambda x, y: x < y, "x < y, entry by entry.", _numbers, method=("", "less"))
+less_equal = _truth("less_equal", lambda x, y: x <= y, "x ≤ y, entry by entry.", _numbers)
+greater_than = _truth("greater_than", lambda x, y: x > y, "x > y, entry by entry.", _numbers, method=("", "greater"))
+greater_equal = _truth("greater_equal", lambda x, y: x >= y, "x ≥ y, entry by entry.", _numbers)
+logical_and = _truth("logical_and", torch.logical_and, "Both are true (not zero).", _bools)
+logical_or = _truth("logical_or", torch.logical_or, "One or both are true (not zero).", _bools)
+logical_xor = _truth("logical_xor", torch.logical_xor, "Exactly one is true (not zero).", _bools)
+logical_not = _truth("logical_not", torch.logical_not, "Not true (zero).", _bools[:1])
+bitwise_and = _truth("bitwise_and", lambda x, y: x & y, "Bits set in both; `and` of bools.", _numbers)
+bitwise_or = _truth("bitwise_or", lambda x, y: x | y, "Bits set in one or both; `or` of bools.", _numbers)
+bitwise_xor = _truth("bitwise_xor", lambda x, y: x ^ y, "Bits set in exactly one; `xor` of bools.", _numbers)
+bitwise_not = _truth("bitwise_not", lambda x: ~x, "All bits turned; `not` of bools.", _numbers[:1])
+isnan = _truth("isnan", torch.isnan, "Whether an entry is not a number.", _one)
+isinf = _truth("isinf", torch.isinf, "Whether an entry is plus or minus infinity.", _one)
+isfinite = _truth("isfinite", torch.isfinite, "Whether an entry is neither infinite nor NaN.", _one)
+
+
+@operator(method="", differentiable=False, reference=torch.isclose, samples=[((3, 4), (3, 4))])
+def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):  # type: ignore[no-untyped-def]
+    """|x - y| <= atol + rtol |y|, entry by entry."""
+    return torch.isclose(x, y, float(rtol), float(atol), equal_nan)
+
+
+@composite(method="")
+def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):  # type: ignore[no-untyped-def]
+    """Whether `isclose` holds everywhere, as a 0-d bool tensor."""
+    return isclose(x, y, rtol, atol, equal_nan).all()
+
+
+@operator(method="", differentiable=False)
+def equal_all(x, y, name=None):  # type: ignore[no-untyped-def]
+    """Whether x and y have one shape and the same entries, as a 0-d bool tensor."""
+    return torch.tensor(torch.equal(x, y))
+
+
+@operator(method="", differentiable=False)
+def is_empty(x, name=None):  # type: ignore[no-untyped-def]
+    """Whether x has no entry, as a 0-d bool tensor."""
+    return torch.tensor(x.numel() == 0)

@@ -1,0 +1,198 @@
+"""Sums, means, extremes and what else folds axes away."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ..dtype import as_dtype
+from ..operator import composite, operator
+from .samples import Array
+
+_REDUCTIONS = [((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, None, True)]
+
+
+def _axes(x: Any, axis: Any) -> list[int]:
+    """`axis` as a list of non-negative axes; None and the empty list mean all of them."""
+    if axis is None or (isinstance(axis, (list, tuple)) and not axis):
+        return list(range(x.ndim))
+    given = [axis] if not isinstance(axis, (list, tuple)) else list(axis)
+    axes = []
+    for a in given:
+        a = int(a)
+        if not -max(x.ndim, 1) <= a < max(x.ndim, 1):
+            raise IndexError(f"axis {a} is outside an array of {x.ndim} axes")
+        axes.append(a % max(x.ndim, 1))
+    if len(set(axes)) != len(axes):
+        raise RuntimeError(f"axis {list(given)} names one axis twice")
+    return [] if x.ndim == 0 else axes
+
+
+def _kept(x: Any, axes: list[int]) -> list[int]:
+    """The shape with the reduced axes at length 1."""
+    return [1 if i in axes else n for i, n in enumerate(x.shape)]
+
+
+def _torch_sum(x: Any, axis: Any = None, dtype: Any = None, keepdim: bool = False) -> Any:
+    return torch.sum(x) if axis is None else torch.sum(x, axis, keepdim)
+
+
+def _torch_mean(x: Any, axis: Any = None, keepdim: bool = False) -> Any:
+    return torch.mean(x) if axis is None else torch.mean(x, axis, keepdim)
+
+
+@operator(method="", reference=_torch_sum, samples=[*_REDUCTIONS, ((0, 3),)])
+def sum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64."""
+    if dtype is not None:
+        x = x.to(as_dtype(dtype))
+    if axis is None and not keepdim:
+        return x.sum(), (lambda g, shape=x.shape: g.expand(shape),)
+    axes = _axes(x, axis)
+    value = x.sum(axis=axes, keepdim=keepdim) if axes else x.sum()
+    return value, (lambda g, shape=x.shape, kept=_kept(x, axes): g.reshape(kept).expand(shape),)
+
+
+@operator(method="", reference=_torch_mean, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, True)])  # fmt: skip
+def mean(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """The mean over `axis` (an int, a list, or None for all)."""
+    axes = _axes(x, axis)
+    value = x.mean(axis=axes, keepdim=keepdim) if axes else x.mean()
+    scale = value.numel() / x.numel() if x.numel() else float("nan")
+    return value, (
+        lambda g, shape=x.shape, kept=_kept(x, axes), scale=scale: (g * scale).reshape(kept).expand(shape),
+    )
+
+
+def _extreme(name: str, reduce: Any, doc: str, shared: bool) -> Any:
+    def body(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+        axes = _axes(x, axis)
+        if x.numel() == 0:
+            raise RuntimeError("an empty array has no extreme")
+        kept = _kept(x, axes)
+        value = reduce(x, dim=axes, keepdim=keepdim) if axes else x.clone()
+        hit = (x == value.reshape(kept)).to(x.dtype)
+        if shared and axes:
+            hit = hit / hit.sum(axis=axes, keepdim=True)
+        return value, (lambda g, hit=hit, kept=kept: g.reshape(kept) * hit,)
+
+    def twin(x: Any, axis: Any = None, keepdim: bool = False) -> Any:
+        return reduce(x, dim=list(range(x.ndim)) if axis is None else axis, keepdim=keepdim)
+
+    body.__name__, body.__doc__ = name, doc
+    return operator(body, method="", reference=twin, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], True)])
+
+
+_EACH = "each of several equal ones gets the whole gradient."
+max = _extreme("max", torch.amax, f"The largest value over `axis`; {_EACH}", False)
+min = _extreme("min", torch.amin, f"The smallest value over `axis`; {_EACH}", False)
+amax = _extreme("amax", torch.amax, "The largest value over `axis`; ties share the gradient equally.", True)
+amin = _extreme("amin", torch.amin, "The smallest value over `axis`; ties share the gradient equally.", True)
+
+
+@operator(reference=lambda x, axis: torch.prod(x, axis, True), samples=[((2, 3), 1), ((3, 4), 0)])
+def prod_along(x, axis):  # type: ignore[no-untyped-def]
+    """The product along one axis, which stays with length 1."""
+    out = x.prod(axis=axis, keepdim=True)
+    return out, (lambda g: g * _others(x, out, axis),)
+
+
+def _others(x: Any, out: Any, axis: int) -> Any:
+    """For each entry the product of the others along `axis`; a quotient, unless there are zeros to divide by."""
+    if not bool((x == 0).any()):
+        return out / x
+    n, axis = x.shape[axis], axis % x.ndim
+    rows = x.unsqueeze(axis + 1).expand([*x.shape[: axis + 1], n, *x.shape[axis + 1 :]])
+    itself = torch.eye(n, dtype=torch.bool).reshape([n, n] + [1] * (x.ndim - axis - 1))
+    return prod_along(rows * (~itself) + itself, axis).squeeze(axis)
+
+
+@composite(method="", reference=lambda x, a=None, k=False: torch.prod(x) if a is None else torch.prod(x, a, k), samples=[((3, 4),), ((2, 3), 1), ((2, 3), 1, True)])  # fmt: skip
+def prod(x, axis=None, keepdim=False, dtype=None, name=None):  # type: ignore[no-untyped-def]
+    """The product over `axis` (an int, a list, or None for all)."""
+    if dtype is not None:
+        x = x.astype(dtype)
+    axes = _axes(x, axis)
+    kept = [n for i, n in enumerate(x.shape) if i not in axes]
+    for a in axes:
+        x = prod_along(x, a)
+    return x if keepdim else x.reshape(kept)
+
+
+def _variance(x: Any, axis: Any = None, unbiased: bool = True, keepdim: bool = False) -> Any:
+    return torch.var(x, axis, correction=int(unbiased), keepdim=keepdim)
+
+
+def _deviation(x: Any, axis: Any = None, unbiased: bool = True, keepdim: bool = False) -> Any:
+    return torch.std(x, axis, correction=int(unbiased), keepdim=keepdim)
+
+
+@composite(method="", reference=_variance, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], False, True)])
+def var(x, axis=None, unbiased=True, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """The variance over `axis`: divided by n - 1 when `unbiased`, else by n."""
+    axes = _axes(x, axis)
+    count = math.prod(x.shape[a] for a in axes)
+    centred = x - mean(x, axes, True)
+    total = sum(centred * centred, axes, None, keepdim)
+    divisor = count - 1 if unbiased else count
+    return total / divisor if divisor > 0 else total * float("nan")
+
+
+@composite(method="", reference=_deviation, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], False, True)])
+def std(x, axis=None, unbiased=True, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """The standard deviation over `axis`: the square root of `var`."""
+    return var(x, axis, unbiased, keepdim).sqrt()
+
+
+def _logsumexp(x: Any, axis: Any = None, keepdim: bool = False) -> Any:
+    return torch.logsumexp(x, list(range(x.ndim)) if axis is None else axis, keepdim)
+
+
+@operator(method="", reference=_logsumexp, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], True)])
+def logsumexp(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """log(sum(exp(x))) over `axis`, without overflow."""
+    axes = _axes(x, axis)
+    out = torch.logsumexp(x, axes, keepdim) if axes else x.clone()
+    kept = _kept(x, axes)
+    return out, (lambda g, kept=kept: g.reshape(kept) * (x - out.reshape(kept)).exp(),)
+
+
+@operator(method="", reference=lambda x, a=None: x.flatten().cumsum(0) if a is None else x.cumsum(a), samples=[((3, 4), 1), ((4,),), ((2, 3),)])  # fmt: skip
+def cumsum(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
+    """Running sums along `axis`; of the flattened array when None."""
+    shape = x.shape
+    if axis is None:
+        x, axis = x.reshape([-1]), 0
+    value = x.cumsum(axis=axis, dtype=None if dtype is None else as_dtype(dtype))
+    return value, (lambda g, shape=shape, axis=axis: g.flip(axis).cumsum(axis=axis).flip(axis).reshape(shape),)
+
+
+@operator(method="", differentiable=False, reference=lambda x, a=None, k=False: torch.all(x) if a is None else torch.all(x, a, k), samples=[(Array((3, 4), 0, 2, "bool"),), (Array((3, 4), 0, 2, "bool"), 1, True)])  # fmt: skip
+def all(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """Whether every entry over `axis` is true."""
+    axes = _axes(x, axis)
+    return torch.all(x, axes, keepdim) if axes else x.bool()
+
+
+@operator(method="", differentiable=False, reference=lambda x, a=None, k=False: torch.any(x) if a is None else torch.any(x, a, k), samples=[(Array((3, 4), 0, 2, "bool"),), (Array((3, 4), 0, 2, "bool"), 1, True)])  # fmt: skip
+def any(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """Whether some entry over `axis` is true."""
+    axes = _axes(x, axis)
+    return torch.any(x, axes, keepdim) if axes else x.bool()
+
+
+def _position(name: str, search: Any, doc: str) -> Any:
+    def body(x, axis=None, keepdim=False, dtype="int64", name=None):  # type: ignore[no-untyped-def]
+        value = search(x, dim=axis, keepdim=keepdim) if axis is not None else search(x)
+        if axis is None and keepdim:
+            value = value.reshape([1] * x.ndim)
+        return value.to(as_dtype(dtype))
+
+    body.__name__, body.__doc__ = name, doc
+    return operator(body, method="", differentiable=False, reference=search, samples=[((3, 4),), ((3, 4), 1)])
+
+
+argmax = _position("argmax", torch.argmax, "The index of the largest value along `axis`, or in the flattened array.")
+argmin = _position("argmin", torch.argmin, "The index of the smallest value along `axis`, or in the flattened array.")

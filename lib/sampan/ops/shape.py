@@ -1,0 +1,262 @@
+"""Operators that move entries without changing them: reshape, permute, join, cut, repeat."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ..dtype import as_dtype
+from ..operator import composite, operator
+
+
+def _ints(values: Any, name: str) -> list[int]:
+    """A list of ints from ints, 0-d or 1-D tensors, or one of these."""
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    if isinstance(values, int):
+        values = [values]
+    try:
+        return [int(v) for v in values]
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected integers, got {values!r}") from None
+
+
+def _free(x: Any, axis: int, extra: int = 0) -> int:
+    """`axis` counted from the front; IndexError outside."""
+    n = x.ndim + extra
+    if not -n <= axis < n:
+        raise IndexError(f"axis {axis} is outside an array of {n} axes")
+    return axis % n if n else 0
+
+
+@operator(method="", view=True, reference=torch.reshape, samples=[((3, 4), (2, 6)), ((3, 4), (-1,)), ((2, 1, 3), (3, 2)), ((0, 2), (2, 0)), ((1,), ())])  # fmt: skip
+def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
+    """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle). A view where possible."""
+    target = _ints(shape, "shape")
+    if 0 in target and x.numel() != 0:
+        target = [x.shape[i] if n == 0 else n for i, n in enumerate(target)]
+    return x.reshape(target), (lambda g, shape=x.shape: g.reshape(shape),)
+
+
+@operator(method=("permute",), view=True, reference=torch.permute, samples=[((2, 3, 4), (2, 0, 1)), ((2, 3), (1, 0)), ((), ())])  # fmt: skip
+def permute(x, perm, name=None):  # type: ignore[no-untyped-def]
+    """The axes in the order `perm`. A view."""
+    perm = [_free(x, p) for p in _ints(perm, "perm")]
+    if sorted(perm) != list(range(x.ndim)):
+        raise RuntimeError(f"perm {perm} is no permutation of {x.ndim} axes")
+    back = sorted(range(x.ndim), key=perm.__getitem__)
+    return x.permute(perm), (lambda g, back=back: g.permute(back),)
+
+
+@composite(method="", reference=torch.permute, samples=[((2, 3, 4), (2, 0, 1))])
+def transpose(x, perm, name=None):  # type: ignore[no-untyped-def]
+    """The axes in the order `perm` (Paddle's transpose; see swapaxes for exchanging two). A view."""
+    return permute(x, perm)
+
+
+@operator(method="", view=True, reference=torch.swapaxes, samples=[((2, 3, 4), 0, -1)])
+def swapaxes(x, axis1, axis2, name=None):  # type: ignore[no-untyped-def]
+    """Two axes exchanged. A view."""
+    return x.swapaxes(axis1, axis2), (lambda g, a=axis1, b=axis2: g.swapaxes(a, b),)
+
+
+@composite(method="", reference=torch.t, samples=[((2, 3),), ((3,),)])
+def t(input, name=None):  # type: ignore[no-untyped-def]
+    """The transpose of a matrix; a vector or scalar as it is."""
+    if input.ndim > 2:
+        raise ValueError(f"t: expected at most 2 axes, got shape {input.shape}")
+    return input if input.ndim < 2 else swapaxes(input, 0, 1)
+
+
+@operator(method="", view=True, reference=torch.moveaxis, samples=[((2, 3, 4), 0, 2), ((2, 3, 4), [0, 1], [2, 0])])
+def moveaxis(x, source, destination, name=None):  # type: ignore[no-untyped-def]
+    """The axes `source` moved to the places `destination`. A view."""
+    a, b = _ints(source, "source"), _ints(destination, "destination")
+    return x.moveaxis(a, b), (lambda g, a=a, b=b: g.moveaxis(b, a),)
+
+
+@composite(method="", reference=lambda x, a=0, b=-1: torch.flatten(x, a, b), samples=[((2, 3, 4),), ((2, 3, 4), 1)])
+def flatten(x, start_axis=0, stop_axis=-1, name=None):  # type: ignore[no-untyped-def]
+    """Axes start_axis to stop_axis, both included, as one."""
+    if x.ndim == 0:
+        return reshape(x, [1])
+    first, last = _free(x, start_axis), _free(x, stop_axis)
+    if first > last:
+        raise ValueError(f"flatten: start_axis {start_axis} comes after stop_axis {stop_axis}")
+    return reshape(x, [*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]])
+
+
+@operator(method="", view=True, reference=lambda x, axis=None: x.squeeze() if axis is None else x.squeeze(axis), samples=[((2, 1, 3, 1),), ((2, 1, 3, 1), 1)])  # fmt: skip
+def squeeze(x, axis=None, name=None):  # type: ignore[no-untyped-def]
+    """Without the axes of length 1, or without those of `axis` that have length 1. A view."""
+    axes = range(x.ndim) if axis is None else [_free(x, a) for a in _ints(axis, "axis")]
+    kept = [n for i, n in enumerate(x.shape) if not (n == 1 and i in axes)]
+    return x.reshape(kept), (lambda g, shape=x.shape: g.reshape(shape),)
+
+
+@operator(method="", view=True, reference=torch.unsqueeze, samples=[((2, 3), 1), ((2, 3), -1)])
+def unsqueeze(x, axis, name=None):  # type: ignore[no-untyped-def]
+    """With new axes of length 1 at the places `axis` of the result. A view."""
+    value = x
+    for a in _ints(axis, "axis"):
+        value = value.unsqueeze(_free(value, a, 1))
+    return value, (lambda g, shape=x.shape: g.reshape(shape),)
+
+
+@operator(method="", view=True, broadcasts=True, reference=lambda x, s: x.expand(s), samples=[((3, 1), (2, 3, 4)), ((1,), (3,)), ((3, 4), (-1, 4))])  # fmt: skip
+def expand(x, shape, name=None):  # type: ignore[no-untyped-def]
+    """Broadcast to `shape`; -1 keeps an axis. A view."""
+    return x.expand(_ints(shape, "shape")), (lambda g: g,)
+
+
+@composite(method="", reference=lambda x, s: x.expand(s), samples=[((3, 1), (2, 3, 4))])
+def broadcast_to(x, shape, name=None):  # type: ignore[no-untyped-def]
+    """Broadcast to `shape`; -1 keeps an axis. A view."""
+    return expand(x, shape)
+
+
+@composite(method="", reference=lambda x, y: x.expand_as(y), samples=[((3, 1), (2, 3, 4))])
+def expand_as(x, y, name=None):  # type: ignore[no-untyped-def]
+    """Broadcast to the shape of `y`. A view."""
+    return expand(x, y.shape)
+
+
+@composite(method="", reference=torch.tile, samples=[((2, 3), (2, 2)), ((3,), (2, 1))])
+def tile(x, repeat_times, name=None):  # type: ignore[no-untyped-def]
+    """The whole array repeated `repeat_times` along each axis."""
+    times = _ints(repeat_times, "repeat_times")
+    shape = [1] * (len(times) - x.ndim) + list(x.shape)
+    times = [1] * (len(shape) - len(times)) + times
+    apart = [n for s in shape for n in (1, s)]
+    repeated = [n for s, r in zip(shape, times, strict=True) for n in (r, s)]
+    return reshape(expand(reshape(x, apart), repeated), [s * r for s, r in zip(shape, times, strict=True)])
+
+
+@operator(method="", reference=torch.flip, samples=[((3, 4), (0,)), ((3, 4), (0, 1))])
+def flip(x, axis, name=None):  # type: ignore[no-untyped-def]
+    """In reverse order along `axis` (an int or a list)."""
+    axes = _ints(axis, "axis")
+    return x.flip(axes), (lambda g, axes=axes: g.flip(axes),)
+
+
+@operator(method="", reference=lambda x, s, a=None: torch.roll(x, s, a), samples=[((3, 4), 1, 0), ((3, 4), (1, 2), (0, 1)), ((5,), 2)])  # fmt: skip
+def roll(x, shifts, axis=None, name=None):  # type: ignore[no-untyped-def]
+    """Shifted along `axis`, what leaves at one end coming back at the other; flattened first when axis is None."""
+    by = _ints(shifts, "shifts")
+    axes = None if axis is None else _ints(axis, "axis")
+    value = torch.roll(x, by, axes)
+    return value, (lambda g, by=by, axes=axes: roll(g, [-b for b in by], axes),)
+
+
+# --- joining and cutting -------------------------------------------------------------------------------------
+
+
+@operator(reference=lambda *xs, axis=0: torch.cat(xs, axis), samples=[((2, 3), (4, 3))])
+def concatenate(*tensors, axis=0):  # type: ignore[no-untyped-def]
+    """Joined along an axis that they have already."""
+    if not tensors:
+        raise RuntimeError("expected at least one tensor")
+    kinds = {t.dtype for t in tensors}
+    if len(kinds) > 1:
+        raise TypeError(f"tensors to join have several dtypes: {sorted(map(str, kinds))}")
+    axis = _free(tensors[0], axis)
+    sizes = [t.shape[axis] for t in tensors]
+    return torch.cat(tensors, axis), lambda g, sizes=sizes, axis=axis: tuple(split_sizes(g, sizes, axis))
+
+
+def concat(x, axis=0, name=None):  # type: ignore[no-untyped-def]
+    """The tensors of the list `x` joined along `axis`; their other axes must agree."""
+    return concatenate(*_tensors(x), axis=int(axis))
+
+
+def stack(x, axis=0, name=None):  # type: ignore[no-untyped-def]
+    """The tensors of the list `x`, all of one shape, joined along a new axis."""
+    tensors = _tensors(x)
+    shapes = [list(t.shape) for t in tensors]
+    if any(s != shapes[0] for s in shapes):
+        raise ValueError(f"stack: expected tensors of one shape, got {shapes}")
+    at = _free(tensors[0], axis, 1)
+    return concatenate(*(unsqueeze(t, at) for t in tensors), axis=at)
+
+
+def _tensors(x: Any) -> list[Any]:
+    if not isinstance(x, (list, tuple)) or not x:
+        raise TypeError(f"x: expected a non-empty list of tensors, got {type(x).__name__}")
+    return list(x)
+
+
+@operator(view=True, reference=lambda x, sizes, axis: torch.split(x, sizes, axis), samples=[((5, 3), [2, 3], 0), ((2, 4), [1, 1, 2], 1)])  # fmt: skip
+def split_sizes(x, sizes, axis):  # type: ignore[no-untyped-def]
+    """Cut along `axis` into pieces of the given sizes. Views."""
+    axis = _free(x, axis)
+    if x.shape[axis] != sum(sizes):
+        raise RuntimeError(f"the sizes {list(sizes)} do not add up to {x.shape[axis]}")
+    return torch.split(x, list(sizes), axis), lambda gs, axis=axis: (concatenate(*gs, axis=axis),)
+
+
+def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def]
+    """A list of views of `x` cut along `axis`: into so many equal parts, or by a list of sizes (one may be -1)."""
+    axis = _free(x, int(axis))
+    length = x.shape[axis]
+    if isinstance(num_or_sections, int):
+        if num_or_sections <= 0 or length % num_or_sections:
+            raise ValueError(f"split: {num_or_sections} equal parts cannot be cut from an axis of length {length}")
+        sizes = [length // num_or_sections] * num_or_sections
+    else:
+        sizes = _ints(num_or_sections, "num_or_sections")
+        if sizes.count(-1) == 1:
+            sizes[sizes.index(-1)] = length - sum(sizes) - 1
+    return list(split_sizes(x, sizes, axis))
+
+
+def chunk(x, chunks, axis=0, name=None):  # type: ignore[no-untyped-def]
+    """A list of `chunks` equal views of `x` along `axis`."""
+    return split(x, chunks, axis)
+
+
+def unbind(input, axis=0):  # type: ignore[no-untyped-def]
+    """A list of the slices of `input` along `axis`, which is gone from them."""
+    return [squeeze(piece, axis) for piece in split(input, input.shape[axis], axis)]
+
+
+@operator(reference=lambda x, w, v: torch.nn.functional.pad(x, w, value=v), samples=[((2, 3), [1, 2], 0.5), ((2, 3), [-1, 0, 1, 1], 0.0)])
+def pad_constant(x, widths, value):  # type: ignore[no-untyped-def]
+    """Grown by `widths` (before, after pairs from the last axis backwards) filled with `value`; negative cuts."""
+    grown = torch.nn.functional.pad(x, widths, value=value)
+    return grown, (lambda g, back=[-w for w in widths]: pad_constant(g, back, 0.0),)
+
+
+@operator(method="", reference=torch.tril, samples=[((3, 4),), ((2, 3, 3), 1)])
+def tril(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
+    """The lower triangle, zero above `diagonal`."""
+    return x.tril(diagonal), (lambda g, d=diagonal: g.tril(d),)
+
+
+@operator(method="", reference=torch.triu, samples=[((3, 4),), ((2, 3, 3), 1)])
+def triu(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
+    """The upper triangle, zero below `diagonal`."""
+    return x.triu(diagonal), (lambda g, d=diagonal: g.triu(d),)
+
+
+# --- kind and place ------------------------------------------------------------------------------------------
+
+
+@operator(samples=[((3, 4), torch.float32)], reference=lambda x, d: x.to(d))
+def cast(x, dtype):  # type: ignore[no-untyped-def]
+    """In another dtype; between floating dtypes gradients flow back in the input's."""
+    return x.to(as_dtype(dtype)), (lambda g, kind=x.dtype: g.to(kind),)
+
+
+@operator(samples=[((3, 4),)], reference=torch.clone)
+def assign(x, output=None):  # type: ignore[no-untyped-def]
+    """A copy."""
+    return x.clone(memory_format=torch.contiguous_format), (lambda g: g,)
+
+
+@operator()
+def copy_to(x, device):  # type: ignore[no-untyped-def]
+    """A copy on another device."""
+    return x.to(device), (lambda g, device=x.device: copy_to(g, device),)
+

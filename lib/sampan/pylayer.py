@@ -1,0 +1,118 @@
+"""PyLayer: an entry of the tape whose forward and backward a user writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import autograd
+from .operator import Operator
+from .tape import Node, next_sequence
+from .tensor import Tensor
+
+
+class PyLayerContext:
+    """Carries what `forward` saves for `backward`."""
+
+    def __init__(self) -> None:
+        self._saved: tuple[Any, ...] = ()
+        self._not_differentiable: tuple[Tensor, ...] = ()
+        self.materialize_grads = True
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self._saved = tensors
+
+    def saved_tensor(self) -> tuple[Any, ...]:
+        """What `save_for_backward` was given."""
+        return self._saved
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        return self._saved
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Outputs that get no gradient."""
+        self._not_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether a missing output gradient arrives as zeros (True) or as None."""
+        self.materialize_grads = value
+
+
+class PyLayer:
+    """Subclass it with static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call `Sub.apply(...)`.
+
+    backward gets one gradient per Tensor output and returns one per Tensor input of forward (None where there is
+    none). It is written with Sampan's operators, so that gradients of gradients work too.
+    """
+
+    @staticmethod
+    def forward(ctx: PyLayerContext, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("PyLayer.forward: write it in the subclass")
+
+    @staticmethod
+    def backward(ctx: PyLayerContext, *args: Any) -> Any:
+        raise NotImplementedError("PyLayer.backward: write it in the subclass")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        context = PyLayerContext()
+        with autograd.no_grad():
+            result = cls.forward(context, *args, **kwargs)
+        tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+        if not autograd.is_grad_enabled() or all(t.stop_gradient for t in tensors):
+            return result
+        outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+        marked = {id(t) for t in context._not_differentiable}
+        places = [
+            i
+            for i, o in enumerate(outputs)
+            if isinstance(o, Tensor) and id(o) not in marked and (o.data.is_floating_point() or o.data.is_complex())
+        ]
+
+        def pullback(gradients: Any) -> tuple[Any, ...]:
+            given = gradients if type(gradients) is tuple else (gradients,)
+            recorded = any(isinstance(g, Tensor) for g in given)
+            wrapped = [g if isinstance(g, Tensor) or g is None else Tensor(g) for g in given]
+            with autograd.set_grad_enabled(recorded):
+                found = cls.backward(context, *wrapped)
+            found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+            if len(found) != len(tensors):
+                raise ValueError(
+                    f"{cls.__name__}.backward: expected {len(tensors)} gradients, one per Tensor given to forward, "
+                    f"got {len(found)}"
+                )
+            return found if recorded else tuple(None if g is None else g.data for g in found)
+
+        node = Node()
+        node.operator = _operator_for(cls)
+        node.pullback, node.inputs, node.settings, node.shapes, node.hooks = pullback, None, {}, None, None
+        node.edges = [None if t.stop_gradient else (t.node or t) for t in tensors]
+        node.sequence, node.index, node.outputs = next_sequence(), None, None
+        buffers = [outputs[i].data.view_as(outputs[i].data) for i in places]
+        if len(places) > 1:
+            wrapped = node.wrap_outputs(buffers)
+        else:
+            wrapped = tuple(Tensor(b, stop_gradient=False) for b in buffers)
+            for tensor in wrapped:
+                tensor.node = node
+        for place, tensor in zip(places, wrapped, strict=True):
+            outputs[place] = tensor
+        return type(result)(outputs) if isinstance(result, (tuple, list)) else outputs[0]
+
+
+_operators: dict[type, Operator] = {}
+
+
+def _operator_for(cls: type) -> Operator:
+    """The Operator that stands for a PyLayer class in drawings of the tape and in error messages."""
+    if cls not in _operators:
+
+        def body(*tensors: torch.Tensor) -> Any:
+            return tensors
+
+        made = Operator(body, broadcasts=False, differentiable=True, view=False, reference=None, samples=())
+        made.name = cls.__name__
+        _operators[cls] = made
+    return _operators[cls]

@@ -1,0 +1,101 @@
+"""The tape's entries. One Node stands for one recorded call of an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from .operator import Operator
+    from .tensor import Tensor
+
+next_sequence = count(1).__next__
+
+
+class Node:
+    """A recorded call. `edges` leads to what made each input: a Node, a leaf Tensor, or None.
+
+    sequence grows with every call, so parents are always older than the nodes that use them.
+    """
+
+    __slots__ = (
+        "__weakref__", "edges", "hooks", "index", "inputs", "operator", "outputs", "pullback", "sequence", "settings",
+        "shapes",
+    )  # fmt: skip
+
+    operator: Operator
+    pullback: Any
+    edges: list[Any]
+    inputs: tuple[Any, ...] | None
+    settings: dict[str, Any]
+    sequence: int
+    hooks: list[Callable[..., Any]] | None
+    shapes: list[Any] | None  # (shape, dtype) of each input, for operators that broadcast
+    outputs: list[Any] | None  # (shape, dtype, device) of each output, where there are several
+    index: int | None  # set on the Node of one of several outputs: which one of its only edge's outputs it is
+
+    @property
+    def parents(self) -> tuple[Node | None, ...]:
+        """The Node that made each input, or None for data and leaves."""
+        return tuple(edge if type(edge) is Node else None for edge in self.edges)
+
+    @property
+    def name(self) -> str:
+        return self.operator.name if self.index is None else f"{self.operator.name}[{self.index}]"
+
+    def __repr__(self) -> str:
+        return f"<Node {self.sequence} {self.name}>"
+
+    def wrap_outputs(self, values: Sequence[torch.Tensor]) -> tuple[Tensor, ...]:
+        """Tensors for an operator with several outputs; those that are not floating stay outside the tape."""
+        from .tensor import Tensor
+
+        self.outputs = [(v.shape, v.dtype, v.device) for v in values]
+        tensors = []
+        for index, value in enumerate(values):
+            tensor = Tensor(value)
+            if value.is_floating_point() or value.is_complex():
+                tensor.stop_gradient = False
+                tensor.node = self.output(index)
+            tensors.append(tensor)
+        return tuple(tensors)
+
+    def output(self, index: int) -> Node:
+        """The Node of output `index`: it hands its gradient to that place among this Node's."""
+        node = Node()
+        node.operator, node.index, node.edges = self.operator, index, [self]
+        node.pullback = node.inputs = node.hooks = node.shapes = node.outputs = None
+        node.settings, node.sequence = self.settings, next_sequence()
+        return node
+
+
+# In-place changes. A write stamps the memory with the tape's clock; a Node that is older than the stamp on a
+# buffer which its pullback keeps would read overwritten memory. Nothing is paid until a write happens.
+last_write = 0
+
+
+def written(buffer: torch.Tensor) -> None:
+    """Note that `buffer`'s memory, and so that of every view of it, has just been changed in place."""
+    global last_write
+    last_write = next_sequence()
+    buffer.untyped_storage().written = last_write  # type: ignore[attr-defined]
+
+
+def check_unwritten(node: Node) -> None:
+    """Refuse a backward through a Node whose kept memory was changed after it was recorded."""
+    functions = node.pullback if type(node.pullback) is tuple else (node.pullback,)
+    for function in functions:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            for kept in cell.cell_contents if isinstance(cell.cell_contents, (list, tuple)) else (cell.cell_contents,):
+                if (
+                    isinstance(kept, torch.Tensor)
+                    and getattr(kept.untyped_storage(), "written", 0) > node.sequence
+                ):
+                    raise RuntimeError(
+                        f"backward: {node.name} needs {'its result' if name == 'out' else repr(name)} "
+                        f"{list(kept.shape)} as it was, but an in-place operation has overwritten it since; "
+                        "use the out-of-place form, or clone() before writing"
+                    )

@@ -1,0 +1,545 @@
+"""The Tensor: a torch buffer, whether it wants a gradient, and what made it.
+
+Python's own operators and the methods that everyone reads stand here. Every other operator becomes a method by
+its declaration (see operator.py); `tensor.pyi` lists them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from .dtype import Place, as_device, as_dtype, default_dtype, name_of
+from .tape import Node, written
+
+declared: Any = SimpleNamespace()  # every declared operator by its name; filled by operator.py
+zero_gradient: Any = SimpleNamespace()  # stands for a gradient that was cleared: zeros, made only when looked at
+_names = iter(range(1 << 62))
+
+
+class Tensor:
+    """An array with a place on the tape.
+
+    data: the torch tensor that owns the memory (CPU or CUDA); its own autograd is never on.
+    stop_gradient: True for data, False for parameters and what is computed from them.
+    node: the tape entry that made it; None for leaves.
+    """
+
+    __slots__ = ("__weakref__", "_grad", "_hooks", "_name", "data", "node", "stop_gradient")
+    __array_priority__ = 100  # so that `ndarray + Tensor` comes to Tensor.__radd__
+
+    data: torch.Tensor
+    node: Node | None
+    stop_gradient: bool
+
+    def __init__(self, data: Any, stop_gradient: bool = True) -> None:
+        if not isinstance(data, torch.Tensor):
+            data = to_tensor(data).data
+        self.data = data.detach() if data.requires_grad else data
+        self.stop_gradient = stop_gradient
+        self.node = self._grad = self._hooks = self._name = None
+
+    # --- what it is ---
+
+    @property
+    def shape(self) -> list[int]:
+        return list(self.data.shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.data.dtype
+
+    @property
+    def place(self) -> Place:
+        return Place(self.data.device)
+
+    @property
+    def ndim(self) -> int:
+        return self.data.ndim
+
+    @property
+    def size(self) -> int:
+        return self.data.numel()
+
+    @property
+    def strides(self) -> list[int]:
+        """Steps, in elements, from one entry to the next along each axis."""
+        return list(self.data.stride())
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.node is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The tape entry that made this tensor."""
+        return self.node
+
+    @property
+    def name(self) -> str:
+        if self._name is None:
+            self._name = f"generated_tensor_{next(_names)}"
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._name = value
+
+    @property
+    def persistable(self) -> bool:
+        return False
+
+    @property
+    def inplace_version(self) -> int:
+        """How often its memory has been written in place."""
+        return int(getattr(self.data.untyped_storage(), "writes", 0))
+
+    def dim(self) -> int:
+        return self.data.ndim
+
+    def rank(self) -> Tensor:
+        return Tensor(torch.tensor(self.data.ndim, dtype=torch.int32))
+
+    def numel(self) -> Tensor:
+        return Tensor(torch.tensor(self.data.numel()))
+
+    def element_size(self) -> int:
+        return self.data.element_size()
+
+    def is_contiguous(self) -> bool:
+        return self.data.is_contiguous()
+
+    def data_ptr(self) -> int:
+        return self.data.data_ptr()
+
+    def get_strides(self) -> list[int]:
+        return self.strides
+
+    def __len__(self) -> int:
+        if self.data.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.data.shape[0]
+
+    # --- gradients ---
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward left here; None before the first, zeros after clear_gradient()."""
+        if self._grad is zero_gradient:
+            self._grad = Tensor(torch.zeros_like(self.data))
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
+        if value is not None and value.data.shape != self.data.shape:
+            raise ValueError(f"grad: expected shape {self.shape}, got {value.shape}")
+        self._grad = value
+
+    def gradient(self) -> np.ndarray | None:
+        """The gradient as a NumPy array, or None."""
+        return None if self.grad is None else self.grad.numpy()
+
+    def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
+        """Add the gradient of this tensor to the `.grad` of every leaf it depends on.
+
+        grad_tensor: the gradient to start from, of this tensor's shape; ones when None.
+        retain_graph: keep the tape, so that backward can go through it again.
+        """
+        from .autograd import backward
+
+        backward(self, grad_tensor, retain_graph)
+
+    def clear_gradient(self, set_to_zero: bool = True) -> None:
+        """Zero the gradient, or forget it (set_to_zero=False). The zeros are made only if somebody looks."""
+        self._grad = zero_gradient if set_to_zero and self._grad is not None else None
+
+    clear_grad = clear_gradient
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
+        """Call `hook(gradient)` when backward reaches this tensor; what it returns replaces the gradient."""
+        if self.stop_gradient:
+            raise RuntimeError(f"register_hook: {self._brief()} has stop_gradient=True and gets no gradient")
+        owner, attribute = (self, "_hooks") if self.node is None else (self.node, "hooks")
+        hooks = getattr(owner, attribute)
+        if hooks is None:
+            hooks = []
+            setattr(owner, attribute, hooks)
+        hooks.append(hook)
+        return HookHandle(hooks, hook)
+
+    def retain_grads(self) -> None:
+        """Keep the gradient of a tensor that is no leaf in its `.grad`."""
+        if self.node is not None:
+
+            def keep(gradient: Tensor) -> None:
+                self._grad = gradient
+
+            self.register_hook(keep)
+
+    def detach(self) -> Tensor:
+        """The same memory, outside the tape."""
+        return Tensor(self.data)
+
+    def detach_(self) -> Tensor:
+        self.node, self.stop_gradient = None, True
+        return self
+
+    def requires_grad_(self, value: bool = True) -> Tensor:
+        self.stop_gradient = not value
+        return self
+
+    @property
+    def requires_grad(self) -> bool:
+        """torch's name for `not stop_gradient`."""
+        return not self.stop_gradient
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.stop_gradient = not value
+
+    # --- leaving and changing representation ---
+
+    def numpy(self) -> np.ndarray:
+        """The values as a NumPy array; on the CPU it shares this tensor's memory (bfloat16 becomes float32)."""
+        data = self.data.cpu()
+        return (data.float() if data.dtype is torch.bfloat16 else data.resolve_conj().resolve_neg()).numpy()
+
+    def item(self, *args: int) -> Any:
+        """The single value, or the one at a flat index or at one index per axis."""
+        if len(args) == 1:
+            return self.data.flatten()[args[0]].item()
+        data = self.data[args] if args else self.data
+        if data.numel() != 1:
+            raise ValueError(f"item: expected a tensor with one value, got shape {self.shape}")
+        return data.item()
+
+    def tolist(self) -> Any:
+        return self.data.tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        return self.data.__dlpack__(stream=stream, **options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return self.data.__dlpack_device__()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self.data.is_floating_point() or self.data.is_complex():
+            raise TypeError(f"only an integer tensor is an index, got {name_of(self.dtype)}")
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        if self.data.numel() != 1:
+            raise ValueError(f"the truth value of a tensor of shape {self.shape} is ambiguous: use any() or all()")
+        return bool(self.data)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.data.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[i] for i in range(self.data.shape[0]))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self.node is not None:
+            raise RuntimeError("deepcopy: only leaf tensors can be copied; detach() first")
+        copied = type(self)(self.data.clone(), stop_gradient=self.stop_gradient)
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_numpy, (type(self), self.numpy(), name_of(self.dtype), self.stop_gradient)
+
+    def astype(self, dtype: Any) -> Tensor:
+        """A copy in another dtype, recorded on the tape between floating dtypes."""
+        return declared.cast(self, as_dtype(dtype))
+
+    cast = astype
+
+    def to(self, *args: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Tensor:
+        """Convert by dtype, place, or another tensor's both: `to("float64")`, `to("gpu:0")`, `to(other)`."""
+        for arg in args:
+            if isinstance(arg, Tensor):
+                device, dtype = arg.place, arg.dtype
+            elif isinstance(arg, Place) or (isinstance(arg, str) and arg.split(":")[0] in ("cpu", "gpu", "cuda")):
+                device = arg
+            elif arg is not None and not isinstance(arg, bool):
+                dtype = arg
+        result = self
+        if dtype is not None and as_dtype(dtype) is not self.dtype:
+            result = result.astype(dtype)
+        if device is not None and as_device(device) != self.data.device:
+            result = declared.copy_to(result, as_device(device))
+        return result
+
+    def cpu(self) -> Tensor:
+        return self.to("cpu")
+
+    def cuda(self, device_id: int | None = None, blocking: bool = True) -> Tensor:
+        return self.to(f"gpu:{device_id or 0}")
+
+    def clone(self) -> Tensor:
+        """A copy; gradients flow through it."""
+        return declared.assign(self)
+
+    def contiguous(self) -> Tensor:
+        return self if self.data.is_contiguous() else declared.assign(self)
+
+    @property
+    def T(self) -> Tensor:
+        return declared.permute(self, list(range(self.ndim))[::-1])
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+        if self.ndim < 2:
+            raise ValueError(f"mT: expected at least 2 axes, got shape {self.shape}")
+        return declared.swapaxes(self, -2, -1)
+
+    # --- changing in place ---
+
+    def _write(self, value: Tensor) -> Tensor:
+        """Take the value of `value`, and its place on the tape: the last step of every in-place operator."""
+        data = self.data
+        if value.data.shape != data.shape:
+            raise ValueError(f"in place: the result has shape {value.shape}, the tensor has {self.shape}")
+        self._check_writable(not value.stop_gradient)
+        if value.data is not data:
+            data.copy_(value.data)
+        self._mark_written()
+        if value.node is not None:
+            if value.dtype is not data.dtype:
+                value = value.astype(data.dtype)
+            self.node, self.stop_gradient = value.node, False
+        return self
+
+    def _check_writable(self, recorded: bool) -> None:
+        if recorded and torch.is_grad_enabled() and self.node is None and not self.stop_gradient:
+            raise RuntimeError(
+                f"in place: {self._brief()} is a leaf that wants a gradient, and cannot be overwritten on the tape; "
+                "use no_grad() to change its value"
+            )
+
+    def _mark_written(self) -> None:
+        written(self.data)
+        storage: Any = self.data.untyped_storage()
+        storage.writes = getattr(storage, "writes", 0) + 1
+
+    def set_value(self, value: Any) -> None:
+        """Overwrite the values, keeping shape, dtype and place. Raises ValueError for another shape."""
+        source = value.data if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+        if source.shape != self.data.shape:
+            raise ValueError(f"set_value: expected shape {self.shape}, got {list(source.shape)}")
+        self.data.copy_(source)
+        self._mark_written()
+
+    def copy_(self, other: Tensor, blocking: bool = True) -> Tensor:
+        self.set_value(other)
+        return self
+
+    def fill_(self, value: float) -> Tensor:
+        return self._write(declared.full_like_of(self, value))
+
+    def zero_(self) -> Tensor:
+        return self.fill_(0)
+
+    def get_tensor(self) -> Tensor:
+        return self
+
+    # --- indexing ---
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return declared.getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._check_writable(True)
+        if not isinstance(value, Tensor):
+            value = to_tensor(np.asarray(value), dtype=self.dtype, place=self.place)
+        self._write(declared.setitem(self, value, index))
+
+    # --- arithmetic ---
+
+    def __add__(self, other: Any) -> Tensor:
+        return declared.add(self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return declared.add(self, other)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return declared.subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return declared.subtract(other, self)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return declared.multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return declared.multiply(self, other)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return declared.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return declared.divide(other, self)
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return declared.floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return declared.floor_divide(other, self)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return declared.remainder(self, other)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return declared.remainder(other, self)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return declared.pow(self, other)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return declared.pow(other, self)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return declared.matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return declared.matmul(other, self)
+
+    def __neg__(self) -> Tensor:
+        return declared.neg(self)
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __abs__(self) -> Tensor:
+        return declared.abs(self)
+
+    def __invert__(self) -> Tensor:
+        return declared.bitwise_not(self)
+
+    def __and__(self, other: Any) -> Tensor:
+        return declared.bitwise_and(self, other)
+
+    def __or__(self, other: Any) -> Tensor:
+        return declared.bitwise_or(self, other)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return declared.bitwise_xor(self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
+        return declared.equal(self, other)
+
+    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
+        return declared.not_equal(self, other)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return declared.less_than(self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return declared.less_equal(self, other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return declared.greater_than(self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return declared.greater_equal(self, other)
+
+    # --- printing ---
+
+    def _brief(self) -> str:
+        name = "" if self._name is None else f" {self._name!r}"
+        return f"{type(self).__name__}{name} {name_of(self.dtype)}{self.shape}"
+
+    def __repr__(self) -> str:
+        made = f", made by {self.node.name}" if self.node is not None else ""
+        body = np.array2string(self.detach().numpy(), precision=8, separator=", ", threshold=1000, prefix="       ")
+        return (
+            f"Tensor(shape={self.shape}, dtype={name_of(self.dtype)}, place={self.place}, "
+            f"stop_gradient={self.stop_gradient}{made},\n       {body})"
+        )
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.data.numel() == 1 else format(repr(self), spec)
+
+
+class HookHandle:
+    """Takes a hook away again: `handle.remove()`."""
+
+    def __init__(self, hooks: list[Any], hook: Any) -> None:
+        self._hooks, self._hook = hooks, hook
+
+    def remove(self) -> bool:
+        """True when the hook was still there."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+            return True
+        return False
+
+
+def _from_numpy(kind: type[Tensor], array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:
+    return kind(torch.from_numpy(array).to(as_dtype(dtype)), stop_gradient=stop_gradient)
+
+
+def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
+    """A Tensor with a copy of `data`: numbers, nested lists, NumPy arrays, torch tensors, Tensors.
+
+    dtype: Python floats become the default dtype, ints int64, bools bool; arrays keep theirs.
+    place: `cpu`, `gpu:N` or a Place; the current one when None.
+    Raises TypeError or ValueError when `data` is ragged or holds something that is no number.
+    """
+    device = as_device(place)
+    target = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Tensor):
+        buffer = data.data.clone() if place is not None or True else data.data
+    elif isinstance(data, torch.Tensor):
+        buffer = data.detach().clone()
+    elif isinstance(data, np.ndarray | np.generic):
+        buffer = torch.from_numpy(np.array(data, copy=True, order="C"))
+    else:
+        try:
+            array = np.array(_plain(data))
+            if array.dtype == object:
+                raise ValueError("its entries are no numbers or its rows have different lengths")
+            buffer = torch.from_numpy(array)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"to_tensor: cannot make an array of {type(data).__name__}: {error}") from None
+        if target is None and array.dtype == np.float64 and not _holds_float64(data):
+            target = default_dtype()
+        elif target is None and array.dtype == np.complex128:
+            target = torch.complex64 if default_dtype() is torch.float32 else torch.complex128
+    return Tensor(buffer.to(device=device, dtype=target or buffer.dtype), stop_gradient)
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data.numpy()
+    if isinstance(data, torch.Tensor):
+        return data.numpy()
+    return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data
+
+
+def _holds_float64(data: Any) -> bool:
+    """Whether a nested list holds NumPy or Tensor float64 values, which keep their dtype."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return str(getattr(data, "dtype", "")) in ("float64", "torch.float64")

@@ -1,0 +1,218 @@
+"""Every declared operator and composite against its reference: values, gradients of two orders, strides, emptiness.
+
+An operator is tested here by being declared with `samples`; nothing is listed twice.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+import torch
+
+import sampan
+from sampan.operator import composites, operators
+from sampan.ops.samples import Array
+from sampan.tensor import Tensor
+
+# Operators without samples, each tested where its name says.
+ELSEWHERE = {
+    "copy_to": "tests/test_tensor.py (needs two devices)",
+    "max_unpool": "gradient of max_pool",
+    "avg_unpool": "gradient of avg_pool",
+    "adaptive_unpool": "gradient of adaptive_pool",
+    "normalize_batch": "tests/ops/test_nn_ops.py",
+    "equal_all": "tests/ops/test_logic.py",
+    "is_empty": "tests/ops/test_logic.py",
+    "allclose": "tests/ops/test_logic.py",
+    "put_along_axis": "tests/ops/test_indexing.py",
+    "scatter": "tests/ops/test_indexing.py",
+    "scatter_nd_add": "tests/ops/test_indexing.py",
+    "masked_select": "tests/ops/test_indexing.py",
+    "topk": "tests/ops/test_indexing.py",
+}
+CASES = [
+    pytest.param(kind, name, i, id=f"{name}-{i}")
+    for kind, table in (("operator", operators), ("composite", composites))
+    for name, entry in table.items()
+    for i in range(len(entry.samples))
+]
+
+
+def entry_of(kind: str, name: str):
+    if kind == "operator":
+        found = operators[name]
+        return getattr(sampan.tensor.declared, name), found.reference, found.samples, found.differentiable
+    function = composites[name]
+    return function, function.reference, function.samples, True
+
+
+def is_shape(value: object, index: int) -> bool:
+    """A tuple of ints in the first places of a sample stands for a random array, as does an Array anywhere."""
+    return isinstance(value, Array) or (isinstance(value, tuple) and all(type(v) is int for v in value))
+
+
+ARRAYS = {  # how many leading tuples of a sample are shapes, where other tuples of ints are settings
+    "reshape": 1, "permute": 1, "transpose": 1, "expand": 1, "broadcast_to": 1, "tile": 1, "flip": 1, "roll": 1,
+    "spread": 1, "index_added": 2, "added_along_axis": 2, "diagonal_spread": 1, "adaptive_pool": 1, "max_pool": 1,
+    "avg_pool": 1, "convolve_input": 2, "convolve_weight": 2, "getitem": 1, "setitem": 2, "full_like_of": 1,
+}  # fmt: skip
+
+
+def drawn(name: str, sample: tuple, seed: int = 0) -> list:
+    random = np.random.default_rng(zlib.crc32(name.encode()) + seed)
+    values = []
+    for index, value in enumerate(sample):
+        if is_shape(value, index) and (isinstance(value, Array) or index < ARRAYS.get(name, 99)):
+            spec = value if isinstance(value, Array) else Array(value)
+            if spec.dtype == "int64":
+                values.append(torch.from_numpy(np.asarray(random.integers(spec.low, spec.high, spec.shape))))
+            elif spec.dtype == "bool":
+                values.append(torch.from_numpy(np.asarray(random.random(spec.shape) < 0.5)))
+            else:
+                values.append(torch.from_numpy(np.asarray(random.uniform(spec.low, spec.high, spec.shape))))
+        else:
+            values.append(value)
+    return values
+
+
+def wrapped(values: list, grad: bool) -> list:
+    return [
+        Tensor(v.clone(), stop_gradient=not (grad and v.is_floating_point())) if isinstance(v, torch.Tensor) else v
+        for v in values
+    ]
+
+
+def flat(result) -> list:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def close(actual: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-9) -> None:
+    assert list(actual.shape) == list(expected.shape)
+    torch.testing.assert_close(actual.to(expected.dtype), expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def test_every_operator_is_tested_somewhere() -> None:
+    bare = {n for n, o in operators.items() if not o.samples} | {n for n, c in composites.items() if not c.samples}
+    assert bare == set(ELSEWHERE)
+
+
+@pytest.mark.parametrize(("kind", "name", "i"), CASES)
+def test_value_and_gradient_against_the_reference(kind: str, name: str, i: int) -> None:
+    function, reference, samples, differentiable = entry_of(kind, name)
+    values = drawn(name, samples[i])
+    ours = wrapped(values, differentiable)
+    theirs = [
+        v.clone().requires_grad_(differentiable and v.is_floating_point()) if isinstance(v, torch.Tensor) else v
+        for v in values
+    ]
+    results, expected = flat(function(*ours)), flat(reference(*theirs))
+    assert len(results) == len(expected)
+    for a, b in zip(results, expected, strict=True):
+        close(a.data, b.detach())
+    if not differentiable or not any(r.requires_grad for r in expected):
+        return
+    weights = [torch.randn_like(r) for r in expected]
+    sampan.autograd.backward([r for r in results if not r.stop_gradient], [Tensor(w) for w in weights])
+    torch.autograd.backward([r for r in expected if r.requires_grad], weights)
+    for a, b in zip(ours, theirs, strict=True):
+        if isinstance(b, torch.Tensor) and b.requires_grad:
+            got = torch.zeros_like(b) if a.grad is None else a.grad.data
+            close(got, torch.zeros_like(b) if b.grad is None else b.grad, 1e-8)
+
+
+def projected(function, inputs: list, weights: list):
+    results = [r for r in flat(function(*inputs)) if r.dtype.is_floating_point]
+    total = None
+    for r, w in zip(results, weights, strict=False):
+        part = (r * Tensor(w)).sum()
+        total = part if total is None else total + part
+    return total
+
+
+def checked(function, values: list) -> None:
+    """The gradient along a random direction against a central difference, for the first and the second order."""
+    arrays = [k for k, v in enumerate(values) if isinstance(v, torch.Tensor) and v.is_floating_point()]
+    probe = wrapped(values, True)
+    results = [r for r in flat(function(*probe)) if r.dtype.is_floating_point]
+    generator = torch.Generator().manual_seed(3)
+    weights = [torch.randn(r.data.shape, generator=generator, dtype=torch.float64) for r in results]
+    ways = {k: torch.randn(values[k].shape, generator=generator, dtype=torch.float64) for k in arrays}
+    ways2 = {k: torch.randn(values[k].shape, generator=generator, dtype=torch.float64) for k in arrays}
+
+    def moved(step: float, directions: dict) -> list:
+        return [v + step * directions[k] if k in directions else v for k, v in enumerate(values)]
+
+    def slope(at: list, create: bool):
+        """The directional derivative along `ways`, by the tape."""
+        inputs = wrapped(at, True)
+        leaves = [inputs[k] for k in arrays]
+        total = projected(function, inputs, weights)
+        if total is None or total.stop_gradient:
+            return None, leaves
+        found = sampan.grad(total, leaves, create_graph=create, allow_unused=True)
+        result = None
+        for k, g in zip(arrays, found, strict=True):
+            if g is not None:
+                part = (g * Tensor(ways[k])).sum()
+                result = part if result is None else result + part
+        return result, leaves
+
+    step = 1e-5
+    first, _ = slope(values, False)
+    if first is None:
+        return
+    with sampan.no_grad():
+        high = float(projected(function, wrapped(moved(step, ways), False), weights))
+        low = float(projected(function, wrapped(moved(-step, ways), False), weights))
+    assert float(first) == pytest.approx((high - low) / (2 * step), rel=2e-5, abs=2e-6)
+
+    second, leaves = slope(values, True)
+    if second.stop_gradient:
+        return
+    found = sampan.grad(second, leaves, allow_unused=True)
+    ours = sum(float((g * Tensor(ways2[k])).sum()) for k, g in zip(arrays, found, strict=True) if g is not None)
+    high = float(slope(moved(step, ways2), False)[0])
+    low = float(slope(moved(-step, ways2), False)[0])
+    assert ours == pytest.approx((high - low) / (2 * step), rel=2e-4, abs=2e-5)
+
+
+@pytest.mark.parametrize(("kind", "name", "i"), CASES)
+def test_gradients_by_finite_differences(kind: str, name: str, i: int) -> None:
+    function, _, samples, differentiable = entry_of(kind, name)
+    if differentiable and name not in ("cast", "round", "floor", "ceil", "trunc", "sign"):
+        checked(function, drawn(name, samples[i], seed=1))
+
+
+@pytest.mark.parametrize(("kind", "name", "i"), CASES)
+def test_any_strides(kind: str, name: str, i: int) -> None:
+    function, _, samples, _ = entry_of(kind, name)
+    values = drawn(name, samples[i], seed=2)
+    odd = []
+    for v in values:
+        if isinstance(v, torch.Tensor) and v.ndim:
+            big = torch.zeros([2 * n + 1 for n in v.shape], dtype=v.dtype).permute(*range(v.ndim - 1, -1, -1)).clone()
+            view = big.permute(*range(v.ndim - 1, -1, -1))[tuple(slice(1, 2 * n + 1, 2) for n in v.shape)]
+            odd.append(view.copy_(v))
+        else:
+            odd.append(v)
+    for a, b in zip(flat(function(*wrapped_views(odd))), flat(function(*wrapped(values, False))), strict=True):
+        close(a.data, b.data)
+
+
+def wrapped_views(values: list) -> list:
+    return [Tensor(v) if isinstance(v, torch.Tensor) else v for v in values]
+
+
+@pytest.mark.parametrize("name", [n for n, o in operators.items() if o.view])
+def test_a_view_shares_memory(name: str) -> None:
+    function, _, samples, _ = entry_of("operator", name)
+    shared = []
+    for sample in samples:
+        values = drawn(name, sample)
+        inputs = wrapped_views(values)
+        for result in flat(function(*inputs)):
+            if result.size and not (name == "getitem" and isinstance(sample[1], list)):
+                shared.append(result.data.untyped_storage().data_ptr() == values[0].untyped_storage().data_ptr())
+    assert shared and all(shared)
