@@ -14,10 +14,10 @@ from .samples import Array
 
 _AWAY = Array((3, 4), 0.2, 2.0)  # away from the kink at 0
 
-softmax_backward = aten._softmax_backward_data.default
-log_softmax_backward = aten._log_softmax_backward_data.default
-threshold_backward = aten.threshold_backward.default
-gelu_backward = aten.gelu_backward.default
+softmax_backward = torch._softmax_backward_data
+log_softmax_backward = torch._log_softmax_backward_data
+threshold_backward = aten.threshold_backward.default._op
+gelu_backward = aten.gelu_backward.default._op
 
 
 @operator(method="", reference=torch.relu, samples=[(_AWAY,), (Array((3,), -2, -0.2),), (Array(()),), (Array((0, 2)),)])

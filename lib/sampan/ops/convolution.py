@@ -10,7 +10,7 @@ import torch
 from ..operator import operator
 from .shape import pad_constant
 
-convolution_backward = torch.ops.aten.convolution_backward.default
+convolution_backward = torch.ops.aten.convolution_backward.default._op
 
 
 def pair(value: Any, name: str) -> tuple[int, int]:

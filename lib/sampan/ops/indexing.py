@@ -69,19 +69,22 @@ def _axes_taken(part: Any) -> int:
     return part.ndim if isinstance(part, torch.Tensor) and part.dtype is torch.bool else 1
 
 
-def _numpy_spread(x: Any, index: Any, shape: Any) -> Any:
-    result = np.zeros(shape)
-    np.add.at(result, index, x.numpy())
-    return torch.from_numpy(result)
+def _places(index: Any, shape: Any) -> torch.Tensor:
+    """The flat positions that NumPy's indexing picks."""
+    return torch.from_numpy(np.ascontiguousarray(np.arange(math.prod(shape)).reshape(shape)[index]))
 
 
-def _numpy_setitem(x: Any, value: Any, index: Any) -> Any:
-    result = x.numpy().copy()
-    result[index] = value.numpy()
-    return torch.from_numpy(result)
+def _spread_twin(x: Any, index: Any, shape: Any) -> Any:
+    zeros = torch.zeros(math.prod(shape), dtype=x.dtype)
+    return zeros.index_add(0, _places(index, shape).flatten(), x.flatten()).reshape(shape)
 
 
-@operator(view=True, reference=lambda x, i: torch.from_numpy(x.numpy()[i].copy()) if not isinstance(i, int) else x[i], samples=[((3, 4), 1), ((3, 4), (slice(None), 2)), ((4, 3), slice(1, 4, 2)), ((2, 3, 4), (Ellipsis, None, 0)), ((5,), [0, 0, 3])])  # fmt: skip
+def _setitem_twin(x: Any, value: Any, index: Any) -> Any:
+    places = _places(index, x.shape)
+    return x.flatten().index_copy(0, places.flatten(), value.expand(places.shape).flatten()).reshape(x.shape)
+
+
+@operator(view=True, reference=lambda x, i: x[i], samples=[((3, 4), 1), ((3, 4), (slice(None), 2)), ((4, 3), slice(1, 4, 2)), ((2, 3, 4), (Ellipsis, None, 0)), ((5,), [0, 0, 3])])  # fmt: skip
 def getitem(x, index):  # type: ignore[no-untyped-def]
     """`x[index]`: ints, slices (negative steps too), `...`, None, integer and boolean arrays, and mixtures.
 
@@ -92,7 +95,7 @@ def getitem(x, index):  # type: ignore[no-untyped-def]
     return source[key], (lambda g, shape=x.shape, index=index: spread(g, index, shape),)
 
 
-@operator(reference=_numpy_spread, samples=[((2, 3), slice(0, 4, 2), (5, 3)), ((3,), [1, 1, 0], (4,)), ((3, 2), (slice(None, None, -1), [0, 2]), (3, 4))])  # fmt: skip
+@operator(reference=_spread_twin, samples=[((2, 3), slice(0, 4, 2), (5, 3)), ((3,), [1, 1, 0], (4,)), ((3, 2), (slice(None, None, -1), [0, 2]), (3, 4))])  # fmt: skip
 def spread(x, index, shape):  # type: ignore[no-untyped-def]
     """Zeros of `shape` with `x` added at `index`, where repeated positions add up: the transpose of `getitem`."""
     target = torch.zeros(shape, dtype=x.dtype, device=x.device)
@@ -110,7 +113,7 @@ def _may_repeat(key: Any) -> bool:
     return builtins.any(isinstance(p, torch.Tensor) and p.dtype is not torch.bool for p in parts)
 
 
-@operator(reference=_numpy_setitem, samples=[((3, 4), (4,), 1), ((3, 4), (3, 1), (slice(None), slice(0, 4, 2))), ((5,), (), [0, 3]), ((4, 2), (2,), slice(None, None, -2))])  # fmt: skip
+@operator(reference=_setitem_twin, samples=[((3, 4), (4,), 1), ((3, 4), (3, 1), (slice(None), slice(0, 4, 2))), ((5,), (), [0, 3]), ((4, 2), (2,), slice(None, None, -2))])  # fmt: skip
 def setitem(x, value, index):  # type: ignore[no-untyped-def]
     """A copy of `x` with `value`, broadcast, in the places of `index`: what `x[index] = value` leaves."""
     changed = x.clone()

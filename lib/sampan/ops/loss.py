@@ -8,10 +8,12 @@ import torch
 
 from ..operator import operator
 from ..tensor import Tensor
-from .activation import log_softmax, log_softmax_backward
-from .elementwise import Buffer
+from .activation import log_softmax, log_softmax_backward, softmax
+from .elementwise import Buffer, aten
 from .samples import integers
 
+nll_loss_forward = aten.nll_loss_forward.default._op
+nll_loss_backward = aten.nll_loss_backward.default._op
 _REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -36,21 +38,23 @@ def l1_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyp
 @operator(reference=lambda x, y: torch.nn.functional.cross_entropy(x, y), samples=[((4, 5), integers((4,), 5))])
 def mean_cross_entropy(x, label):  # type: ignore[no-untyped-def]
     """The mean of -log_softmax(x)[label] over the rows of x [n, classes], label [n] int64: one node on the tape."""
-    out = torch.log_softmax(x, 1)
-    value = torch.nll_loss_nd(out, label)
-    return value, (lambda g, out=out, label=label: _softmax_minus_one_hot(g, x, out, label),)
+    logs = torch.log_softmax(x, 1)
+    value, total = nll_loss_forward(logs, label, None, 1, -100)
+    return value, (
+        lambda g, logs=logs, label=label, total=total: (
+            log_softmax_backward(nll_loss_backward(g, logs, label, None, 1, -100, total), logs, 1, logs.dtype)
+            if g.__class__ is Buffer
+            else _softmax_minus_one_hot(g, x, label)
+        ),
+    )
 
 
-def _softmax_minus_one_hot(g: Any, x: Any, logs: Any, label: Any) -> Any:
+def _softmax_minus_one_hot(g: Any, x: Any, label: Any) -> Any:
     """g (softmax(x) - one_hot(label)) / n."""
-    n = logs.shape[0]
-    if g.__class__ is Buffer:
-        gradient = logs.exp()
-        gradient[torch.arange(n, device=gradient.device), label] -= 1
-        return gradient.mul_(g / n)
-    hot = torch.zeros_like(logs)
-    hot[torch.arange(n, device=hot.device), label] = 1
-    return (log_softmax(x, 1).exp() - hot) * (g / n)
+    n = label.shape[0]
+    hot = torch.zeros(x.shape, dtype=x.dtype, device=label.device)
+    hot[torch.arange(n, device=label.device), label] = 1
+    return (softmax(x, 1) - Tensor(hot)) * (g / n)
 
 
 def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1, use_softmax=True, label_smoothing=0.0, name=None):  # type: ignore[no-untyped-def]  # fmt: skip

@@ -13,8 +13,8 @@ from ..tape import written
 from ..tensor import Tensor
 from .elementwise import Buffer, aten
 
-layer_norm_backward = aten.native_layer_norm_backward.default
-batch_norm_backward = aten.native_batch_norm_backward.default
+layer_norm_backward = aten.native_layer_norm_backward.default._op
+batch_norm_backward = aten.native_batch_norm_backward.default._op
 
 
 @operator(reference=lambda x, w, b, e: torch.nn.functional.layer_norm(x, w.shape, w, b, e), samples=[((2, 3, 4), (4,), (4,), 1e-5), ((2, 3, 4), (3, 4), (3, 4), 1e-3)])  # fmt: skip

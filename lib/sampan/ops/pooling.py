@@ -12,9 +12,9 @@ from .convolution import pair, paddings
 from .elementwise import aten
 from .shape import pad_constant
 
-max_pool2d_backward = aten.max_pool2d_with_indices_backward.default
-avg_pool2d_backward = aten.avg_pool2d_backward.default
-adaptive_backward = aten._adaptive_avg_pool2d_backward.default
+max_pool2d_backward = aten.max_pool2d_with_indices_backward.default._op
+avg_pool2d_backward = aten.avg_pool2d_backward.default._op
+adaptive_backward = aten._adaptive_avg_pool2d_backward.default._op
 
 
 @operator(reference=lambda x, k, s, p, c: torch.nn.functional.max_pool2d(x, k, s, p, 1, c), samples=[((2, 3, 6, 5), (2, 2), (2, 2), (0, 0), False), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True)])  # fmt: skip

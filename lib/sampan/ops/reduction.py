@@ -22,9 +22,9 @@ def _axes(x: Any, axis: Any) -> list[int]:
     axes = []
     for a in given:
         a = int(a)
-        if not -max(x.ndim, 1) <= a < max(x.ndim, 1):
+        if not -(x.ndim or 1) <= a < (x.ndim or 1):
             raise IndexError(f"axis {a} is outside an array of {x.ndim} axes")
-        axes.append(a % max(x.ndim, 1))
+        axes.append(a % (x.ndim or 1))
     if len(set(axes)) != len(axes):
         raise RuntimeError(f"axis {list(given)} names one axis twice")
     return [] if x.ndim == 0 else axes
