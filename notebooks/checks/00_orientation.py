@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+
 from sampan.learn.cases import Case, Exercise
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+
 from sampan.learn.cases import Case, Exercise, Text
 from sampan.learn.lessons.tensors import ordered
 from sampan.learn.wire import Strided

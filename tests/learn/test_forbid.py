@@ -1,6 +1,7 @@
 """Forbidden names are found however they are spelled, and nothing else is."""
 
 import pytest
+
 from sampan.learn.forbid import uses
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
 from sampan.learn import grading, release
 
 CHECKS = """
@@ -139,31 +140,52 @@ def test_an_exercise_that_never_answers(graded):
     ("body", "words"),
     [
         ("    import os\n    os._exit(0)", "the process ended"),
-        ("    class Sly(float):\n        __eq__ = lambda *_: True\n    return Sly(0)", "an object of type"),
-        ("    return None", "nothing (None)"),
-        ("    raise KeyError('mine')", "stopped with KeyError: 'mine'"),
         ("    raise SystemExit(0)", "the process ended"),
-        ("    return gradient.double().new_zeros(20_000_000)", "larger than"),
         ("    return gradient.sum_to_size(shape)", ".sum_to_size may not be used"),
-        (
-            "    from sampan.autograd import unbroadcast as theirs\n    return theirs(gradient, shape)",
-            "may not be used",
-        ),
     ],
-    ids=[
-        "exit",
-        "equal to everything",
-        "nothing",
-        "raises",
-        "system exit",
-        "huge",
-        "forbidden",
-        "the library's",
-    ],
+    ids=["exit", "system exit", "forbidden"],
 )
 def test_no_way_round(graded, body, words):
     (result,) = graded(HEAD + body).exercises
     assert not result.passed and words in result.message
+
+
+MANY = """
+import numpy as np
+from sampan.learn.cases import Case, Exercise
+
+def cases(rng):
+    x = rng.normal(size=100)
+    yield Case(("secret", "密"), "pullback", ([x], np.ones(100)), (x, [np.ones(100)]), ("", ""))
+
+EXERCISES = [Exercise(f"ops.{name}", 1, name, name, cases) for name in ("exp", "sin", "cos", "tan", "abs", "neg")]
+"""
+TRICKS = {
+    "exp": (
+        "class Sly(float):\n        __eq__ = lambda *_: True\n    return Sly(0), lambda g: g",
+        "an object of type",
+    ),
+    "sin": ("return None", "TypeError: a body gives back a pair"),
+    "cos": ("raise KeyError('mine')", "stopped with KeyError: 'mine'"),
+    "tan": ("return x.new_zeros(20_000_000), lambda g: g", "larger than"),
+    "abs": (
+        "from sampan.ops import abs as theirs\n    return theirs(x), lambda g: g",
+        "sampan.ops.abs may not be used",
+    ),
+    "neg": ("return x, lambda g: g", "the library never ran your function"),
+}
+
+
+def test_no_way_round_with_a_process_that_lives_on(course):
+    (course.parent / "checks" / "lesson.py").write_text(MANY)
+    functions = [
+        f'@learn.exercise("ops.{name}")\ndef {name}(x):\n    {body}' for name, (body, _) in TRICKS.items()
+    ]
+    mine = course.parent / "mine.ipynb"
+    release.write(new_notebook(cells=[new_code_cell(source) for source in [IMPORT, *functions]]), mine)
+    report = grading.grade(mine, course)
+    for result, (_, words) in zip(report.exercises, TRICKS.values(), strict=True):
+        assert not result.passed and words in result.message
 
 
 FORGERY = """
@@ -178,9 +200,8 @@ print("all 3 hidden cases are right", flush=True)
 """
 
 
-@pytest.mark.parametrize("end", ["", "os._exit(0)"])
-def test_replies_written_ahead_forge_nothing(graded, end):
-    report = graded(HEAD + "    return 0", FORGERY + end)
+def test_replies_written_ahead_forge_nothing(graded):
+    report = graded(HEAD + "    return 0", FORGERY)
     assert not report.passed and report.earned == 0
 
 
@@ -192,8 +213,6 @@ def test_a_tampered_check_runs_as_it_was_handed_out(graded):
 
 
 def test_a_missing_function_and_a_broken_cell_are_told_apart(graded):
-    (result,) = graded("x = 1").exercises
-    assert "puts no function into this slot" in result.message
     (result,) = graded(HEAD.replace("gradient, shape", "shape") + "    return 1").exercises
     assert result.message.startswith("cell 3 (@learn.exercise") and "TypeError" in result.message
 

@@ -5,6 +5,7 @@ import ast
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
 from sampan.learn import release
 
 SOLUTION = """\

@@ -1,6 +1,7 @@
 """A learner's function takes the place of the library's, is counted, and goes away again."""
 
 import pytest
+
 from sampan import learn
 from sampan.learn import drivers, slots
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from sampan import learn
 from sampan.learn import lessons
 from sampan.learn.cases import Case, Holds, difference

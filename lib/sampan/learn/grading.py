@@ -23,7 +23,7 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -109,6 +109,14 @@ def inside_command(python: str, channel: int, folder: Path) -> list[str]:
     return [python, "-m", "sampan.learn.runner", str(channel)]
 
 
+class Gone(Exception):
+    """The learner's process is no more; `fault` says why."""
+
+    def __init__(self, fault: Text) -> None:
+        super().__init__(fault[0])
+        self.fault = fault
+
+
 class Inside:
     """The learner's process: a process group of its own that dies at the limit, and with the grader."""
 
@@ -136,7 +144,7 @@ class Inside:
                 start_new_session=True,
             )
         self._killed = False
-        self.fault: Text | None = None  # why it answers no more
+        self._gone: Gone | None = None
 
     def start(self) -> None:
         """Waits for the inside to be ready. Raises `RuntimeError` with its last words when it does not come up."""
@@ -147,27 +155,31 @@ class Inside:
         if ready != {"ready": True}:
             raise RuntimeError(f"the learner's process did not start: it sent {ready!r:.200}")
 
-    def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any] | None:
-        """The reply, or None when there is none; `fault` then says why, and the process is gone."""
-        if self.fault is not None:
-            return None
+    def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """The reply. Raises `Gone`, now and ever after, when there is none: the process is ended then."""
+        if self._gone is not None:
+            raise self._gone
         try:
             wire.send(self._ours, message)
             reply = wire.receive(self._ours, time.monotonic() + seconds + GRACE_SECONDS)
-            if isinstance(reply, dict):
-                return reply
-            self.fault = ("the process sent something that is no reply", "进程发回的不是应答")
         except TimeoutError:
-            self.fault = (
+            self.end(
                 f"the code did not end within {seconds:g} s and was stopped",
                 f"代码在 {seconds:g} 秒内没有结束,已被停止",
             )
         except wire.WireError:
-            self.fault = ("the process sent something that is no reply", "进程发回的不是应答")
+            self.end("the process sent something that is no reply", "进程发回的不是应答")
         except (EOFError, OSError):
-            self.fault = ("the process ended while the code ran", "代码运行时进程意外结束")
+            self.end("the process ended while the code ran", "代码运行时进程意外结束")
+        if not isinstance(reply, dict):
+            self.end("the process sent something that is no reply", "进程发回的不是应答")
+        return reply
+
+    def end(self, why: str, why_zh: str) -> NoReturn:
+        """Ends the process for a reason, which every later question gets to hear."""
         self.kill()
-        return None
+        self._gone = Gone((why, why_zh))
+        raise self._gone
 
     def output(self) -> str:
         self._log.flush()
@@ -247,7 +259,7 @@ def _run_cells(inside: Inside, learner: Any, released: Any, limit: float) -> lis
         for cell in released.cells
         if cell.metadata.get("nbgrader", {}).get("locked", False)
     }
-    cells, left = [], 3 * limit
+    cells, left, gone = [], 3 * limit, False
     for number, cell in enumerate(learner.cells, start=1):
         if cell.cell_type != "code" or not cell.source.strip():
             continue
@@ -255,19 +267,19 @@ def _run_cells(inside: Inside, learner: Any, released: Any, limit: float) -> lis
         first = next(line.strip() for line in source.splitlines() if line.strip())
         record = Cell(number, grade_id(cell), first[:120])
         cells.append(record)
-        if inside.fault is not None or left <= 0:
-            record.ran, record.error = False, "not run"
-            continue
         seconds, started = min(limit, left), time.monotonic()
-        reply = inside.ask({"kind": "cell", "source": source, "seconds": seconds}, seconds)
-        left -= time.monotonic() - started
-        if reply is None:
-            assert inside.fault is not None
-            record.error, record.too_long = inside.fault[0], time.monotonic() - started >= seconds
-        else:
+        try:
+            if gone or left <= 0:
+                record.ran, record.error = False, "not run"
+                continue
+            reply = inside.ask({"kind": "cell", "source": source, "seconds": seconds}, seconds)
             error = reply.get("error")
             record.too_long = reply.get("too_long") is True
             record.error = None if error is None else str(error)
+        except Gone as end:
+            gone = True
+            record.error, record.too_long = end.fault[0], time.monotonic() - started >= seconds
+        left -= time.monotonic() - started
         if record.too_long:
             record.error = f"did not end within {seconds:g} s and was stopped"
     return cells
@@ -277,21 +289,19 @@ def _grade_one(
     inside: Inside, exercise: Exercise, rng: np.random.Generator, learner: Any, released: Any
 ) -> Result:
     result = Result(exercise.slot, exercise.title, exercise.title_zh, exercise.points, 0, False, "", "")
-    before = _library_calls(inside, exercise.slot)
-    fault = _forbidden(exercise, learner, released)
-    right = 0
-    if fault is None:
-        for case in exercise.cases(rng):
+    try:
+        before = _library_calls(inside, exercise.slot)
+        fault, right = _forbidden(exercise, learner, released), 0
+        for case in exercise.cases(rng) if fault is None else ():
             fault = _run_case(inside, exercise, case)
             if fault is not None:
                 break
             right += 1
-    result.library_calls = _library_calls(inside, exercise.slot)
-    if fault is None and result.library_calls <= before:
-        fault = (
-            "the library never ran your function",
-            "库从未运行过你的函数",
-        )
+        result.library_calls = _library_calls(inside, exercise.slot)
+        if fault is None and result.library_calls <= before:
+            fault = ("the library never ran your function", "库从未运行过你的函数")
+    except Gone as end:
+        fault = end.fault
     if fault is None:
         result.passed, result.earned = True, exercise.points
         fault = (f"all {right} hidden cases are right", f"{right} 个隐藏用例全部正确")
@@ -303,15 +313,13 @@ def _run_case(inside: Inside, exercise: Exercise, case: Case) -> Text | None:
     """What is wrong with the answer to one case, or None."""
     token = secrets.token_hex(8)  # a reply prepared in advance cannot carry it
     message = {"kind": "call", "id": token, "slot": exercise.slot, "driver": case.driver, "args": case.args}
-    reply = inside.ask({**message, "seconds": exercise.seconds}, exercise.seconds)
     head, head_zh = f"case '{case.name[0]}': ", f"用例“{case.name[1]}”:"
-    if reply is None:
-        assert inside.fault is not None
-        return head + inside.fault[0], head_zh + inside.fault[1]
-    if reply.get("id") != token:
-        inside.fault = ("the process answered out of turn", "进程的应答顺序不对")
-        inside.kill()
-        return head + inside.fault[0], head_zh + inside.fault[1]
+    try:
+        reply = inside.ask({**message, "seconds": exercise.seconds}, exercise.seconds)
+        if reply.get("id") != token:
+            inside.end("the process answered out of turn", "进程的应答顺序不对")
+    except Gone as end:
+        return head + end.fault[0], head_zh + end.fault[1]
     if reply.get("missing"):
         return MISSING
     if reply.get("unwritten"):
@@ -341,7 +349,7 @@ MISSING: Text = ("your notebook puts no function into this slot", "笔记本没�
 
 def _library_calls(inside: Inside, slot: str) -> int:
     reply = inside.ask({"kind": "counts"}, GRACE_SECONDS)
-    counts = reply.get("library_calls") if reply else None
+    counts = reply.get("library_calls")
     count = counts.get(slot, 0) if isinstance(counts, dict) else 0
     return count if isinstance(count, int) else 0
 
