@@ -45,7 +45,11 @@ class Peer:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
         )
-        self.version = self._answer()["version"]
+        try:
+            self.version = self._answer()["version"]
+        except RuntimeError:
+            self.close()
+            raise
         self.process.send_signal(signal.SIGSTOP)
 
     def ask(self, action: str, row: str) -> dict[str, Any]:

@@ -1,7 +1,11 @@
 """One place for dependencies: the lock and the conda file say what pyproject.toml says."""
 
+import ast
 import re
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -63,3 +67,49 @@ def test_the_peer_has_a_venv_of_its_own():
     """PaddlePaddle's own requirements never enter the lock; its NumPy is ours, so that both sum alike."""
     assert "paddlepaddle" not in locked()
     assert lock.peer_text().splitlines() == ["paddlepaddle==3.3.1", f"numpy=={locked()['numpy']}"]
+
+
+OWN = {"sampan", "studio", "tools", "benchmarks", "tests"}
+DISTRIBUTIONS = packages_distributions()
+
+
+def imports(path: Path) -> set[str]:
+    """Top-level names of everything from outside that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.split(".")[0])
+    return found - OWN - set(sys.stdlib_module_names)
+
+
+# Which extras each part of the tree may lean on. The core alone carries the lower floors.
+PARTS: dict[str, list[str]] = {
+    "lib/sampan/kernels": [],
+    "lib/sampan/ops": [],
+    "lib/sampan/nn": [],
+    "lib/sampan": ["data", "course"],
+    "webapp": ["studio"],
+    "tools": ["test"],
+    "benchmarks": ["test"],
+    "tests": ["test"],
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_is_imported_is_declared(part):
+    """Nothing is used that only happens to come along with something else."""
+    texts = set(PROJECT["dependencies"]).union(*(lock.direct_requirements(extra) for extra in PARTS[part]))
+    declared = {lock.canonical(Requirement(text).name) for text in texts}
+    files = list((lock.ROOT / part).rglob("*.py"))
+    assert files, f"{part} is empty"
+    for path in files:
+        neighbours = {
+            other.stem for other in path.parent.glob("*.py")
+        }  # found when their folder is on the path
+        for name in imports(path) - neighbours:
+            owners = {lock.canonical(owner) for owner in DISTRIBUTIONS.get(name, [])}
+            assert owners & declared, (
+                f"{path.relative_to(lock.ROOT)} imports {name}: add it to pyproject.toml"
+            )

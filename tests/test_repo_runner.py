@@ -85,11 +85,46 @@ def test_the_closing_line(monkeypatch, capsys):
     assert runner.main(["d"]) == 2
 
 
-def test_without_a_browser_the_step_says_how_to_get_one(monkeypatch):
-    monkeypatch.setattr(runner.shutil, "which", lambda name: None)
+def machine(tmp_path, monkeypatch, root, **programs):
+    """A PATH with nothing but these shell scripts; they note how they were called in `calls`."""
+    for name, script in programs.items():
+        path = tmp_path / name.replace("_", "-")
+        path.write_text(f'#!/bin/sh\necho "${{0##*/}} $*" >> {tmp_path}/calls\n{script}\n')
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
+    return tmp_path / "calls"
+
+
+INSTALL = "apt-get install --yes --no-install-recommends chromium fonts-noto-cjk"
+
+
+@pytest.mark.parametrize(
+    "programs", [{}, {"apt_get": ""}, {"apt_get": "", "sudo": "exit 1"}, {"apt_get": "exit 100"}]
+)
+def test_without_a_browser_the_step_says_how_to_get_one(tmp_path, monkeypatch, programs):
+    """No apt; no right to use it; a sudo that asks for a password; a package source that does not answer."""
+    machine(tmp_path, monkeypatch, root=programs == {"apt_get": "exit 100"}, **programs)
     result = runner.browser()
     ((reason, count),) = result.skipped.items()
-    assert count == 1 and "sudo apt-get install chromium fonts-noto-cjk" in reason
+    assert count == 1 and "missing chromium and fonts-noto-cjk" in reason
+    assert "sudo apt-get install chromium fonts-noto-cjk" in reason
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_a_missing_browser_is_installed_after_an_update_where_one_is_needed(tmp_path, monkeypatch, root):
+    fresh = f'[ "$1" = update ] && : > {tmp_path}/updated; [ "$1" = update ] || [ -e {tmp_path}/updated ]'
+    sudo = {} if root else {"sudo": 'shift; [ "$1" = true ] || exec "$@"'}
+    calls = machine(tmp_path, monkeypatch, root=root, apt_get=fresh, **sudo)
+    assert runner.install_browser() == ""
+    used = [line for line in calls.read_text().splitlines() if line.startswith("apt-get")]
+    assert used == [INSTALL, "apt-get update", INSTALL]
+
+
+def test_nothing_is_installed_where_all_is_there(tmp_path, monkeypatch):
+    calls = machine(tmp_path, monkeypatch, root=True, chromium="", fc_list="echo NotoSansCJK", apt_get="")
+    assert runner.install_browser() == ""
+    assert "apt-get" not in calls.read_text()
 
 
 def test_ci_calls_make_test_and_nothing_else_of_its_own(tmp_path):

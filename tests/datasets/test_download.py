@@ -5,6 +5,7 @@ import http.server
 import threading
 
 import pytest
+
 from sampan import datasets
 from sampan.datasets import download, places
 from sampan.datasets.card_file import File

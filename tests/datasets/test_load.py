@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+
 from sampan import datasets
 from sampan.datasets import card_file, checksums, places, readers
 

@@ -5,6 +5,7 @@ import struct
 
 import numpy as np
 import pytest
+
 from sampan.datasets import readers
 
 CODES = {"uint8": 0x08, "int8": 0x09, "int16": 0x0B, "int32": 0x0C, "float32": 0x0D, "float64": 0x0E}
