@@ -15,7 +15,7 @@ CORE_LIMIT = 3000  # floors 0 to 2 stay readable in a weekend
 # The floors of the library. A file imports from its own floor or from below it (tests/test_floors.py).
 FLOORS = [
     ["kernels"],
-    ["tensor", "autograd", "tape", "dtype", "operator", "trace", "serialization"],
+    ["tensor", "autograd", "tape", "dtype", "operator", "pylayer", "trace", "serialization"],
     ["ops"],
     ["nn", "optimizer", "amp", "io", "jit", "metric", "hapi", "callbacks", "interop"],
     ["sparse", "graph", "speech", "embedding"],

@@ -1,13 +1,56 @@
-"""Sampan (舢板): a deep-learning framework small enough to read whole, with PaddlePaddle's API."""
+"""Sampan (舢板): a deep-learning framework small enough to read whole, with PaddlePaddle's API.
+
+`import sampan as paddle` runs Paddle's dynamic-graph programs.
+"""
+
+from importlib import import_module as _import_module
+from typing import Any as _Any
 
 from . import autograd as autograd
 from . import kernels as kernels
+from . import nn as nn
 from . import ops as ops
+from . import optimizer as optimizer
+from . import regularizer as regularizer
 from .autograd import enable_grad as enable_grad
 from .autograd import grad as grad
 from .autograd import is_grad_enabled as is_grad_enabled
 from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
+from .dtype import CPUPlace as CPUPlace
+from .dtype import CUDAPlace as CUDAPlace
+from .dtype import bfloat16 as bfloat16
+from .dtype import bool as bool
+from .dtype import complex64 as complex64
+from .dtype import complex128 as complex128
+from .dtype import dtype as dtype
+from .dtype import float16 as float16
+from .dtype import float32 as float32
+from .dtype import float64 as float64
+from .dtype import get_default_dtype as get_default_dtype
+from .dtype import get_device as get_device
+from .dtype import int8 as int8
+from .dtype import int16 as int16
+from .dtype import int32 as int32
+from .dtype import int64 as int64
+from .dtype import is_compiled_with_cuda as is_compiled_with_cuda
+from .dtype import set_default_dtype as set_default_dtype
+from .dtype import set_device as set_device
+from .dtype import uint8 as uint8
+from .nn import ParamAttr as ParamAttr
 from .ops import *  # noqa: F403
 from .tensor import Tensor as Tensor
+from .tensor import is_tensor as is_tensor
 from .tensor import to_tensor as to_tensor
+from .trace import trace as trace
+
+__version__ = "0.1.0"
+
+# Rooms that a program may not need are imported when they are first named.
+_LATER = ("callbacks", "datasets", "hapi", "io", "metric", "interop", "learn", "models", "visual")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return _import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'sampan' has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from types import CellType, FunctionType
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 
 from . import tape
-from .operator import wrap
+from .operator import observers, wrap
 from .tape import Node, check_unwritten
 from .tensor import Tensor, zero_gradient
 
@@ -66,7 +67,10 @@ def unbroadcast(gradient: Any, shape: Sequence[int]) -> Any:
     gradient is the sum over its copies.
     """
     extra = len(gradient.shape) - len(shape)
-    axes = [*range(extra), *(extra + i for i, n in enumerate(shape) if n == 1 and gradient.shape[extra + i] != 1)]
+    axes = [
+        *range(extra),
+        *(extra + i for i, n in enumerate(shape) if n == 1 and gradient.shape[extra + i] != 1),
+    ]
     if axes:
         gradient = gradient.sum(axis=axes, keepdim=True)
     return gradient.reshape(shape) if extra else gradient
@@ -87,7 +91,9 @@ def _gradients(node: Node, gradient: Any, recorded: bool) -> Sequence[Any]:
     """The gradients of a Node's inputs; None where none is asked for."""
     pullback = _over_tensors(node) if recorded else node.pullback
     if type(pullback) is tuple:
-        result: Any = [f(gradient) if edge is not None else None for f, edge in zip(pullback, node.edges, strict=False)]
+        result: Any = [
+            f(gradient) if edge is not None else None for f, edge in zip(pullback, node.edges, strict=False)
+        ]
     else:
         result = pullback(gradient)
         if type(result) is not tuple:
@@ -98,7 +104,9 @@ def _gradients(node: Node, gradient: Any, recorded: bool) -> Sequence[Any]:
         raise NotImplementedError(f"{node.name} has no gradient for its argument {missing!r}")
     if node.shapes is not None:
         return [
-            g if g is None or known is None else (g if g.shape == known[0] and g.dtype is known[1] else _fit(g, *known))
+            g
+            if g is None or known is None
+            else (g if g.shape == known[0] and g.dtype is known[1] else _fit(g, *known))
             for g, known in zip(result, node.shapes, strict=False)
         ]
     return result
@@ -171,7 +179,9 @@ def run(
     collected: dict[Any, Any] = {}
     wanted = None if targets is None else set(targets)
     gradients: dict[Any, Any] = {}
-    owners: set[int] = set()  # memory that is some leaf's gradient already or the caller's: never given out twice
+    owners: set[int] = (
+        set()
+    )  # memory that is some leaf's gradient already or the caller's: never given out twice
     for key, gradient in roots:
         owners.add((gradient.data if create_graph else gradient).data_ptr())
         if type(key) is Node:
@@ -207,11 +217,18 @@ def run(
             check_unwritten(node)
         if node.outputs is not None:
             gradient = _filled(node, gradient, create_graph)
-        parts = _gradients(node, gradient, create_graph)
+        if observers:
+            parts = observers[-1].backward(node, gradient, partial(_gradients, node, gradient, create_graph))
+        else:
+            parts = _gradients(node, gradient, create_graph)
         if not retain_graph:
             node.pullback = node.inputs = None
         for edge, part in zip(edges, parts, strict=False):
-            if edge is None or part is None or (needed is not None and not (edge in wanted or edge in needed)):  # type: ignore[operator]
+            if (
+                edge is None
+                or part is None
+                or (needed is not None and not (edge in wanted or edge in needed))
+            ):  # type: ignore[operator]
                 continue
             if type(edge) is Node:
                 before = gradients.get(edge)
@@ -297,7 +314,9 @@ def backward(
     Raises RuntimeError when the tape was freed, or when memory that it needs was overwritten.
     """
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    given = [grad_tensors] if isinstance(grad_tensors, Tensor) else list(grad_tensors or [None] * len(tensors))
+    given = (
+        [grad_tensors] if isinstance(grad_tensors, Tensor) else list(grad_tensors or [None] * len(tensors))
+    )
     if len(given) != len(tensors):
         raise ValueError(f"grad_tensors: expected {len(tensors)}, one per tensor, got {len(given)}")
     roots = []
@@ -335,7 +354,9 @@ def grad(
         raise ValueError("only_inputs: only True is supported, got False")
     outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(outputs))
+    given = (
+        [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(outputs))
+    )
     if len(given) != len(outputs):
         raise ValueError(f"grad_outputs: expected {len(outputs)}, one per output, got {len(given)}")
     constants = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or [])
@@ -347,7 +368,9 @@ def grad(
         if not t.stop_gradient and (t.node or t) not in blocked
     ]
     with set_grad_enabled(create_graph):
-        found = run(roots, create_graph if retain_graph is None else retain_graph, create_graph, targets, blocked)
+        found = run(
+            roots, create_graph if retain_graph is None else retain_graph, create_graph, targets, blocked
+        )
     results: list[Tensor | None] = []
     for position, (tensor, key) in enumerate(zip(inputs, targets, strict=True)):
         gradient = found.get(key)

@@ -24,7 +24,20 @@ dtype = torch.dtype
 NAMES: dict[str, torch.dtype] = {
     name: globals()[name]
     for name in (
-        "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 bool".split()
+        [
+            "uint8",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "float16",
+            "bfloat16",
+            "float32",
+            "float64",
+            "complex64",
+            "complex128",
+            "bool",
+        ]
     )
 }
 _ALIASES = {"float": float32, "double": float64, "half": float16, "int": int32, "long": int64}
@@ -140,7 +153,9 @@ def as_device(place: object) -> torch.device:
     if device.type == "cuda":
         device = torch.device("cuda", device.index or 0)
         if (device.index or 0) >= torch.cuda.device_count():
-            raise ValueError(f"place: {place!r} was asked for, but {torch.cuda.device_count()} GPUs are visible")
+            raise ValueError(
+                f"place: {place!r} was asked for, but {torch.cuda.device_count()} GPUs are visible"
+            )
     return device
 
 

@@ -34,7 +34,7 @@ from .tensor import Tensor, declared
 _new = object.__new__
 _recording = torch.is_grad_enabled
 _EMPTY: dict[str, Any] = {}
-observers: list[Callable[..., Any]] = []  # called instead of the body when not empty: see trace
+observers: list[Any] = []  # the last of them runs bodies and pullbacks in our place: see trace
 
 
 class Operator:
@@ -120,7 +120,12 @@ def operator(
             reference=reference, samples=samples,
         )  # fmt: skip
     declared_operator = Operator(
-        body, broadcasts=broadcasts, differentiable=differentiable, view=view, reference=reference, samples=samples
+        body,
+        broadcasts=broadcasts,
+        differentiable=differentiable,
+        view=view,
+        reference=reference,
+        samples=samples,
     )
 
     @functools.wraps(body)
@@ -189,7 +194,7 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
             edges.append(None)
     try:
         if observers:
-            result = observers[-1](operator, buffers, settings)
+            result = observers[-1].forward(operator, buffers, settings)
         elif settings:
             result = operator.body(*buffers, **settings)
         else:
@@ -255,7 +260,9 @@ def describe(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def explain(error: Exception, operator: Operator, buffers: Sequence[Any], settings: dict[str, Any]) -> Exception:
+def explain(
+    error: Exception, operator: Operator, buffers: Sequence[Any], settings: dict[str, Any]
+) -> Exception:
     """The error to raise for a body that refused its input: which operator, which arguments, and why."""
     names = operator.parameters
     given = [f"{n}={describe(b)}" for n, b in zip(names, buffers, strict=False)]

@@ -68,7 +68,9 @@ class PyLayer:
         places = [
             i
             for i, o in enumerate(outputs)
-            if isinstance(o, Tensor) and id(o) not in marked and (o.data.is_floating_point() or o.data.is_complex())
+            if isinstance(o, Tensor)
+            and id(o) not in marked
+            and (o.data.is_floating_point() or o.data.is_complex())
         ]
 
         def pullback(gradients: Any) -> tuple[Any, ...]:

@@ -89,7 +89,9 @@ def check_unwritten(node: Node) -> None:
     functions = node.pullback if type(node.pullback) is tuple else (node.pullback,)
     for function in functions:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            for kept in cell.cell_contents if isinstance(cell.cell_contents, (list, tuple)) else (cell.cell_contents,):
+            for kept in (
+                cell.cell_contents if isinstance(cell.cell_contents, (list, tuple)) else (cell.cell_contents,)
+            ):
                 if (
                     isinstance(kept, torch.Tensor)
                     and getattr(kept.untyped_storage(), "written", 0) > node.sequence

@@ -17,7 +17,9 @@ from .dtype import Place, as_device, as_dtype, default_dtype, name_of
 from .tape import Node, written
 
 declared: Any = SimpleNamespace()  # every declared operator by its name; filled by operator.py
-zero_gradient: Any = SimpleNamespace()  # stands for a gradient that was cleared: zeros, made only when looked at
+zero_gradient: Any = (
+    SimpleNamespace()
+)  # stands for a gradient that was cleared: zeros, made only when looked at
 _names = iter(range(1 << 62))
 
 
@@ -245,7 +247,9 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if self.data.numel() != 1:
-            raise ValueError(f"the truth value of a tensor of shape {self.shape} is ambiguous: use any() or all()")
+            raise ValueError(
+                f"the truth value of a tensor of shape {self.shape} is ambiguous: use any() or all()"
+            )
         return bool(self.data)
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -277,7 +281,9 @@ class Tensor:
         for arg in args:
             if isinstance(arg, Tensor):
                 device, dtype = arg.place, arg.dtype
-            elif isinstance(arg, Place) or (isinstance(arg, str) and arg.split(":")[0] in ("cpu", "gpu", "cuda")):
+            elif isinstance(arg, Place) or (
+                isinstance(arg, str) and arg.split(":")[0] in ("cpu", "gpu", "cuda")
+            ):
                 device = arg
             elif arg is not None and not isinstance(arg, bool):
                 dtype = arg
@@ -472,7 +478,9 @@ class Tensor:
 
     def __repr__(self) -> str:
         made = f", made by {self.node.name}" if self.node is not None else ""
-        body = np.array2string(self.detach().numpy(), precision=8, separator=", ", threshold=1000, prefix="       ")
+        body = np.array2string(
+            self.detach().numpy(), precision=8, separator=", ", threshold=1000, prefix="       "
+        )
         return (
             f"Tensor(shape={self.shape}, dtype={name_of(self.dtype)}, place={self.place}, "
             f"stop_gradient={self.stop_gradient}{made},\n       {body})"
@@ -496,6 +504,11 @@ class HookHandle:
         return False
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a Tensor."""
+    return isinstance(x, Tensor)
+
+
 def _from_numpy(kind: type[Tensor], array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:
     return kind(torch.from_numpy(array).to(as_dtype(dtype)), stop_gradient=stop_gradient)
 
@@ -510,7 +523,7 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     device = as_device(place)
     target = None if dtype is None else as_dtype(dtype)
     if isinstance(data, Tensor):
-        buffer = data.data.clone() if place is not None or True else data.data
+        buffer = data.data.clone()
     elif isinstance(data, torch.Tensor):
         buffer = data.detach().clone()
     elif isinstance(data, np.ndarray | np.generic):

@@ -79,7 +79,9 @@ def drawn(name: str, sample: tuple, seed: int = 0) -> list:
 
 def wrapped(values: list, grad: bool) -> list:
     return [
-        Tensor(v.clone(), stop_gradient=not (grad and v.is_floating_point())) if isinstance(v, torch.Tensor) else v
+        Tensor(v.clone(), stop_gradient=not (grad and v.is_floating_point()))
+        if isinstance(v, torch.Tensor)
+        else v
         for v in values
     ]
 
@@ -90,11 +92,15 @@ def flat(result) -> list:
 
 def close(actual: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-9) -> None:
     assert list(actual.shape) == list(expected.shape)
-    torch.testing.assert_close(actual.to(expected.dtype), expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+    torch.testing.assert_close(
+        actual.to(expected.dtype), expected, rtol=tolerance, atol=tolerance, equal_nan=True
+    )
 
 
 def test_every_operator_is_tested_somewhere() -> None:
-    bare = {n for n, o in operators.items() if not o.samples} | {n for n, c in composites.items() if not c.samples}
+    bare = {n for n, o in operators.items() if not o.samples} | {
+        n for n, c in composites.items() if not c.samples
+    }
     assert bare == set(ELSEWHERE)
 
 
@@ -104,7 +110,9 @@ def test_value_and_gradient_against_the_reference(kind: str, name: str, i: int) 
     values = drawn(name, samples[i])
     ours = wrapped(values, differentiable)
     theirs = [
-        v.clone().requires_grad_(differentiable and v.is_floating_point()) if isinstance(v, torch.Tensor) else v
+        v.clone().requires_grad_(differentiable and v.is_floating_point())
+        if isinstance(v, torch.Tensor)
+        else v
         for v in values
     ]
     results, expected = flat(function(*ours)), flat(reference(*theirs))
@@ -172,7 +180,9 @@ def checked(function, values: list) -> None:
     if second.stop_gradient:
         return
     found = sampan.grad(second, leaves, allow_unused=True)
-    ours = sum(float((g * Tensor(ways2[k])).sum()) for k, g in zip(arrays, found, strict=True) if g is not None)
+    ours = sum(
+        float((g * Tensor(ways2[k])).sum()) for k, g in zip(arrays, found, strict=True) if g is not None
+    )
     high = float(slope(moved(step, ways2), False)[0])
     low = float(slope(moved(-step, ways2), False)[0])
     assert ours == pytest.approx((high - low) / (2 * step), rel=2e-4, abs=2e-5)
@@ -192,12 +202,18 @@ def test_any_strides(kind: str, name: str, i: int) -> None:
     odd = []
     for v in values:
         if isinstance(v, torch.Tensor) and v.ndim:
-            big = torch.zeros([2 * n + 1 for n in v.shape], dtype=v.dtype).permute(*range(v.ndim - 1, -1, -1)).clone()
+            big = (
+                torch.zeros([2 * n + 1 for n in v.shape], dtype=v.dtype)
+                .permute(*range(v.ndim - 1, -1, -1))
+                .clone()
+            )
             view = big.permute(*range(v.ndim - 1, -1, -1))[tuple(slice(1, 2 * n + 1, 2) for n in v.shape)]
             odd.append(view.copy_(v))
         else:
             odd.append(v)
-    for a, b in zip(flat(function(*wrapped_views(odd))), flat(function(*wrapped(values, False))), strict=True):
+    for a, b in zip(
+        flat(function(*wrapped_views(odd))), flat(function(*wrapped(values, False))), strict=True
+    ):
         close(a.data, b.data)
 
 
@@ -214,5 +230,7 @@ def test_a_view_shares_memory(name: str) -> None:
         inputs = wrapped_views(values)
         for result in flat(function(*inputs)):
             if result.size and not (name == "getitem" and isinstance(sample[1], list)):
-                shared.append(result.data.untyped_storage().data_ptr() == values[0].untyped_storage().data_ptr())
+                shared.append(
+                    result.data.untyped_storage().data_ptr() == values[0].untyped_storage().data_ptr()
+                )
     assert shared and all(shared)

@@ -40,7 +40,9 @@ def _sgd(p: Any, g: Any, lr: Any) -> None:
         p[i] -= lr * g[i]
 
 
-def _adam(p: Any, g: Any, m: Any, v: Any, rate: Any, beta1: Any, rest1: Any, beta2: Any, rest2: Any, eps: Any) -> None:
+def _adam(
+    p: Any, g: Any, m: Any, v: Any, rate: Any, beta1: Any, rest1: Any, beta2: Any, rest2: Any, eps: Any
+) -> None:
     for i in prange(p.size):
         m[i] = beta1 * m[i] + rest1 * g[i]
         v[i] = beta2 * v[i] + rest2 * g[i] * g[i]

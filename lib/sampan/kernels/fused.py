@@ -13,12 +13,13 @@ import importlib.util
 import os
 import tempfile
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+
+from .registry import Loop
 
 FUSED_FROM = 1 << 15  # elements; below it torch's passes run inside the cache
 PARALLEL_FROM = 1 << 17  # elements; below it starting threads costs more than it saves
@@ -49,7 +50,11 @@ class _Typed(ast.NodeTransformer):
         return ast.parse(f"T({float(node.value)!r})", mode="eval").body  # type: ignore[arg-type]
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.parse(f"{node.id}[i]", mode="eval").body if node.id != "sqrt" else ast.Name("sqrt", ast.Load())
+        return (
+            ast.parse(f"{node.id}[i]", mode="eval").body
+            if node.id != "sqrt"
+            else ast.Name("sqrt", ast.Load())
+        )
 
 
 def _source(formula: str, dtype: str) -> str:
@@ -59,15 +64,10 @@ def _source(formula: str, dtype: str) -> str:
     return (
         f"# generated from the formula: {formula}\n"
         "from math import sqrt\n"
-        "import numba\n"
+        "from numba import prange\n"
         f"from numpy import {dtype} as T\n\n\n"
-        "@numba.njit(cache=True, error_model='numpy')\n"
-        f"def serial({arguments}):\n"
-        f"    for i in range(result.size):\n"
-        f"        result[i] = {expression}\n\n\n"
-        "@numba.njit(cache=True, parallel=True, error_model='numpy')\n"
-        f"def parallel({arguments}):\n"
-        f"    for i in numba.prange(result.size):\n"
+        f"def loop({arguments}):\n"
+        f"    for i in prange(result.size):\n"
         f"        result[i] = {expression}\n"
     )
 
@@ -80,9 +80,9 @@ def cache_folder() -> Path:
     return Path(root) / "kernels"
 
 
-@lru_cache(maxsize=None)
-def _compiled(formula: str, dtype: str) -> Any:
-    """The module with the loops. It is a file, because Numba can only keep machine code beside one."""
+@cache
+def _loop(formula: str, dtype: str) -> Loop:
+    """The loop of a formula. Its source is a file, because Numba can only keep machine code beside one."""
     text = _source(formula, dtype)
     name = f"fused_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     folder = cache_folder()
@@ -100,7 +100,7 @@ def _compiled(formula: str, dtype: str) -> Any:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    return Loop(module.loop, PARALLEL_FROM, f"fused {formula}")
 
 
 def fused(formula: str) -> Callable[..., torch.Tensor]:
@@ -125,9 +125,8 @@ def fused(formula: str) -> Callable[..., torch.Tensor]:
         ):
             return by_torch(*buffers)
         result = torch.empty_like(first)
-        loops = _compiled(formula, dtype)
-        loop = loops.parallel if first.numel() > PARALLEL_FROM else loops.serial
-        loop(*(b.detach().view(-1).numpy() for b in buffers), result.view(-1).numpy())
+        flat = [b.view(-1).numpy() for b in (*buffers, result)]
+        _loop(formula, dtype)(*flat, size=result.numel())
         return result
 
     run.formula = formula  # type: ignore[attr-defined]
@@ -142,9 +141,7 @@ def warm_up() -> int:
     """Compile every generated loop for float32, and return how many there are."""
     for formula in FORMULAS:
         arrays = [np.full(4, 0.5, np.float32) for _ in range(len(names_in(formula)) + 1)]
-        loops = _compiled(formula, "float32")
-        loops.serial(*arrays)
-        loops.parallel(*arrays)
+        loop = _loop(formula, "float32")
+        loop.serial(*arrays)
+        loop.parallel(*arrays)
     return len(FORMULAS)
-
-

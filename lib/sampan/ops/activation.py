@@ -20,7 +20,11 @@ threshold_backward = aten.threshold_backward.default._op
 gelu_backward = aten.gelu_backward.default._op
 
 
-@operator(method="", reference=torch.relu, samples=[(_AWAY,), (Array((3,), -2, -0.2),), (Array(()),), (Array((0, 2)),)])
+@operator(
+    method="",
+    reference=torch.relu,
+    samples=[(_AWAY,), (Array((3,), -2, -0.2),), (Array(()),), (Array((0, 2)),)],
+)
 def relu(x, name=None):  # type: ignore[no-untyped-def]
     """max(x, 0); its derivative at 0 is taken as 0."""
     out = torch.relu(x)
@@ -116,4 +120,15 @@ def log_softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-d
     )
 
 
-__all__ = ["gelu", "leaky_relu", "log_softmax", "relu", "relu6", "sigmoid", "silu", "softmax", "softplus", "tanh"]
+__all__ = [
+    "gelu",
+    "leaky_relu",
+    "log_softmax",
+    "relu",
+    "relu6",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+    "tanh",
+]

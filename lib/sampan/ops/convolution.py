@@ -76,7 +76,9 @@ def _weight_twin(g: Any, x: Any, shape: Any, s: Any) -> Any:
     return torch.nn.grad.conv2d_weight(x, shape, g, *s)
 
 
-@operator(reference=_input_twin, samples=[((2, 4, 5, 5), (4, 3, 3, 3), (2, 3, 5, 5), ((1, 1), (1, 1), (1, 1), 1))])
+@operator(
+    reference=_input_twin, samples=[((2, 4, 5, 5), (4, 3, 3, 3), (2, 3, 5, 5), ((1, 1), (1, 1), (1, 1), 1))]
+)
 def convolve_input(g, weight, shape, settings):  # type: ignore[no-untyped-def]
     """The gradient of `convolve` for an input of `shape`: itself linear in `g` and in `weight`."""
     like = g.new_empty(1).expand(shape)
@@ -87,7 +89,9 @@ def convolve_input(g, weight, shape, settings):  # type: ignore[no-untyped-def]
     )
 
 
-@operator(reference=_weight_twin, samples=[((2, 4, 5, 5), (2, 3, 5, 5), (4, 3, 3, 3), ((1, 1), (1, 1), (1, 1), 1))])
+@operator(
+    reference=_weight_twin, samples=[((2, 4, 5, 5), (2, 3, 5, 5), (4, 3, 3, 3), ((1, 1), (1, 1), (1, 1), 1))]
+)
 def convolve_weight(g, x, shape, settings):  # type: ignore[no-untyped-def]
     """The gradient of `convolve` for a weight of `shape`: itself linear in `g` and in `x`."""
     like = g.new_empty(1).expand(shape)

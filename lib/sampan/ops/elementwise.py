@@ -66,7 +66,9 @@ def elementwise(
             arguments = [n for n in ("g", "x", "y", "out") if n in kernels.names_in(formula)]
             namespace[f"loop{index}"] = kernels.fused(formula)
             loop = f"loop{index}({', '.join(arguments)})"
-            expression = f"{loop} if g.__class__ is Buffer and g.numel() > {kernels.FUSED_FROM} else {expression}"
+            expression = (
+                f"{loop} if g.__class__ is Buffer and g.numel() > {kernels.FUSED_FROM} else {expression}"
+            )
         pullbacks.append(f"lambda g: {expression}")
     source = (
         f"def {name}({', '.join(inputs)}, name=None):\n"
@@ -82,7 +84,11 @@ def elementwise(
     else:
         samples = [(Array(a, low, high), Array(b, low, high)) for a, b in _PAIRS]
     return operator(
-        body, method=method, broadcasts=len(inputs) == 2, reference=reference or _torch_twin(name, value), samples=samples
+        body,
+        method=method,
+        broadcasts=len(inputs) == 2,
+        reference=reference or _torch_twin(name, value),
+        samples=samples,
     )
 
 
@@ -158,8 +164,12 @@ def remainder(x, y, name=None):  # type: ignore[no-untyped-def]
     return x % y, (lambda g: g, lambda g: -g * (x / y).floor())
 
 
-@operator(method="", differentiable=False, reference=torch.floor_divide, samples=[(Array((3, 4)), Array((4,), 0.5, 2))])
+@operator(
+    method="",
+    differentiable=False,
+    reference=torch.floor_divide,
+    samples=[(Array((3, 4)), Array((4,), 0.5, 2))],
+)
 def floor_divide(x, y, name=None):  # type: ignore[no-untyped-def]
     """x / y rounded down."""
     return x // y
-

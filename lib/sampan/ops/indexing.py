@@ -235,7 +235,11 @@ def scatter_nd(index, updates, shape, name=None):  # type: ignore[no-untyped-def
     return spread(updates, tuple(index.data[..., i].long() for i in range(index.shape[-1])), tuple(shape))
 
 
-@composite(method="", reference=lambda x, i, a, v: x.index_add(a, i, v), samples=[((4, 3), integers((5,), 4), 0, (5, 3))])
+@composite(
+    method="",
+    reference=lambda x, i, a, v: x.index_add(a, i, v),
+    samples=[((4, 3), integers((5,), 4), 0, (5, 3))],
+)
 def index_add(x, index, axis, value, name=None):  # type: ignore[no-untyped-def]
     """`x` with the slices of `value` added at the places `index` of `axis`."""
     return x + index_added(value, index, x.data.shape, axis)
@@ -286,7 +290,11 @@ def masked_select(x, mask, name=None):  # type: ignore[no-untyped-def]
     return getitem(x, mask.expand(x.shape) if list(mask.shape) != list(x.shape) else mask)
 
 
-@composite(method="", reference=lambda x, m, v: x.masked_fill(m, v), samples=[((3, 4), Array((4,), 0, 2, "bool"), 0.5)])
+@composite(
+    method="",
+    reference=lambda x, m, v: x.masked_fill(m, v),
+    samples=[((3, 4), Array((4,), 0, 2, "bool"), 0.5)],
+)
 def masked_fill(x, mask, value, name=None):  # type: ignore[no-untyped-def]
     """`value` where `mask` is true, `x` elsewhere."""
     if not isinstance(value, Tensor):
@@ -294,7 +302,9 @@ def masked_fill(x, mask, value, name=None):  # type: ignore[no-untyped-def]
     return select(mask, value, x)
 
 
-@operator(broadcasts=False, method="", reference=lambda x, lo, hi: x.clamp(lo, hi), samples=[((3, 4), -1.0, 1.0)])
+@operator(
+    broadcasts=False, method="", reference=lambda x, lo, hi: x.clamp(lo, hi), samples=[((3, 4), -1.0, 1.0)]
+)
 def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
     """x held between min and max (numbers, 0-d tensors or None)."""
     low, high = (v if v is None or isinstance(v, (int, float)) else v.item() for v in (min, max))

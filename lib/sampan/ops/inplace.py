@@ -6,14 +6,72 @@ from typing import Any
 
 from ..operator import as_method
 from ..tensor import Tensor, declared
+from . import activation, elementwise, indexing, linalg, logic, reduction, shape
 
-_TWINS = (
-    "abs acos acosh add asin asinh atan atanh cast ceil clip cos cosh cumsum divide equal erf exp expm1 floor "
-    "floor_divide greater_equal greater_than less_equal less_than log log10 log1p log2 logical_and logical_not "
-    "logical_or logical_xor masked_fill multiply neg not_equal pow reciprocal relu remainder round rsqrt sigmoid sin "
-    "sinh softmax sqrt square subtract tan tanh tril triu trunc index_add put_along_axis scatter"
-).split()
-_RESHAPES = "flatten reshape squeeze t transpose unsqueeze".split()
+_TWINS = [
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cast",
+    "ceil",
+    "clip",
+    "cos",
+    "cosh",
+    "cumsum",
+    "divide",
+    "equal",
+    "erf",
+    "exp",
+    "expm1",
+    "floor",
+    "floor_divide",
+    "greater_equal",
+    "greater_than",
+    "less_equal",
+    "less_than",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "masked_fill",
+    "multiply",
+    "neg",
+    "not_equal",
+    "pow",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "softmax",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+    "tril",
+    "triu",
+    "trunc",
+    "index_add",
+    "put_along_axis",
+    "scatter",
+]
+_RESHAPES = ["flatten", "reshape", "squeeze", "t", "transpose", "unsqueeze"]
+
+
+FAMILIES = (activation, elementwise, indexing, linalg, logic, reduction, shape)  # declared before their twins
 
 
 def _twin(name: str) -> Any:

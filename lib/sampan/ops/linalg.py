@@ -68,7 +68,9 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
 def bmm(x, y, name=None):  # type: ignore[no-untyped-def]
     """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
     if len(x.shape) != 3 or len(y.shape) != 3 or x.shape[0] != y.shape[0]:
-        raise ValueError(f"bmm: expected shapes [b, n, k] and [b, k, m], got {list(x.shape)} and {list(y.shape)}")
+        raise ValueError(
+            f"bmm: expected shapes [b, n, k] and [b, k, m], got {list(x.shape)} and {list(y.shape)}"
+        )
     return batched_matmul(x, y)
 
 
@@ -82,7 +84,9 @@ def mv(x, vec, name=None):  # type: ignore[no-untyped-def]
 def dot(x, y, name=None):  # type: ignore[no-untyped-def]
     """The sum of products of two vectors, or of the rows of two matrices."""
     if x.ndim not in (1, 2) or list(x.shape) != list(y.shape):
-        raise ValueError(f"dot: expected two vectors or matrices of one shape, got {list(x.shape)} and {list(y.shape)}")
+        raise ValueError(
+            f"dot: expected two vectors or matrices of one shape, got {list(x.shape)} and {list(y.shape)}"
+        )
     return (x * y).sum(axis=-1)
 
 
@@ -136,7 +140,9 @@ def einsum(equation, *operands):  # type: ignore[no-untyped-def]
     for letters, tensor in zip(inputs, operands, strict=True):
         for letter, n in zip(letters, tensor.shape, strict=True):
             if sizes.setdefault(letter, n) != n and 1 not in (n, sizes[letter]):
-                raise ValueError(f"einsum: axis {letter!r} of {equation!r} has lengths {sizes[letter]} and {n}")
+                raise ValueError(
+                    f"einsum: axis {letter!r} of {equation!r} has lengths {sizes[letter]} and {n}"
+                )
             sizes[letter] = max(sizes[letter], n)
     letters, value = _alone(inputs[0], operands[0], set("".join(inputs[1:])) | set(output))
     for i in range(1, len(operands)):

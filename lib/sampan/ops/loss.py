@@ -35,26 +35,34 @@ def l1_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyp
     return reduced((input - label).abs(), reduction)
 
 
-@operator(reference=lambda x, y: torch.nn.functional.cross_entropy(x, y), samples=[((4, 5), integers((4,), 5))])
-def mean_cross_entropy(x, label):  # type: ignore[no-untyped-def]
-    """The mean of -log_softmax(x)[label] over the rows of x [n, classes], label [n] int64: one node on the tape."""
+@operator(
+    reference=lambda x, y: torch.nn.functional.cross_entropy(x, y), samples=[((4, 5), integers((4,), 5))]
+)
+def mean_cross_entropy(x, label, ignore_index=-100):  # type: ignore[no-untyped-def]
+    """The mean of -log_softmax(x)[label] over the rows of x [n, classes] that count: one node on the tape.
+
+    label: [n] int64. Rows with the label ignore_index do not count; when none does the loss is 0, as in Paddle.
+    """
     logs = torch.log_softmax(x, 1)
-    value, total = nll_loss_forward(logs, label, None, 1, -100)
+    value, total = nll_loss_forward(logs, label, None, 1, ignore_index)
+    if total == 0:
+        value = torch.zeros_like(value)
     return value, (
-        lambda g, logs=logs, label=label, total=total: (
-            log_softmax_backward(nll_loss_backward(g, logs, label, None, 1, -100, total), logs, 1, logs.dtype)
+        lambda g, logs=logs, label=label, total=total, ignore=ignore_index: (
+            log_softmax_backward(nll_loss_backward(g, logs, label, None, 1, ignore, total), logs, 1, logs.dtype)
             if g.__class__ is Buffer
-            else _softmax_minus_one_hot(g, x, label)
+            else _softmax_minus_one_hot(g, x, label, ignore)
         ),
     )
 
 
-def _softmax_minus_one_hot(g: Any, x: Any, label: Any) -> Any:
-    """g (softmax(x) - one_hot(label)) / n."""
-    n = label.shape[0]
+def _softmax_minus_one_hot(g: Any, x: Any, label: Any, ignore_index: int) -> Any:
+    """g (softmax(x) - one_hot(label)) / n over the n rows that count, by operators."""
+    counted = (label != ignore_index).to(x.dtype)
     hot = torch.zeros(x.shape, dtype=x.dtype, device=label.device)
-    hot[torch.arange(n, device=label.device), label] = 1
-    return (softmax(x, 1) - Tensor(hot)) * (g / n)
+    hot[torch.arange(len(label), device=label.device), label.clamp(min=0)] = 1
+    share = counted / counted.sum().clamp(min=1)
+    return (softmax(x, 1) - Tensor(hot)) * Tensor(share.unsqueeze(1)) * g
 
 
 def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1, use_softmax=True, label_smoothing=0.0, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -77,13 +85,14 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
     soft = soft_label or (label.ndim == input.ndim and list(label.shape) == list(input.shape) and label.dtype.is_floating_point)  # fmt: skip
     if soft:
         return _soft(input, label, weight, reduction, axis, use_softmax, label_smoothing)
-    hard = _hard_labels(input, label, axis, classes, ignore_index)
     plain = input.ndim == 2 and axis == 1 and weight is None and reduction == "mean" and label_smoothing == 0
-    if plain and use_softmax and hard.numel() and (ignore_index < 0 or not bool((hard == ignore_index).any())):
-        if ignore_index >= 0 or int(hard.min()) >= 0:
-            return mean_cross_entropy(input, hard)
+    if plain and use_softmax and label.dtype is torch.int64 and label.size == input.shape[0] > 0:
+        return mean_cross_entropy(input, label.reshape([-1]) if label.ndim == 2 else label, ignore_index)
+    hard = _hard_labels(input, label, axis, classes, ignore_index)
     logs = log_softmax(input, axis) if use_softmax else input.log()
-    return _picked(logs, hard, weight, ignore_index, reduction, axis, label_smoothing, label.ndim == input.ndim)
+    return _picked(
+        logs, hard, weight, ignore_index, reduction, axis, label_smoothing, label.ndim == input.ndim
+    )
 
 
 def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str, axis: int, smoothing: float, keep: bool) -> Any:  # fmt: skip
@@ -106,10 +115,14 @@ def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str
     return loss.sum() / total if total else loss.sum() * 0.0
 
 
-def _soft(input: Any, label: Any, weight: Any, reduction: str, axis: int, use_softmax: bool, smoothing: float) -> Any:
+def _soft(
+    input: Any, label: Any, weight: Any, reduction: str, axis: int, use_softmax: bool, smoothing: float
+) -> Any:
     classes = input.shape[axis]
     if list(label.shape) != list(input.shape):
-        raise ValueError(f"cross_entropy: soft label {list(label.shape)} does not fit input {list(input.shape)}")
+        raise ValueError(
+            f"cross_entropy: soft label {list(label.shape)} does not fit input {list(input.shape)}"
+        )
     if smoothing > 0:
         label = label * (1 - smoothing) + smoothing / classes
     logs = log_softmax(input, axis) if use_softmax else input.log()
@@ -136,7 +149,9 @@ def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: 
     hard = hard.long()
     if hard.numel():
         low, high = (int(v) for v in torch.aminmax(hard))
-        if (low < 0 or high >= classes) and bool((((hard < 0) | (hard >= classes)) & (hard != ignore_index)).any()):
+        if (low < 0 or high >= classes) and bool(
+            (((hard < 0) | (hard >= classes)) & (hard != ignore_index)).any()
+        ):
             raise ValueError(f"cross_entropy: expected labels from 0 to {classes - 1}, got {low} to {high}")
     return hard
 

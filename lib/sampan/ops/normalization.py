@@ -23,10 +23,13 @@ def normalize_layer(x, weight, bias, epsilon):  # type: ignore[no-untyped-def]
     shape = list(weight.shape)
     value, mean, rstd = torch.native_layer_norm(x, shape, weight, bias, epsilon)
 
-    return value, lambda g, s=shape, m=mean, r=rstd, b=bias, e=epsilon: (
-        layer_norm_backward(g, x, s, m, r, weight, b, [True, True, True])
-        if g.__class__ is Buffer
-        else _layer_gradients(g, x, weight, e)
+    return (
+        value,
+        lambda g, s=shape, m=mean, r=rstd, b=bias, e=epsilon: (
+            layer_norm_backward(g, x, s, m, r, weight, b, [True, True, True])
+            if g.__class__ is Buffer
+            else _layer_gradients(g, x, weight, e)
+        ),
     )
 
 
@@ -67,18 +70,27 @@ def _vector(given: Any, shape: Sequence[int], size: int, value: float, like: Any
 def normalize_batch(x, weight, bias, mean, variance, training, epsilon):  # type: ignore[no-untyped-def]
     """Batch normalisation of axis 1 of x [n, c, ...]: by the batch's own statistics in training, else by those given."""
     if training:
-        value, saved_mean, saved_rstd = torch.native_batch_norm(x, weight, bias, None, None, True, 0.0, epsilon)
+        value, saved_mean, saved_rstd = torch.native_batch_norm(
+            x, weight, bias, None, None, True, 0.0, epsilon
+        )
     else:
-        value, saved_mean, saved_rstd = torch.native_batch_norm(x, weight, bias, mean, variance, False, 0.0, epsilon)
+        value, saved_mean, saved_rstd = torch.native_batch_norm(
+            x, weight, bias, mean, variance, False, 0.0, epsilon
+        )
 
-    return value, lambda g, m=mean, v=variance, sm=saved_mean, sr=saved_rstd, t=training, e=epsilon: (
-        batch_norm_backward(g, x, weight, m, v, sm, sr, t, e, [True, True, True])
-        if g.__class__ is Buffer
-        else _batch_gradients(g, x, weight, m, v, t, e)
+    return (
+        value,
+        lambda g, m=mean, v=variance, sm=saved_mean, sr=saved_rstd, t=training, e=epsilon: (
+            batch_norm_backward(g, x, weight, m, v, sm, sr, t, e, [True, True, True])
+            if g.__class__ is Buffer
+            else _batch_gradients(g, x, weight, m, v, t, e)
+        ),
     )
 
 
-def _batch_gradients(g: Any, x: Any, weight: Any, mean: Any, variance: Any, training: bool, epsilon: float) -> Any:
+def _batch_gradients(
+    g: Any, x: Any, weight: Any, mean: Any, variance: Any, training: bool, epsilon: float
+) -> Any:
     """The three gradients by operators."""
     axes = [0, *range(2, x.ndim)]
     shape = [1, -1] + [1] * (x.ndim - 2)

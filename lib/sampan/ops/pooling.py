@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..operator import operator, wrap
-from .convolution import pair, paddings
+from .convolution import paddings, pair
 from .elementwise import aten
 from .shape import pad_constant
 
@@ -32,7 +32,9 @@ def max_unpool(x, places, shape, settings):  # type: ignore[no-untyped-def]
     kernel, stride, padding, ceil_mode = settings
     like = x.new_empty(1).expand(shape)
     value = max_pool2d_backward(x, like.contiguous(), kernel, stride, padding, (1, 1), ceil_mode, places)
-    return value, (lambda g, i=places, s=x.shape: g.flatten(2).take_along_axis(wrap(i.flatten(2)), 2).reshape(s),)
+    return value, (
+        lambda g, i=places, s=x.shape: g.flatten(2).take_along_axis(wrap(i.flatten(2)), 2).reshape(s),
+    )
 
 
 @operator(reference=lambda x, k, s, p, c, e: torch.nn.functional.avg_pool2d(x, k, s, p, c, not e), samples=[((2, 3, 6, 5), (2, 2), (2, 2), (0, 0), False, True), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True, False)])  # fmt: skip
@@ -49,7 +51,10 @@ def avg_unpool(x, shape, settings):  # type: ignore[no-untyped-def]
     return value, (lambda g, s=settings: avg_pool(g, *s[:4], not s[4]),)
 
 
-@operator(reference=torch.nn.functional.adaptive_avg_pool2d, samples=[((2, 3, 7, 5), (3, 2)), ((1, 2, 4, 4), (1, 1))])
+@operator(
+    reference=torch.nn.functional.adaptive_avg_pool2d,
+    samples=[((2, 3, 7, 5), (3, 2)), ((1, 2, 4, 4), (1, 1))],
+)
 def adaptive_pool(x, size):  # type: ignore[no-untyped-def]
     """The mean of `size` windows of x [n, c, h, w] that cover it as evenly as they can."""
     return torch.nn.functional.adaptive_avg_pool2d(x, size), (

@@ -52,7 +52,8 @@ def sum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-
         return x.sum(), (lambda g, shape=x.shape: g.expand(shape),)
     axes = _axes(x, axis)
     value = x.sum(axis=axes, keepdim=keepdim) if axes else x.sum()
-    return value, (lambda g, shape=x.shape, kept=_kept(x, axes): g.reshape(kept).expand(shape),)
+    kept = _kept(x, axes)
+    return value, (lambda g, shape=x.shape, kept=kept: g.reshape(kept).expand(shape),)
 
 
 @operator(method="", reference=_torch_mean, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, True)])  # fmt: skip
@@ -61,9 +62,8 @@ def mean(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def
     axes = _axes(x, axis)
     value = x.mean(axis=axes, keepdim=keepdim) if axes else x.mean()
     scale = value.numel() / x.numel() if x.numel() else float("nan")
-    return value, (
-        lambda g, shape=x.shape, kept=_kept(x, axes), scale=scale: (g * scale).reshape(kept).expand(shape),
-    )
+    kept = _kept(x, axes)
+    return value, (lambda g, shape=x.shape, kept=kept, scale=scale: (g * scale).reshape(kept).expand(shape),)
 
 
 def _extreme(name: str, reduce: Any, doc: str, shared: bool) -> Any:
@@ -82,7 +82,9 @@ def _extreme(name: str, reduce: Any, doc: str, shared: bool) -> Any:
         return reduce(x, dim=list(range(x.ndim)) if axis is None else axis, keepdim=keepdim)
 
     body.__name__, body.__doc__ = name, doc
-    return operator(body, method="", reference=twin, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], True)])
+    return operator(
+        body, method="", reference=twin, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], True)]
+    )
 
 
 _EACH = "each of several equal ones gets the whole gradient."
@@ -129,7 +131,9 @@ def _deviation(x: Any, axis: Any = None, unbiased: bool = True, keepdim: bool = 
     return torch.std(x, axis, correction=int(unbiased), keepdim=keepdim)
 
 
-@composite(method="", reference=_variance, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], False, True)])
+@composite(
+    method="", reference=_variance, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], False, True)]
+)
 def var(x, axis=None, unbiased=True, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The variance over `axis`: divided by n - 1 when `unbiased`, else by n."""
     axes = _axes(x, axis)
@@ -140,7 +144,9 @@ def var(x, axis=None, unbiased=True, keepdim=False, name=None):  # type: ignore[
     return total / divisor if divisor > 0 else total * float("nan")
 
 
-@composite(method="", reference=_deviation, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], False, True)])
+@composite(
+    method="", reference=_deviation, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], False, True)]
+)
 def std(x, axis=None, unbiased=True, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The standard deviation over `axis`: the square root of `var`."""
     return var(x, axis, unbiased, keepdim).sqrt()
@@ -166,7 +172,9 @@ def cumsum(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     if axis is None:
         x, axis = x.reshape([-1]), 0
     value = x.cumsum(axis=axis, dtype=None if dtype is None else as_dtype(dtype))
-    return value, (lambda g, shape=shape, axis=axis: g.flip(axis).cumsum(axis=axis).flip(axis).reshape(shape),)
+    return value, (
+        lambda g, shape=shape, axis=axis: g.flip(axis).cumsum(axis=axis).flip(axis).reshape(shape),
+    )
 
 
 @operator(method="", differentiable=False, reference=lambda x, a=None, k=False: torch.all(x) if a is None else torch.all(x, a, k), samples=[(Array((3, 4), 0, 2, "bool"),), (Array((3, 4), 0, 2, "bool"), 1, True)])  # fmt: skip
@@ -194,5 +202,9 @@ def _position(name: str, search: Any, doc: str) -> Any:
     return operator(body, method="", differentiable=False, reference=search, samples=[((3, 4),), ((3, 4), 1)])
 
 
-argmax = _position("argmax", torch.argmax, "The index of the largest value along `axis`, or in the flattened array.")
-argmin = _position("argmin", torch.argmin, "The index of the smallest value along `axis`, or in the flattened array.")
+argmax = _position(
+    "argmax", torch.argmax, "The index of the largest value along `axis`, or in the flattened array."
+)
+argmin = _position(
+    "argmin", torch.argmin, "The index of the smallest value along `axis`, or in the flattened array."
+)

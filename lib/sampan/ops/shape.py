@@ -70,14 +70,18 @@ def t(input, name=None):  # type: ignore[no-untyped-def]
     return input if input.ndim < 2 else swapaxes(input, 0, 1)
 
 
-@operator(method="", view=True, reference=torch.moveaxis, samples=[((2, 3, 4), 0, 2), ((2, 3, 4), [0, 1], [2, 0])])
+@operator(
+    method="", view=True, reference=torch.moveaxis, samples=[((2, 3, 4), 0, 2), ((2, 3, 4), [0, 1], [2, 0])]
+)
 def moveaxis(x, source, destination, name=None):  # type: ignore[no-untyped-def]
     """The axes `source` moved to the places `destination`. A view."""
     a, b = _ints(source, "source"), _ints(destination, "destination")
     return x.moveaxis(a, b), (lambda g, a=a, b=b: g.moveaxis(b, a),)
 
 
-@composite(method="", reference=lambda x, a=0, b=-1: torch.flatten(x, a, b), samples=[((2, 3, 4),), ((2, 3, 4), 1)])
+@composite(
+    method="", reference=lambda x, a=0, b=-1: torch.flatten(x, a, b), samples=[((2, 3, 4),), ((2, 3, 4), 1)]
+)
 def flatten(x, start_axis=0, stop_axis=-1, name=None):  # type: ignore[no-untyped-def]
     """Axes start_axis to stop_axis, both included, as one."""
     if x.ndim == 0:
@@ -202,7 +206,9 @@ def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def
     length = x.shape[axis]
     if isinstance(num_or_sections, int):
         if num_or_sections <= 0 or length % num_or_sections:
-            raise ValueError(f"split: {num_or_sections} equal parts cannot be cut from an axis of length {length}")
+            raise ValueError(
+                f"split: {num_or_sections} equal parts cannot be cut from an axis of length {length}"
+            )
         sizes = [length // num_or_sections] * num_or_sections
     else:
         sizes = _ints(num_or_sections, "num_or_sections")
@@ -221,7 +227,10 @@ def unbind(input, axis=0):  # type: ignore[no-untyped-def]
     return [squeeze(piece, axis) for piece in split(input, input.shape[axis], axis)]
 
 
-@operator(reference=lambda x, w, v: torch.nn.functional.pad(x, w, value=v), samples=[((2, 3), [1, 2], 0.5), ((2, 3), [-1, 0, 1, 1], 0.0)])
+@operator(
+    reference=lambda x, w, v: torch.nn.functional.pad(x, w, value=v),
+    samples=[((2, 3), [1, 2], 0.5), ((2, 3), [-1, 0, 1, 1], 0.0)],
+)
 def pad_constant(x, widths, value):  # type: ignore[no-untyped-def]
     """Grown by `widths` (before, after pairs from the last axis backwards) filled with `value`; negative cuts."""
     grown = torch.nn.functional.pad(x, widths, value=value)
@@ -259,4 +268,3 @@ def assign(x, output=None):  # type: ignore[no-untyped-def]
 def copy_to(x, device):  # type: ignore[no-untyped-def]
     """A copy on another device."""
     return x.to(device), (lambda g, device=x.device: copy_to(g, device),)
-

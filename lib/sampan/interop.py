@@ -1,0 +1,195 @@
+"""Sampan and torch in one program: layers of one train inside the other, without copying.
+
+Tensors cross by sharing memory: `Tensor(torch_tensor)`, `tensor.data`, DLPack both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from . import autograd
+from .nn.layer import Layer
+from .nn.parameter import Parameter
+from .operator import Operator, wrap
+from .tape import Node, next_sequence
+from .tensor import Tensor
+
+
+def from_dlpack(dlpack: Any) -> Tensor:
+    """A Tensor over the memory of any object with `__dlpack__` (torch, NumPy, JAX, CuPy, ...) or a capsule."""
+    return Tensor(torch.from_dlpack(dlpack))
+
+
+def to_dlpack(x: Tensor) -> Any:
+    """A DLPack capsule over this tensor's memory."""
+    return torch.utils.dlpack.to_dlpack(x.data)
+
+
+# --- a Sampan layer in a torch program -----------------------------------------------------------------------
+
+
+class _LayerFunction(torch.autograd.Function):
+    """One entry of torch's tape that stands for everything a Sampan layer does."""
+
+    @staticmethod
+    def forward(ctx: Any, module: TorchModule, count: int, *buffers: torch.Tensor) -> Any:
+        wants = [b.requires_grad for b in buffers[:count]]
+        inputs = [
+            Tensor(b.detach(), stop_gradient=not w) for b, w in zip(buffers[:count], wants, strict=True)
+        ]
+        with autograd.enable_grad():
+            result = module.layer(*inputs)
+        ctx.module, ctx.inputs = module, inputs
+        ctx.outputs = [result] if isinstance(result, Tensor) else list(result)
+        values = tuple(o.data for o in ctx.outputs)
+        return values[0] if isinstance(result, Tensor) else values
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        pairs = [
+            (o, g)
+            for o, g in zip(ctx.outputs, gradients, strict=True)
+            if not o.stop_gradient and g is not None
+        ]
+        parameters = ctx.module.sampan_parameters
+        sources = [t for t in (*ctx.inputs, *parameters) if not t.stop_gradient]
+        found = autograd.grad(
+            [o for o, _ in pairs],
+            sources,
+            [Tensor(g.contiguous()) for _, g in pairs],
+            retain_graph=True,
+            allow_unused=True,
+        )
+        by_source = {id(s): g for s, g in zip(sources, found, strict=True)}
+
+        def given(t: Tensor) -> Any:
+            gradient = by_source.get(id(t))
+            return None if gradient is None else gradient.data
+
+        return None, None, *(given(t) for t in ctx.inputs), *(given(p) for p in parameters)
+
+
+class TorchModule(torch.nn.Module):
+    """A Sampan layer as a torch module: the same parameters, by the same memory."""
+
+    def __init__(self, layer: Layer) -> None:
+        super().__init__()
+        self.layer = layer
+        named = list(layer.named_parameters())
+        self.sampan_parameters = [p for _, p in named]
+        for name, parameter in named:
+            self.register_parameter(
+                name.replace(".", "_"),
+                torch.nn.Parameter(parameter.data, requires_grad=not parameter.stop_gradient),
+            )
+
+    def train(self, mode: bool = True) -> TorchModule:
+        super().train(mode)
+        if mode:
+            self.layer.train()
+        else:
+            self.layer.eval()
+        return self
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        return _LayerFunction.apply(self, len(inputs), *inputs, *self.parameters())
+
+
+def torch_module(layer: Layer) -> TorchModule:
+    """`layer` as a torch.nn.Module: torch's optimizers see its parameters, torch's autograd runs through it.
+
+    The parameters share memory with the layer's, so both see every update. First derivatives only.
+    """
+    if not isinstance(layer, Layer):
+        raise TypeError(f"torch_module: expected a sampan.nn.Layer, got {type(layer).__name__}")
+    return TorchModule(layer)
+
+
+# --- a torch module in a Sampan program ----------------------------------------------------------------------
+
+
+class TorchLayer(Layer):
+    """A torch module as a Sampan layer: the same parameters, by the same memory."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        super().__init__()
+        self.module = module
+        self._torch_parameters = list(module.parameters())
+        for name, parameter in module.named_parameters():
+            self.add_parameter(name.replace(".", "_"), Parameter(parameter.data, not parameter.requires_grad))
+        self._own = [p for p in vars(self).values() if isinstance(p, Parameter)]
+
+    def train(self) -> TorchLayer:
+        self.module.train()
+        super().train()
+        return self
+
+    def eval(self) -> TorchLayer:
+        self.module.eval()
+        super().eval()
+        return self
+
+    def forward(self, *inputs: Any) -> Any:
+        own = self._own
+        tensors = [t for t in inputs if isinstance(t, Tensor)]
+        recorded = autograd.is_grad_enabled() and any(not t.stop_gradient for t in (*tensors, *own))
+        buffers = [
+            t.data.detach().requires_grad_(recorded and not t.stop_gradient) if isinstance(t, Tensor) else t
+            for t in inputs
+        ]
+        with torch.set_grad_enabled(recorded):
+            result = self.module(*buffers)
+        outputs = [result] if isinstance(result, torch.Tensor) else list(result)
+        if not recorded:
+            wrapped = [wrap(o.detach()) for o in outputs]
+            return wrapped[0] if isinstance(result, torch.Tensor) else type(result)(wrapped)
+        autograd.torch_in_tape = True
+        node = Node()
+        node.operator, node.settings = _OPERATOR, {}
+        node.inputs = node.hooks = node.shapes = node.index = node.outputs = None
+        node.edges = [None if t.stop_gradient else (t.node or t) for t in (*tensors, *own)]
+        sources = [b for b in buffers if isinstance(b, torch.Tensor)] + self._torch_parameters
+
+        def pullback(gradient: Any) -> tuple[Any, ...]:
+            if isinstance(gradient, Tensor) or (
+                isinstance(gradient, tuple) and isinstance(gradient[0], Tensor)
+            ):
+                raise NotImplementedError("a torch module has no second derivative on Sampan's tape")
+            given = gradient if isinstance(gradient, tuple) else (gradient,)
+            wanted = [s for s in sources if s.requires_grad]
+            with torch.enable_grad():
+                found = iter(
+                    torch.autograd.grad(outputs, wanted, given, retain_graph=True, allow_unused=True)
+                )
+            return tuple(next(found) if s.requires_grad else None for s in sources)
+
+        node.pullback, node.sequence = pullback, next_sequence()
+        values = [o.detach() for o in outputs]
+        if isinstance(result, torch.Tensor):
+            tensor = Tensor(values[0], stop_gradient=False)
+            tensor.node = node
+            return tensor
+        return type(result)(node.wrap_outputs(values))
+
+
+def torch_layer(module: torch.nn.Module) -> TorchLayer:
+    """`module` as a sampan.nn.Layer: Sampan's optimizers see its parameters, Sampan's tape runs through it.
+
+    The parameters share memory with the module's, so both see every update. First derivatives only.
+    """
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"torch_layer: expected a torch.nn.Module, got {type(module).__name__}")
+    return TorchLayer(module)
+
+
+def _torch_body(*tensors: torch.Tensor) -> Iterator[Any]:
+    raise NotImplementedError("runs inside torch")
+
+
+_torch_body.__name__ = "torch_module"
+_OPERATOR = Operator(
+    _torch_body, broadcasts=False, differentiable=True, view=False, reference=None, samples=()
+)

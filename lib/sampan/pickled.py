@@ -1,0 +1,65 @@
+"""Reads Paddle's pickled checkpoints without running what is in them: arrays and plain values, nothing else."""
+
+from __future__ import annotations
+
+import collections
+import os
+import pickle
+from typing import Any
+
+import numpy as np
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Protocol 2 writes the bytes of an array as text in latin-1."""
+    if encoding not in ("latin1", "latin-1"):
+        raise pickle.UnpicklingError(f"the text encoding {encoding!r} is not admitted")
+    return text.encode("latin-1")
+
+
+_ADMITTED: dict[tuple[str, str], Any] = {
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("_codecs", "encode"): _encode,
+    ("builtins", "tuple"): tuple,
+    ("__builtin__", "tuple"): tuple,
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+}
+for _module in ("numpy.core.multiarray", "numpy._core.multiarray"):
+    _ADMITTED[_module, "_reconstruct"] = np._core.multiarray._reconstruct  # type: ignore[attr-defined]
+    _ADMITTED[_module, "scalar"] = np._core.multiarray.scalar  # type: ignore[attr-defined]
+for _module in ("numpy.core.numeric", "numpy._core.numeric"):
+    _ADMITTED[_module, "_frombuffer"] = np._core.numeric._frombuffer  # type: ignore[attr-defined]
+
+
+class _Restricted(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ADMITTED:
+            raise pickle.UnpicklingError(f"it wants {module}.{name}, which is no array and no plain value")
+        return _ADMITTED[module, name]
+
+
+def is_pickle(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a pickle of protocol 2 to 5 does."""
+    with open(path, "rb") as file:
+        start = file.read(2)
+    return len(start) == 2 and start[0] == 0x80 and 2 <= start[1] <= 5
+
+
+def read_pickled(path: str | os.PathLike[str]) -> Any:
+    """The content of a pickle of arrays and plain values. ValueError for anything else, or when it is cut off."""
+    try:
+        with open(path, "rb") as file:
+            return _Restricted(file).load()
+    except (
+        pickle.UnpicklingError,
+        EOFError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        KeyError,
+    ) as error:
+        raise ValueError(
+            f"load: {os.fspath(path)!r} cannot be read as a Paddle checkpoint: {error}"
+        ) from None
