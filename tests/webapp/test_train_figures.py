@@ -204,7 +204,7 @@ def test_every_sentence_of_the_page_exists_and_is_used() -> None:
     composed |= {f"error.{name}" for name in ("batch_size", "epochs")}
     composed |= {f"figure.{name}" for name in ("loss", "accuracy", "test_loss", "test_accuracy")}
     composed |= {f"state.{s}" for s in ("loading", "begun", "running", "done", "cancelled", "failed")}
-    composed |= {f"short.{s}" for s in ("waiting", "loading", "running", "done", "cancelled", "failed")}
+    composed |= {f"row.{s}" for s in ("running", "done", "cancelled", "failed", "error")}
     composed |= {f"announce.{s}" for s in ("done", "cancelled", "failed")}
     composed |= {f"heading.{s}" for s in ("live", "compare", "confusion", "mistakes")}
     composed |= {f"chart.{s}" for s in ("loss", "accuracy")} | {"origin.real", "origin.made"}

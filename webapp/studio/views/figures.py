@@ -53,7 +53,9 @@ def percent(value: float) -> str:
 
 
 def duration(seconds: float, lang: str) -> str:
-    """Seconds as a reader says them: 8 s, 2 min 05 s, 1 h 03 min."""
+    """Seconds as a reader says them: 0.4 s, 8 s, 2 min 05 s, 1 h 03 min."""
+    if seconds < 9.95:
+        return t("train.seconds", lang, s=f"{seconds:.1f}")
     whole = round(seconds)
     if whole < 60:
         return t("train.seconds", lang, s=whole)

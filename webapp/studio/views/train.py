@@ -114,8 +114,9 @@ class TrainPage:
 
     def load_library(self) -> None:
         """Imports the library, reads the data sets and offers them. Runs in a thread once the page stands."""
-        import sampan
         import torch
+
+        import sampan
 
         names = [name for name in DATASETS if name in sampan.datasets.available()]
         for name in names:
@@ -226,17 +227,18 @@ class TrainPage:
     def _row(self, run: Run) -> dict[str, Any]:
         settings, progress = run.settings, run.progress()
         share = "–" if progress.test_accuracy is None else figures.percent(progress.test_accuracy)
+        how = (
+            "error" if run.failure and run.failure.kind == "error" else "running" if run.alive else run.state
+        )
         cells = [
             self._t("run", n=run.number),
             self._t(f"dataset_short.{settings.dataset}"),
             MODELS[settings.model],
-            settings.optimizer,
-            f"{settings.learning_rate:g}",
+            f"{settings.optimizer} {settings.learning_rate:g}",
             str(settings.batch_size),
-            f"{progress.epoch}/{settings.epochs}",
-            self._t("in_training") if run.alive else share,
-            "–" if run.alive else figures.duration(progress.seconds, self.lang),
-            self._t("short.error" if run.failure and run.failure.kind == "error" else f"short.{run.state}"),
+            self._t(f"row.{how}", epoch=progress.epoch, epochs=settings.epochs),
+            "…" if run.alive else share,
+            "…" if run.alive else figures.duration(progress.seconds, self.lang),
         ]
         return {
             "id": run.number,
@@ -310,12 +312,10 @@ COLUMNS = (
     ("dataset", False),
     ("model", False),
     ("optimizer", False),
-    ("rate", True),
     ("batch", True),
-    ("epochs", True),
+    ("epochs", False),
     ("accuracy", True),
     ("time", True),
-    ("state", False),
     ("actions", False),
 )
 WORDS = ("caption", "empty", "show", "shown", "remove")
