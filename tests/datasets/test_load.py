@@ -9,6 +9,7 @@ import pytest
 
 from sampan import datasets
 from sampan.datasets import card_file, checksums, places, readers
+from sampan.io import Dataset
 
 from .test_readers import idx_bytes
 
@@ -71,7 +72,7 @@ def test_a_miniature_in_the_official_layout_loads(monkeypatch, tmp_path, packed)
     )
     np.testing.assert_array_equal(bundle.train.images, arrays["train_images"])
     np.testing.assert_array_equal(bundle.test.labels, arrays["test_labels"])
-    assert bundle.train.labels.dtype == np.int64
+    assert isinstance(bundle.train, Dataset) and bundle.train.labels.dtype == np.int64
     for index in (0, 4, -1):
         image, label = bundle.train[index]
         assert (image.dtype, image.shape, label.dtype, label.shape) == (np.float32, (1, 4, 4), np.int64, (1,))
@@ -79,6 +80,10 @@ def test_a_miniature_in_the_official_layout_loads(monkeypatch, tmp_path, packed)
         assert label[0] == arrays["train_labels"][index]
     with pytest.raises(IndexError):
         bundle.train[5]
+    images, labels = bundle.train.__getitems__([3, 0, 3])  # a batch at once says what its items say
+    for place, index in enumerate([3, 0, 3]):
+        np.testing.assert_array_equal(images[place], bundle.train[index][0])
+        np.testing.assert_array_equal(labels[place], bundle.train[index][1])
 
 
 def test_digits_load_without_network_and_without_folders():

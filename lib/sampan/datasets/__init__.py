@@ -7,12 +7,14 @@ against the checksum on its card before it is read. Used in notebooks 00 and 02.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..io import Dataset
 from . import places, readers
 from .card_file import Card, File, Layout, read_card
 from .checksums import verify
@@ -21,7 +23,7 @@ from .download import Progress, fetch, print_progress
 __all__ = ["Bundle", "Card", "File", "Layout", "Split", "available", "card", "cards", "load"]
 
 
-class Split:
+class Split(Dataset):
     """One part of an image data set: a map-style data set of (image, label).
 
     images: as stored, uint8 [N, H, W] or [N, H, W, 3]; labels: int64 [N].
@@ -37,9 +39,19 @@ class Split:
         return len(self.labels)
 
     def __getitem__(self, index: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        image = np.multiply(self.images[index], self._factor, dtype=np.float32)
-        image = image[None] if image.ndim == 2 else image.transpose(2, 0, 1)  # [H, W, 3] -> [3, H, W]
-        return image, self.labels[index, None]
+        images, labels = self.__getitems__([index])
+        return images[0], labels[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """A whole batch in one go, which is how sampan's DataLoader asks: [batch, channels, H, W] and [batch, 1]."""
+        images = np.multiply(self.images[indices], self._factor, dtype=np.float32)
+        if images.ndim == 3:
+            images = images[:, None]  # [batch, H, W] -> [batch, 1, H, W]
+        else:
+            images = np.ascontiguousarray(
+                images.transpose(0, 3, 1, 2)
+            )  # [batch, H, W, 3] -> [batch, 3, H, W]
+        return images, self.labels[indices, None]
 
 
 @dataclass(frozen=True)
