@@ -16,7 +16,7 @@ from ..autograd import no_grad
 from ..nn.clip import ClipGrad
 from ..nn.parameter import Parameter
 from ..regularizer import L2Decay, WeightDecayRegularizer
-from ..tensor import Tensor
+from ..tensor import Tensor, zero_gradient
 from .lr import LRScheduler
 
 _HALF = (torch.float16, torch.bfloat16)
@@ -112,7 +112,6 @@ class Optimizer:
     def step(self) -> None:
         """Change every parameter that has a gradient."""
         lr = self.get_lr()
-        zero = self._zero_gradient
         for group in self._groups:
             slots, gradients = [], []
             for slot in group.slots:
@@ -120,11 +119,10 @@ class Optimizer:
                 if gradient is None or slot.parameter.stop_gradient:
                     continue
                 slots.append(slot)
-                gradients.append((slot.parameter.grad if gradient is zero else gradient).data)  # type: ignore[union-attr]
+                # A cleared gradient counts as zeros, as in Paddle; `.grad` makes them.
+                gradients.append((slot.parameter.grad if gradient is zero_gradient else gradient).data)
             if slots:
                 self._step_group(group, slots, gradients, lr)
-
-    from ..tensor import zero_gradient as _zero_gradient
 
     def _step_group(self, group: Group, slots: list[Slot], gradients: list[torch.Tensor], lr: float) -> None:
         if group.clip is not None:

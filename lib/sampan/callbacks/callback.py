@@ -1,0 +1,99 @@
+"""What a callback is: methods that Model calls as training goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+Logs = dict[str, Any]
+
+
+class Callback:
+    """Subclass it and write the methods that are of interest.
+
+    model: the `Model`. params: "epochs", "steps" and "eval_steps" (None for a stream), "batch_size", "verbose",
+    "metrics" (the names in logs), "save_dir", "evaluates". Epochs and steps count from 0. In the logs of a
+    training batch `loss` is the batch's and metrics run over the epoch; at the epoch's end, and in evaluation,
+    `loss` is the mean. As in Paddle the evaluation of an epoch comes after its `on_epoch_end`.
+
+    A callback whose state must survive a restart has `state_dict()` and `set_state_dict(state)`.
+    """
+
+    def __init__(self) -> None:
+        self.model: Any = None
+        self.params: dict[str, Any] = {}
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        self.params = params
+
+    def set_model(self, model: Any) -> None:
+        self.model = model
+
+    def on_train_begin(self, logs: Logs | None = None) -> None: ...
+
+    def on_train_end(self, logs: Logs | None = None) -> None: ...
+
+    def on_eval_begin(self, logs: Logs | None = None) -> None: ...
+
+    def on_eval_end(self, logs: Logs | None = None) -> None: ...
+
+    def on_predict_begin(self, logs: Logs | None = None) -> None: ...
+
+    def on_predict_end(self, logs: Logs | None = None) -> None: ...
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None: ...
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None: ...
+
+    def on_train_batch_begin(self, step: int, logs: Logs | None = None) -> None: ...
+
+    def on_train_batch_end(self, step: int, logs: Logs | None = None) -> None: ...
+
+    def on_eval_batch_begin(self, step: int, logs: Logs | None = None) -> None: ...
+
+    def on_eval_batch_end(self, step: int, logs: Logs | None = None) -> None: ...
+
+    def on_predict_batch_begin(self, step: int, logs: Logs | None = None) -> None: ...
+
+    def on_predict_batch_end(self, step: int, logs: Logs | None = None) -> None: ...
+
+
+class CallbackList:
+    """Callbacks in order; `call("on_epoch_end", epoch, logs)` calls that method of each.
+
+    Only callbacks that define a method are called for it, so that one a batch costs nothing where nobody listens.
+    """
+
+    def __init__(self, callbacks: Iterable[Callback], model: Any, params: dict[str, Any]) -> None:
+        self.callbacks = list(callbacks)
+        for callback in self.callbacks:
+            if not isinstance(callback, Callback):
+                raise TypeError(f"callbacks: expected Callbacks, got {type(callback).__name__}")
+            callback.set_model(model)
+            callback.set_params(params)
+        self._listening: dict[str, list[Any]] = {}
+
+    def call(self, event: str, *args: Any) -> None:
+        listening = self._listening.get(event)
+        if listening is None:
+            listening = self._listening[event] = [
+                getattr(c, event)
+                for c in self.callbacks
+                if getattr(type(c), event) is not getattr(Callback, event) or event in vars(c)
+            ]
+        for method in listening:
+            method(*args)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of those that have one, by place and class."""
+        return {
+            f"{i}.{type(c).__name__}": c.state_dict()
+            for i, c in enumerate(self.callbacks)
+            if hasattr(c, "state_dict")
+        }
+
+    def set_state_dict(self, state: dict[str, Any]) -> None:
+        for i, callback in enumerate(self.callbacks):
+            key = f"{i}.{type(callback).__name__}"
+            if key in state:
+                callback.set_state_dict(state[key])  # type: ignore[attr-defined]

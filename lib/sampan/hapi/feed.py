@@ -1,0 +1,72 @@
+"""What goes into a Model: batches cut into inputs and labels."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from ..io import DataLoader
+from ..io.collate import to_tensors
+from ..tensor import Tensor
+
+
+def as_loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_workers: int, name: str) -> Any:
+    """A DataLoader over a data set; a DataLoader, or another iterable of batches, as it is."""
+    if isinstance(data, DataLoader):
+        return data
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, str | dict):
+        return DataLoader(data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=num_workers)
+    if type(data).__iter__ is not None and hasattr(data, "__iter__") and not isinstance(data, str | dict):
+        from ..io import IterableDataset
+
+        if isinstance(data, IterableDataset):
+            return DataLoader(data, batch_size=batch_size, drop_last=drop_last, num_workers=num_workers)
+        return data
+    raise TypeError(f"{name}: expected a Dataset or a DataLoader, got {type(data).__name__}")
+
+
+def length(loader: Any) -> int | None:
+    """How many batches an epoch has, None for a stream."""
+    try:
+        return len(loader)
+    except TypeError:
+        return None
+
+
+def batches(loader: Any, skip: int = 0) -> Iterator[Any]:
+    """An epoch of batches without the first `skip`."""
+    if isinstance(loader, DataLoader):
+        return loader.batches(skip)
+    return (to_tensors(batch) for batch in itertools.islice(iter(loader), skip, None))
+
+
+def as_list(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+
+
+def tensors(value: Any) -> list[Any]:
+    """A Tensor, an array or a list of them as a list of Tensors."""
+    return [v if isinstance(v, Tensor) else to_tensors(v) for v in as_list(value)]
+
+
+def inputs_of(forward: Any) -> int | None:
+    """How many inputs a network's forward asks for; None when it takes any number."""
+    positional = [
+        p
+        for p in inspect.signature(forward).parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+    takes_any = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(forward).parameters.values())
+    return None if takes_any else len(positional)
+
+
+def split(batch: Any, inputs: int | None) -> tuple[list[Any], list[Any]]:
+    """(inputs, labels) of a batch. Where the number of inputs is open, the last field is the label."""
+    fields = as_list(batch)
+    if inputs is None:
+        inputs = max(len(fields) - 1, 1)
+    if len(fields) < inputs:
+        raise ValueError(f"batch: the network takes {inputs} inputs, the data set gives {len(fields)} fields")
+    return fields[:inputs], fields[inputs:]

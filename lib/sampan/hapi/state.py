@@ -1,0 +1,66 @@
+"""The state of a training run in one file, from which it continues as if it had never stopped."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..ops.random import get_rng_state, set_rng_state
+from ..serialization import load, save
+from ..tensor import Tensor
+
+FILE = "resume.sampan"
+
+
+def chance() -> dict[str, Any]:
+    """Where every source of chance stands: torch's (CPU and GPUs), NumPy's and Python's."""
+    numpy: Any = np.random.get_state(legacy=True)
+    return {
+        "torch": list(get_rng_state()),
+        "numpy": [numpy[0], np.asarray(numpy[1]).astype(np.int64), *numpy[2:]],
+        "python": list(_lists(random.getstate())),
+    }
+
+
+def set_chance(state: dict[str, Any]) -> None:
+    set_rng_state([t.data if isinstance(t, Tensor) else t for t in state["torch"]])
+    name, keys, *rest = state["numpy"]
+    np.random.set_state((name, np.asarray(keys).astype(np.uint32), *rest))
+    version, internal, gauss = state["python"]
+    random.setstate((version, tuple(internal), gauss))
+
+
+def _lists(value: Any) -> Any:
+    return [_lists(v) for v in value] if isinstance(value, tuple) else value
+
+
+def check_finite(network: Any, what: str) -> None:
+    """FloatingPointError if a parameter or buffer is not finite: such a network must not replace a good checkpoint."""
+    for name, tensor in network.state_dict().items():
+        if tensor.data.is_floating_point() and not bool(torch.isfinite(tensor.data).all()):
+            raise FloatingPointError(f"{what}: {name} holds values that are not finite; nothing was saved")
+
+
+def write(folder: str | Path, state: dict[str, Any]) -> Path:
+    """Atomically: a kill at any moment leaves the former state or the new one."""
+    path = Path(folder) / FILE
+    save(state, path)
+    for left in path.parent.glob(f".{FILE}.*.tmp"):  # of runs that were killed while they wrote
+        left.unlink(missing_ok=True)
+    return path
+
+
+def read(folder: str | Path) -> dict[str, Any] | None:
+    """The state in `folder`, None where there is none. ValueError for a damaged or foreign file."""
+    path = Path(folder) / FILE
+    if not path.exists():
+        return None
+    state = load(path)
+    expected = {"network", "optimizer", "metrics", "callbacks", "chance", "epoch", "step", "steps", "totals"}
+    if not isinstance(state, dict) or not expected <= set(state):
+        raise ValueError(f"resume: {str(path)!r} is no training state")
+    return state

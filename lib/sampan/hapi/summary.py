@@ -1,0 +1,82 @@
+"""A table of a network's layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..autograd import no_grad
+from ..dtype import as_device, as_dtype, default_dtype
+from ..nn import Layer
+from ..tensor import Tensor
+
+
+def _shapes(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.shape
+    return [_shapes(v) for v in value] if isinstance(value, list | tuple) else type(value).__name__
+
+
+def _inputs(input_size: Any, dtypes: Any) -> list[Tensor]:
+    many = isinstance(input_size, list) and bool(input_size) and isinstance(input_size[0], list | tuple)
+    sizes: Sequence[Any] = input_size if many else [input_size]
+    kinds = dtypes if isinstance(dtypes, list | tuple) else [dtypes] * len(sizes)
+    made = []
+    for size, kind in zip(sizes, kinds, strict=True):
+        shape = [1 if n is None or n == -1 else int(n) for n in ([size] if isinstance(size, int) else size)]
+        dtype = default_dtype() if kind is None else as_dtype(kind)
+        made.append(Tensor(torch.zeros(shape, dtype=dtype, device=as_device(None))))
+    return made
+
+
+def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
+    """Print each layer with the shapes that go in and out and its number of parameters.
+
+    input_size: the shape of the input, with the batch axis (None or -1 there count as 1), or a list of shapes;
+    or `input`: the input itself. Returns {"total_params", "trainable_params"}.
+    """
+    if input_size is None and input is None:
+        raise ValueError("input_size, input: expected one of the two, got neither")
+    given = _inputs(input_size, dtypes) if input is None else list(input) if isinstance(input, list | tuple) else [input]
+    rows: list[tuple[str, str, str, int]] = []
+    counted: set[int] = set()
+
+    def note(layer: Layer, inputs: Any, outputs: Any) -> None:
+        own = [p for p in layer.parameters(include_sublayers=False) if id(p) not in counted]
+        counted.update(id(p) for p in own)
+        ins = _shapes(list(inputs))
+        ins = ins[0] if len(ins) == 1 else ins
+        rows.append((names[layer], str(ins), str(_shapes(outputs)), sum(p.size for p in own)))
+
+    names = {layer: f"{type(layer).__name__} ({name})" if name else type(layer).__name__
+             for name, layer in net.named_sublayers(include_self=True)}  # fmt: skip
+    leaves = [layer for layer in names if not layer._sub_layers or layer._parameters]
+    handles = [layer.register_forward_post_hook(note) for layer in leaves]
+    modes = [(layer, layer.training) for layer in names]
+    net.eval()
+    try:
+        with no_grad():
+            net(*given)
+    finally:
+        for handle in handles:
+            handle.remove()
+        for layer, mode in modes:
+            layer.training = mode
+    parameters = net.parameters()
+    total = sum(p.size for p in parameters)
+    trainable = sum(p.size for p in parameters if not p.stop_gradient)
+    _print(rows, total, trainable, sum(p.size * p.element_size() for p in parameters))
+    return {"total_params": total, "trainable_params": trainable}
+
+
+def _print(rows: list[tuple[str, str, str, int]], total: int, trainable: int, size: int) -> None:
+    head = ("Layer", "Input shape", "Output shape", "Parameters")
+    table = [head, *((a, b, c, f"{n:,}") for a, b, c, n in rows)]
+    widths = [max(len(row[i]) for row in table) for i in range(4)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row[:3], widths, strict=False)) + "  " + row[3].rjust(widths[3])
+             for row in table]  # fmt: skip
+    rule = "-" * max(len(line) for line in lines)
+    print("\n".join([rule, lines[0], rule, *lines[1:], rule]))
+    print(f"Parameters: {total:,}, trainable: {trainable:,}, {size / 2**20:.2f} MiB")

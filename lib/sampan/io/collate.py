@@ -1,0 +1,115 @@
+"""From samples to a batch of buffers, and from buffers to Tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import get_worker_info
+
+from ..tensor import Tensor
+
+_KINDS = {np.dtype(name): getattr(torch, name) for name in (
+    "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128", "bool"
+)}  # fmt: skip
+
+
+def default_collate_fn(batch: Any) -> Any:
+    """Stack samples along a new first axis, field by field: arrays, Tensors, numbers, and lists, tuples and
+    dictionaries of these. Strings stay a list. A tuple is a batch that `__getitems__` made at once.
+
+    Returns buffers. Raises ValueError when samples differ in shape, TypeError for anything else.
+    """
+    return _whole(batch) if type(batch) is tuple else _stack(batch, "sample")
+
+
+def _whole(batch: Any) -> Any:
+    if isinstance(batch, np.ndarray):
+        return torch.from_numpy(batch)
+    if isinstance(batch, Tensor):
+        return batch.data
+    if isinstance(batch, (list, tuple)):
+        return [_whole(part) for part in batch]
+    return {k: _whole(v) for k, v in batch.items()} if isinstance(batch, Mapping) else batch
+
+
+def _stack(samples: Sequence[Any], where: str) -> Any:
+    first = samples[0]
+    if isinstance(first, Tensor):
+        return _fill([s.data for s in samples], where)
+    if isinstance(first, torch.Tensor):
+        return _fill(samples, where)
+    if isinstance(first, np.ndarray):
+        if first.dtype not in _KINDS:
+            raise TypeError(f"collate: {where} is an array of dtype {first.dtype}, which no Tensor can hold")
+        shapes = {s.shape for s in samples}
+        if len(shapes) > 1:
+            raise ValueError(f"collate: {where} has different shapes in one batch: {sorted(shapes)}")
+        out = _buffer((len(samples), *first.shape), _KINDS[first.dtype])
+        np.stack(samples, out=out.numpy())
+        return out
+    if isinstance(first, bool | int | float | complex | np.generic):
+        return torch.from_numpy(np.array(samples))
+    if isinstance(first, str | bytes):
+        return list(samples)
+    if isinstance(first, Mapping):
+        return {key: _stack([s[key] for s in samples], f"{where}[{key!r}]") for key in first}
+    if isinstance(first, (list, tuple)):
+        if len({len(s) for s in samples}) > 1:
+            raise ValueError(f"collate: {where} has different numbers of fields in one batch")
+        return [_stack(field, f"{where}[{i}]") for i, field in enumerate(zip(*samples, strict=True))]
+    raise TypeError(f"collate: {where} is a {type(first).__name__}; expected arrays, Tensors, numbers, lists or dicts")
+
+
+def _fill(samples: Sequence[torch.Tensor], where: str) -> torch.Tensor:
+    shapes = {tuple(s.shape) for s in samples}
+    if len(shapes) > 1:
+        raise ValueError(f"collate: {where} has different shapes in one batch: {sorted(shapes)}")
+    first = samples[0]
+    if first.is_cuda:
+        return torch.stack(list(samples))
+    return torch.stack(list(samples), out=_buffer((len(samples), *first.shape), first.dtype))
+
+
+def _buffer(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Memory for a batch; in a worker it is shared memory, so that handing it over copies nothing."""
+    if get_worker_info() is None:
+        return torch.empty(shape, dtype=dtype)
+    size = dtype.itemsize
+    for n in shape:
+        size *= n
+    storage = torch.UntypedStorage._new_shared(size)
+    return torch.empty(0, dtype=dtype).set_(storage, 0, shape)  # type: ignore[call-overload]
+
+
+def samples_of(batch: Any) -> Any:
+    """A batch that `__getitems__` made, as a list of samples: what a collate function of the user's expects."""
+    if type(batch) is not tuple:
+        return batch
+    return [tuple(field[i] for field in batch) for i in range(len(batch[0]))]
+
+
+def to_tensors(batch: Any, device: torch.device | None = None) -> Any:
+    """Buffers and arrays in nested lists and dictionaries as Tensors, on a device."""
+    if isinstance(batch, torch.Tensor):
+        return Tensor(batch if device is None else batch.to(device, non_blocking=True))
+    if isinstance(batch, np.ndarray):
+        return to_tensors(torch.from_numpy(batch), device) if batch.dtype in _KINDS else batch
+    if isinstance(batch, np.generic | bool | int | float):
+        return to_tensors(torch.as_tensor(batch), device)
+    if isinstance(batch, Tensor):
+        return batch if device is None else Tensor(batch.data.to(device))
+    if isinstance(batch, (list, tuple)):
+        return [to_tensors(part, device) for part in batch]
+    return {k: to_tensors(v, device) for k, v in batch.items()} if isinstance(batch, Mapping) else batch
+
+
+def to_buffers(batch: Any) -> Any:
+    """Tensors in nested lists and dictionaries as buffers: how a worker hands a batch over."""
+    if isinstance(batch, Tensor):
+        return batch.data
+    if isinstance(batch, (list, tuple)):
+        return [to_buffers(part) for part in batch]
+    return {k: to_buffers(v) for k, v in batch.items()} if isinstance(batch, Mapping) else batch

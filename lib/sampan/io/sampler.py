@@ -1,0 +1,141 @@
+"""Which samples, in which order. Chance comes from `sampan.seed`: one draw an epoch seeds the epoch's order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+
+class Sampler:
+    """Subclasses write `__iter__`, which gives indices, and `__len__`."""
+
+    def __init__(self, data_source: Any = None) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"{type(self).__name__}.__iter__: write it in the subclass")
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class SequenceSampler(Sampler):
+    """0, 1, 2, ..."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+
+def _epoch_generator(given: torch.Generator | None) -> torch.Generator:
+    """A generator for one epoch, seeded by one draw, so that nothing that runs in between disturbs the order."""
+    made = torch.Generator()
+    made.manual_seed(int(torch.empty((), dtype=torch.int64).random_(generator=given)))
+    return made
+
+
+class RandomSampler(Sampler):
+    """A new random order each epoch; with replacement, num_samples independent draws."""
+
+    def __init__(
+        self,
+        data_source: Any,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(data_source)
+        if num_samples is not None and (not isinstance(num_samples, int) or num_samples < 1):
+            raise ValueError(f"num_samples: expected a positive whole number, got {num_samples!r}")
+        if not replacement and num_samples is not None and num_samples > len(data_source):
+            raise ValueError(f"num_samples: expected at most {len(data_source)} without replacement, got {num_samples}")
+        self.replacement, self._num_samples, self.generator = replacement, num_samples, generator
+
+    @property
+    def num_samples(self) -> int:
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        chance = _epoch_generator(self.generator)
+        size = len(self.data_source)
+        if self.replacement:
+            return iter(torch.randint(size, (self.num_samples,), generator=chance).tolist())
+        return iter(torch.randperm(size, generator=chance)[: self.num_samples].tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """The given indices in a new random order each epoch."""
+
+    def __init__(self, indices: Sequence[int], generator: torch.Generator | None = None) -> None:
+        super().__init__(indices)
+        if len(indices) == 0:
+            raise ValueError("indices: expected at least one, got none")
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        order = torch.randperm(len(self.indices), generator=_epoch_generator(self.generator))
+        return iter([self.indices[i] for i in order.tolist()])
+
+
+class WeightedRandomSampler(Sampler):
+    """num_samples draws, index i with a probability proportional to weights[i]."""
+
+    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True) -> None:
+        super().__init__(weights)
+        self.weights = torch.as_tensor(weights, dtype=torch.float64)
+        if not bool(torch.isfinite(self.weights).all()) or bool((self.weights < 0).any()) or not self.weights.sum() > 0:
+            raise ValueError("weights: expected finite numbers of at least 0, not all of them 0")
+        if num_samples < 1 or (not replacement and num_samples > int((self.weights > 0).sum())):
+            raise ValueError(
+                "num_samples: expected a positive number, and without replacement at most the number of weights "
+                f"above 0, got {num_samples}"
+            )
+        self.num_samples, self.replacement = num_samples, replacement
+
+    def __iter__(self) -> Iterator[int]:
+        chance = _epoch_generator(None)
+        return iter(torch.multinomial(self.weights, self.num_samples, self.replacement, generator=chance).tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Lists of `batch_size` indices, from a sampler, or from a data set in order or shuffled."""
+
+    def __init__(
+        self,
+        dataset: Any = None,
+        sampler: Iterable[int] | None = None,
+        shuffle: bool = False,
+        batch_size: int = 1,
+        drop_last: bool = False,
+    ) -> None:
+        if (dataset is None) == (sampler is None):
+            raise ValueError("dataset, sampler: expected exactly one of the two")
+        if sampler is not None and shuffle:
+            raise ValueError("shuffle: expected False with a sampler, which decides the order itself")
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+            raise ValueError(f"batch_size: expected a positive whole number, got {batch_size!r}")
+        if sampler is None:
+            sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batch: list[int] = []
+        for index in self.sampler:
+            batch.append(index)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self) -> int:
+        count = len(self.sampler)  # type: ignore[arg-type]
+        return count // self.batch_size if self.drop_last else math.ceil(count / self.batch_size)

@@ -1,0 +1,108 @@
+"""What every metric shares, and accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..tensor import Tensor
+
+
+class Metric:
+    """Counts over batches: `compute` (on Tensors), then `update` with what it gave; `accumulate` is the result.
+
+    Numbers and lists that a subclass keeps as attributes are its state, and go into a training checkpoint.
+    """
+
+    def reset(self) -> None:
+        raise NotImplementedError("Metric.reset: write it in the subclass")
+
+    def update(self, *args: Any) -> Any:
+        raise NotImplementedError("Metric.update: write it in the subclass")
+
+    def accumulate(self) -> Any:
+        raise NotImplementedError("Metric.accumulate: write it in the subclass")
+
+    def name(self) -> str | list[str]:
+        raise NotImplementedError("Metric.name: write it in the subclass")
+
+    def compute(self, *args: Any) -> Any:
+        """By default hands on the outputs and labels as they are."""
+        return args
+
+    def state_dict(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if isinstance(v, int | float | list | np.ndarray)}
+
+    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        vars(self).update(state_dict)
+
+
+def _right(input: Any, label: Any, k: int) -> torch.Tensor:
+    """bool [batch, k]: whether the j-th best class of input [batch, classes] is the label."""
+    scores = input.data if isinstance(input, Tensor) else torch.as_tensor(np.asarray(input))
+    labels = label.data if isinstance(label, Tensor) else torch.as_tensor(np.asarray(label))
+    if scores.ndim < 2 or not 1 <= k <= scores.shape[-1]:
+        raise ValueError(f"input: expected [batch, classes] with at least {k} classes, got shape {list(scores.shape)}")
+    if labels.ndim == scores.ndim and labels.shape[-1] == scores.shape[-1] > 1:
+        labels = labels.argmax(-1)  # one-hot
+    elif labels.ndim == scores.ndim and labels.shape[-1] == 1:
+        labels = labels[..., 0]
+    if labels.shape != scores.shape[:-1]:
+        raise ValueError(
+            f"label: expected shape {list(scores.shape[:-1])} for an input of {list(scores.shape)}, "
+            f"got {list(labels.shape)}"
+        )
+    best = scores.argmax(-1, keepdim=True) if k == 1 else scores.topk(k, dim=-1).indices
+    return best == labels[..., None].to(best.device)
+
+
+def accuracy(
+    input: Tensor, label: Tensor, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
+) -> Tensor:
+    """The share of samples whose label is among the k best classes. input [batch, classes]; returns a float32 scalar."""
+    return Tensor(_right(input, label, k).any(-1).float().mean())
+
+
+class Accuracy(Metric):
+    """The share of samples whose label is among the k best classes, for each k of topk.
+
+    Names are `acc`, or `acc_top1`, `acc_top5` for several.
+    """
+
+    def __init__(self, topk: int | Sequence[int] = (1,), name: str | None = None) -> None:
+        self.topk = (topk,) if isinstance(topk, int) else tuple(topk)
+        if not self.topk or any(not isinstance(k, int) or k < 1 for k in self.topk):
+            raise ValueError(f"topk: expected positive whole numbers, got {topk!r}")
+        base = name or "acc"
+        self._name = [base] if len(self.topk) == 1 else [f"{base}_top{k}" for k in self.topk]
+        self.reset()
+
+    def reset(self) -> None:
+        self.total = [0] * len(self.topk)
+        self.count = 0
+
+    def compute(self, pred: Any, label: Any, *args: Any) -> Tensor:
+        """bool [batch, max(topk)]: whether the j-th best class is the label."""
+        return Tensor(_right(pred, label, max(self.topk)))
+
+    def update(self, correct: Any, *args: Any) -> Any:
+        """Take what `compute` gave; returns the accuracy of this batch."""
+        hits = correct.data if isinstance(correct, Tensor) else torch.as_tensor(np.asarray(correct))
+        number = hits[..., 0].numel()
+        batch = [int(hits[..., :k].sum()) for k in self.topk]
+        self.total = [t + b for t, b in zip(self.total, batch, strict=True)]
+        self.count += number
+        return self._shares(batch, number)
+
+    def accumulate(self) -> Any:
+        return self._shares(self.total, self.count)
+
+    def _shares(self, hits: list[int], number: int) -> Any:
+        shares = [h / number if number else 0.0 for h in hits]
+        return shares[0] if len(shares) == 1 else shares
+
+    def name(self) -> list[str]:
+        return self._name
