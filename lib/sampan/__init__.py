@@ -7,7 +7,11 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from . import autograd as autograd
+from . import callbacks as callbacks
+from . import hapi as hapi
+from . import io as io
 from . import kernels as kernels
+from . import metric as metric
 from . import nn as nn
 from . import ops as ops
 from . import optimizer as optimizer
@@ -37,8 +41,12 @@ from .dtype import is_compiled_with_cuda as is_compiled_with_cuda
 from .dtype import set_default_dtype as set_default_dtype
 from .dtype import set_device as set_device
 from .dtype import uint8 as uint8
+from .hapi import Model as Model
+from .hapi import summary as summary
 from .nn import ParamAttr as ParamAttr
 from .ops import *  # noqa: F403
+from .serialization import load as load
+from .serialization import save as save
 from .tensor import Tensor as Tensor
 from .tensor import is_tensor as is_tensor
 from .tensor import to_tensor as to_tensor
@@ -47,7 +55,7 @@ from .trace import trace as trace
 __version__ = "0.1.0"
 
 # Rooms that a program may not need are imported when they are first named.
-_LATER = ("callbacks", "datasets", "hapi", "io", "metric", "interop", "learn", "models", "visual")
+_LATER = ("datasets", "interop", "learn", "models", "visual")
 
 
 def __getattr__(name: str) -> _Any:
