@@ -83,7 +83,8 @@ def strides(tensor: Any, name: str = "the view") -> Any:
 def _reads(buffer: torch.Tensor) -> dict[tuple[int, ...], int]:
     """The memory cell of every index, in order of the view."""
     return {
-        index: int(buffer.storage_offset()) + sum(i * int(s) for i, s in zip(index, buffer.stride(), strict=True))
+        index: int(buffer.storage_offset())
+        + sum(i * int(s) for i, s in zip(index, buffer.stride(), strict=True))
         for index in product(*(range(n) for n in buffer.shape))
     }
 
