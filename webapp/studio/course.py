@@ -11,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from .environment import clean_environment
+from . import processes
 
 # A process of its own: the library brings torch along, and the server has no other need of it.
-_MAKE_COPY = "import sys; from sampan.learn.release import make_copy; make_copy(sys.argv[1], sys.argv[2])"
+_MAKE_COPY = "import sys; from sampan.learn.release import read, release, write; write(release(read(sys.argv[1])), sys.argv[2])"
 _KERNEL = {"name": "sampan", "display_name": "Sampan", "language": "python"}
 
 
@@ -113,18 +113,13 @@ class Course:
         lesson.copy.parent.mkdir(parents=True, exist_ok=True)
         fresh = lesson.copy.with_name(f".{lesson.copy.stem}.new.ipynb")
         try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-c",
-                _MAKE_COPY,
-                str(lesson.source),
-                str(fresh),
-                env=clean_environment(os.environ),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
+            process = await processes.start(
+                [sys.executable, "-c", _MAKE_COPY, str(lesson.source), str(fresh)]
             )
-            _, errors = await process.communicate()
+            try:
+                _, errors = await process.communicate()
+            finally:
+                await processes.stop(process)
             if process.returncode != 0:
                 raise CopyFailed(
                     f"no copy of {lesson.source.name}: {errors.decode(errors='replace')[-4000:]}"

@@ -24,6 +24,8 @@ START_WAIT_S = 60  # how long a second `sampan studio` waits for a first one tha
 # Parts of JupyterLab that ask for servers which are not here, or for the internet; and a developer's tool.
 LAB_WITHOUT = (
     "@jupyterlab/lsp-extension",
+    "@jupyterlab/fileeditor-extension:language-server",
+    "@jupyterlab/notebook-extension:language-server",
     "@jupyterlab/extensionmanager-extension",
     "@jupyterlab/apputils-extension:announcements",
     "jupyterlab-jupytext",
@@ -90,7 +92,9 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     server.terminals_enabled = False
     server.tornado_settings = {
         "xsrf_cookie_kwargs": {"samesite": "Strict"},
-        "ws_ping_timeout": 30_000,  # ms; tornado wants it no longer than the interval, jupyter_server triples it
+        # No pings: with tornado 6.6 (timeout <= interval) jupyter_server takes every pong for late and closes a
+        # living connection each minute, in the middle of a training run. On one machine TCP tells who is gone.
+        "ws_ping_interval": 0,
     }
     # Exactly these. jupyter_server finds no others (find_extensions=False).
     server.jpserver_extensions = {"jupyterlab": True, "studio.server": True}
@@ -103,6 +107,7 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
     c.LabApp.extension_manager = "readonly"
 
+    server.kernel_spec_manager_class = "studio.server.kernels.StudioKernels"
     c.KernelSpecManager.ensure_native_kernel = False
     c.KernelSpecManager.allowed_kernelspecs = {"sampan"}
     c.MultiKernelManager.default_kernel_name = "sampan"

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,9 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import psutil
-
-from studio.environment import clean_environment
+from studio import processes
 
 CELL_LIMIT_S = 60.0  # given to the grader: it stops a cell that runs longer, and names it
 TOTAL_LIMIT_S = 300.0  # for the grader as a whole, should it hang itself
@@ -118,14 +114,7 @@ async def grade(command: Sequence[str], limit: float = TOTAL_LIMIT_S) -> Verdict
 
     Raises GradingError when it takes longer than `limit` seconds, crashes, or reports nonsense.
     """
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        env=clean_environment(os.environ),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    process = await processes.start(command)
     assert process.stdout is not None and process.stderr is not None
     try:
         async with asyncio.timeout(limit):
@@ -136,48 +125,22 @@ async def grade(command: Sequence[str], limit: float = TOTAL_LIMIT_S) -> Verdict
     except TimeoutError as error:
         raise GradingError("timeout", f"no verdict after {limit:g} s") from error
     finally:
-        if process.returncode is None:
-            stop_tree(process.pid)
-            await process.wait()
+        await processes.stop(process)
     if process.returncode == REFUSED:
         raise GradingError("refused", errors[-2000:].strip())
+    if len(report) > MAX_REPORT_BYTES:
+        raise GradingError("unreadable", f"the grader wrote more than {MAX_REPORT_BYTES} bytes")
     if not report.strip():
         raise GradingError("crashed", f"exit status {process.returncode}: {errors[-4000:]}")
     return parse_report(report)
 
 
 async def _read(stream: asyncio.StreamReader, most: int) -> str:
-    parts: list[bytes] = []
-    size = 0
+    """All that comes, of which no more than `most` + 1 bytes are kept: a report that is too long shows as such."""
+    kept = bytearray()
     while part := await stream.read(65536):
-        size += len(part)
-        if size > most:
-            raise GradingError("unreadable", f"the grader wrote more than {most} bytes")
-        parts.append(part)
-    return b"".join(parts).decode(errors="replace")
-
-
-def stop_tree(pid: int) -> None:
-    """Kill a process and all its descendants. A kernel leads a session of its own: a group is not enough."""
-    try:
-        family = [psutil.Process(pid)]
-        family += family[0].children(recursive=True)
-    except psutil.NoSuchProcess:
-        return
-    for process in family:
-        try:
-            process.send_signal(signal.SIGSTOP)  # so that none starts another while we go through them
-        except psutil.NoSuchProcess:
-            continue
-    try:
-        family += [child for child in family[0].children(recursive=True) if child not in family]
-    except psutil.NoSuchProcess:
-        family = family[1:]
-    for process in family:
-        try:
-            process.kill()
-        except psutil.NoSuchProcess:
-            continue
+        kept += part[: most + 1 - len(kept)]
+    return kept.decode(errors="replace")
 
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]

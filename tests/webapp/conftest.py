@@ -1,0 +1,184 @@
+"""A real Studio and a real browser for the tests of the web application.
+
+`studio` starts `sampan studio` as a person would, once for all tests, in a workspace of its own. `page` is a
+browser page that is already logged in; when its test ends, the test fails if the page asked any host but
+127.0.0.1 for anything, logged an error, or got an answer of 400 or above that the test did not announce:
+
+    def test_something(page, studio_url):
+        page.goto(studio_url + "studio/courses")
+
+`SAMPAN_SCREENSHOTS_TO_DOCS=1` also copies the screenshots that the README shows into docs/.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.webapp.running import Studio, free_port, start_studio
+
+ROOT = Path(__file__).resolve().parents[2]
+SCREENSHOTS = ROOT / "build" / "screenshots"
+CHROMIUM_FLAGS = [
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests last: Playwright keeps an event loop in this thread, under which asyncio.run refuses to work."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.fixture(scope="session")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """One Studio for all tests, with a secret in its environment that no kernel may see."""
+    started = start_studio(
+        tmp_path_factory.mktemp("home"), "--port", str(free_port()), MY_CLOUD_TOKEN="do-not-tell"
+    )
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def studio_url(studio: Studio) -> str:
+    """http://127.0.0.1:<port>/ without the token; `page` has logged in already."""
+    return studio.url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next((found for name in names if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine")
+    flags = list(CHROMIUM_FLAGS)
+    if os.geteuid() == 0:
+        flags.append("--no-sandbox")  # Chromium refuses its sandbox to root
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=flags)
+        yield chromium
+        chromium.close()
+
+
+class Watch:
+    """What a page did that it should not have."""
+
+    def __init__(self) -> None:
+        self.foreign: list[str] = []
+        self.errors: list[str] = []
+        self.refused: list[str] = []
+        self._expected: list[re.Pattern[str]] = []
+
+    def expect(self, pattern: str) -> None:
+        """Announce an answer of 400 or above, as a pattern over "404 http://...", or a console error."""
+        self._expected.append(re.compile(pattern))
+
+    def unexpected(self) -> list[str]:
+        # Chromium logs "Failed to load resource" for each refusal, without the address: the refusal counts.
+        errors = [error for error in self.errors if "Failed to load resource" not in error]
+        seen = [f"asked a foreign host: {url}" for url in self.foreign] + self.refused + errors
+        return [line for line in seen if not any(pattern.search(line) for pattern in self._expected)]
+
+    def attach(self, context: Any) -> None:
+        def gate(route: Any) -> None:
+            if re.match(r"(https?|wss?)://127\.0\.0\.1[:/]", route.request.url):
+                route.continue_()
+            else:
+                self.foreign.append(route.request.url)
+                route.abort()
+
+        context.route("**/*", gate)
+        context.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        context.on("weberror", lambda error: self.errors.append(str(error.error)))
+        context.on("response", self._answer)
+
+    def _answer(self, response: Any) -> None:
+        if response.status >= 400:
+            self.refused.append(f"{response.status} {response.url}")
+
+
+@pytest.fixture
+def new_page(browser: Any, studio: Studio) -> Iterator[Callable[..., Any]]:
+    """`new_page(logged_in=True, **context_options)`: watched pages; `page.watch.expect(...)` announces a refusal."""
+    opened: list[tuple[Any, Watch]] = []
+
+    def make(logged_in: bool = True, **options: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        watch = Watch()
+        watch.attach(context)
+        opened.append((context, watch))
+        page = context.new_page()
+        page.watch = watch
+        if logged_in:
+            context.request.get(f"{studio.url}studio?token={studio.token}")  # sets the cookie, loads nothing
+        return page
+
+    yield make
+    for context, _ in opened:
+        context.close()
+    unexpected = [line for _, watch in opened for line in watch.unexpected()]
+    assert unexpected == []
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Any]) -> Any:
+    """A logged-in page, 1280 x 900, English."""
+    return new_page(locale="en-US")
+
+
+@pytest.fixture
+def screenshot() -> Callable[..., Path]:
+    """`screenshot(page, name)` writes build/screenshots/<name>.png; `docs=True` marks one that the README shows."""
+
+    def take(page: Any, name: str, docs: bool = False, full_page: bool = True) -> Path:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        path = SCREENSHOTS / f"{name}.png"
+        page.screenshot(path=path, full_page=full_page)
+        if docs and os.environ.get("SAMPAN_SCREENSHOTS_TO_DOCS") == "1":
+            (ROOT / "docs").mkdir(exist_ok=True)
+            shutil.copyfile(path, ROOT / "docs" / path.name)
+        return path
+
+    return take
+
+
+def accessibility_problems(page: Any) -> list[str]:
+    """axe-core's violations on the page as it stands: rule, help text and the elements."""
+    import axe_playwright_python
+
+    script = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
+    page.evaluate(script)  # not a script element: the page's own policy stays in force
+    result = page.evaluate("axe.run(document)")
+    return [
+        f"{violation['id']}: {violation['help']}: {[node['target'] for node in violation['nodes']][:4]}"
+        for violation in result["violations"]
+    ]
+
+
+@pytest.fixture
+def axe() -> Callable[[Any], list[str]]:
+    """`assert axe(page) == []`."""
+    return accessibility_problems
+
+
+@pytest.fixture
+def no_sideways() -> Callable[[Any], None]:
+    """`no_sideways(page)`: nothing makes the page wider than its window."""
+
+    def check(page: Any) -> None:
+        width, window = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert width <= window, f"the page is {width} px wide in a window of {window} px"
+
+    return check

@@ -1,0 +1,82 @@
+"""Starting a real `sampan studio` for a test, as a person would."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+START_S = 60
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Studio:
+    """A running `sampan studio`."""
+
+    process: subprocess.Popen[str]
+    home: Path
+    port: int
+    token: str
+    seconds: float  # from the command to the first answer
+    url: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.url = f"http://127.0.0.1:{self.port}/"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"token {self.token}"}
+
+    def stop(self) -> str:
+        """Stop it as Ctrl-C does; returns what it had printed."""
+        self.process.send_signal(signal.SIGINT)
+        try:
+            return self.process.communicate(timeout=30)[0]
+        finally:
+            self.process.kill()
+
+
+def studio_command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "studio.cli", "studio", "--no-browser", *arguments]
+
+
+def start_studio(home: Path, *arguments: str, **environment: str) -> Studio:
+    """Starts a Studio in the workspace `home` and waits until it answers."""
+    began = time.monotonic()
+    process = subprocess.Popen(
+        studio_command(*arguments),
+        env={**os.environ, "SAMPAN_HOME": str(home), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    while time.monotonic() - began < START_S:
+        if process.poll() is not None:
+            raise AssertionError(f"the Studio ended at once: {process.communicate()[0]}")
+        for path in (home / ".studio").glob("studio-*.json"):
+            entry = json.loads(path.read_text())
+            if entry["pid"] == process.pid and _answers(entry["port"]):
+                return Studio(process, home, entry["port"], entry["token"], time.monotonic() - began)
+        time.sleep(0.05)
+    process.kill()
+    raise AssertionError(f"no Studio after {START_S} s: {process.communicate()[0]}")
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True

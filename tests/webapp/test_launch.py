@@ -1,0 +1,210 @@
+"""Starting the Studio: where it is, what a second start does, and what it says when it cannot start."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from studio import cli, runtime
+from studio.launch import configuration
+from studio.paths import state_folder, workspace
+from tests.webapp.running import Studio, free_port, start_studio, studio_command
+
+READY_S = 10  # the promise of `make studio`, run again
+
+
+def run_studio(home: Path, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        studio_command(*arguments),
+        env={**os.environ, "SAMPAN_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def test_ready_in_time_and_stopped_by_one_interrupt(tmp_path: Path) -> None:
+    studio = start_studio(tmp_path)
+    assert studio.seconds < READY_S
+    assert (state_folder(tmp_path) / f"studio-{studio.port}.json").stat().st_mode & 0o077 == 0
+    printed = studio.stop()
+    assert studio.process.returncode == 0
+    assert f"http://127.0.0.1:{studio.port}/studio?token={studio.token}" in printed
+    assert "Traceback" not in printed and "Warning" not in printed and "[W" not in printed, printed
+    assert list(state_folder(tmp_path).glob("studio-*.json")) == []
+
+
+def test_a_second_studio_points_at_the_first(studio: Studio) -> None:
+    began = time.monotonic()
+    second = run_studio(studio.home)
+    assert second.returncode == 0, second.stderr
+    assert f"http://127.0.0.1:{studio.port}/studio?token={studio.token}" in second.stdout
+    assert time.monotonic() - began < 5  # it loads no server
+
+
+def test_with_a_port_a_second_studio_starts(studio: Studio) -> None:
+    port = free_port()
+    second = start_studio(studio.home, "--port", str(port))
+    try:
+        assert second.port == port and second.token != studio.token
+    finally:
+        second.stop()
+    assert runtime.find(state_folder(studio.home)).pid == studio.process.pid  # type: ignore[union-attr]
+
+
+def test_port_taken_by_another_program(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        result = run_studio(tmp_path, "--port", str(port))
+    assert result.returncode == 1
+    assert f"Port {port} is in use by another program" in result.stderr and "--port" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_port_taken_by_a_studio_names_its_address(studio: Studio) -> None:
+    result = run_studio(studio.home, "--port", str(studio.port))
+    assert result.returncode == 1
+    assert f"Port {studio.port}" in result.stderr and studio.token in result.stderr
+
+
+def test_without_a_port_the_next_free_one_is_taken(tmp_path: Path) -> None:
+    first = start_studio(tmp_path / "one")
+    try:
+        second = start_studio(tmp_path / "two")
+        second.stop()
+    finally:
+        first.stop()
+    assert second.port != first.port
+
+
+def test_two_starts_at_the_same_moment_make_one_studio(tmp_path: Path) -> None:
+    environment = {**os.environ, "SAMPAN_HOME": str(tmp_path)}
+    both = [
+        subprocess.Popen(studio_command(), env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    try:
+        done = None
+        deadline = time.monotonic() + 60
+        while done is None and time.monotonic() < deadline:
+            done = next((process for process in both if process.poll() is not None), None)
+            time.sleep(0.05)
+        assert done is not None and done.returncode == 0
+        assert "already running" in done.communicate()[0]
+        assert [process.poll() for process in both].count(None) == 1
+    finally:
+        for process in both:
+            process.terminate()
+            process.communicate(timeout=30)
+
+
+def test_a_killed_studio_is_forgotten(tmp_path: Path) -> None:
+    studio = start_studio(tmp_path)
+    studio.process.kill()
+    studio.process.communicate()
+    assert list(state_folder(tmp_path).glob("studio-*.json")) != []
+    assert runtime.find(state_folder(tmp_path)) is None
+    assert list(state_folder(tmp_path).glob("studio-*.json")) == []
+
+
+def test_a_studio_that_hangs_is_named(tmp_path: Path) -> None:
+    state = state_folder(tmp_path)
+    state.mkdir(parents=True)
+    with socket.socket() as silent:  # listens, never answers
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        runtime.write(state, runtime.this_process(port, f"http://127.0.0.1:{port}/", "secret"))
+        result = run_studio(tmp_path)
+    assert result.returncode == 1
+    assert f"process {os.getpid()}" in result.stderr and "does not answer" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"pid": 1}', "not json", '{"pid": 1, "more": 2}'], ids=repr
+)
+def test_a_foreign_runtime_file_is_put_away(tmp_path: Path, content: str) -> None:
+    (tmp_path / "studio-8866.json").write_text(content)
+    assert runtime.find(tmp_path) is None
+    assert not (tmp_path / "studio-8866.json").exists()
+
+
+def test_a_reused_process_number_is_not_the_studio(tmp_path: Path) -> None:
+    mine = runtime.this_process(8866, "http://127.0.0.1:8866/", "t")
+    assert mine.lives()
+    other = runtime.Running(mine.pid, mine.started - 60, mine.port, mine.url, mine.token)
+    assert not other.lives()
+
+
+def test_a_zombie_is_not_running() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        process = psutil.Process(child.pid)
+        started = process.create_time()
+        deadline = time.monotonic() + 10
+        while process.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert process.status() == psutil.STATUS_ZOMBIE
+        assert not runtime.Running(child.pid, started, 1, "", "").lives()
+
+
+def test_writing_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(b"before")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        runtime.write_atomically(target, b"after")
+    assert target.read_bytes() == b"before"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "eight", "", "80.5"])
+def test_a_port_that_is_none(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["studio", f"--port={port}"])
+    assert stopped.value.code == 2
+    assert "from 1 to 65535" in capsys.readouterr().err
+
+
+def test_a_workspace_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = run_studio(tmp_path / "file")
+    assert result.returncode == 1
+    assert "must be a folder" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_workspace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SAMPAN_HOME", str(tmp_path / "mine"))
+    assert workspace() == tmp_path / "mine"
+    monkeypatch.delenv("SAMPAN_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert workspace() == tmp_path / "sampan"
+    monkeypatch.setenv("SAMPAN_HOME", "here")
+    with pytest.raises(ValueError, match="'here'"):
+        workspace()
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert capsys.readouterr().out.startswith("sampan ")
+
+
+def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
+    settings = configuration(tmp_path, None, "t", open_browser=False)
+    assert settings.ServerApp.ip == "127.0.0.1"
+    assert settings.ServerApp.terminals_enabled is False
+    assert json.dumps(settings.ServerApp.jpserver_extensions) == '{"jupyterlab": true, "studio.server": true}'

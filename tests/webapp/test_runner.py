@@ -1,0 +1,198 @@
+"""Running a grader: its verdict, its limits, and that nothing of it is left running."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from studio import processes
+from studio.grading.runner import CheckDesk, GradingError, Verdict, grade, parse_report
+
+RESULT = {
+    "id": "ops.add",
+    "title": "Add",
+    "title_zh": "加法",
+    "points": 2,
+    "passed": True,
+    "message": "right",
+    "message_zh": "正确",
+}
+REPORT = {
+    "exercises": [RESULT, {**RESULT, "id": "ops.mul", "passed": False, "message": "case 'zero': hint"}],
+    "stopped": [{"number": 7, "first_line": "while True:"}],
+}
+
+
+def program(source: str) -> list[str]:
+    return [sys.executable, "-c", source]
+
+
+def test_a_verdict() -> None:
+    verdict = asyncio.run(grade(program(f"print({json.dumps(json.dumps(REPORT))})")))
+    assert (verdict.passed, verdict.earned, verdict.points, verdict.complete) == (1, 2, 4, False)
+    assert verdict.exercises[0].title("zh") == "加法"
+    assert verdict.exercises[1].message("en") == "case 'zero': hint"
+    assert verdict.stopped[0].number == 7 and verdict.stopped[0].line == "while True:"
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "says"),
+    [
+        ("import sys; sys.exit('boom')", "crashed", "boom"),
+        ("import os; os.abort()", "crashed", "-6"),
+        (
+            "import sys; print('could not grade: no notebook', file=sys.stderr); sys.exit(2)",
+            "refused",
+            "no notebook",
+        ),
+        ("print('fine, all passed')", "unreadable", "fine"),
+        ("print('{}')", "unreadable", "exercises"),
+        ("print('x' * 5_000_000)", "unreadable", "4000000"),
+    ],
+)
+def test_no_verdict(source: str, kind: str, says: str) -> None:
+    with pytest.raises(GradingError, match=says) as caught:
+        asyncio.run(grade(program(source)))
+    assert caught.value.kind == kind
+
+
+@pytest.mark.parametrize("passed", ["yes", 1, None])
+def test_only_true_is_a_pass(passed: object) -> None:
+    with pytest.raises(GradingError, match="passed"):
+        parse_report(json.dumps({**REPORT, "exercises": [{**RESULT, "passed": passed}]}))
+
+
+# A grader whose grandchild leads a session of its own, as a Jupyter kernel does; both never end.
+FAMILY = """
+import pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
+pathlib.Path({path!r}).write_text(str(child.pid))
+time.sleep(1000)
+"""
+
+
+def grandchild(path: Path) -> psutil.Process:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if path.exists() and path.read_text():
+            return psutil.Process(int(path.read_text()))
+        time.sleep(0.02)
+    raise AssertionError("the grandchild did not start")
+
+
+def gone(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def test_the_limit_stops_the_whole_family(tmp_path: Path) -> None:
+    path = tmp_path / "pid"
+    began = time.monotonic()
+    with pytest.raises(GradingError, match="no verdict after 2 s") as caught:
+        asyncio.run(grade(program(FAMILY.format(path=str(path))), limit=2))
+    assert caught.value.kind == "timeout" and time.monotonic() - began < 10
+    assert gone(grandchild(path))
+
+
+def test_cancelling_stops_the_whole_family(tmp_path: Path) -> None:
+    path = tmp_path / "pid"
+
+    async def check() -> tuple[CheckDesk, psutil.Process]:
+        desk = CheckDesk()
+        desk.start("a", lambda: grade(program(FAMILY.format(path=str(path)))))
+        process = await asyncio.to_thread(grandchild, path)
+        assert not gone(process)
+        await desk.cancel("a")
+        return desk, process
+
+    desk, process = asyncio.run(check())
+    assert gone(process)
+    assert desk.job("a").state == "cancelled"  # type: ignore[union-attr]
+
+
+def test_cancelling_while_it_starts_leaves_nothing() -> None:
+    async def check() -> None:
+        before = {child.pid for child in psutil.Process().children(recursive=True)}
+        for steps in range(6):  # at every step of the start
+            task = asyncio.ensure_future(grade(program("import time; time.sleep(1000)")))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task], timeout=10)
+            assert task.cancelled(), steps
+        left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
+        assert all(gone(child) for child in left)
+
+    asyncio.run(check())
+
+
+def test_stopping_what_has_ended_already() -> None:
+    process = psutil.Popen([sys.executable, "-c", ""])
+    process.wait()
+    processes.stop_tree(process.pid)
+
+
+def test_one_at_a_time_and_in_order() -> None:
+    seen: list[str] = []
+
+    async def check() -> None:
+        desk = CheckDesk()
+        gate = asyncio.Event()
+
+        async def first() -> Verdict:
+            seen.append("first")
+            await gate.wait()
+            return Verdict(())
+
+        async def second() -> Verdict:
+            seen.append("second")
+            return Verdict(())
+
+        one, two = desk.start("a", first), desk.start("b", second)
+        assert desk.start("a", second) is one  # a second click is no second check
+        await asyncio.sleep(0.05)
+        assert (one.state, two.state, seen) == ("running", "waiting", ["first"])
+        gate.set()
+        await asyncio.wait([one.task, two.task])  # type: ignore[list-item]
+        assert (one.state, two.state, seen) == ("done", "done", ["first", "second"])
+        desk.forget("a")
+        assert desk.job("a") is None
+
+    asyncio.run(check())
+
+
+def test_one_that_waits_can_be_cancelled() -> None:
+    async def check() -> None:
+        desk = CheckDesk()
+        gate = asyncio.Event()
+
+        async def slow() -> Verdict:
+            await gate.wait()
+            return Verdict(())
+
+        one, two = desk.start("a", slow), desk.start("b", slow)
+        await asyncio.sleep(0)
+        await desk.cancel("b")
+        assert (one.active, two.state) == (True, "cancelled")
+        desk.forget("a")  # not while it runs
+        assert desk.job("a") is one
+        await desk.cancel("a")
+
+    asyncio.run(check())
+
+
+def test_a_failed_check_lets_the_next_one_run() -> None:
+    async def check() -> None:
+        desk = CheckDesk()
+        one = desk.start("a", lambda: grade(["/no/such/program"]))
+        two = desk.start("b", lambda: grade(program(f"print({json.dumps(json.dumps(REPORT))})")))
+        await asyncio.wait([one.task, two.task])  # type: ignore[list-item]
+        assert (one.state, one.error.kind) == ("failed", "crashed")  # type: ignore[union-attr]
+        assert two.state == "done"
+
+    asyncio.run(check())
