@@ -25,7 +25,7 @@ class Initializer:
     def make(self, shape: Sequence[int], dtype: Any = None) -> torch.Tensor:
         """A new buffer of `shape`, on the current place."""
         buffer = torch.empty(
-            *shape, dtype=default_dtype() if dtype is None else as_dtype(dtype), device=as_device(None)
+            tuple(shape), dtype=default_dtype() if dtype is None else as_dtype(dtype), device=as_device(None)
         )
         self.fill(buffer)
         return buffer

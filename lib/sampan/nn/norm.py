@@ -108,7 +108,7 @@ class LayerNorm(Layer):
         super().__init__(name)
         self.normalized_shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         self.epsilon = epsilon
-        if math.prod(self.normalized_shape) < 1:
+        if not self.normalized_shape or math.prod(self.normalized_shape) < 1:
             raise ValueError(f"normalized_shape: expected positive sizes, got {normalized_shape}")
         self.weight = self.create_parameter(
             self.normalized_shape, weight_attr, default_initializer=Constant(1.0)

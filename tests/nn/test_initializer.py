@@ -1,0 +1,92 @@
+"""Initializers: the moments and limits of their formulas, and Paddle's defaults."""
+
+import math
+
+import numpy as np
+import pytest
+import sampan as paddle
+from sampan import nn
+from sampan.nn import initializer as init
+from scipy import stats
+
+SHAPE = [300, 200]
+
+
+@pytest.fixture(autouse=True)
+def same_chance():
+    paddle.seed(11)
+
+
+def drawn(initializer, shape=SHAPE):
+    return initializer.make(shape, "float64").numpy().ravel()
+
+
+@pytest.mark.parametrize(
+    ("initializer", "distribution"),
+    [
+        (init.Normal(1.0, 3.0), stats.norm(1.0, 3.0)),
+        (init.TruncatedNormal(1.0, 3.0), stats.truncnorm(-2, 2, 1.0, 3.0)),
+        (init.TruncatedNormal(0.0, 1.0, -1.0, 0.5), stats.truncnorm(-1, 0.5)),
+        (init.Uniform(-2.0, 5.0), stats.uniform(-2, 7)),
+        (init.XavierNormal(), stats.norm(0, math.sqrt(2 / 500))),
+        (init.XavierUniform(), stats.uniform(-math.sqrt(6 / 500), 2 * math.sqrt(6 / 500))),
+        (init.XavierUniform(fan_in=10, fan_out=14), stats.uniform(-0.5, 1.0)),
+        (init.KaimingNormal(), stats.norm(0, math.sqrt(2 / 300))),
+        (init.KaimingUniform(), stats.uniform(-math.sqrt(6 / 300), 2 * math.sqrt(6 / 300))),
+        (init.KaimingUniform(fan_in=24), stats.uniform(-0.5, 1.0)),
+        (init.KaimingNormal(negative_slope=1.0, nonlinearity="leaky_relu"), stats.norm(0, math.sqrt(1 / 300))),
+    ],
+    ids=repr,
+)
+def test_distribution(initializer, distribution):
+    # 60,000 draws from a fixed seed; Kolmogorov and Smirnov's distance has 1.63 / sqrt(n) as its 1 % point.
+    assert stats.kstest(drawn(initializer), distribution.cdf).statistic < 1.63 / math.sqrt(60_000)
+
+
+def test_fans_of_a_convolution():
+    limit = math.sqrt(6 / (3 * 25 + 8 * 25))
+    values = drawn(init.XavierUniform(), [8, 3, 5, 5])
+    assert 0.95 * limit < np.abs(values).max() <= limit
+
+
+def test_constant_and_assign():
+    assert set(drawn(init.Constant(3.0))) == {3.0}
+    value = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(init.Assign(value).make([2, 3], "float32").numpy(), value)
+    with pytest.raises(ValueError, match=r"Assign: expected shape \[3, 2\], got \[2, 3\]"):
+        init.Assign(value).make([3, 2])
+
+
+def test_defaults_are_paddles():
+    linear = nn.Linear(300, 200)
+    limit = math.sqrt(6 / 500)
+    assert stats.kstest(linear.weight.numpy().ravel(), stats.uniform(-limit, 2 * limit).cdf).statistic < 0.007
+    assert not linear.bias.numpy().any()
+    conv = nn.Conv2D(32, 64, 5)
+    deviation = math.sqrt(2 / (32 * 25))
+    assert stats.kstest(conv.weight.numpy().ravel(), stats.norm(0, deviation).cdf).statistic < 0.0073
+    assert not conv.bias.numpy().any()
+
+
+def test_seed_decides_and_a_parameter_can_be_filled_again():
+    paddle.seed(3)
+    one = nn.Linear(4, 4).weight
+    paddle.seed(3)
+    two = nn.Linear(4, 4).weight
+    np.testing.assert_array_equal(one.numpy(), two.numpy())
+    init.Constant(1.0)(one)
+    assert one.numpy().sum() == 16
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: init.Uniform(1, 1), "low, high"),
+        (lambda: init.TruncatedNormal(a=1, b=-1), "a, b"),
+        (lambda: init.KaimingNormal(mode="fan"), "mode"),
+        (lambda: init.calculate_gain("swish"), "nonlinearity"),
+    ],
+)
+def test_bad_settings(make, what):
+    with pytest.raises(ValueError, match=what):
+        make()

@@ -1,0 +1,209 @@
+"""Layer: what it holds, names, state, hooks, modes."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import sampan as paddle
+from sampan import nn
+
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.rest = nn.Sequential(nn.ReLU(), nn.Linear(4, 2))
+        self.scale = self.create_parameter([1], default_initializer=nn.initializer.Constant(2.0))
+        self.register_buffer("seen", paddle.zeros([2]))
+        self.register_buffer("scratch", paddle.zeros([2]), persistable=False)
+
+    def forward(self, x):
+        return self.rest(self.first(x)) * self.scale
+
+
+NAMES = ["scale", "first.weight", "first.bias", "rest.1.weight", "rest.1.bias"]
+
+
+def test_parameters_in_the_order_of_assignment_within_each_layer():
+    net = Net()
+    assert [n for n, _ in net.named_parameters()] == NAMES
+    assert len(net.parameters()) == 5
+    assert [n for n, _ in net.named_sublayers()] == ["first", "rest", "rest.0", "rest.1"]
+    assert [n for n, _ in net.named_children()] == ["first", "rest"]
+    assert all(isinstance(p, paddle.Tensor) and not p.stop_gradient and p.trainable for p in net.parameters())
+
+
+def test_a_shared_layer_counts_once():
+    shared = nn.Linear(2, 2)
+    net = nn.Sequential(shared, nn.ReLU(), shared)
+    assert len(net.parameters()) == 2
+    tied = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    tied[1].weight = tied[0].weight
+    assert len(tied.parameters()) == 3
+
+
+def test_state_dict_holds_parameters_and_persistable_buffers():
+    state = Net().state_dict()
+    assert sorted(state) == sorted([*NAMES, "seen"])
+
+
+def test_set_state_dict_copies_values_and_reports_names():
+    source, target = Net(), Net()
+    state = dict(source.state_dict())
+    missing, unexpected = target.set_state_dict(state)
+    assert (missing, unexpected) == ([], [])
+    for name, tensor in target.state_dict().items():
+        np.testing.assert_array_equal(tensor.numpy(), state[name].numpy())
+        assert tensor is not state[name]
+    del state["scale"]
+    state["other"] = paddle.ones([1])
+    with pytest.warns(UserWarning, match="'scale'"):
+        missing, unexpected = target.set_state_dict(state)
+    assert (missing, unexpected) == (["scale"], ["other"])
+
+
+def test_set_state_dict_takes_arrays_and_own_names():
+    net = nn.Linear(2, 3)
+    net.set_state_dict({"weight": np.ones((2, 3), np.float32), "bias": np.zeros(3, np.float32)})
+    assert net.weight.numpy().sum() == 6
+    by_name = {net.weight.name: np.zeros((2, 3)), net.bias.name: np.ones(3)}
+    net.set_state_dict(by_name, use_structured_name=False)
+    assert net.weight.numpy().sum() == 0 and net.bias.numpy().sum() == 3
+
+
+def test_a_state_of_other_shapes_is_refused_and_nothing_is_overwritten():
+    net = nn.Linear(2, 3)
+    before = net.weight.numpy().copy()
+    with pytest.raises(ValueError, match=r"bias: expected \[3\], got \[4\]"):
+        net.set_state_dict({"weight": np.ones((2, 3)), "bias": np.ones(4)})
+    np.testing.assert_array_equal(net.weight.numpy(), before)
+
+
+def test_a_foreign_state_is_refused():
+    with pytest.raises(ValueError, match="no name of it fits this Linear"):
+        nn.Linear(2, 3).set_state_dict({"conv.kernel": np.ones((2, 3))})
+
+
+def test_train_and_eval_reach_every_layer():
+    net = Net()
+    net.eval()
+    assert not any(layer.training for layer in net.sublayers(include_self=True))
+    net.train()
+    assert all(layer.training for layer in net.sublayers(include_self=True))
+
+
+def test_hooks_see_and_replace_inputs_and_outputs_until_removed():
+    layer = nn.Identity()
+    x = paddle.ones([2])
+    seen = []
+    pre = layer.register_forward_pre_hook(lambda _layer, inputs: (inputs[0] * 3,))
+    post = layer.register_forward_post_hook(lambda _layer, inputs, outputs: seen.append(inputs) or outputs + 1)
+    assert layer(x).numpy().tolist() == [4, 4]
+    assert seen[0][0].numpy().tolist() == [3, 3]
+    pre.remove()
+    assert layer(x).numpy().tolist() == [2, 2]
+    post.remove()
+    assert layer(x) is x
+
+
+def test_hooks_of_one_layer_leave_others_alone():
+    one, other = nn.Identity(), nn.Identity()
+    one.register_forward_post_hook(lambda _layer, _inputs, outputs: outputs * 0)
+    assert other(paddle.ones([1])).item() == 1
+
+
+def test_apply_visits_children_first():
+    order = []
+    Net().apply(lambda layer: order.append(type(layer).__name__))
+    assert order == ["Linear", "ReLU", "Linear", "Sequential", "Net"]
+
+
+def test_to_changes_floating_parameters_and_buffers():
+    net = Net()
+    net(paddle.ones([1, 3])).sum().backward()
+    net.to(dtype="float64")
+    assert {str(p.dtype) for p in [*net.parameters(), *net.buffers()]} == {"torch.float64"}
+    assert str(net.scale.grad.dtype) == "torch.float64"
+    assert net(paddle.ones([1, 3], dtype="float64")).dtype is paddle.float64
+    with pytest.raises(TypeError, match="dtype"):
+        net.to(dtype="int64")
+
+
+def test_names_and_full_names_are_unique():
+    one, two = nn.Linear(1, 1), nn.Linear(1, 1)
+    assert one.full_name().startswith("linear_") and one.full_name() != two.full_name()
+    assert one.weight.name == f"{one.full_name()}.w_0" and one.bias.name == f"{one.full_name()}.b_0"
+
+
+def test_attr_decides_over_a_parameter():
+    attr = paddle.ParamAttr(
+        name="w", initializer=nn.initializer.Constant(5.0), learning_rate=0.5, trainable=False, need_clip=False
+    )
+    layer = nn.Linear(2, 2, weight_attr=attr, bias_attr=False)
+    assert layer.bias is None and [n for n, _ in layer.named_parameters()] == ["weight"]
+    weight = layer.weight
+    assert weight.name == "w" and weight.stop_gradient and not weight.need_clip
+    assert weight.optimize_attr["learning_rate"] == 0.5 and weight.numpy().tolist() == [[5, 5], [5, 5]]
+    assert layer(paddle.ones([1, 2])).numpy().tolist() == [[10, 10]]
+    with pytest.raises(TypeError, match="attr: expected a ParamAttr"):
+        nn.Linear(2, 2, weight_attr=3)
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "forward", "training"])
+def test_names_that_a_layer_cannot_hold(name):
+    with pytest.raises(KeyError, match="name"):
+        nn.Layer().add_sublayer(name, nn.ReLU())
+
+
+def test_what_can_be_added():
+    layer = nn.Layer()
+    with pytest.raises(TypeError, match="parameter: expected a Parameter"):
+        layer.add_parameter("p", paddle.ones([1]))
+    with pytest.raises(TypeError, match="sublayer: expected a Layer"):
+        layer.add_sublayer("s", 3)
+    with pytest.raises(TypeError, match="tensor: expected a Tensor"):
+        layer.register_buffer("b", 3)
+    with pytest.raises(NotImplementedError, match="forward"):
+        layer(1)
+
+
+def test_deepcopy_and_pickle_make_independent_networks():
+    net = Net()
+    for made in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        x = paddle.ones([1, 3])
+        np.testing.assert_array_equal(made(x).numpy(), net(x).numpy())
+        assert [n for n, _ in made.named_parameters()] == NAMES
+        made.scale.set_value(np.array([7.0], np.float32))
+        assert net.scale.item() == 2.0
+
+
+def test_repr_shows_the_tree():
+    assert repr(nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU()))) == (
+        "Sequential(\n  (0): Linear(in_features=2, out_features=3)\n  (1): Sequential(\n    (0): ReLU()\n  )\n)"
+    )
+
+
+def test_parameter_refuses_integers():
+    with pytest.raises(TypeError, match="floating"):
+        nn.Parameter(np.array([1, 2]))
+
+
+def test_containers():
+    named = nn.Sequential(("a", nn.Linear(2, 3)), ("b", nn.ReLU()))
+    assert list(named.state_dict()) == ["a.weight", "a.bias"] and isinstance(named["b"], nn.ReLU)
+    named.append(nn.Linear(3, 1))
+    assert len(named) == 3 and named(paddle.ones([4, 2])).shape == [4, 1]
+    assert isinstance(named[-1], nn.Linear) and len(named[1:]) == 2
+    layers = nn.LayerList([nn.Linear(1, 1) for _ in range(3)])
+    layers.insert(1, nn.ReLU())
+    assert [type(x).__name__ for x in layers] == ["Linear", "ReLU", "Linear", "Linear"]
+    del layers[0]
+    assert len(layers) == 3 and len(layers.parameters()) == 4 and isinstance(layers[0], nn.ReLU)
+    assert list(layers.state_dict()) == ["1.weight", "1.bias", "2.weight", "2.bias"]
+    chosen = nn.LayerDict({"x": nn.Linear(1, 1)})
+    chosen["y"] = nn.ReLU()
+    assert list(chosen) == ["x", "y"] and "x" in chosen and isinstance(chosen.pop("y"), nn.ReLU) and len(chosen) == 1
+    kept = nn.ParameterList([nn.Parameter(np.ones(2, np.float32))])
+    kept.append(nn.Parameter(np.ones(3, np.float32)))
+    assert [p.size for p in kept] == [2, 3] and len(kept.parameters()) == 2

@@ -1,0 +1,321 @@
+"""Optimizers over 50 steps in float64, against torch's and against the published rules; and their state."""
+
+import numpy as np
+import pytest
+import sampan as paddle
+import torch
+from sampan import nn, optimizer
+from sampan.regularizer import L1Decay, L2Decay
+
+STEPS = 50
+SHAPES = [(4, 3), (3,), ()]
+
+
+def values(seed=0):
+    generator = np.random.default_rng(seed)
+    start = [generator.normal(size=s) for s in SHAPES]
+    gradients = [[generator.normal(size=s) for s in SHAPES] for _ in range(STEPS)]
+    return start, gradients
+
+
+def ours(make, steps=STEPS):
+    start, gradients = values()
+    parameters = [nn.Parameter(torch.tensor(s)) for s in start]
+    optim = make(parameters)
+    history = []
+    for row in gradients[:steps]:
+        for p, g in zip(parameters, row, strict=True):
+            p.grad = paddle.to_tensor(np.array(g))
+        optim.step()
+        optim.clear_grad()
+        history.append([p.numpy().copy() for p in parameters])
+    return history
+
+
+def theirs(make):
+    start, gradients = values()
+    parameters = [torch.nn.Parameter(torch.tensor(s)) for s in start]
+    optim = make(parameters)
+    history = []
+    for row in gradients:
+        for p, g in zip(parameters, row, strict=True):
+            p.grad = torch.tensor(g)
+        optim.step()
+        history.append([p.detach().numpy().copy() for p in parameters])
+    return history
+
+
+def same(one, two):
+    for step, (a, b) in enumerate(zip(one, two, strict=True)):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14, err_msg=f"step {step + 1}")
+
+
+CASES = {
+    "sgd": (
+        lambda p: optimizer.SGD(0.1, p, weight_decay=0.05),
+        lambda p: torch.optim.SGD(p, 0.1, weight_decay=0.05),
+    ),
+    "momentum": (
+        lambda p: optimizer.Momentum(0.1, 0.8, p, weight_decay=L2Decay(0.05)),
+        lambda p: torch.optim.SGD(p, 0.1, 0.8, weight_decay=0.05),
+    ),
+    "nesterov": (
+        lambda p: optimizer.Momentum(0.1, 0.8, p, use_nesterov=True),
+        lambda p: torch.optim.SGD(p, 0.1, 0.8, nesterov=True),
+    ),
+    "adam": (
+        lambda p: optimizer.Adam(0.1, 0.8, 0.95, 1e-3, p, weight_decay=0.05),
+        lambda p: torch.optim.Adam(p, 0.1, (0.8, 0.95), 1e-3, weight_decay=0.05),
+    ),
+    "adamw": (
+        lambda p: optimizer.AdamW(0.1, 0.8, 0.95, 1e-3, p, weight_decay=0.3),
+        lambda p: torch.optim.AdamW(p, 0.1, (0.8, 0.95), 1e-3, weight_decay=0.3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_torch_step_by_step(name):
+    mine, other = CASES[name]
+    same(ours(mine), theirs(other))
+
+
+def published_adam(start, gradients, lr, b1, b2, eps, decay=0.0):
+    """Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2, for the decay."""
+    p = [s.copy() for s in start]
+    m, v = [0 * s for s in start], [0 * s for s in start]
+    history = []
+    for t, row in enumerate(gradients, 1):
+        for i, g in enumerate(row):
+            m[i] = b1 * m[i] + (1 - b1) * g
+            v[i] = b2 * v[i] + (1 - b2) * g**2
+            step = (m[i] / (1 - b1**t)) / (np.sqrt(v[i] / (1 - b2**t)) + eps)
+            p[i] = p[i] - lr * decay * p[i] - lr * step
+        history.append([x.copy() for x in p])
+    return history
+
+
+def test_adam_is_the_published_rule():
+    start, gradients = values()
+    same(ours(lambda p: optimizer.Adam(0.01, parameters=p)), published_adam(start, gradients, 0.01, 0.9, 0.999, 1e-8))
+    same(
+        ours(lambda p: optimizer.AdamW(0.01, parameters=p, weight_decay=0.1)),
+        published_adam(start, gradients, 0.01, 0.9, 0.999, 1e-8, 0.1),
+    )
+
+
+def test_l1_decay_and_a_parameters_own_regularizer():
+    parameter, own = nn.Parameter(np.array([2.0, -3.0, 0.0])), nn.Parameter(np.array([2.0]), regularizer=L2Decay(0.5))
+    optim = optimizer.SGD(0.1, [parameter, own], weight_decay=L1Decay(0.5))
+    parameter.grad, own.grad = paddle.zeros([3], "float64"), paddle.zeros([1], "float64")
+    optim.step()
+    np.testing.assert_allclose(parameter.numpy(), [1.95, -2.95, 0.0])
+    np.testing.assert_allclose(own.numpy(), [1.9])
+
+
+def test_clipping_comes_before_decay():
+    parameter = nn.Parameter(np.array([1.0]))
+    optim = optimizer.SGD(1.0, [parameter], weight_decay=0.25, grad_clip=nn.ClipGradByValue(0.5))
+    parameter.grad = paddle.to_tensor([8.0], dtype="float64")
+    optim.step()
+    assert parameter.item() == pytest.approx(1 - (0.5 + 0.25))
+
+
+def test_groups_have_settings_of_their_own():
+    one, two = nn.Parameter(np.array([1.0])), nn.Parameter(np.array([1.0]))
+    optim = optimizer.Momentum(
+        0.1,
+        0.9,
+        [{"params": [one]}, {"params": [two], "learning_rate": 0.5, "weight_decay": 1.0, "momentum": 0.0}],
+    )
+    for _ in range(2):
+        one.grad, two.grad = paddle.ones([1], "float64"), paddle.ones([1], "float64")
+        optim.step()
+    assert one.item() == pytest.approx(1 - 0.1 - 0.19)
+    after = 1 - 0.05 * 2
+    assert two.item() == pytest.approx(after - 0.05 * (1 + after))
+    with pytest.raises(ValueError, match="unknown settings in a group: betas"):
+        optimizer.SGD(0.1, [{"params": [one], "betas": 1}])
+
+
+def test_a_parameters_own_rate_and_adamws_choices():
+    slow = nn.Parameter(np.array([1.0]), learning_rate=0.5)
+    optim = optimizer.SGD(0.2, [slow])
+    slow.grad = paddle.ones([1], "float64")
+    optim.step()
+    assert slow.item() == pytest.approx(0.9)
+    bias, weight = nn.Parameter(np.array([1.0]), name="b"), nn.Parameter(np.array([1.0]), name="w")
+    optim = optimizer.AdamW(
+        0.1, parameters=[bias, weight], weight_decay=0.5, apply_decay_param_fun=lambda name: name == "w",
+        lr_ratio=lambda p: 2.0 if p.name == "w" else 1.0,
+    )  # fmt: skip
+    bias.grad, weight.grad = paddle.zeros([1], "float64"), paddle.zeros([1], "float64")
+    optim.step()
+    assert bias.item() == 1.0 and weight.item() == pytest.approx(1 - 0.2 * 0.5)
+
+
+def test_parameters_without_gradient_and_frozen_ones_stay():
+    used, unused, frozen = (nn.Parameter(np.array([1.0])) for _ in range(3))
+    optim = optimizer.Adam(0.1, parameters=[used, unused, frozen])
+    used.grad = frozen.grad = paddle.ones([1], "float64")
+    frozen.stop_gradient = True
+    optim.step()
+    assert used.item() < 1 and unused.item() == 1 and frozen.item() == 1
+
+
+def test_each_parameter_counts_its_own_steps():
+    early, late = nn.Parameter(np.array([1.0])), nn.Parameter(np.array([1.0]))
+    optim = optimizer.Adam(0.1, parameters=[early, late])
+    early.grad = paddle.ones([1], "float64")
+    optim.step()
+    early.grad, late.grad = None, paddle.ones([1], "float64")
+    optim.step()
+    assert late.item() == pytest.approx(early.item(), abs=1e-15)
+
+
+def test_a_cleared_gradient_is_zero_and_a_forgotten_one_is_none():
+    parameter = nn.Parameter(np.array([1.0]))
+    optim = optimizer.Momentum(0.1, 0.5, [parameter])
+    parameter.grad = paddle.ones([1], "float64")
+    optim.step()
+    optim.clear_grad()
+    optim.step()  # the velocity goes on: 0.1 * 0.5
+    assert parameter.item() == pytest.approx(0.85)
+    optim.clear_grad(set_to_zero=False)
+    assert parameter.grad is None
+    optim.step()
+    assert parameter.item() == pytest.approx(0.85)
+
+
+def test_half_precision_is_stepped_in_a_float32_copy():
+    def run(multi_precision):
+        parameter = nn.Parameter(torch.ones(1, dtype=torch.bfloat16))
+        optim = optimizer.SGD(1e-3, [parameter], multi_precision=multi_precision)
+        for _ in range(100):
+            parameter.grad = paddle.Tensor(torch.ones(1, dtype=torch.bfloat16))
+            optim.step()
+        return float(parameter.item())
+
+    assert run(False) == 1.0  # 1 - 0.001 is 1 in bfloat16
+    assert run(True) == pytest.approx(0.9, abs=0.004)
+
+
+def test_a_backward_through_a_stepped_parameter_is_refused():
+    layer = nn.Linear(2, 2)
+    optim = optimizer.SGD(0.1, layer.parameters())
+    x = paddle.ones([1, 2])
+    x.stop_gradient = False
+    first, second = layer(x).sum(), layer(x * 2).sum()
+    first.backward()
+    optim.step()
+    with pytest.raises(RuntimeError, match="overwritten"):
+        second.backward()
+
+
+def test_minimize_is_backward_and_step():
+    layer = nn.Linear(2, 1, bias_attr=False)
+    before = layer.weight.numpy().copy()
+    optim = optimizer.SGD(0.5, layer.parameters())
+    optim.minimize(layer(paddle.ones([1, 2])).sum())
+    np.testing.assert_allclose(layer.weight.numpy(), before - 0.5)
+
+
+def networks():
+    paddle.seed(5)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    return net.to(dtype="float64")
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_state_round_trips_exactly_through_a_file(name, scheduled, tmp_path):
+    def setting():
+        net = networks()
+        rate = optimizer.lr.StepDecay(0.05, 3) if scheduled else 0.05
+        kind = {"sgd": optimizer.SGD, "momentum": optimizer.Momentum, "nesterov": optimizer.Momentum}.get(name)
+        kind = kind or {"adam": optimizer.Adam, "adamw": optimizer.AdamW}[name]
+        return net, kind(rate, parameters=net.parameters())
+
+    def train(net, optim, start, stop):
+        for i in range(start, stop):
+            x = paddle.to_tensor(np.random.default_rng(i).normal(size=(5, 3)))
+            (net(x) ** 2).sum().backward()
+            optim.step()
+            optim.clear_grad()
+            if scheduled:
+                optim._learning_rate.step()
+        return [p.numpy().copy() for p in net.parameters()]
+
+    unbroken = train(*setting(), 0, 10)
+    net, optim = setting()
+    train(net, optim, 0, 5)
+    paddle.save({"net": net.state_dict(), "optim": optim.state_dict()}, tmp_path / "state")
+    content = paddle.load(tmp_path / "state")
+    net, optim = setting()
+    net.set_state_dict(content["net"])
+    optim.set_state_dict(content["optim"])
+    for a, b in zip(train(net, optim, 5, 10), unbroken, strict=True):
+        assert (a == b).all()
+
+
+def test_a_state_of_another_optimizer_is_refused_and_nothing_changes():
+    net = networks()
+    adam = optimizer.Adam(0.1, parameters=net.parameters())
+    (net(paddle.ones([1, 3], "float64"))).sum().backward()
+    adam.step()
+    with pytest.raises(ValueError, match=r"state_dict: expected the state of 2 parameters, got 4"):
+        optimizer.Adam(0.1, parameters=net.parameters()[:2]).set_state_dict(adam.state_dict())
+    sgd = optimizer.SGD(0.1, net.parameters())
+    sgd.step()
+    before = adam.state_dict()
+    with pytest.raises(ValueError, match="it has no moment1"):
+        adam.set_state_dict(sgd.state_dict())
+    assert adam.state_dict()["steps"] == before["steps"]
+    other = optimizer.Adam(optimizer.lr.StepDecay(0.1, 3), parameters=net.parameters())
+    with pytest.raises(ValueError, match="expected a scheduler"):
+        other.set_state_dict(adam.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "what"),
+    [
+        (lambda p: optimizer.SGD("fast", p), TypeError, "learning_rate"),
+        (lambda p: optimizer.SGD(-1.0, p), ValueError, "learning_rate"),
+        (lambda p: optimizer.SGD(float("nan"), p), ValueError, "learning_rate"),
+        (lambda p: optimizer.SGD(0.1), ValueError, "parameters"),
+        (lambda p: optimizer.SGD(0.1, p[0]), TypeError, "parameters"),
+        (lambda p: optimizer.SGD(0.1, [3]), TypeError, "parameters"),
+        (lambda p: optimizer.SGD(0.1, p * 2), ValueError, "more than once"),
+        (lambda p: optimizer.SGD(0.1, p, weight_decay="l2"), TypeError, "weight_decay"),
+        (lambda p: optimizer.SGD(0.1, p, weight_decay=-1.0), ValueError, "coeff"),
+        (lambda p: optimizer.SGD(0.1, p, grad_clip=1.0), TypeError, "grad_clip"),
+        (lambda p: optimizer.Momentum(0.1, 1.5, p), ValueError, "momentum"),
+        (lambda p: optimizer.Adam(0.1, beta1=1.0, parameters=p), ValueError, "beta1"),
+        (lambda p: optimizer.Adam(0.1, epsilon="x", parameters=p), TypeError, "epsilon"),
+        (lambda p: optimizer.AdamW(0.1, parameters=p, weight_decay=-1.0), ValueError, "weight_decay"),
+    ],
+)
+def test_bad_settings_are_named(make, error, what):
+    with pytest.raises(error, match=what):
+        make([nn.Parameter(np.ones(1))])
+
+
+def test_rates_are_set_and_read():
+    optim = optimizer.SGD(0.1, [nn.Parameter(np.ones(1))])
+    optim.set_lr(0.5)
+    assert optim.get_lr() == 0.5
+    optim.set_lr_scheduler(optimizer.lr.StepDecay(0.3, 2))
+    assert optim.get_lr() == pytest.approx(0.3)
+    with pytest.raises(RuntimeError, match="scheduler"):
+        optim.set_lr(0.1)
+
+
+def test_a_learners_kernel_takes_the_place(monkeypatch):
+    seen = []
+    monkeypatch.setattr(paddle.kernels, "sgd_step", lambda p, g, lr: seen.append((len(p), lr)))
+    parameter = nn.Parameter(np.ones(1))
+    optim = optimizer.SGD(0.1, [parameter])
+    parameter.grad = paddle.ones([1], "float64")
+    optim.step()
+    assert seen == [(1, 0.1)] and parameter.item() == 1
