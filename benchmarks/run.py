@@ -176,7 +176,7 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def report(results: list[Measured], versions: dict[str, str], rounds: int) -> str:
+def report(results: list[Measured], versions: dict[str, str], rounds: int, load: float) -> str:
     lines = [
         "# Side by side",
         "",
@@ -184,6 +184,7 @@ def report(results: list[Measured], versions: dict[str, str], rounds: int) -> st
         "",
         f"- Date: {datetime.date.today().isoformat()}",
         f"- Machine: {os.cpu_count()} cores, {processor()}, {platform.system()}, {THREADS} threads each",
+        f"- Load before the start: {load:.1f} (a quiet machine: under 0.5; above it, run again)",
         f"- Versions: Python {platform.python_version()}, "
         + ", ".join(f"{name} {version}" for name, version in versions.items()),
         f"- {rounds} rounds, interleaved. A time is the median of one call; a ratio is Sampan's time over the peer's in",
@@ -220,6 +221,7 @@ def main(arguments: list[str]) -> int:
     if options.rounds < 1:
         parser.error("--rounds is at least 1")
 
+    load = os.getloadavg()[0]
     pythons = {"sampan": sys.executable, "torch": sys.executable}
     if options.paddle:
         pythons["paddle"] = options.paddle
@@ -239,7 +241,7 @@ def main(arguments: list[str]) -> int:
     finally:
         for peer in peers.values():
             peer.close()
-    write(options.out, report(results, versions, options.rounds))
+    write(options.out, report(results, versions, options.rounds, load))
     print(f"wrote {options.out}")
     return 1 if any(measured.errors for measured in results) else 0
 

@@ -76,8 +76,10 @@ def test_another_answer_or_a_failure_is_never_timed():
     assert measured.errors["sampan"] == "computes 2 where PyTorch computes 1"
     assert "no such operator" in measured.errors["paddle"]
     assert list(measured.seconds) == ["torch"] and not measured.met
-    text = run.report([measured], {"torch": "1"}, 2)
-    assert "0 of 1 goals met." in text and "failed" in text and "computes 2" in text
+    text = run.report([measured], {"torch": "1"}, 2, load=0.25)
+    assert (
+        "0 of 1 goals met." in text and "failed" in text and "computes 2" in text and "0.2 (a quiet" in text
+    )
 
 
 def test_the_whole_command(tmp_path, capfd):
