@@ -187,3 +187,73 @@ def order(slot: slots.Slot, parents: list[list[int | None]], roots: list[int]) -
     if not isinstance(walked, (list, tuple)):
         return walked
     return [node.label if isinstance(node, Node) else node for node in walked]
+
+
+@driver
+def steps(
+    slot: slots.Slot, kind: str, parameters: list[Any], gradients: list[list[Any]], settings: dict[str, Any]
+) -> Any:
+    """What the parameters hold after the library's optimizer `kind` has made one step for each list of gradients."""
+    from .. import optimizer
+
+    tensors = _leaves(parameters)
+    moving = getattr(optimizer, kind)(parameters=tensors, **settings)
+    for given in gradients:
+        for tensor, gradient in zip(tensors, given, strict=True):
+            tensor.grad = _tensor(gradient)
+        moving.step()
+    return tensors
+
+
+def _squared_error(outputs: Any, labels: Any) -> Any:
+    error = outputs - labels
+    return (error * error).mean()
+
+
+@driver
+def epoch(slot: slots.Slot, weight: Any, bias: Any, batches: list[Any], lr: float, epochs: int = 1) -> Any:
+    """A line is trained by the function on batches that can be walked over once: weight, bias, and what `after_batch` saw."""
+    from .. import optimizer
+
+    weight, bias = _leaves([weight, bias])
+    moving = optimizer.SGD(learning_rate=lr, parameters=[weight, bias])
+    losses, outputs_seen, labels_seen = [], [], []
+
+    def after_batch(loss: Any, outputs: Any, labels: Any) -> None:
+        losses.append(float(loss.item()))
+        outputs_seen.append(plain(outputs))
+        labels_seen.extend(plain(label) for label in labels)
+
+    for _ in range(epochs):
+        walk = (([_tensor(x)], [_tensor(y)]) for x, y in batches)
+        _inside(slot)(lambda x: x @ weight + bias, walk, _squared_error, moving, after_batch)
+    return {"weight": weight, "bias": bias, "losses": losses, "outputs": outputs_seen, "labels": labels_seen}
+
+
+@driver
+def two_inputs(slot: slots.Slot, weight: Any, x: Any, z: Any, y: Any, lr: float) -> Any:
+    """The weight after one batch of a network with two inputs."""
+    from .. import optimizer
+
+    (weight,) = _leaves([weight])
+    moving = optimizer.SGD(learning_rate=lr, parameters=[weight])
+    walk = iter([([_tensor(x), _tensor(z)], [_tensor(y)])])
+    _inside(slot)(lambda a, b: (a * b) @ weight, walk, _squared_error, moving, lambda *seen: None)
+    return weight
+
+
+@driver
+def fit(
+    slot: slots.Slot, weight: Any, bias: Any, x: Any, y: Any, lr: float, batch_size: int, epochs: int
+) -> Any:
+    """Weight and bias of a layer that the library's `Model.fit` has trained, without shuffling."""
+    from .. import hapi, io, nn, optimizer
+
+    layer = nn.Linear(*weight.shape)
+    layer.weight.data.copy_(weight)
+    layer.bias.data.copy_(bias)
+    model = hapi.Model(layer)
+    model.prepare(optimizer.SGD(learning_rate=lr, parameters=layer.parameters()), _squared_error)
+    data = io.TensorDataset([_tensor(x), _tensor(y)])
+    model.fit(data, batch_size=batch_size, epochs=epochs, shuffle=False, verbose=0)
+    return layer.weight, layer.bias

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from . import drivers, lessons
@@ -83,6 +84,8 @@ def predict(name: str, value: Any) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"predict: value must be a number, {type(value).__name__} came")
+    if not math.isfinite(value):
+        raise ValueError(f"predict: value must be a finite number, {value} came")
     answer = question.answer() if callable(question.answer) else question.answer
     near = abs(value - answer) <= question.tolerance * abs(answer)
     verdict = "Right" if near else "Not quite"

@@ -92,6 +92,29 @@ def _adam() -> list[Case]:
     ]
 
 
+def _epoch() -> list[Case]:
+    x, y = np.array([[1.0], [2.0]], F), np.array([[2.0], [4.0]], F)
+    return [
+        Case(
+            name=("one batch of two points on the line y = 2 x", "直线 y = 2x 上两个点的一批"),
+            driver="epoch",
+            args=(np.zeros((1, 1), F), np.zeros(1, F), [(x, y)], 0.1),
+            expected={
+                "weight": np.array([[1.0]]),
+                "bias": np.array([0.6]),
+                "losses": [10.0],
+                "outputs": [np.zeros((2, 1))],
+                "labels": [y],
+            },
+            hint=(
+                "The line starts flat at zero, so the loss is (2*2 + 4*4) / 2 = 10. One step later the weight is 1 and the "
+                "bias 0.6. after_batch gets the loss, the outputs and the list of labels of this batch.",
+                "起始损失为 10;走一步后权重为 1,偏置为 0.6。",
+            ),
+        ),
+    ]
+
+
 LESSONS = (
     Lesson(
         slot="kernels.sgd_step",
@@ -113,6 +136,17 @@ LESSONS = (
             "divided by (the square root of the corrected variance, plus epsilon).",
         ),
         cases=_adam,
+    ),
+    Lesson(
+        slot="hapi.train_epoch",
+        hints=(
+            "Five things happen for every batch: outputs, loss, gradients, a step, and keeping the books.",
+            "A batch is a pair (inputs, labels) of lists: the network takes `*inputs`, the loss takes the outputs and "
+            "`*labels`. And gradients add up in a parameter until somebody clears them.",
+            "In order: call the network, call the loss function, backward on the loss, step of the optimizer, clear_grad of "
+            "the optimizer, after_batch with (loss, outputs, labels).",
+        ),
+        cases=_epoch,
     ),
 )
 

@@ -1,6 +1,7 @@
 """It walks over a row and knows no other shape."""
 
 import torch
+
 from sampan import learn
 
 

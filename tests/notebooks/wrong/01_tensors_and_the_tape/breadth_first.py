@@ -9,5 +9,7 @@ def topological_order(roots):
     layer = list(roots)
     while layer:
         order += [node for node in dict.fromkeys(layer) if node not in order]
-        layer = [parent for node in layer for parent in node.parents if parent is not None and parent not in order]
+        layer = [
+            parent for node in layer for parent in node.parents if parent is not None and parent not in order
+        ]
     return order
