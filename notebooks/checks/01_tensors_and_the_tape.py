@@ -11,10 +11,10 @@ from sampan.learn.wire import Strided
 
 def summed_back(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """For each element of the input, the sum over all its copies, found by looking where broadcasting put them."""
-    owner = np.broadcast_to(np.arange(int(np.prod(shape, dtype=int))).reshape(shape), gradient.shape)
-    return np.bincount(
-        owner.ravel(), gradient.astype(np.float64).ravel(), minlength=int(np.prod(shape))
-    ).reshape(shape)
+    size = int(np.prod(shape, dtype=int))
+    owner = np.broadcast_to(np.arange(size).reshape(shape), gradient.shape)
+    sums = np.bincount(owner.ravel(), gradient.astype(np.float64).ravel(), minlength=size)
+    return sums.astype(np.float64).reshape(shape)  # of nothing, bincount gives integers
 
 
 def unbroadcast(rng: np.random.Generator) -> Iterator[Case]:

@@ -81,6 +81,9 @@ class Difference:
                 f"{self.wrong} of {self.total} numbers are not right{where}",
                 f"{self.total} 个数中有 {self.wrong} 个不对{where_zh}",
             )
+        if self.kind == "shape":
+            came, expected = f"shape {list(self.came.shape)}", f"shape {list(self.expected.shape)}"
+            return f"{came} came{where}, {expected} was expected", f"得到 {came},应为 {expected}{where_zh}"
         came, expected = describe(self.came, numbers=False), describe(self.expected, numbers=False)
         return f"{came} came{where}, {expected} was expected", f"得到 {came},应为 {expected}{where_zh}"
 

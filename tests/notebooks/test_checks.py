@@ -1,0 +1,75 @@
+"""The hidden checks and the notebooks themselves, without running them."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sampan.learn import drivers, grading, lessons, release
+from sampan.learn.cases import Holds
+from sampan.learn.wire import encode, plain
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+EXERCISES = [(path, exercise) for path in NOTEBOOKS for exercise in grading.load_checks(path)]
+THROUGH_THE_LIBRARY = {"gradient", "expression", "second", "steps", "fit"}
+
+
+def numbers(value):
+    if isinstance(value, (list, tuple)):
+        return sum(map(numbers, value))
+    if isinstance(value, dict):
+        return numbers(list(value.values()))
+    return 0 if value is None or isinstance(value, (str, Holds)) else np.asarray(value).size
+
+
+@pytest.mark.parametrize(("path", "exercise"), EXERCISES, ids=lambda value: getattr(value, "slot", ""))
+def test_hidden_cases_cannot_be_guessed(path, exercise):
+    one, other = ([*exercise.cases(np.random.default_rng(seed))] for seed in (1, 2))
+    assert len(one) >= 4 and len({case.name for case in one}) == len(one)
+    assert any(numbers(case.expected) >= 100 for case in one), "no case has a long answer"
+    assert any(case.driver in THROUGH_THE_LIBRARY for case in one), "no case goes through the library"
+    fresh = [
+        encode(plain(list(a.args))) != encode(plain(list(b.args))) for a, b in zip(one, other, strict=True)
+    ]
+    assert sum(fresh) >= len(one) - 3  # a few cases are about a structure, not about numbers
+    for case in one:
+        assert case.driver in drivers._drivers
+        assert all(isinstance(text, tuple) and len(text) == 2 for text in (case.name, case.hint))
+        assert re.search("[一-鿿]", case.name[1]), case.name
+
+
+@pytest.mark.parametrize(("path", "exercise"), EXERCISES, ids=lambda value: getattr(value, "slot", ""))
+def test_every_exercise_has_a_lesson_and_titles_in_two_languages(path, exercise):
+    lesson = lessons.exercise(exercise.slot)
+    assert len(lesson.hints) == 3
+    assert exercise.title and re.search("[一-鿿]", exercise.title_zh)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_carries_no_path_no_time_and_no_large_output(path):
+    notebook = release.read(path)
+    assert path.stat().st_size < 200_000
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            text = str(output)
+            assert not re.search(r"/(home|root|work|tmp|usr)/|\d+(\.\d+)? ?(ms|µs|seconds)\b", text), text[
+                :200
+            ]
+            assert output.output_type != "error"
+        if "NBVAL_IGNORE_OUTPUT" in cell.source:
+            assert not cell.outputs, "a figure or a timing is drawn anew, never kept"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_has_the_fixed_shape(path):
+    notebook = release.read(path)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    text = "\n".join(line for line in text.lower().splitlines() if line.startswith("## "))
+    parts = ["question", "picture", "small case", "library", "measured", "predict", "what you have seen"]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert set(notebook.metadata.sampan) == {"title", "title_zh", "summary", "summary_zh", "minutes"}
+    asked = set(re.findall(r'learn\.predict\("([\w.]+)"', "\n".join(cell.source for cell in notebook.cells)))
+    assert asked and all(lessons.prediction(name) for name in asked)

@@ -1,0 +1,80 @@
+"""`make course`: builds the learners' copies into build/course and proves what the course claims of its grading."""
+
+from pathlib import Path
+
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from sampan.learn import course, release
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+pytestmark = [pytest.mark.course, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_proof_holds(path):
+    proofs = list(
+        course.prove(path, ROOT / "tests" / "notebooks" / "wrong" / path.stem, ROOT / "build" / "course")
+    )
+    print(*proofs, sep="\n")
+    assert len(proofs) >= 10
+    assert not [str(proof) for proof in proofs if not proof.holds]
+    copy = release.read(ROOT / "build" / "course" / path.name)
+    assert all(not cell.get("outputs") for cell in copy.cells)
+
+
+CHECKS = """
+import numpy as np
+from sampan.learn.cases import Case, Exercise
+
+def cases(rng):
+    x = rng.normal(size=100)
+    yield Case(("a row", "行"), "gradient", ([x], np.ones(100)), (-x, [-np.ones(100)]), ("", ""))
+
+EXERCISES = [Exercise("ops.relu", 2, "Negate", "取负", cases)]
+"""
+NEGATE = '@learn.exercise("ops.relu")\ndef relu(x):\n    ### BEGIN SOLUTION\n    return -x, lambda g: -g\n    ### END SOLUTION'
+
+
+def test_a_course_that_claims_too_much_is_found_out(tmp_path, capsys):
+    """Its points disagree, its visible check refuses the solution, and its one wrong solution is right."""
+    marks = {"schema_version": 3, "task": False, "locked": False}
+    cells = [
+        new_code_cell("from sampan import learn", metadata={"tags": ["setup"]}),
+        new_code_cell(
+            NEGATE, metadata={"nbgrader": {"grade_id": "r", "solution": True, "grade": False, **marks}}
+        ),
+        new_code_cell(
+            'learn.check("ops.relu")',
+            metadata={
+                "nbgrader": {
+                    "grade_id": "check-ops-relu",
+                    "solution": False,
+                    "grade": True,
+                    "points": 1,
+                    **marks,
+                }
+            },
+        ),
+    ]
+    path = tmp_path / "lesson.ipynb"
+    release.write(new_notebook(cells=cells), path)
+    (tmp_path / "checks").mkdir()
+    (tmp_path / "checks" / "lesson.py").write_text(CHECKS)
+    (tmp_path / "wrong" / "lesson").mkdir(parents=True)
+    (tmp_path / "wrong" / "lesson" / "right.py").write_text(
+        f'"""It is right."""\nfrom sampan import learn\n\n{NEGATE}\n'
+    )
+    arguments = [str(path), "--wrong", str(tmp_path / "wrong"), "--out", str(tmp_path / "out")]
+    assert course.main(arguments) == 1
+    said = capsys.readouterr().out.splitlines()
+    failed = [line.split(": ", 1)[1] for line in said if line.startswith("FAILED")]
+    assert [line.split(" (")[0] for line in failed] == [
+        "notebook, metadata and hidden checks agree",
+        "the solution passes every check",
+        "there are 3 wrong solutions or more",
+        "wrong ops.relu",
+        "wrong ops.relu",
+    ]
+    assert said[-1] == "4 passed, 5 failed"
