@@ -16,8 +16,6 @@ from .tape import Node, check_unwritten
 from .tensor import Tensor, zero_gradient
 
 _by_sequence = attrgetter("sequence")
-_below_torch_autograd: Any = torch._C._AutoDispatchBelowAutograd  # saves torch's own bookkeeping call by call
-torch_in_tape = False  # set once interop records a torch module, whose pullback needs torch's autograd
 
 
 # --- modes ---------------------------------------------------------------------------------------------------
@@ -78,7 +76,7 @@ def unbroadcast(gradient: Any, shape: Sequence[int]) -> Any:
 
 def _fit(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
     """`gradient` with the shape and dtype of the input it belongs to."""
-    if list(gradient.shape) != list(shape):
+    if gradient.shape != shape and list(gradient.shape) != list(shape):
         gradient = unbroadcast(gradient, shape)
     if gradient.dtype != dtype:
         if gradient.dtype.is_complex and not dtype.is_complex:
@@ -87,28 +85,34 @@ def _fit(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
     return gradient
 
 
-def _gradients(node: Node, gradient: Any, recorded: bool) -> Sequence[Any]:
+def _gradients(node: Node, gradient: Any, recorded: bool) -> tuple[Any, ...]:
     """The gradients of a Node's inputs; None where none is asked for."""
     pullback = _over_tensors(node) if recorded else node.pullback
-    if type(pullback) is tuple:
-        result: Any = [
-            f(gradient) if edge is not None else None for f, edge in zip(pullback, node.edges, strict=False)
-        ]
-    else:
+    edges = node.edges
+    if type(pullback) is not tuple:
         result = pullback(gradient)
         if type(result) is not tuple:
             result = (result,)
-    if len(result) < len(node.edges) and any(e is not None for e in node.edges[len(result) :]):
+    elif len(edges) == 1:
+        result = (pullback[0](gradient),)
+    elif len(edges) == 2 == len(pullback):
+        result = (
+            None if edges[0] is None else pullback[0](gradient),
+            None if edges[1] is None else pullback[1](gradient),
+        )
+    else:
+        result = tuple(
+            None if edge is None else f(gradient) for f, edge in zip(pullback, edges, strict=False)
+        )
+    if len(result) < len(edges) and any(edge is not None for edge in edges[len(result) :]):
         names = node.operator.parameters
         missing = names[len(result)] if len(result) < len(names) else str(len(result))
         raise NotImplementedError(f"{node.name} has no gradient for its argument {missing!r}")
     if node.shapes is not None:
-        return [
-            g
-            if g is None or known is None
-            else (g if g.shape == known[0] and g.dtype is known[1] else _fit(g, *known))
+        return tuple(
+            g if g is None or known is None else _fit(g, *known)
             for g, known in zip(result, node.shapes, strict=False)
-        ]
+        )
     return result
 
 
@@ -326,11 +330,7 @@ def backward(
                 f"backward: {tensor._brief()} has stop_gradient=True and nothing on the tape behind it"
             )
         roots.append(_start(tensor, gradient, False, "grad_tensor"))
-    guard = None if torch_in_tape else _below_torch_autograd()
-    try:
-        run(roots, retain_graph)
-    finally:
-        del guard
+    run(roots, retain_graph)
 
 
 def grad(

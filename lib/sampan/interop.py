@@ -146,7 +146,6 @@ class TorchLayer(Layer):
         if not recorded:
             wrapped = [wrap(o.detach()) for o in outputs]
             return wrapped[0] if isinstance(result, torch.Tensor) else type(result)(wrapped)
-        autograd.torch_in_tape = True
         node = Node()
         node.operator, node.settings = _OPERATOR, {}
         node.inputs = node.hooks = node.shapes = node.index = node.outputs = None

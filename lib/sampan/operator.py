@@ -33,6 +33,9 @@ from .tensor import Tensor, declared
 
 _new = object.__new__
 _recording = torch.is_grad_enabled
+_from_numpy = torch.from_numpy
+_ndarray = np.ndarray
+_Buffer = torch.Tensor
 _EMPTY: dict[str, Any] = {}
 observers: list[Any] = []  # the last of them runs bodies and pullbacks in our place: see trace
 
@@ -173,25 +176,56 @@ def as_method(function: Callable[..., Any], name: str = "") -> None:
 
 
 def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = _EMPTY) -> Any:
-    """Call an operator: unwrap, run the body, and record on the tape when an input asks for its gradient."""
-    wanted = False
-    wrapped = False
-    buffers = []
-    edges = []
-    for value in args:
-        if isinstance(value, Tensor):
+    """Call an operator: unwrap, run the body, and record on the tape when an input asks for its gradient.
+
+    The one way in for every operator. One and two arguments, the most frequent, are unwrapped without a loop.
+    """
+    count = len(args)
+    wanted = wrapped = False
+    edges: list[Any]
+    if count == 1:
+        (x,) = args
+        if isinstance(x, Tensor):
             wrapped = True
-            buffers.append(value.data)
-            if value.stop_gradient:
-                edges.append(None)
-            else:
-                wanted = True
-                edges.append(value.node or value)
+            wanted = not x.stop_gradient
+            edges = [(x.node or x) if wanted else None]
+            x = x.data
         else:
-            if type(value) is np.ndarray:
-                value = torch.from_numpy(value)
-            buffers.append(value)
-            edges.append(None)
+            edges = [None]
+        buffers = [x]
+    elif count == 2:
+        x, y = args
+        first = second = None
+        if isinstance(x, Tensor):
+            wrapped = True
+            if not x.stop_gradient:
+                wanted = True
+                first = x.node or x
+            x = x.data
+        elif type(x) is _ndarray:
+            x = _from_numpy(x)
+        if isinstance(y, Tensor):
+            wrapped = True
+            if not y.stop_gradient:
+                wanted = True
+                second = y.node or y
+            y = y.data
+        elif type(y) is _ndarray:
+            y = _from_numpy(y)
+        edges = [first, second]
+        buffers = [x, y]
+    else:
+        edges = [None] * count
+        buffers = list(args)
+        for place, value in enumerate(args):
+            if isinstance(value, Tensor):
+                wrapped = True
+                buffers[place] = value.data
+                if not value.stop_gradient:
+                    wanted = True
+                    edges[place] = value.node or value
+            elif type(value) is _ndarray:
+                buffers[place] = _from_numpy(value)
     try:
         if observers:
             result = observers[-1].forward(operator, buffers, settings)
@@ -204,25 +238,18 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
     if not operator.differentiable:
         return wrap(result) if wrapped else result
     value, pullback = result
-    if not wrapped:
-        return value
     if not wanted or not _recording():
-        return wrap(value)
+        return wrap(value) if wrapped else value
 
-    node = _new(Node)
+    node = Node()
     node.operator = operator
     node.pullback = pullback
     node.edges = edges
     node.inputs = args if operator.keeps else None
     node.settings = settings
     node.sequence = next_sequence()
-    node.hooks = None
-    node.index = node.outputs = None
-    node.shapes = (
-        [(b.shape, b.dtype) if isinstance(b, torch.Tensor) else None for b in buffers]
-        if operator.broadcasts
-        else None
-    )
+    node.hooks = node.index = node.outputs = None
+    node.shapes = _to_sum_back(buffers) if operator.broadcasts else None
     if type(value) is tuple:
         return node.wrap_outputs(value)
     out = _new(Tensor)
@@ -233,12 +260,21 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
     return out
 
 
+def _to_sum_back(buffers: list[Any]) -> list[Any] | None:
+    """(shape, dtype) of each input, or None when nothing was broadcast or promoted."""
+    if len(buffers) == 2:
+        x, y = buffers
+        if type(y) is float or type(y) is int:
+            return None
+        if isinstance(x, _Buffer) and x.shape == y.shape and x.dtype is y.dtype:
+            return None
+    return [(b.shape, b.dtype) if isinstance(b, _Buffer) else None for b in buffers]
+
+
 def wrap(value: Any) -> Any:
     """Tensors over buffers, outside the tape."""
-    if type(value) is tuple:
-        return tuple(wrap(v) for v in value)
-    if type(value) is list:
-        return [wrap(v) for v in value]
+    if isinstance(value, (tuple, list)):
+        return type(value)(wrap(v) for v in value)
     out = _new(Tensor)
     out.data = value
     out.stop_gradient = True

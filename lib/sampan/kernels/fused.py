@@ -106,8 +106,8 @@ def _loop(formula: str, dtype: str) -> Loop:
 def fused(formula: str) -> Callable[..., torch.Tensor]:
     """A function of the buffers that `formula` names (in the order g, x, y, out), computed in one pass.
 
-    It takes buffers of one shape and dtype, float32 or float64, contiguous, on the CPU; anything else is
-    evaluated by torch from the same formula.
+    It takes buffers of one shape and dtype, float32 or float64, on the CPU; anything else is evaluated by torch
+    from the same formula.
     """
     names = names_in(formula)
     by_torch = eval(f"lambda {', '.join(names)}: {formula}", {"sqrt": torch.sqrt})
@@ -119,13 +119,12 @@ def fused(formula: str) -> Callable[..., torch.Tensor]:
             isinstance(b, torch.Tensor)
             and b.dtype is first.dtype
             and b.shape == first.shape
-            and b.is_contiguous()
             and b.device.type == "cpu"
             for b in buffers
         ):
             return by_torch(*buffers)
-        result = torch.empty_like(first)
-        flat = [b.view(-1).numpy() for b in (*buffers, result)]
+        result = torch.empty(first.shape, dtype=first.dtype)
+        flat = [b.contiguous().view(-1).numpy() for b in (*buffers, result)]
         _loop(formula, dtype)(*flat, size=result.numel())
         return result
 
