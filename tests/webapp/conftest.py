@@ -42,8 +42,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """One Studio for all tests, with a secret in its environment that no kernel may see."""
+    person = tmp_path_factory.mktemp("person")
     started = start_studio(
-        tmp_path_factory.mktemp("home"), "--port", str(free_port()), MY_CLOUD_TOKEN="do-not-tell"
+        person / "sampan", "--port", str(free_port()), HOME=str(person), MY_CLOUD_TOKEN="do-not-tell"
     )
     yield started
     started.stop()

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import os
-import sys
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import processes
-
-# A process of its own: the library brings torch along, and the server has no other need of it.
-_MAKE_COPY = "import sys; from sampan.learn.release import read, release, write; write(release(read(sys.argv[1])), sys.argv[2])"
 _KERNEL = {"name": "sampan", "display_name": "Sampan", "language": "python"}
 
 
@@ -113,21 +110,33 @@ class Course:
         lesson.copy.parent.mkdir(parents=True, exist_ok=True)
         fresh = lesson.copy.with_name(f".{lesson.copy.stem}.new.ipynb")
         try:
-            process = await processes.start(
-                [sys.executable, "-c", _MAKE_COPY, str(lesson.source), str(fresh)]
-            )
-            try:
-                _, errors = await process.communicate()
-            finally:
-                await processes.stop(process)
-            if process.returncode != 0:
-                raise CopyFailed(
-                    f"no copy of {lesson.source.name}: {errors.decode(errors='replace')[-4000:]}"
-                )
+            await asyncio.to_thread(_copy_without_solutions, lesson.source, fresh)
             _run_in_our_kernel(fresh)
             move_without_replacing(fresh, lesson.copy)
         finally:
             fresh.unlink(missing_ok=True)
+
+
+@cache
+def _release() -> Any:
+    """`sampan.learn.release`, loaded as the single file it is: importing its package would bring torch into the
+    server, seconds and hundreds of megabytes for a copy that is made in a moment."""
+    package = importlib.util.find_spec("sampan")
+    assert package is not None and package.submodule_search_locations is not None
+    path = Path(next(iter(package.submodule_search_locations))) / "learn" / "release.py"
+    spec = importlib.util.spec_from_file_location("sampan_learn_release", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _copy_without_solutions(source: Path, target: Path) -> None:
+    release = _release()
+    try:
+        release.write(release.release(release.read(source)), target)
+    except ValueError as error:
+        raise CopyFailed(f"no copy of {source.name}: {error}") from error
 
 
 def _run_in_our_kernel(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from importlib.metadata import version
+from pathlib import Path
 
 from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import APIHandler
@@ -37,8 +38,14 @@ class Home(StudioPage):
             latest=max(started, key=lambda lesson: lesson.edited or 0.0, default=None),
             minutes=sum(lesson.minutes for lesson in lessons),
             kernels=len(self.kernel_manager.list_kernel_ids()),
-            workspace=str(self.course.workspace),
+            workspace=_short(self.course.workspace),
         )
+
+
+def _short(folder: Path) -> str:
+    """With ~ for the home folder, as people write it."""
+    home = Path.home()
+    return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
 
 
 class Health(APIHandler):

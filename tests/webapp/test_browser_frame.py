@@ -1,0 +1,271 @@
+"""The Studio's frame in a real browser: what a person sees, in both languages, widths and themes."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.webapp.running import Studio
+
+pytestmark = pytest.mark.browser
+
+WIDTHS = {"wide": {"width": 1280, "height": 900}, "narrow": {"width": 390, "height": 844}}
+LOCALES = {"en": "en-US", "zh": "zh-CN"}
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+LESSON = "00_orientation"
+
+
+def test_with_the_token(new_page: Callable[..., Any], studio: Studio) -> None:
+    page = new_page(logged_in=False, locale="en-US")
+    page.goto(f"{studio.url}?token={studio.token}")
+    assert page.url == f"{studio.url}studio"
+    assert page.get_by_role("heading", level=1).inner_text() == "Learn deep learning by building it."
+    cookies = {cookie["name"]: cookie for cookie in page.context.cookies()}
+    assert all(cookie["sameSite"] == "Strict" for cookie in cookies.values())
+
+
+def test_without_the_token(new_page: Callable[..., Any], studio: Studio, screenshot: Any, axe: Any) -> None:
+    page = new_page(logged_in=False, locale="en-US")
+    page.watch.expect(r"401 .*/login")
+    page.goto(f"{studio.url}studio/courses")
+    assert page.get_by_role("heading", level=1).inner_text() == "This Studio is locked"
+    assert axe(page) == []
+    screenshot(page, "login")
+    page.get_by_label("paste the token").fill("guess")
+    page.get_by_role("button", name="Open the Studio").click()
+    assert "not the token" in page.get_by_role("alert").inner_text()
+    assert axe(page) == []
+    page.get_by_label("paste the token").fill(studio.token)
+    page.get_by_role("button", name="Open the Studio").click()
+    page.wait_for_url("**/studio/courses")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("lang", LOCALES)
+def test_pages_in_every_dress(
+    new_page: Callable[..., Any],
+    studio_url: str,
+    screenshot: Any,
+    axe: Any,
+    no_sideways: Any,
+    lang: str,
+    width: str,
+    scheme: str,
+) -> None:
+    page = new_page(
+        locale=LOCALES[lang], viewport=WIDTHS[width], color_scheme=scheme, reduced_motion="reduce"
+    )
+    for name, path in (("home", "studio"), ("courses", "studio/courses")):
+        page.goto(studio_url + path)
+        assert page.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-Hans"}[lang]
+        no_sideways(page)
+        assert axe(page) == []
+        docs = (name, lang, width, scheme) == ("home", "en", "wide", "light")
+        screenshot(page, f"{name}-{lang}-{width}-{scheme}", docs=docs)
+        if lang == "en":
+            assert not re.search(r"[\u4e00-\u9fff]", page.locator("main").inner_text())
+
+
+def test_no_dead_links(page: Any, studio_url: str) -> None:
+    seen: set[str] = set()
+    waiting = [f"{studio_url}studio", f"{studio_url}studio/courses"]
+    while waiting:
+        address = waiting.pop()
+        reply = page.context.request.get(address)
+        assert reply.ok, address
+        if "/studio/page/" in address or "/lab" in address:
+            continue
+        for href in re.findall(r'href="([^"#?]+)', reply.text()):
+            absolute = studio_url + href.lstrip("/")
+            if absolute not in seen:
+                seen.add(absolute)
+                # A page that computes would start a kernel for this; its own tests open it.
+                if "/studio/page/" not in absolute:
+                    waiting.append(absolute)
+    assert f"{studio_url}lab" in seen
+
+
+def test_language_switch(page: Any, studio_url: str) -> None:
+    page.goto(f"{studio_url}studio/courses")
+    page.get_by_role("button", name="中文").click()
+    page.wait_for_url("**/studio/courses")
+    assert page.get_by_role("heading", level=1).inner_text() == "课程"
+    page.goto(f"{studio_url}studio")
+    assert page.locator("html").get_attribute("lang") == "zh-Hans"
+    page.get_by_role("button", name="English").click()
+    page.get_by_role("link", name="Courses", exact=True).wait_for()
+
+
+def switch_theme(page: Any, expected: str) -> None:
+    """Click, and wait until the choice is a cookie: it is sent in the background."""
+    page.get_by_role("button", name="Switch between light and dark").click()
+    deadline = time.monotonic() + 20
+    while {"sampan_theme": expected}.items() - {
+        c["name"]: c["value"] for c in page.context.cookies()
+    }.items():
+        assert time.monotonic() < deadline, f"the theme {expected} was not stored"
+        page.wait_for_timeout(50)
+
+
+def test_theme_switch_needs_no_reload_and_is_remembered(page: Any, studio_url: str) -> None:
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{studio_url}studio")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.evaluate("window.stayed = true")
+    switch_theme(page, "dark")
+    dark = page.evaluate(ground)
+    assert page.evaluate("window.stayed") and dark != light
+    page.reload()
+    assert page.evaluate(ground) == dark
+    switch_theme(page, "light")
+    assert page.evaluate(ground) == light
+
+
+def test_forms_work_without_scripts(new_page: Callable[..., Any], studio_url: str) -> None:
+    page = new_page(locale="en-US", java_script_enabled=False, color_scheme="light")
+    page.goto(f"{studio_url}studio")
+    page.get_by_role("button", name="Switch between light and dark").click()
+    page.wait_for_url("**/studio")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+
+
+def test_by_keyboard(page: Any, studio_url: str) -> None:
+    page.goto(f"{studio_url}studio")
+    page.keyboard.press("Tab")
+    focused = "document.activeElement.textContent.trim()"
+    assert page.evaluate(focused) == "Skip to the content"
+    assert page.locator(".sp-skip").bounding_box()["y"] >= 0
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
+    ring = page.evaluate("getComputedStyle(document.activeElement).boxShadow")
+    assert ring != "none"
+
+
+def test_workbench_asks_nobody_else(page: Any, studio_url: str, screenshot: Any) -> None:
+    page.goto(f"{studio_url}lab", timeout=120_000)
+    page.locator(".jp-LauncherCard").first.wait_for(timeout=120_000)
+    assert page.locator(".jp-LauncherCard[title*='Sampan']").count() >= 1
+    screenshot(page, "workbench", full_page=False)
+
+
+def test_an_error_is_a_page_of_the_studio(page: Any, studio_url: str, axe: Any) -> None:
+    page.watch.expect(r"404 .*/nowhere")
+    page.goto(f"{studio_url}studio/nowhere")
+    assert page.get_by_role("heading", level=1).inner_text() == "There is nothing at this address."
+    assert axe(page) == []
+    page.get_by_role("link", name="To Home").click()
+    page.wait_for_url("**/studio")
+
+
+# ---- a notebook, opened and graded ------------------------------------------------------------------
+
+
+needs_lesson = pytest.mark.skipif(
+    not (NOTEBOOKS / f"{LESSON}.ipynb").exists(), reason=f"notebooks/{LESSON}.ipynb is not there"
+)
+
+
+def solve(copy: Path) -> None:
+    """Write the instructor's solution cells into the learner's copy, as a learner who is right would."""
+    solution = json.loads((NOTEBOOKS / f"{LESSON}.ipynb").read_text("utf-8"))
+    answers = {
+        cell["metadata"]["nbgrader"]["grade_id"]: cell["source"]
+        for cell in solution["cells"]
+        if cell["metadata"].get("nbgrader", {}).get("solution")
+    }
+    write_cells(copy, answers)
+
+
+def write_cells(copy: Path, answers: dict[str, Any]) -> None:
+    notebook = json.loads(copy.read_text("utf-8"))
+    for cell in notebook["cells"]:
+        grade_id = cell["metadata"].get("nbgrader", {}).get("grade_id")
+        if grade_id in answers and cell["metadata"]["nbgrader"].get("solution"):
+            cell["source"] = answers[grade_id]
+    copy.write_text(json.dumps(notebook), "utf-8")
+
+
+def check(page: Any) -> Any:
+    card = page.locator(f"#lesson-{LESSON}")
+    card.get_by_role("button", name="Check my work").click()
+    card.get_by_role("button", name="Stop").wait_for()
+    assert card.get_by_role("button", name="Check my work").is_disabled()
+    card.locator(".sp-steps").wait_for(timeout=180_000)
+    return card
+
+
+@needs_lesson
+def test_open_a_copy_and_be_graded(
+    page: Any, studio: Studio, screenshot: Any, axe: Any, no_sideways: Any
+) -> None:
+    copy = studio.home / "notebooks" / f"{LESSON}.ipynb"
+    copy.unlink(missing_ok=True)
+    page.goto(f"{studio.url}studio/courses")
+    page.locator(f"#lesson-{LESSON}").get_by_role("button", name="Start").click()
+    page.wait_for_url(f"**/lab/tree/notebooks/{LESSON}.ipynb", timeout=120_000)
+    page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for(timeout=120_000)
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=120_000)
+    assert copy.exists() and "BEGIN SOLUTION" not in copy.read_text("utf-8")
+    screenshot(page, "notebook-in-lab", full_page=False)
+
+    page.goto(f"{studio.url}studio/courses")
+    card = check(page)
+    assert "Not there yet." in card.inner_text()
+    assert card.get_by_role("img", name="Not passed").count() >= 1
+    assert axe(page) == []
+
+    solve(copy)
+    page.reload()
+    card = check(page)
+    assert "All done." in card.inner_text()
+    assert card.get_by_role("img", name="Not passed").count() == 0
+    assert axe(page) == []
+    no_sideways(page)
+    screenshot(page, "courses-graded")
+    page.get_by_role("button", name="中文").click()
+    page.get_by_text("全部完成。").wait_for()  # the verdict is kept, and follows the language
+
+
+@needs_lesson
+def test_a_cell_that_never_ends_can_be_stopped(page: Any, studio: Studio) -> None:
+    copy = studio.home / "notebooks" / f"{LESSON}.ipynb"
+    page.goto(f"{studio.url}studio/courses")
+    if not copy.exists():
+        page.locator(f"#lesson-{LESSON}").get_by_role("button", name="Start").click()
+        page.wait_for_url("**/lab/tree/**", timeout=120_000)
+        page.goto(f"{studio.url}studio/courses")
+    notebook = json.loads(copy.read_text("utf-8"))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code" and not cell["metadata"].get("nbgrader", {}).get("locked"):
+            cell["source"] = "while True: pass"
+    copy.write_text(json.dumps(notebook), "utf-8")
+    card = page.locator(f"#lesson-{LESSON}")
+    card.get_by_role("button", name="Check my work").click()
+    card.get_by_role("button", name="Stop").click()
+    card.get_by_text("Stopped. Nothing was graded.").wait_for(timeout=30_000)
+    assert not card.get_by_role("button", name="Check my work").is_disabled()
+
+
+@needs_lesson
+def test_start_again_keeps_the_old_copy(page: Any, studio: Studio) -> None:
+    folder = studio.home / "notebooks"
+    copy = folder / f"{LESSON}.ipynb"
+    folder.mkdir(exist_ok=True)
+    copy.write_text('{"mine": true}')
+    page.goto(f"{studio.url}studio/courses")
+    card = page.locator(f"#lesson-{LESSON}")
+    card.get_by_text("Start again").click()
+    card.get_by_role("button", name="Make a fresh copy").click()
+    page.wait_for_url(f"**/studio/courses#lesson-{LESSON}")
+    assert "cells" in json.loads(copy.read_text("utf-8"))
+    kept = [path for path in folder.glob(f"{LESSON} *.ipynb") if path.read_text("utf-8") == '{"mine": true}']
+    assert len(kept) == 1

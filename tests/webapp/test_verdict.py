@@ -1,0 +1,90 @@
+"""What a learner reads after a check, in every case and both languages."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from studio import i18n
+from studio.course import Lesson
+from studio.grading.runner import Exercise, GradingError, Job, StoppedCell, Verdict
+from studio.server.base import environment
+
+LESSON = Lesson("01_x", Path("x"), Path("y"), {"en": "X", "zh": "某"}, {"en": "", "zh": ""}, 3, 1.0, True)
+KINDS = get_args(get_type_hints(GradingError.__init__)["kind"])
+
+
+def translate(lang: str, key: str, **values: object) -> str:
+    return i18n.t(key, lang, **values)
+
+
+def show(lang: str, job: Job | None) -> str:
+    values: dict[str, Any] = {"t": partial(translate, lang), "lang": lang, "lesson": LESSON, "check": job}
+    template = environment().get_template("verdict.html")
+    return template.render(**values, xsrf="x", address=lambda *parts: "/studio/" + "/".join(parts))
+
+
+def finished(verdict: Verdict) -> Job:
+    job = Job()
+    job.state, job.verdict = "done", verdict
+    return job
+
+
+def exercise(passed: bool, message: str = "case 'zero': expected 1, got <b>2</b>") -> Exercise:
+    return Exercise("ops.f", {"en": "Write f", "zh": "写 f"}, 2, passed, {"en": message, "zh": "用例“零”"})
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_before_the_first_check_there_is_nothing(lang: str) -> None:
+    assert show(lang, None).strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("lang", "says"), [("en", "Running your notebook, 0 s"), ("zh", "正在运行你的笔记本，0 秒")]
+)
+def test_while_it_runs(lang: str, says: str) -> None:
+    job = Job()
+    job.state = "running"
+    html = show(lang, job)
+    assert says in html and "/studio/courses/01_x/check/cancel" in html and "data-active" in html
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_a_hint_is_shown_as_text_and_only_where_it_is_needed(lang: str) -> None:
+    html = show(lang, finished(Verdict((exercise(True), exercise(False)))))
+    hint = {"en": "case &#39;zero&#39;: expected 1, got &lt;b&gt;2&lt;/b&gt;", "zh": "用例“零”"}[lang]
+    assert html.count(hint) == 1
+    assert i18n.t("verdict.partial", lang) in html
+    assert i18n.t("verdict.score", lang, passed=1, count=2, earned="2", points="4") in html
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_all_done(lang: str) -> None:
+    html = show(lang, finished(Verdict((exercise(True),))))
+    assert i18n.t("verdict.complete", lang) in html and "is-good" in html
+    assert i18n.t("verdict.failed", lang) not in html
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_a_cell_that_never_ended_is_named(lang: str) -> None:
+    html = show(lang, finished(Verdict((exercise(False),), (StoppedCell(7, "while x < 1:"),))))
+    assert i18n.t("verdict.stopped", lang, number=7) in html and "while x &lt; 1:" in html
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_verdict(lang: str, kind: Any) -> None:
+    job = Job()
+    job.state, job.error = "failed", GradingError(kind, "/home/somebody/secret: details for the log")
+    html = show(lang, job)
+    assert i18n.t(f"verdict.{kind}", lang) in html
+    assert ("details for the log" in html) == (kind == "refused")  # only that one is written for the learner
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_cancelled(lang: str) -> None:
+    job = Job()
+    job.state = "cancelled"
+    assert i18n.t("verdict.cancelled", lang) in show(lang, job)
