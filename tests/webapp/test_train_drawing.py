@@ -60,7 +60,7 @@ def test_place_and_size_on_the_pad_do_not_matter(points: Points, size: int) -> N
     large = drawing.as_input(draw(points), size)
     moved = drawing.as_input(draw(points, move=(0.12, -0.1)), size)
     small = drawing.as_input(draw(points, scale=0.5, move=(-0.2, 0.15)), size)
-    assert apart(large, moved) < 0.02
+    assert apart(large, moved) < 0.03
     assert apart(large, small) < 0.03
 
 
@@ -74,7 +74,7 @@ def test_uci_picture_is_upright_full_height_and_counts_sixteenths() -> None:
     rows, columns = np.mgrid[:8, :8]
     weights = picture.ravel()
     covariance = np.cov(rows.ravel(), columns.ravel(), aweights=weights)
-    assert abs(covariance[0, 1] / covariance[0, 0]) < 0.05  # it leaned by 0.43
+    assert abs(covariance[0, 1] / covariance[0, 0]) < 0.2  # it leaned by 0.43
 
 
 def test_resample_is_the_mean_of_areas() -> None:

@@ -5,6 +5,7 @@ The library is imported inside the run and not above, so that a page stands befo
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -70,6 +71,7 @@ class Run:
         self._network: Any = None
         self._model: Any = None
         self._epoch = self._step = self._steps = 0
+        self._at = (0, 0)  # epoch and step of the batch that is being computed
         self._loss: float | None = None
         self._accuracy: float | None = None
         self._began = self._ended = 0.0
@@ -154,13 +156,19 @@ class Run:
 
     def _fail(self, kind: str, error: Exception) -> None:
         self.result = None
-        self.failure = Failure(kind, str(error) or type(error).__name__, self._epoch, self._step)
+        self.failure = Failure(kind, str(error) or type(error).__name__, *self._at)
         self.state = "failed"
 
     def _train(self) -> None:
+        import torch
+
         import sampan
 
-        from .callback import follow
+        from .callback import Follow
+
+        # One core stays with the browser and the server: on two cores, training that waits for a busy second
+        # one at every operator took ten times as long as training on one.
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))
 
         settings = self.settings
         bundle = (self._load or sampan.datasets.load)(settings.dataset)
@@ -182,6 +190,9 @@ class Run:
         self.state = "running"
         self._began = time.monotonic()  # time left is about training, not about reading files
 
+        def before_batch(epoch: int, step: int) -> None:
+            self._at = epoch, step
+
         def after_batch(epoch: int, step: int, loss: float, accuracy: float) -> None:
             self._epoch, self._step, self._loss, self._accuracy = epoch, step, loss, accuracy
             at = epoch - 1 + step / self._steps
@@ -190,27 +201,21 @@ class Run:
             if self._cancel.is_set():
                 model.stop_training = True
 
-        evaluated = (0, 0)
-
-        def after_epoch(epoch: int) -> None:
-            nonlocal evaluated
+        def after_epoch(epoch: int) -> None:  # comes for an epoch that was cut short, too
             result = Result(test_pictures, test_labels, self._probabilities(test_pictures))
-            self.result, evaluated = result, (self._epoch, self._step)
+            self.result = result
             at = epoch - 1 + self._step / self._steps
             self.curves["test_loss"].add(at, result.loss)
             self.curves["test_accuracy"].add(at, result.accuracy)
 
+        follow = Follow(before_batch, after_batch, after_epoch, settings.batch_size, len(bundle.train))
         model.fit(
             bundle.train,
             batch_size=settings.batch_size,
             epochs=settings.epochs,
             verbose=0,
-            callbacks=[follow(after_batch, after_epoch, settings.batch_size, len(bundle.train))],
+            callbacks=[follow],
         )
-        if self._step and evaluated != (self._epoch, self._step):
-            after_epoch(
-                self._epoch
-            )  # cancelled inside an epoch: what it has learned so far can still be seen
 
     def _probabilities(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
         """Softmax of the network's logits for pictures [n, size, size], some at a time to bound the memory."""

@@ -155,20 +155,21 @@ class TrainPage:
         while not run.join(TICK):
             progress = run.progress()
             with self._lock:
-                self._draw_live(run)
+                if run in self.runs.runs:
+                    self._draw_live(run)
             if progress.test_accuracy is not None and run.curves["test_loss"].points()[0][-1] > epoch:
                 epoch = int(run.curves["test_loss"].points()[0][-1])
                 self._announce("announce.epoch", run)
         with self._lock:
+            if run in self.runs.runs:  # not removed while it trained
+                self.shown = run if run.can_predict else self.shown
+                self._draw_live(run)
+                self._draw_runs()
+                self._show_result()
+                self._announce(f"announce.{run.state}", run)
+            else:
+                self.status.value = figures.notice(self._t("ready"))
             self.form.busy(False)
-            if run not in self.runs.runs:  # removed while it trained
-                return
-            if run.can_predict:
-                self.shown = run
-            self._draw_live(run)
-            self._draw_runs()
-            self._show_result()
-            self._announce(f"announce.{run.state}", run)
 
     def _draw_live(self, run: Run) -> None:
         self.status.value = self._failure(run) + figures.status(run.progress(), self._name(run), self.lang)

@@ -1,0 +1,258 @@
+"""The Train page in a real browser, on real digits: train, watch, compare, draw, cancel, go wrong, both languages."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from studio import i18n
+
+pytestmark = pytest.mark.browser
+
+OPENING_MS = 90_000
+TRAINING_MS = 120_000
+SEVEN = [(0.3, 0.2), (0.7, 0.2), (0.62, 0.4), (0.54, 0.6), (0.48, 0.82)]
+ONE = [(0.5, 0.15), (0.5, 0.4), (0.5, 0.65), (0.5, 0.87)]
+# What may stand in Latin letters on a Chinese page: names.
+NAMES = [
+    "sampan",
+    "mnist",
+    "uci",
+    "mlp",
+    "lenet",
+    "sgd",
+    "momentum",
+    "adam",
+    "adamw",
+    "cpu",
+    "cuda",
+    "cc",
+    "by",
+    "sa",
+    "archive.ics.uci.edu",
+    "yann.lecun.com",
+    "english",
+]
+
+
+class TrainPage:
+    """The page as a visitor handles it."""
+
+    def __init__(self, page: Any, studio_url: str, lang: str = "en") -> None:
+        self.page = page
+        self.lang = lang
+        began = time.monotonic()
+        page.goto(studio_url + "studio/page/train", wait_until="commit")
+        page.wait_for_selector(".tr-form select", timeout=OPENING_MS)
+        self.seconds_to_form = time.monotonic() - began
+        page.wait_for_selector(".tr-form .mod-primary:not([disabled])", timeout=OPENING_MS)
+        self.seconds_to_start = time.monotonic() - began
+        self.choose("dataset", i18n.t("train.dataset.digits", lang))
+
+    def choose(self, field: str, label: str) -> None:
+        self.page.get_by_label(i18n.t(f"train.field.{field}", self.lang), exact=True).select_option(
+            label=label
+        )
+
+    def fill(self, field: str, text: str) -> None:
+        self.page.get_by_label(i18n.t(f"train.field.{field}", self.lang), exact=True).fill(text)
+        self.page.keyboard.press("Tab")
+
+    def press(self, key: str) -> None:
+        self.page.get_by_role("button", name=i18n.t(f"train.{key}", self.lang), exact=True).click()
+
+    def wait_for(self, run: int, state: str) -> None:
+        self.page.wait_for_selector(f'.tr-runs tr[data-run="{run}"]', timeout=TRAINING_MS)
+        self.page.wait_for_selector(
+            f'.tr-runs tr[data-run="{run}"][data-state="{state}"]', timeout=TRAINING_MS
+        )
+
+    def train(self, run: int) -> None:
+        self.press("start")
+        self.wait_for(run, "done")
+
+    def figure(self, name: str) -> str:
+        return str(self.page.locator(f'[data-figure="{name}"] .sp-value').inner_text())
+
+    def points(self) -> int:
+        return int(self.page.locator(".tr-chart").first.get_attribute("data-points") or 0)
+
+    def corners(self, shape: list[tuple[float, float]]) -> list[tuple[float, float]]:
+        canvas = self.page.locator(".tr-pad canvas")
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+        return [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in shape]
+
+    def draw(self, shape: list[tuple[float, float]]) -> None:
+        first, *rest = self.corners(shape)
+        mouse = self.page.mouse
+        mouse.move(*first)
+        mouse.down()
+        for corner in rest:
+            mouse.move(*corner, steps=6)
+        mouse.up()
+
+    def expect_digit(self, digit: int) -> None:
+        self.page.wait_for_selector(f'.tr-prediction[data-digit="{digit}"]', timeout=10_000)
+        bars = self.page.locator(".tr-bars li")
+        assert bars.count() == 10
+        shares = [float(bars.nth(i).get_attribute("data-p")) for i in range(10)]
+        assert abs(sum(shares) - 1) < 0.01
+        assert max(range(10), key=shares.__getitem__) == digit
+
+
+def test_train_compare_look_draw(
+    page: Any, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
+) -> None:
+    train = TrainPage(page, studio_url)
+    print(f"Train page: form after {train.seconds_to_form:.1f} s, Start after {train.seconds_to_start:.1f} s")
+    assert "real data" in page.locator(".tr-about").inner_text()
+    assert train.points() == 0
+
+    train.fill("epochs", "60")
+    train.press("start")
+    page.wait_for_selector('.tr-status[data-state="running"]', timeout=TRAINING_MS)
+    page.wait_for_function("+document.querySelector('.tr-chart').dataset.points > 0", timeout=TRAINING_MS)
+    early, share = train.points(), page.locator(".tr-status progress").evaluate("e => e.value")
+    page.wait_for_function(
+        f"+document.querySelector('.tr-chart').dataset.points > {early}", timeout=TRAINING_MS
+    )
+    train.wait_for(1, "done")
+    assert train.points() > early
+    assert page.locator(".tr-status progress").evaluate("e => e.value") == 1 > share
+    assert float(train.figure("test_accuracy").rstrip(" %")) > 95
+    assert float(train.figure("loss")) < 0.5
+
+    train.choose("optimizer", "SGD")
+    assert page.get_by_label("Learning rate").input_value() == "0.1"  # follows the optimizer
+    train.fill("epochs", "10")
+    train.train(2)
+    assert page.locator(".tr-runs tbody tr").count() == 2
+    assert page.locator(".tr-legend").first.locator("li").all_inner_texts()[:2] == ["Run 1", "Run 2"]
+    assert page.locator(".tr-chart polyline.is-test").count() == 4  # two runs on two charts
+
+    page.get_by_role("button", name="Show: Run 1").click()
+    page.wait_for_selector('.tr-runs button[aria-pressed="true"][data-key="show-1"]')
+    page.wait_for_function("document.querySelector('.tr-results').innerText.includes('Run 1')")
+    matrix = page.locator(".tr-matrix td[title]")
+    assert matrix.count() == 100
+    assert sum(int(text) for text in matrix.all_inner_texts() if text.isdigit()) == 360
+    pictures = page.locator(".tr-mistakes img")
+    assert 0 < pictures.count() <= 12
+    assert all(pictures.evaluate_all("all => all.map(e => e.naturalWidth === 8)"))
+    assert all(
+        re.fullmatch(r"A \d that was taken for a \d", alt)
+        for alt in pictures.evaluate_all("a => a.map(e => e.alt)")
+    )
+
+    train.draw(ONE)
+    train.expect_digit(1)
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_selector(".tr-prediction", state="detached")
+    train.draw(SEVEN)
+    train.expect_digit(7)
+    page.mouse.move(0, 0)
+    page.evaluate("scrollTo(0, 0)")
+    screenshot(page, "train", docs=True, full_page=False)
+    screenshot(page, "train-whole")
+    page.locator(".tr-sketch").screenshot(path=screenshot(page, "train-draw"))
+
+    example = page.get_by_role("button", name="Use a test picture")
+    example.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("/Right|Wrong/.test(document.querySelector('.tr-answer').innerText)")
+    assert axe(page) == []
+    no_sideways(page)
+
+    page.get_by_role("button", name="Remove: Run 1").click()
+    page.wait_for_selector('.tr-runs tr[data-run="1"]', state="detached")
+    page.wait_for_function("document.querySelector('.tr-results').innerText.includes('Run 2')")
+    assert page.locator(".tr-chart polyline.is-test").count() == 2
+
+
+def test_wrong_values_and_a_rate_that_diverges(
+    page: Any, studio_url: str, screenshot: Callable, axe: Callable
+) -> None:
+    train = TrainPage(page, studio_url)
+    for field, text in (("learning_rate", "fast"), ("batch_size", "0"), ("epochs", "2.5")):
+        good = page.get_by_label(i18n.t(f"train.field.{field}", "en"), exact=True).input_value()
+        train.fill(field, text)
+        train.press("start")
+        alert = page.locator(".tr-form [role=alert]")
+        alert.wait_for()
+        assert text in alert.inner_text() and i18n.t(f"train.field.{field}", "en") in alert.inner_text()
+        train.fill(field, good)
+        alert.wait_for(state="detached")
+    assert page.locator(".tr-runs tr").count() == 0
+
+    train.choose("optimizer", "SGD")
+    train.fill("learning_rate", "1e30")
+    train.press("start")
+    train.wait_for(1, "failed")
+    notice = page.locator(".tr-live [role=alert]").inner_text()
+    assert re.search(r"epoch 1, step \d+", notice, re.I)
+    assert "1e+30" in notice and "smaller learning rate, for example 0.01" in notice
+    assert axe(page) == []
+    screenshot(page, "train-diverged", full_page=False)
+
+    train.fill("learning_rate", "0.1")
+    train.fill("epochs", "3")
+    train.train(2)
+    assert float(train.figure("test_accuracy").rstrip(" %")) > 60
+    assert page.locator(".tr-live [role=alert]").count() == 0
+
+
+def test_cancel(page: Any, studio_url: str) -> None:
+    train = TrainPage(page, studio_url)
+    train.choose("model", i18n.t("train.model.lenet", "en"))
+    train.fill("epochs", "500")
+    train.press("start")
+    page.wait_for_function("+document.querySelector('.tr-chart').dataset.points > 0", timeout=TRAINING_MS)
+    left = page.locator(".tr-state")
+    page.wait_for_function(
+        "/about .* left/.test(document.querySelector('.tr-state').innerText)", timeout=TRAINING_MS
+    )
+    assert "of 500" in left.inner_text()
+    began = time.monotonic()
+    train.press("cancel")
+    train.wait_for(1, "cancelled")
+    assert time.monotonic() - began < 5  # a second when the machine is quiet
+    assert page.get_by_role("button", name="Start").is_enabled()
+    assert "Cancelled in epoch" in left.inner_text()
+
+
+def test_phone_finger_dark_chinese(
+    new_page: Callable, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
+) -> None:
+    page = new_page(
+        viewport={"width": 390, "height": 844},
+        locale="zh-CN",
+        color_scheme="dark",
+        has_touch=True,
+        is_mobile=True,
+    )
+    train = TrainPage(page, studio_url, "zh")
+    train.fill("epochs", "40")
+    train.train(1)
+    finger = page.context.new_cdp_session(page)
+    corners = train.corners(SEVEN)
+    path = [
+        (a[0] + (b[0] - a[0]) * k / 5, a[1] + (b[1] - a[1]) * k / 5)
+        for a, b in itertools.pairwise(corners)
+        for k in range(6)
+    ]
+    for i, (x, y) in enumerate(path):
+        kind = "touchMove" if i else "touchStart"
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    train.expect_digit(7)
+    no_sideways(page)
+    assert axe(page) == []
+    words = set(re.findall(r"[a-z][a-z.]+", page.locator(".tr-page").inner_text().lower()))
+    assert words <= set(NAMES), f"not Chinese: {sorted(words - set(NAMES))}"
+    screenshot(page, "train-phone-zh-dark")
