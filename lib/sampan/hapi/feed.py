@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from ..io import DataLoader
+from ..io import DataLoader, IterableDataset
 from ..io.collate import to_tensors
 from ..tensor import Tensor
 
@@ -18,11 +18,9 @@ def as_loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_wo
         return data
     if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, str | dict):
         return DataLoader(data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=num_workers)
-    if type(data).__iter__ is not None and hasattr(data, "__iter__") and not isinstance(data, str | dict):
-        from ..io import IterableDataset
-
-        if isinstance(data, IterableDataset):
-            return DataLoader(data, batch_size=batch_size, drop_last=drop_last, num_workers=num_workers)
+    if isinstance(data, IterableDataset):
+        return DataLoader(data, batch_size=batch_size, drop_last=drop_last, num_workers=num_workers)
+    if hasattr(data, "__iter__") and not isinstance(data, str | dict):
         return data
     raise TypeError(f"{name}: expected a Dataset or a DataLoader, got {type(data).__name__}")
 

@@ -15,14 +15,13 @@ from .sampler import BatchSampler
 
 
 class _Skipping:
-    """A batch sampler that leaves out the first batches of the next epoch: how training goes on inside one."""
+    """A batch sampler that leaves out the first batches: how training goes on inside an epoch."""
 
     def __init__(self, batches: Any) -> None:
         self.batches, self.skip = batches, 0
 
     def __iter__(self) -> Iterator[Any]:
-        skip, self.skip = self.skip, 0
-        return itertools.islice(iter(self.batches), skip, None)
+        return itertools.islice(iter(self.batches), self.skip, None)
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -113,18 +112,20 @@ class DataLoader:
     def batches(self, skip: int = 0) -> Iterator[Any]:
         """An epoch without its first `skip` batches; for a map-style data set those are not even read."""
         self._order.skip = 0 if self._streams else skip
-        made = self._from_workers() if self.num_workers else self._made_here()
+        made = self._from_workers() if self.num_workers else self._made_here(self._order.skip)
         if self._streams:
             made = itertools.islice(made, skip, None)
         device = as_device(self._place)
         target = None if device.type == "cpu" else device
         return (to_tensors(batch, target) for batch in made)
 
-    def _made_here(self) -> Iterator[Any]:
+    def _made_here(self, skip: int) -> Iterator[Any]:
         if self._streams:
             return self._stream()
         dataset = self.dataset
-        order = iter(self._order)
+        order = iter(self._order.batches)
+        for _ in range(skip):  # now and not at the first batch: the order's draw belongs to the epoch's beginning
+            next(order, None)
         if self.batch_sampler is None:
             return (dataset[index] for index in order)
         collate = self._collate

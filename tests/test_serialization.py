@@ -1,0 +1,219 @@
+"""save and load: what goes through, what is refused, and that no failure costs an older file."""
+
+import collections
+import json
+import math
+import os
+import pickle
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import safetensors.torch
+import sampan as paddle
+import torch
+from sampan import nn
+
+DTYPES = [
+    "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64",
+    "complex128",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(2, 3), (), (0, 4)])
+def test_every_dtype_and_shape(dtype, shape, tmp_path):
+    buffer = (torch.rand(shape, generator=torch.Generator().manual_seed(1)) * 5).to(getattr(torch, dtype))
+    paddle.save({"x": paddle.Tensor(buffer)}, tmp_path / "f")
+    x = paddle.load(tmp_path / "f")["x"]
+    assert x.data.dtype is buffer.dtype and x.data.shape == buffer.shape and torch.equal(x.data, buffer)
+
+
+def test_nesting_and_plain_values(tmp_path):
+    given = {
+        "numbers": [1, -(2**70), 0.1, 1e-320, float("inf"), True, None, "text 舢板"],
+        "tuple": (1, (2.5, [])),
+        5: {"inner": {}},
+        "array": np.arange(6, dtype=np.int16).reshape(2, 3)[:, ::2],
+        "scalar": np.float32(2.5),
+    }
+    paddle.save(given, tmp_path / "f")
+    found = paddle.load(tmp_path / "f")
+    array, scalar = found.pop("array"), found.pop("scalar")
+    np.testing.assert_array_equal(array, given.pop("array"))
+    assert isinstance(array, np.ndarray) and array.dtype == np.int16 and scalar == given.pop("scalar")
+    assert found == given
+    paddle.save(float("nan"), tmp_path / "f")
+    assert math.isnan(paddle.load(tmp_path / "f"))
+
+
+def test_a_state_dict_with_views_and_shared_memory(tmp_path):
+    base = torch.arange(12.0).reshape(3, 4)
+    state = {"whole": paddle.Tensor(base), "again": paddle.Tensor(base), "column": paddle.Tensor(base[:, 1])}
+    paddle.save(state, tmp_path / "f")
+    found = paddle.load(tmp_path / "f")
+    assert found["again"].data_ptr() == found["whole"].data_ptr()  # stored once
+    assert found["column"].numpy().tolist() == [1, 5, 9]
+    parameter = nn.Linear(2, 2).weight
+    paddle.save(parameter, tmp_path / "p")
+    loaded = paddle.load(tmp_path / "p")
+    assert loaded.name == parameter.name and not loaded.stop_gradient
+    assert isinstance(paddle.load(tmp_path / "p", return_numpy=True), np.ndarray)
+
+
+def test_other_programs_can_read_the_arrays(tmp_path):
+    x = torch.rand(5, 3)
+    paddle.save({"x": paddle.Tensor(x)}, tmp_path / "f.safetensors")
+    (read,) = safetensors.torch.load_file(tmp_path / "f.safetensors").values()
+    assert torch.equal(read, x)
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ({"net": nn.Linear(1, 1)}, r"obj\['net'\] is a Linear.*state_dict"),
+        ({"f": [1, len]}, r"obj\['f'\]\[1\] is a builtin_function"),
+        ({1.5: 2}, "key of type float"),
+        ({"a": np.array(["x"])}, "dtype <U1"),
+        ({1, 2}, "obj is a set"),
+    ],
+)
+def test_what_cannot_be_saved_is_named_and_an_older_file_stays(value, what, tmp_path):
+    paddle.save([1], tmp_path / "f")
+    with pytest.raises(TypeError, match=what):
+        paddle.save(value, tmp_path / "f")
+    assert paddle.load(tmp_path / "f") == [1]
+
+
+def saved(tmp_path):
+    path = tmp_path / "f"
+    paddle.save({"x": paddle.arange(1000), "n": 3}, path)
+    return path, path.read_bytes()
+
+
+def test_a_file_cut_off_anywhere_is_refused(tmp_path):
+    path, content = saved(tmp_path)
+    for length in [0, 1, 7, 8, 20, len(content) // 2, len(content) - 1]:
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="load: .*f'"):
+            paddle.load(path)
+
+
+def test_a_changed_byte_anywhere_is_refused(tmp_path):
+    path, content = saved(tmp_path)
+    start = 8 + int.from_bytes(content[:8], "little")
+    for position in [start, start + 4000, len(content) - 1, content.index(b'\\"n\\"') + 2]:
+        changed = bytearray(content)
+        changed[position] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(ValueError, match="load"):
+            paddle.load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello, this is no checkpoint", b"PK\x03\x04" + bytes(50), os.urandom(100)])
+def test_foreign_files_are_refused(content, tmp_path):
+    (tmp_path / "f").write_bytes(content)
+    with pytest.raises(ValueError, match="load"):
+        paddle.load(tmp_path / "f")
+
+
+def test_foreign_safetensors_newer_formats_and_absent_files(tmp_path):
+    safetensors.torch.save_file({"x": torch.ones(2)}, tmp_path / "f")
+    with pytest.raises(ValueError, match="another program"):
+        paddle.load(tmp_path / "f")
+    with pytest.raises(FileNotFoundError, match="no file"):
+        paddle.load(tmp_path / "absent")
+
+
+def test_a_newer_format_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("sampan.serialization.FORMAT", 99)
+    paddle.save([1], tmp_path / "f")
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="format 99, this version reads 1"):
+        paddle.load(tmp_path / "f")
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_paddles_own_checkpoints_are_read(protocol, tmp_path):
+    weight = np.random.default_rng(1).normal(size=(3, 2)).astype(np.float32)
+    content = collections.OrderedDict(weight=weight, bias=("linear_0.b_0", weight[0]), steps=7)
+    content["StructuredToParameterName@@"] = {"weight": "linear_0.w_0"}
+    (tmp_path / "net.pdparams").write_bytes(pickle.dumps(content, protocol))
+    found = paddle.load(tmp_path / "net.pdparams")
+    np.testing.assert_array_equal(found["weight"].numpy(), weight)
+    assert found["bias"].name == "linear_0.b_0" and found["steps"] == 7
+    net = nn.Linear(3, 2)
+    net.set_state_dict(found)
+    np.testing.assert_array_equal(net.weight.numpy(), weight)
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ("touch /tmp/should-not-exist",)
+
+
+@pytest.mark.parametrize("value", [Evil(), {"a": [Evil()]}, np.array([Evil()], dtype=object), len, Evil])
+def test_a_pickle_with_code_is_refused_and_not_run(value, tmp_path):
+    (tmp_path / "f").write_bytes(pickle.dumps(value, 4))
+    with pytest.raises(ValueError, match="no array and no plain value"):
+        paddle.load(tmp_path / "f")
+    (tmp_path / "f").write_bytes(pickle.dumps({"a": np.zeros(9)}, 4)[:-20])
+    with pytest.raises(ValueError, match="cannot be read as a Paddle checkpoint"):
+        paddle.load(tmp_path / "f")
+
+
+FULL = """
+import resource, sys
+import sampan as paddle
+path = sys.argv[1]
+paddle.save({"old": 1}, path)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+try:
+    paddle.save({"x": paddle.zeros([1_000_000])}, path)
+except OSError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_a_disk_that_fills_up_costs_nothing(tmp_path):
+    """The kernel refuses to let the file grow past 100 kB: what a full disk or a quota does."""
+    assert hasattr(resource, "RLIMIT_FSIZE")
+    path = tmp_path / "f"
+    done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True)
+    assert "OSError" in done.stdout and "nothing was changed: File too large" in done.stdout
+    assert paddle.load(path) == {"old": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]  # no half file is left
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OSError):
+        paddle.save([1], tmp_path / "file" / "below")
+
+
+KILLED = """
+import os, signal, sys
+import torch
+from sampan import serialization
+def stop(*args):
+    os.kill(os.getpid(), signal.SIGKILL)
+serialization.os.fsync = stop
+serialization.save({"new": serialization.Tensor(torch.zeros(1000))}, sys.argv[1])
+"""
+
+
+def test_a_kill_while_writing_leaves_the_old_file(tmp_path):
+    path = tmp_path / "f"
+    paddle.save({"old": 1}, path)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)])
+    assert done.returncode == -9
+    assert paddle.load(path) == {"old": 1}
+
+
+def test_the_nesting_is_plain_json(tmp_path):
+    path, content = saved(tmp_path)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    tree = json.loads(header["__metadata__"]["sampan"])
+    assert tree["format"] == 1 and tree["tree"]["dict"][1] == ["n", 3]
