@@ -266,7 +266,7 @@ def _to_sum_back(buffers: list[Any]) -> list[Any] | None:
         x, y = buffers
         if type(y) is float or type(y) is int:
             return None
-        if isinstance(x, _Buffer) and x.shape == y.shape and x.dtype is y.dtype:
+        if isinstance(x, _Buffer) and isinstance(y, _Buffer) and x.shape == y.shape and x.dtype is y.dtype:
             return None
     return [(b.shape, b.dtype) if isinstance(b, _Buffer) else None for b in buffers]
 

@@ -8,31 +8,18 @@ torch operations.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from types import FunctionType
+from collections.abc import Sequence
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from numba import prange
 
+from .registry import Loop
+
 PARALLEL_FROM = 100_000  # elements of one tensor; below it starting threads costs more than it saves
 _SCALAR = {torch.float32: np.float32, torch.float64: np.float64}
 Buffers = Sequence[torch.Tensor]
-
-
-def _both(body: Callable[..., None]) -> tuple[Callable[..., None], Callable[..., None]]:
-    """A serial and a parallel loop from one body.
-
-    Each gets a name of its own: Numba keeps machine code by name and would mistake one for the other.
-    """
-    made = []
-    for form in ("serial", "parallel"):
-        copy = FunctionType(body.__code__, body.__globals__, f"{body.__name__}_{form}")
-        copy.__qualname__, copy.__module__ = copy.__name__, body.__module__
-        made.append(numba.njit(cache=True, parallel=form == "parallel", error_model="numpy")(copy))
-    return made[0], made[1]
 
 
 def _sgd(p: Any, g: Any, lr: Any) -> None:
@@ -49,8 +36,8 @@ def _adam(
         p[i] -= rate * m[i] / (np.sqrt(v[i]) + eps)
 
 
-_sgd_loops = _both(_sgd)
-_adam_loops = _both(_adam)
+_sgd_loop = Loop(_sgd, PARALLEL_FROM, "sgd_step")
+_adam_loop = Loop(_adam, PARALLEL_FROM, "adam_step")
 
 
 def _flat(*buffers: torch.Tensor) -> list[np.ndarray] | None:
@@ -69,7 +56,7 @@ def sgd_step(parameters: Buffers, gradients: Buffers, lr: float) -> None:
         if arrays is None:
             p.add_(g, alpha=-lr)
         else:
-            _sgd_loops[arrays[0].size >= PARALLEL_FROM](*arrays, _SCALAR[p.dtype](lr))
+            _sgd_loop(*arrays, _SCALAR[p.dtype](lr), size=p.numel())
 
 
 def adam_step(
@@ -104,7 +91,7 @@ def adam_step(
             v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
             p.addcdiv_(m, v.sqrt().add_(eps), value=-rate)
         else:
-            _adam_loops[arrays[0].size >= PARALLEL_FROM](*arrays, *typed[p.dtype])
+            _adam_loop(*arrays, *typed[p.dtype], size=p.numel())
 
 
 def warm_up() -> None:
