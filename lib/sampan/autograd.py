@@ -190,9 +190,9 @@ def run(
         owners.add((gradient.data if create_graph else gradient).data_ptr())
         if type(key) is Node:
             gradients[key] = gradient if key not in gradients else gradients[key] + gradient
-        elif wanted is None:
+        elif wanted is None and key._hooks is None:
             _accumulate(key, gradient, create_graph, owners)
-        elif key in wanted:
+        elif wanted is None or key in wanted:
             collected[key] = gradient if key not in collected else collected[key] + gradient
     order = topological_order(list(gradients))
     needed = None if wanted is None else _leading_to(order, wanted) - blocked
@@ -201,7 +201,7 @@ def run(
         if gradient is None:
             continue
         if node.hooks is not None:
-            gradient = _call_hooks(node.hooks, gradient, create_graph)
+            gradient = _call_hooks(node.hooks, gradient, create_graph, owners)
         if wanted is not None:
             if node in wanted:
                 collected[node] = gradient
@@ -218,7 +218,7 @@ def run(
                 "pass retain_graph=True to the first one to go through it twice"
             )
         if tape.last_write > node.sequence:
-            check_unwritten(node)
+            check_unwritten(node, order)
         if node.outputs is not None:
             gradient = _filled(node, gradient, create_graph)
         if observers:
@@ -237,10 +237,13 @@ def run(
             if type(edge) is Node:
                 before = gradients.get(edge)
                 gradients[edge] = part if before is None else before + part
-            elif wanted is None:
+            elif wanted is None and edge._hooks is None:
                 _accumulate(edge, part, create_graph, owners)
-            else:
+            else:  # a target, or a leaf whose hooks are to see its whole gradient, once
                 collected[edge] = part if edge not in collected else collected[edge] + part
+    if wanted is None:
+        for leaf, gradient in collected.items():
+            _accumulate(leaf, _call_hooks(leaf._hooks, gradient, create_graph, owners), create_graph, owners)
     return collected
 
 
@@ -256,6 +259,8 @@ def _leading_to(order: Sequence[Node], wanted: set[Any]) -> set[Any]:
 def _filled(node: Node, gradients: list[Any], recorded: bool) -> tuple[Any, ...]:
     """The gradients of all outputs: zeros for those that the result does not depend on."""
     assert node.outputs is not None
+    if node.settings.get("materialize_grads") is False:  # a PyLayer that asked for None in their place
+        return tuple(gradients)
     filled = []
     for gradient, (shape, dtype, device) in zip(gradients, node.outputs, strict=True):
         if gradient is None:
@@ -266,8 +271,6 @@ def _filled(node: Node, gradients: list[Any], recorded: bool) -> tuple[Any, ...]
 
 
 def _accumulate(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -> None:
-    if leaf._hooks is not None:
-        gradient = _call_hooks(leaf._hooks, gradient, recorded)
     before = leaf._grad
     if recorded:
         leaf._grad = gradient if before is None or before is zero_gradient else before + gradient
@@ -276,18 +279,25 @@ def _accumulate(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -
     if gradient.dtype is not data.dtype:
         gradient = _fit(gradient, data.shape, data.dtype)
     if before is None or before is zero_gradient:
-        address = gradient.data_ptr()
-        if address in owners or not gradient.is_contiguous():
-            gradient = gradient.clone(memory_format=torch.contiguous_format)
-            address = gradient.data_ptr()
-        owners.add(address)
-        leaf._grad = wrap(gradient)
+        leaf._grad = wrap(_owned(gradient, owners))
     else:
         before.data.add_(gradient)
 
 
-def _call_hooks(hooks: Sequence[Callable[..., Any]], gradient: Any, recorded: bool) -> Any:
-    for hook in hooks:
+def _owned(gradient: torch.Tensor, owners: set[int]) -> torch.Tensor:
+    """`gradient` in memory that nobody else holds: what is kept here is added to in place by later backwards."""
+    if gradient.storage_offset() or gradient.data_ptr() in owners or not gradient.is_contiguous():
+        gradient = gradient.clone(memory_format=torch.contiguous_format)
+    owners.add(gradient.data_ptr())
+    return gradient
+
+
+def _call_hooks(
+    hooks: Sequence[Callable[..., Any]], gradient: Any, recorded: bool, owners: set[int]
+) -> Any:
+    if not recorded and hooks:
+        gradient = _owned(gradient, owners)  # a hook may keep it
+    for hook in list(hooks):  # one that takes itself away must not hide the next
         result = hook(gradient if recorded else wrap(gradient))
         if result is not None:
             gradient = result if recorded else result.data
@@ -302,6 +312,8 @@ def _start(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str) -
         raise TypeError(f"{name}: expected a Tensor or None, got {type(gradient).__name__}")
     if gradient.data.shape != tensor.data.shape:
         raise ValueError(f"{name}: expected shape {tensor.shape}, that of the tensor, got {gradient.shape}")
+    if gradient.data.dtype is not tensor.data.dtype:
+        gradient = gradient.astype(tensor.data.dtype)
     return tensor.node or tensor, gradient if recorded else gradient.data
 
 
@@ -373,8 +385,8 @@ def grad(
         )
     results: list[Tensor | None] = []
     for position, (tensor, key) in enumerate(zip(inputs, targets, strict=True)):
-        gradient = found.get(key)
-        if gradient is None and not allow_unused:
+        gradient = None if key in blocked else found.get(key)
+        if gradient is None and not allow_unused and key not in blocked:
             raise ValueError(
                 f"inputs[{position}] {tensor._brief()} is not part of what the outputs were computed from; "
                 "pass allow_unused=True to get None for it"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -84,20 +86,64 @@ def written(buffer: torch.Tensor) -> None:
     buffer.untyped_storage().written = last_write  # type: ignore[attr-defined]
 
 
-def check_unwritten(node: Node) -> None:
-    """Refuse a backward through a Node whose kept memory was changed after it was recorded."""
-    functions = node.pullback if type(node.pullback) is tuple else (node.pullback,)
-    for function in functions:
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            for kept in (
-                cell.cell_contents if isinstance(cell.cell_contents, (list, tuple)) else (cell.cell_contents,)
-            ):
-                if (
-                    isinstance(kept, torch.Tensor)
-                    and getattr(kept.untyped_storage(), "written", 0) > node.sequence
-                ):
-                    raise RuntimeError(
-                        f"backward: {node.name} needs {'its result' if name == 'out' else repr(name)} "
-                        f"{list(kept.shape)} as it was, but an in-place operation has overwritten it since; "
-                        "use the out-of-place form, or clone() before writing"
-                    )
+def was_written(buffer: torch.Tensor, sequence: int) -> bool:
+    """Whether `buffer`'s memory was changed in place after the moment `sequence`."""
+    return getattr(buffer.untyped_storage(), "written", 0) > sequence
+
+
+def kept_by(node: Node) -> Iterator[tuple[str, torch.Tensor]]:
+    """The buffers that a Node's pullback keeps, captured or bound as defaults, and their names."""
+    for function in node.pullback if type(node.pullback) is tuple else (node.pullback,):
+        if not isinstance(function, FunctionType):
+            continue
+        code, cells, defaults = function.__code__, function.__closure__ or (), function.__defaults__ or ()
+        arguments = code.co_varnames[: code.co_argcount]
+        bound = zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True)
+        captured = ((n, c.cell_contents) for n, c in zip(code.co_freevars, cells, strict=True))
+        for name, content in (*captured, *bound):
+            for kept in content if isinstance(content, (list, tuple)) else (content,):
+                if isinstance(kept, torch.Tensor):
+                    yield name, kept
+
+
+def check_unwritten(node: Node, order: Sequence[Node]) -> None:
+    """Refuse a backward through a Node whose memory was changed after it was recorded.
+
+    Either memory that its pullback keeps, or its result, through a view of it (see `write_through`). `order` is
+    the walk in which the Node was reached.
+    """
+    for name, kept in kept_by(node):
+        if was_written(kept, node.sequence):
+            raise RuntimeError(
+                f"backward: {node.name} needs {'its result' if name == 'out' else repr(name)} "
+                f"{list(kept.shape)} as it was, but an in-place operation has overwritten it since; "
+                "use the out-of-place form, or clone() before writing"
+            )
+    moment = _through_view.get(node)
+    if moment is None:
+        return
+    for later in order:
+        if later.sequence > moment and any(base_of(edge) is node for edge in later.edges):
+            raise RuntimeError(
+                f"backward: {later.name} used the result of {node.name} after a view of it had been overwritten "
+                "on the tape, which only the view knows of; use the out-of-place form, or index assignment"
+            )
+
+
+# An in-place change of a view changes its base too, but only the view's own Tensor moves on along the tape. Whoever
+# uses the base afterwards would get gradients as if nothing had happened: such a use is refused in backward.
+_through_view: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
+
+
+def base_of(edge: Any) -> Any:
+    """What made the memory that a chain of views shows: a Node, a leaf Tensor, or None for data."""
+    while isinstance(edge, Node) and edge.operator.view:
+        edge = edge.edges[0]
+    return edge
+
+
+def write_through(view: Node) -> None:
+    """Note that the result of `view` is about to be overwritten on the tape."""
+    base = base_of(view)
+    if isinstance(base, Node) and base is not view:
+        _through_view[base] = next_sequence()

@@ -6,6 +6,7 @@ its declaration (see operator.py); `tensor.pyi` lists them all.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from .dtype import Place, as_device, as_dtype, default_dtype, name_of
-from .tape import Node, written
+from . import tape
+from .dtype import NAMES, Place, as_device, as_dtype, default_dtype, name_of
+from .tape import Node
 
 declared: Any = SimpleNamespace()  # every declared operator by its name; filled by operator.py
 zero_gradient: Any = (
@@ -179,8 +181,12 @@ class Tensor:
         """Keep the gradient of a tensor that is no leaf in its `.grad`."""
         if self.node is not None:
 
+            owner = weakref.ref(self)  # the tape must not keep the tensor that it made alive
+
             def keep(gradient: Tensor) -> None:
-                self._grad = gradient
+                tensor = owner()
+                if tensor is not None:
+                    tensor._grad = gradient
 
             self.register_hook(keep)
 
@@ -225,8 +231,7 @@ class Tensor:
         return self.data.tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self.numpy()
-        return array if dtype is None else array.astype(dtype)
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         return self.data.__dlpack__(stream=stream, **options)
@@ -325,33 +330,51 @@ class Tensor:
         data = self.data
         if value.data.shape != data.shape:
             raise ValueError(f"in place: the result has shape {value.shape}, the tensor has {self.shape}")
-        self._check_writable(not value.stop_gradient)
+        if not torch.can_cast(value.dtype, data.dtype):
+            raise TypeError(f"in place: a result of {name_of(value.dtype)} does not fit into {self._brief()}")
+        self._check_writable(value.node is not None)
+        if value.node is not None and value.dtype is not data.dtype:
+            value = value.astype(data.dtype)
         if value.data is not data:
             data.copy_(value.data)
         self._mark_written()
-        if value.node is not None:
-            if value.dtype is not data.dtype:
-                value = value.astype(data.dtype)
-            self.node, self.stop_gradient = value.node, False
+        if torch.is_grad_enabled():
+            self.node, self.stop_gradient = value.node, value.stop_gradient
         return self
 
     def _check_writable(self, recorded: bool) -> None:
-        if recorded and torch.is_grad_enabled() and self.node is None and not self.stop_gradient:
-            raise RuntimeError(
-                f"in place: {self._brief()} is a leaf that wants a gradient, and cannot be overwritten on the tape; "
-                "use no_grad() to change its value"
+        """Refuse an in-place change that the tape could not follow. recorded: it is about to go on the tape."""
+        self._check_no_leaf(self if self.node is None else tape.base_of(self.node))
+        if not recorded or not torch.is_grad_enabled():
+            return
+        if self.node is not None:
+            tape.write_through(self.node)
+        elif self.data.untyped_storage().nbytes() > self.data.numel() * self.data.element_size():
+            raise ValueError(
+                f"in place: {self._brief()} shows part of another tensor's memory, which would not know of the "
+                "gradient; assign to that tensor by index (x[i, j] = ...), or clone() first"
+            )
+
+    def _check_no_leaf(self, source: Any) -> None:
+        if isinstance(source, Tensor) and not source.stop_gradient and torch.is_grad_enabled():
+            what = "is" if source is self else "is a view of"
+            raise ValueError(
+                f"in place: {self._brief()} {what} a leaf that wants a gradient, and cannot be overwritten on the "
+                "tape; use no_grad() to change its value"
             )
 
     def _mark_written(self) -> None:
-        written(self.data)
+        tape.written(self.data)
         storage: Any = self.data.untyped_storage()
         storage.writes = getattr(storage, "writes", 0) + 1
 
     def set_value(self, value: Any) -> None:
         """Overwrite the values, keeping shape, dtype and place. Raises ValueError for another shape."""
-        source = value.data if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+        source = value.data if isinstance(value, Tensor) else _from_python(value)
         if source.shape != self.data.shape:
             raise ValueError(f"set_value: expected shape {self.shape}, got {list(source.shape)}")
+        if not torch.can_cast(source.dtype, self.data.dtype):
+            raise TypeError(f"set_value: expected {name_of(self.dtype)}, got {name_of(source.dtype)}")
         self.data.copy_(source)
         self._mark_written()
 
@@ -360,7 +383,7 @@ class Tensor:
         return self
 
     def fill_(self, value: float) -> Tensor:
-        return self._write(declared.full_like_of(self, value))
+        return self._write(declared.full_like_of(self._before(), value))
 
     def zero_(self) -> Tensor:
         return self.fill_(0)
@@ -374,10 +397,21 @@ class Tensor:
         return declared.getitem(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._check_writable(True)
-        if not isinstance(value, Tensor):
+        if not isinstance(value, (Tensor, bool, int, float, complex)):
             value = to_tensor(np.asarray(value), dtype=self.dtype, place=self.place)
-        self._write(declared.setitem(self, value, index))
+        recorded = torch.is_grad_enabled() and not (self.stop_gradient and getattr(value, "stop_gradient", True))
+        if recorded:
+            self._check_writable(False)
+            self._write(declared.setitem(self._before(), value, index))
+        else:
+            declared.put(self, value, index)
+            self._mark_written()
+
+    def _before(self) -> Tensor:
+        """This tensor as it is now, for an operator to be tied to, while the tensor itself moves on."""
+        before = Tensor(self.data, self.stop_gradient)
+        before.node = self.node
+        return before
 
     # --- arithmetic ---
 
@@ -452,11 +486,11 @@ class Tensor:
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
-    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
-        return declared.equal(self, other)
+    def __eq__(self, other: Any) -> Any:
+        return False if other is None else declared.equal(self, other)
 
-    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
-        return declared.not_equal(self, other)
+    def __ne__(self, other: Any) -> Any:
+        return True if other is None else declared.not_equal(self, other)
 
     def __lt__(self, other: Any) -> Tensor:
         return declared.less_than(self, other)
@@ -516,7 +550,7 @@ def _from_numpy(kind: type[Tensor], array: np.ndarray, dtype: str, stop_gradient
 def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
     """A Tensor with a copy of `data`: numbers, nested lists, NumPy arrays, torch tensors, Tensors.
 
-    dtype: Python floats become the default dtype, ints int64, bools bool; arrays keep theirs.
+    dtype: floats, also in lists, become the default dtype, ints int64, bools bool; arrays and Tensors keep theirs.
     place: `cpu`, `gpu:N` or a Place; the current one when None.
     Raises TypeError or ValueError when `data` is ragged or holds something that is no number.
     """
@@ -526,21 +560,29 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
         buffer = data.data.clone()
     elif isinstance(data, torch.Tensor):
         buffer = data.detach().clone()
-    elif isinstance(data, np.ndarray | np.generic):
-        buffer = torch.from_numpy(np.array(data, copy=True, order="C"))
     else:
-        try:
-            array = np.array(_plain(data))
-            if array.dtype == object:
-                raise ValueError("its entries are no numbers or its rows have different lengths")
-            buffer = torch.from_numpy(array)
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"to_tensor: cannot make an array of {type(data).__name__}: {error}") from None
-        if target is None and array.dtype == np.float64 and not _holds_float64(data):
-            target = default_dtype()
-        elif target is None and array.dtype == np.complex128:
-            target = torch.complex64 if default_dtype() is torch.float32 else torch.complex128
+        buffer = _from_python(data)
+        if target is None and not isinstance(data, np.ndarray | np.generic) and not _holds_tensor(data):
+            if buffer.is_floating_point():
+                target = default_dtype()
+            elif buffer.is_complex():
+                target = torch.complex128 if default_dtype() is torch.float64 else torch.complex64
     return Tensor(buffer.to(device=device, dtype=target or buffer.dtype), stop_gradient)
+
+
+def _from_python(data: Any) -> torch.Tensor:
+    """A buffer with a copy of numbers, nested lists or an array. Raises TypeError or ValueError."""
+    try:
+        array = np.array(_plain(data), order="C")
+        if array.dtype.name not in NAMES and array.dtype != object:
+            raise TypeError(f"its entries are {array.dtype.name}, expected one of {', '.join(NAMES)}")
+        if array.dtype == object and not isinstance(data, (list, tuple, np.ndarray)):
+            raise TypeError("expected numbers, lists of them, an array or a Tensor")
+        if array.dtype == object:
+            raise ValueError("its entries are no numbers or its rows have different lengths")
+        return torch.from_numpy(array)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"to_tensor: cannot make an array of {type(data).__name__}: {error}") from None
 
 
 def _plain(data: Any) -> Any:
@@ -551,8 +593,8 @@ def _plain(data: Any) -> Any:
     return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data
 
 
-def _holds_float64(data: Any) -> bool:
-    """Whether a nested list holds NumPy or Tensor float64 values, which keep their dtype."""
+def _holds_tensor(data: Any) -> bool:
+    """Whether a nested list holds Tensors, which keep their dtype."""
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
-    return str(getattr(data, "dtype", "")) in ("float64", "torch.float64")
+    return isinstance(data, (Tensor, torch.Tensor))

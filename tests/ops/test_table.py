@@ -30,6 +30,7 @@ ELSEWHERE = {
     "scatter": "tests/ops/test_indexing.py",
     "scatter_nd_add": "tests/ops/test_indexing.py",
     "masked_select": "tests/ops/test_indexing.py",
+    "put": "tests/ops/test_indexing.py",
     "topk": "tests/ops/test_indexing.py",
 }
 CASES = [

@@ -14,7 +14,7 @@ from ..dtype import default_dtype
 from ..operator import as_method, composite, operator
 from ..tensor import Tensor
 from .samples import Array, integers
-from .shape import reshape
+from .shape import reshape, squeeze
 
 
 def _key(index: Any) -> Any:
@@ -22,18 +22,26 @@ def _key(index: Any) -> Any:
     if isinstance(index, tuple):
         return tuple(_key(i) for i in index)
     if isinstance(index, Tensor):
-        return index.data if index.data.ndim or index.dtype is torch.bool else int(index.data)
+        return _key(index.data)
+    if isinstance(index, torch.Tensor):
+        if index.dtype is torch.bool:
+            return index
+        if index.is_floating_point() or index.is_complex():
+            raise IndexError(f"an index must be of integers or bools, got {index.dtype}")
+        return index.long() if index.ndim else int(index)  # torch would take uint8 for a mask
     if isinstance(index, np.ndarray):
-        return torch.from_numpy(index)
+        return _key(torch.from_numpy(np.array(index)))
     if isinstance(index, np.integer):
         return int(index)
+    if isinstance(index, (float, str)):
+        raise IndexError(f"an index is an int, a slice, `...`, None, or an array of integers or bools; got {index!r}")
     if isinstance(index, slice):
         return slice(*(None if v is None else int(v) for v in (index.start, index.stop, index.step)))
     if isinstance(index, (list, range)):
         array = np.asarray([i.numpy() if isinstance(i, Tensor) else i for i in index])
-        if array.size == 0:
-            array = array.astype(np.int64)
-        return torch.from_numpy(array)
+        if array.dtype == object or array.dtype.kind in "US":
+            raise IndexError(f"a list used as an index must hold integers or bools, got {index!r}")
+        return _key(torch.from_numpy(array.astype(np.int64) if array.size == 0 else array))
     return index
 
 
@@ -117,13 +125,10 @@ def _may_repeat(key: Any) -> bool:
 def setitem(x, value, index):  # type: ignore[no-untyped-def]
     """A copy of `x` with `value`, broadcast, in the places of `index`: what `x[index] = value` leaves."""
     changed = x.clone()
-    flips, key = _flipped(x, index)
-    if flips:
-        changed = changed.flip(flips)
-    changed[key] = value.to(x.dtype)
-    return changed.flip(flips) if flips else changed, (
-        lambda g, index=index: setitem(g, (g.sum() * 0).reshape([]), index),
-        lambda g, index=index, shape=value.shape: _folded(getitem(g, index), shape),
+    _put(changed, value, index)
+    return changed, (
+        lambda g, index=index: setitem(g, 0, index),
+        lambda g, index=index, shape=getattr(value, "shape", ()): _folded(getitem(g, index), shape),
     )
 
 
@@ -134,13 +139,49 @@ def _folded(gradient: Any, shape: Any) -> Any:
     return unbroadcast(gradient, shape)
 
 
+def _put(target: torch.Tensor, value: Any, index: Any) -> None:
+    if (value.is_complex() if isinstance(value, torch.Tensor) else isinstance(value, complex)) and not target.is_complex():
+        raise TypeError(f"a complex value does not fit into {target.dtype}")
+    flips, key = _flipped(target, index)
+    if not flips:
+        target[key] = value
+        return
+    turned = target.flip(flips)  # torch has no views with negative strides
+    turned[key] = value
+    target.copy_(turned.flip(flips))
+
+
+@operator(differentiable=False)
+def put(x, value, index):  # type: ignore[no-untyped-def]
+    """`x[index] = value` in x's own memory, for what is not on the tape."""
+    _put(x, value, index)
+    return x
+
+
 # --- gather and scatter --------------------------------------------------------------------------------------
+
+
+def _integers(index: Any, name: str) -> Any:
+    if index.is_floating_point() or index.is_complex() or index.dtype is torch.bool:
+        raise TypeError(f"{name} must be integers, got {index.dtype}")
+    return index.long()
+
+
+def _spread_along(indices: Any, shape: Any, axis: int) -> Any:
+    """`indices` repeated along the axes other than `axis` to the lengths in `shape`."""
+    if indices.ndim != len(shape):
+        raise RuntimeError(f"indices have {indices.ndim} axes, the array has {len(shape)}")
+    if not -len(shape) <= axis < len(shape):
+        raise IndexError(f"axis {axis} is outside an array of {len(shape)} axes")
+    target = list(shape)
+    target[axis] = indices.shape[axis]
+    return indices.expand(target)
 
 
 @operator(method="", reference=lambda x, i, a=0: torch.index_select(x, a, i), samples=[((4, 3), integers((5,), 4)), ((3, 4), integers((2,), 4), 1)])  # fmt: skip
 def index_select(x, index, axis=0, name=None):  # type: ignore[no-untyped-def]
     """The slices of `x` along `axis` that the 1-D `index` names."""
-    index = index.long()
+    index = _integers(index, "index")
     return torch.index_select(x, axis, index), (
         lambda g, shape=x.shape, index=index, axis=axis: index_added(g, index, shape, axis),
     )
@@ -155,13 +196,12 @@ def index_added(x, index, shape, axis):  # type: ignore[no-untyped-def]
 
 @composite(method="", reference=lambda x, i: x[i], samples=[((4, 3), integers((5,), 4))])
 def gather(x, index, axis=None, name=None):  # type: ignore[no-untyped-def]
-    """The slices of `x` along `axis` (0 when None) that the 1-D or [n, 1] `index` names."""
+    """The slices of `x` along `axis` (0 when None) that the 1-D or [n, 1] `index` names; a 0-d one drops the axis."""
     axis = 0 if axis is None else int(axis)
-    if index.ndim == 2 and index.shape[1] == 1:
-        index = reshape(index, [-1])
-    if index.ndim > 1:
+    if index.ndim > 1 and not (index.ndim == 2 and index.shape[1] == 1):
         raise ValueError(f"gather: expected an index of shape [n] or [n, 1], got {list(index.shape)}")
-    return index_select(x, reshape(index, [-1]), axis)
+    picked = index_select(x, reshape(index, [-1]), axis)
+    return squeeze(picked, axis) if index.ndim == 0 else picked
 
 
 @composite(method="", reference=lambda x, i: x[tuple(i.unbind(-1))], samples=[((4, 3), Array((2, 5, 1), 0, 3, "int64")), ((4, 3), Array((5, 2), 0, 3, "int64"))])  # fmt: skip
@@ -175,11 +215,9 @@ def gather_nd(x, index, name=None):  # type: ignore[no-untyped-def]
 @operator(method="", reference=lambda x, i, a: torch.take_along_dim(x, i, a), samples=[((3, 4), integers((3, 2), 4), 1)])  # fmt: skip
 def take_along_axis(x, indices, axis, broadcast=True):  # type: ignore[no-untyped-def]
     """For each entry of `indices`, the entry of `x` at that place along `axis` and the same place elsewhere."""
-    indices = indices.long()
+    indices = _integers(indices, "indices")
     if broadcast:
-        shape = [max(a, b) for a, b in zip(x.shape, indices.shape, strict=True)]
-        shape[axis] = indices.shape[axis]
-        indices = indices.expand(shape)
+        indices = _spread_along(indices, x.shape, axis)
     return torch.gather(x, axis, indices), (
         lambda g, shape=x.shape, i=indices, axis=axis: added_along_axis(g, i, shape, axis),
     )
@@ -194,20 +232,26 @@ def added_along_axis(x, indices, shape, axis):  # type: ignore[no-untyped-def]
 
 @composite(method="")
 def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):  # type: ignore[no-untyped-def]
-    """A copy of `arr` with `values` put (reduce="assign") or added ("add") at the places `indices` along `axis`."""
+    """A copy of `arr` with `values` put (reduce="assign") or added ("add") at the places `indices` along `axis`.
+
+    broadcast: `indices` and `values` broadcast to arr's lengths along the other axes. include_self: whether what
+    was in those places before is added too.
+    """
     if reduce not in ("assign", "add"):
         raise ValueError(f"put_along_axis: reduce must be 'assign' or 'add', got {reduce!r}")
+    places, device = _integers(indices.data, "indices"), arr.data.device
+    if broadcast:
+        places = _spread_along(places, arr.data.shape, axis)
     if not isinstance(values, Tensor):
-        values = Tensor(torch.full(indices.shape, values, dtype=arr.dtype, device=arr.data.device))
-    values = values.expand(indices.shape) if list(values.shape) != list(indices.shape) else values
-    added = added_along_axis(values, indices.data.long(), arr.data.shape, axis)
+        values = Tensor(torch.full(places.shape, values, dtype=arr.dtype, device=device))
+    values = values.expand(list(places.shape)) if list(values.shape) != list(places.shape) else values
+    added = added_along_axis(values, places, arr.data.shape, axis)
     if reduce == "add" and include_self:
         return arr + added
-    hit = torch.zeros(arr.data.shape, dtype=torch.bool).scatter_(axis, indices.data.long(), True)
+    hit = torch.zeros(arr.data.shape, dtype=torch.bool, device=device).scatter_(axis, places, True)
     if reduce == "assign":  # of several values for one place, one is kept: the one that a plain write leaves
-        kept = torch.full(arr.data.shape, -1).scatter_(
-            axis, indices.data.long(), torch.arange(indices.size).reshape(indices.data.shape)
-        )
+        order = torch.arange(places.numel(), device=device).reshape(places.shape)
+        kept = torch.full(arr.data.shape, -1, device=device).scatter_(axis, places, order)
         flat = values.reshape([-1])
         added = index_select(flat, kept.clamp(min=0).reshape(-1), 0).reshape(arr.shape)
     return where(Tensor(hit), added, arr)
@@ -242,7 +286,7 @@ def scatter_nd(index, updates, shape, name=None):  # type: ignore[no-untyped-def
 )
 def index_add(x, index, axis, value, name=None):  # type: ignore[no-untyped-def]
     """`x` with the slices of `value` added at the places `index` of `axis`."""
-    return x + index_added(value, index, x.data.shape, axis)
+    return x + index_added(value, _integers(index.data, "index"), x.data.shape, axis)
 
 
 # --- choosing ------------------------------------------------------------------------------------------------
@@ -308,9 +352,8 @@ def masked_fill(x, mask, value, name=None):  # type: ignore[no-untyped-def]
 def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
     """x held between min and max (numbers, 0-d tensors or None)."""
     low, high = (v if v is None or isinstance(v, (int, float)) else v.item() for v in (min, max))
-    value = x.clamp(low, high) if low is not None or high is not None else x.clone()
-    inside = (x >= (-math.inf if low is None else low)) & (x <= (math.inf if high is None else high))
-    return value, (lambda g, inside=inside: g * inside,)
+    out = x.clamp(low, high) if low is not None or high is not None else x.clone()
+    return out, (lambda g: g * (x == out),)
 
 
 @operator(view=True, method="", reference=torch.diagonal, samples=[((3, 4),), ((2, 3, 4), 1, 1, 2)])
