@@ -119,7 +119,7 @@ def second(slot: slots.Slot, inputs: list[Any], weights: Any, formula: str) -> A
     tensors = _leaves(inputs)
     value = FORMULAS[formula](*tensors)
     first = sampan.grad(value, tensors, _tensor(weights), create_graph=True)
-    return sampan.grad(first, tensors)
+    return sampan.grad([gradient for gradient in first if gradient is not None], tensors)
 
 
 FORMULAS: dict[str, Callable[..., Any]] = {
@@ -217,7 +217,9 @@ def epoch(slot: slots.Slot, weight: Any, bias: Any, batches: list[Any], lr: floa
 
     weight, bias = _leaves([weight, bias])
     moving = optimizer.SGD(learning_rate=lr, parameters=[weight, bias])
-    losses, outputs_seen, labels_seen = [], [], []
+    losses: list[float] = []
+    outputs_seen: list[Any] = []
+    labels_seen: list[Any] = []
 
     def after_batch(loss: Any, outputs: Any, labels: Any) -> None:
         losses.append(float(loss.item()))
@@ -250,6 +252,7 @@ def fit(
     from .. import hapi, io, nn, optimizer
 
     layer = nn.Linear(*weight.shape)
+    assert layer.weight is not None and layer.bias is not None
     layer.weight.data.copy_(weight)
     layer.bias.data.copy_(bias)
     model = hapi.Model(layer)

@@ -84,8 +84,11 @@ def _stub(source: str) -> str:
             stub = [f"{indent}# Your turn: write here."]
         else:
             stub = [
-                f"{indent}# Your turn: replace the next line.",
-                f"{indent}raise NotImplementedError(\"{slot} is still yours to write. A nudge: learn.hint('{slot}')\")",
+                f"{indent}# Your turn: write here, in place of what raises.",
+                f"{indent}raise NotImplementedError(",
+                f"{indent}    \"{slot} is still yours to write. A nudge: learn.hint('{slot}'). \"",
+                f"{indent}    \"To read on with the library's own: learn.reference('{slot}')\"",
+                f"{indent})",
             ]
         lines[start:stop] = stub
     return "\n".join(lines)
