@@ -104,7 +104,10 @@ function render({ model, el }) {
       const line = svg("polyline", { class: `tr-line is-${s.kind}`, points: points.join(" ") });
       line.style.stroke = color;
       picture.append(line);
-      const marks = s.kind === "test" && s.x.length <= 40 ? s.x.map((_, i) => i) : s.kind === "test" ? [s.x.length - 1] : [];
+      // A mark for each evaluation where there is room, else only for the last; a lone point would be no line.
+      const n = s.x.length;
+      const roomy = n === 1 || (x(s.x[n - 1]) - x(s.x[0])) / (n - 1) >= 14;
+      const marks = s.kind === "train" && n > 1 ? [] : roomy ? s.x.map((_, i) => i) : [n - 1];
       for (const i of marks) {
         const dot = svg("circle", { cx: x(s.x[i]), cy: y(s.y[i]), r: 3 });
         dot.style.fill = color;
