@@ -13,7 +13,7 @@ import torch
 from . import tape
 from .operator import observers, wrap
 from .tape import Node, check_unwritten
-from .tensor import Tensor, zero_gradient
+from .tensor import Tensor, declared, zero_gradient
 
 _by_sequence = attrgetter("sequence")
 
@@ -80,7 +80,7 @@ def _fit(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
         gradient = unbroadcast(gradient, shape)
     if gradient.dtype != dtype:
         if gradient.dtype.is_complex and not dtype.is_complex:
-            gradient = gradient.real() if isinstance(gradient, Tensor) else gradient.real
+            gradient = declared.real(gradient) if isinstance(gradient, Tensor) else gradient.real
         gradient = gradient.to(dtype)
     return gradient
 
@@ -183,9 +183,7 @@ def run(
     collected: dict[Any, Any] = {}
     wanted = None if targets is None else set(targets)
     gradients: dict[Any, Any] = {}
-    owners: set[int] = (
-        set()
-    )  # memory that is some leaf's gradient already or the caller's: never given out twice
+    owners: set[int] = set()  # memory that is a leaf's gradient already, or the caller's: never given out twice
     for key, gradient in roots:
         owners.add((gradient.data if create_graph else gradient).data_ptr())
         if type(key) is Node:
@@ -195,17 +193,17 @@ def run(
         elif wanted is None or key in wanted:
             collected[key] = gradient if key not in collected else collected[key] + gradient
     order = topological_order(list(gradients))
-    needed = None if wanted is None else _leading_to(order, wanted) - blocked
+    sought = None if wanted is None else (_leading_to(order, wanted) | wanted) - blocked
     for node in order:
         gradient = gradients.pop(node, None)
         if gradient is None:
             continue
         if node.hooks is not None:
             gradient = _call_hooks(node.hooks, gradient, create_graph, owners)
-        if wanted is not None:
+        if wanted is not None and sought is not None:
             if node in wanted:
                 collected[node] = gradient
-            if node not in needed:  # type: ignore[operator]
+            if node not in sought:
                 continue
         edges = node.edges
         if node.index is not None:
@@ -228,11 +226,7 @@ def run(
         if not retain_graph:
             node.pullback = node.inputs = None
         for edge, part in zip(edges, parts, strict=False):
-            if (
-                edge is None
-                or part is None
-                or (needed is not None and not (edge in wanted or edge in needed))
-            ):  # type: ignore[operator]
+            if edge is None or part is None or (sought is not None and edge not in sought):
                 continue
             if type(edge) is Node:
                 before = gradients.get(edge)
@@ -343,6 +337,9 @@ def backward(
             )
         roots.append(_start(tensor, gradient, False, "grad_tensor"))
     run(roots, retain_graph)
+
+
+declared.backward = backward
 
 
 def grad(

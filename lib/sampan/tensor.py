@@ -18,7 +18,7 @@ from . import tape
 from .dtype import NAMES, Place, as_device, as_dtype, default_dtype, name_of
 from .tape import Node
 
-declared: Any = SimpleNamespace()  # every declared operator by its name; filled by operator.py
+declared: Any = SimpleNamespace()  # what is made of Tensors and used by their methods: every operator, backward
 zero_gradient: Any = (
     SimpleNamespace()
 )  # stands for a gradient that was cleared: zeros, made only when looked at
@@ -45,7 +45,10 @@ class Tensor:
             data = to_tensor(data).data
         self.data = data.detach() if data.requires_grad else data
         self.stop_gradient = stop_gradient
-        self.node = self._grad = self._hooks = self._name = None
+        self.node = None
+        self._grad: Any = None
+        self._hooks: list[Any] | None = None
+        self._name: str | None = None
 
     # --- what it is ---
 
@@ -155,9 +158,7 @@ class Tensor:
         grad_tensor: the gradient to start from, of this tensor's shape; ones when None.
         retain_graph: keep the tape, so that backward can go through it again.
         """
-        from .autograd import backward
-
-        backward(self, grad_tensor, retain_graph)
+        declared.backward(self, grad_tensor, retain_graph)
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Zero the gradient, or forget it (set_to_zero=False). The zeros are made only if somebody looks."""

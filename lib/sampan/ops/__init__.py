@@ -55,6 +55,6 @@ from .regularization import (
 )
 from .shape import (
     assign, broadcast_to, cast, chunk, concat, concatenate, copy_to, expand, expand_as, flatten, flip,
-    moveaxis, pad_constant, permute, reshape, roll, split, split_sizes, squeeze, stack, swapaxes, t, tile,
+    moveaxis, pad_constant, permute, real, reshape, roll, split, split_sizes, squeeze, stack, swapaxes, t, tile,
     transpose, tril, triu, unbind, unsqueeze,
 )

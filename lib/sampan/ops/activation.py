@@ -41,8 +41,7 @@ def relu6(x, name=None):  # type: ignore[no-untyped-def]
 def leaky_relu(x, negative_slope=0.01, name=None):  # type: ignore[no-untyped-def]
     """x where positive, negative_slope x elsewhere."""
     value = torch.nn.functional.leaky_relu(x, negative_slope)
-    slope = torch.where(x > 0, 1.0, negative_slope).to(x.dtype)
-    return value, (lambda g, slope=slope: g * slope,)
+    return value, (lambda g, slope=negative_slope: g * ((x > 0) * (1.0 - slope) + slope),)
 
 
 @operator(reference=lambda x, a=False: torch.nn.functional.gelu(x, approximate="tanh" if a else "none"), samples=[((3, 4),), ((3, 4), True)])  # fmt: skip
@@ -93,30 +92,26 @@ def _axis(x: Any, axis: int) -> int:
 @operator(reference=lambda x, a=-1: torch.softmax(x, a), samples=[((3, 4),), ((2, 3, 4), 1), ((),)])
 def softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow."""
-    if dtype is not None:
-        x = x.to(as_dtype(dtype))
-    out = torch.softmax(x, _axis(x, axis))
+    out = torch.softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype))
     return out, (
         lambda g, axis=axis, kind=x.dtype: (
-            softmax_backward(g, out, axis, kind)
+            softmax_backward(g, out, axis, out.dtype)
             if g.__class__ is Buffer
             else out * (g - (g * out).sum(axis=axis, keepdim=True))
-        ),
+        ).to(kind),
     )
 
 
 @operator(reference=lambda x, a=-1: torch.log_softmax(x, a), samples=[((3, 4),), ((2, 3, 4), 1), ((),)])
 def log_softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """x - log(sum(exp(x))) along `axis`."""
-    if dtype is not None:
-        x = x.to(as_dtype(dtype))
-    out = torch.log_softmax(x, _axis(x, axis))
+    out = torch.log_softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype))
     return out, (
         lambda g, axis=axis, kind=x.dtype: (
-            log_softmax_backward(g, out, axis, kind)
+            log_softmax_backward(g, out, axis, out.dtype)
             if g.__class__ is Buffer
             else g - out.exp() * g.sum(axis=axis, keepdim=True)
-        ),
+        ).to(kind),
     )
 
 

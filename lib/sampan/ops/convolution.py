@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.nn import grad as torch_grad
 
 from ..operator import operator
 from .shape import pad_constant
@@ -22,11 +23,11 @@ def pair(value: Any, name: str) -> tuple[int, int]:
     raise ValueError(f"{name}: expected an int or two, got {value!r}")
 
 
-def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> list[tuple[int, int]]:  # fmt: skip
+def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], data_format: str) -> list[tuple[int, int]]:  # fmt: skip
     """(before, after) for height and width from Paddle's spellings.
 
-    An int; [h, w]; [top, bottom, left, right]; pairs for all four axes; "VALID" (none); "SAME" (as much as makes the
-    output ceil(size / stride) long, the odd one after).
+    An int; [h, w]; [top, bottom, left, right]; pairs for all four axes in the order of data_format; "VALID" (none);
+    "SAME" (as much as makes the output ceil(size / stride) long, the odd one after).
     """
     if isinstance(padding, str):
         if padding.upper() == "VALID":
@@ -34,19 +35,22 @@ def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: S
         if padding.upper() != "SAME":
             raise ValueError(f"padding: expected 'SAME' or 'VALID', got {padding!r}")
         result = []
-        for n, k, s, d in zip(size, kernel, stride, dilation, strict=True):
-            total = max((-(-n // s) - 1) * s + d * (k - 1) + 1 - n, 0)
+        for n, k, s in zip(size, kernel, stride, strict=True):
+            total = max((-(-n // s) - 1) * s + k - n, 0)
             result.append((total // 2, total - total // 2))
         return result
     if isinstance(padding, int):
         return [(padding, padding)] * 2
-    values = list(padding)
+    values = list(padding) if isinstance(padding, (list, tuple)) else []
     if len(values) == 2 and all(isinstance(v, int) for v in values):
         return [(values[0], values[0]), (values[1], values[1])]
     if len(values) == 4 and all(isinstance(v, int) for v in values):
         return [(values[0], values[1]), (values[2], values[3])]
-    if len(values) == 4:
-        return [tuple(values[2]), tuple(values[3])]  # type: ignore[list-item]
+    if len(values) == 4 and all(isinstance(v, (list, tuple)) and len(v) == 2 for v in values):
+        first = 2 if data_format == "NCHW" else 1
+        if any(n for i, v in enumerate(values) for n in v if i not in (first, first + 1)):
+            raise ValueError(f"padding: only height and width can be padded, got {padding!r} for {data_format}")
+        return [(values[i][0], values[i][1]) for i in (first, first + 1)]
     raise ValueError(f"padding: expected an int, 2 or 4 ints, 4 pairs, 'SAME' or 'VALID', got {padding!r}")
 
 
@@ -69,11 +73,11 @@ def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
 
 
 def _input_twin(g: Any, weight: Any, shape: Any, s: Any) -> Any:
-    return torch.nn.grad.conv2d_input(shape, weight, g, *s)
+    return torch_grad.conv2d_input(shape, weight, g, *s)
 
 
 def _weight_twin(g: Any, x: Any, shape: Any, s: Any) -> Any:
-    return torch.nn.grad.conv2d_weight(x, shape, g, *s)
+    return torch_grad.conv2d_weight(x, shape, g, *s)
 
 
 @operator(
@@ -107,7 +111,7 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
 
     x: [batch, channels, height, width], or [batch, height, width, channels] with data_format="NHWC".
     weight: [out, channels / groups, kh, kw]; bias: [out] or None.
-    padding: an int, [h, w], [top, bottom, left, right], pairs for all four axes, "SAME" or "VALID".
+    padding: an int, [h, w], [top, bottom, left, right], pairs for all four axes, "SAME" (dilation is then 1), "VALID".
     Returns [batch, out, height', width'], height' = (height + pads - dilation (kh - 1) - 1) // stride + 1.
     Raises ValueError when the shapes do not fit.
     """
@@ -125,7 +129,9 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
             f"expects {weight.shape[1] * groups}"
         )
     stride, dilation = pair(stride, "stride"), pair(dilation, "dilation")
-    (top, bottom), (left, right) = paddings(padding, x.shape[2:], weight.shape[2:], stride, dilation)
+    if isinstance(padding, str) and padding.upper() == "SAME":
+        dilation = (1, 1)  # as Paddle does
+    (top, bottom), (left, right) = paddings(padding, x.shape[2:], weight.shape[2:], stride, data_format)
     if top != bottom or left != right:
         x, top, left = pad_constant(x, [left, right, top, bottom], 0.0), 0, 0
     value = convolve(x, weight, bias, (stride, (top, left), dilation, groups))

@@ -15,11 +15,16 @@ from .shape import _ints
 
 
 def _new(make: Any, shape: Any, dtype: Any, stop_gradient: bool = True) -> Tensor:
+    kind = default_dtype() if dtype is None else as_dtype(dtype)
+    return Tensor(make(sizes_of(shape), dtype=kind, device=as_device(None)), stop_gradient)
+
+
+def sizes_of(shape: Any) -> list[int]:
+    """A shape as a list of ints. Raises ValueError for negative lengths, TypeError for what is no int."""
     sizes = _ints(shape, "shape")
     if builtins.any(n < 0 for n in sizes):
         raise ValueError(f"shape: expected lengths of 0 or more, got {sizes}")
-    kind = default_dtype() if dtype is None else as_dtype(dtype)
-    return Tensor(make(sizes, dtype=kind, device=as_device(None)), stop_gradient)
+    return sizes
 
 
 def zeros(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
@@ -38,10 +43,10 @@ def empty(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
 
 
 def full(shape, fill_value, dtype=None, name=None):  # type: ignore[no-untyped-def]
-    """`fill_value` everywhere; the dtype is the value's when not told (floats: the default one)."""
+    """`fill_value` everywhere; unless told, in the default floating dtype, also for ints (bool for bools)."""
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    if dtype is None:
-        dtype = "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else None
+    if dtype is None and isinstance(value, (bool, complex)):
+        dtype = "bool" if isinstance(value, bool) else "complex64"
     return _new(lambda sizes, **kind: torch.full(sizes, value, **kind), shape, dtype)
 
 
@@ -85,14 +90,16 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):  # type: ignore[no
         raise ValueError("arange: step must not be 0")
     if dtype is None:
         dtype = "int64" if builtins.all(isinstance(v, (int, np.integer)) for v in values) else default_dtype()
+    if (values[1] - values[0]) * values[2] < 0:
+        values[1] = values[0]
     return Tensor(torch.arange(*values, dtype=as_dtype(dtype), device=as_device(None)))
 
 
 def linspace(start, stop, num, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """`num` values from start to stop, both included, evenly spaced."""
     values = [v.item() if isinstance(v, Tensor) else v for v in (start, stop, num)]
-    if values[2] < 1:
-        raise ValueError(f"linspace: num must be at least 1, got {values[2]}")
+    if values[2] < 0:
+        raise ValueError(f"linspace: num must be at least 0, got {values[2]}")
     kind = default_dtype() if dtype is None else as_dtype(dtype)
     exact = torch.linspace(values[0], values[1], int(values[2]), dtype=torch.float64, device=as_device(None))
     return Tensor(exact.to(kind))
@@ -101,7 +108,8 @@ def linspace(start, stop, num, dtype=None, name=None):  # type: ignore[no-untype
 def eye(num_rows, num_columns=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Ones on the diagonal of a matrix of zeros."""
     kind = default_dtype() if dtype is None else as_dtype(dtype)
-    return Tensor(torch.eye(int(num_rows), int(num_columns or num_rows), dtype=kind, device=as_device(None)))
+    columns = num_rows if num_columns is None else num_columns
+    return Tensor(torch.eye(int(num_rows), int(columns), dtype=kind, device=as_device(None)))
 
 
 def meshgrid(*args, **kwargs):  # type: ignore[no-untyped-def]
@@ -123,6 +131,6 @@ def diag(x, offset=0, padding_value=0, name=None):  # type: ignore[no-untyped-de
     matrix = declared.diagonal_spread(x, (n, n), offset, 0, 1)
     if padding_value == 0:
         return matrix
-    hole = torch.ones(n, n, dtype=x.dtype)
+    hole = torch.ones(n, n, dtype=x.dtype, device=x.data.device)
     hole.diagonal(offset).zero_()
     return matrix + Tensor(hole * padding_value)

@@ -106,8 +106,8 @@ add = elementwise("add", _arithmetic("+"), "g", "g", doc="x + y.")
 subtract = elementwise("subtract", _arithmetic("-"), "g", "-g", doc="x - y.")
 multiply = elementwise("multiply", _arithmetic("*"), "g * y", "g * x", doc="x y.")
 divide = elementwise("divide", _arithmetic("/"), "g / y", "-g * x / (y * y)", low=0.5, doc="x / y; integers divide to floats.")
-maximum = elementwise("maximum", torch.maximum, "g * (x > y)", "g * (x <= y)", doc="The larger of x and y; NaN wins. At a tie the gradient goes to y.")
-minimum = elementwise("minimum", torch.minimum, "g * (x < y)", "g * (x >= y)", doc="The smaller of x and y; NaN wins. At a tie the gradient goes to y.")
+maximum = elementwise("maximum", torch.maximum, "g * ((x > y) + (x == y) * 0.5)", "g * ((x < y) + (x == y) * 0.5)", doc="The larger of x and y; NaN wins. At a tie each gets half of the gradient.")
+minimum = elementwise("minimum", torch.minimum, "g * ((x < y) + (x == y) * 0.5)", "g * ((x > y) + (x == y) * 0.5)", doc="The smaller of x and y; NaN wins. At a tie each gets half of the gradient.")
 fmax = elementwise("fmax", torch.fmax, "g * (x >= y)", "g * (y > x)", doc="The larger of x and y; a number wins over NaN.")
 fmin = elementwise("fmin", torch.fmin, "g * (x <= y)", "g * (y < x)", doc="The smaller of x and y; a number wins over NaN.")
 atan2 = elementwise("atan2", torch.atan2, "g * y / (x * x + y * y)", "-g * x / (x * x + y * y)", low=0.5, doc="The angle of the point (y, x), in radians.")
@@ -149,13 +149,17 @@ sign = elementwise("sign", torch.sign, "g * 0", low=0.1, doc="-1, 0 or 1.")
 
 @operator(method="", broadcasts=True, reference=torch.pow, samples=[(Array((3, 4), 0.3, 2), 3.0), (Array((3, 4), 0.3, 2), Array((4,), 0.3, 2)), (2.0, Array((3, 2))), (Array((2, 0)), 2)])  # fmt: skip
 def pow(x, y, name=None):  # type: ignore[no-untyped-def]
-    """x to the power y, elementwise with broadcasting; either may be a number."""
+    """x to the power y, elementwise with broadcasting; either may be a number.
+
+    The exponent of a constant factor (y = 0) and the base 0 get the gradient 0, never 0 times infinity.
+    """
     out = x**y
-    return out, (lambda g: g * y * x ** (y - 1), lambda g: g * out * _log(x))
+    return out, (lambda g: g * y * x ** (y - (y != 0)), lambda g: g * out * _log(x))
 
 
 def _log(x: Any) -> Any:
-    return math.log(x) if isinstance(x, (int, float)) else x.log()
+    """log(x), and 0 where x is 0."""
+    return math.log(x or 1) if isinstance(x, (int, float)) else (x + (x == 0)).log()
 
 
 @operator(method=("", "mod", "floor_mod"), broadcasts=True, reference=torch.remainder, samples=[(Array((3, 4), 0.1, 0.9), Array((4,), 1.1, 2)), (Array((3,), 0.1, 0.9), 2.0)])  # fmt: skip

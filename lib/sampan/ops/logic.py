@@ -18,7 +18,10 @@ def _truth(name: str, function: Callable[..., Any], doc: str, *samples: Any, met
         return function(x)
 
     def binary(x, y, name=None):  # type: ignore[no-untyped-def]
-        return function(x, y)
+        value = function(x, y)
+        if not isinstance(value, torch.Tensor):  # Python's own comparison with something that is no number
+            raise TypeError(f"expected tensors and numbers, got {type(x).__name__} and {type(y).__name__}")
+        return value
 
     body = unary if len(names) == 1 else binary
     body.__name__, body.__doc__ = name, doc
@@ -65,7 +68,7 @@ def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):  # type:
 @operator(method="", differentiable=False)
 def equal_all(x, y, name=None):  # type: ignore[no-untyped-def]
     """Whether x and y have one shape and the same entries, as a 0-d bool tensor."""
-    return torch.tensor(torch.equal(x, y))
+    return torch.tensor(x.shape == y.shape and bool((x == y).all()))
 
 
 @operator(method="", differentiable=False)

@@ -70,7 +70,8 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
 
     input: [..., classes, ...] scores. label: integers [...] or with length 1 at `axis`; with soft_label,
     probabilities of input's shape. weight: [classes], a factor for each class, by which the mean is weighted too.
-    ignore_index: rows with this label do not count. label_smoothing: this share of the label spread over all classes.
+    ignore_index: rows with this label do not count, also not in the mean. label_smoothing: this share of the label
+    spread over all classes.
     Returns a 0-d tensor, or with reduction "none" the shape of the label.
     Raises ValueError for labels out of range and shapes that do not fit.
     """
@@ -102,11 +103,11 @@ def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str
     loss = -logs.take_along_axis(Tensor(places.unsqueeze(axis)), axis, False).squeeze(axis)
     factor = torch.ones_like(places, dtype=logs.dtype) if weight is None else weight.data[places]
     factor = factor.masked_fill(ignored, 0)
+    if smoothing > 0:  # as the soft label that gives this share to all classes
+        loss = loss * (1 - smoothing) - logs.mean(axis=axis) * smoothing
+        if weight is not None:
+            factor = factor * (1 - smoothing) + weight.data.mean() * smoothing * (~ignored)
     loss = loss * Tensor(factor)
-    if smoothing > 0:
-        spread = logs if weight is None else logs * weight.reshape([-1] + [1] * (logs.ndim - 1 - axis))
-        even = -spread.sum(axis=axis) / logs.shape[axis]
-        loss = loss * (1 - smoothing) + even * Tensor((~ignored).to(factor.dtype)) * smoothing
     if reduction == "none":
         return loss.unsqueeze(axis) if keep else loss
     if reduction == "sum":

@@ -13,6 +13,7 @@ from ..tape import written
 from ..tensor import Tensor
 from .elementwise import Buffer, aten
 
+_FORMATS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
 layer_norm_backward = aten.native_layer_norm_backward.default._op
 batch_norm_backward = aten.native_batch_norm_backward.default._op
 
@@ -70,14 +71,10 @@ def _vector(given: Any, shape: Sequence[int], size: int, value: float, like: Any
 def normalize_batch(x, weight, bias, mean, variance, training, epsilon):  # type: ignore[no-untyped-def]
     """Batch normalisation of axis 1 of x [n, c, ...]: by the batch's own statistics in training, else by those given."""
     if training:
-        value, saved_mean, saved_rstd = torch.native_batch_norm(
-            x, weight, bias, None, None, True, 0.0, epsilon
-        )
-    else:
-        value, saved_mean, saved_rstd = torch.native_batch_norm(
-            x, weight, bias, mean, variance, False, 0.0, epsilon
-        )
-
+        mean = variance = None  # in training they only take part afterwards, and are overwritten then
+    value, saved_mean, saved_rstd = torch.native_batch_norm(
+        x, weight, bias, mean, variance, training, 0.0, epsilon
+    )
     return (
         value,
         lambda g, m=mean, v=variance, sm=saved_mean, sr=saved_rstd, t=training, e=epsilon: (
@@ -112,10 +109,13 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
     """(x - mean) / sqrt(var + epsilon) weight + bias for each channel (Ioffe and Szegedy, 2015).
 
     x: [batch, channels, ...], or channels last with data_format "NHWC", "NLC" or "NDHWC".
-    In training the batch's statistics are used, and the running ones become momentum running + (1 - momentum) batch
-    (the variance as the batch's own, divided by n, as Paddle has it). Else, or with use_global_stats, the running ones.
+    In training, or with use_global_stats=False, the batch's statistics are used, and the running ones become
+    momentum running + (1 - momentum) batch (the variance as the batch's own, divided by n, as Paddle has it).
+    Else, or with use_global_stats=True, the running ones are used and stay.
     Raises ValueError when the channels do not fit.
     """
+    if data_format not in _FORMATS:
+        raise ValueError(f"batch_norm: expected data_format one of {', '.join(_FORMATS)}, got {data_format!r}")
     last = data_format in ("NHWC", "NLC", "NDHWC")
     if last and x.ndim > 2:
         x = x.moveaxis(-1, 1)
@@ -127,7 +127,7 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
     weight = _vector(weight, [channels], channels, 1.0, x)
     bias = _vector(bias, [channels], channels, 0.0, x)
     value = normalize_batch(x, weight, bias, running_mean.data, running_var.data, bool(own), float(epsilon))
-    if own and training:
+    if own:
         axes = [0, *range(2, x.ndim)]
         variance, mean = torch.var_mean(x.data, dim=axes, correction=0)
         for running, batch in ((running_mean.data, mean), (running_var.data, variance)):

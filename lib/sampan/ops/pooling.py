@@ -10,6 +10,7 @@ import torch
 from ..operator import operator, wrap
 from .convolution import paddings, pair
 from .elementwise import aten
+from .indexing import take_along_axis
 from .shape import pad_constant
 
 max_pool2d_backward = aten.max_pool2d_with_indices_backward.default._op
@@ -33,14 +34,14 @@ def max_unpool(x, places, shape, settings):  # type: ignore[no-untyped-def]
     like = x.new_empty(1).expand(shape)
     value = max_pool2d_backward(x, like.contiguous(), kernel, stride, padding, (1, 1), ceil_mode, places)
     return value, (
-        lambda g, i=places, s=x.shape: g.flatten(2).take_along_axis(wrap(i.flatten(2)), 2).reshape(s),
+        lambda g, i=places.flatten(2), s=x.shape: take_along_axis(g.flatten(2), i, 2, False).reshape(s),
     )
 
 
-@operator(reference=lambda x, k, s, p, c, e: torch.nn.functional.avg_pool2d(x, k, s, p, c, not e), samples=[((2, 3, 6, 5), (2, 2), (2, 2), (0, 0), False, True), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True, False)])  # fmt: skip
-def avg_pool(x, kernel, stride, padding, ceil_mode, exclusive):  # type: ignore[no-untyped-def]
-    """The mean of each window of x [n, c, h, w]; padding is not counted when `exclusive`."""
-    settings = (kernel, stride, padding, ceil_mode, not exclusive, None)
+@operator(reference=lambda x, k, s, p, c, e, d=None: torch.nn.functional.avg_pool2d(x, k, s, p, c, not e, d), samples=[((2, 3, 6, 5), (2, 2), (2, 2), (0, 0), False, True), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True, False), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True, False, 5)])  # fmt: skip
+def avg_pool(x, kernel, stride, padding, ceil_mode, exclusive, divisor=None):  # type: ignore[no-untyped-def]
+    """The mean of each window of x [n, c, h, w]; padding is not counted when `exclusive`. Or its sum over `divisor`."""
+    settings = (kernel, stride, padding, ceil_mode, not exclusive, divisor)
     return aten.avg_pool2d(x, *settings), (lambda g, shape=x.shape, s=settings: avg_unpool(g, shape, s),)
 
 
@@ -48,7 +49,7 @@ def avg_pool(x, kernel, stride, padding, ceil_mode, exclusive):  # type: ignore[
 def avg_unpool(x, shape, settings):  # type: ignore[no-untyped-def]
     """The transpose of `avg_pool`: each entry spread evenly over its window."""
     value = avg_pool2d_backward(x, x.new_empty(1).expand(shape), *settings)
-    return value, (lambda g, s=settings: avg_pool(g, *s[:4], not s[4]),)
+    return value, (lambda g, s=settings: avg_pool(g, *s[:4], not s[4], s[5]),)
 
 
 @operator(
@@ -68,47 +69,65 @@ def adaptive_unpool(x, shape, size):  # type: ignore[no-untyped-def]
     return adaptive_backward(x, x.new_empty(1).expand(shape)), (lambda g, size=size: adaptive_pool(g, size),)
 
 
-def _arranged(x: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, fill: float) -> Any:
-    """x as [n, c, h, w], padded by hand where the two sides differ, and the settings as pairs."""
+def _arranged(of: str, x: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, fill: float) -> Any:
+    """x as [n, c, h, w], padded by hand where the two sides differ, the settings as pairs, and that padding or None."""
     if len(x.shape) != 4:
-        raise ValueError(f"x: expected 4 axes, got shape {list(x.shape)}")
+        raise ValueError(f"{of}: expected x with 4 axes, got shape {list(x.shape)}")
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError(f"data_format: expected 'NCHW' or 'NHWC', got {data_format!r}")
     if data_format == "NHWC":
         x = x.permute([0, 3, 1, 2])
     kernel = pair(kernel_size, "kernel_size")
     step = kernel if stride is None else pair(stride, "stride")
-    (top, bottom), (left, right) = paddings(padding, x.shape[2:], kernel, step, (1, 1))
+    (top, bottom), (left, right) = paddings(padding, x.shape[2:], kernel, step, data_format)
+    if min(top, bottom, left, right) < 0:
+        raise ValueError(f"{of}: expected padding of 0 or more, got {padding!r}")
+    by_hand = None
     if top != bottom or left != right or top > kernel[0] // 2 or left > kernel[1] // 2:
-        x, top, left = pad_constant(x, [left, right, top, bottom], fill), 0, 0
-    return x, kernel, step, (top, left)
+        by_hand = [left, right, top, bottom]
+        x, top, left = pad_constant(x, by_hand, fill), 0, 0
+    return x, kernel, step, (top, left), by_hand
 
 
 def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The largest entry of each window: x [batch, channels, height, width] (or "NHWC").
 
     stride: the kernel's size when None. padding: as in conv2d; padded places never win.
-    return_mask: also the flat index of each winner within its channel.
+    return_mask: also the flat index of each winner within its channel (int32; "NCHW" only).
     """
-    x, kernel, step, pads = _arranged(x, kernel_size, stride, padding, data_format, -math.inf)
+    if return_mask and data_format != "NCHW":
+        raise ValueError(f"max_pool2d: return_mask needs data_format 'NCHW', got {data_format!r}")
+    x, kernel, step, pads, by_hand = _arranged(
+        "max_pool2d", x, kernel_size, stride, padding, data_format, -math.inf
+    )
     value = max_pool(x, kernel, step, pads, ceil_mode)
     if data_format == "NHWC":
         value = value.permute([0, 2, 3, 1])
     if not return_mask:
         return value
     places = aten.max_pool2d_with_indices(x.data, kernel, step, pads, (1, 1), ceil_mode)[1]
+    if by_hand is not None:  # counted in the padded image: count again in x
+        left, right, top, _ = by_hand
+        width = x.shape[3]
+        places = (places // width - top) * (width - left - right) + places % width - left
     return value, wrap(places.to(torch.int32))
 
 
 def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The mean of each window: x [batch, channels, height, width] (or "NHWC").
 
-    exclusive: divide by the number of entries that are no padding. divisor_override: divide by this instead.
+    exclusive: divide by the number of entries that are no padding. divisor_override: divide the sum by this instead.
     """
-    x, kernel, step, pads = _arranged(x, kernel_size, stride, padding, data_format, 0.0)
-    value = avg_pool(x, kernel, step, pads, ceil_mode, exclusive and divisor_override is None)
-    if divisor_override is not None:
-        value = value * (kernel[0] * kernel[1] / divisor_override)
+    plain = x
+    x, kernel, step, pads, by_hand = _arranged(
+        "avg_pool2d", x, kernel_size, stride, padding, data_format, 0.0
+    )
+    value = avg_pool(x, kernel, step, pads, ceil_mode, exclusive, divisor_override)
+    if by_hand is not None and exclusive and divisor_override is None:
+        height, width = plain.shape[1:3] if data_format == "NHWC" else plain.shape[2:]
+        inside = torch.ones(1, 1, height, width, dtype=x.dtype, device=x.data.device)
+        inside = torch.nn.functional.pad(inside, by_hand)
+        value = value / wrap(aten.avg_pool2d(inside, kernel, step, pads, ceil_mode, False))
     return value.permute([0, 2, 3, 1]) if data_format == "NHWC" else value
 
 

@@ -9,7 +9,7 @@ import torch
 
 from ..dtype import as_device, as_dtype, default_dtype
 from ..tensor import Tensor
-from .shape import _ints
+from .creation import sizes_of
 
 
 def seed(seed: int) -> torch.Generator:
@@ -37,18 +37,19 @@ def _kind(dtype: Any) -> torch.dtype:
 
 def rand(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Uniform in [0, 1)."""
-    return Tensor(torch.rand(_ints(shape, "shape"), dtype=_kind(dtype), device=as_device(None)))
+    return Tensor(torch.rand(sizes_of(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
 def uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None):  # type: ignore[no-untyped-def]
-    """Uniform in [min, max)."""
-    buffer = torch.empty(_ints(shape, "shape"), dtype=_kind(dtype), device=as_device(None))
-    return Tensor(buffer.uniform_(float(min), float(max)))
+    """Uniform in [min, max). seed: draw from a generator of its own that starts there, unless it is 0."""
+    buffer = torch.empty(sizes_of(shape), dtype=_kind(dtype), device=as_device(None))
+    own = torch.Generator(buffer.device).manual_seed(seed) if seed else None
+    return Tensor(buffer.uniform_(float(min), float(max), generator=own))
 
 
 def randn(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Standard normal."""
-    return Tensor(torch.randn(_ints(shape, "shape"), dtype=_kind(dtype), device=as_device(None)))
+    return Tensor(torch.randn(sizes_of(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
 standard_normal = randn
@@ -70,7 +71,7 @@ def randint(low=0, high=None, shape=(1,), dtype=None, name=None):  # type: ignor
     if high <= low:
         raise ValueError(f"randint: expected low < high, got low={low}, high={high}")
     kind = torch.int64 if dtype is None else as_dtype(dtype)
-    return Tensor(torch.randint(low, high, _ints(shape, "shape"), dtype=kind, device=as_device(None)))
+    return Tensor(torch.randint(low, high, sizes_of(shape), dtype=kind, device=as_device(None)))
 
 
 def randperm(n, dtype="int64", name=None):  # type: ignore[no-untyped-def]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import torch
@@ -18,10 +19,15 @@ def _axes(x: Any, axis: Any) -> list[int]:
     """`axis` as a list of non-negative axes; None and the empty list mean all of them."""
     if axis is None or (isinstance(axis, (list, tuple)) and not axis):
         return list(range(x.ndim))
+    if getattr(axis, "ndim", 0) == 1:
+        axis = axis.tolist()
     given = [axis] if not isinstance(axis, (list, tuple)) else list(axis)
     axes = []
     for a in given:
-        a = int(a)
+        try:
+            a = index(a)
+        except TypeError:
+            raise TypeError(f"axis: expected an int, a list of ints or None, got {axis!r}") from None
         if not -(x.ndim or 1) <= a < (x.ndim or 1):
             raise IndexError(f"axis {a} is outside an array of {x.ndim} axes")
         axes.append(a % (x.ndim or 1))
@@ -46,19 +52,22 @@ def _torch_mean(x: Any, axis: Any = None, keepdim: bool = False) -> Any:
 @operator(method="", reference=_torch_sum, samples=[*_REDUCTIONS, ((0, 3),)])
 def sum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64."""
-    if dtype is not None:
-        x = x.to(as_dtype(dtype))
-    if axis is None and not keepdim:
+    if axis is None and dtype is None and not keepdim:
         return x.sum(), (lambda g, shape=x.shape: g.expand(shape),)
     axes = _axes(x, axis)
-    value = x.sum(axis=axes, keepdim=keepdim) if axes else x.sum()
+    kind = None if dtype is None else as_dtype(dtype)
+    value = x.sum(axis=axes or None, keepdim=keepdim, dtype=kind)
     kept = _kept(x, axes)
-    return value, (lambda g, shape=x.shape, kept=kept: g.reshape(kept).expand(shape),)
+    return value, (
+        lambda g, shape=x.shape, kept=kept, kind=x.dtype: g.to(kind).reshape(kept).expand(shape),
+    )
 
 
 @operator(method="", reference=_torch_mean, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, True)])  # fmt: skip
 def mean(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The mean over `axis` (an int, a list, or None for all)."""
+    if not (x.is_floating_point() or x.is_complex()):
+        raise TypeError("the mean of integers or bools has no dtype of theirs: use astype() first")
     axes = _axes(x, axis)
     value = x.mean(axis=axes, keepdim=keepdim) if axes else x.mean()
     scale = value.numel() / x.numel() if x.numel() else float("nan")
@@ -66,17 +75,12 @@ def mean(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def
     return value, (lambda g, shape=x.shape, kept=kept, scale=scale: (g * scale).reshape(kept).expand(shape),)
 
 
-def _extreme(name: str, reduce: Any, doc: str, shared: bool) -> Any:
+def _extreme(name: str, reduce: Any, doc: str) -> Any:
     def body(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
         axes = _axes(x, axis)
-        if x.numel() == 0:
-            raise RuntimeError("an empty array has no extreme")
         kept = _kept(x, axes)
-        value = reduce(x, dim=axes, keepdim=keepdim) if axes else x.clone()
-        hit = (x == value.reshape(kept)).to(x.dtype)
-        if shared and axes:
-            hit = hit / hit.sum(axis=axes, keepdim=True)
-        return value, (lambda g, hit=hit, kept=kept: g.reshape(kept) * hit,)
+        out = reduce(x, dim=axes, keepdim=keepdim) if axes else x.clone()
+        return out, (lambda g, axes=axes, kept=kept: g.reshape(kept) * _share(x, out.reshape(kept), axes),)
 
     def twin(x: Any, axis: Any = None, keepdim: bool = False) -> Any:
         return reduce(x, dim=list(range(x.ndim)) if axis is None else axis, keepdim=keepdim)
@@ -87,11 +91,17 @@ def _extreme(name: str, reduce: Any, doc: str, shared: bool) -> Any:
     )
 
 
-_EACH = "each of several equal ones gets the whole gradient."
-max = _extreme("max", torch.amax, f"The largest value over `axis`; {_EACH}", False)
-min = _extreme("min", torch.amin, f"The smallest value over `axis`; {_EACH}", False)
-amax = _extreme("amax", torch.amax, "The largest value over `axis`; ties share the gradient equally.", True)
-amin = _extreme("amin", torch.amin, "The smallest value over `axis`; ties share the gradient equally.", True)
+def _share(x: Any, extreme: Any, axes: list[int]) -> Any:
+    """1 at the extreme value; where several are equal, each gets its share."""
+    hit = (x == extreme).to(x.dtype)
+    return hit / hit.sum(axis=axes, keepdim=True) if axes else hit
+
+
+_TIES = "over `axis`; several equal ones share the gradient."
+max = _extreme("max", torch.amax, f"The largest value {_TIES}")
+min = _extreme("min", torch.amin, f"The smallest value {_TIES}")
+amax = _extreme("amax", torch.amax, f"The largest value {_TIES}")
+amin = _extreme("amin", torch.amin, f"The smallest value {_TIES}")
 
 
 @operator(reference=lambda x, axis: torch.prod(x, axis, True), samples=[((2, 3), 1), ((3, 4), 0)])
@@ -168,12 +178,14 @@ def logsumexp(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untype
 @operator(method="", reference=lambda x, a=None: x.flatten().cumsum(0) if a is None else x.cumsum(a), samples=[((3, 4), 1), ((4,),), ((2, 3),)])  # fmt: skip
 def cumsum(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Running sums along `axis`; of the flattened array when None."""
-    shape = x.shape
+    shape, kind = x.shape, x.dtype
     if axis is None:
         x, axis = x.reshape([-1]), 0
     value = x.cumsum(axis=axis, dtype=None if dtype is None else as_dtype(dtype))
     return value, (
-        lambda g, shape=shape, axis=axis: g.flip(axis).cumsum(axis=axis).flip(axis).reshape(shape),
+        lambda g, shape=shape, axis=axis, kind=kind: (
+            g.flip(axis).cumsum(axis=axis).flip(axis).reshape(shape).to(kind)
+        ),
     )
 
 

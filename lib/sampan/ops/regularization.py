@@ -31,6 +31,9 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
     if p == 0:
         return x
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    if any(not -x.ndim <= a < x.ndim for a in axes):
+        raise ValueError(f"dropout: axis {axis} is outside an array of {x.ndim} axes")
+    axes = [a % x.ndim for a in axes]
     shape = [n if i in axes else 1 for i, n in enumerate(x.shape)]
     mask = torch.empty(shape, dtype=x.dtype, device=x.data.device).bernoulli_(1 - p)
     if mode == "upscale_in_train" and p < 1:

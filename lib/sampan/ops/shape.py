@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import torch
 
 from ..dtype import as_dtype
-from ..operator import composite, operator
+from ..operator import AxisError, composite, operator
 
 
 def _ints(values: Any, name: str) -> list[int]:
@@ -18,16 +19,16 @@ def _ints(values: Any, name: str) -> list[int]:
     if isinstance(values, int):
         values = [values]
     try:
-        return [int(v) for v in values]
-    except (TypeError, ValueError):
+        return [index(v) for v in values]
+    except TypeError:
         raise TypeError(f"{name}: expected integers, got {values!r}") from None
 
 
-def _free(x: Any, axis: int, extra: int = 0) -> int:
-    """`axis` counted from the front; IndexError outside."""
+def _free(x: Any, axis: int, extra: int = 0, of: str = "") -> int:
+    """`axis` counted from the front; AxisError outside. of: the function to name, where it is no operator."""
     n = x.ndim + extra
     if not -n <= axis < n:
-        raise IndexError(f"axis {axis} is outside an array of {n} axes")
+        raise AxisError(f"{of}{': ' if of else ''}axis {axis} is outside an array of {n} axes")
     return axis % n if n else 0
 
 
@@ -86,7 +87,7 @@ def flatten(x, start_axis=0, stop_axis=-1, name=None):  # type: ignore[no-untype
     """Axes start_axis to stop_axis, both included, as one."""
     if x.ndim == 0:
         return reshape(x, [1])
-    first, last = _free(x, start_axis), _free(x, stop_axis)
+    first, last = _free(x, start_axis, of="flatten"), _free(x, stop_axis, of="flatten")
     if first > last:
         raise ValueError(f"flatten: start_axis {start_axis} comes after stop_axis {stop_axis}")
     return reshape(x, [*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]])
@@ -181,13 +182,14 @@ def stack(x, axis=0, name=None):  # type: ignore[no-untyped-def]
     shapes = [list(t.shape) for t in tensors]
     if any(s != shapes[0] for s in shapes):
         raise ValueError(f"stack: expected tensors of one shape, got {shapes}")
-    at = _free(tensors[0], axis, 1)
+    at = _free(tensors[0], axis, 1, of="stack")
     return concatenate(*(unsqueeze(t, at) for t in tensors), axis=at)
 
 
 def _tensors(x: Any) -> list[Any]:
     if not isinstance(x, (list, tuple)) or not x:
-        raise TypeError(f"x: expected a non-empty list of tensors, got {type(x).__name__}")
+        got = "an empty one" if isinstance(x, (list, tuple)) else type(x).__name__
+        raise TypeError(f"x: expected a non-empty list of tensors, got {got}")
     return list(x)
 
 
@@ -202,7 +204,7 @@ def split_sizes(x, sizes, axis):  # type: ignore[no-untyped-def]
 
 def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def]
     """A list of views of `x` cut along `axis`: into so many equal parts, or by a list of sizes (one may be -1)."""
-    axis = _free(x, int(axis))
+    axis = _free(x, int(axis), of="split")
     length = x.shape[axis]
     if isinstance(num_or_sections, int):
         if num_or_sections <= 0 or length % num_or_sections:
@@ -224,7 +226,8 @@ def chunk(x, chunks, axis=0, name=None):  # type: ignore[no-untyped-def]
 
 def unbind(input, axis=0):  # type: ignore[no-untyped-def]
     """A list of the slices of `input` along `axis`, which is gone from them."""
-    return [squeeze(piece, axis) for piece in split(input, input.shape[axis], axis)]
+    axis = _free(input, axis, of="unbind")
+    return [squeeze(piece, axis) for piece in split_sizes(input, [1] * input.shape[axis], axis)]
 
 
 @operator(
@@ -268,3 +271,9 @@ def assign(x, output=None):  # type: ignore[no-untyped-def]
 def copy_to(x, device):  # type: ignore[no-untyped-def]
     """A copy on another device."""
     return x.to(device), (lambda g, device=x.device: copy_to(g, device),)
+
+
+@operator(method="", view=True, reference=torch.real, samples=[((3, 4),)])
+def real(x, name=None):  # type: ignore[no-untyped-def]
+    """The real part; a real array as it is."""
+    return x.real, (lambda g, kind=x.dtype: g.to(kind),)
