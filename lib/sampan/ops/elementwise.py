@@ -154,7 +154,7 @@ def pow(x, y, name=None):  # type: ignore[no-untyped-def]
     The exponent of a constant factor (y = 0) and the base 0 get the gradient 0, never 0 times infinity.
     """
     out = x**y
-    return out, (lambda g: g * y * x ** (y - (y != 0)), lambda g: g * out * _log(x))
+    return out, (lambda g: g * y * x ** (y - 1.0 * (y != 0)), lambda g: g * out * _log(x))
 
 
 def _log(x: Any) -> Any:
