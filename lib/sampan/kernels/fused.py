@@ -11,6 +11,7 @@ import ast
 import hashlib
 import importlib.util
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -99,6 +100,7 @@ def _loop(formula: str, dtype: str) -> Loop:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # Numba finds kept machine code again by the name of its module
     spec.loader.exec_module(module)
     return Loop(module.loop, PARALLEL_FROM, f"fused {formula}")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 
-from . import cpu_optimizer, fused
+from .cpu_optimizer import warm_up as warm_up_optimizers
+from .fused import warm_up as warm_up_fused
 
 
 def main() -> None:
     started = time.perf_counter()
-    cpu_optimizer.warm_up()
-    count = fused.warm_up()
+    warm_up_optimizers()
+    count = warm_up_fused()
     print(
         f"kernels ready: {count} fused loops and the optimizer steps, {time.perf_counter() - started:.1f} s"
     )
