@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from sampan.learn import grading, release
+from sampan.learn import grading, inside, release
 
 CHECKS = """
 import numpy as np
@@ -257,7 +257,7 @@ def test_what_cannot_be_graded_ends_with_two(course, tmp_path, capsys):
 
 def test_a_process_that_cannot_start_says_why(course, monkeypatch):
     monkeypatch.setattr(
-        grading, "inside_command", lambda python, *rest: [python, "-c", "print('no such luck')"]
+        inside, "inside_command", lambda python, *rest: [python, "-c", "print('no such luck')"]
     )
     with pytest.raises(RuntimeError, match="did not start: no such luck"):
         grading.grade(course, course)

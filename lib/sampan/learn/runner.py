@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 import resource
 import signal
 import socket
@@ -48,8 +47,7 @@ def _fence() -> None:
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() == 1:  # the grader was gone before the request
-            sys.exit("the grader is gone")
+        # A grader that was gone before this line shows as the end of the socket in `serve`.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE, MAX_FILE))
 
