@@ -6,12 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
-import sampan.datasets
 import scipy.ndimage
 import torch
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
+
+import sampan.datasets
 from studio.views import drawing
 
 Points = list[tuple[float, float]]
@@ -60,8 +61,9 @@ def test_place_and_size_on_the_pad_do_not_matter(points: Points, size: int) -> N
     large = drawing.as_input(draw(points), size)
     moved = drawing.as_input(draw(points, move=(0.12, -0.1)), size)
     small = drawing.as_input(draw(points, scale=0.5, move=(-0.2, 0.15)), size)
-    assert apart(large, moved) < 0.03
-    assert apart(large, small) < 0.03
+    most = {28: 0.03, 8: 0.06}[size]  # a sixteenth is the step of the 8 x 8 pictures
+    assert apart(large, moved) < most
+    assert apart(large, small) < most
 
 
 def test_uci_picture_is_upright_full_height_and_counts_sixteenths() -> None:

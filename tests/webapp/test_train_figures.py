@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
+
 from studio import i18n
 from studio.paths import PACKAGE
 from studio.views import figures
