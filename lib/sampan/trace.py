@@ -191,7 +191,7 @@ def _flops(operator: Operator, backward: bool, given: list[torch.Tensor], made: 
     if operator.name == "convolve":
         weights = [m for m in made if m.dim() == 4]
         return sum(2 * given[0].numel() * prod(w.shape[1:]) for w in weights[-1:]) * len(weights)
-    return max(sum(m.numel() for m in made), sum(g.numel() for g in given))
+    return max(sum(m.numel() for m in made), max(g.numel() for g in given))
 
 
 def _line() -> str:
