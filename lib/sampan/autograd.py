@@ -183,7 +183,9 @@ def run(
     collected: dict[Any, Any] = {}
     wanted = None if targets is None else set(targets)
     gradients: dict[Any, Any] = {}
-    owners: set[int] = set()  # memory that is a leaf's gradient already, or the caller's: never given out twice
+    owners: set[int] = (
+        set()
+    )  # memory that is a leaf's gradient already, or the caller's: never given out twice
     for key, gradient in roots:
         owners.add((gradient.data if create_graph else gradient).data_ptr())
         if type(key) is Node:
@@ -193,17 +195,18 @@ def run(
         elif wanted is None or key in wanted:
             collected[key] = gradient if key not in collected else collected[key] + gradient
     order = topological_order(list(gradients))
-    sought = None if wanted is None else (_leading_to(order, wanted) | wanted) - blocked
+    leading: set[Any] = set() if wanted is None else _leading_to(order, wanted) - blocked
+    sought = None if wanted is None else (leading | wanted) - blocked
     for node in order:
         gradient = gradients.pop(node, None)
         if gradient is None:
             continue
         if node.hooks is not None:
             gradient = _call_hooks(node.hooks, gradient, create_graph, owners)
-        if wanted is not None and sought is not None:
+        if wanted is not None:
             if node in wanted:
                 collected[node] = gradient
-            if node not in sought:
+            if node not in leading:  # the tape behind a target is not run, and not freed
                 continue
         edges = node.edges
         if node.index is not None:
@@ -286,9 +289,7 @@ def _owned(gradient: torch.Tensor, owners: set[int]) -> torch.Tensor:
     return gradient
 
 
-def _call_hooks(
-    hooks: Sequence[Callable[..., Any]], gradient: Any, recorded: bool, owners: set[int]
-) -> Any:
+def _call_hooks(hooks: Sequence[Callable[..., Any]], gradient: Any, recorded: bool, owners: set[int]) -> Any:
     if not recorded and hooks:
         gradient = _owned(gradient, owners)  # a hook may keep it
     for hook in list(hooks):  # one that takes itself away must not hide the next
@@ -340,6 +341,14 @@ def backward(
 
 
 declared.backward = backward
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("PyLayer", "PyLayerContext"):  # Paddle's place for them; their file needs this one
+        from . import pylayer
+
+        return getattr(pylayer, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def grad(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 
 import numpy as np
 import torch
@@ -57,9 +58,9 @@ def as_dtype(value: object) -> torch.dtype:
         found = NAMES.get(name) or _ALIASES.get(name)
         if found is not None:
             return found
-    elif value in (builtins.float, builtins.int, builtins.bool, builtins.complex):
-        return _PYTHON[value]  # type: ignore[index]
-    else:
+    elif isinstance(value, type) and value in _PYTHON:
+        return _PYTHON[value]
+    elif value is not None:
         try:
             return NAMES[np.dtype(value).name]  # type: ignore[call-overload]
         except (TypeError, KeyError):
@@ -92,7 +93,7 @@ def default_dtype() -> torch.dtype:
 
 
 class Place:
-    """Where a buffer lives. `CPUPlace()` or `CUDAPlace(0)`; equal to its string `Place(cpu)` or device name."""
+    """Where a buffer lives: `CPUPlace()` or `CUDAPlace(0)`."""
 
     __slots__ = ("device",)
 
@@ -146,7 +147,7 @@ def as_device(place: object) -> torch.device:
         device = place.device
     elif isinstance(place, torch.device):
         device = place
-    elif isinstance(place, str) and place.split(":")[0] in ("cpu", "gpu", "cuda"):
+    elif isinstance(place, str) and re.fullmatch(r"(cpu|(gpu|cuda)(:\d+)?)", place):
         device = torch.device(place.replace("gpu", "cuda"))
     else:
         raise ValueError(f"place: expected 'cpu', 'gpu', 'gpu:N' or a Place, got {place!r}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
 
 from . import autograd
 from .operator import Operator
-from .tape import Node, next_sequence
+from .tape import Node, next_sequence, was_written
 from .tensor import Tensor
 
 
@@ -17,6 +18,8 @@ class PyLayerContext:
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
+        self._results: dict[int, int] = {}  # of a saved result: its place there, its place among the results
+        self._node: Any = None  # weakly: the Node that keeps this context
         self._not_differentiable: tuple[Tensor, ...] = ()
         self.materialize_grads = True
 
@@ -24,12 +27,25 @@ class PyLayerContext:
         self._saved = tensors
 
     def saved_tensor(self) -> tuple[Any, ...]:
-        """What `save_for_backward` was given."""
-        return self._saved
+        """What `save_for_backward` was given; results come back tied to the tape, so that they have derivatives."""
+        node = None if self._node is None else self._node()
+        if node is None:
+            return self._saved
+        for saved in self._saved:
+            if isinstance(saved, Tensor) and was_written(saved.data, node.sequence):
+                raise RuntimeError(
+                    f"backward: {node.name} needs a saved tensor {saved.shape} as it was, but an in-place operation "
+                    "has overwritten it since; clone() before writing"
+                )
+        tied = list(self._saved)
+        for place, index in self._results.items():
+            tied[place] = Tensor(tied[place].data, stop_gradient=False)
+            tied[place].node = node if node.outputs is None else node.output(index)
+        return tuple(tied)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        return self._saved
+        return self.saved_tensor()
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Outputs that get no gradient."""
@@ -73,6 +89,8 @@ class PyLayer:
             and (o.data.is_floating_point() or o.data.is_complex())
         ]
 
+        count = len(tensors)  # not the tensors themselves: the tape keeps what forward saves, and no more
+
         def pullback(gradients: Any) -> tuple[Any, ...]:
             given = gradients if type(gradients) is tuple else (gradients,)
             recorded = any(isinstance(g, Tensor) for g in given)
@@ -80,18 +98,22 @@ class PyLayer:
             with autograd.set_grad_enabled(recorded):
                 found = cls.backward(context, *wrapped)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
-            if len(found) != len(tensors):
+            if len(found) != count:
                 raise ValueError(
-                    f"{cls.__name__}.backward: expected {len(tensors)} gradients, one per Tensor given to forward, "
+                    f"{cls.__name__}.backward: expected {count} gradients, one per Tensor given to forward, "
                     f"got {len(found)}"
                 )
             return found if recorded else tuple(None if g is None else g.data for g in found)
 
         node = Node()
         node.operator = _operator_for(cls)
-        node.pullback, node.inputs, node.settings, node.shapes, node.hooks = pullback, None, {}, None, None
+        node.pullback, node.inputs, node.shapes, node.hooks = pullback, None, None, None
+        node.settings = {"materialize_grads": context.materialize_grads}
         node.edges = [None if t.stop_gradient else (t.node or t) for t in tensors]
         node.sequence, node.index, node.outputs = next_sequence(), None, None
+        context._node = weakref.ref(node)
+        of = {id(outputs[place]): index for index, place in enumerate(places)}
+        context._results = {i: of[id(saved)] for i, saved in enumerate(context._saved) if id(saved) in of}
         buffers = [outputs[i].data.view_as(outputs[i].data) for i in places]
         if len(places) > 1:
             wrapped = node.wrap_outputs(buffers)

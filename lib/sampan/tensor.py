@@ -18,7 +18,9 @@ from . import tape
 from .dtype import NAMES, Place, as_device, as_dtype, default_dtype, name_of
 from .tape import Node
 
-declared: Any = SimpleNamespace()  # what is made of Tensors and used by their methods: every operator, backward
+declared: Any = (
+    SimpleNamespace()
+)  # what is made of Tensors and used by their methods: every operator, backward
 zero_gradient: Any = (
     SimpleNamespace()
 )  # stands for a gradient that was cleared: zeros, made only when looked at
@@ -181,7 +183,6 @@ class Tensor:
     def retain_grads(self) -> None:
         """Keep the gradient of a tensor that is no leaf in its `.grad`."""
         if self.node is not None:
-
             owner = weakref.ref(self)  # the tape must not keep the tensor that it made alive
 
             def keep(gradient: Tensor) -> None:
@@ -400,7 +401,9 @@ class Tensor:
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(value, (Tensor, bool, int, float, complex)):
             value = to_tensor(np.asarray(value), dtype=self.dtype, place=self.place)
-        recorded = torch.is_grad_enabled() and not (self.stop_gradient and getattr(value, "stop_gradient", True))
+        recorded = torch.is_grad_enabled() and not (
+            self.stop_gradient and getattr(value, "stop_gradient", True)
+        )
         if recorded:
             self._check_writable(False)
             self._write(declared.setitem(self._before(), value, index))

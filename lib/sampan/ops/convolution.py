@@ -49,7 +49,9 @@ def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: S
     if len(values) == 4 and all(isinstance(v, (list, tuple)) and len(v) == 2 for v in values):
         first = 2 if data_format == "NCHW" else 1
         if any(n for i, v in enumerate(values) for n in v if i not in (first, first + 1)):
-            raise ValueError(f"padding: only height and width can be padded, got {padding!r} for {data_format}")
+            raise ValueError(
+                f"padding: only height and width can be padded, got {padding!r} for {data_format}"
+            )
         return [(values[i][0], values[i][1]) for i in (first, first + 1)]
     raise ValueError(f"padding: expected an int, 2 or 4 ints, 4 pairs, 'SAME' or 'VALID', got {padding!r}")
 

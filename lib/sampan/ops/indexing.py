@@ -34,7 +34,9 @@ def _key(index: Any) -> Any:
     if isinstance(index, np.integer):
         return int(index)
     if isinstance(index, (float, str)):
-        raise IndexError(f"an index is an int, a slice, `...`, None, or an array of integers or bools; got {index!r}")
+        raise IndexError(
+            f"an index is an int, a slice, `...`, None, or an array of integers or bools; got {index!r}"
+        )
     if isinstance(index, slice):
         return slice(*(None if v is None else int(v) for v in (index.start, index.stop, index.step)))
     if isinstance(index, (list, range)):
@@ -126,9 +128,10 @@ def setitem(x, value, index):  # type: ignore[no-untyped-def]
     """A copy of `x` with `value`, broadcast, in the places of `index`: what `x[index] = value` leaves."""
     changed = x.clone()
     _put(changed, value, index)
+    shape = getattr(value, "shape", ())  # a number has none
     return changed, (
         lambda g, index=index: setitem(g, 0, index),
-        lambda g, index=index, shape=getattr(value, "shape", ()): _folded(getitem(g, index), shape),
+        lambda g, index=index, shape=shape: _folded(getitem(g, index), shape),
     )
 
 
@@ -140,7 +143,9 @@ def _folded(gradient: Any, shape: Any) -> Any:
 
 
 def _put(target: torch.Tensor, value: Any, index: Any) -> None:
-    if (value.is_complex() if isinstance(value, torch.Tensor) else isinstance(value, complex)) and not target.is_complex():
+    if (
+        value.is_complex() if isinstance(value, torch.Tensor) else isinstance(value, complex)
+    ) and not target.is_complex():
         raise TypeError(f"a complex value does not fit into {target.dtype}")
     flips, key = _flipped(target, index)
     if not flips:

@@ -64,7 +64,9 @@ def _retyping_twin(name: str) -> Any:
         return x
 
     twin.__name__ = f"{name}_"
-    twin.__doc__ = f"`{name}` in place: x becomes the result, with its dtype (in new memory where that changes)."
+    twin.__doc__ = (
+        f"`{name}` in place: x becomes the result, with its dtype (in new memory where that changes)."
+    )
     as_method(twin, f"{name}_")
     return twin
 

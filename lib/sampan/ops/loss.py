@@ -49,7 +49,9 @@ def mean_cross_entropy(x, label, ignore_index=-100):  # type: ignore[no-untyped-
         value = torch.zeros_like(value)
     return value, (
         lambda g, logs=logs, label=label, total=total, ignore=ignore_index: (
-            log_softmax_backward(nll_loss_backward(g, logs, label, None, 1, ignore, total), logs, 1, logs.dtype)
+            log_softmax_backward(
+                nll_loss_backward(g, logs, label, None, 1, ignore, total), logs, 1, logs.dtype
+            )
             if g.__class__ is Buffer
             else _softmax_minus_one_hot(g, x, label, ignore)
         ),

@@ -115,7 +115,9 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
     Raises ValueError when the channels do not fit.
     """
     if data_format not in _FORMATS:
-        raise ValueError(f"batch_norm: expected data_format one of {', '.join(_FORMATS)}, got {data_format!r}")
+        raise ValueError(
+            f"batch_norm: expected data_format one of {', '.join(_FORMATS)}, got {data_format!r}"
+        )
     last = data_format in ("NHWC", "NLC", "NDHWC")
     if last and x.ndim > 2:
         x = x.moveaxis(-1, 1)

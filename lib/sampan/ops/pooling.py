@@ -33,9 +33,8 @@ def max_unpool(x, places, shape, settings):  # type: ignore[no-untyped-def]
     kernel, stride, padding, ceil_mode = settings
     like = x.new_empty(1).expand(shape)
     value = max_pool2d_backward(x, like.contiguous(), kernel, stride, padding, (1, 1), ceil_mode, places)
-    return value, (
-        lambda g, i=places.flatten(2), s=x.shape: take_along_axis(g.flatten(2), i, 2, False).reshape(s),
-    )
+    flat = places.flatten(2)
+    return value, (lambda g, i=flat, s=x.shape: take_along_axis(g.flatten(2), i, 2, False).reshape(s),)
 
 
 @operator(reference=lambda x, k, s, p, c, e, d=None: torch.nn.functional.avg_pool2d(x, k, s, p, c, not e, d), samples=[((2, 3, 6, 5), (2, 2), (2, 2), (0, 0), False, True), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True, False), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True, False, 5)])  # fmt: skip
@@ -69,7 +68,9 @@ def adaptive_unpool(x, shape, size):  # type: ignore[no-untyped-def]
     return adaptive_backward(x, x.new_empty(1).expand(shape)), (lambda g, size=size: adaptive_pool(g, size),)
 
 
-def _arranged(of: str, x: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, fill: float) -> Any:
+def _arranged(
+    of: str, x: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, fill: float
+) -> Any:
     """x as [n, c, h, w], padded by hand where the two sides differ, the settings as pairs, and that padding or None."""
     if len(x.shape) != 4:
         raise ValueError(f"{of}: expected x with 4 axes, got shape {list(x.shape)}")
@@ -89,6 +90,12 @@ def _arranged(of: str, x: Any, kernel_size: Any, stride: Any, padding: Any, data
     return x, kernel, step, (top, left), by_hand
 
 
+def _begun(value: Any, x: Any, step: tuple[int, int], by_hand: list[int]) -> Any:
+    """`value` without the windows, which ceil_mode adds, that begin in the padding behind x: as torch drops its own."""
+    _, right, _, bottom = by_hand
+    return value[:, :, : -(-(x.shape[2] - bottom) // step[0]), : -(-(x.shape[3] - right) // step[1])]
+
+
 def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The largest entry of each window: x [batch, channels, height, width] (or "NHWC").
 
@@ -101,11 +108,15 @@ def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_m
         "max_pool2d", x, kernel_size, stride, padding, data_format, -math.inf
     )
     value = max_pool(x, kernel, step, pads, ceil_mode)
+    if by_hand is not None and ceil_mode:
+        value = _begun(value, x, step, by_hand)
     if data_format == "NHWC":
         value = value.permute([0, 2, 3, 1])
     if not return_mask:
         return value
-    places = aten.max_pool2d_with_indices(x.data, kernel, step, pads, (1, 1), ceil_mode)[1]
+    places = aten.max_pool2d_with_indices(x.data, kernel, step, pads, (1, 1), ceil_mode)[1][
+        :, :, : value.shape[2], : value.shape[3]
+    ]
     if by_hand is not None:  # counted in the padded image: count again in x
         left, right, top, _ = by_hand
         width = x.shape[3]
@@ -123,11 +134,14 @@ def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusiv
         "avg_pool2d", x, kernel_size, stride, padding, data_format, 0.0
     )
     value = avg_pool(x, kernel, step, pads, ceil_mode, exclusive, divisor_override)
+    if by_hand is not None and ceil_mode:
+        value = _begun(value, x, step, by_hand)
     if by_hand is not None and exclusive and divisor_override is None:
         height, width = plain.shape[1:3] if data_format == "NHWC" else plain.shape[2:]
         inside = torch.ones(1, 1, height, width, dtype=x.dtype, device=x.data.device)
         inside = torch.nn.functional.pad(inside, by_hand)
-        value = value / wrap(aten.avg_pool2d(inside, kernel, step, pads, ceil_mode, False))
+        counted = aten.avg_pool2d(inside, kernel, step, pads, ceil_mode, False)
+        value = value / wrap(counted[:, :, : value.shape[2], : value.shape[3]])
     return value.permute([0, 2, 3, 1]) if data_format == "NHWC" else value
 
 

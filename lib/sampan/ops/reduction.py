@@ -58,9 +58,7 @@ def sum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-
     kind = None if dtype is None else as_dtype(dtype)
     value = x.sum(axis=axes or None, keepdim=keepdim, dtype=kind)
     kept = _kept(x, axes)
-    return value, (
-        lambda g, shape=x.shape, kept=kept, kind=x.dtype: g.to(kind).reshape(kept).expand(shape),
-    )
+    return value, (lambda g, shape=x.shape, kept=kept, kind=x.dtype: g.to(kind).reshape(kept).expand(shape),)
 
 
 @operator(method="", reference=_torch_mean, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, True)])  # fmt: skip
