@@ -12,8 +12,9 @@ import sys
 import numpy as np
 import pytest
 import safetensors.torch
-import sampan as paddle
 import torch
+
+import sampan as paddle
 from sampan import nn
 
 DTYPES = [
@@ -97,7 +98,7 @@ def test_a_file_cut_off_anywhere_is_refused(tmp_path):
     path, content = saved(tmp_path)
     for length in [0, 1, 7, 8, 20, len(content) // 2, len(content) - 1]:
         path.write_bytes(content[:length])
-        with pytest.raises(ValueError, match="load: .*f'"):
+        with pytest.raises(ValueError, match=r"load: .*f'"):
             paddle.load(path)
 
 
@@ -112,7 +113,9 @@ def test_a_changed_byte_anywhere_is_refused(tmp_path):
             paddle.load(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"hello, this is no checkpoint", b"PK\x03\x04" + bytes(50), os.urandom(100)])
+@pytest.mark.parametrize(
+    "content", [b"", b"hello, this is no checkpoint", b"PK\x03\x04" + bytes(50), os.urandom(100)]
+)
 def test_foreign_files_are_refused(content, tmp_path):
     (tmp_path / "f").write_bytes(content)
     with pytest.raises(ValueError, match="load"):
@@ -213,7 +216,7 @@ def test_a_kill_while_writing_leaves_the_old_file(tmp_path):
 
 
 def test_the_nesting_is_plain_json(tmp_path):
-    path, content = saved(tmp_path)
+    _, content = saved(tmp_path)
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     tree = json.loads(header["__metadata__"]["sampan"])
     assert tree["format"] == 1 and tree["tree"]["dict"][1] == ["n", 3]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 import sampan as paddle
 from sampan import hapi, io, nn, optimizer
 from sampan.callbacks import Callback, EarlyStopping, LRScheduler, ModelCheckpoint
@@ -92,7 +93,11 @@ def test_logs_and_order_of_events():
     assert record.evaluated == model.evaluate(blobs(30, 1), batch_size=7, verbose=0) | {
         "loss": pytest.approx(record.evaluated["loss"], rel=1e-6)
     }
-    assert record.params["steps"] == 4 and record.params["epochs"] == 2 and record.params["metrics"] == ["loss", "acc"]
+    assert (
+        record.params["steps"] == 4
+        and record.params["epochs"] == 2
+        and record.params["metrics"] == ["loss", "acc"]
+    )
 
 
 def test_evaluation_is_over_samples_and_leaves_the_modes():
@@ -261,7 +266,11 @@ def test_checkpoints_rotate(tmp_path):
     prepared().fit(
         blobs(), batch_size=60, epochs=6, verbose=0, callbacks=[ModelCheckpoint(2, tmp_path, keep=2)]
     )
-    assert sorted(p.name for p in tmp_path.glob("*.pdparams")) == ["3.pdparams", "5.pdparams", "final.pdparams"]
+    assert sorted(p.name for p in tmp_path.glob("*.pdparams")) == [
+        "3.pdparams",
+        "5.pdparams",
+        "final.pdparams",
+    ]
 
 
 def test_early_stopping_keeps_the_best(tmp_path, capsys):
@@ -287,7 +296,11 @@ def test_early_stopping_keeps_the_best(tmp_path, capsys):
     record = Record()
     stopping = EarlyStopping("loss", patience=1, save_dir=tmp_path)
     model.fit(blobs(), blobs(), batch_size=60, epochs=9, verbose=0, callbacks=[Next(), stopping, record])
-    assert record.events[-2:] == ["eval", "finish"] and "epoch 3" in record.events and "epoch 4" not in record.events
+    assert (
+        record.events[-2:] == ["eval", "finish"]
+        and "epoch 3" in record.events
+        and "epoch 4" not in record.events
+    )
     assert stopping.best_value == 2.0 and stopping.best_epoch == 1 and stopping.stopped_epoch == 3
     assert paddle.load(tmp_path / "best_model.pdparams")["2.bias"].numpy().tolist() == [1, 1, 1]
     assert "Epoch 4: early stopping, loss is not better than 2 of epoch 2" in capsys.readouterr().out
@@ -312,7 +325,9 @@ def test_plateau_is_given_the_evaluations_loss():
     rate = optimizer.lr.ReduceOnPlateau(1e-9, factor=0.5, patience=0, epsilon=0)
     model = paddle.Model(net).prepare(optimizer.SGD(rate, net.parameters()), nn.CrossEntropyLoss())
     model.fit(blobs(), blobs(20, 5), batch_size=16, epochs=3, verbose=0)  # such a rate improves nothing
-    assert rate() == 0.25e-9 and math.isclose(rate.best, model.evaluate(blobs(20, 5), 16, verbose=0)["loss"], rel_tol=1e-6)
+    assert rate() == 0.25e-9 and math.isclose(
+        rate.best, model.evaluate(blobs(20, 5), 16, verbose=0)["loss"], rel_tol=1e-6
+    )
 
 
 def test_networks_with_several_inputs_and_outputs():
@@ -324,11 +339,15 @@ def test_networks_with_several_inputs_and_outputs():
         def forward(self, x, y):
             return self.a(x) + self.b(y), self.a(x)
 
-    data = io.TensorDataset([np.ones((6, 2), np.float32), np.ones((6, 1), np.float32), np.zeros((6, 1), np.int64)])
+    data = io.TensorDataset(
+        [np.ones((6, 2), np.float32), np.ones((6, 1), np.float32), np.zeros((6, 1), np.int64)]
+    )
     net = Two()
     model = paddle.Model(net).prepare(
         optimizer.SGD(0.1, net.parameters()),
-        lambda one, two, label: nn.functional.cross_entropy(one, label) + nn.functional.cross_entropy(two, label),
+        lambda one, two, label: (
+            nn.functional.cross_entropy(one, label) + nn.functional.cross_entropy(two, label)
+        ),
     )
     model.fit(data, batch_size=3, verbose=0)
     assert [len(o) for o in model.predict(data, batch_size=3, verbose=0)] == [2, 2]

@@ -21,10 +21,12 @@ def test_a_line_every_few_steps_at_2(capsys):
         "Epoch 1/2", "step 4/10", "step 8/10", "step 10/10", "eval step 10/10",
         "Epoch 2/2", "step 4/10", "step 8/10", "step 10/10", "eval step 10/10",
     ]  # fmt: skip
-    assert re.fullmatch(
-        r"step 4/10 - loss: \d\.\d+ - acc: [\d.]+ - [\d.]+ ms/step - 0:00 left", lines[1]
-    ), lines[1]
-    assert re.fullmatch(r"step 10/10 - loss: \d\.\d+ - acc: [\d.]+ - [\d.]+ ms/step - 0:00", lines[3]), lines[3]
+    assert re.fullmatch(r"step 4/10 - loss: \d\.\d+ - acc: [\d.]+ - [\d.]+ ms/step - 0:00 left", lines[1]), (
+        lines[1]
+    )
+    assert re.fullmatch(r"step 10/10 - loss: \d\.\d+ - acc: [\d.]+ - [\d.]+ ms/step - 0:00", lines[3]), lines[
+        3
+    ]
 
 
 def test_a_line_an_epoch_at_1_without_a_terminal(capsys):
@@ -62,6 +64,8 @@ def test_summary_counts_each_parameter_once(capsys):
     net.train()
     assert paddle.summary(net, (None, 3)) == {"total_params": 16 + 20, "trainable_params": 32}
     out = capsys.readouterr().out
-    assert "Linear (0)" in out and "[1, 3]" in out and "[1, 4]" in out and "Parameters: 36, trainable: 32" in out
+    assert (
+        "Linear (0)" in out and "[1, 3]" in out and "[1, 4]" in out and "Parameters: 36, trainable: 32" in out
+    )
     assert net.training and not net[0]._post_hooks
     assert paddle.Model(net).summary((2, 3))["total_params"] == 36

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+
 import sampan as paddle
 from sampan import optimizer
 from sampan.callbacks import EarlyStopping
@@ -103,7 +104,16 @@ def test_killed_in_the_middle_of_an_epoch(tmp_path, unbroken, save_steps, worker
 def fit(model, folder, epochs, **settings):
     record = Record()
     callbacks = [record, *settings.pop("callbacks", [])]
-    model.fit(blobs(), blobs(30, 1), batch_size=16, epochs=epochs, verbose=0, save_dir=folder, callbacks=callbacks, **settings)
+    model.fit(
+        blobs(),
+        blobs(30, 1),
+        batch_size=16,
+        epochs=epochs,
+        verbose=0,
+        save_dir=folder,
+        callbacks=callbacks,
+        **settings,
+    )
     return record
 
 

@@ -6,8 +6,9 @@ import time
 
 import numpy as np
 import pytest
-import sampan as paddle
 import torch
+
+import sampan as paddle
 from sampan import io
 
 
@@ -140,7 +141,9 @@ class Chance(io.Dataset):
 def test_workers_draw_from_seeds_of_their_own():
     def run():
         paddle.seed(4)
-        return np.array([[v.numpy() for v in b] for b in io.DataLoader(Chance(), batch_size=4, num_workers=2)])
+        return np.array(
+            [[v.numpy() for v in b] for b in io.DataLoader(Chance(), batch_size=4, num_workers=2)]
+        )
 
     one, two = run(), run()
     assert (one == two).all() and len(np.unique(one)) == one.size

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import top_k_accuracy_score
+
 import sampan as paddle
 from sampan.metric import Accuracy, Metric, accuracy
-from sklearn.metrics import top_k_accuracy_score
 
 GENERATOR = np.random.default_rng(2)
 SCORES = GENERATOR.normal(size=(50, 6)).astype(np.float32)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import sampan as paddle
 import torch
+
+import sampan as paddle
 from sampan import nn
 
 GRADIENTS = [np.array([[3.0, -4.0]]), np.array([12.0, 0.0, 0.5])]
@@ -45,7 +46,10 @@ def test_an_optimizer_clips_only_what_asks_for_it():
     free = nn.Parameter(np.zeros(2), need_clip=False)
     bound = nn.Parameter(np.zeros(2))
     optimizer = paddle.optimizer.SGD(1.0, [free, bound], grad_clip=nn.ClipGradByGlobalNorm(1.0))
-    free.grad, bound.grad = paddle.to_tensor([30.0, 40.0], dtype="float64"), paddle.to_tensor([3.0, 4.0], dtype="float64")
+    free.grad, bound.grad = (
+        paddle.to_tensor([30.0, 40.0], dtype="float64"),
+        paddle.to_tensor([3.0, 4.0], dtype="float64"),
+    )
     optimizer.step()
     np.testing.assert_allclose(free.numpy(), [-30, -40])
     np.testing.assert_allclose(bound.numpy(), [-0.6, -0.8])
@@ -54,7 +58,9 @@ def test_an_optimizer_clips_only_what_asks_for_it():
 
 def test_pairs_as_in_paddle():
     parameter = nn.Parameter(np.zeros(2))
-    (_, gradient), (_, none) = nn.ClipGradByValue(1.0)([(parameter, paddle.to_tensor([5.0, 0.5])), (parameter, None)])
+    (_, gradient), (_, none) = nn.ClipGradByValue(1.0)(
+        [(parameter, paddle.to_tensor([5.0, 0.5])), (parameter, None)]
+    )
     assert gradient.numpy().tolist() == [1.0, 0.5] and none is None
 
 

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
+
 import sampan as paddle
 from sampan import nn
 from sampan.nn import initializer as init
-from scipy import stats
 
 SHAPE = [300, 200]
 
@@ -34,7 +35,10 @@ def drawn(initializer, shape=SHAPE):
         (init.KaimingNormal(), stats.norm(0, math.sqrt(2 / 300))),
         (init.KaimingUniform(), stats.uniform(-math.sqrt(6 / 300), 2 * math.sqrt(6 / 300))),
         (init.KaimingUniform(fan_in=24), stats.uniform(-0.5, 1.0)),
-        (init.KaimingNormal(negative_slope=1.0, nonlinearity="leaky_relu"), stats.norm(0, math.sqrt(1 / 300))),
+        (
+            init.KaimingNormal(negative_slope=1.0, nonlinearity="leaky_relu"),
+            stats.norm(0, math.sqrt(1 / 300)),
+        ),
     ],
     ids=repr,
 )

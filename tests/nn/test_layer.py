@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 import sampan as paddle
 from sampan import nn
 
@@ -98,7 +99,9 @@ def test_hooks_see_and_replace_inputs_and_outputs_until_removed():
     x = paddle.ones([2])
     seen = []
     pre = layer.register_forward_pre_hook(lambda _layer, inputs: (inputs[0] * 3,))
-    post = layer.register_forward_post_hook(lambda _layer, inputs, outputs: seen.append(inputs) or outputs + 1)
+    post = layer.register_forward_post_hook(
+        lambda _layer, inputs, outputs: seen.append(inputs) or outputs + 1
+    )
     assert layer(x).numpy().tolist() == [4, 4]
     assert seen[0][0].numpy().tolist() == [3, 3]
     pre.remove()
@@ -138,7 +141,11 @@ def test_names_and_full_names_are_unique():
 
 def test_attr_decides_over_a_parameter():
     attr = paddle.ParamAttr(
-        name="w", initializer=nn.initializer.Constant(5.0), learning_rate=0.5, trainable=False, need_clip=False
+        name="w",
+        initializer=nn.initializer.Constant(5.0),
+        learning_rate=0.5,
+        trainable=False,
+        need_clip=False,
     )
     layer = nn.Linear(2, 2, weight_attr=attr, bias_attr=False)
     assert layer.bias is None and [n for n, _ in layer.named_parameters()] == ["weight"]
@@ -203,7 +210,12 @@ def test_containers():
     assert list(layers.state_dict()) == ["1.weight", "1.bias", "2.weight", "2.bias"]
     chosen = nn.LayerDict({"x": nn.Linear(1, 1)})
     chosen["y"] = nn.ReLU()
-    assert list(chosen) == ["x", "y"] and "x" in chosen and isinstance(chosen.pop("y"), nn.ReLU) and len(chosen) == 1
+    assert (
+        list(chosen) == ["x", "y"]
+        and "x" in chosen
+        and isinstance(chosen.pop("y"), nn.ReLU)
+        and len(chosen) == 1
+    )
     kept = nn.ParameterList([nn.Parameter(np.ones(2, np.float32))])
     kept.append(nn.Parameter(np.ones(3, np.float32)))
     assert [p.size for p in kept] == [2, 3] and len(kept.parameters()) == 2

@@ -2,13 +2,18 @@
 
 import numpy as np
 import pytest
-import sampan as paddle
 import torch
+
+import sampan as paddle
 from sampan import nn
 
 CASES = {
     "linear": (lambda: nn.Linear(5, 3), lambda: torch.nn.Linear(5, 3), (2, 4, 5)),
-    "linear without bias": (lambda: nn.Linear(5, 3, bias_attr=False), lambda: torch.nn.Linear(5, 3, bias=False), (2, 5)),
+    "linear without bias": (
+        lambda: nn.Linear(5, 3, bias_attr=False),
+        lambda: torch.nn.Linear(5, 3, bias=False),
+        (2, 5),
+    ),
     "conv": (
         lambda: nn.Conv2D(4, 6, (3, 2), stride=(2, 1), padding=1, dilation=(1, 2), groups=2),
         lambda: torch.nn.Conv2d(4, 6, (3, 2), stride=(2, 1), padding=1, dilation=(1, 2), groups=2),
@@ -20,7 +25,11 @@ CASES = {
         lambda: torch.nn.AvgPool2d(2, padding=1),
         (2, 3, 6, 6),
     ),
-    "adaptive pool": (lambda: nn.AdaptiveAvgPool2D((2, 3)), lambda: torch.nn.AdaptiveAvgPool2d((2, 3)), (2, 3, 5, 7)),
+    "adaptive pool": (
+        lambda: nn.AdaptiveAvgPool2D((2, 3)),
+        lambda: torch.nn.AdaptiveAvgPool2d((2, 3)),
+        (2, 3, 5, 7),
+    ),
     "batch norm 1d": (lambda: nn.BatchNorm1D(4), lambda: torch.nn.BatchNorm1d(4), (6, 4)),
     "batch norm 1d length": (lambda: nn.BatchNorm1D(4), lambda: torch.nn.BatchNorm1d(4), (6, 4, 3)),
     "batch norm 2d": (lambda: nn.BatchNorm2D(4), lambda: torch.nn.BatchNorm2d(4), (6, 4, 3, 2)),
@@ -107,7 +116,10 @@ def test_losses_of_labels(name):
     generator = np.random.default_rng(5)
     x, label = generator.normal(size=(6, 4)), generator.integers(0, 4, 6)
     mine, other = paddle.to_tensor(x, stop_gradient=False), torch.from_numpy(x).requires_grad_()
-    loss, expected = ours(**settings)(mine, paddle.to_tensor(label)), theirs(**settings)(other, torch.from_numpy(label))
+    loss, expected = (
+        ours(**settings)(mine, paddle.to_tensor(label)),
+        theirs(**settings)(other, torch.from_numpy(label)),
+    )
     np.testing.assert_allclose(loss.numpy(), expected.detach().numpy(), rtol=1e-12)
     loss.sum().backward(), expected.sum().backward()
     np.testing.assert_allclose(mine.grad.numpy(), other.grad.numpy(), rtol=1e-10, atol=1e-14)
@@ -115,9 +127,15 @@ def test_losses_of_labels(name):
 
 def test_cross_entropy_takes_labels_with_a_last_axis_of_one_and_class_weights():
     generator = np.random.default_rng(6)
-    x, label, weight = generator.normal(size=(6, 4)), generator.integers(0, 4, (6, 1)), generator.uniform(1, 2, 4)
+    x, label, weight = (
+        generator.normal(size=(6, 4)),
+        generator.integers(0, 4, (6, 1)),
+        generator.uniform(1, 2, 4),
+    )
     loss = nn.CrossEntropyLoss(weight=paddle.to_tensor(weight))(paddle.to_tensor(x), paddle.to_tensor(label))
-    expected = torch.nn.CrossEntropyLoss(torch.from_numpy(weight))(torch.from_numpy(x), torch.from_numpy(label[:, 0]))
+    expected = torch.nn.CrossEntropyLoss(torch.from_numpy(weight))(
+        torch.from_numpy(x), torch.from_numpy(label[:, 0])
+    )
     assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
 
 

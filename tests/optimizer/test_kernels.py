@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+
 from sampan import kernels
 from sampan.kernels import cpu_optimizer
 
@@ -30,7 +31,9 @@ def arrays(size, count, seed=0):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 2e-5), (torch.bfloat16, 0.05)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 2e-5), (torch.bfloat16, 0.05)]
+)
 def test_adam(size, dtype, tolerance):
     given = arrays(size, 4)
     buffers = [torch.from_numpy(a.copy()).to(dtype) for a in given]

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-import sampan as paddle
 import torch
+
+import sampan as paddle
 from sampan.optimizer import lr
 
 EPOCHS = 40
@@ -37,7 +38,10 @@ schedulers = torch.optim.lr_scheduler
     ("ours", "theirs"),
     [
         (lambda: lr.StepDecay(0.5, 7, 0.3), lambda o: schedulers.StepLR(o, 7, 0.3)),
-        (lambda: lr.MultiStepDecay(0.5, [3, 9, 20], 0.3), lambda o: schedulers.MultiStepLR(o, [3, 9, 20], 0.3)),
+        (
+            lambda: lr.MultiStepDecay(0.5, [3, 9, 20], 0.3),
+            lambda o: schedulers.MultiStepLR(o, [3, 9, 20], 0.3),
+        ),
         (lambda: lr.ExponentialDecay(0.5, 0.9), lambda o: schedulers.ExponentialLR(o, 0.9)),
         (lambda: lr.CosineAnnealingDecay(0.5, 25, 0.01), lambda o: schedulers.CosineAnnealingLR(o, 25, 0.01)),
         (lambda: lr.LambdaDecay(0.5, lambda e: 0.95**e), lambda o: schedulers.LambdaLR(o, lambda e: 0.95**e)),
@@ -50,9 +54,11 @@ schedulers = torch.optim.lr_scheduler
             ),
         ),
     ],
-    ids="step multistep exponential cosine lambda polynomial warmup warmup-cosine".split(),
+    ids=["step", "multistep", "exponential", "cosine", "lambda", "polynomial", "warmup", "warmup-cosine"],
 )
-@pytest.mark.filterwarnings("ignore:The epoch parameter in `scheduler.step:UserWarning")  # torch's own SequentialLR
+@pytest.mark.filterwarnings(
+    "ignore:The epoch parameter in `scheduler.step:UserWarning"
+)  # torch's own SequentialLR
 def test_equals_torch(ours, theirs):
     mine, other = rates(ours()), torch_rates(theirs)
     if isinstance(ours(), lr.CosineAnnealingDecay):
@@ -70,7 +76,26 @@ def test_noam_and_piecewise_and_cyclic_polynomial_are_their_formulas():
 
 
 def test_plateau_equals_torch():
-    values = [1.0, 0.9, 0.95, 0.93, 0.92, 0.8, 0.81, 0.82, 0.83, 0.84, 0.85, 0.86, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6]
+    values = [
+        1.0,
+        0.9,
+        0.95,
+        0.93,
+        0.92,
+        0.8,
+        0.81,
+        0.82,
+        0.83,
+        0.84,
+        0.85,
+        0.86,
+        0.5,
+        0.6,
+        0.6,
+        0.6,
+        0.6,
+        0.6,
+    ]
     optim = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.5)
     theirs = schedulers.ReduceLROnPlateau(optim, factor=0.5, patience=2, min_lr=0.01)
     ours = lr.ReduceOnPlateau(0.5, factor=0.5, patience=2, min_lr=0.01)

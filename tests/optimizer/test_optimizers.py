@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import sampan as paddle
 import torch
+
+import sampan as paddle
 from sampan import nn, optimizer
 from sampan.regularizer import L1Decay, L2Decay
 
@@ -98,7 +99,10 @@ def published_adam(start, gradients, lr, b1, b2, eps, decay=0.0):
 
 def test_adam_is_the_published_rule():
     start, gradients = values()
-    same(ours(lambda p: optimizer.Adam(0.01, parameters=p)), published_adam(start, gradients, 0.01, 0.9, 0.999, 1e-8))
+    same(
+        ours(lambda p: optimizer.Adam(0.01, parameters=p)),
+        published_adam(start, gradients, 0.01, 0.9, 0.999, 1e-8),
+    )
     same(
         ours(lambda p: optimizer.AdamW(0.01, parameters=p, weight_decay=0.1)),
         published_adam(start, gradients, 0.01, 0.9, 0.999, 1e-8, 0.1),
@@ -106,7 +110,10 @@ def test_adam_is_the_published_rule():
 
 
 def test_l1_decay_and_a_parameters_own_regularizer():
-    parameter, own = nn.Parameter(np.array([2.0, -3.0, 0.0])), nn.Parameter(np.array([2.0]), regularizer=L2Decay(0.5))
+    parameter, own = (
+        nn.Parameter(np.array([2.0, -3.0, 0.0])),
+        nn.Parameter(np.array([2.0]), regularizer=L2Decay(0.5)),
+    )
     optim = optimizer.SGD(0.1, [parameter, own], weight_decay=L1Decay(0.5))
     parameter.grad, own.grad = paddle.zeros([3], "float64"), paddle.zeros([1], "float64")
     optim.step()
@@ -233,7 +240,9 @@ def test_state_round_trips_exactly_through_a_file(name, scheduled, tmp_path):
     def setting():
         net = networks()
         rate = optimizer.lr.StepDecay(0.05, 3) if scheduled else 0.05
-        kind = {"sgd": optimizer.SGD, "momentum": optimizer.Momentum, "nesterov": optimizer.Momentum}.get(name)
+        kind = {"sgd": optimizer.SGD, "momentum": optimizer.Momentum, "nesterov": optimizer.Momentum}.get(
+            name
+        )
         kind = kind or {"adam": optimizer.Adam, "adamw": optimizer.AdamW}[name]
         return net, kind(rate, parameters=net.parameters())
 

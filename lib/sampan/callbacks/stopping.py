@@ -67,7 +67,9 @@ class EarlyStopping(Callback):
     def on_eval_end(self, logs: Logs | None = None) -> None:
         found = (logs or {}).get(self.monitor)
         if found is None:
-            raise ValueError(f"monitor: expected a name in the evaluation's logs, {sorted(logs or {})}, got {self.monitor!r}")
+            raise ValueError(
+                f"monitor: expected a name in the evaluation's logs, {sorted(logs or {})}, got {self.monitor!r}"
+            )
         value = float(found[0] if isinstance(found, list | tuple) else found)
         if self.sign * (value - self.best_value) > self.min_delta:
             self.best_value, self.best_epoch, self.wait_epoch = value, self._epoch, 0

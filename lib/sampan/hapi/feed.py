@@ -17,7 +17,9 @@ def as_loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_wo
     if isinstance(data, DataLoader):
         return data
     if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, str | dict):
-        return DataLoader(data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=num_workers)
+        return DataLoader(
+            data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=num_workers
+        )
     if isinstance(data, IterableDataset):
         return DataLoader(data, batch_size=batch_size, drop_last=drop_last, num_workers=num_workers)
     if hasattr(data, "__iter__") and not isinstance(data, str | dict):

@@ -18,26 +18,8 @@ from ..optimizer import Optimizer
 from ..serialization import load, save
 from ..tensor import Tensor
 from . import feed, state
+from .run import EveryFew, Run
 from .summary import summary
-
-
-class _EveryFew:
-    """An optimizer that acts on every n-th step only: gradients add up in between."""
-
-    def __init__(self, optimizer: Any, every: int, steps: int | None) -> None:
-        self.optimizer, self.every, self.steps, self.seen = optimizer, every, steps, 0
-
-    def step(self) -> None:
-        self.seen += 1
-        if self._acts():
-            self.optimizer.step()
-
-    def clear_grad(self) -> None:
-        if self._acts():
-            self.optimizer.clear_grad()
-
-    def _acts(self) -> bool:
-        return self.seen % self.every == 0 or self.seen == self.steps
 
 
 class Model:
@@ -61,7 +43,9 @@ class Model:
         self._where = ""  # epoch and step, for messages
         self._kept: Path | None = None  # the last good checkpoint
 
-    def prepare(self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None) -> Model:
+    def prepare(
+        self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None
+    ) -> Model:
         """Set what trains and measures the network; returns the Model.
 
         loss: a Layer or function of (outputs, labels). metrics: a Metric or a list.
@@ -84,11 +68,14 @@ class Model:
         """The loss of a batch, refused where it is not finite: before it can reach the parameters."""
         if self._loss is None:
             raise RuntimeError("loss: call prepare(optimizer, loss) before training")
-        loss = self._loss(*feed.as_list(outputs), *labels)
-        loss = sum(loss) if isinstance(loss, list | tuple) else loss
+        loss = self._plain_loss(outputs, *labels)
         value = loss.item()
         if not math.isfinite(value):
-            kept = f"the last good checkpoint is {str(self._kept)!r}" if self._kept else "no checkpoint was asked for"
+            kept = (
+                f"the last good checkpoint is {str(self._kept)!r}"
+                if self._kept
+                else "no checkpoint was asked for"
+            )
             raise FloatingPointError(
                 f"the loss is {value}{self._where} (learning rate {self._optimizer.get_lr():g}); the parameters are "
                 f"as they were before this batch, {kept}. A smaller learning rate or grad_clip may help"
@@ -112,7 +99,7 @@ class Model:
         """Train on one batch; returns [loss], or ([loss], [metrics]). update=False: gradients are only added up."""
         self._ready()
         self.network.train()
-        optimizer = self._optimizer if update else _EveryFew(self._optimizer, 2**62, None)
+        optimizer = self._optimizer if update else EveryFew(self._optimizer, 2**62, None)
         seen: list[float] = []
 
         def after(loss: Tensor, outputs: Any, labels: list[Any]) -> None:
@@ -129,13 +116,14 @@ class Model:
         given = feed.tensors(labels)
         with no_grad():
             outputs = self.network(*feed.tensors(inputs))
-            losses = [] if self._loss is None else [float(self._evaluation_loss(outputs, given))]
+            losses = [] if self._loss is None else [float(self._plain_loss(outputs, *given).item())]
         self._measure(outputs, given)
         return (losses, list(self._measured().values())) if self._metrics else losses
 
-    def _evaluation_loss(self, outputs: Any, labels: list[Any]) -> Any:
+    def _plain_loss(self, outputs: Any, *labels: Any) -> Any:
+        """The loss as prepared; several are added up."""
         loss = self._loss(*feed.as_list(outputs), *labels)
-        return (sum(loss) if isinstance(loss, list | tuple) else loss).item()
+        return sum(loss[1:], start=loss[0]) if isinstance(loss, list | tuple) else loss
 
     def predict_batch(self, inputs: Any) -> list[np.ndarray]:
         """The outputs for one batch, as arrays."""
@@ -191,7 +179,7 @@ class Model:
         evaluation = None
         if eval_data is not None:
             evaluation = feed.as_loader(eval_data, batch_size, False, False, num_workers, "eval_data")
-        run = _Run(self, loader, epochs, save_dir, save_steps, num_iters, accumulate_grad_batches)
+        run = Run(self, loader, epochs, save_dir, save_steps, num_iters, accumulate_grad_batches)
         listeners = self._callbacks(callbacks, log_freq, verbose, save_dir, save_freq)
         run.callbacks = _callbacks.CallbackList(
             listeners, self, self._params(run.steps, evaluation, epochs, loader, verbose, save_dir)
@@ -215,7 +203,9 @@ class Model:
         def has(kind: type) -> bool:
             return any(isinstance(c, kind) for c in listed)
 
-        first: list[Any] = [] if has(_callbacks.ProgBarLogger) else [_callbacks.ProgBarLogger(log_freq, verbose)]
+        first: list[Any] = (
+            [] if has(_callbacks.ProgBarLogger) else [_callbacks.ProgBarLogger(log_freq, verbose)]
+        )
         first += [] if has(_callbacks.LRScheduler) else [_callbacks.LRScheduler()]
         wanted = save_dir is not None and not has(_callbacks.ModelCheckpoint)
         return first + listed + ([_callbacks.ModelCheckpoint(save_freq, save_dir)] if wanted else [])
@@ -270,7 +260,7 @@ class Model:
                     outputs = self.network(*inputs)
                     size = len(inputs[0])
                     if self._loss is not None:
-                        total += self._evaluation_loss(outputs, labels) * size
+                        total += self._plain_loss(outputs, *labels).item() * size
                 self._measure(outputs, labels)
                 count += size
                 logs = ({} if self._loss is None else {"loss": total / count}) | self._measured()
@@ -326,7 +316,9 @@ class Model:
             save(self._optimizer.state_dict(), f"{os.fspath(path)}.pdopt")
         self._kept = Path(f"{os.fspath(path)}.pdparams")
 
-    def load(self, path: str | os.PathLike[str], skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
+    def load(
+        self, path: str | os.PathLike[str], skip_mismatch: bool = False, reset_optimizer: bool = False
+    ) -> None:
         """Take over what `save` wrote. skip_mismatch: leave out what does not fit; reset_optimizer: parameters only.
 
         ValueError for a file that is damaged or of another network, FileNotFoundError; nothing is changed then.
@@ -357,126 +349,3 @@ class Model:
             raise ValueError("input_size: expected the shape of the input, got None and no inputs in Model")
         sizes = [tuple(i.shape) for i in self._inputs] if input_size is None else input_size
         return summary(self.network, sizes, dtype)
-
-
-class _Run:
-    """One call of `fit`: where it stands, and how that is written and read."""
-
-    def __init__(
-        self, model: Model, loader: Any, epochs: int, folder: Any, save_steps: Any, num_iters: Any, every: int
-    ) -> None:
-        for name, value in (("save_steps", save_steps), ("num_iters", num_iters), ("accumulate_grad_batches", every)):
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise ValueError(f"{name}: expected a positive whole number, got {value!r}")
-        self.model, self.loader, self.epochs, self.folder = model, loader, epochs, folder
-        self.save_steps, self.num_iters, self.every = save_steps, num_iters, every
-        self.steps = feed.length(loader)
-        self.callbacks: Any = None
-        self.epoch = self.step = self.done = 0
-        self.totals = [0.0, 0]  # loss times samples, samples of this epoch
-        self.chance: Any = None  # where chance stood when this epoch began
-        self.optimizer = model._optimizer if every == 1 else _EveryFew(model._optimizer, every, self.steps)
-
-    @property
-    def exhausted(self) -> bool:
-        return self.num_iters is not None and self.done >= self.num_iters
-
-    def one_epoch(self) -> bool:
-        """Train from the present step on; says whether the epoch was finished."""
-        model = self.model
-        present = None
-        if self.step:  # in the middle of an epoch: the same order once more, then chance as it stood
-            present = state.chance() if self.chance is None else self.present
-            state.set_chance(self.chance)
-        else:
-            self.chance = state.chance() if self.folder is not None else None
-            self.totals = [0.0, 0]
-            for metric in model._metrics:
-                metric.reset()
-        if isinstance(self.optimizer, _EveryFew):
-            self.optimizer.seen = self.step
-        self.callbacks.call("on_epoch_begin", self.epoch, {"step": self.step})
-        model.network.train()
-        iterator = feed.batches(self.loader, self.step)
-        if present is not None:
-            state.set_chance(present)
-        hapi.train_epoch(model.network, self._batches(iterator), model._loss_of, self.optimizer, self._after)
-        finished = not ((model.stop_training and self.step != self.steps) or self.exhausted)
-        logs = {"loss": self.totals[0] / max(self.totals[1], 1), **model._measured(), "steps_done": self.step}
-        if finished:
-            if self.step == 0:
-                raise ValueError("train_data: expected at least one batch, got none")
-            self.epoch, self.step = self.epoch + 1, 0
-        self.callbacks.call("on_epoch_end", self.epoch - 1 if finished else self.epoch, logs)
-        return finished
-
-    def _batches(self, iterator: Any) -> Any:
-        model = self.model
-        for batch in iterator:
-            model._where = f" at epoch {self.epoch + 1} of {self.epochs}, step {self.step + 1}"
-            model._where += "" if self.steps is None else f" of {self.steps}"
-            self.callbacks.call("on_train_batch_begin", self.step, {})
-            yield feed.split(batch, model._arity)
-            if model.stop_training or self.exhausted:
-                return
-
-    def _after(self, loss: Tensor, outputs: Any, labels: list[Any]) -> None:
-        model = self.model
-        value = float(loss.item())
-        size = len(feed.as_list(outputs)[0])
-        self.totals = [self.totals[0] + value * size, self.totals[1] + size]
-        model._measure(outputs, labels)
-        self.step += 1
-        self.done += 1
-        self.callbacks.call("on_train_batch_end", self.step - 1, {"loss": value, **model._measured()})
-        if self.save_steps and self.step % self.save_steps == 0 and self.step != self.steps:
-            self.keep()
-
-    def keep(self) -> None:
-        """Write the state of training, if there is a folder for it."""
-        if self.folder is None:
-            return
-        model = self.model
-        state.check_finite(model.network, f"fit, after epoch {self.epoch}, step {self.step}")
-        gradients = {n: p.grad for n, p in model.network.named_parameters() if self.every > 1 and p.grad is not None}
-        content = {
-            "network": model.network.state_dict(),
-            "optimizer": model._optimizer.state_dict(),
-            "gradients": gradients,
-            "metrics": [m.state_dict() for m in model._metrics],
-            "callbacks": self.callbacks.state_dict(),
-            "chance": state.chance(),
-            "epoch_chance": self.chance,
-            "epoch": self.epoch,
-            "step": self.step,
-            "steps": self.steps,
-            "done": self.done,
-            "totals": self.totals,
-        }
-        model._kept = state.write(self.folder, content)
-
-    def restore(self) -> None:
-        """Continue where the state in the folder stands, if there is one."""
-        saved = state.read(self.folder)
-        if saved is None:
-            return
-        model = self.model
-        own = model.network.state_dict()
-        if {k: t.shape for k, t in own.items()} != {k: t.shape for k, t in saved["network"].items()}:
-            raise ValueError(f"resume: the state in {str(self.folder)!r} is of another network")
-        if saved["step"] and saved["steps"] != self.steps:
-            raise ValueError(
-                f"resume: the state stands inside an epoch of {saved['steps']} batches, this run has {self.steps}"
-            )
-        model._optimizer.set_state_dict(saved["optimizer"])
-        model.network.set_state_dict(saved["network"])
-        for name, parameter in model.network.named_parameters():
-            if name in saved["gradients"]:
-                parameter.grad = saved["gradients"][name]
-        for metric, content in zip(model._metrics, saved["metrics"], strict=False):
-            metric.set_state_dict(content)
-        self.callbacks.set_state_dict(saved["callbacks"])
-        self.epoch, self.step, self.done = saved["epoch"], saved["step"], saved["done"]
-        self.totals, self.chance, self.present = saved["totals"], saved["epoch_chance"], saved["chance"]
-        state.set_chance(saved["chance"])
-        model._kept = Path(self.folder) / state.FILE

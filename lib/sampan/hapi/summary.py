@@ -39,7 +39,13 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     """
     if input_size is None and input is None:
         raise ValueError("input_size, input: expected one of the two, got neither")
-    given = _inputs(input_size, dtypes) if input is None else list(input) if isinstance(input, list | tuple) else [input]
+    given = (
+        _inputs(input_size, dtypes)
+        if input is None
+        else list(input)
+        if isinstance(input, list | tuple)
+        else [input]
+    )
     rows: list[tuple[str, str, str, int]] = []
     counted: set[int] = set()
 

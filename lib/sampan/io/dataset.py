@@ -15,7 +15,7 @@ from torch.utils import data as torch_data
 from ..tensor import Tensor
 
 
-class Dataset(torch_data.Dataset):  # type: ignore[type-arg]
+class Dataset(torch_data.Dataset):
     """Map-style: subclasses write `__getitem__(index)` and `__len__()`.
 
     A data set over arrays may also write `__getitems__(indices)`. It returns a tuple: the whole batch at once,
@@ -29,7 +29,7 @@ class Dataset(torch_data.Dataset):  # type: ignore[type-arg]
         raise NotImplementedError(f"{type(self).__name__}.__len__: write it in the subclass")
 
 
-class IterableDataset(torch_data.IterableDataset):  # type: ignore[type-arg]
+class IterableDataset(torch_data.IterableDataset):
     """A stream: subclasses write `__iter__`. With several workers each runs it; see `get_worker_info`."""
 
     def __iter__(self) -> Iterator[Any]:
@@ -42,7 +42,9 @@ class TensorDataset(Dataset):
     def __init__(self, tensors: Sequence[Any]) -> None:
         if isinstance(tensors, Tensor | np.ndarray) or len(tensors) == 0:
             raise TypeError("tensors: expected a list of Tensors, such as TensorDataset([images, labels])")
-        self.tensors = [t if isinstance(t, Tensor) else Tensor(torch.as_tensor(np.asarray(t))) for t in tensors]
+        self.tensors = [
+            t if isinstance(t, Tensor) else Tensor(torch.as_tensor(np.asarray(t))) for t in tensors
+        ]
         lengths = [len(t) for t in self.tensors]
         if len(set(lengths)) > 1:
             raise ValueError(f"tensors: expected one length, got {lengths}")
@@ -96,7 +98,9 @@ class ConcatDataset(Dataset):
         return self.cumulative_sizes[-1]
 
 
-def random_split(dataset: Any, lengths: Sequence[float], generator: torch.Generator | None = None) -> list[Subset]:
+def random_split(
+    dataset: Any, lengths: Sequence[float], generator: torch.Generator | None = None
+) -> list[Subset]:
     """Disjoint random Subsets: of these lengths, or of these shares where they are fractions that add up to 1."""
     sizes = list(lengths)
     if all(0 <= n <= 1 for n in sizes) and math.isclose(sum(sizes), 1.0):

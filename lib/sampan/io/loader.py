@@ -124,7 +124,9 @@ class DataLoader:
             return self._stream()
         dataset = self.dataset
         order = iter(self._order.batches)
-        for _ in range(skip):  # now and not at the first batch: the order's draw belongs to the epoch's beginning
+        for _ in range(
+            skip
+        ):  # now and not at the first batch: the order's draw belongs to the epoch's beginning
             next(order, None)
         if self.batch_sampler is None:
             return (dataset[index] for index in order)
@@ -154,7 +156,11 @@ class DataLoader:
                 "persistent_workers": self.persistent_workers,
             }
             if self._streams and self.batch_size is not None:
-                shared |= {"batch_size": self.batch_size, "drop_last": self.drop_last, "collate_fn": self._collate}
+                shared |= {
+                    "batch_size": self.batch_size,
+                    "drop_last": self.drop_last,
+                    "collate_fn": self._collate,
+                }
             elif self.batch_sampler is not None:
                 shared |= {"batch_sampler": self._order, "collate_fn": self._collate}
             else:
@@ -175,7 +181,11 @@ def _watched(iterator: Any) -> Iterator[Any]:
             return
         except RuntimeError as error:
             text = str(error)
-            if "exited unexpectedly" not in text and "is killed by signal" not in text and "timed out" not in text:
+            if (
+                "exited unexpectedly" not in text
+                and "is killed by signal" not in text
+                and "timed out" not in text
+            ):
                 raise
             raise RuntimeError(_obituary(iterator, text)) from error
         yield batch
@@ -191,7 +201,9 @@ def _obituary(iterator: Any, text: str) -> str:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         dead.append(f"worker {number} (process {process.pid}) {how}")
     if not dead:
-        return f"DataLoader: {text}; give a larger timeout, or use num_workers=0 to see where the data set hangs"
+        return (
+            f"DataLoader: {text}; give a larger timeout, or use num_workers=0 to see where the data set hangs"
+        )
     return (
         f"DataLoader: {'; '.join(dead)}. SIGKILL mostly means that memory ran out (use fewer workers or smaller "
         "batches), anything else a crash in the data set's own code (use num_workers=0 to see it)"

@@ -50,7 +50,9 @@ class RandomSampler(Sampler):
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples < 1):
             raise ValueError(f"num_samples: expected a positive whole number, got {num_samples!r}")
         if not replacement and num_samples is not None and num_samples > len(data_source):
-            raise ValueError(f"num_samples: expected at most {len(data_source)} without replacement, got {num_samples}")
+            raise ValueError(
+                f"num_samples: expected at most {len(data_source)} without replacement, got {num_samples}"
+            )
         self.replacement, self._num_samples, self.generator = replacement, num_samples, generator
 
     @property
@@ -88,7 +90,11 @@ class WeightedRandomSampler(Sampler):
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True) -> None:
         super().__init__(weights)
         self.weights = torch.as_tensor(weights, dtype=torch.float64)
-        if not bool(torch.isfinite(self.weights).all()) or bool((self.weights < 0).any()) or not self.weights.sum() > 0:
+        if (
+            not bool(torch.isfinite(self.weights).all())
+            or bool((self.weights < 0).any())
+            or not self.weights.sum() > 0
+        ):
             raise ValueError("weights: expected finite numbers of at least 0, not all of them 0")
         if num_samples < 1 or (not replacement and num_samples > int((self.weights > 0).sum())):
             raise ValueError(
@@ -99,7 +105,9 @@ class WeightedRandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         chance = _epoch_generator(None)
-        return iter(torch.multinomial(self.weights, self.num_samples, self.replacement, generator=chance).tolist())
+        return iter(
+            torch.multinomial(self.weights, self.num_samples, self.replacement, generator=chance).tolist()
+        )
 
     def __len__(self) -> int:
         return self.num_samples

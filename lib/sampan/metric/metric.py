@@ -45,7 +45,9 @@ def _right(input: Any, label: Any, k: int) -> torch.Tensor:
     scores = input.data if isinstance(input, Tensor) else torch.as_tensor(np.asarray(input))
     labels = label.data if isinstance(label, Tensor) else torch.as_tensor(np.asarray(label))
     if scores.ndim < 2 or not 1 <= k <= scores.shape[-1]:
-        raise ValueError(f"input: expected [batch, classes] with at least {k} classes, got shape {list(scores.shape)}")
+        raise ValueError(
+            f"input: expected [batch, classes] with at least {k} classes, got shape {list(scores.shape)}"
+        )
     if labels.ndim == scores.ndim and labels.shape[-1] == scores.shape[-1] > 1:
         labels = labels.argmax(-1)  # one-hot
     elif labels.ndim == scores.ndim and labels.shape[-1] == 1:

@@ -63,7 +63,9 @@ class ClipGradByGlobalNorm(ClipGrad):
     Pascanu et al. 2013, algorithm 1. The norm is summed in float32 at least.
     """
 
-    def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
+    def __init__(
+        self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False
+    ) -> None:
         self.clip_norm = _positive(clip_norm)
         self.group_name = group_name
         self.auto_skip_clip = auto_skip_clip
@@ -79,7 +81,9 @@ class ClipGradByGlobalNorm(ClipGrad):
         return [g * factor.to(g.dtype) for g in gradients]
 
 
-def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+def clip_grad_norm_(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Any:
     """Scale the gradients of `parameters` in place so that their joint norm is at most max_norm; returns the norm."""
     from ..tensor import Tensor
 

@@ -41,7 +41,9 @@ class Conv2D(Layer):
     ) -> None:
         super().__init__()
         if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ValueError(f"groups: expected a divisor of {in_channels} and {out_channels} channels, got {groups}")
+            raise ValueError(
+                f"groups: expected a divisor of {in_channels} and {out_channels} channels, got {groups}"
+            )
         if padding_mode != "zeros":
             raise ValueError(f"padding_mode: expected 'zeros', got {padding_mode!r}")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups

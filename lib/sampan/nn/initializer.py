@@ -98,7 +98,11 @@ class XavierNormal(Initializer):
     """Normal with variance 2 / (fan in + fan out)."""
 
     def __init__(
-        self, fan_in: float | None = None, fan_out: float | None = None, gain: float = 1.0, name: str | None = None
+        self,
+        fan_in: float | None = None,
+        fan_out: float | None = None,
+        gain: float = 1.0,
+        name: str | None = None,
     ) -> None:
         self.fan_in, self.fan_out, self.gain = fan_in, fan_out, gain
 
@@ -125,7 +129,14 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor that keeps the variance through a nonlinearity. ValueError for an unknown one."""
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    gains = {"sigmoid": 1.0, "linear": 1.0, "conv2d": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
+    gains = {
+        "sigmoid": 1.0,
+        "linear": 1.0,
+        "conv2d": 1.0,
+        "tanh": 5 / 3,
+        "relu": math.sqrt(2.0),
+        "selu": 0.75,
+    }
     if nonlinearity not in gains:
         raise ValueError(f"nonlinearity: expected leaky_relu, {', '.join(gains)}, got {nonlinearity!r}")
     return gains[nonlinearity]
@@ -143,7 +154,12 @@ class KaimingNormal(Initializer):
     ) -> None:
         if mode not in ("fan_in", "fan_out"):
             raise ValueError(f"mode: expected 'fan_in' or 'fan_out', got {mode!r}")
-        self.fan_in, self.negative_slope, self.nonlinearity, self.mode = fan_in, negative_slope, nonlinearity, mode
+        self.fan_in, self.negative_slope, self.nonlinearity, self.mode = (
+            fan_in,
+            negative_slope,
+            nonlinearity,
+            mode,
+        )
 
     def _std(self, buffer: torch.Tensor) -> float:
         fan = self.fan_in if self.fan_in is not None else fans(buffer.shape)[self.mode == "fan_out"]

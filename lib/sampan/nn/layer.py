@@ -60,15 +60,16 @@ class Layer:
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(layer, inputs)` before forward; what it returns, unless None, replaces the inputs."""
-        self._pre_hooks = hooks = list(self._pre_hooks) if isinstance(self._pre_hooks, tuple) else self._pre_hooks
-        hooks.append(hook)  # type: ignore[attr-defined]
-        return HookHandle(hooks, hook)  # type: ignore[arg-type]
+        return self._hook("_pre_hooks", hook)
 
     def register_forward_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(layer, inputs, outputs)` after forward; what it returns, unless None, replaces the outputs."""
-        self._post_hooks = hooks = list(self._post_hooks) if isinstance(self._post_hooks, tuple) else self._post_hooks
-        hooks.append(hook)  # type: ignore[attr-defined]
-        return HookHandle(hooks, hook)  # type: ignore[arg-type]
+        return self._hook("_post_hooks", hook)
+
+    def _hook(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
+        hooks = vars(self).setdefault(kind, [])
+        hooks.append(hook)
+        return HookHandle(hooks, hook)
 
     def train(self) -> Layer:
         for layer in self.sublayers(include_self=True):
@@ -94,14 +95,20 @@ class Layer:
         attr = ParamAttr.of(attr)
         if attr is None:
             return None
-        initializer = attr.initializer or default_initializer or (Constant(0.0) if is_bias else XavierUniform())
+        initializer = (
+            attr.initializer or default_initializer or (Constant(0.0) if is_bias else XavierUniform())
+        )
         buffer = initializer.make(shape, self._dtype if dtype is None else dtype)
         name = attr.name or unique_name(f"{self._full_name}.{'b' if is_bias else 'w'}")
-        return Parameter(buffer, not attr.trainable, name, attr.learning_rate, attr.regularizer, attr.need_clip)
+        return Parameter(
+            buffer, not attr.trainable, name, attr.learning_rate, attr.regularizer, attr.need_clip
+        )
 
     def create_tensor(self, name: str | None = None, persistable: bool = False, dtype: Any = None) -> Tensor:
         """An empty Tensor of this layer's dtype."""
-        return Tensor(torch.empty(0, dtype=self._dtype if dtype is None else as_dtype(dtype), device=as_device(None)))
+        return Tensor(
+            torch.empty(0, dtype=self._dtype if dtype is None else as_dtype(dtype), device=as_device(None))
+        )
 
     def add_parameter(self, name: str, parameter: Parameter | None) -> Parameter | None:
         if parameter is not None and not isinstance(parameter, Parameter):
@@ -129,7 +136,9 @@ class Layer:
         if not isinstance(name, str):
             raise TypeError(f"name: expected a string, got {type(name).__name__}")
         if not name or "." in name or getattr(type(self), name, None) is not None:
-            raise KeyError(f"name: {name!r} is empty, has a dot or is an attribute of every {type(self).__name__}")
+            raise KeyError(
+                f"name: {name!r} is empty, has a dot or is an attribute of every {type(self).__name__}"
+            )
         return name
 
     @property
@@ -179,7 +188,9 @@ class Layer:
                     seen.add(id(value))
                     yield f"{scope}.{name}" if scope else name, value
 
-    def named_parameters(self, prefix: str = "", include_sublayers: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", include_sublayers: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """(structured name, parameter), each parameter once even where several layers share it."""
         return self._named("_parameters", prefix, include_sublayers)
 
@@ -245,7 +256,9 @@ class Layer:
                 if shape != tensor.shape:
                     wrong.append(f"{name}: expected {tensor.shape}, got {shape}")
         if wrong:
-            raise ValueError(f"state_dict: other shapes than this {type(self).__name__}'s: {'; '.join(wrong)}")
+            raise ValueError(
+                f"state_dict: other shapes than this {type(self).__name__}'s: {'; '.join(wrong)}"
+            )
         for name, tensor in own.items():
             if name in state_dict:
                 tensor.set_value(state_dict[name])
@@ -290,7 +303,9 @@ class Layer:
         return ""
 
     def __repr__(self) -> str:
-        lines = [f"({name}): " + repr(layer).replace("\n", "\n  ") for name, layer in self._sub_layers.items()]
+        lines = [
+            f"({name}): " + repr(layer).replace("\n", "\n  ") for name, layer in self._sub_layers.items()
+        ]
         extra = self.extra_repr()
         if not lines:
             return f"{type(self).__name__}({extra})"

@@ -24,6 +24,8 @@ class _BatchNorm(Layer):
     """
 
     _ranks: tuple[int, ...] = ()
+    _mean: Tensor
+    _variance: Tensor
 
     def __init__(
         self,
@@ -41,9 +43,12 @@ class _BatchNorm(Layer):
         self.data_format, self.use_global_stats = data_format, use_global_stats
         self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
-        kind = {"dtype": self._dtype, "device": as_device(None)}
-        self.register_buffer("_mean", Tensor(torch.zeros(num_features, **kind)))
-        self.register_buffer("_variance", Tensor(torch.ones(num_features, **kind)))
+        self.register_buffer(
+            "_mean", Tensor(torch.zeros(num_features, dtype=self._dtype, device=as_device(None)))
+        )
+        self.register_buffer(
+            "_variance", Tensor(torch.ones(num_features, dtype=self._dtype, device=as_device(None)))
+        )
 
     def forward(self, x: Any) -> Any:
         if x.ndim not in self._ranks:
@@ -106,7 +111,9 @@ class LayerNorm(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self.normalized_shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        self.normalized_shape = (
+            [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        )
         self.epsilon = epsilon
         if not self.normalized_shape or math.prod(self.normalized_shape) < 1:
             raise ValueError(f"normalized_shape: expected positive sizes, got {normalized_shape}")

@@ -40,8 +40,10 @@ class Parameter(Tensor):
     ) -> None:
         super().__init__(data, stop_gradient)
         if not (self.data.is_floating_point() or self.data.is_complex()):
-            raise TypeError(f"Parameter: expected a floating dtype, got {str(self.data.dtype).removeprefix('torch.')}")
-        self._name = name or unique_name("parameter")
+            raise TypeError(
+                f"Parameter: expected a floating dtype, got {str(self.data.dtype).removeprefix('torch.')}"
+            )
+        self.name = name or unique_name("parameter")
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer = regularizer
         self.need_clip = need_clip
@@ -65,7 +67,13 @@ class Parameter(Tensor):
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        facts = (self.stop_gradient, self._name, self.optimize_attr["learning_rate"], self.regularizer, self.need_clip)
+        facts = (
+            self.stop_gradient,
+            self._name,
+            self.optimize_attr["learning_rate"],
+            self.regularizer,
+            self.need_clip,
+        )
         return _restored, (super().__reduce__()[1], facts)
 
     def __repr__(self) -> str:

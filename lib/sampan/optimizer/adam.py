@@ -52,9 +52,13 @@ class Adam(Optimizer):
             "beta2": _number(beta2, "beta2", 1),
             "epsilon": _number(epsilon, "epsilon"),
         }
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, multi_precision, name, **settings)
+        super().__init__(
+            learning_rate, parameters, weight_decay, grad_clip, multi_precision, name, **settings
+        )
 
-    def update(self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any) -> None:
+    def update(
+        self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any
+    ) -> None:
         moments, variances = state
         kernels.adam_step(
             parameters,
@@ -113,7 +117,9 @@ class AdamW(Adam):
             if lr_ratio is not None:
                 slot.rate *= float(lr_ratio(slot.parameter))
 
-    def update(self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any) -> None:
+    def update(
+        self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any
+    ) -> None:
         chosen = self._decays
         decaying = [
             p for p, s in zip(parameters, slots, strict=True) if chosen is None or chosen(s.parameter.name)

@@ -67,7 +67,12 @@ class NoamDecay(LRScheduler):
     """lr * d_model^-0.5 * min(epoch^-0.5, epoch * warmup_steps^-1.5) (Vaswani et al. 2017, formula 3)."""
 
     def __init__(
-        self, d_model: int, warmup_steps: int, learning_rate: float = 1.0, last_epoch: int = -1, verbose: bool = False
+        self,
+        d_model: int,
+        warmup_steps: int,
+        learning_rate: float = 1.0,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         self.d_model = _at_least(d_model, 1, "d_model")
         self.warmup_steps = _at_least(warmup_steps, 1, "warmup_steps")
@@ -87,7 +92,9 @@ class PiecewiseDecay(LRScheduler):
     ) -> None:
         self.boundaries, self.values = list(boundaries), [float(v) for v in values]
         if len(self.values) != len(self.boundaries) + 1:
-            raise ValueError(f"values: expected {len(self.boundaries) + 1}, one more than boundaries, got {len(values)}")
+            raise ValueError(
+                f"values: expected {len(self.boundaries) + 1}, one more than boundaries, got {len(values)}"
+            )
         if self.boundaries != sorted(self.boundaries):
             raise ValueError(f"boundaries: expected ascending numbers, got {boundaries}")
         super().__init__(self.values[0], last_epoch, verbose)
@@ -171,7 +178,9 @@ class LinearWarmup(LRScheduler):
 class ExponentialDecay(LRScheduler):
     """lr * gamma^epoch."""
 
-    def __init__(self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False) -> None:
+    def __init__(
+        self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False
+    ) -> None:
         if not 0 < gamma < 1:
             raise ValueError(f"gamma: expected a number between 0 and 1, got {gamma}")
         self.gamma = gamma
@@ -207,7 +216,12 @@ class StepDecay(LRScheduler):
     """lr * gamma^(epoch // step_size)."""
 
     def __init__(
-        self, learning_rate: float, step_size: int, gamma: float = 0.1, last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        step_size: int,
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         self.step_size = int(_at_least(step_size, 1, "step_size"))
         if gamma >= 1:
@@ -223,7 +237,11 @@ class LambdaDecay(LRScheduler):
     """lr * lr_lambda(epoch)."""
 
     def __init__(
-        self, learning_rate: float, lr_lambda: Callable[[int], float], last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        lr_lambda: Callable[[int], float],
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         if not callable(lr_lambda):
             raise TypeError(f"lr_lambda: expected a function, got {type(lr_lambda).__name__}")
@@ -241,13 +259,20 @@ class CosineAnnealingDecay(LRScheduler):
     """
 
     def __init__(
-        self, learning_rate: float, T_max: int, eta_min: float = 0, last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        T_max: int,
+        eta_min: float = 0,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         self.T_max, self.eta_min = _at_least(T_max, 1, "T_max"), float(eta_min)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        return self.eta_min + (self.base_lr - self.eta_min) / 2 * (1 + math.cos(math.pi * self.last_epoch / self.T_max))
+        return self.eta_min + (self.base_lr - self.eta_min) / 2 * (
+            1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        )
 
 
 class ReduceOnPlateau(LRScheduler):
@@ -304,7 +329,9 @@ class ReduceOnPlateau(LRScheduler):
             if self.last_lr - lower > self.epsilon:
                 self.last_lr = lower
                 if self.verbose:
-                    print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
+                    print(
+                        f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}."
+                    )
 
     def _better(self, value: float, best: float) -> bool:
         sign = 1 if self.mode == "max" else -1

@@ -14,7 +14,6 @@ import torch
 from .. import tape
 from ..autograd import no_grad
 from ..nn.clip import ClipGrad
-from ..nn.parameter import Parameter
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from ..tensor import Tensor, zero_gradient
 from .lr import LRScheduler
@@ -27,7 +26,7 @@ class Slot:
 
     __slots__ = ("decay", "master", "parameter", "rate", "state", "steps")
 
-    def __init__(self, parameter: Parameter, rate: float, decay: WeightDecayRegularizer | None) -> None:
+    def __init__(self, parameter: Tensor, rate: float, decay: WeightDecayRegularizer | None) -> None:
         self.parameter, self.rate, self.decay = parameter, rate, decay
         self.steps = 0
         self.state: tuple[torch.Tensor, ...] = ()
@@ -65,11 +64,15 @@ class Optimizer:
         **settings: Any,
     ) -> None:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float | LRScheduler):
-            raise TypeError(f"learning_rate: expected a number or a scheduler, got {type(learning_rate).__name__}")
+            raise TypeError(
+                f"learning_rate: expected a number or a scheduler, got {type(learning_rate).__name__}"
+            )
         if not isinstance(learning_rate, LRScheduler) and not 0 <= learning_rate < float("inf"):
             raise ValueError(f"learning_rate: expected a finite number of at least 0, got {learning_rate}")
         if parameters is None:
-            raise ValueError("parameters: expected a list of Parameters, such as layer.parameters(), got None")
+            raise ValueError(
+                "parameters: expected a list of Parameters, such as layer.parameters(), got None"
+            )
         if isinstance(parameters, Tensor):
             raise TypeError("parameters: expected a list of Parameters, got a single Tensor")
         self._learning_rate = learning_rate
@@ -93,7 +96,7 @@ class Optimizer:
             raise TypeError(f"grad_clip: expected one of nn.ClipGradBy..., got {type(clip).__name__}")
         seen = {id(slot.parameter) for g in self._groups for slot in g.slots}
         common = None if self.decoupled else _regularizer(decay)
-        slots = []
+        slots: list[Slot] = []
         for parameter in parameters:
             if not isinstance(parameter, Tensor):
                 raise TypeError(f"parameters: expected Parameters, got {type(parameter).__name__}")
@@ -113,14 +116,18 @@ class Optimizer:
         """Change every parameter that has a gradient."""
         lr = self.get_lr()
         for group in self._groups:
-            slots, gradients = [], []
+            slots: list[Slot] = []
+            gradients: list[torch.Tensor] = []
             for slot in group.slots:
-                gradient = slot.parameter._grad
+                gradient: Any = slot.parameter._grad
                 if gradient is None or slot.parameter.stop_gradient:
                     continue
+                if (
+                    gradient is zero_gradient
+                ):  # cleared: counts as zeros, as in Paddle, and `.grad` makes them
+                    gradient = slot.parameter.grad
                 slots.append(slot)
-                # A cleared gradient counts as zeros, as in Paddle; `.grad` makes them.
-                gradients.append((slot.parameter.grad if gradient is zero_gradient else gradient).data)
+                gradients.append(gradient.data)
             if slots:
                 self._step_group(group, slots, gradients, lr)
 
@@ -146,10 +153,12 @@ class Optimizer:
             if not slot.state and self.state_names:
                 slot.state = tuple(torch.zeros_like(buffer) for _ in self.state_names)
             key = (slot.rate, slot.steps)
-            if key not in calls:
-                calls[key] = ([], [], [])
-            for column, entry in zip(calls[key], (slot, buffer, gradient), strict=True):
-                column.append(entry)  # type: ignore[arg-type]
+            call = calls.get(key)
+            if call is None:
+                call = calls[key] = ([], [], [])
+            call[0].append(slot)
+            call[1].append(buffer)
+            call[2].append(gradient)
         for (rate, steps), (chosen_slots, buffers, given) in calls.items():
             state = list(zip(*(slot.state for slot in chosen_slots), strict=True))
             self.update(buffers, given, state, lr * rate, steps, chosen_slots, group.settings)
@@ -181,16 +190,18 @@ class Optimizer:
 
     def minimize(
         self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
-    ) -> tuple[list[Any], list[tuple[Parameter, Tensor | None]]]:
+    ) -> tuple[list[Any], list[tuple[Tensor, Tensor | None]]]:
         """Paddle's form: backward through `loss` unless its tape was used already, then a step."""
         if loss.node is not None and loss.node.pullback is not None:
             loss.backward()
-        pairs = [(p, p.grad) for p in self._parameter_list if p.grad is not None]
+        pairs: list[tuple[Tensor, Tensor | None]] = [
+            (p, p.grad) for p in self._parameter_list if p.grad is not None
+        ]
         self.step()
         return [], pairs
 
     @property
-    def _parameter_list(self) -> list[Parameter]:
+    def _parameter_list(self) -> list[Tensor]:
         return [slot.parameter for group in self._groups for slot in group.slots]
 
     # --- the learning rate ---
@@ -202,7 +213,9 @@ class Optimizer:
 
     def set_lr(self, value: float) -> None:
         if isinstance(self._learning_rate, LRScheduler):
-            raise RuntimeError("set_lr: the learning rate comes from a scheduler; use set_lr_scheduler to replace it")
+            raise RuntimeError(
+                "set_lr: the learning rate comes from a scheduler; use set_lr_scheduler to replace it"
+            )
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise TypeError(f"value: expected a number, got {type(value).__name__}")
         self._learning_rate = float(value)
@@ -243,9 +256,15 @@ class Optimizer:
         """
         slots = [slot for group in self._groups for slot in group.slots]
         names = state_dict.get("parameters")
-        if not isinstance(names, list) or len(names) != len(slots) or len(state_dict.get("steps", ())) != len(slots):
+        if (
+            not isinstance(names, list)
+            or len(names) != len(slots)
+            or len(state_dict.get("steps", ())) != len(slots)
+        ):
             given = len(names) if isinstance(names, list) else "no"
-            raise ValueError(f"state_dict: expected the state of {len(slots)} parameters, got {given} parameters")
+            raise ValueError(
+                f"state_dict: expected the state of {len(slots)} parameters, got {given} parameters"
+            )
         taken: list[tuple[torch.Tensor, ...]] = []
         for slot, name, steps in zip(slots, names, state_dict["steps"], strict=True):
             held = tuple(state_dict.get(f"{name}_{kind}_0") for kind in self.state_names)
@@ -257,7 +276,9 @@ class Optimizer:
                         f"state_dict: {name}: expected shape {slot.parameter.shape}, got {list(h.shape)}"
                     )
             buffer = slot.parameter.data
-            taken.append(() if not steps else tuple(h.data.to(buffer.device, copy=True) for h in held if h is not None))
+            taken.append(
+                () if not steps else tuple(h.data.to(buffer.device, copy=True) for h in held if h is not None)
+            )
         scheduled = isinstance(self._learning_rate, LRScheduler)
         if scheduled != ("LR_Scheduler" in state_dict):
             raise ValueError(
@@ -279,5 +300,7 @@ def _regularizer(value: Any) -> WeightDecayRegularizer | None:
     if value is None or isinstance(value, WeightDecayRegularizer):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"weight_decay: expected a number, L1Decay, L2Decay or None, got {type(value).__name__}")
+        raise TypeError(
+            f"weight_decay: expected a number, L1Decay, L2Decay or None, got {type(value).__name__}"
+        )
     return L2Decay(value) if value else None

@@ -25,7 +25,9 @@ class SGD(Optimizer):
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, multi_precision, name)
 
-    def update(self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any) -> None:
+    def update(
+        self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any
+    ) -> None:
         kernels.sgd_step(parameters, gradients, lr)
 
 
@@ -57,7 +59,9 @@ class Momentum(Optimizer):
             learning_rate, parameters, weight_decay, grad_clip, multi_precision, name, momentum=momentum
         )
 
-    def update(self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any) -> None:
+    def update(
+        self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any
+    ) -> None:
         momentum = settings["momentum"]
         if self._rescale != 1.0:
             gradients = torch._foreach_mul(gradients, self._rescale)

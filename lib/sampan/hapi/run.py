@@ -1,0 +1,158 @@
+"""One run of `Model.fit`: its epochs, and how it is written down and taken up again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .. import hapi
+from ..tensor import Tensor
+from . import feed, state
+
+
+class EveryFew:
+    """An optimizer that acts on every n-th step only: gradients add up in between."""
+
+    def __init__(self, optimizer: Any, every: int, steps: int | None) -> None:
+        self.optimizer, self.every, self.steps, self.seen = optimizer, every, steps, 0
+
+    def step(self) -> None:
+        self.seen += 1
+        if self._acts():
+            self.optimizer.step()
+
+    def clear_grad(self) -> None:
+        if self._acts():
+            self.optimizer.clear_grad()
+
+    def _acts(self) -> bool:
+        return self.seen % self.every == 0 or self.seen == self.steps
+
+
+class Run:
+    """One call of `fit`: where it stands, and how that is written and read."""
+
+    def __init__(
+        self, model: Any, loader: Any, epochs: int, folder: Any, save_steps: Any, num_iters: Any, every: int
+    ) -> None:
+        for name, value in (
+            ("save_steps", save_steps),
+            ("num_iters", num_iters),
+            ("accumulate_grad_batches", every),
+        ):
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ValueError(f"{name}: expected a positive whole number, got {value!r}")
+        self.model, self.loader, self.epochs, self.folder = model, loader, epochs, folder
+        self.save_steps, self.num_iters, self.every = save_steps, num_iters, every
+        self.steps = feed.length(loader)
+        self.callbacks: Any = None
+        self.epoch = self.step = self.done = 0
+        self.totals = [0.0, 0]  # loss times samples, samples of this epoch
+        self.chance: Any = None  # where chance stood when this epoch began
+        self.optimizer = model._optimizer if every == 1 else EveryFew(model._optimizer, every, self.steps)
+
+    @property
+    def exhausted(self) -> bool:
+        return self.num_iters is not None and self.done >= self.num_iters
+
+    def one_epoch(self) -> bool:
+        """Train from the present step on; says whether the epoch was finished."""
+        model = self.model
+        present = None
+        if self.step:  # in the middle of an epoch: the same order once more, then chance as it stood
+            present = state.chance() if self.chance is None else self.present
+            state.set_chance(self.chance)
+        else:
+            self.chance = state.chance() if self.folder is not None else None
+            self.totals = [0.0, 0]
+            for metric in model._metrics:
+                metric.reset()
+        if isinstance(self.optimizer, EveryFew):
+            self.optimizer.seen = self.step
+        self.callbacks.call("on_epoch_begin", self.epoch, {"step": self.step})
+        model.network.train()
+        iterator = feed.batches(self.loader, self.step)
+        if present is not None:
+            state.set_chance(present)
+        hapi.train_epoch(model.network, self._batches(iterator), model._loss_of, self.optimizer, self._after)
+        finished = not ((model.stop_training and self.step != self.steps) or self.exhausted)
+        logs = {"loss": self.totals[0] / max(self.totals[1], 1), **model._measured(), "steps_done": self.step}
+        if finished:
+            if self.step == 0:
+                raise ValueError("train_data: expected at least one batch, got none")
+            self.epoch, self.step = self.epoch + 1, 0
+        self.callbacks.call("on_epoch_end", self.epoch - 1 if finished else self.epoch, logs)
+        return finished
+
+    def _batches(self, iterator: Any) -> Any:
+        model = self.model
+        for batch in iterator:
+            model._where = f" at epoch {self.epoch + 1} of {self.epochs}, step {self.step + 1}"
+            model._where += "" if self.steps is None else f" of {self.steps}"
+            self.callbacks.call("on_train_batch_begin", self.step, {})
+            yield feed.split(batch, model._arity)
+            if model.stop_training or self.exhausted:
+                return
+
+    def _after(self, loss: Tensor, outputs: Any, labels: list[Any]) -> None:
+        model = self.model
+        value = float(loss.item())
+        size = len(feed.as_list(outputs)[0])
+        self.totals = [self.totals[0] + value * size, self.totals[1] + size]
+        model._measure(outputs, labels)
+        self.step += 1
+        self.done += 1
+        self.callbacks.call("on_train_batch_end", self.step - 1, {"loss": value, **model._measured()})
+        if self.save_steps and self.step % self.save_steps == 0 and self.step != self.steps:
+            self.keep()
+
+    def keep(self) -> None:
+        """Write the state of training, if there is a folder for it."""
+        if self.folder is None:
+            return
+        model = self.model
+        state.check_finite(model.network, f"fit, after epoch {self.epoch}, step {self.step}")
+        gradients = {
+            n: p.grad for n, p in model.network.named_parameters() if self.every > 1 and p.grad is not None
+        }
+        content = {
+            "network": model.network.state_dict(),
+            "optimizer": model._optimizer.state_dict(),
+            "gradients": gradients,
+            "metrics": [m.state_dict() for m in model._metrics],
+            "callbacks": self.callbacks.state_dict(),
+            "chance": state.chance(),
+            "epoch_chance": self.chance,
+            "epoch": self.epoch,
+            "step": self.step,
+            "steps": self.steps,
+            "done": self.done,
+            "totals": self.totals,
+        }
+        model._kept = state.write(self.folder, content)
+
+    def restore(self) -> None:
+        """Continue where the state in the folder stands, if there is one."""
+        saved = state.read(self.folder)
+        if saved is None:
+            return
+        model = self.model
+        own = model.network.state_dict()
+        if {k: t.shape for k, t in own.items()} != {k: t.shape for k, t in saved["network"].items()}:
+            raise ValueError(f"resume: the state in {str(self.folder)!r} is of another network")
+        if saved["step"] and saved["steps"] != self.steps:
+            raise ValueError(
+                f"resume: the state stands inside an epoch of {saved['steps']} batches, this run has {self.steps}"
+            )
+        model._optimizer.set_state_dict(saved["optimizer"])
+        model.network.set_state_dict(saved["network"])
+        for name, parameter in model.network.named_parameters():
+            if name in saved["gradients"]:
+                parameter.grad = saved["gradients"][name]
+        for metric, content in zip(model._metrics, saved["metrics"], strict=False):
+            metric.set_state_dict(content)
+        self.callbacks.set_state_dict(saved["callbacks"])
+        self.epoch, self.step, self.done = saved["epoch"], saved["step"], saved["done"]
+        self.totals, self.chance, self.present = saved["totals"], saved["epoch_chance"], saved["chance"]
+        state.set_chance(saved["chance"])
+        model._kept = Path(self.folder) / state.FILE
