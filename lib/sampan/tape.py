@@ -93,9 +93,10 @@ def was_written(buffer: torch.Tensor, sequence: int) -> bool:
 
 def kept_by(node: Node) -> Iterator[tuple[str, torch.Tensor]]:
     """The buffers that a Node's pullback keeps, captured or bound as defaults, and their names."""
-    for function in node.pullback if type(node.pullback) is tuple else (node.pullback,):
-        if not isinstance(function, FunctionType):
-            continue
+    single = type(node.pullback) is not tuple
+    for function, edge in [(node.pullback, node)] if single else zip(node.pullback, node.edges, strict=False):
+        if edge is None or not isinstance(function, FunctionType):
+            continue  # no gradient is asked for: it will not run
         code, cells, defaults = function.__code__, function.__closure__ or (), function.__defaults__ or ()
         arguments = code.co_varnames[: code.co_argcount]
         bound = zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -15,17 +16,19 @@ import torch
 
 from . import kernels
 from .operator import Operator, observers
-from .tape import Node
+from .tape import Node, kept_by
+from .tensor import Tensor
 
-_HERE = str(Path(__file__).parent)
+_HERE = f"{Path(__file__).parent}{os.sep}"
+Buffers = Sequence[torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Record:
     """One call of an operator, or of its pullback (`backward`).
 
-    bytes: of memory read and written once each; 0 for views. flops: additions and multiplications; 0 where entries
-    are only moved. kernel: "torch", or the name of Sampan's own loop. line: "file.py:12" outside the library.
+    bytes: of memory read (what the tape kept too) and written, once each; 0 for views. flops: additions and
+    multiplications; 0 where entries are only moved; a comparison or a function such as exp counts as one. kernel: "torch", or the name of Sampan's own loop. line: "file.py:12" outside the library.
     """
 
     operator: str
@@ -44,6 +47,8 @@ class Record:
 class trace:
     """Context manager that records every operator that runs inside, in this thread and out of it.
 
+    One record for a call of an operator and one for its pullback; what these call themselves is part of them.
+
     >>> with sampan.trace() as seen:
     ...     loss = model(x).sum()
     >>> print(seen.table())
@@ -52,6 +57,7 @@ class trace:
     def __init__(self) -> None:
         self.records: list[Record] = []
         self._kernel = "torch"
+        self._depth = 0
 
     def __enter__(self) -> trace:
         observers.append(self)
@@ -73,51 +79,45 @@ class trace:
 
     def forward(self, operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:
         """Run an operator's body and note it. Called by `apply`."""
+        if self._depth:
+            return operator.body(*buffers, **settings)
         result, seconds = self._timed(lambda: operator.body(*buffers, **settings))
         value = result[0] if operator.differentiable else result
-        self._note(operator, False, buffers, value, seconds, 0)
+        given, made = _flat(buffers), _flat(value)
+        self._note(operator, False, given, made, _work(operator, given, made), seconds, 0)
         return result
 
     def backward(self, node: Node, gradient: Any, run: Callable[[], Any]) -> Any:
         """Run a pullback and note it. Called by the walk backwards."""
+        kept = dict(kept_by(node))
         result, seconds = self._timed(run)
-        given = list(gradient) if isinstance(gradient, tuple) else [gradient]
-        self._note(
-            node.operator,
-            True,
-            [_buffer(g) for g in given],
-            [_buffer(r) for r in result],
-            seconds,
-            node.sequence,
-        )
+        given, made = _flat(gradient), [_buffer(r) for r in result]
+        work = _work_back(node.operator, given, made, kept)
+        self._note(node.operator, True, given, _flat(made), work, seconds, node.sequence, list(kept.values()))
         return result
 
     def _timed(self, run: Callable[[], Any]) -> tuple[Any, float]:
         self._kernel = "torch"
+        self._depth += 1
         started = time.perf_counter()
-        result = run()
+        try:
+            result = run()
+        finally:
+            self._depth -= 1
         return result, time.perf_counter() - started
 
     def _note(
-        self, operator: Operator, backward: bool, inputs: Any, value: Any, seconds: float, at: int
-    ) -> None:
-        given = [
-            t
-            for b in inputs
-            for t in (b if isinstance(b, (list, tuple)) else [b])
-            if isinstance(t, torch.Tensor)
-        ]
-        made = [
-            t for t in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(t, torch.Tensor)
-        ]
+        self, operator: Operator, backward: bool, given: Buffers, made: Buffers, flops: int, seconds: float, at: int,
+        kept: Buffers = (),
+    ) -> None:  # fmt: skip
         shared = bool(given) and all(_same_memory(m, given) for m in made)
-        moved = 0 if shared else sum(t.numel() * t.element_size() for t in (*given, *made))
+        touched = {(t.data_ptr(), t.shape): t for t in (*given, *kept)}.values()
+        moved = 0 if shared else sum(t.numel() * t.element_size() for t in (*touched, *made))
         first = made[0] if made else (given[0] if given else torch.empty(0))
         self.records.append(
             Record(
                 operator.name, backward, tuple(tuple(t.shape) for t in given), tuple(first.shape),
-                str(first.dtype).removeprefix("torch."), moved, 0 if shared else _flops(operator, backward, given, made),
-                self._kernel, seconds, _line(), at,
+                str(first.dtype).removeprefix("torch."), moved, 0 if shared else flops, self._kernel, seconds, _line(), at,
             )
         )  # fmt: skip
 
@@ -154,49 +154,74 @@ def _buffer(value: Any) -> Any:
     return value if value is None or isinstance(value, torch.Tensor) else value.data
 
 
-def _same_memory(made: torch.Tensor, given: list[torch.Tensor]) -> bool:
+def _same_memory(made: torch.Tensor, given: Buffers) -> bool:
     address = made.untyped_storage().data_ptr()
     return any(address == g.untyped_storage().data_ptr() for g in given)
 
 
+def _flat(value: Any) -> list[torch.Tensor]:
+    """The buffers in a value, a list, or a list of lists."""
+    if isinstance(value, (list, tuple)):
+        return [t for v in value for t in _flat(v)]
+    value = _buffer(value) if isinstance(value, Tensor) else value
+    return [value] if isinstance(value, torch.Tensor) else []
+
+
 _MOVES = {
-    "getitem",
-    "concatenate",
-    "pad_constant",
-    "assign",
-    "cast",
-    "index_select",
-    "take_along_axis",
-    "spread",
-    "flip",
-}
+    "assign", "cast", "concatenate", "copy_to", "flip", "full_like_of", "getitem", "index_select", "pad_constant", "put",
+    "roll", "setitem", "take_along_axis", "tril", "triu",
+}  # fmt: skip
 _PRODUCTS = {"mm", "batched_matmul", "affine"}
 _CONVOLUTIONS = {"convolve", "convolve_input", "convolve_weight"}
 
 
-def _flops(operator: Operator, backward: bool, given: list[torch.Tensor], made: list[torch.Tensor]) -> int:
-    """Additions and multiplications. Backward counts what was made from the arriving gradient."""
-    if operator.name in _MOVES or not made or not given:
+def _work(operator: Operator, given: Buffers, made: Buffers) -> int:
+    """Additions and multiplications of a call."""
+    name = operator.name
+    if operator.view or name in _MOVES or not made or not given:
         return 0
-    if operator.name in _PRODUCTS and not backward:
-        return 2 * made[0].numel() * given[0].shape[-1]
-    if operator.name in _PRODUCTS:  # each gradient is a product with the other side: g [n, m] with [m, k]
-        rows, columns = given[0].shape[-2:]
-        return sum(2 * m.numel() * (columns if m.shape[-2] == rows else rows) for m in made if m.dim() > 1)
-    if operator.name in _CONVOLUTIONS and len(given) > 1:
-        image, weight = given[0], given[1]
-        out = image if operator.name == "convolve_input" else made[0]
-        if not backward and operator.name == "convolve":
-            return 2 * out.numel() * prod(weight.shape[1:])
-    if operator.name == "convolve":
-        weights = [m for m in made if m.dim() == 4]
-        return sum(2 * given[0].numel() * prod(w.shape[1:]) for w in weights[-1:]) * len(weights)
+    if name in _PRODUCTS:  # [n, k] by [k, m], either perhaps transposed
+        rows = max(made[0].shape[-2], 1)
+        return 2 * made[0].numel() * (prod(given[0].shape[-2:]) // rows)
+    if name == "convolve":
+        return _convolution(made[0], given[1])
+    if name == "convolve_input":
+        return _convolution(given[0], given[1])
+    if name == "convolve_weight":
+        return _convolution(given[0], made[0])
     return max(sum(m.numel() for m in made), max(g.numel() for g in given))
+
+
+def _work_back(operator: Operator, given: Buffers, made: Sequence[Any], kept: dict[str, torch.Tensor]) -> int:
+    """Additions and multiplications of a pullback; made: one gradient an input, None where none was asked for."""
+    name, arriving = operator.name, given[0]
+    if operator.view or name in _MOVES:
+        return 0
+    if name in _PRODUCTS:
+        sides = arriving.shape[-2:]
+        lengths = [
+            prod(m.shape[-2:]) // max(n, 1) for m, n in zip(made, sides, strict=False) if m is not None
+        ]
+        return sum(2 * arriving.numel() * k for k in lengths) + _bias(arriving, made)
+    if name in _CONVOLUTIONS:
+        image = arriving if name == "convolve" else made[0] if made[0] is not None else kept["g"]
+        weight = arriving if name == "convolve_weight" else made[1] if made[1] is not None else kept["weight"]
+        return _convolution(image, weight) * sum(m is not None for m in made[:2]) + _bias(arriving, made)
+    return max(sum(m.numel() for m in made if m is not None), arriving.numel())
+
+
+def _convolution(image: torch.Tensor, weight: torch.Tensor) -> int:
+    """image: [n, out, h, w] on the output's side; weight: [out, c, kh, kw]."""
+    return 2 * image.numel() * prod(weight.shape[1:])
+
+
+def _bias(arriving: torch.Tensor, made: Sequence[Any]) -> int:
+    return arriving.numel() if len(made) > 2 and made[2] is not None else 0
 
 
 def _line() -> str:
     """The innermost caller outside the library, as "file.py:12"."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((_HERE, "<")):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((_HERE, "<elementwise")):
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
