@@ -8,6 +8,7 @@ from operator import attrgetter
 from types import CellType, FunctionType
 from typing import Any
 
+import numpy as np
 import torch
 
 from . import tape
@@ -156,6 +157,8 @@ def _rebound(function: Any, known: dict[str, Any], node: Node) -> Any:
 
 def _tied(value: Any, edge: Any) -> Any:
     """An input as it was when it was recorded: the same memory, made by the same Node."""
+    if isinstance(value, np.ndarray):
+        return Tensor(value)
     if edge is None or value is edge:
         return value.detach() if isinstance(value, Tensor) and edge is None else value
     if value.node is edge:
@@ -195,11 +198,20 @@ def run(
         elif wanted is None or key in wanted:
             collected[key] = gradient if key not in collected else collected[key] + gradient
     order = topological_order(list(gradients))
+    usual = wanted is None and not create_graph and not observers
     leading: set[Any] = set() if wanted is None else _leading_to(order, wanted) - blocked
     sought = None if wanted is None else (leading | wanted) - blocked
     for node in order:
         gradient = gradients.pop(node, None)
         if gradient is None:
+            continue
+        if (
+            usual and type(node.pullback) is tuple and tape.last_write < node.sequence
+            and node.hooks is None and node.outputs is None
+        ):  # fmt: skip
+            _step(node, gradient, gradients, collected, owners)
+            if not retain_graph:
+                node.pullback = node.inputs = None
             continue
         if node.hooks is not None:
             gradient = _call_hooks(node.hooks, gradient, create_graph, owners)
@@ -242,6 +254,30 @@ def run(
         for leaf, gradient in collected.items():
             _accumulate(leaf, _call_hooks(leaf._hooks, gradient, create_graph, owners), create_graph, owners)
     return collected
+
+
+def _step(
+    node: Node, gradient: Any, gradients: dict[Any, Any], collected: dict[Any, Any], owners: set[int]
+) -> None:
+    """What `run` does for a Node in the usual case (first order, one output, a function per input), without detours."""
+    functions, shapes = node.pullback, node.shapes
+    if len(functions) < len(node.edges):
+        _gradients(node, gradient, False)  # raises, unless nobody asks for what is missing
+    for place, edge in enumerate(node.edges):
+        if edge is None:
+            continue
+        part = functions[place](gradient)
+        if part is None:
+            continue
+        if shapes is not None and shapes[place] is not None:
+            part = _fit(part, *shapes[place])
+        if type(edge) is Node:
+            before = gradients.get(edge)
+            gradients[edge] = part if before is None else before + part
+        elif edge._hooks is None:
+            _accumulate(edge, part, False, owners)
+        else:
+            collected[edge] = part if edge not in collected else collected[edge] + part
 
 
 def _leading_to(order: Sequence[Node], wanted: set[Any]) -> set[Any]:
@@ -324,10 +360,11 @@ def backward(
     retain_graph: keep the tape for another backward.
     Raises RuntimeError when the tape was freed, or when memory that it needs was overwritten.
     """
-    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    given = (
-        [grad_tensors] if isinstance(grad_tensors, Tensor) else list(grad_tensors or [None] * len(tensors))
-    )
+    if isinstance(tensors, Tensor):
+        tensors, given = [tensors], [grad_tensors]
+    else:
+        tensors = list(tensors)
+        given = list(grad_tensors or [None] * len(tensors))
     if len(given) != len(tensors):
         raise ValueError(f"grad_tensors: expected {len(tensors)}, one per tensor, got {len(given)}")
     roots = []

@@ -33,7 +33,6 @@ from .tensor import Tensor, declared
 
 _new = object.__new__
 _recording = torch.is_grad_enabled
-_from_numpy = torch.from_numpy
 _ndarray = np.ndarray
 _Buffer = torch.Tensor
 _EMPTY: dict[str, Any] = {}
@@ -88,6 +87,13 @@ class Operator:
         return bound.args, bound.kwargs
 
 
+def _from_numpy(array: np.ndarray) -> torch.Tensor:
+    """A buffer over an array's memory, or over a copy where torch cannot look at it: negative strides, read-only."""
+    if not array.flags.writeable or any(step < 0 for step in array.strides):
+        array = array.copy()
+    return torch.from_numpy(array)
+
+
 def _captured(code: CodeType) -> Iterator[str]:
     """Names that functions nested in a body take from it."""
     for inner in code.co_consts:
@@ -131,17 +137,25 @@ def operator(
         samples=samples,
     )
 
-    @functools.wraps(body)
-    def call(*args: Any, **settings: Any) -> Any:
-        if settings:
-            return apply(declared_operator, *declared_operator.bind(args, settings))
-        return apply(declared_operator, args)
-
+    call = functools.wraps(body)(_entrance(declared_operator))
     call.operator = declared_operator  # type: ignore[attr-defined]
     operators[declared_operator.name] = declared_operator
     setattr(declared, declared_operator.name, call)
     for name in (method,) if isinstance(method, str) else method:
         as_method(call, name)
+    return call
+
+
+def _entrance(operator: Operator) -> Any:
+    """The function that users call. The two usual signatures skip the packing of arguments."""
+    if operator.parameters == ["x", "y", "name"]:
+        return lambda x, y, name=None: apply(operator, (x, y))
+    if operator.parameters == ["x", "name"]:
+        return lambda x, name=None: apply(operator, (x,))
+
+    def call(*args: Any, **settings: Any) -> Any:
+        return apply(operator, *operator.bind(args, settings)) if settings else apply(operator, args)
+
     return call
 
 
@@ -305,6 +319,8 @@ def explain(
     given += [describe(b) for b in buffers[len(names) :]]
     given += [f"{k}={describe(v)}" for k, v in settings.items()]
     text = str(error).split("\n")[0]
+    if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in text:
+        return MemoryError(f"{operator.name}: {text} (got {', '.join(given)})")
     kind: type[Exception] = ValueError
     if isinstance(error, IndexError):
         kind = AxisError

@@ -462,6 +462,8 @@ class Tensor:
         return declared.pow(other, self)
 
     def __matmul__(self, other: Any) -> Tensor:
+        if isinstance(other, Tensor) and self.data.ndim == 2 == other.data.ndim:
+            return declared.mm(self, other)
         return declared.matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> Tensor:
