@@ -8,9 +8,11 @@ not fit the cache; everything else is evaluated by torch, step by step, from the
 from __future__ import annotations
 
 import ast
+import atexit
 import hashlib
 import importlib.util
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -45,7 +47,7 @@ def worth_fusing(formula: str) -> bool:
 
 
 class _Typed(ast.NodeTransformer):
-    """Numbers of the array's own type, so that a float32 loop does not compute in float64; roots by `math`."""
+    """Numbers of the array's own type, so that a float32 loop does not compute in float64."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         return ast.parse(f"T({float(node.value)!r})", mode="eval").body  # type: ignore[arg-type]
@@ -64,9 +66,9 @@ def _source(formula: str, dtype: str) -> str:
     arguments = ", ".join([*names, "result"])
     return (
         f"# generated from the formula: {formula}\n"
-        "from math import sqrt\n"
         "from numba import prange\n"
-        f"from numpy import {dtype} as T\n\n\n"
+        f"from numpy import {dtype} as T\n"
+        "from numpy import sqrt\n\n\n"
         f"def loop({arguments}):\n"
         f"    for i in prange(result.size):\n"
         f"        result[i] = {expression}\n"
@@ -82,21 +84,39 @@ def cache_folder() -> Path:
 
 
 @cache
+def _own_folder() -> Path:
+    """A folder of this process, gone when it ends."""
+    folder = tempfile.mkdtemp(prefix="sampan-kernels-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _written(folder: Path, name: str, text: str) -> Path:
+    """The source file of a loop, written whole or not at all: other processes may be making the same one."""
+    path = folder / f"{name}.py"
+    if path.exists() and path.read_text() == text:
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
+    return path
+
+
+@cache
 def _loop(formula: str, dtype: str) -> Loop:
     """The loop of a formula. Its source is a file, because Numba can only keep machine code beside one."""
     text = _source(formula, dtype)
     name = f"fused_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    folder = cache_folder()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="sampan-kernels-"))
-    path = folder / f"{name}.py"
-    if not path.exists() or path.read_text() != text:
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        os.replace(temporary, path)
+        path = _written(cache_folder(), name, text)
+    except OSError:  # read-only or full: compile for this process alone
+        path = _written(_own_folder(), name, text)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
