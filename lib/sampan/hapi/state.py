@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..ops.random import get_rng_state, set_rng_state
+from ..random import get_rng_state, set_rng_state
 from ..serialization import load, save
 from ..tensor import Tensor
 

@@ -377,6 +377,20 @@ def diagonal_spread(x, shape, offset, axis1, axis2):  # type: ignore[no-untyped-
     return value, (lambda g, o=offset, a=axis1, b=axis2: g.diagonal(o, a, b),)
 
 
+@composite(method="", reference=torch.diag, samples=[((3,),), ((3, 4),), ((3,), 1)])
+def diag(x, offset=0, padding_value=0, name=None):  # type: ignore[no-untyped-def]
+    """A matrix with the vector `x` on a diagonal, or the diagonal of the matrix `x`."""
+    if x.ndim == 2:
+        return diagonal(x, offset)
+    n = x.shape[0] + builtins.abs(offset)
+    matrix = diagonal_spread(x, (n, n), offset, 0, 1)
+    if padding_value == 0:
+        return matrix
+    hole = torch.ones(n, n, dtype=x.dtype, device=x.data.device)
+    hole.diagonal(offset).zero_()
+    return matrix + Tensor(hole * padding_value)
+
+
 # --- order ---------------------------------------------------------------------------------------------------
 
 

@@ -41,7 +41,8 @@ def _reshaping_twin(name: str) -> Any:
     operation = getattr(declared, name)
 
     def twin(x, *args, **kwargs):  # type: ignore[no-untyped-def]
-        x._check_no_leaf(x)
+        if x.node is None:
+            x._check_no_leaf(x)
         result = operation(x._before(), *args, **kwargs)
         x.data, x.node = result.data, result.node
         return x
@@ -59,7 +60,8 @@ def _retyping_twin(name: str) -> Any:
         result = operation(x._before(), *args, **kwargs)
         if result.dtype is x.dtype:
             return x._write(result)
-        x._check_no_leaf(x)
+        if x.node is None:
+            x._check_no_leaf(x)
         x.data, x.node, x.stop_gradient = result.data, result.node, result.stop_gradient
         return x
 

@@ -75,7 +75,9 @@ def mean(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def
     value = x.mean(axis=axes, keepdim=keepdim) if axes else x.mean()
     scale = value.numel() / x.numel() if x.numel() else float("nan")
     kept = _kept(x, axes)
-    return value, (lambda g, shape=x.shape, kept=kept, scale=scale: _spread((g * scale).reshape(kept), shape),)
+    return value, (
+        lambda g, shape=x.shape, kept=kept, scale=scale: _spread((g * scale).reshape(kept), shape),
+    )
 
 
 def _extreme(name: str, reduce: Any, doc: str) -> Any:

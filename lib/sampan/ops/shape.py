@@ -277,3 +277,9 @@ def copy_to(x, device):  # type: ignore[no-untyped-def]
 def real(x, name=None):  # type: ignore[no-untyped-def]
     """The real part; a real array as it is."""
     return x.real, (lambda g, kind=x.dtype: g.to(kind),)
+
+
+@operator(reference=torch.full_like, samples=[((3, 4), 2.0)])
+def full_like_of(x, value):  # type: ignore[no-untyped-def]
+    """`value` everywhere; recorded, so that what was overwritten gets a zero gradient."""
+    return torch.full_like(x, value), (lambda g: g * 0,)

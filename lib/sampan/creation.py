@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..dtype import as_device, as_dtype, default_dtype
-from ..operator import composite, operator
-from ..tensor import Tensor, declared
-from .shape import _ints
+from .dtype import as_device, as_dtype, default_dtype
+from .ops.shape import _ints
+from .tensor import Tensor, declared
 
 
 def _new(make: Any, shape: Any, dtype: Any, stop_gradient: bool = True) -> Tensor:
@@ -75,12 +74,6 @@ def full_like(x, fill_value, dtype=None, name=None):  # type: ignore[no-untyped-
     return _like(x, fill_value.item() if isinstance(fill_value, Tensor) else fill_value, dtype)
 
 
-@operator(reference=torch.full_like, samples=[((3, 4), 2.0)])
-def full_like_of(x, value):  # type: ignore[no-untyped-def]
-    """`value` everywhere; recorded, so that what was overwritten gets a zero gradient."""
-    return torch.full_like(x, value), (lambda g: g * 0,)
-
-
 def arange(start=0, end=None, step=1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """start, start + step, ... below end; `arange(n)` counts from 0."""
     if end is None:
@@ -120,17 +113,3 @@ def meshgrid(*args, **kwargs):  # type: ignore[no-untyped-def]
         declared.expand(declared.reshape(v, [-1 if j == i else 1 for j in range(len(vectors))]), shape)
         for i, v in enumerate(vectors)
     ]
-
-
-@composite(method="", reference=torch.diag, samples=[((3,),), ((3, 4),), ((3,), 1)])
-def diag(x, offset=0, padding_value=0, name=None):  # type: ignore[no-untyped-def]
-    """A matrix with the vector `x` on a diagonal, or the diagonal of the matrix `x`."""
-    if x.ndim == 2:
-        return declared.diagonal(x, offset)
-    n = x.shape[0] + builtins.abs(offset)
-    matrix = declared.diagonal_spread(x, (n, n), offset, 0, 1)
-    if padding_value == 0:
-        return matrix
-    hole = torch.ones(n, n, dtype=x.dtype, device=x.data.device)
-    hole.diagonal(offset).zero_()
-    return matrix + Tensor(hole * padding_value)

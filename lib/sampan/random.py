@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..dtype import as_device, as_dtype, default_dtype
-from ..tensor import Tensor
 from .creation import sizes_of
+from .dtype import as_device, as_dtype, default_dtype
+from .tensor import Tensor
 
 
 def seed(seed: int) -> torch.Generator:

@@ -1,0 +1,131 @@
+"""Losses with Paddle's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ...ops.activation import log_softmax
+from ...ops.loss import mean_cross_entropy
+from ...tensor import Tensor
+
+_REDUCTIONS = ("mean", "sum", "none")
+
+
+def reduced(loss: Any, reduction: str) -> Any:
+    """The mean, the sum, or the loss as it is."""
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def mse_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+    """(input - label)^2, averaged, summed or as it is."""
+    difference = input - label
+    return reduced(difference * difference, reduction)
+
+
+def l1_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+    """|input - label|, averaged, summed or as it is."""
+    return reduced((input - label).abs(), reduction)
+
+
+def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1, use_softmax=True, label_smoothing=0.0, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """-log p(label), with p = softmax(input) along `axis` (or input itself as p when use_softmax is False).
+
+    input: [..., classes, ...] scores. label: integers [...] or with length 1 at `axis`; with soft_label,
+    probabilities of input's shape. weight: [classes], a factor for each class, by which the mean is weighted too.
+    ignore_index: rows with this label do not count, also not in the mean. label_smoothing: this share of the label
+    spread over all classes.
+    Returns a 0-d tensor, or with reduction "none" the shape of the label.
+    Raises ValueError for labels out of range and shapes that do not fit.
+    """
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
+    if input.ndim == 0 or not -input.ndim <= axis < input.ndim:
+        raise ValueError(f"cross_entropy: axis {axis} is outside input of shape {list(input.shape)}")
+    axis %= input.ndim
+    classes = input.shape[axis]
+    if weight is not None and list(weight.shape) != [classes]:
+        raise ValueError(f"cross_entropy: expected weight of shape [{classes}], got {list(weight.shape)}")
+    soft = soft_label or (label.ndim == input.ndim and list(label.shape) == list(input.shape) and label.dtype.is_floating_point)  # fmt: skip
+    if soft:
+        return _soft(input, label, weight, reduction, axis, use_softmax, label_smoothing)
+    plain = input.ndim == 2 and axis == 1 and weight is None and reduction == "mean" and label_smoothing == 0
+    if plain and use_softmax and label.dtype is torch.int64 and label.size == input.shape[0] > 0:
+        return mean_cross_entropy(input, label.reshape([-1]) if label.ndim == 2 else label, ignore_index)
+    hard = _hard_labels(input, label, axis, classes, ignore_index)
+    logs = log_softmax(input, axis) if use_softmax else input.log()
+    return _picked(
+        logs, hard, weight, ignore_index, reduction, axis, label_smoothing, label.ndim == input.ndim
+    )
+
+
+def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str, axis: int, smoothing: float, keep: bool) -> Any:  # fmt: skip
+    """The weighted, smoothed, reduced loss of integer labels from log probabilities."""
+    ignored = hard == ignore_index
+    places = hard.masked_fill(ignored, 0)
+    loss = -logs.take_along_axis(Tensor(places.unsqueeze(axis)), axis, False).squeeze(axis)
+    factor = torch.ones_like(places, dtype=logs.dtype) if weight is None else weight.data[places]
+    factor = factor.masked_fill(ignored, 0)
+    if smoothing > 0:  # as the soft label that gives this share to all classes
+        loss = loss * (1 - smoothing) - logs.mean(axis=axis) * smoothing
+        if weight is not None:
+            factor = factor * (1 - smoothing) + weight.data.mean() * smoothing * (~ignored)
+    loss = loss * Tensor(factor)
+    if reduction == "none":
+        return loss.unsqueeze(axis) if keep else loss
+    if reduction == "sum":
+        return loss.sum()
+    total = float(factor.sum())
+    return loss.sum() / total if total else loss.sum() * 0.0
+
+
+def _soft(
+    input: Any, label: Any, weight: Any, reduction: str, axis: int, use_softmax: bool, smoothing: float
+) -> Any:
+    classes = input.shape[axis]
+    if list(label.shape) != list(input.shape):
+        raise ValueError(
+            f"cross_entropy: soft label {list(label.shape)} does not fit input {list(input.shape)}"
+        )
+    if smoothing > 0:
+        label = label * (1 - smoothing) + smoothing / classes
+    logs = log_softmax(input, axis) if use_softmax else input.log()
+    loss = -(logs * label).sum(axis=axis, keepdim=True)
+    if weight is None:
+        return reduced(loss, reduction)
+    factor = (label * weight.reshape([-1] + [1] * (input.ndim - 1 - axis))).sum(axis=axis, keepdim=True)
+    loss = loss * factor
+    return loss.sum() / factor.sum() if reduction == "mean" else reduced(loss, reduction)
+
+
+def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: int) -> torch.Tensor:
+    """Integer labels without the class axis, checked."""
+    if label.dtype.is_floating_point:
+        raise TypeError(f"cross_entropy: expected integer labels, or soft_label=True; got {label.dtype}")
+    hard = label.data
+    if hard.ndim == input.ndim and hard.shape[axis] == 1:
+        hard = hard.squeeze(axis)
+    expected = [n for i, n in enumerate(input.shape) if i != axis]
+    if list(hard.shape) != expected:
+        raise ValueError(
+            f"cross_entropy: label {list(label.shape)} does not fit input {list(input.shape)}: expected {expected}"
+        )
+    hard = hard.long()
+    if hard.numel():
+        low, high = (int(v) for v in torch.aminmax(hard))
+        if (low < 0 or high >= classes) and bool(
+            (((hard < 0) | (hard >= classes)) & (hard != ignore_index)).any()
+        ):
+            raise ValueError(f"cross_entropy: expected labels from 0 to {classes - 1}, got {low} to {high}")
+    return hard
+
+
+def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+    """-input[label]: input [n, classes, ...] holds log probabilities, label [n, ...] integers."""
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
+    hard = _hard_labels(input, label, 1, input.shape[1], ignore_index)
+    return _picked(input, hard, weight, ignore_index, reduction, 1, 0.0, False)
