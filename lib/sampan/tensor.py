@@ -183,12 +183,15 @@ class Tensor:
     def retain_grads(self) -> None:
         """Keep the gradient of a tensor that is no leaf in its `.grad`."""
         if self.node is not None:
-            owner = weakref.ref(self)  # the tape must not keep the tensor that it made alive
+            owner, moment = (
+                weakref.ref(self),
+                self.node.sequence,
+            )  # weakly: its Node must not keep a tensor alive
 
             def keep(gradient: Tensor) -> None:
                 tensor = owner()
-                if tensor is not None:
-                    tensor._grad = gradient
+                if tensor is not None and tensor.node is not None and tensor.node.sequence == moment:
+                    tensor._grad = gradient  # unless an in-place change has made it something else since
 
             self.register_hook(keep)
 

@@ -1,0 +1,768 @@
+"""The tape: gradients of several orders, hooks, modes, user-written layers, in-place changes, and what it keeps."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+import torch
+
+import sampan as paddle
+from sampan import autograd
+from sampan.autograd import PyLayer
+from sampan.tensor import Tensor
+
+
+def leaf(values, dtype: str = "float64") -> Tensor:
+    return paddle.to_tensor(values, dtype=dtype, stop_gradient=False)
+
+
+def array(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(0.5, 1.5, shape)
+
+
+# --- backward -------------------------------------------------------------------------------------------------
+
+
+def test_a_tensor_that_is_no_scalar_starts_from_ones() -> None:
+    x = leaf([1.0, 2.0])
+    (x * x).backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_backward_from_a_given_gradient() -> None:
+    x = leaf([1.0, 2.0])
+    (x * x).backward(paddle.to_tensor([10.0, 0.5], dtype="float64"))
+    assert x.grad.tolist() == [20.0, 2.0]
+    y = leaf([1.0, 2.0], "float32")
+    (y * y).backward(paddle.to_tensor([1.0, 1.0], dtype="float64"))  # taken in the tensor's own dtype
+    assert y.grad.dtype == paddle.float32 and y.grad.tolist() == [2.0, 4.0]
+
+
+def test_a_diamond_is_walked_once_and_summed() -> None:
+    x = leaf(3.0)
+    a = x * x
+    b, c = a * 2.0, a.exp()
+    (b * c).backward()
+    expected = 12 * np.exp(9.0) + 18 * np.exp(9.0) * 6
+    assert float(x.grad) == pytest.approx(expected, rel=1e-12)
+
+
+def test_gradients_accumulate_until_they_are_cleared() -> None:
+    x = leaf([1.0, 2.0])
+    held = None
+    for times in (1, 2, 3):
+        (x * x).sum().backward()
+        held = x.grad if held is None else held
+        np.testing.assert_array_equal(x.grad.numpy(), times * np.array([2.0, 4.0]))
+    assert held.tolist() == [6.0, 12.0]  # as in Paddle, what was taken before is added to in place
+    x.clear_grad()
+    assert x.grad.tolist() == [0.0, 0.0]
+    x.clear_gradient(set_to_zero=False)
+    assert x.grad is None
+    x.clear_grad()
+    assert x.grad is None
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x, y: x + y,
+        lambda x, y: paddle.concat([x, y]),
+        lambda x, y: paddle.stack([x, y]),
+        lambda x, y: paddle.concat([y, x]).reshape([2, 3]) * 1.0,
+        lambda x, y: paddle.where(paddle.to_tensor([True, False, True]), x, y),
+        lambda x, y: paddle.einsum("i,j->ij", x, y),
+        lambda x, y: x.broadcast_to([2, 3]) + y,
+    ],
+)
+def test_no_two_gradients_share_memory(made) -> None:
+    x, y = leaf([1.0, 2.0, 3.0]), leaf([4.0, 5.0, 6.0])
+    value = made(x, y)
+    start = paddle.to_tensor(array(*value.shape))
+    kept = start.numpy().copy()
+    value.backward(start, retain_graph=True)
+    first = [t.grad.numpy().copy() for t in (x, y)]
+    value.backward(start)
+    for tensor, before in zip((x, y), first, strict=True):
+        np.testing.assert_allclose(tensor.grad.numpy(), 2 * before, rtol=1e-14)
+    np.testing.assert_array_equal(start.numpy(), kept)  # nor does the caller's gradient change
+    memory = {t.data.untyped_storage().data_ptr() for t in (x.grad, y.grad, start)}
+    assert len(memory) == 3
+
+
+def test_a_slice_that_is_written_gets_memory_of_its_own() -> None:
+    base, value = leaf([1.0, 2.0, 3.0]), leaf([5.0, 6.0])
+    y = base * 1.0
+    y.retain_grads()
+    y[1:] = value
+    y.retain_grads()
+    for times in (1, 2):
+        y.sum().backward(retain_graph=True)
+        assert value.grad.tolist() == [times, times] and base.grad.tolist() == [times, 0.0, 0.0]
+        assert y.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_several_roots_at_once() -> None:
+    x = leaf(2.0)
+    y = x * x
+    autograd.backward([y, y * x], [None, paddle.to_tensor(0.5, dtype="float64")])
+    assert float(x.grad) == pytest.approx(2 * 2 + 0.5 * 3 * 4)
+
+
+def test_what_is_wrong_with_a_backward_is_said() -> None:
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="stop_gradient=True"):
+        paddle.to_tensor([1.0]).backward()
+    with pytest.raises(ValueError, match=r"grad_tensor: expected shape \[2\].*got \[1\]"):
+        (x * x).backward(paddle.to_tensor([1.0]))
+    with pytest.raises(TypeError, match=r"grad_tensor.*ndarray"):
+        (x * x).backward(np.ones(2))
+    with pytest.raises(ValueError, match="grad_tensors: expected 1"):
+        autograd.backward([x * x], [None, None])
+    y = (x * x).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="the tape behind sum was freed.*retain_graph=True"):
+        y.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_retain_graph_lets_backward_run_again() -> None:
+    x = leaf([1.0, 2.0])
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [4.0, 8.0]
+
+
+def test_a_tape_of_a_hundred_thousand_entries() -> None:
+    x = leaf(1.0)
+    y = x
+    for _ in range(100_000):
+        y = y + 1.0
+    y.backward()
+    assert float(x.grad) == 1.0
+    del y  # taking the tape apart must not recurse either
+
+
+# --- grad and higher orders -----------------------------------------------------------------------------------
+
+
+def test_grad_leaves_every_grad_alone() -> None:
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = x * w
+    assert [g.tolist() for g in paddle.grad(y.sum(), [x, y, w])] == [[3.0, 4.0], [1.0, 1.0], [1.0, 2.0]]
+    assert x.grad is None and w.grad is None
+
+
+def test_the_tape_behind_a_target_is_kept() -> None:
+    x = leaf([1.0, 2.0])
+    y = x * x
+    (g,) = paddle.grad((y * y).sum(), y)
+    y.backward(g)
+    assert x.grad.tolist() == [4.0, 32.0]
+
+
+def test_unused_inputs_and_constants() -> None:
+    x, other = leaf([1.0, 2.0]), leaf([3.0])
+    with pytest.raises(ValueError, match=r"inputs\[1\].*allow_unused"):
+        paddle.grad((x * x).sum(), [x, other])
+    found = paddle.grad((x * x).sum(), [x, other], allow_unused=True)
+    assert found[0].tolist() == [2.0, 4.0] and found[1] is None
+    y = x * 2.0
+    (found,) = paddle.grad(y * x, x, no_grad_vars=y)
+    assert found.tolist() == [2.0, 4.0]
+    assert paddle.grad(y * x, [x, y], no_grad_vars=[y])[1] is None
+    with pytest.raises(ValueError, match="only_inputs"):
+        paddle.grad(x, x, only_inputs=False)
+
+
+def test_three_derivatives_of_one_function_as_torch_has_them() -> None:
+    values = array(4)
+    x, t = leaf(values), torch.tensor(values, requires_grad=True)
+    y, u = ((x**3) * x.sin() / (1.0 + x.exp())).sum(), ((t**3) * t.sin() / (1.0 + t.exp())).sum()
+    for order in (1, 2, 3):
+        (y,) = paddle.grad(y, x, create_graph=order < 3)
+        (u,) = torch.autograd.grad(u, t, create_graph=order < 3)
+        np.testing.assert_allclose(y.numpy(), u.detach().numpy(), rtol=1e-10)
+        y, u = y.sum(), u.sum()
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3])
+def test_powers_at_zero(exponent: int) -> None:
+    x = leaf(0.0)
+    value, factor = x**exponent, 1.0
+    for order in range(1, 4):
+        (value,) = paddle.grad(value, x, create_graph=True, allow_unused=True)
+        factor *= exponent - order + 1
+        assert float(value) == (factor if exponent == order else 0.0)
+        if value.stop_gradient:
+            break
+
+
+def test_a_gradient_penalty_trains_through_a_gradient() -> None:
+    values, weight = array(3, 4), array(4, 2, seed=1)
+    x, w = leaf(values), leaf(weight)
+    t, v = torch.tensor(values, requires_grad=True), torch.tensor(weight, requires_grad=True)
+    (g,) = paddle.grad((x @ w).tanh().sum(), x, create_graph=True)
+    (h,) = torch.autograd.grad((t @ v).tanh().sum(), t, create_graph=True)
+    (g * g).sum().backward()
+    (h * h).sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), v.grad.numpy(), rtol=1e-10)
+
+
+def test_second_derivatives_pass_through_pooling() -> None:
+    values = array(1, 2, 4, 4)
+    F = paddle.nn.functional
+    for ours, theirs in (
+        (lambda x: F.max_pool2d(x, 2), lambda t: torch.nn.functional.max_pool2d(t, 2)),
+        (lambda x: F.avg_pool2d(x, 2), lambda t: torch.nn.functional.avg_pool2d(t, 2)),
+        (lambda x: F.adaptive_avg_pool2d(x, 3), lambda t: torch.nn.functional.adaptive_avg_pool2d(t, 3)),
+    ):
+        x, t = leaf(values), torch.tensor(values, requires_grad=True)
+        (g,) = paddle.grad((ours(x) ** 3).sum(), x, create_graph=True)
+        (h,) = torch.autograd.grad((theirs(t) ** 3).sum(), t, create_graph=True)
+        (g,) = paddle.grad((g * g).sum(), x)
+        (h,) = torch.autograd.grad((h * h).sum(), t)
+        np.testing.assert_allclose(g.numpy(), h.numpy(), rtol=1e-10)
+
+
+def test_a_number_or_array_beside_a_tensor_has_no_gradient_but_counts() -> None:
+    x, factor = leaf([1.0, 2.0]), np.array([3.0, 4.0])[::-1]  # a view with a negative stride
+    (g,) = paddle.grad((x**factor).sum(), x, create_graph=True)
+    np.testing.assert_allclose(g.numpy(), [4.0, 12.0])
+    (h,) = paddle.grad(g.sum(), x)
+    np.testing.assert_allclose(h.numpy(), [12.0, 12.0])
+    (g,) = paddle.grad((factor**x).sum(), x, create_graph=True)
+    (h,) = paddle.grad(g.sum(), x)
+    np.testing.assert_allclose(h.numpy(), factor ** np.array([1.0, 2.0]) * np.log(factor) ** 2)
+
+
+def test_gradients_come_back_in_the_dtype_of_their_input() -> None:
+    w, x = leaf([[1.0, 2.0]], "float32"), leaf([[1.0], [2.0]], "float32")
+    (w @ x).sum(dtype="float64").backward()
+    assert w.grad.dtype == paddle.float32 and w.grad.tolist() == [[1.0, 2.0]]
+    for function in ("softmax", "log_softmax"):
+        w.clear_grad()
+        getattr(paddle.nn.functional, function)(w @ x, dtype="float64").sum().backward()
+        assert w.grad.dtype == paddle.float32
+    half = leaf([1.0], "float16")
+    (half * leaf([2.0], "float32")).sum().backward()
+    assert half.grad.dtype == paddle.float16 and half.grad.tolist() == [2.0]
+    v = leaf([1.0, 2.0, 3.0], "float32")
+    v.cumsum(dtype="float64").sum().backward()
+    assert v.grad.dtype == paddle.float32 and v.grad.tolist() == [3.0, 2.0, 1.0]
+
+
+def test_ties_share_the_gradient() -> None:  # as PaddlePaddle 3.3.1 has it
+    for name in ("max", "min", "amax", "amin"):
+        x = leaf([2.0, 2.0])
+        getattr(x, name)().backward()
+        assert x.grad.tolist() == [0.5, 0.5]
+    for name in ("maximum", "minimum"):
+        x, y = leaf([1.0]), leaf([1.0])
+        getattr(paddle, name)(x, y).backward()
+        assert x.grad.tolist() == y.grad.tolist() == [0.5]
+
+
+# --- hooks and the gradients of what is no leaf ---------------------------------------------------------------
+
+
+def test_a_leaf_hook_sees_the_whole_gradient_once() -> None:
+    x, seen = leaf([1.0, 2.0]), []
+    handle = x.register_hook(lambda g: seen.append(g.tolist()))
+    (x * x + x).sum().backward()
+    assert seen == [[3.0, 5.0]] and x.grad.tolist() == [3.0, 5.0]
+    assert handle.remove() is True and handle.remove() is False
+    (x * x + x).sum().backward()
+    assert len(seen) == 1
+
+
+def test_hooks_replace_the_gradient_in_order() -> None:
+    x = leaf([1.0, 2.0])
+    y = x * 2.0
+    y.register_hook(lambda g: g * 10.0)
+    y.register_hook(lambda g: g + 1.0)
+    x.register_hook(lambda g: g * 100.0)
+    y.sum().backward()
+    assert x.grad.tolist() == [2200.0, 2200.0]
+
+
+def test_a_hook_that_takes_itself_away_does_not_hide_the_next() -> None:
+    x, seen = leaf([1.0]), []
+    first = x.register_hook(lambda g: (seen.append("first"), first.remove())[0])
+    x.register_hook(lambda g: seen.append("second"))
+    (x * 2.0).backward()
+    (x * 2.0).backward()
+    assert seen == ["first", "second", "second"]
+
+
+def test_what_a_hook_keeps_does_not_change_later() -> None:
+    x, other, kept = leaf([1.0, 2.0]), leaf([1.0, 1.0]), []
+    y = x + 0.0
+    y.register_hook(lambda g: kept.append(g))
+    x.register_hook(lambda g: kept.append(g))
+    z = y + other
+    z.sum().backward(retain_graph=True)
+    before = [g.tolist() for g in kept]
+    z.sum().backward()
+    assert [g.tolist() for g in kept[:2]] == before == [[1.0, 1.0]] * 2
+
+
+def test_retain_grads_keeps_the_gradient_of_what_is_no_leaf() -> None:
+    x = leaf([1.0, 2.0])
+    y = x + 0.0
+    y.retain_grads()
+    z = (y * y).sum()
+    z.backward(retain_graph=True)
+    assert y.grad.tolist() == [2.0, 4.0]
+    z.backward()
+    assert y.grad.tolist() == [2.0, 4.0] and x.grad.tolist() == [
+        4.0,
+        8.0,
+    ]  # as Paddle: that of the last backward
+
+
+def test_hooks_are_refused_where_no_gradient_comes() -> None:
+    with pytest.raises(RuntimeError, match="stop_gradient=True"):
+        paddle.to_tensor([1.0]).register_hook(lambda g: g)
+
+
+# --- modes ----------------------------------------------------------------------------------------------------
+
+
+def test_modes_nest_and_end() -> None:
+    x = leaf([1.0])
+    assert autograd.is_grad_enabled()
+    with paddle.no_grad():
+        assert (x * 2.0).stop_gradient
+        with paddle.enable_grad():
+            assert not (x * 2.0).stop_gradient
+        assert (x * 2.0).stop_gradient
+    with pytest.raises(KeyError), paddle.no_grad():
+        raise KeyError
+    assert autograd.is_grad_enabled()
+    with paddle.set_grad_enabled(False):
+        assert not paddle.is_grad_enabled()
+    assert paddle.is_grad_enabled()
+
+
+def test_modes_as_decorators() -> None:
+    @paddle.no_grad()
+    def silent(x: Tensor) -> Tensor:
+        return x * 2.0
+
+    @paddle.enable_grad()
+    def loud(x: Tensor) -> Tensor:
+        return x * 2.0
+
+    x = leaf([1.0])
+    assert silent(x).stop_gradient
+    with paddle.no_grad():
+        assert not loud(x).stop_gradient
+
+
+def test_the_mode_belongs_to_the_thread() -> None:
+    seen: dict[str, bool] = {}
+    inside, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        inside.wait(10)
+        seen["other"] = (leaf([1.0]) * 2.0).stop_gradient
+        done.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with paddle.no_grad():
+        inside.set()
+        done.wait(10)
+        seen["here"] = (leaf([1.0]) * 2.0).stop_gradient
+    thread.join()
+    assert seen == {"other": False, "here": True}
+
+
+def test_two_threads_each_run_their_own_tape() -> None:
+    found: dict[int, float] = {}
+
+    def work(k: int) -> None:
+        for _ in range(50):
+            x = leaf(float(k))
+            y = x
+            for _ in range(10):
+                y = y * x
+            y.backward()
+            found[k] = float(x.grad)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in (2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {2: 11 * 2.0**10, 3: 11 * 3.0**10}
+
+
+def test_stop_gradient_set_on_what_is_no_leaf_cuts_there() -> None:
+    x = leaf([1.0, 2.0])
+    y = x * 2.0
+    y.stop_gradient = True
+    (y * x).sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+# --- several outputs ------------------------------------------------------------------------------------------
+
+
+def test_pieces_of_which_one_is_used() -> None:
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    first, second = paddle.split(x, 2)
+    (second * second).sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [6.0, 8.0]]
+    assert first.node.name == "split_sizes[0]"
+
+
+def test_a_piece_is_a_target_and_has_hooks() -> None:
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    first, second = paddle.split(x, 2)
+    first.register_hook(lambda g: g * 10.0)
+    (g,) = paddle.grad((first * second).sum(), second, retain_graph=True)
+    assert g.tolist() == [[1.0, 2.0]]
+    (first * second).sum().backward()
+    assert x.grad.tolist() == [[30.0, 40.0], [1.0, 2.0]]
+
+
+# --- PyLayer --------------------------------------------------------------------------------------------------
+
+
+class Exp(PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        y = paddle.exp(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensor()
+        return g * y
+
+
+class Split(PyLayer):
+    @staticmethod
+    def forward(ctx, x, factor, materialize=True):
+        ctx.set_materialize_grads(materialize)
+        ctx.factor = factor
+        return x * factor, x * 3.0, "note"
+
+    @staticmethod
+    def backward(ctx, a, b):
+        Split.seen = (a, b)
+        return a * ctx.factor + (0.0 if b is None else b * 3.0)
+
+
+def test_a_layer_of_the_users_own_to_the_third_order() -> None:
+    x = leaf([0.3, 0.7])
+    value = Exp.apply(x)
+    assert value.node.name == "Exp"
+    for _ in range(3):
+        np.testing.assert_allclose(value.numpy(), np.exp([0.3, 0.7]), rtol=1e-14)
+        (value,) = paddle.grad(value.sum(), x, create_graph=True)
+    np.testing.assert_allclose(value.numpy(), np.exp([0.3, 0.7]), rtol=1e-14)
+
+
+def test_a_missing_output_gradient_is_zeros_or_none() -> None:
+    x = leaf([1.0])
+    first, second, note = Split.apply(x, 2.0)
+    assert note == "note" and not second.stop_gradient
+    first.backward()
+    assert x.grad.tolist() == [2.0] and Split.seen[1].tolist() == [0.0]
+    Split.apply(x, 2.0, materialize=False)[0].backward()
+    assert Split.seen[1] is None
+
+
+def test_a_layer_says_how_many_gradients_it_should_have_returned() -> None:
+    class Wrong(Exp):
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    x = leaf([1.0])
+    with pytest.raises(ValueError, match=r"Wrong.backward: expected 1 gradients.*got 2"):
+        Wrong.apply(x).backward()
+    assert x.grad is None
+
+
+def test_a_layer_outside_the_tape_and_one_that_marks_its_outputs() -> None:
+    class Sorted(PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            order = x.argsort()
+            top = x.max()
+            ctx.mark_non_differentiable(top)
+            ctx.order = order
+            return x.take_along_axis(order, 0), order, top
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.take_along_axis(ctx.order.argsort(), 0)
+
+    value, order, top = Sorted.apply(leaf([3.0, 1.0, 2.0]))
+    assert order.stop_gradient and top.stop_gradient and not value.stop_gradient
+    x = leaf([3.0, 1.0, 2.0])
+    (Sorted.apply(x)[0] * paddle.to_tensor([1.0, 10.0, 100.0], dtype="float64")).sum().backward()
+    assert x.grad.tolist() == [100.0, 1.0, 10.0]
+    with paddle.no_grad():
+        assert Sorted.apply(x)[0].stop_gradient
+
+
+def test_a_layer_refuses_saved_memory_that_was_overwritten() -> None:
+    x = leaf([1.0])
+    value = Exp.apply(x)
+    with paddle.no_grad():
+        value.zero_()
+    with pytest.raises(RuntimeError, match="Exp needs a saved tensor"):
+        value.backward()
+
+
+def test_a_layer_keeps_what_it_saves_and_no_more() -> None:
+    x = leaf([1.0]) * 1.0
+    kept = weakref.ref(x)
+    value = Exp.apply(x)
+    del x
+    assert kept() is None
+    node = weakref.ref(value.node)
+    value.backward()
+    del value
+    assert node() is None  # no cycle that waits for the collector
+
+
+# --- in place -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["exp", "sqrt", "tanh", "sigmoid", "relu", "softmax", "reciprocal", "rsqrt"])
+def test_in_place_twins_of_one_input(name: str) -> None:
+    values = array(5)
+    x = leaf(values)
+    y = x * 1.0
+    memory = y.data_ptr()
+    assert getattr(y, f"{name}_")() is y and y.data_ptr() == memory and y.inplace_version == 1
+    (y * y).sum().backward()
+    t = torch.tensor(values, requires_grad=True)
+    u = torch.softmax(t, -1) if name == "softmax" else getattr(torch, name)(t)
+    (u * u).sum().backward()
+    np.testing.assert_allclose(y.numpy(), u.detach().numpy(), rtol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), t.grad.numpy(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["add", "subtract"])
+def test_in_place_twins_of_two_inputs(name: str) -> None:
+    x, w = leaf(array(3, 4)), leaf(array(4, seed=1))
+    y = x * 2.0
+    getattr(y, f"{name}_")(w)
+    (y * y).sum().backward()
+    sign = 1 if name == "add" else -1
+    value = 2 * x.numpy() + sign * w.numpy()
+    np.testing.assert_allclose(x.grad.numpy(), 4 * value)
+    np.testing.assert_allclose(w.grad.numpy(), 2 * sign * value.sum(0))
+
+
+def test_a_chain_of_in_place_changes() -> None:
+    x = leaf([0.5, 1.0])
+    y = x * 1.0
+    y.exp_().add_(x).scale_(3.0, 1.0)
+    y[0] = x[1] * 10.0
+    y.sum().backward()
+    np.testing.assert_allclose(y.numpy(), [10.0, 3 * (np.e + 1) + 1])
+    np.testing.assert_allclose(x.grad.numpy(), [0.0, 10 + 3 * (np.e + 1)])
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y.add_(paddle.ones([2], "float64")),
+        lambda y: y.set_value(np.zeros(2)),
+        lambda y: y.zero_(),
+        lambda y: y.__setitem__(0, 5.0),
+        lambda y: y.detach().fill_(3.0),
+        lambda y: y.detach()[1:].add_(paddle.ones([1], "float64")),
+        lambda y: y.detach().reshape([2, 1]).scale_(2.0),
+        lambda y: y.copy_(paddle.zeros([2], "float64")),
+    ],
+)
+def test_a_backward_through_overwritten_memory_is_refused(write) -> None:
+    x = leaf([1.0, 2.0])
+    y = x * 2.0
+    z = (y * y).sum()
+    write(y)
+    with pytest.raises(RuntimeError, match=r"backward: multiply needs '[xy]' \[2\] as it was.*clone\(\)"):
+        z.backward()
+    assert x.grad is None
+
+
+def test_overwriting_a_result_or_a_mask_is_refused_too() -> None:
+    x = leaf([1.0, 2.0])
+    y = x.exp()
+    z = y.sum()
+    with paddle.no_grad():
+        y.add_(y)
+    with pytest.raises(RuntimeError, match="exp needs its result"):
+        z.backward()
+    condition = paddle.to_tensor([True, False])
+    z = paddle.where(condition, x, x * 2.0).sum()
+    condition.logical_not_()
+    with pytest.raises(RuntimeError, match="select needs"):
+        z.backward()
+
+
+def test_overwriting_what_no_gradient_needs_is_allowed() -> None:
+    x, data = leaf([1.0, 2.0]), paddle.to_tensor([3.0, 4.0], dtype="float64")
+    y = x + data
+    z = (y * 2.0).sum()
+    data.zero_()
+    y.detach().zero_()
+    z.backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_an_optimizer_step_between_forward_and_backward_is_refused() -> None:
+    layer = paddle.nn.Linear(2, 2)
+    optimizer = paddle.optimizer.SGD(learning_rate=0.1, parameters=layer.parameters())
+    x = paddle.to_tensor([[1.0, 2.0]], stop_gradient=False)
+    first, second = layer(layer(x)).sum(), layer(layer(x)).sum()
+    first.backward()
+    optimizer.step()
+    with pytest.raises(RuntimeError, match="overwritten"):
+        second.backward()
+
+
+def test_leaves_that_want_a_gradient_are_not_overwritten_on_the_tape() -> None:
+    x = leaf([1.0, 2.0])
+    for write in (
+        lambda: x.add_(x),
+        lambda: x.__setitem__(0, 1.0),
+        lambda: x[0].add_(leaf(1.0)),
+        lambda: x[0].zero_(),
+        lambda: x.unsqueeze_(0),
+        lambda: x.cast_("float32"),
+    ):
+        with pytest.raises(ValueError, match="leaf that wants a gradient.*no_grad"):
+            write()
+    assert x.tolist() == [1.0, 2.0] and x.shape == [2] and x.inplace_version == 0
+    with paddle.no_grad():
+        x.add_(x)
+    assert x.tolist() == [2.0, 4.0] and not x.stop_gradient and x.is_leaf
+
+
+def test_a_write_through_a_view_is_followed_or_refused_never_forgotten() -> None:
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    y = x * 2.0
+    v = y[0]
+    v.multiply_(paddle.to_tensor([3.0, 3.0], dtype="float64"))
+    v.sum().backward()
+    assert x.grad.tolist() == [[6.0, 6.0], [0.0, 0.0]]
+    x.clear_grad()
+    y = x * 2.0
+    v = y[0]
+    v.add_(x[1] * x[1])
+    v.sum().backward(retain_graph=True)  # the view knows
+    assert x.grad.tolist() == [[2.0, 2.0], [6.0, 8.0]]
+    for later in (y.sum(), y[0].sum(), y.reshape([4]).sum()):  # its base does not
+        with pytest.raises(RuntimeError, match="after a view of it had been overwritten"):
+            later.backward()
+    buffer = paddle.zeros([2, 2], "float64")
+    with pytest.raises(ValueError, match="part of another tensor's memory"):
+        buffer[0].add_(x[0])
+    assert buffer.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_data_becomes_part_of_the_tape_when_something_recorded_is_written_into_it() -> None:
+    buffer, w = paddle.zeros([3], "float64"), leaf([2.0, 3.0])
+    buffer[1:] = w * w
+    assert not buffer.stop_gradient and not buffer.is_leaf
+    (buffer * buffer).sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), 4 * np.array([2.0, 3.0]) ** 3)
+
+
+def test_in_place_results_that_do_not_fit() -> None:
+    numbers = paddle.to_tensor([1, 2])
+    with pytest.raises(TypeError, match=r"float32 does not fit into Tensor int64\[2\]"):
+        numbers.add_(paddle.to_tensor([1.5, 2.5]))
+    wide = paddle.to_tensor([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"in place: the result has shape \[2, 2\]"):
+        wide.add_(paddle.ones([2, 2]))
+    assert numbers.tolist() == [1, 2] and wide.tolist() == [1.0, 2.0] and wide.inplace_version == 0
+
+
+def test_twins_that_change_the_dtype_or_the_shape() -> None:
+    x = leaf([1.5, 2.5])
+    y = (x * 1.0).cast_("float32")
+    assert y.dtype == paddle.float32 and not y.stop_gradient
+    y.reshape_([2, 1]).unsqueeze_(0)
+    assert y.shape == [1, 2, 1]
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    z = (x * 1.0).greater_than_(paddle.to_tensor([2.0, 2.0], dtype="float64"))
+    assert z.dtype == paddle.bool and z.stop_gradient and z.tolist() == [False, True]
+    f = (x * 1.0).floor_divide_(paddle.ones([2], "float64"))
+    assert f.stop_gradient  # it has no gradient, and no longer claims the one of what it was
+
+
+# --- what the tape keeps --------------------------------------------------------------------------------------
+
+
+def test_backward_frees_the_memory_of_the_tape() -> None:
+    gc.disable()
+    try:
+        x = leaf(np.ones(100))
+        middle = (x * 2.0).exp()
+        loss = (middle * middle).sum()
+        watched = weakref.ref(middle.data)
+        del middle
+        assert watched() is not None
+        loss.backward(retain_graph=True)
+        assert watched() is not None
+        loss.backward()
+        assert watched() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda y: y + 1.0,
+        lambda y: -y,
+        lambda y: y.relu(),
+        lambda y: y.exp(),
+        lambda y: y.sum(),
+        lambda y: y.mean(),
+        lambda y: paddle.nn.functional.dropout(y, 0.5),
+        lambda y: paddle.nn.functional.softmax(y),
+        lambda y: paddle.concat([y, y]),
+        lambda y: y.cast("float32"),
+        lambda y: y[paddle.to_tensor([0, 1])],
+    ],
+)
+def test_the_tape_does_not_keep_inputs_that_no_pullback_needs(made) -> None:
+    y = leaf(array(4)) * 1.0
+    watched = weakref.ref(y.data)
+    result = made(y)
+    del y
+    assert watched() is None
+    result.sum().backward()
+
+
+def test_taking_the_loss_away_frees_everything_without_the_collector() -> None:
+    gc.disable()
+    try:
+        x = leaf(np.ones(10))
+        y = x.exp()
+        y.retain_grads()
+        loss = (y * y).sum()
+        nodes = [weakref.ref(y.node), weakref.ref(loss.node)]
+        del y, loss
+        assert [n() for n in nodes] == [None, None]
+    finally:
+        gc.enable()
