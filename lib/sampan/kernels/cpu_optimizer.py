@@ -46,7 +46,7 @@ def _flat(*buffers: torch.Tensor) -> list[np.ndarray] | None:
     for b in buffers:
         if b.dtype is not first.dtype or b.is_cuda or not b.is_contiguous():
             return None
-    return [b.view(-1).numpy() for b in buffers] if first.dtype in _SCALAR else None
+    return [b.numpy().reshape(-1) for b in buffers] if first.dtype in _SCALAR else None
 
 
 def sgd_step(parameters: Buffers, gradients: Buffers, lr: float) -> None:
