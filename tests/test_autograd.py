@@ -125,7 +125,7 @@ def test_what_is_wrong_with_a_backward_is_said() -> None:
         autograd.backward([x * x], [None, None])
     y = (x * x).sum()
     y.backward()
-    with pytest.raises(RuntimeError, match="the tape behind sum was freed.*retain_graph=True"):
+    with pytest.raises(RuntimeError, match=r"the tape behind sum was freed.*retain_graph=True"):
         y.backward()
     assert x.grad.tolist() == [2.0, 4.0]
 
@@ -647,7 +647,7 @@ def test_leaves_that_want_a_gradient_are_not_overwritten_on_the_tape() -> None:
         lambda: x.unsqueeze_(0),
         lambda: x.cast_("float32"),
     ):
-        with pytest.raises(ValueError, match="leaf that wants a gradient.*no_grad"):
+        with pytest.raises(ValueError, match=r"leaf that wants a gradient.*no_grad"):
             write()
     assert x.tolist() == [1.0, 2.0] and x.shape == [2] and x.inplace_version == 0
     with paddle.no_grad():
