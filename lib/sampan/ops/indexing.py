@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from operator import index as as_int
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def _key(index: Any) -> Any:
             f"an index is an int, a slice, `...`, None, or an array of integers or bools; got {index!r}"
         )
     if isinstance(index, slice):
-        return slice(*(None if v is None else int(v) for v in (index.start, index.stop, index.step)))
+        return slice(*(None if v is None else as_int(v) for v in (index.start, index.stop, index.step)))
     if isinstance(index, (list, range)):
         array = np.asarray([i.numpy() if isinstance(i, Tensor) else i for i in index])
         if array.dtype == object or array.dtype.kind in "US":
