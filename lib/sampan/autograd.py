@@ -91,7 +91,10 @@ def _gradients(node: Node, gradient: Any, recorded: bool) -> tuple[Any, ...]:
     pullback = _over_tensors(node) if recorded else node.pullback
     edges = node.edges
     if type(pullback) is not tuple:
-        result = pullback(gradient)
+        if node.operator.selective:
+            result = pullback(gradient, [edge is not None for edge in edges])
+        else:
+            result = pullback(gradient)
         if type(result) is not tuple:
             result = (result,)
     elif len(edges) == 1:

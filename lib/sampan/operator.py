@@ -7,7 +7,7 @@ An operator's body takes buffers (torch tensors, as plain memory) and returns it
         return x @ y, (lambda g: g @ y.mT, lambda g: x.mT @ g)
 
 The pullback is a tuple with one function per input (only those that are needed get called), or one
-function that returns the gradients of all inputs. Two conventions make it serve every order of derivative:
+function that returns the gradients of all inputs; with a second parameter `needed` it is told which are asked for. Two conventions make it serve every order of derivative:
 
 - a pullback *captures* only parameters of the body and the value under the name ``out``; everything else (shapes,
   axes, masks and what only the first order uses) it binds as defaults. The tape then keeps just the captured
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
@@ -44,7 +44,7 @@ class Operator:
 
     __slots__ = (
         "body", "broadcasts", "differentiable", "doc", "keeps", "name", "parameters", "reference",
-        "samples", "signature", "variadic", "view",
+        "samples", "selective", "signature", "variadic", "view",
     )  # fmt: skip
 
     def __init__(self, body: Callable[..., Any], **facts: Any) -> None:
@@ -69,8 +69,9 @@ class Operator:
         self.parameters = list(self.signature.parameters)
         self.variadic = any(p.kind is p.VAR_POSITIONAL for p in self.signature.parameters.values())
         code = inspect.unwrap(body).__code__  # below a counting or timing wrapper
-        captures = set(_captured(code)) if self.differentiable else set()
+        captures = {name for inner in _nested(code) for name in inner.co_freevars if self.differentiable}
         self.keeps = bool(captures & set(self.parameters))
+        self.selective = any("needed" in inner.co_varnames[: inner.co_argcount] for inner in _nested(code))
         return captures
 
     def __repr__(self) -> str:
@@ -94,11 +95,10 @@ def _from_numpy(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
-def _captured(code: CodeType) -> Iterator[str]:
-    """Names that functions nested in a body take from it."""
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType) and inner.co_name not in ("<listcomp>", "<genexpr>", "<dictcomp>"):
-            yield from inner.co_freevars
+def _nested(code: CodeType) -> list[CodeType]:
+    """The functions written inside a body."""
+    skipped = ("<listcomp>", "<genexpr>", "<dictcomp>")
+    return [c for c in code.co_consts if isinstance(c, CodeType) and c.co_name not in skipped]
 
 
 operators: dict[str, Operator] = {}

@@ -8,13 +8,16 @@ import torch
 from torch.nn import grad as torch_grad
 
 from ..operator import operator
+from .elementwise import Buffer
 
 convolution_backward = torch.ops.aten.convolution_backward.default._op
 
 
 def _backward(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], mask: list[bool]) -> Any:
+    """The gradients of input, weight and bias that `mask` asks for, in one call."""
     stride, padding, dilation, groups = settings
-    return convolution_backward(g, x, weight, None, stride, padding, dilation, False, (0, 0), groups, mask)
+    outs = [weight.shape[0]]
+    return convolution_backward(g, x, weight, outs, stride, padding, dilation, False, (0, 0), groups, mask)
 
 
 @operator(reference=lambda x, w, b, s: torch.conv2d(x, w, b, *s), samples=[((2, 3, 5, 5), (4, 3, 3, 3), (4,), ((1, 1), (1, 1), (1, 1), 1)), ((1, 4, 6, 5), (4, 2, 3, 2), None, ((2, 1), (0, 1), (1, 2), 2))])  # fmt: skip
@@ -23,10 +26,17 @@ def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
 
     settings: (stride, padding, dilation, groups), the first three as pairs.
     """
-    return torch.conv2d(x, weight, bias, *settings), (
-        lambda g, s=settings, shape=x.shape: convolve_input(g, weight, shape, s),
-        lambda g, s=settings, shape=weight.shape: convolve_weight(g, x, shape, s),
-        lambda g: g.sum(axis=[0, 2, 3]),
+    return (
+        torch.conv2d(x, weight, bias, *settings),
+        lambda g, needed, s=settings: (
+            tuple(_backward(g, x, weight, s, needed[:3]))
+            if g.__class__ is Buffer
+            else (
+                convolve_input(g, weight, tuple(x.shape), s) if needed[0] else None,
+                convolve_weight(g, x, tuple(weight.shape), s) if needed[1] else None,
+                g.sum(axis=[0, 2, 3]) if needed[2] else None,
+            )
+        ),
     )
 
 

@@ -21,8 +21,8 @@ def normalize_layer(x, weight, bias, epsilon):  # type: ignore[no-untyped-def]
 
     return (
         value,
-        lambda g, s=shape, m=mean, r=rstd, b=bias, e=epsilon: (
-            layer_norm_backward(g, x, s, m, r, weight, b, [True, True, True])
+        lambda g, needed, s=shape, m=mean, r=rstd, b=bias, e=epsilon: (
+            layer_norm_backward(g, x, s, m, r, weight, b, needed[:3])
             if g.__class__ is Buffer
             else _layer_gradients(g, x, weight, e)
         ),
@@ -52,8 +52,8 @@ def normalize_batch(x, weight, bias, mean, variance, training, epsilon):  # type
     )
     return (
         value,
-        lambda g, m=mean, v=variance, sm=saved_mean, sr=saved_rstd, t=training, e=epsilon: (
-            batch_norm_backward(g, x, weight, m, v, sm, sr, t, e, [True, True, True])
+        lambda g, needed, m=mean, v=variance, sm=saved_mean, sr=saved_rstd, t=training, e=epsilon: (
+            batch_norm_backward(g, x, weight, m, v, sm, sr, t, e, needed[:3])
             if g.__class__ is Buffer
             else _batch_gradients(g, x, weight, m, v, t, e)
         ),
