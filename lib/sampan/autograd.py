@@ -363,6 +363,7 @@ def backward(
     retain_graph: keep the tape for another backward.
     Raises RuntimeError when the tape was freed, or when memory that it needs was overwritten.
     """
+    given: list[Any]
     if isinstance(tensors, Tensor):
         tensors, given = [tensors], [grad_tensors]
     else:

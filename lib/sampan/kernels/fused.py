@@ -50,7 +50,7 @@ class _Typed(ast.NodeTransformer):
     """Numbers of the array's own type, so that a float32 loop does not compute in float64."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return ast.parse(f"T({float(node.value)!r})", mode="eval").body  # type: ignore[arg-type]
+        return ast.Call(ast.Name("T", ast.Load()), [ast.Constant(float(node.value))], [])  # type: ignore[arg-type]
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return (
