@@ -135,7 +135,9 @@ def projected(function, inputs: list, weights: list):
     results = [r for r in flat(function(*inputs)) if r.dtype.is_floating_point]
     total = None
     for r, w in zip(results, weights, strict=False):
-        part = (r * Tensor(w) + r * r * 0.5).sum()  # curved, so that second derivatives pass through linear operators
+        part = (
+            r * Tensor(w) + r * r * 0.5
+        ).sum()  # curved, so that second derivatives pass through linear operators
         total = part if total is None else total + part
     return total
 
