@@ -142,11 +142,14 @@ def test_a_newer_format_says_so(tmp_path, monkeypatch):
 def test_paddles_own_checkpoints_are_read(protocol, tmp_path):
     weight = np.random.default_rng(1).normal(size=(3, 2)).astype(np.float32)
     content = collections.OrderedDict(weight=weight, bias=("linear_0.b_0", weight[0]), steps=7)
+    content["half"] = np.array([0x3F80, 0xC000], np.uint16)  # 1 and -2 in bfloat16, as Paddle writes it
     content["StructuredToParameterName@@"] = {"weight": "linear_0.w_0"}
     (tmp_path / "net.pdparams").write_bytes(pickle.dumps(content, protocol))
     found = paddle.load(tmp_path / "net.pdparams")
     np.testing.assert_array_equal(found["weight"].numpy(), weight)
     assert found["bias"].name == "linear_0.b_0" and found["steps"] == 7
+    half = found.pop("half")
+    assert half.dtype is paddle.bfloat16 and half.data.tolist() == [1.0, -2.0]
     net = nn.Linear(3, 2)
     net.set_state_dict(found)
     np.testing.assert_array_equal(net.weight.numpy(), weight)

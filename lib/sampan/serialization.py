@@ -210,6 +210,8 @@ def _pickled_tensors(value: Any, return_numpy: bool) -> Any:
             made.name = value[0]
         return made
     if isinstance(value, np.ndarray):
+        if value.dtype == np.uint16 and not return_numpy:  # how Paddle writes bfloat16: its upper 16 bits
+            return Tensor(torch.from_numpy(value.view(np.int16).copy()).view(torch.bfloat16))
         return (
             value
             if return_numpy or value.dtype.kind not in "biufc"
