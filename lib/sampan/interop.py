@@ -20,6 +20,10 @@ from .tensor import Tensor
 
 def from_dlpack(dlpack: Any) -> Tensor:
     """A Tensor over the memory of any object with `__dlpack__` (torch, NumPy, JAX, CuPy, ...) or a capsule."""
+    if not hasattr(dlpack, "__dlpack__") and type(dlpack).__name__ != "PyCapsule":
+        raise TypeError(
+            f"from_dlpack: expected an object with __dlpack__, or a capsule, got {type(dlpack).__name__}"
+        )
     return Tensor(torch.from_dlpack(dlpack))
 
 
@@ -80,11 +84,23 @@ class TorchModule(torch.nn.Module):
         self.layer = layer
         named = list(layer.named_parameters())
         self.sampan_parameters = [p for _, p in named]
+        self.sampan_buffers = list(layer.buffers())
         for name, parameter in named:
-            self.register_parameter(
-                name.replace(".", "_"),
-                torch.nn.Parameter(parameter.data, requires_grad=not parameter.stop_gradient),
-            )
+            shown = torch.nn.Parameter(parameter.data, requires_grad=not parameter.stop_gradient)
+            self.register_parameter(_free_name(self, name), shown)
+        for name, buffer in layer.named_buffers():
+            self.register_buffer(_free_name(self, name), buffer.data)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> TorchModule:
+        """What `to`, `double`, `cuda`, ... go through: the layer's tensors move with the module's."""
+        super()._apply(fn, recurse)
+        for ours, theirs in zip(
+            (*self.sampan_parameters, *self.sampan_buffers),
+            (*self.parameters(), *self.buffers()),
+            strict=True,
+        ):
+            ours.data, ours.grad = theirs.detach(), None
+        return self
 
     def train(self, mode: bool = True) -> TorchModule:
         super().train(mode)
@@ -95,7 +111,18 @@ class TorchModule(torch.nn.Module):
         return self
 
     def forward(self, *inputs: torch.Tensor) -> Any:
-        return _LayerFunction.apply(self, len(inputs), *inputs, *self.parameters())
+        if torch.is_grad_enabled():
+            return _LayerFunction.apply(self, len(inputs), *inputs, *self.parameters())
+        result = self.layer(*(Tensor(b) for b in inputs))
+        return result.data if isinstance(result, Tensor) else tuple(r.data for r in result)
+
+
+def _free_name(holder: Any, name: str) -> str:
+    """`a.b` as an attribute's name that `holder` does not have yet."""
+    name = name.replace(".", "_")
+    while hasattr(holder, name):
+        name += "_"
+    return name
 
 
 def torch_module(layer: Layer) -> TorchModule:
@@ -118,9 +145,12 @@ class TorchLayer(Layer):
         super().__init__()
         self.module = module
         self._torch_parameters = list(module.parameters())
+        self._own = []
         for name, parameter in module.named_parameters():
-            self.add_parameter(name.replace(".", "_"), Parameter(parameter.data, not parameter.requires_grad))
-        self._own = [p for p in vars(self).values() if isinstance(p, Parameter)]
+            self._own.append(Parameter(parameter.data, not parameter.requires_grad))
+            self.add_parameter(_free_name(self, name), self._own[-1])
+        for name, buffer in module.named_buffers():
+            self.register_buffer(_free_name(self, name), Tensor(buffer))
 
     def train(self) -> TorchLayer:
         self.module.train()
@@ -158,10 +188,17 @@ class TorchLayer(Layer):
             ):
                 raise NotImplementedError("a torch module has no second derivative on Sampan's tape")
             given = gradient if isinstance(gradient, tuple) else (gradient,)
+            pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o.requires_grad]
             wanted = [s for s in sources if s.requires_grad]
             with torch.enable_grad():
                 found = iter(
-                    torch.autograd.grad(outputs, wanted, given, retain_graph=True, allow_unused=True)
+                    torch.autograd.grad(
+                        [o for o, _ in pairs],
+                        wanted,
+                        [g for _, g in pairs],
+                        retain_graph=True,
+                        allow_unused=True,
+                    )
                 )
             return tuple(next(found) if s.requires_grad else None for s in sources)
 
