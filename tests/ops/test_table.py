@@ -237,3 +237,21 @@ def test_a_view_shares_memory(name: str) -> None:
                     result.data.untyped_storage().data_ptr() == values[0].untyped_storage().data_ptr()
                 )
     assert shared and all(shared)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: the operators were not run on CUDA")
+@pytest.mark.parametrize(("kind", "name", "i"), CASES if torch.cuda.is_available() else CASES[:1])
+def test_cuda_agrees_with_cpu(kind: str, name: str, i: int) -> None:
+    function, _, samples, differentiable = entry_of(kind, name)
+    values = drawn(name, samples[i])
+    results = {}
+    for device in ("cpu", "cuda"):
+        inputs = wrapped([v.to(device) if isinstance(v, torch.Tensor) else v for v in values], differentiable)
+        outputs = flat(function(*inputs))
+        kept = [o for o in outputs if not o.stop_gradient]
+        if kept:
+            sampan.autograd.backward(kept)
+        leaves = [t for t in inputs if isinstance(t, Tensor) and t.grad is not None]
+        results[device] = [o.data.cpu() for o in outputs] + [t.grad.data.cpu() for t in leaves]
+    for a, b in zip(results["cuda"], results["cpu"], strict=True):
+        close(a, b, 1e-8)

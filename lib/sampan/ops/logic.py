@@ -68,10 +68,10 @@ def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):  # type:
 @operator(method="", differentiable=False)
 def equal_all(x, y, name=None):  # type: ignore[no-untyped-def]
     """Whether x and y have one shape and the same entries, as a 0-d bool tensor."""
-    return torch.tensor(x.shape == y.shape and bool((x == y).all()))
+    return torch.tensor(x.shape == y.shape and bool((x == y).all()), device=x.device)
 
 
 @operator(method="", differentiable=False)
 def is_empty(x, name=None):  # type: ignore[no-untyped-def]
     """Whether x has no entry, as a 0-d bool tensor."""
-    return torch.tensor(x.numel() == 0)
+    return torch.tensor(x.numel() == 0, device=x.device)

@@ -122,7 +122,8 @@ def _others(x: Any, out: Any, axis: int) -> Any:
         return out / x
     n, axis = x.shape[axis], axis % x.ndim
     rows = x.unsqueeze(axis + 1).expand([*x.shape[: axis + 1], n, *x.shape[axis + 1 :]])
-    itself = torch.eye(n, dtype=torch.bool).reshape([n, n] + [1] * (x.ndim - axis - 1))
+    device = x.device if isinstance(x, torch.Tensor) else x.data.device
+    itself = torch.eye(n, dtype=torch.bool, device=device).reshape([n, n] + [1] * (x.ndim - axis - 1))
     return prod_along(rows * (~itself) + itself, axis).squeeze(axis)
 
 
