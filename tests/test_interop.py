@@ -193,9 +193,9 @@ def test_second_derivatives_are_refused_by_name() -> None:
 
 
 def test_what_is_no_layer_is_refused() -> None:
-    with pytest.raises(TypeError, match="torch_module: expected a sampan.nn.Layer, got Linear"):
+    with pytest.raises(TypeError, match=r"torch_module: expected a sampan.nn.Layer, got Linear"):
         torch_module(torch.nn.Linear(1, 1))
-    with pytest.raises(TypeError, match="torch_layer: expected a torch.nn.Module, got Linear"):
+    with pytest.raises(TypeError, match=r"torch_layer: expected a torch.nn.Module, got Linear"):
         torch_layer(nn.Linear(1, 1))
     with pytest.raises(
         TypeError, match="from_dlpack: expected an object with __dlpack__, or a capsule, got list"

@@ -319,6 +319,7 @@ def explain(
     given += [describe(b) for b in buffers[len(names) :]]
     given += [f"{k}={describe(v)}" for k, v in settings.items()]
     text = str(error).split("\n")[0]
+    text = text if len(text) <= 240 else text[:237] + "..."
     if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in text:
         return MemoryError(f"{operator.name}: {text} (got {', '.join(given)})")
     kind: type[Exception] = ValueError

@@ -24,7 +24,7 @@ def _truth(name: str, function: Callable[..., Any], doc: str, *samples: Any, met
         return value
 
     body = unary if len(names) == 1 else binary
-    body.__name__, body.__doc__ = name, doc
+    body.__name__, body.__qualname__, body.__doc__ = name, name, doc
     return operator(body, method=method, differentiable=False, reference=function, samples=samples)
 
 
