@@ -322,9 +322,11 @@ def _accumulate(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -
 
 def _owned(gradient: torch.Tensor, owners: set[int]) -> torch.Tensor:
     """`gradient` in memory that nobody else holds: what is kept here is added to in place by later backwards."""
-    if gradient.storage_offset() or gradient.data_ptr() in owners or not gradient.is_contiguous():
+    address = gradient.data_ptr()
+    if address in owners or not gradient.is_contiguous() or gradient.storage_offset():
         gradient = gradient.clone(memory_format=torch.contiguous_format)
-    owners.add(gradient.data_ptr())
+        address = gradient.data_ptr()
+    owners.add(address)
     return gradient
 
 
@@ -338,9 +340,20 @@ def _call_hooks(hooks: Sequence[Callable[..., Any]], gradient: Any, recorded: bo
     return gradient
 
 
+_ones: dict[torch.dtype, torch.Tensor] = {}  # the gradient of a loss with respect to itself, never written to
+
+
+def _ones_like(data: torch.Tensor) -> torch.Tensor:
+    if data.dim() or data.is_cuda:
+        return torch.ones_like(data)
+    if data.dtype not in _ones:
+        _ones[data.dtype] = torch.ones((), dtype=data.dtype)
+    return _ones[data.dtype]
+
+
 def _start(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str) -> tuple[Any, Any]:
     if gradient is None:
-        initial: Any = torch.ones_like(tensor.data)
+        initial: Any = _ones_like(tensor.data)
         return tensor.node or tensor, Tensor(initial) if recorded else initial
     if not isinstance(gradient, Tensor):
         raise TypeError(f"{name}: expected a Tensor or None, got {type(gradient).__name__}")
@@ -363,6 +376,9 @@ def backward(
     retain_graph: keep the tape for another backward.
     Raises RuntimeError when the tape was freed, or when memory that it needs was overwritten.
     """
+    if isinstance(tensors, Tensor) and grad_tensors is None and not tensors.stop_gradient:  # the usual call
+        run(((tensors.node or tensors, _ones_like(tensors.data)),), retain_graph)
+        return
     given: list[Any]
     if isinstance(tensors, Tensor):
         tensors, given = [tensors], [grad_tensors]

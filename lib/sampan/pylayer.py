@@ -94,7 +94,10 @@ class PyLayer:
         def pullback(gradients: Any) -> tuple[Any, ...]:
             given = gradients if type(gradients) is tuple else (gradients,)
             recorded = any(isinstance(g, Tensor) for g in given)
-            wrapped = [g if isinstance(g, Tensor) or g is None else Tensor(g) for g in given]
+            wrapped = [
+                g if isinstance(g, Tensor) or g is None else Tensor(g if g.dim() else g.clone())
+                for g in given
+            ]
             with autograd.set_grad_enabled(recorded):
                 found = cls.backward(context, *wrapped)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
