@@ -31,7 +31,6 @@ from .creation import linspace as linspace
 from .creation import meshgrid as meshgrid
 from .creation import ones as ones
 from .creation import ones_like as ones_like
-from .creation import sizes_of as sizes_of
 from .creation import zeros as zeros
 from .creation import zeros_like as zeros_like
 from .dtype import CPUPlace as CPUPlace

@@ -15,10 +15,10 @@ from .tensor import Tensor, declared
 
 def _new(make: Any, shape: Any, dtype: Any, stop_gradient: bool = True) -> Tensor:
     kind = default_dtype() if dtype is None else as_dtype(dtype)
-    return Tensor(make(sizes_of(shape), dtype=kind, device=as_device(None)), stop_gradient)
+    return Tensor(make(_sizes(shape), dtype=kind, device=as_device(None)), stop_gradient)
 
 
-def sizes_of(shape: Any) -> list[int]:
+def _sizes(shape: Any) -> list[int]:
     """A shape as a list of ints. Raises ValueError for negative lengths, TypeError for what is no int."""
     sizes = _ints(shape, "shape")
     if builtins.any(n < 0 for n in sizes):

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from .creation import sizes_of
+from .creation import _sizes
 from .dtype import as_device, as_dtype, default_dtype
+from .operator import as_method
 from .tensor import Tensor
 
 
@@ -37,19 +38,19 @@ def _kind(dtype: Any) -> torch.dtype:
 
 def rand(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Uniform in [0, 1)."""
-    return Tensor(torch.rand(sizes_of(shape), dtype=_kind(dtype), device=as_device(None)))
+    return Tensor(torch.rand(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
 def uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None):  # type: ignore[no-untyped-def]
     """Uniform in [min, max). seed: draw from a generator of its own that starts there, unless it is 0."""
-    buffer = torch.empty(sizes_of(shape), dtype=_kind(dtype), device=as_device(None))
+    buffer = torch.empty(_sizes(shape), dtype=_kind(dtype), device=as_device(None))
     own = torch.Generator(buffer.device).manual_seed(seed) if seed else None
     return Tensor(buffer.uniform_(float(min), float(max), generator=own))
 
 
 def randn(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Standard normal."""
-    return Tensor(torch.randn(sizes_of(shape), dtype=_kind(dtype), device=as_device(None)))
+    return Tensor(torch.randn(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
 standard_normal = randn
@@ -71,7 +72,7 @@ def randint(low=0, high=None, shape=(1,), dtype=None, name=None):  # type: ignor
     if high <= low:
         raise ValueError(f"randint: expected low < high, got low={low}, high={high}")
     kind = torch.int64 if dtype is None else as_dtype(dtype)
-    return Tensor(torch.randint(low, high, sizes_of(shape), dtype=kind, device=as_device(None)))
+    return Tensor(torch.randint(low, high, _sizes(shape), dtype=kind, device=as_device(None)))
 
 
 def randperm(n, dtype="int64", name=None):  # type: ignore[no-untyped-def]
@@ -88,3 +89,6 @@ def bernoulli(x, p=None, name=None):  # type: ignore[no-untyped-def]
 def multinomial(x, num_samples=1, replacement=False, name=None):  # type: ignore[no-untyped-def]
     """Indices drawn in proportion to the weights along the last axis of `x`."""
     return Tensor(torch.multinomial(x.data, num_samples, replacement))
+
+
+as_method(multinomial)

@@ -1,7 +1,7 @@
 """The Tensor: a torch buffer, whether it wants a gradient, and what made it.
 
 Python's own operators and the methods that everyone reads stand here. Every other operator becomes a method by
-its declaration (see operator.py); `tensor.pyi` lists them all.
+its declaration (see operator.py); the generated `tensor_methods.pyi` lists them all.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,6 +17,11 @@ import torch
 from . import tape
 from .dtype import NAMES, Place, as_device, as_dtype, default_dtype, name_of
 from .tape import Node
+
+if TYPE_CHECKING:
+    from .tensor_methods import Methods
+else:
+    Methods = object
 
 declared: Any = (
     SimpleNamespace()
@@ -27,7 +32,7 @@ zero_gradient: Any = (
 _names = iter(range(1 << 62))
 
 
-class Tensor:
+class Tensor(Methods):
     """An array with a place on the tape.
 
     data: the torch tensor that owns the memory (CPU or CUDA); its own autograd is never on.

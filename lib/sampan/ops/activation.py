@@ -89,7 +89,9 @@ def _axis(x: Any, axis: int) -> int:
     return axis
 
 
-@operator(reference=lambda x, a=-1: torch.softmax(x, a), samples=[((3, 4),), ((2, 3, 4), 1), ((),)])
+@operator(
+    method="", reference=lambda x, a=-1: torch.softmax(x, a), samples=[((3, 4),), ((2, 3, 4), 1), ((),)]
+)
 def softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow."""
     out = torch.softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype))

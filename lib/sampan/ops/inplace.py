@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 from ..operator import as_method
@@ -32,6 +33,7 @@ def _twin(name: str) -> Any:
         return x._write(operation(x._before(), *args, **kwargs))
 
     twin.__name__ = f"{name}_"
+    twin.__signature__ = signature(operation)  # type: ignore[attr-defined]
     twin.__doc__ = f"`{name}` in place: the result, which must have x's shape, takes the place of x's values."
     as_method(twin, f"{name}_")
     return twin
@@ -48,6 +50,7 @@ def _reshaping_twin(name: str) -> Any:
         return x
 
     twin.__name__ = f"{name}_"
+    twin.__signature__ = signature(operation)  # type: ignore[attr-defined]
     twin.__doc__ = f"`{name}` in place: x keeps its memory and gets the other shape."
     as_method(twin, f"{name}_")
     return twin
@@ -66,6 +69,7 @@ def _retyping_twin(name: str) -> Any:
         return x
 
     twin.__name__ = f"{name}_"
+    twin.__signature__ = signature(operation)  # type: ignore[attr-defined]
     twin.__doc__ = (
         f"`{name}` in place: x becomes the result, with its dtype (in new memory where that changes)."
     )

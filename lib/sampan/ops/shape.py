@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype
-from ..operator import AxisError, composite, operator
+from ..operator import AxisError, as_method, composite, operator
 
 
 def _ints(values: Any, name: str) -> list[int]:
@@ -228,6 +228,10 @@ def unbind(input, axis=0):  # type: ignore[no-untyped-def]
     """A list of the slices of `input` along `axis`, which is gone from them."""
     axis = _free(input, axis, of="unbind")
     return [squeeze(piece, axis) for piece in split_sizes(input, [1] * input.shape[axis], axis)]
+
+
+for _function in (split, chunk, unbind):
+    as_method(_function)
 
 
 @operator(
