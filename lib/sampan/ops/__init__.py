@@ -2,7 +2,8 @@
 
 # ruff: noqa: F401, I001
 # fmt: off
-from . import activation, convolution, inplace, loss, normalization, pooling, regularization
+from . import convolution, inplace, loss, normalization, pooling, regularization
+from .activation import gelu, leaky_relu, log_softmax, relu, relu6, silu, softmax, softplus
 from .elementwise import (
     abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, ceil, cos, cosh, divide, erf, exp, expm1,
     floor, floor_divide, fmax, fmin, hypot, log, log10, log1p, log2, maximum, minimum, multiply, neg, pow,
