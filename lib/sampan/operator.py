@@ -44,7 +44,7 @@ class Operator:
 
     __slots__ = (
         "body", "broadcasts", "differentiable", "doc", "keeps", "name", "parameters", "reference",
-        "samples", "selective", "signature", "variadic", "view",
+        "samples", "selective", "signature", "value", "variadic", "view",
     )  # fmt: skip
 
     def __init__(self, body: Callable[..., Any], **facts: Any) -> None:
@@ -55,16 +55,17 @@ class Operator:
         self.view: bool = facts["view"]
         self.reference = facts["reference"]
         self.samples = facts["samples"]
-        foreign = self.adopt(body) - {*self.parameters, "out"}
+        foreign = self.adopt(body, facts.get("value")) - {*self.parameters, "out"}
         if foreign:
             raise TypeError(
                 f"operator {self.name}: its pullback captures {', '.join(sorted(foreign))}; only parameters and `out` "
                 "may be captured, bind anything else as a default of the lambda"
             )
 
-    def adopt(self, body: Callable[..., Any]) -> set[str]:
+    def adopt(self, body: Callable[..., Any], value: Callable[..., Any] | None = None) -> set[str]:
         """Take `body` for this operator's own, and return what its pullback captures: the tape keeps just that."""
         self.body = body
+        self.value = value
         self.signature = inspect.signature(body)
         self.parameters = list(self.signature.parameters)
         self.variadic = any(p.kind is p.VAR_POSITIONAL for p in self.signature.parameters.values())
@@ -113,6 +114,7 @@ def operator(
     view: bool = False,
     reference: Callable[..., Any] | None = None,
     samples: Sequence[tuple[Any, ...]] = (),
+    value: Callable[..., Any] | None = None,
 ) -> Any:
     """Declare an operator; see the module's text for what a body is.
 
@@ -120,13 +122,14 @@ def operator(
     broadcasts: its inputs broadcast, so their gradients are summed back to their shapes.
     differentiable: False for a body that returns its value alone.
     view: the value shares memory with the first input.
+    value: a function of the one or two inputs that computes the value alone, called where nothing is recorded.
     reference, samples: an independent function, and argument tuples (a shape stands for a random array), for
     the table test in tests/ops/test_table.py.
     """
     if body is None:
         return functools.partial(
             operator, method=method, broadcasts=broadcasts, differentiable=differentiable, view=view,
-            reference=reference, samples=samples,
+            reference=reference, samples=samples, value=value,
         )  # fmt: skip
     declared_operator = Operator(
         body,
@@ -135,6 +138,7 @@ def operator(
         view=view,
         reference=reference,
         samples=samples,
+        value=value,
     )
 
     call = functools.wraps(body)(_entrance(declared_operator))
@@ -243,6 +247,8 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
     try:
         if observers:
             result = observers[-1].forward(operator, buffers, settings)
+        elif not wanted and operator.value is not None and count < 3:
+            result = (operator.value(*buffers), None)
         elif settings:
             result = operator.body(*buffers, **settings)
         else:
@@ -253,7 +259,13 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
         return wrap(result) if wrapped else result
     value, pullback = result
     if not wanted or not _recording():
-        return wrap(value) if wrapped else value
+        if not wrapped:
+            return value
+        out = _new(Tensor)
+        out.data = value
+        out.stop_gradient = True
+        out.node = out._grad = out._hooks = out._name = None
+        return out if type(value) is not tuple else wrap(value)
 
     node = Node()
     node.operator = operator

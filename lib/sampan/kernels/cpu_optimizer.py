@@ -22,11 +22,6 @@ _SCALAR = {torch.float32: np.float32, torch.float64: np.float64}
 Buffers = Sequence[torch.Tensor]
 
 
-def _sgd(p: Any, g: Any, lr: Any) -> None:
-    for i in prange(p.size):
-        p[i] -= lr * g[i]
-
-
 def _adam(
     p: Any, g: Any, m: Any, v: Any, rate: Any, beta1: Any, rest1: Any, beta2: Any, rest2: Any, eps: Any
 ) -> None:
@@ -36,7 +31,6 @@ def _adam(
         p[i] -= rate * m[i] / (np.sqrt(v[i]) + eps)
 
 
-_sgd_loop = Loop(_sgd, PARALLEL_FROM, "sgd_step")
 _adam_loop = Loop(_adam, PARALLEL_FROM, "adam_step")
 
 
@@ -50,13 +44,12 @@ def _flat(*buffers: torch.Tensor) -> list[np.ndarray] | None:
 
 
 def sgd_step(parameters: Buffers, gradients: Buffers, lr: float) -> None:
-    """p <- p - lr * g for every parameter, in place. Lists of torch buffers of equal shapes."""
+    """p <- p - lr * g for every parameter, in place. Lists of torch buffers of equal shapes.
+
+    One pass over memory is all there is to gain, and torch makes just one.
+    """
     for p, g in zip(parameters, gradients, strict=True):
-        arrays = _flat(p, g)
-        if arrays is None:
-            p.add_(g, alpha=-lr)
-        else:
-            _sgd_loop(*arrays, _SCALAR[p.dtype](lr), size=p.numel())
+        p.add_(g, alpha=-lr)
 
 
 def adam_step(
@@ -98,5 +91,4 @@ def warm_up() -> None:
     """Compile (or load from the cache) every loop, for float32."""
     for size in (1, PARALLEL_FROM):
         p, g, m, v = torch.zeros(4, size)
-        sgd_step([p], [g], 0.1)
         adam_step([p], [g], [m], [v], 0.1, 0.9, 0.999, 1e-8, 1)

@@ -21,6 +21,7 @@ gelu_backward = aten.gelu_backward.default._op
 
 
 @operator(
+    value=torch.relu,
     method="",
     reference=torch.relu,
     samples=[(_AWAY,), (Array((3,), -2, -0.2),), (Array(()),), (Array((0, 2)),)],

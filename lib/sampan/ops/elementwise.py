@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator as operators
 from collections.abc import Callable
 from typing import Any
 
@@ -89,6 +90,7 @@ def elementwise(
         broadcasts=len(inputs) == 2,
         reference=reference or _torch_twin(name, value),
         samples=samples,
+        value=value,
     )
 
 
@@ -96,16 +98,12 @@ def _torch_twin(name: str, value: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(torch, name, value)
 
 
-def _arithmetic(symbol: str) -> Callable[..., Any]:
-    return eval(compile(f"lambda x, y: x {symbol} y", "<arithmetic>", "eval"))
-
-
 # fmt: off
 # --- two inputs ----------------------------------------------------------------------------------------------
-add = elementwise("add", _arithmetic("+"), "g", "g", doc="x + y.")
-subtract = elementwise("subtract", _arithmetic("-"), "g", "-g", doc="x - y.")
-multiply = elementwise("multiply", _arithmetic("*"), "g * y", "g * x", doc="x y.")
-divide = elementwise("divide", _arithmetic("/"), "g / y", "-g * x / (y * y)", low=0.5, doc="x / y; integers divide to floats.")
+add = elementwise("add", operators.add, "g", "g", doc="x + y.")
+subtract = elementwise("subtract", operators.sub, "g", "-g", doc="x - y.")
+multiply = elementwise("multiply", operators.mul, "g * y", "g * x", doc="x y.")
+divide = elementwise("divide", operators.truediv, "g / y", "-g * x / (y * y)", low=0.5, doc="x / y; integers divide to floats.")
 maximum = elementwise("maximum", torch.maximum, "g * ((x > y) + (x == y) * 0.5)", "g * ((x < y) + (x == y) * 0.5)", doc="The larger of x and y; NaN wins. At a tie each gets half of the gradient.")
 minimum = elementwise("minimum", torch.minimum, "g * ((x < y) + (x == y) * 0.5)", "g * ((x > y) + (x == y) * 0.5)", doc="The smaller of x and y; NaN wins. At a tie each gets half of the gradient.")
 fmax = elementwise("fmax", torch.fmax, "g * (x >= y)", "g * (y > x)", doc="The larger of x and y; a number wins over NaN.")

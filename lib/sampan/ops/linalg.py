@@ -11,7 +11,7 @@ from ..operator import composite, operator
 from .shape import expand, permute, reshape
 
 
-@operator(method="", reference=torch.mm, samples=[((3, 4), (4, 5)), ((0, 2), (2, 3))])
+@operator(method="", value=torch.mm, reference=torch.mm, samples=[((3, 4), (4, 5)), ((0, 2), (2, 3))])
 def mm(input, mat2, name=None):  # type: ignore[no-untyped-def]
     """The product of two matrices, [n, k] and [k, m]."""
     return torch.mm(input, mat2), (lambda g: g.mm(mat2.t()), lambda g: input.t().mm(g))
