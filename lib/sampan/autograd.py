@@ -263,10 +263,10 @@ def _step(
     node: Node, gradient: Any, gradients: dict[Any, Any], collected: dict[Any, Any], owners: set[int]
 ) -> None:
     """What `run` does for a Node in the usual case (first order, one output, a function per input), without detours."""
-    functions, shapes = node.pullback, node.shapes
-    if len(functions) < len(node.edges):
-        _gradients(node, gradient, False)  # raises, unless nobody asks for what is missing
-    for place, edge in enumerate(node.edges):
+    functions, shapes, edges = node.pullback, node.shapes, node.edges
+    if len(functions) < len(edges) and any(edge is not None for edge in edges[len(functions) :]):
+        _gradients(node, gradient, False)  # says which gradient is missing, before any is given out
+    for place, edge in enumerate(edges):
         if edge is None:
             continue
         part = functions[place](gradient)

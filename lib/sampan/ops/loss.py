@@ -26,7 +26,7 @@ def mean_cross_entropy(x, label, ignore_index=-100):  # type: ignore[no-untyped-
     """
     logs = torch.log_softmax(x, 1)
     value, total = nll_loss_forward(logs, label, None, 1, ignore_index)
-    if total == 0:
+    if not total.item():
         value = torch.zeros_like(value)
     return value, (
         lambda g, logs=logs, label=label, total=total, ignore=ignore_index: (

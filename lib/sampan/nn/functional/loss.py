@@ -41,6 +41,13 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
     Returns a 0-d tensor, or with reduction "none" the shape of the label.
     Raises ValueError for labels out of range and shapes that do not fit.
     """
+    scores, places = input.data, label.data
+    if (
+        reduction == "mean" and use_softmax and weight is None and not soft_label and not label_smoothing
+        and scores.ndim == 2 and axis in (-1, 1)
+        and places.dtype is torch.int64 and places.numel() == scores.shape[0] > 0
+    ):  # fmt: skip
+        return mean_cross_entropy(input, label.reshape([-1]) if places.ndim == 2 else label, ignore_index)
     if reduction not in _REDUCTIONS:
         raise ValueError(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
     if input.ndim == 0 or not -input.ndim <= axis < input.ndim:
@@ -52,9 +59,6 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
     soft = soft_label or (label.ndim == input.ndim and list(label.shape) == list(input.shape) and label.dtype.is_floating_point)  # fmt: skip
     if soft:
         return _soft(input, label, weight, reduction, axis, use_softmax, label_smoothing)
-    plain = input.ndim == 2 and axis == 1 and weight is None and reduction == "mean" and label_smoothing == 0
-    if plain and use_softmax and label.dtype is torch.int64 and label.size == input.shape[0] > 0:
-        return mean_cross_entropy(input, label.reshape([-1]) if label.ndim == 2 else label, ignore_index)
     hard = _hard_labels(input, label, axis, classes, ignore_index)
     logs = log_softmax(input, axis) if use_softmax else input.log()
     return _picked(
