@@ -133,7 +133,12 @@ def test_ci_calls_make_test_and_nothing_else_of_its_own(tmp_path):
     (project / ".ci").mkdir(parents=True)
     (project / ".ci" / "run").write_bytes((ROOT / ".ci" / "run").read_bytes())
     (project / "Makefile").write_text("test:\n\t@echo data=$$SAMPAN_DATA\n")
-    outer = ("SAMPAN_DATA", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")  # of the `make test` that this test may run in
+    outer = (
+        "SAMPAN_DATA",
+        "MAKEFLAGS",
+        "MAKELEVEL",
+        "MFLAGS",
+    )  # of the `make test` that this test may run in
     environment = {name: value for name, value in os.environ.items() if name not in outer}
 
     def ci(**extra):
