@@ -45,7 +45,8 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
     if (
         reduction == "mean" and use_softmax and weight is None and not soft_label and not label_smoothing
         and scores.ndim == 2 and axis in (-1, 1)
-        and places.dtype is torch.int64 and places.numel() == scores.shape[0] > 0
+        and places.dtype is torch.int64 and places.ndim in (1, 2)
+        and len(places) == places.numel() == len(scores) > 0
     ):  # fmt: skip
         return mean_cross_entropy(input, label.reshape([-1]) if places.ndim == 2 else label, ignore_index)
     if reduction not in _REDUCTIONS:
