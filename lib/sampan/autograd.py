@@ -97,13 +97,6 @@ def _gradients(node: Node, gradient: Any, recorded: bool) -> tuple[Any, ...]:
             result = pullback(gradient)
         if type(result) is not tuple:
             result = (result,)
-    elif len(edges) == 1:
-        result = (pullback[0](gradient),)
-    elif len(edges) == 2 == len(pullback):
-        result = (
-            None if edges[0] is None else pullback[0](gradient),
-            None if edges[1] is None else pullback[1](gradient),
-        )
     else:
         result = tuple(
             None if edge is None else f(gradient) for f, edge in zip(pullback, edges, strict=False)
@@ -189,9 +182,8 @@ def run(
     collected: dict[Any, Any] = {}
     wanted = None if targets is None else set(targets)
     gradients: dict[Any, Any] = {}
-    owners: set[int] = (
-        set()
-    )  # memory that is a leaf's gradient already, or the caller's: never given out twice
+    # Addresses of memory that is a leaf's gradient already, or the caller's: never given out twice.
+    owners: set[int] = set()
     for key, gradient in roots:
         owners.add((gradient.data if create_graph else gradient).data_ptr())
         if type(key) is Node:

@@ -43,13 +43,12 @@ class Operator:
     """A declared operator: its body, what the tape keeps for it, and the facts that its tests need."""
 
     __slots__ = (
-        "body", "broadcasts", "differentiable", "doc", "keeps", "name", "parameters", "reference",
+        "body", "broadcasts", "differentiable", "keeps", "name", "parameters", "reference",
         "samples", "selective", "signature", "value", "variadic", "view",
     )  # fmt: skip
 
     def __init__(self, body: Callable[..., Any], **facts: Any) -> None:
         self.name = body.__name__.strip("_")
-        self.doc = body.__doc__
         self.broadcasts: bool = facts["broadcasts"]
         self.differentiable: bool = facts["differentiable"]
         self.view: bool = facts["view"]
@@ -259,13 +258,7 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
         return wrap(result) if wrapped else result
     value, pullback = result
     if not wanted or not _recording():
-        if not wrapped:
-            return value
-        out = _new(Tensor)
-        out.data = value
-        out.stop_gradient = True
-        out.node = out._grad = out._hooks = out._name = None
-        return out if type(value) is not tuple else wrap(value)
+        return wrap(value) if wrapped else value
 
     node = Node()
     node.operator = operator

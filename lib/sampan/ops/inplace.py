@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import signature
-from typing import Any
 
 from ..operator import as_method
 from ..tensor import Tensor, declared
@@ -26,63 +26,45 @@ _RESHAPES = ["flatten", "reshape", "squeeze", "t", "transpose", "unsqueeze"]
 FAMILIES = (activation, elementwise, indexing, linalg, logic, reduction, shape)  # declared before their twins
 
 
-def _twin(name: str) -> Any:
+def _declare(name: str, take: Callable[[Tensor, Tensor], Tensor], what: str) -> None:
+    """Make `name_` of an operator: `take(x, result)` puts the operator's result into x and returns x."""
     operation = getattr(declared, name)
 
     def twin(x, *args, **kwargs):  # type: ignore[no-untyped-def]
-        return x._write(operation(x._before(), *args, **kwargs))
+        return take(x, operation(x._before(), *args, **kwargs))
 
     twin.__name__ = f"{name}_"
     twin.__signature__ = signature(operation)  # type: ignore[attr-defined]
-    twin.__doc__ = f"`{name}` in place: the result, which must have x's shape, takes the place of x's values."
+    twin.__doc__ = f"`{name}` in place: {what}"
     as_method(twin, f"{name}_")
-    return twin
+    globals()[f"{name}_"] = twin
 
 
-def _reshaping_twin(name: str) -> Any:
-    operation = getattr(declared, name)
-
-    def twin(x, *args, **kwargs):  # type: ignore[no-untyped-def]
-        if x.node is None:
-            x._check_no_leaf(x)
-        result = operation(x._before(), *args, **kwargs)
-        x.data, x.node = result.data, result.node
-        return x
-
-    twin.__name__ = f"{name}_"
-    twin.__signature__ = signature(operation)  # type: ignore[attr-defined]
-    twin.__doc__ = f"`{name}` in place: x keeps its memory and gets the other shape."
-    as_method(twin, f"{name}_")
-    return twin
+def _rewritten(x: Tensor, result: Tensor) -> Tensor:
+    return x._write(result)
 
 
-def _retyping_twin(name: str) -> Any:
-    operation = getattr(declared, name)
+def _reshaped(x: Tensor, result: Tensor) -> Tensor:
+    if x.node is None:
+        x._check_no_leaf(x)
+    x.data, x.node = result.data, result.node
+    return x
 
-    def twin(x, *args, **kwargs):  # type: ignore[no-untyped-def]
-        result = operation(x._before(), *args, **kwargs)
-        if result.dtype is x.dtype:
-            return x._write(result)
-        if x.node is None:
-            x._check_no_leaf(x)
-        x.data, x.node, x.stop_gradient = result.data, result.node, result.stop_gradient
-        return x
 
-    twin.__name__ = f"{name}_"
-    twin.__signature__ = signature(operation)  # type: ignore[attr-defined]
-    twin.__doc__ = (
-        f"`{name}` in place: x becomes the result, with its dtype (in new memory where that changes)."
-    )
-    as_method(twin, f"{name}_")
-    return twin
+def _retyped(x: Tensor, result: Tensor) -> Tensor:
+    if result.dtype is x.dtype:
+        return x._write(result)
+    x = _reshaped(x, result)
+    x.stop_gradient = result.stop_gradient
+    return x
 
 
 for _name in _TWINS:
-    globals()[f"{_name}_"] = _twin(_name)
+    _declare(_name, _rewritten, "the result, which must have x's shape, takes the place of x's values.")
 for _name in _RETYPES:
-    globals()[f"{_name}_"] = _retyping_twin(_name)
+    _declare(_name, _retyped, "x becomes the result, with its dtype (in new memory where that changes).")
 for _name in _RESHAPES:
-    globals()[f"{_name}_"] = _reshaping_twin(_name)
+    _declare(_name, _reshaped, "x keeps its memory and gets the other shape.")
 
 
 def _scale_(self: Tensor, scale: float = 1.0, bias: float = 0.0) -> Tensor:

@@ -113,8 +113,8 @@ class AdamW(Adam):
             name=name,
         )
         self._decays = apply_decay_param_fun
-        for slot in (slot for group in self._groups for slot in group.slots):
-            if lr_ratio is not None:
+        if lr_ratio is not None:
+            for slot in (slot for group in self._groups for slot in group.slots):
                 slot.rate *= float(lr_ratio(slot.parameter))
 
     def update(

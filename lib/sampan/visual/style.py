@@ -43,7 +43,3 @@ def bare_axes(made: Any, x: tuple[float, float], y: tuple[float, float], square:
     made.update_yaxes(
         visible=False, range=list(y), fixedrange=True, **({"scaleanchor": "x"} if square else {})
     )
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
