@@ -12,6 +12,13 @@ from .dtype import as_device, as_dtype, default_dtype
 from .ops.shape import _ints
 from .tensor import Tensor, declared
 
+# fmt: off
+__all__ = [
+    "arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "zeros",
+    "zeros_like",
+]
+# fmt: on
+
 
 def _new(make: Any, shape: Any, dtype: Any, stop_gradient: bool = True) -> Tensor:
     kind = default_dtype() if dtype is None else as_dtype(dtype)

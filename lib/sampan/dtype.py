@@ -8,6 +8,14 @@ import re
 import numpy as np
 import torch
 
+# fmt: off
+__all__ = [
+    "CPUPlace", "CUDAPlace", "bfloat16", "bool", "complex64", "complex128", "dtype", "float16", "float32", "float64",
+    "get_default_dtype", "get_device", "int8", "int16", "int32", "int64", "is_compiled_with_cuda", "set_default_dtype",
+    "set_device", "uint8",
+]
+# fmt: on
+
 uint8 = torch.uint8
 int8 = torch.int8
 int16 = torch.int16
@@ -23,23 +31,7 @@ bool = torch.bool
 dtype = torch.dtype
 
 NAMES: dict[str, torch.dtype] = {
-    name: globals()[name]
-    for name in (
-        [
-            "uint8",
-            "int8",
-            "int16",
-            "int32",
-            "int64",
-            "float16",
-            "bfloat16",
-            "float32",
-            "float64",
-            "complex64",
-            "complex128",
-            "bool",
-        ]
-    )
+    name: value for name, value in list(globals().items()) if isinstance(value, torch.dtype)
 }
 _ALIASES = {"float": float32, "double": float64, "half": float16, "int": int32, "long": int64}
 _PYTHON = {builtins.float: float32, builtins.int: int64, builtins.bool: bool, builtins.complex: complex64}

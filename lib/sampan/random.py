@@ -12,6 +12,13 @@ from .dtype import as_device, as_dtype, default_dtype
 from .operator import as_method
 from .tensor import Tensor
 
+# fmt: off
+__all__ = [
+    "bernoulli", "get_rng_state", "multinomial", "normal", "rand", "randint", "randn", "randperm", "seed",
+    "set_rng_state", "standard_normal", "uniform",
+]
+# fmt: on
+
 
 def seed(seed: int) -> torch.Generator:
     """Start every generator (Sampan's, and NumPy's that samplers use) from `seed`; returns the CPU generator."""

@@ -2,33 +2,15 @@
 
 from . import functional as functional
 from . import initializer as initializer
-from .activation import GELU as GELU
-from .activation import LogSoftmax as LogSoftmax
-from .activation import ReLU as ReLU
-from .activation import Sigmoid as Sigmoid
-from .activation import Softmax as Softmax
-from .activation import Tanh as Tanh
-from .attr import ParamAttr as ParamAttr
-from .clip import ClipGradByGlobalNorm as ClipGradByGlobalNorm
-from .clip import ClipGradByNorm as ClipGradByNorm
-from .clip import ClipGradByValue as ClipGradByValue
-from .container import LayerDict as LayerDict
-from .container import LayerList as LayerList
-from .container import ParameterList as ParameterList
-from .container import Sequential as Sequential
-from .conv import Conv2D as Conv2D
-from .dropout import Dropout as Dropout
-from .layer import Layer as Layer
-from .linear import Flatten as Flatten
-from .linear import Identity as Identity
-from .linear import Linear as Linear
-from .loss import CrossEntropyLoss as CrossEntropyLoss
-from .loss import MSELoss as MSELoss
-from .loss import NLLLoss as NLLLoss
-from .norm import BatchNorm1D as BatchNorm1D
-from .norm import BatchNorm2D as BatchNorm2D
-from .norm import LayerNorm as LayerNorm
-from .parameter import Parameter as Parameter
-from .pooling import AdaptiveAvgPool2D as AdaptiveAvgPool2D
-from .pooling import AvgPool2D as AvgPool2D
-from .pooling import MaxPool2D as MaxPool2D
+from .activation import *  # noqa: F403
+from .attr import *  # noqa: F403
+from .clip import *  # noqa: F403
+from .container import *  # noqa: F403
+from .conv import *  # noqa: F403
+from .dropout import *  # noqa: F403
+from .layer import *  # noqa: F403
+from .linear import *  # noqa: F403
+from .loss import *  # noqa: F403
+from .norm import *  # noqa: F403
+from .parameter import *  # noqa: F403
+from .pooling import *  # noqa: F403

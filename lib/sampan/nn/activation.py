@@ -7,6 +7,12 @@ from typing import Any
 from . import functional as F
 from .layer import Layer
 
+# fmt: off
+__all__ = [
+    "GELU", "LogSoftmax", "ReLU", "Sigmoid", "Softmax", "Tanh",
+]
+# fmt: on
+
 
 class ReLU(Layer):
     """max(x, 0)."""

@@ -6,6 +6,12 @@ from typing import Any
 
 from .initializer import Initializer
 
+# fmt: off
+__all__ = [
+    "ParamAttr",
+]
+# fmt: on
+
 
 class ParamAttr:
     """Given to a layer as `weight_attr` or `bias_attr`.

@@ -6,6 +6,12 @@ from typing import Any
 
 import torch
 
+# fmt: off
+__all__ = [
+    "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue",
+]
+# fmt: on
+
 
 class ClipGrad:
     """Takes the gradients of the parameters that are to be clipped and returns the clipped ones, as new buffers."""

@@ -8,6 +8,12 @@ from typing import Any
 from .layer import Layer
 from .parameter import Parameter
 
+# fmt: off
+__all__ = [
+    "LayerDict", "LayerList", "ParameterList", "Sequential",
+]
+# fmt: on
+
 
 class Sequential(Layer):
     """Layers applied one after the other: `Sequential(a, b)` or `Sequential(("first", a), ("second", b))`."""

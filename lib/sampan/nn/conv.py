@@ -9,6 +9,12 @@ from . import functional as F
 from .initializer import Normal
 from .layer import Layer
 
+# fmt: off
+__all__ = [
+    "Conv2D",
+]
+# fmt: on
+
 
 def pair(value: Any, name: str) -> tuple[int, int]:
     """(height, width) from one number or two. ValueError for anything else."""

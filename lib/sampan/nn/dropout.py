@@ -7,6 +7,12 @@ from typing import Any
 from . import functional as F
 from .layer import Layer
 
+# fmt: off
+__all__ = [
+    "Dropout",
+]
+# fmt: on
+
 
 class Dropout(Layer):
     """In training sets each value to 0 with probability p and, by default, scales the others by 1 / (1 - p).

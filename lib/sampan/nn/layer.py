@@ -19,6 +19,12 @@ from .attr import ParamAttr
 from .initializer import Constant, Initializer, XavierUniform
 from .parameter import Parameter, unique_name
 
+# fmt: off
+__all__ = [
+    "Layer",
+]
+# fmt: on
+
 
 class Layer:
     """Subclass it, assign Parameters and Layers to attributes, write `forward`.

@@ -7,6 +7,12 @@ from typing import Any
 from . import functional as F
 from .layer import Layer
 
+# fmt: off
+__all__ = [
+    "Flatten", "Identity", "Linear",
+]
+# fmt: on
+
 
 class Linear(Layer):
     """y = x W + b, for x of [..., in_features]; weight [in_features, out_features] (Paddle's order), bias [out_features].

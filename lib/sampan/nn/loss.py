@@ -7,6 +7,12 @@ from typing import Any
 from . import functional as F
 from .layer import Layer
 
+# fmt: off
+__all__ = [
+    "CrossEntropyLoss", "MSELoss", "NLLLoss",
+]
+# fmt: on
+
 
 def _reduction(value: str) -> str:
     if value not in ("mean", "sum", "none"):

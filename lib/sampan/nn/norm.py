@@ -14,6 +14,12 @@ from . import functional as F
 from .initializer import Constant
 from .layer import Layer
 
+# fmt: off
+__all__ = [
+    "BatchNorm1D", "BatchNorm2D", "LayerNorm",
+]
+# fmt: on
+
 
 class _BatchNorm(Layer):
     """(x - mean) / sqrt(variance + epsilon) * weight + bias, for each channel.

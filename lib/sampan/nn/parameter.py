@@ -8,6 +8,12 @@ import torch
 
 from ..tensor import Tensor
 
+# fmt: off
+__all__ = [
+    "Parameter",
+]
+# fmt: on
+
 _counts: dict[str, int] = {}
 
 

@@ -7,6 +7,12 @@ from typing import Any
 from . import functional as F
 from .layer import Layer
 
+# fmt: off
+__all__ = [
+    "AdaptiveAvgPool2D", "AvgPool2D", "MaxPool2D",
+]
+# fmt: on
+
 
 class MaxPool2D(Layer):
     """The largest value of each window; stride is the window's size unless told."""

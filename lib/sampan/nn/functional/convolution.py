@@ -8,6 +8,12 @@ from typing import Any
 from ...ops.convolution import convolve
 from ...ops.shape import pad_constant
 
+# fmt: off
+__all__ = [
+    "conv2d",
+]
+# fmt: on
+
 
 def pair(value: Any, name: str) -> tuple[int, int]:
     """Two ints from one or two."""

@@ -10,6 +10,12 @@ from ...ops.activation import log_softmax
 from ...ops.loss import mean_cross_entropy
 from ...tensor import Tensor
 
+# fmt: off
+__all__ = [
+    "cross_entropy", "l1_loss", "mse_loss", "nll_loss",
+]
+# fmt: on
+
 _REDUCTIONS = ("mean", "sum", "none")
 
 

@@ -12,6 +12,12 @@ from ...ops.normalization import normalize_batch, normalize_layer
 from ...tape import written
 from ...tensor import Tensor
 
+# fmt: off
+__all__ = [
+    "batch_norm", "layer_norm",
+]
+# fmt: on
+
 _FORMATS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
 
 

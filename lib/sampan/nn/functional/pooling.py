@@ -13,6 +13,12 @@ from ...ops.pooling import adaptive_pool, avg_pool, max_pool
 from ...ops.shape import pad_constant
 from .convolution import paddings, pair
 
+# fmt: off
+__all__ = [
+    "adaptive_avg_pool2d", "avg_pool2d", "max_pool2d",
+]
+# fmt: on
+
 
 def _arranged(
     of: str, x: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, fill: float

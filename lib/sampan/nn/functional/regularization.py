@@ -7,6 +7,12 @@ import torch
 from ...ops.regularization import masked
 from ...tensor import Tensor
 
+# fmt: off
+__all__ = [
+    "dropout",
+]
+# fmt: on
+
 
 def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=None):  # type: ignore[no-untyped-def]
     """Zero each entry with probability `p` in training (Srivastava et al., 2014).
