@@ -1,0 +1,153 @@
+"""GPT: a decoder of transformer blocks that predicts the next token (Radford et al. 2019, "GPT-2").
+
+Parameters carry GPT-2's names and shapes, so a GPT-2 checkpoint (safetensors) loads by `set_state_dict`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import nn
+from ..autograd import no_grad
+from ..nn import functional as F
+from ..ops import concat
+from ..random import multinomial
+from ..tensor import Tensor
+
+
+class Embedding(nn.Layer):
+    """Row `ids` of a table: [...] to [..., width]."""
+
+    def __init__(self, rows: int, width: int, weight_attr: Any = None) -> None:
+        super().__init__()
+        self.weight = self.create_parameter([rows, width], weight_attr)
+
+    def forward(self, ids: Any) -> Any:
+        return self.weight[ids]
+
+
+def _drawn(std: float) -> nn.ParamAttr:
+    return nn.ParamAttr(initializer=nn.initializer.Normal(0.0, std))
+
+
+class Attention(nn.Layer):
+    """Each token looks at itself and the tokens before it: softmax(q k^T / sqrt(d)) v in every head."""
+
+    def __init__(self, width: int, heads: int, dropout: float, std: float) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.c_attn = nn.Linear(width, 3 * width, _drawn(0.02))
+        self.c_proj = nn.Linear(width, width, _drawn(std))
+
+    def forward(self, x: Any) -> Any:
+        batch, time, width = x.shape
+        qkv = self.c_attn(x).reshape([batch, time, 3, self.heads, width // self.heads])
+        q, k, v = qkv.transpose([2, 0, 3, 1, 4]).unbind(0)  # each [batch, heads, time, width / heads]
+        scores = q @ k.mT / math.sqrt(width // self.heads)  # [batch, heads, time, time]
+        later = torch.ones(time, time, dtype=torch.bool, device=x.data.device).triu(1)
+        scores = F.softmax(scores.masked_fill(Tensor(later), -math.inf))
+        mixed = F.dropout(scores, self.dropout, training=self.training) @ v
+        return self.c_proj(mixed.transpose([0, 2, 1, 3]).reshape([batch, time, width]))
+
+
+class MLP(nn.Layer):
+    """Two linear layers, four times as wide between them."""
+
+    def __init__(self, width: int, std: float) -> None:
+        super().__init__()
+        self.c_fc = nn.Linear(width, 4 * width, _drawn(0.02))
+        self.c_proj = nn.Linear(4 * width, width, _drawn(std))
+
+    def forward(self, x: Any) -> Any:
+        return self.c_proj(F.gelu(self.c_fc(x), True))
+
+
+class Block(nn.Layer):
+    """x + attention(norm(x)), then x + mlp(norm(x))."""
+
+    def __init__(self, width: int, heads: int, dropout: float, std: float) -> None:
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(width)
+        self.attn = Attention(width, heads, dropout, std)
+        self.ln_2 = nn.LayerNorm(width)
+        self.mlp = MLP(width, std)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x: Any) -> Any:
+        x = x + self.drop(self.attn(self.ln_1(x)))
+        return x + self.drop(self.mlp(self.ln_2(x)))
+
+
+class GPT(nn.Layer):
+    """Token and position embeddings, `num_layers` blocks, a last norm, and the token table again as the output.
+
+    The defaults are GPT-2's smallest model (124,439,808 parameters). forward: ids [batch, time], time at most
+    `context`, to logits [batch, time, vocab_size].
+    """
+
+    def __init__(
+        self,
+        vocab_size: int = 50257,
+        context: int = 1024,
+        num_layers: int = 12,
+        num_heads: int = 12,
+        width: int = 768,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        if width % num_heads:
+            raise ValueError(f"width: expected a multiple of num_heads={num_heads}, got {width}")
+        self.context = context
+        self.wte = Embedding(vocab_size, width, _drawn(0.02))
+        self.wpe = Embedding(context, width, _drawn(0.01))
+        self.drop = nn.Dropout(dropout)
+        # What every block adds to the stream starts smaller, the more blocks there are (GPT-2, section 2.3).
+        std = 0.02 / math.sqrt(2 * num_layers)
+        self.h = nn.LayerList([Block(width, num_heads, dropout, std) for _ in range(num_layers)])
+        self.ln_f = nn.LayerNorm(width)
+
+    def forward(self, ids: Any) -> Any:
+        time = ids.shape[1]
+        if time > self.context:
+            raise ValueError(f"ids: expected at most context={self.context} tokens a row, got {time}")
+        x = self.drop(self.wte(ids) + self.wpe.weight[:time])
+        for block in self.h:
+            x = block(x)
+        return self.ln_f(x) @ self.wte.weight.T
+
+    def loss(self, ids: Any, targets: Any) -> Any:
+        """Mean cross-entropy, in nats a token, of `targets` [batch, time] (the ids one place further on)."""
+        logits = self(ids)
+        return F.cross_entropy(logits.reshape([-1, logits.shape[-1]]), targets.reshape([-1]))
+
+    @no_grad()
+    def generate(
+        self, ids: Any, max_new_tokens: int, temperature: float = 1.0, top_k: int | None = None
+    ) -> Any:
+        """`ids` [batch, time] followed by sampled tokens, drawn from softmax(logits / temperature).
+
+        temperature 0 takes the likeliest token. top_k: only the k likeliest are drawn from. `paddle.seed` makes
+        it repeatable. The layer's mode is left as it was.
+        """
+        if temperature < 0:
+            raise ValueError(f"temperature: expected 0 or more, got {temperature}")
+        training = self.training
+        self.eval()
+        ids = ids if isinstance(ids, Tensor) else Tensor(torch.as_tensor(np.asarray(ids)))
+        for _ in range(max_new_tokens):
+            logits = self(ids[:, -self.context :])[:, -1]  # [batch, vocab_size]
+            if temperature == 0:
+                chosen = logits.argmax(-1, keepdim=True)
+            else:
+                if top_k is not None:
+                    least = logits.topk(min(top_k, logits.shape[-1]))[0][:, -1:]
+                    logits = logits.masked_fill(logits < least, -math.inf)
+                chosen = multinomial(F.softmax(logits / temperature), 1)
+            ids = concat([ids, chosen.astype(ids.dtype)], 1)
+        if training:
+            self.train()
+        return ids
