@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .spelling import TAKES_OUT, TAKES_SIZES, gathered, give, renamed, spelled, with_keywords
 from .tape import Node, next_sequence
 from .tensor import Tensor, declared
 
@@ -36,6 +37,7 @@ _recording = torch.is_grad_enabled
 _ndarray = np.ndarray
 _Buffer = torch.Tensor
 _EMPTY: dict[str, Any] = {}
+MISSING: Any = object()
 observers: list[Any] = []  # the last of them runs bodies and pullbacks in our place: see trace
 
 
@@ -80,12 +82,16 @@ class Operator:
     def bind(self, args: tuple[Any, ...], settings: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional arguments and keyword-only settings from a call that named some of its arguments."""
         try:
+            settings = renamed(self.parameters, settings)
             bound = self.signature.bind(*args, **settings)
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}") from None
         if len(args) < len(bound.args):
             bound.apply_defaults()
-        return bound.args, bound.kwargs
+        args = bound.args
+        if len(args) == len(self.parameters) and self.parameters[-1] == "name":
+            args = args[:-1]  # Paddle's `name` labels a static graph; no body reads it
+        return args, bound.kwargs
 
 
 def _from_numpy(array: np.ndarray) -> torch.Tensor:
@@ -141,6 +147,8 @@ def operator(
     )
 
     call = functools.wraps(body)(_entrance(declared_operator))
+    if declared_operator.name in TAKES_OUT:
+        call.__signature__ = with_keywords(declared_operator.signature, out=None)  # type: ignore[attr-defined]
     call.operator = declared_operator  # type: ignore[attr-defined]
     operators[declared_operator.name] = declared_operator
     setattr(declared, declared_operator.name, call)
@@ -151,13 +159,34 @@ def operator(
 
 def _entrance(operator: Operator) -> Any:
     """The function that users call. The two usual signatures skip the packing of arguments."""
+    takes_out, sizes = operator.name in TAKES_OUT, operator.name in TAKES_SIZES
+
+    def named(args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        out = settings.pop("out", None) if takes_out else None
+        result = apply(operator, *operator.bind(args, settings))
+        return result if out is None else give(out, result)
+
     if operator.parameters == ["x", "y", "name"]:
-        return lambda x, y, name=None: apply(operator, (x, y))
+
+        def of_two(x: Any = MISSING, y: Any = MISSING, name: Any = None, **settings: Any) -> Any:
+            if settings or y is MISSING:
+                return named(tuple(a for a in (x, y) if a is not MISSING), settings)
+            return apply(operator, (x, y))
+
+        return of_two
     if operator.parameters == ["x", "name"]:
-        return lambda x, name=None: apply(operator, (x,))
+
+        def of_one(x: Any = MISSING, name: Any = None, **settings: Any) -> Any:
+            if settings or x is MISSING:
+                return named(() if x is MISSING else (x,), settings)
+            return apply(operator, (x,))
+
+        return of_one
 
     def call(*args: Any, **settings: Any) -> Any:
-        return apply(operator, *operator.bind(args, settings)) if settings else apply(operator, args)
+        if settings:
+            return named(args, settings)
+        return apply(operator, gathered(operator.name, args) if sizes else args)
 
     return call
 
@@ -174,6 +203,7 @@ def composite(
     """Declare a function that is written with operators alone: it needs no pullback of its own, only the same tests."""
 
     def declare(function: Any) -> Any:
+        function = spelled(function)
         function.reference, function.samples = reference, samples
         composites[function.__name__] = function
         setattr(declared, function.__name__, function)

@@ -6,26 +6,30 @@ from typing import Any
 from .tensor import Tensor
 
 class Methods:
-    def abs(self, name: str | None = None) -> Tensor:
+    def abs(self, name: str | None = None, out: Any = None) -> Tensor:
         """|x|; its derivative at 0 is taken as 0."""
     def abs_(self, name: str | None = None) -> Tensor:
         """`abs` in place: the result, which must have x's shape, takes the place of x's values."""
-    def acos(self, name: str | None = None) -> Tensor:
+    def acos(self, name: str | None = None, out: Any = None) -> Tensor:
         """Arc cosine, in radians."""
     def acos_(self, name: str | None = None) -> Tensor:
         """`acos` in place: the result, which must have x's shape, takes the place of x's values."""
-    def acosh(self, name: str | None = None) -> Tensor:
+    def acosh(self, name: str | None = None, out: Any = None) -> Tensor:
         """Inverse hyperbolic cosine."""
     def acosh_(self, name: str | None = None) -> Tensor:
         """`acosh` in place: the result, which must have x's shape, takes the place of x's values."""
-    def add(self, y: Any, name: str | None = None) -> Tensor:
+    def add(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x + y."""
     def add_(self, y: Any, name: str | None = None) -> Tensor:
         """`add` in place: the result, which must have x's shape, takes the place of x's values."""
     def addmm(self, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Tensor:
         """beta input + alpha x @ y."""
     def all(
-        self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
+        self,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """Whether every entry over `axis` is true."""
     def allclose(
@@ -38,15 +42,27 @@ class Methods:
     ) -> Tensor:
         """Whether `isclose` holds everywhere, as a 0-d bool tensor."""
     def amax(
-        self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
+        self,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """The largest value over `axis`; several equal ones share the gradient."""
     def amin(
-        self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
+        self,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """The smallest value over `axis`; several equal ones share the gradient."""
     def any(
-        self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
+        self,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """Whether some entry over `axis` is true."""
     def argmax(
@@ -87,25 +103,25 @@ class Methods:
         """The angle of the point (y, x), in radians."""
     def atan_(self, name: str | None = None) -> Tensor:
         """`atan` in place: the result, which must have x's shape, takes the place of x's values."""
-    def atanh(self, name: str | None = None) -> Tensor:
+    def atanh(self, name: str | None = None, out: Any = None) -> Tensor:
         """Inverse hyperbolic tangent."""
     def atanh_(self, name: str | None = None) -> Tensor:
         """`atanh` in place: the result, which must have x's shape, takes the place of x's values."""
-    def bitwise_and(self, y: Any, name: str | None = None) -> Tensor:
+    def bitwise_and(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Bits set in both; `and` of bools."""
-    def bitwise_not(self, name: str | None = None) -> Tensor:
+    def bitwise_not(self, name: str | None = None, out: Any = None) -> Tensor:
         """All bits turned; `not` of bools."""
-    def bitwise_or(self, y: Any, name: str | None = None) -> Tensor:
+    def bitwise_or(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Bits set in one or both; `or` of bools."""
-    def bitwise_xor(self, y: Any, name: str | None = None) -> Tensor:
+    def bitwise_xor(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Bits set in exactly one; `xor` of bools."""
-    def bmm(self, y: Any, name: str | None = None) -> Tensor:
+    def bmm(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
     def broadcast_to(self, shape: Any, name: str | None = None) -> Tensor:
         """Broadcast to `shape`; -1 keeps an axis. A view."""
     def cast_(self, dtype: Any) -> Tensor:
         """`cast` in place: x becomes the result, with its dtype (in new memory where that changes)."""
-    def ceil(self, name: str | None = None) -> Tensor:
+    def ceil(self, name: str | None = None, out: Any = None) -> Tensor:
         """The smallest integer not below x."""
     def ceil_(self, name: str | None = None) -> Tensor:
         """`ceil` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -113,20 +129,24 @@ class Methods:
         self, chunks: Any, axis: int | Sequence[int] | None = 0, name: str | None = None
     ) -> list[Tensor]:
         """A list of `chunks` equal views of `x` along `axis`."""
-    def clip(self, min: Any = None, max: Any = None, name: str | None = None) -> Tensor:
+    def clip(self, min: Any = None, max: Any = None, name: str | None = None, out: Any = None) -> Tensor:
         """x held between min and max (numbers, 0-d tensors or None)."""
     def clip_(self, min: Any = None, max: Any = None, name: str | None = None) -> Tensor:
         """`clip` in place: the result, which must have x's shape, takes the place of x's values."""
-    def cos(self, name: str | None = None) -> Tensor:
+    def cos(self, name: str | None = None, out: Any = None) -> Tensor:
         """Cosine of radians."""
     def cos_(self, name: str | None = None) -> Tensor:
         """`cos` in place: the result, which must have x's shape, takes the place of x's values."""
-    def cosh(self, name: str | None = None) -> Tensor:
+    def cosh(self, name: str | None = None, out: Any = None) -> Tensor:
         """Hyperbolic cosine."""
     def cosh_(self, name: str | None = None) -> Tensor:
         """`cosh` in place: the result, which must have x's shape, takes the place of x's values."""
     def cumsum(
-        self, axis: int | Sequence[int] | None = None, dtype: Any = None, name: str | None = None
+        self,
+        axis: int | Sequence[int] | None = None,
+        dtype: Any = None,
+        name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """Running sums along `axis`; of the flattened array when None."""
     def cumsum_(
@@ -137,13 +157,13 @@ class Methods:
         """A matrix with the vector `x` on a diagonal, or the diagonal of the matrix `x`."""
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
         """The diagonal of two axes, as the last axis of the result. A view."""
-    def divide(self, y: Any, name: str | None = None) -> Tensor:
+    def divide(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x / y; integers divide to floats."""
     def divide_(self, y: Any, name: str | None = None) -> Tensor:
         """`divide` in place: the result, which must have x's shape, takes the place of x's values."""
-    def dot(self, y: Any, name: str | None = None) -> Tensor:
+    def dot(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The sum of products of two vectors, or of the rows of two matrices."""
-    def equal(self, y: Any, name: str | None = None) -> Tensor:
+    def equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x = y, entry by entry."""
     def equal_(self, y: Any, name: str | None = None) -> Tensor:
         """`equal` in place: x becomes the result, with its dtype (in new memory where that changes)."""
@@ -153,7 +173,7 @@ class Methods:
         """The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x."""
     def erf_(self, name: str | None = None) -> Tensor:
         """`erf` in place: the result, which must have x's shape, takes the place of x's values."""
-    def exp(self, name: str | None = None) -> Tensor:
+    def exp(self, name: str | None = None, out: Any = None) -> Tensor:
         """e^x."""
     def exp_(self, name: str | None = None) -> Tensor:
         """`exp` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -161,7 +181,7 @@ class Methods:
         """Broadcast to `shape`; -1 keeps an axis. A view."""
     def expand_as(self, y: Any, name: str | None = None) -> Tensor:
         """Broadcast to the shape of `y`. A view."""
-    def expm1(self, name: str | None = None) -> Tensor:
+    def expm1(self, name: str | None = None, out: Any = None) -> Tensor:
         """e^x - 1, exact near 0."""
     def expm1_(self, name: str | None = None) -> Tensor:
         """`expm1` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -171,38 +191,45 @@ class Methods:
         """`flatten` in place: x keeps its memory and gets the other shape."""
     def flip(self, axis: int | Sequence[int] | None, name: str | None = None) -> Tensor:
         """In reverse order along `axis` (an int or a list)."""
-    def floor(self, name: str | None = None) -> Tensor:
+    def floor(self, name: str | None = None, out: Any = None) -> Tensor:
         """The largest integer not above x."""
     def floor_(self, name: str | None = None) -> Tensor:
         """`floor` in place: the result, which must have x's shape, takes the place of x's values."""
-    def floor_divide(self, y: Any, name: str | None = None) -> Tensor:
+    def floor_divide(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x / y rounded down."""
     def floor_divide_(self, y: Any, name: str | None = None) -> Tensor:
         """`floor_divide` in place: the result, which must have x's shape, takes the place of x's values."""
-    def floor_mod(self, y: Any, name: str | None = None) -> Tensor:
+    def floor_mod(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The remainder of x / y, with the sign of y."""
     def fmax(self, y: Any, name: str | None = None) -> Tensor:
         """The larger of x and y; a number wins over NaN."""
     def fmin(self, y: Any, name: str | None = None) -> Tensor:
         """The smaller of x and y; a number wins over NaN."""
-    def gather(self, index: Any, axis: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
+    def gather(
+        self, index: Any, axis: int | Sequence[int] | None = None, name: str | None = None, out: Any = None
+    ) -> Tensor:
         """The slices of `x` along `axis` (0 when None) that the 1-D or [n, 1] `index` names; a 0-d one drops the axis."""
     def gather_nd(self, index: Any, name: str | None = None) -> Tensor:
         """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k axes."""
-    def greater(self, y: Any, name: str | None = None) -> Tensor:
+    def greater(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x > y, entry by entry."""
-    def greater_equal(self, y: Any, name: str | None = None) -> Tensor:
+    def greater_equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≥ y, entry by entry."""
     def greater_equal_(self, y: Any, name: str | None = None) -> Tensor:
         """`greater_equal` in place: x becomes the result, with its dtype (in new memory where that changes)."""
-    def greater_than(self, y: Any, name: str | None = None) -> Tensor:
+    def greater_than(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x > y, entry by entry."""
     def greater_than_(self, y: Any, name: str | None = None) -> Tensor:
         """`greater_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def hypot(self, y: Any, name: str | None = None) -> Tensor:
         """sqrt(x^2 + y^2)."""
     def index_add(
-        self, index: Any, axis: int | Sequence[int] | None, value: Any, name: str | None = None
+        self,
+        index: Any,
+        axis: int | Sequence[int] | None,
+        value: Any,
+        name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """`x` with the slices of `value` added at the places `index` of `axis`."""
     def index_add_(
@@ -210,7 +237,7 @@ class Methods:
     ) -> Tensor:
         """`index_add` in place: the result, which must have x's shape, takes the place of x's values."""
     def index_select(
-        self, index: Any, axis: int | Sequence[int] | None = 0, name: str | None = None
+        self, index: Any, axis: int | Sequence[int] | None = 0, name: str | None = None, out: Any = None
     ) -> Tensor:
         """The slices of `x` along `axis` that the 1-D `index` names."""
     def is_empty(self, name: str | None = None) -> Tensor:
@@ -230,87 +257,100 @@ class Methods:
         """Whether an entry is plus or minus infinity."""
     def isnan(self, name: str | None = None) -> Tensor:
         """Whether an entry is not a number."""
-    def less(self, y: Any, name: str | None = None) -> Tensor:
+    def less(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x < y, entry by entry."""
-    def less_equal(self, y: Any, name: str | None = None) -> Tensor:
+    def less_equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≤ y, entry by entry."""
     def less_equal_(self, y: Any, name: str | None = None) -> Tensor:
         """`less_equal` in place: x becomes the result, with its dtype (in new memory where that changes)."""
-    def less_than(self, y: Any, name: str | None = None) -> Tensor:
+    def less_than(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x < y, entry by entry."""
     def less_than_(self, y: Any, name: str | None = None) -> Tensor:
         """`less_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
-    def log(self, name: str | None = None) -> Tensor:
+    def log(self, name: str | None = None, out: Any = None) -> Tensor:
         """Natural logarithm."""
-    def log10(self, name: str | None = None) -> Tensor:
+    def log10(self, name: str | None = None, out: Any = None) -> Tensor:
         """Logarithm to base 10."""
     def log10_(self, name: str | None = None) -> Tensor:
         """`log10` in place: the result, which must have x's shape, takes the place of x's values."""
-    def log1p(self, name: str | None = None) -> Tensor:
+    def log1p(self, name: str | None = None, out: Any = None) -> Tensor:
         """log(1 + x), exact near 0."""
     def log1p_(self, name: str | None = None) -> Tensor:
         """`log1p` in place: the result, which must have x's shape, takes the place of x's values."""
-    def log2(self, name: str | None = None) -> Tensor:
+    def log2(self, name: str | None = None, out: Any = None) -> Tensor:
         """Logarithm to base 2."""
     def log2_(self, name: str | None = None) -> Tensor:
         """`log2` in place: the result, which must have x's shape, takes the place of x's values."""
     def log_(self, name: str | None = None) -> Tensor:
         """`log` in place: the result, which must have x's shape, takes the place of x's values."""
-    def logical_and(self, y: Any, name: str | None = None) -> Tensor:
+    def logical_and(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Both are true (not zero)."""
     def logical_and_(self, y: Any, name: str | None = None) -> Tensor:
         """`logical_and` in place: x becomes the result, with its dtype (in new memory where that changes)."""
-    def logical_not(self, name: str | None = None) -> Tensor:
+    def logical_not(self, name: str | None = None, out: Any = None) -> Tensor:
         """Not true (zero)."""
     def logical_not_(self, name: str | None = None) -> Tensor:
         """`logical_not` in place: x becomes the result, with its dtype (in new memory where that changes)."""
-    def logical_or(self, y: Any, name: str | None = None) -> Tensor:
+    def logical_or(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """One or both are true (not zero)."""
     def logical_or_(self, y: Any, name: str | None = None) -> Tensor:
         """`logical_or` in place: x becomes the result, with its dtype (in new memory where that changes)."""
-    def logical_xor(self, y: Any, name: str | None = None) -> Tensor:
+    def logical_xor(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Exactly one is true (not zero)."""
     def logical_xor_(self, y: Any, name: str | None = None) -> Tensor:
         """`logical_xor` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def logsumexp(
-        self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
+        self,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """log(sum(exp(x))) over `axis`, without overflow."""
     def masked_fill(self, mask: Any, value: Any, name: str | None = None) -> Tensor:
         """`value` where `mask` is true, `x` elsewhere."""
     def masked_fill_(self, mask: Any, value: Any, name: str | None = None) -> Tensor:
         """`masked_fill` in place: the result, which must have x's shape, takes the place of x's values."""
-    def masked_select(self, mask: Any, name: str | None = None) -> Tensor:
+    def masked_select(self, mask: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The entries of `x` where `mask` is true, as a vector."""
     def matmul(
-        self, y: Any, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
+        self,
+        y: Any,
+        transpose_x: bool = False,
+        transpose_y: bool = False,
+        name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """The matrix product of the last two axes; leading axes broadcast; a vector is a row on the left, a column on the right, and its axis is gone from the result."""
     def max(
         self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
     ) -> Tensor:
         """The largest value over `axis`; several equal ones share the gradient."""
-    def maximum(self, y: Any, name: str | None = None) -> Tensor:
+    def maximum(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The larger of x and y; NaN wins. At a tie each gets half of the gradient."""
     def mean(
-        self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
+        self,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """The mean over `axis` (an int, a list, or None for all)."""
     def min(
         self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
     ) -> Tensor:
         """The smallest value over `axis`; several equal ones share the gradient."""
-    def minimum(self, y: Any, name: str | None = None) -> Tensor:
+    def minimum(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The smaller of x and y; NaN wins. At a tie each gets half of the gradient."""
     def mm(self, mat2: Any, name: str | None = None) -> Tensor:
         """The product of two matrices, [n, k] and [k, m]."""
-    def mod(self, y: Any, name: str | None = None) -> Tensor:
+    def mod(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The remainder of x / y, with the sign of y."""
     def moveaxis(self, source: Any, destination: Any, name: str | None = None) -> Tensor:
         """The axes `source` moved to the places `destination`. A view."""
     def multinomial(self, num_samples: int = 1, replacement: bool = False, name: str | None = None) -> Tensor:
         """Indices drawn in proportion to the weights along the last axis of `x`."""
-    def multiply(self, y: Any, name: str | None = None) -> Tensor:
+    def multiply(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x y."""
     def multiply_(self, y: Any, name: str | None = None) -> Tensor:
         """`multiply` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -320,17 +360,17 @@ class Methods:
         """-x."""
     def neg_(self, name: str | None = None) -> Tensor:
         """`neg` in place: the result, which must have x's shape, takes the place of x's values."""
-    def nonzero(self, as_tuple: bool = False) -> Any:
+    def nonzero(self, as_tuple: bool = False, out: Any = None) -> Any:
         """The coordinates of entries that are not zero: [n, axes], or one [n] per axis."""
-    def not_equal(self, y: Any, name: str | None = None) -> Tensor:
+    def not_equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≠ y, entry by entry."""
     def not_equal_(self, y: Any, name: str | None = None) -> Tensor:
         """`not_equal` in place: x becomes the result, with its dtype (in new memory where that changes)."""
-    def outer(self, y: Any, name: str | None = None) -> Tensor:
+    def outer(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The products of all pairs of entries of x and y, [x.size, y.size]."""
     def permute(self, perm: Sequence[int], name: str | None = None) -> Tensor:
         """The axes in the order `perm`. A view."""
-    def pow(self, y: Any, name: str | None = None) -> Tensor:
+    def pow(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x to the power y, elementwise with broadcasting; either may be a number."""
     def pow_(self, y: Any, name: str | None = None) -> Tensor:
         """`pow` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -340,6 +380,7 @@ class Methods:
         keepdim: bool = False,
         dtype: Any = None,
         name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """The product over `axis` (an int, a list, or None for all)."""
     def put_along_axis(
@@ -372,7 +413,7 @@ class Methods:
         """max(x, 0); its derivative at 0 is taken as 0."""
     def relu_(self, name: str | None = None) -> Tensor:
         """`relu` in place: the result, which must have x's shape, takes the place of x's values."""
-    def remainder(self, y: Any, name: str | None = None) -> Tensor:
+    def remainder(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The remainder of x / y, with the sign of y."""
     def remainder_(self, y: Any, name: str | None = None) -> Tensor:
         """`remainder` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -382,38 +423,44 @@ class Methods:
         """`reshape` in place: x keeps its memory and gets the other shape."""
     def roll(self, shifts: Any, axis: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
         """Shifted along `axis`, what leaves at one end coming back at the other; flattened first when axis is None."""
-    def round(self, name: str | None = None) -> Tensor:
+    def round(self, name: str | None = None, out: Any = None) -> Tensor:
         """The nearest integer; halves go to the even one."""
     def round_(self, name: str | None = None) -> Tensor:
         """`round` in place: the result, which must have x's shape, takes the place of x's values."""
-    def rsqrt(self, name: str | None = None) -> Tensor:
+    def rsqrt(self, name: str | None = None, out: Any = None) -> Tensor:
         """1 / sqrt(x)."""
     def rsqrt_(self, name: str | None = None) -> Tensor:
         """`rsqrt` in place: the result, which must have x's shape, takes the place of x's values."""
     def scale_(self, scale: float = 1.0, bias: float = 0.0) -> Tensor:
         """x scale + bias, in place."""
-    def scatter(self, index: Any, updates: Any, overwrite: bool = True, name: str | None = None) -> Tensor:
+    def scatter(
+        self, index: Any, updates: Any, overwrite: bool = True, name: str | None = None, out: Any = None
+    ) -> Tensor:
         """A copy of `x` whose rows `index` are those of `updates`; with overwrite=False they are first zeroed and added up."""
     def scatter_(self, index: Any, updates: Any, overwrite: bool = True, name: str | None = None) -> Tensor:
         """`scatter` in place: the result, which must have x's shape, takes the place of x's values."""
     def scatter_nd_add(self, index: Any, updates: Any, name: str | None = None) -> Tensor:
         """`x` plus `updates` added at the coordinates in the last axis of `index`."""
-    def sigmoid(self, name: str | None = None) -> Tensor:
+    def sigmoid(self, name: str | None = None, out: Any = None) -> Tensor:
         """1 / (1 + e^-x)."""
     def sigmoid_(self, name: str | None = None) -> Tensor:
         """`sigmoid` in place: the result, which must have x's shape, takes the place of x's values."""
-    def sign(self, name: str | None = None) -> Tensor:
+    def sign(self, name: str | None = None, out: Any = None) -> Tensor:
         """-1, 0 or 1."""
-    def sin(self, name: str | None = None) -> Tensor:
+    def sin(self, name: str | None = None, out: Any = None) -> Tensor:
         """Sine of radians."""
     def sin_(self, name: str | None = None) -> Tensor:
         """`sin` in place: the result, which must have x's shape, takes the place of x's values."""
-    def sinh(self, name: str | None = None) -> Tensor:
+    def sinh(self, name: str | None = None, out: Any = None) -> Tensor:
         """Hyperbolic sine."""
     def sinh_(self, name: str | None = None) -> Tensor:
         """`sinh` in place: the result, which must have x's shape, takes the place of x's values."""
     def softmax(
-        self, axis: int | Sequence[int] | None = -1, dtype: Any = None, name: str | None = None
+        self,
+        axis: int | Sequence[int] | None = -1,
+        dtype: Any = None,
+        name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow."""
     def softmax_(
@@ -432,7 +479,7 @@ class Methods:
         self, num_or_sections: Any, axis: int | Sequence[int] | None = 0, name: str | None = None
     ) -> list[Tensor]:
         """A list of views of `x` cut along `axis`: into so many equal parts, or by a list of sizes (one may be -1)."""
-    def sqrt(self, name: str | None = None) -> Tensor:
+    def sqrt(self, name: str | None = None, out: Any = None) -> Tensor:
         """Square root."""
     def sqrt_(self, name: str | None = None) -> Tensor:
         """`sqrt` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -452,7 +499,7 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """The standard deviation over `axis`: the square root of `var`."""
-    def subtract(self, y: Any, name: str | None = None) -> Tensor:
+    def subtract(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x - y."""
     def subtract_(self, y: Any, name: str | None = None) -> Tensor:
         """`subtract` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -462,6 +509,7 @@ class Methods:
         dtype: Any = None,
         keepdim: bool = False,
         name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64."""
     def swapaxes(self, axis1: Any, axis2: Any, name: str | None = None) -> Tensor:
@@ -471,14 +519,14 @@ class Methods:
     def t_(self, name: str | None = None) -> Tensor:
         """`t` in place: x keeps its memory and gets the other shape."""
     def take_along_axis(
-        self, indices: Any, axis: int | Sequence[int] | None, broadcast: bool = True
+        self, indices: Any, axis: int | Sequence[int] | None, broadcast: bool = True, out: Any = None
     ) -> Tensor:
         """For each entry of `indices`, the entry of `x` at that place along `axis` and the same place elsewhere."""
     def tan(self, name: str | None = None) -> Tensor:
         """Tangent of radians."""
     def tan_(self, name: str | None = None) -> Tensor:
         """`tan` in place: the result, which must have x's shape, takes the place of x's values."""
-    def tanh(self, name: str | None = None) -> Tensor:
+    def tanh(self, name: str | None = None, out: Any = None) -> Tensor:
         """Hyperbolic tangent."""
     def tanh_(self, name: str | None = None) -> Tensor:
         """`tanh` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -491,17 +539,18 @@ class Methods:
         largest: bool = True,
         sorted: bool = True,
         name: str | None = None,
+        out: Any = None,
     ) -> tuple[Tensor, Tensor]:
         """The k largest (or smallest) entries along `axis` (the last when None), and their indices."""
     def transpose(self, perm: Sequence[int], name: str | None = None) -> Tensor:
         """The axes in the order `perm` (Paddle's transpose; see swapaxes for exchanging two). A view."""
     def transpose_(self, perm: Sequence[int], name: str | None = None) -> Tensor:
         """`transpose` in place: x keeps its memory and gets the other shape."""
-    def tril(self, diagonal: int = 0, name: str | None = None) -> Tensor:
+    def tril(self, diagonal: int = 0, name: str | None = None, out: Any = None) -> Tensor:
         """The lower triangle, zero above `diagonal`."""
     def tril_(self, diagonal: int = 0, name: str | None = None) -> Tensor:
         """`tril` in place: the result, which must have x's shape, takes the place of x's values."""
-    def triu(self, diagonal: int = 0, name: str | None = None) -> Tensor:
+    def triu(self, diagonal: int = 0, name: str | None = None, out: Any = None) -> Tensor:
         """The upper triangle, zero below `diagonal`."""
     def triu_(self, diagonal: int = 0, name: str | None = None) -> Tensor:
         """`triu` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -521,6 +570,7 @@ class Methods:
         unbiased: bool = True,
         keepdim: bool = False,
         name: str | None = None,
+        out: Any = None,
     ) -> Tensor:
         """The variance over `axis`: divided by n - 1 when `unbiased`, else by n."""
     def where(self, x: Any, y: Any = None, name: str | None = None) -> Tensor:

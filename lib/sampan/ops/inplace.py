@@ -34,7 +34,9 @@ def _declare(name: str, take: Callable[[Tensor, Tensor], Tensor], what: str) -> 
         return take(x, operation(x._before(), *args, **kwargs))
 
     twin.__name__ = f"{name}_"
-    twin.__signature__ = signature(operation)  # type: ignore[attr-defined]
+    own = signature(operation)
+    parameters = [p for p in own.parameters.values() if p.name != "out"]  # a twin's result is x itself
+    twin.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     twin.__doc__ = f"`{name}` in place: {what}"
     as_method(twin, f"{name}_")
     globals()[f"{name}_"] = twin

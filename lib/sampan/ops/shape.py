@@ -10,6 +10,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..operator import AxisError, as_method, composite, operator
+from ..spelling import spelled
 
 
 def _ints(values: Any, name: str) -> list[int]:
@@ -171,11 +172,13 @@ def concatenate(*tensors, axis=0):  # type: ignore[no-untyped-def]
     return torch.cat(tensors, axis), lambda g, sizes=sizes, axis=axis: tuple(split_sizes(g, sizes, axis))
 
 
+@spelled
 def concat(x, axis=0, name=None):  # type: ignore[no-untyped-def]
     """The tensors of the list `x` joined along `axis`; their other axes must agree."""
     return concatenate(*_tensors(x), axis=int(axis))
 
 
+@spelled
 def stack(x, axis=0, name=None):  # type: ignore[no-untyped-def]
     """The tensors of the list `x`, all of one shape, joined along a new axis."""
     tensors = _tensors(x)
@@ -202,6 +205,7 @@ def split_sizes(x, sizes, axis):  # type: ignore[no-untyped-def]
     return torch.split(x, list(sizes), axis), lambda gs, axis=axis: (concatenate(*gs, axis=axis),)
 
 
+@spelled
 def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def]
     """A list of views of `x` cut along `axis`: into so many equal parts, or by a list of sizes (one may be -1)."""
     axis = _free(x, int(axis), of="split")

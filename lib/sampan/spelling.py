@@ -1,0 +1,153 @@
+"""The second spellings that Paddle 3 takes for arguments, in one place: `input` for x, `dim` for axis, `out=`, ...
+
+A function is written with Paddle's own names. `renamed` translates the others where one of them was used, so a call
+with plain arguments pays nothing.
+"""
+
+# ruff: noqa: SIM905
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from .tensor import Tensor, is_tensor
+
+# What a caller may write, and the parameters that it may stand for: the first that the function has.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "A": ("x",), "B": ("y",), "boundaries": ("sorted_sequence",), "dim": ("axis", "axes"), "dimension": ("axis",),
+    "dims": ("repeat_times", "perm", "shifts"), "elements": ("x",), "end": ("stop",), "eps": ("epsilon",),
+    "exponent": ("y",), "from": ("min",), "input": ("x", "values", "arr", "obj", "sorted_sequence"),
+    "lambd": ("threshold", "lam"), "m": ("num_columns",), "n": ("num_rows",), "obj": ("x",), "ord": ("p",),
+    "other": ("y",), "return_indices": ("return_mask",), "size": ("shape",), "sizes": ("shape",), "steps": ("num",),
+    "target": ("label",), "tensors": ("x", "inputs"), "test_elements": ("test_x",), "to": ("max",), "vec2": ("y",),
+    "x1": ("x",), "x2": ("y",),
+}  # fmt: skip
+# The functions that can put their result into a tensor given as `out`.
+TAKES_OUT = frozenset(
+    "abs acos acosh add all amax amin any atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or "
+    "bitwise_right_shift bitwise_xor bmm bucketize ceil clip complex concat cos cosh cumprod cumsum diff divide dot "
+    "equal exp expm1 floor floor_divide floor_mod frac gather greater_equal greater_than index_add index_select "
+    "less_equal less_than log log10 log1p log2 logical_and logical_not logical_or logical_xor logsumexp masked_select "
+    "matmul maximum mean median minimum mod msort multinomial multiply nonzero norm normal normalize not_equal outer "
+    "polar pow prod quantile remainder round rsqrt scatter searchsorted sigmoid sign sin sinh softmax solve sqrt stack "
+    "subtract sum svd take_along_axis tanh topk tril triu uniform var vector_norm where fft fft2 fftn hfft hfft2 hfftn "
+    "ifft ifft2 ifftn ihfft ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftn".split()
+)
+# The functions whose last setting, a list of ints, may be written out as separate arguments.
+TAKES_SIZES = {
+    "reshape": "shape", "expand": "shape", "tile": "repeat_times", "view": "shape_or_dtype", "broadcast_to": "shape",
+    "permute": "perm", "reshape_": "shape",
+}  # fmt: skip
+
+
+def renamed(parameters: Mapping[str, Any] | list[str], settings: dict[str, Any]) -> dict[str, Any]:
+    """`settings` under the function's own names. Raises TypeError where both spellings of one argument were given."""
+    if all(key in parameters for key in settings):
+        return settings
+    own: dict[str, Any] = {}
+    for key, value in settings.items():
+        names = () if key in parameters else ALIASES.get(key, ())
+        name = next((n for n in names if n in parameters), key)
+        if name in own or (name != key and name in settings):
+            raise TypeError(f"{name}: was given twice, also as its alias {key!r}")
+        own[name] = value
+    return own
+
+
+def gathered(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`f(x, 2, 3)` as `f(x, [2, 3])`, for the functions in TAKES_SIZES."""
+    if len(args) > 2 and all(type(a) is int or (is_tensor(a) and a.ndim == 0) for a in args[1:]):
+        return (args[0], list(args[1:]))
+    return args
+
+
+def give(out: Any, result: Any) -> Any:
+    """Put `result` into the tensor (or tuple of tensors) that the caller gave as `out`, and return that."""
+    if isinstance(result, (tuple, list)):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"out: expected a tuple of {len(result)} tensors, got {type(out).__name__}")
+        return type(result)(give(o, r) for o, r in zip(out, result, strict=True))
+    if not isinstance(out, Tensor):
+        raise TypeError(f"out: expected a Tensor, got {type(out).__name__}")
+    if out.data.shape == result.data.shape and out.dtype is result.dtype:
+        return out._write(result)
+    out.data, out.node, out.stop_gradient = result.data, result.node, result.stop_gradient
+    return out
+
+
+def with_keywords(signature: inspect.Signature, **defaults: Any) -> inspect.Signature:
+    """A signature with keyword-only parameters added at its end (before ** where there is one)."""
+    parameters = list(signature.parameters.values())
+    tail = [parameters.pop()] if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
+        for name, value in defaults.items()
+        if name not in signature.parameters
+    ]
+    return signature.replace(parameters=[*parameters, *more, *tail])
+
+
+def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with the aliases of its arguments, and with `out` and separate sizes where Paddle takes them."""
+    name = function.__name__
+    signature = inspect.signature(function)
+    own_out = "out" in signature.parameters
+    takes_out, sizes = name in TAKES_OUT and not own_out, name in TAKES_SIZES
+    parameters = signature.parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **settings: Any) -> Any:
+        if sizes:
+            args = gathered(name, args)
+        if not settings:
+            return function(*args)
+        out = settings.pop("out", None) if takes_out else None
+        result = function(*args, **renamed(parameters, settings))
+        return result if out is None else give(out, result)
+
+    call.__signature__ = with_keywords(signature, out=None) if takes_out else signature  # type: ignore[attr-defined]
+    return call
+
+
+def factory(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes a tensor: aliases, `ones(2, 3)` for `ones([2, 3])`, and where and how it is made.
+
+    out: the tensor that takes the values. device: where it is made. requires_grad: it wants a gradient.
+    pin_memory: in page-locked memory, for a faster copy to a GPU.
+    """
+    signature = inspect.signature(function)
+    parameters = signature.parameters
+    sizes = next(iter(parameters)) == "shape"
+
+    @functools.wraps(function)
+    def call(
+        *args: Any,
+        out: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        **settings: Any,
+    ) -> Any:
+        if sizes and args and type(args[0]) is int:
+            args = (list(args),) if all(type(a) is int for a in args) else ([args[0]], *args[1:])
+        made = function(*args, **renamed(parameters, settings))
+        if device is not None:
+            made = made.to(device)
+        if pin_memory and torch.cuda.is_available():
+            made = Tensor(made.data.pin_memory())
+        if out is not None:
+            made = give(out, made)
+        if requires_grad:
+            made.stop_gradient = False
+        return made
+
+    call.__signature__ = with_keywords(  # type: ignore[attr-defined]
+        signature, out=None, device=None, requires_grad=False, pin_memory=False
+    )
+    return call
