@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sampan.learn.cases import Case, Exercise
+from sampan.learn.cases import Case
+from studio.grading.exercise import Exercise
 
 
 def relu(rng: np.random.Generator) -> Iterator[Case]:

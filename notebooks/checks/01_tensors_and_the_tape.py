@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sampan.learn.cases import Case, Exercise, Text
-from sampan.learn.lessons.tensors import ordered
-from sampan.learn.wire import Strided
+from sampan.learn.cases import Case, Text
+from sampan.learn.plain import Strided
+from studio.grading.exercise import Exercise
+from studio.lessons.tensors import ordered
 
 
 def summed_back(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -7,7 +7,7 @@ from sampan import learn
 from sampan.learn import lessons
 from sampan.learn.cases import Case, Holds, difference
 from sampan.learn.lessons import Lesson, Prediction
-from sampan.learn.wire import Foreign
+from sampan.learn.plain import Foreign
 
 CASE = Case(
     ("a pair", "一对"), "call", (np.array([1.0, 2.0]),), np.array([2.0, 4.0]), ("Twice each.", "各两倍。")
@@ -21,7 +21,7 @@ def lesson(practice, monkeypatch):
         "q": Prediction("q", "How many?", 100, "Because.", tolerance=0.1, unit=" bytes"),
         "zero": Prediction("zero", "How many?", lambda: 0, "None at all."),
     }
-    monkeypatch.setattr(lessons, "_all", lambda: ({made.slot: made}, questions))
+    monkeypatch.setattr(lessons, "installed", lambda: ({made.slot: made}, questions))
     return made
 
 
@@ -141,7 +141,7 @@ def test_difference_says_where_and_never_a_hidden_number():
 
 
 def test_every_lesson_of_the_course_has_hints_and_cases():
-    exercises, questions = lessons._all()
+    exercises, questions = lessons.installed()
     assert set(exercises) >= {"ops.relu", "autograd.unbroadcast", "kernels.adam_step", "hapi.train_epoch"}
     for lesson in exercises.values():
         assert len(set(lesson.hints)) == 3 and lesson.cases()

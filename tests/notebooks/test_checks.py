@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sampan.learn import drivers, grading, lessons, release
+from sampan.learn import drivers, lessons
 from sampan.learn.cases import Holds
-from sampan.learn.wire import encode, plain
+from sampan.learn.plain import plain
+from studio.grading import grader, release
+from studio.grading.wire import encode
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
-EXERCISES = [(path, exercise) for path in NOTEBOOKS for exercise in grading.load_checks(path)]
+EXERCISES = [(path, exercise) for path in NOTEBOOKS for exercise in grader.load_checks(path)]
 THROUGH_THE_LIBRARY = {"gradient", "expression", "second", "steps", "fit"}
 
 

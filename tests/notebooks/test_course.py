@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from sampan.learn import course, release
+from studio.grading import proof, release
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.course, pytest.mark.timeout(600)]
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_every_proof_holds(path):
     proofs = list(
-        course.prove(path, ROOT / "tests" / "notebooks" / "wrong" / path.stem, ROOT / "build" / "course")
+        proof.prove(path, ROOT / "tests" / "notebooks" / "wrong" / path.stem, ROOT / "build" / "course")
     )
     print(*proofs, sep="\n")
     assert len(proofs) >= 10
@@ -26,7 +26,8 @@ def test_every_proof_holds(path):
 
 CHECKS = """
 import numpy as np
-from sampan.learn.cases import Case, Exercise
+from sampan.learn.cases import Case
+from studio.grading.exercise import Exercise
 
 def cases(rng):
     x = rng.normal(size=100)
@@ -67,7 +68,7 @@ def test_a_course_that_claims_too_much_is_found_out(tmp_path, capsys):
         f'"""It is right."""\nfrom sampan import learn\n\n{NEGATE}\n'
     )
     arguments = [str(path), "--wrong", str(tmp_path / "wrong"), "--out", str(tmp_path / "out")]
-    assert course.main(arguments) == 1
+    assert proof.main(arguments) == 1
     said = capsys.readouterr().out.splitlines()
     failed = [line.split(": ", 1)[1] for line in said if line.startswith("FAILED")]
     assert [line.split(" (")[0] for line in failed] == [

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import os
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
+
+from .grading import release
 
 _KERNEL = {"name": "sampan", "display_name": "Sampan", "language": "python"}
 
@@ -117,22 +117,7 @@ class Course:
             fresh.unlink(missing_ok=True)
 
 
-@cache
-def _release() -> Any:
-    """`sampan.learn.release`, loaded as the single file it is: importing its package would bring torch into the
-    server, seconds and hundreds of megabytes for a copy that is made in a moment."""
-    package = importlib.util.find_spec("sampan")
-    assert package is not None and package.submodule_search_locations is not None
-    path = Path(next(iter(package.submodule_search_locations))) / "learn" / "release.py"
-    spec = importlib.util.spec_from_file_location("sampan_learn_release", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def _copy_without_solutions(source: Path, target: Path) -> None:
-    release = _release()
     try:
         release.write(release.release(release.read(source)), target)
     except ValueError as error:

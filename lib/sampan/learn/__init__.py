@@ -1,4 +1,4 @@
-"""Graded notebooks: exercise slots, hints, visible checks, predictions, and the grader behind them.
+"""What a notebook of a course imports: exercise slots, hints, visible checks, predictions.
 
     from sampan import learn
 
@@ -9,6 +9,7 @@
     learn.check("autograd.unbroadcast")       # visible cases
     learn.reference("autograd.unbroadcast")   # the library's own version back in its place
 
+The course itself (its hints, cases and questions) comes from an installed package: see `lessons.py`.
 Used by every notebook of the course.
 """
 

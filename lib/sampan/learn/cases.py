@@ -6,13 +6,13 @@ or drawn fresh) and in what the learner is told (everything, or the case's name 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .wire import Foreign
+from .plain import Foreign
 
 Text = tuple[str, str]  # English, Chinese
 
@@ -40,23 +40,6 @@ class Case:
     rtol: float = 1e-5
     atol: float = 1e-6
     dtype: str | None = None
-
-
-@dataclass(frozen=True)
-class Exercise:
-    """What is graded: a slot, its points, its titles, and the hidden cases drawn for one grading.
-
-    `cases(rng)` yields cases with fresh inputs; at least one must have an answer of 100 numbers or more, and at least
-    one must go through the library. `forbid` lists names that the learner's cells may not use (see `forbid.py`).
-    """
-
-    slot: str
-    points: int
-    title: str
-    title_zh: str
-    cases: Callable[[np.random.Generator], Iterable[Case]]
-    forbid: tuple[str, ...] = field(default=())
-    seconds: float = 10.0  # the longest one call may take
 
 
 @dataclass(frozen=True)
@@ -114,7 +97,7 @@ def describe(value: Any, numbers: bool = True) -> str:
 def difference(
     came: Any, expected: Any, rtol: float, atol: float, dtype: str | None = None, where: str = ""
 ) -> Difference | None:
-    """None when the answer is right, else the first difference. Both sides are plain values (`wire.plain`)."""
+    """None when the answer is right, else the first difference. Both sides are plain values (`plain.py`)."""
     if isinstance(expected, Holds):
         fault = expected.fault(came)
         return None if fault is None else Difference("fault", where, came, expected, fault=fault)

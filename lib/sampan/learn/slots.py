@@ -30,7 +30,7 @@ class Slot:
     def __init__(self, name: str) -> None:
         self.name = name
         self.holder, self.attribute = _resolve(name)
-        self.original: Callable[..., Any] = getattr(self.holder, self.attribute)
+        self.original = self.placed
         self.function: Callable[..., Any] | None = None
         self._counted: Callable[..., Any] | None = None
         self.calls = 0
@@ -39,7 +39,13 @@ class Slot:
     @property
     def active(self) -> bool:
         """True while the learner's function is in the library's place."""
-        return self._counted is not None and getattr(self.holder, self.attribute) is self._counted
+        return self._counted is not None and self.placed is self._counted
+
+    @property
+    def placed(self) -> Callable[..., Any]:
+        """What the library calls there now: the learner's function, counted, or the library's own."""
+        found: Callable[..., Any] = getattr(self.holder, self.attribute)
+        return found
 
     def fill(self, function: Callable[..., Any]) -> None:
         self.function = function

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import drivers, lessons
 from .cases import Case, Difference, Holds, describe, difference
-from .wire import plain
+from .plain import plain
 
 _hints_given: dict[str, int] = {}
 

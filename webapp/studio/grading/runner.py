@@ -1,4 +1,4 @@
-"""Runs `sampan.learn.grading` beside the server: its own process, a time limit, stopped whole.
+"""Runs `studio.grading.grader` beside the server: its own process, a time limit, stopped whole.
 
 The grader decides; this file only starts it, waits, and stops it together with every process it started.
 """
@@ -104,7 +104,7 @@ def _exercise(entry: dict[str, Any]) -> Exercise:
 def grader_command(copy: Path, source: Path, cell_limit: float = CELL_LIMIT_S) -> list[str]:
     """The command that grades `copy` against the instructor's version `source`."""
     return [
-        *(sys.executable, "-m", "sampan.learn.grading"),
+        *(sys.executable, "-m", "studio.grading.grader"),
         *(str(copy), str(source), "--json", "--time-limit", f"{cell_limit:g}"),
     ]
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from sampan.learn import grading, inside, release
+from studio.grading import grader, release, sandbox
 
 CHECKS = """
 import numpy as np
-from sampan.learn.cases import Case, Exercise
+from sampan.learn.cases import Case
+from studio.grading.exercise import Exercise
 
 def cases(rng):
     g = rng.normal(size=(20, 5, 4))
@@ -82,13 +83,13 @@ def graded(course):
     def grade(function, *more, limit=20.0):
         mine = course.parent / "mine.ipynb"
         release.write(function if not isinstance(function, str) else book(function, *more), mine)
-        return grading.grade(mine, course, time_limit=limit)
+        return grader.grade(mine, course, time_limit=limit)
 
     return grade
 
 
 def test_the_solution_passes_and_the_command_says_so_in_json(course, capsys):
-    assert grading.main([str(course), str(course), "--json"]) == 0
+    assert grader.main([str(course), str(course), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["passed"], said["earned"], said["points"]) == (True, 2, 2)
     (exercise,) = said["exercises"]
@@ -100,7 +101,7 @@ def test_the_solution_passes_and_the_command_says_so_in_json(course, capsys):
 def test_an_untouched_copy_fails_and_says_that_it_is_not_written(course, tmp_path, capsys):
     copy = tmp_path / "copy.ipynb"
     release.write(release.release(release.read(course)), copy)
-    assert grading.main([str(copy), str(course)]) == 1
+    assert grader.main([str(copy), str(course)]) == 1
     assert "0 of 2 points" in (said := capsys.readouterr().out) and "not written yet" in said
 
 
@@ -152,7 +153,8 @@ def test_no_way_round(graded, body, words):
 
 MANY = """
 import numpy as np
-from sampan.learn.cases import Case, Exercise
+from sampan.learn.cases import Case
+from studio.grading.exercise import Exercise
 
 def cases(rng):
     x = rng.normal(size=100)
@@ -183,7 +185,7 @@ def test_no_way_round_with_a_process_that_lives_on(course):
     ]
     mine = course.parent / "mine.ipynb"
     release.write(new_notebook(cells=[new_code_cell(source) for source in [IMPORT, *functions]]), mine)
-    report = grading.grade(mine, course)
+    report = grader.grade(mine, course)
     for result, (_, words) in zip(report.exercises, TRICKS.values(), strict=True):
         assert not result.passed and words in result.message
 
@@ -238,26 +240,24 @@ def test_children_die_and_no_secret_of_the_server_is_inherited(graded, monkeypat
 
 
 def test_hidden_inputs_are_fresh_each_time(course):
-    (exercise,) = grading.load_checks(course)
-    draws = [next(iter(exercise.cases(grading.np.random.default_rng(seed)))).args[0] for seed in (1, 2)]
+    (exercise,) = grader.load_checks(course)
+    draws = [next(iter(exercise.cases(grader.np.random.default_rng(seed)))).args[0] for seed in (1, 2)]
     assert (draws[0] != draws[1]).all()
 
 
 def test_what_cannot_be_graded_ends_with_two(course, tmp_path, capsys):
     broken = tmp_path / "broken.ipynb"
     broken.write_text("{")
-    assert grading.main([str(broken), str(course)]) == 2
+    assert grader.main([str(broken), str(course)]) == 2
     assert "broken.ipynb is not a Jupyter notebook" in capsys.readouterr().err
-    assert grading.main([str(course), str(tmp_path / "none.ipynb")]) == 2
+    assert grader.main([str(course), str(tmp_path / "none.ipynb")]) == 2
     (tmp_path / "checks" / "lesson.py").unlink()
-    assert grading.main([str(course), str(course)]) == 2
+    assert grader.main([str(course), str(course)]) == 2
     assert "has no hidden checks" in capsys.readouterr().err
-    assert grading.main([str(course), str(course), "--time-limit", "0"]) == 2
+    assert grader.main([str(course), str(course), "--time-limit", "0"]) == 2
 
 
 def test_a_process_that_cannot_start_says_why(course, monkeypatch):
-    monkeypatch.setattr(
-        inside, "inside_command", lambda python, *rest: [python, "-c", "print('no such luck')"]
-    )
+    monkeypatch.setattr(sandbox, "command", lambda python, *rest: [python, "-c", "print('no such luck')"])
     with pytest.raises(RuntimeError, match="did not start: no such luck"):
-        grading.grade(course, course)
+        grader.grade(course, course)

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from sampan.learn import release
+from studio.grading import release
 
 SOLUTION = """\
 @learn.exercise("practice.double")

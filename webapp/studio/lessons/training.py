@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ..cases import Case
-from . import Lesson, Prediction
+from sampan.learn.cases import Case
+from sampan.learn.lessons import Lesson, Prediction
 
 F = np.float32
 

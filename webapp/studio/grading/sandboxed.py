@@ -1,6 +1,6 @@
 """The inside of grading: runs the learner's cells and answers calls, over one socket. It knows no right answers.
 
-Started by `grading.py` as `python -m sampan.learn.runner FD`. Nothing that happens here decides a verdict.
+Started by `sandbox.py` as `python -m studio.grading.sandboxed FD`. Nothing that happens here decides a verdict.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from . import drivers, slots, wire
+from sampan.learn import drivers, slots
+
+from . import wire
 
 MAX_FILE = 64 << 20
 ERROR_TEXT = 500

@@ -12,10 +12,11 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import wire
-from .cases import Text
+from sampan.learn.cases import Text
 
-START_SECONDS = 120.0  # imports of the inside process, on a busy machine
+from . import wire
+
+START_SECONDS = 120.0  # imports of the learner's process, on a busy machine
 GRACE_SECONDS = 3.0  # after its own alarm, before it is killed
 OUTPUT_TAIL = 4096
 ENVIRONMENT = (
@@ -31,12 +32,12 @@ ENVIRONMENT = (
 )
 
 
-def inside_command(python: str, channel: int, folder: Path) -> list[str]:
-    """The command line of the inside process: the one place where a sandbox is put around it.
+def command(python: str, channel: int, folder: Path) -> list[str]:
+    """The command line of the learner's process: the one place where a sandbox is put around it.
 
     `channel` is the number of an inherited socket, `folder` an empty scratch folder, the process's working folder.
     """
-    return [python, "-m", "sampan.learn.runner", str(channel)]
+    return [python, "-m", "studio.grading.sandboxed", str(channel)]
 
 
 class Gone(Exception):
@@ -47,7 +48,7 @@ class Gone(Exception):
         self.fault = fault
 
 
-class Inside:
+class Sandbox:
     """The learner's process: a process group of its own that dies at the limit, and with the grader."""
 
     def __init__(self, folder: Path) -> None:
@@ -65,7 +66,7 @@ class Inside:
         )
         with theirs:
             self.process = subprocess.Popen(
-                inside_command(sys.executable, theirs.fileno(), work),
+                command(sys.executable, theirs.fileno(), work),
                 cwd=work,
                 env=kept,
                 stdin=subprocess.DEVNULL,
@@ -78,7 +79,7 @@ class Inside:
         self._gone: Gone | None = None
 
     def start(self) -> None:
-        """Waits for the inside to be ready. Raises `RuntimeError` with its last words when it does not come up."""
+        """Waits for it to be ready. Raises `RuntimeError` with its last words when it does not come up."""
         try:
             ready = wire.receive(self._ours, time.monotonic() + START_SECONDS)
         except (EOFError, OSError, wire.WireError) as error:

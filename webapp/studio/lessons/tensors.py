@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..cases import Case, Holds, Text
-from . import Lesson, Prediction
+from sampan.learn.cases import Case, Holds, Text
+from sampan.learn.lessons import Lesson, Prediction
 
 ONES = np.ones
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..cases import Case
-from . import Lesson, Prediction
+from sampan.learn.cases import Case
+from sampan.learn.lessons import Lesson, Prediction
 
 
 def _relu() -> list[Case]:

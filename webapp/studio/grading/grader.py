@@ -1,6 +1,6 @@
 """The grader: runs a learner's notebook in a process of its own and decides outside of it what is right.
 
-    python -m sampan.learn.grading COPY INSTRUCTOR --json [--time-limit 60]
+    python -m studio.grading.grader COPY INSTRUCTOR --json [--time-limit 60]
 
 The learner's process only answers calls with plain values (`wire.py`). The hidden cases, their fresh inputs, the
 oracles and the comparison are on this side; inputs are drawn for this grading alone and sent one call at a time,
@@ -23,10 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from . import forbid, wire
-from .cases import Case, Exercise, Holds, Text, difference
-from .inside import GRACE_SECONDS, Gone, Inside
+from sampan.learn import forbid
+from sampan.learn.cases import Case, Holds, Text, difference
+from sampan.learn.plain import plain
+
+from .exercise import Exercise
 from .release import grade_id, read, release, slot_of
+from .sandbox import GRACE_SECONDS, Gone, Sandbox
 
 
 @dataclass
@@ -115,15 +118,15 @@ def grade(
     released = release(instructor)
     rng = np.random.default_rng(secrets.randbits(64) if seed is None else seed)
     with tempfile.TemporaryDirectory(prefix="sampan-grading-", ignore_cleanup_errors=True) as scratch:
-        inside = Inside(Path(scratch))
+        sandbox = Sandbox(Path(scratch))
         try:
-            inside.start()
-            cells = _run_cells(inside, learner, released, time_limit)
-            results = [_grade_one(inside, exercise, rng, learner, released) for exercise in exercises]
+            sandbox.start()
+            cells = _run_cells(sandbox, learner, released, time_limit)
+            results = [_grade_one(sandbox, exercise, rng, learner, released) for exercise in exercises]
             _explain_missing(results, cells, learner)
-            output = inside.output()
+            output = sandbox.output()
         finally:
-            inside.close()
+            sandbox.close()
     return Report(
         notebook=Path(instructor_path).stem,
         exercises=results,
@@ -134,7 +137,7 @@ def grade(
     )
 
 
-def _run_cells(inside: Inside, learner: Any, released: Any, limit: float) -> list[Cell]:
+def _run_cells(sandbox: Sandbox, learner: Any, released: Any, limit: float) -> list[Cell]:
     """Runs the learner's code cells in order; locked cells run as they were handed out."""
     locked = {
         grade_id(cell): cell.source
@@ -154,7 +157,7 @@ def _run_cells(inside: Inside, learner: Any, released: Any, limit: float) -> lis
             if gone or left <= 0:
                 record.ran, record.error = False, "not run"
                 continue
-            reply = inside.ask({"kind": "cell", "source": source, "seconds": seconds}, seconds)
+            reply = sandbox.ask({"kind": "cell", "source": source, "seconds": seconds}, seconds)
             error = reply.get("error")
             record.too_long = reply.get("too_long") is True
             record.error = None if error is None else str(error)
@@ -168,18 +171,18 @@ def _run_cells(inside: Inside, learner: Any, released: Any, limit: float) -> lis
 
 
 def _grade_one(
-    inside: Inside, exercise: Exercise, rng: np.random.Generator, learner: Any, released: Any
+    sandbox: Sandbox, exercise: Exercise, rng: np.random.Generator, learner: Any, released: Any
 ) -> Result:
     result = Result(exercise.slot, exercise.title, exercise.title_zh, exercise.points, 0, False, "", "")
     try:
-        before = _library_calls(inside, exercise.slot)
+        before = _library_calls(sandbox, exercise.slot)
         fault, right = _forbidden(exercise, learner, released), 0
         for case in exercise.cases(rng) if fault is None else ():
-            fault = _run_case(inside, exercise, case)
+            fault = _run_case(sandbox, exercise, case)
             if fault is not None:
                 break
             right += 1
-        result.library_calls = _library_calls(inside, exercise.slot)
+        result.library_calls = _library_calls(sandbox, exercise.slot)
         if fault is None and result.library_calls <= before:
             fault = ("the library never ran your function", "库从未运行过你的函数")
     except Gone as end:
@@ -191,15 +194,15 @@ def _grade_one(
     return result
 
 
-def _run_case(inside: Inside, exercise: Exercise, case: Case) -> Text | None:
+def _run_case(sandbox: Sandbox, exercise: Exercise, case: Case) -> Text | None:
     """What is wrong with the answer to one case, or None."""
     token = secrets.token_hex(8)  # a reply prepared in advance cannot carry it
     message = {"kind": "call", "id": token, "slot": exercise.slot, "driver": case.driver, "args": case.args}
     head, head_zh = f"case '{case.name[0]}': ", f"用例“{case.name[1]}”:"
     try:
-        reply = inside.ask({**message, "seconds": exercise.seconds}, exercise.seconds)
+        reply = sandbox.ask({**message, "seconds": exercise.seconds}, exercise.seconds)
         if reply.get("id") != token:
-            inside.end("the process answered out of turn", "进程的应答顺序不对")
+            sandbox.end("the process answered out of turn", "进程的应答顺序不对")
     except Gone as end:
         return head + end.fault[0], head_zh + end.fault[1]
     if reply.get("missing"):
@@ -218,7 +221,7 @@ def _run_case(inside: Inside, exercise: Exercise, case: Case) -> Text | None:
             f"{head}your function stopped with {error}. {case.hint[0]}",
             f"{head_zh}函数出错:{error}。{case.hint[1]}",
         )
-    expected = case.expected if isinstance(case.expected, Holds) else wire.plain(case.expected)
+    expected = case.expected if isinstance(case.expected, Holds) else plain(case.expected)
     found = difference(reply.get("value"), expected, case.rtol, case.atol, case.dtype)
     if found is None:
         return None
@@ -229,8 +232,8 @@ def _run_case(inside: Inside, exercise: Exercise, case: Case) -> Text | None:
 MISSING: Text = ("your notebook puts no function into this slot", "笔记本没有为这个练习提供函数")
 
 
-def _library_calls(inside: Inside, slot: str) -> int:
-    reply = inside.ask({"kind": "counts"}, GRACE_SECONDS)
+def _library_calls(sandbox: Sandbox, slot: str) -> int:
+    reply = sandbox.ask({"kind": "counts"}, GRACE_SECONDS)
     counts = reply.get("library_calls")
     count = counts.get(slot, 0) if isinstance(counts, dict) else 0
     return count if isinstance(count, int) else 0
@@ -276,7 +279,7 @@ def _text(report: Report) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m sampan.learn.grading", description="Grades a learner's notebook."
+        prog="python -m studio.grading.grader", description="Grades a learner's notebook."
     )
     parser.add_argument("copy", help="the learner's notebook")
     parser.add_argument("instructor", help="the instructor's version; its checks lie in checks/ beside it")

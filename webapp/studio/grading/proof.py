@@ -1,6 +1,6 @@
 """Builds the learners' copies and proves that the course grades what it says.
 
-    python -m sampan.learn.course [NOTEBOOK ...]        (default: every notebook below notebooks/)
+    python -m studio.grading.proof [NOTEBOOK ...]        (default: every notebook below notebooks/)
 
 For each notebook: the solution passes, the library ran through it, the untouched copy fails every graded check, wrong
 solutions that pass the visible checks are caught by the hidden ones, and no line of a solution is in the copy.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .grading import Report, grade, load_checks
+from .grader import Report, grade, load_checks
 from .release import grade_id, leaks, read, release, slot_of, write
 
 WRONG_NEEDED = 3
@@ -176,7 +176,7 @@ def _failures(report: Report, broken: list[str]) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m sampan.learn.course", description="Builds and proves the course."
+        prog="python -m studio.grading.proof", description="Builds and proves the course."
     )
     parser.add_argument("notebooks", nargs="*", type=Path, help="instructor notebooks (all below notebooks/)")
     parser.add_argument(

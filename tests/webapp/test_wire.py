@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sampan.learn import wire
+from studio.grading import wire
 
 arrays = hnp.arrays(
     dtype=st.sampled_from(["float32", "float64", "int64", "uint8", "bool", "complex64"]),

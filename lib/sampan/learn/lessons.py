@@ -1,0 +1,67 @@
+"""What a course shows openly about its exercises: hints, visible cases and prediction questions.
+
+The library holds no course. An installed package brings one as an entry point of the group "sampan.course": a module
+with `LESSONS` and `PREDICTIONS`, which also registers the drivers that its cases name.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+from .cases import Case
+
+GROUP = "sampan.course"
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """The open side of an exercise: its slot, three hints from a nudge to almost there, and visible cases."""
+
+    slot: str
+    hints: tuple[str, str, str]
+    cases: Callable[[], list[Case]]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A question to answer before measuring; `tolerance` is relative, `why` is read after the answer."""
+
+    name: str
+    question: str
+    answer: float | Callable[[], float]
+    why: str
+    tolerance: float = 0.0
+    unit: str = ""
+
+
+@functools.cache
+def installed() -> tuple[dict[str, Lesson], dict[str, Prediction]]:
+    """Every lesson by its slot and every question by its name, of all courses on this machine."""
+    courses = [point.load() for point in entry_points(group=GROUP)]
+    return (
+        {lesson.slot: lesson for course in courses for lesson in course.LESSONS},
+        {question.name: question for course in courses for question in course.PREDICTIONS},
+    )
+
+
+def exercise(slot: str) -> Lesson:
+    """The lesson of a slot. Raises `ValueError` that lists the slots there are."""
+    found, _ = installed()
+    if slot not in found:
+        raise ValueError(f"there is no exercise {slot!r}; there are {_listed(found)}")
+    return found[slot]
+
+
+def prediction(name: str) -> Prediction:
+    """The question of that name. Raises `ValueError` that lists the questions there are."""
+    _, found = installed()
+    if name not in found:
+        raise ValueError(f"there is no prediction question {name!r}; there are {_listed(found)}")
+    return found[name]
+
+
+def _listed(names: dict[str, Lesson] | dict[str, Prediction]) -> str:
+    return ", ".join(sorted(names)) or "none: no course is installed"

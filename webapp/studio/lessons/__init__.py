@@ -1,0 +1,13 @@
+"""The open side of the course: hints, visible cases, prediction questions, drivers. One file a notebook.
+
+`sampan.learn` finds it through the entry point "sampan.course". The hidden cases are not here: they live beside the
+instructor's notebooks, outside of any learner's process.
+"""
+
+from . import drivers, orientation, tensors, training
+
+MODULES = (orientation, tensors, training)
+LESSONS = tuple(lesson for module in MODULES for lesson in module.LESSONS)
+PREDICTIONS = tuple(question for module in MODULES for question in module.PREDICTIONS)
+
+__all__ = ["LESSONS", "PREDICTIONS", "drivers"]
