@@ -53,8 +53,62 @@ schedulers = torch.optim.lr_scheduler
                 o, [schedulers.LinearLR(o, 0.1, 1.0, 10), schedulers.CosineAnnealingLR(o, 20)], [10]
             ),
         ),
+        (
+            lambda: lr.MultiplicativeDecay(0.5, lambda e: 1 - e / 99),
+            lambda o: schedulers.MultiplicativeLR(o, lambda e: 1 - e / 99),
+        ),
+        (lambda: lr.LinearLR(0.5, 17, 0.25, 0.75), lambda o: schedulers.LinearLR(o, 0.25, 0.75, 17)),
+        (
+            lambda: lr.CosineAnnealingWarmRestarts(0.5, 5, 2, 0.01),
+            lambda o: schedulers.CosineAnnealingWarmRestarts(o, 5, 2, 0.01),
+        ),
+        (
+            lambda: lr.OneCycleLR(0.5, 41, 20.0, 0.001, 0.3, "cos"),
+            lambda o: schedulers.OneCycleLR(
+                o, 0.5, 41, div_factor=20.0, final_div_factor=25.0, pct_start=0.3
+            ),
+        ),
+        (
+            lambda: lr.OneCycleLR(0.5, 41, 20.0, 0.001, 0.3, "linear", three_phase=True),
+            lambda o: schedulers.OneCycleLR(
+                o,
+                0.5,
+                41,
+                None,
+                None,
+                0.3,
+                "linear",
+                div_factor=20.0,
+                final_div_factor=25.0,
+                three_phase=True,
+            ),
+        ),
+        (
+            lambda: lr.CyclicLR(0.1, 0.5, 4, 3, "triangular2"),
+            lambda o: schedulers.CyclicLR(o, 0.1, 0.5, 4, 3, "triangular2", cycle_momentum=False),
+        ),
+        (
+            lambda: lr.CyclicLR(0.1, 0.5, 4, mode="exp_range", exp_gamma=0.9),
+            lambda o: schedulers.CyclicLR(o, 0.1, 0.5, 4, None, "exp_range", 0.9, cycle_momentum=False),
+        ),
     ],
-    ids=["step", "multistep", "exponential", "cosine", "lambda", "polynomial", "warmup", "warmup-cosine"],
+    ids=[
+        "step",
+        "multistep",
+        "exponential",
+        "cosine",
+        "lambda",
+        "polynomial",
+        "warmup",
+        "warmup-cosine",
+        "multiplicative",
+        "linear",
+        "restarts",
+        "one-cycle",
+        "one-cycle-3",
+        "cyclic",
+        "cyclic-exp",
+    ],  # fmt: skip
 )
 @pytest.mark.filterwarnings(
     "ignore:The epoch parameter in `scheduler.step:UserWarning"
@@ -129,6 +183,20 @@ def test_state_continues(make):
         first.step()
     second.set_state_dict(first.state_dict())
     assert rates(second)[: EPOCHS - 6] == whole[6:]
+
+
+def test_natural_and_inverse_decay_are_their_formulas():
+    epochs = np.arange(EPOCHS)
+    np.testing.assert_allclose(rates(lr.NaturalExpDecay(0.5, 0.1)), 0.5 * np.exp(-0.1 * epochs))
+    np.testing.assert_allclose(rates(lr.InverseTimeDecay(0.5, 0.1)), 0.5 / (1 + 0.1 * epochs))
+
+
+def test_one_cycle_ends():
+    scheduler = lr.OneCycleLR(0.5, 3)
+    for _ in range(3):
+        scheduler.step()
+    with pytest.raises(ValueError, match="at most total_steps"):
+        scheduler.step()
 
 
 def test_a_foreign_state_is_refused():

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..tensor import Tensor
+
+# fmt: off
+__all__ = [
+    "CosineAnnealingDecay", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialDecay", "InverseTimeDecay",
+    "LRScheduler", "LambdaDecay", "LinearLR", "LinearWarmup", "MultiStepDecay", "MultiplicativeDecay",
+    "NaturalExpDecay", "NoamDecay", "OneCycleLR", "PiecewiseDecay", "PolynomialDecay", "ReduceOnPlateau", "StepDecay",
+]
+# fmt: on
 
 
 class LRScheduler:
     """Subclasses write `get_lr`, from `self.base_lr` and `self.last_epoch` (0 after construction).
 
-    What a subclass keeps between steps it names in `keys`; that is what `state_dict` saves.
+    What a subclass keeps between steps it names in `keys` (or sets there in `state_keys`): that is what
+    `state_dict` saves.
     """
 
-    keys: tuple[str, ...] = ("last_epoch", "last_lr")
+    keys: Any = ("last_epoch", "last_lr")
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
-        if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float):
-            raise TypeError(f"learning_rate: expected a number, got {type(learning_rate).__name__}")
-        if learning_rate < 0:
-            raise ValueError(f"learning_rate: expected at least 0, got {learning_rate}")
-        self.base_lr = self.last_lr = float(learning_rate)
+        self.base_lr = self.last_lr = float(_number(learning_rate, "learning_rate"))
         self.last_epoch = last_epoch
         self.verbose = verbose
         self.step()
@@ -34,18 +38,27 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to a given one."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self.last_lr = self.get_lr()
+        self._set(self.get_lr())
+
+    def _set(self, rate: float) -> None:
+        self.last_lr = rate
         if self.verbose:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 
     def get_lr(self) -> float:
         raise NotImplementedError("LRScheduler.get_lr: write it in the subclass")
 
+    def state_keys(self) -> None:
+        """A subclass may set `self.keys` here."""
+
     def state_dict(self) -> dict[str, Any]:
-        return {key: getattr(self, key) for key in self.keys}
+        self.state_keys()
+        found = {key: getattr(self, key) for key in self.keys if hasattr(self, key)}
+        return {key: float(value) if isinstance(value, Tensor) else value for key, value in found.items()}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a `state_dict`. ValueError when it lacks something: it belongs to another scheduler."""
+        self.state_keys()
         missing = [key for key in self.keys if key not in state_dict]
         if missing:
             raise ValueError(f"state_dict: a {type(self).__name__} needs {', '.join(missing)} in it")
@@ -55,27 +68,34 @@ class LRScheduler:
     set_dict = set_state_dict
 
 
-def _at_least(value: float, least: float, name: str) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
-    if value < least:
-        raise ValueError(f"{name}: expected at least {least}, got {value}")
+def _number(value: Any, name: str, least: float = 0.0, below: float = math.inf, whole: bool = False) -> Any:
+    """`value`, if it is a number from `least` to below `below`."""
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        raise TypeError(f"{name}: expected a {'whole ' * whole}number, got {type(value).__name__}")
+    if not least <= value < below:
+        wanted = f"at least {least}" + (f" and below {below}" if below < math.inf else "")
+        raise ValueError(f"{name}: expected {wanted}, got {value}")
+    return value
+
+
+def _choice(value: Any, name: str, *choices: str) -> Any:
+    if value not in choices:
+        raise ValueError(f"{name}: expected {' or '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def _function(value: Any, name: str) -> Any:
+    if not callable(value):
+        raise TypeError(f"{name}: expected a function, got {type(value).__name__}")
     return value
 
 
 class NoamDecay(LRScheduler):
     """lr * d_model^-0.5 * min(epoch^-0.5, epoch * warmup_steps^-1.5) (Vaswani et al. 2017, formula 3)."""
 
-    def __init__(
-        self,
-        d_model: int,
-        warmup_steps: int,
-        learning_rate: float = 1.0,
-        last_epoch: int = -1,
-        verbose: bool = False,
-    ) -> None:
-        self.d_model = _at_least(d_model, 1, "d_model")
-        self.warmup_steps = _at_least(warmup_steps, 1, "warmup_steps")
+    def __init__(self, d_model, warmup_steps, learning_rate=1.0, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+        self.d_model = _number(d_model, "d_model", 1)
+        self.warmup_steps = _number(warmup_steps, "warmup_steps", 1)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -87,15 +107,13 @@ class NoamDecay(LRScheduler):
 class PiecewiseDecay(LRScheduler):
     """values[i] up to boundaries[i]; values has one entry more than boundaries."""
 
-    def __init__(
-        self, boundaries: Sequence[int], values: Sequence[float], last_epoch: int = -1, verbose: bool = False
-    ) -> None:
+    def __init__(self, boundaries, values, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
         self.boundaries, self.values = list(boundaries), [float(v) for v in values]
         if len(self.values) != len(self.boundaries) + 1:
             raise ValueError(
                 f"values: expected {len(self.boundaries) + 1}, one more than boundaries, got {len(values)}"
             )
-        if self.boundaries != sorted(self.boundaries):
+        if self.boundaries != sorted(self.boundaries) or not self.boundaries:
             raise ValueError(f"boundaries: expected ascending numbers, got {boundaries}")
         super().__init__(self.values[0], last_epoch, verbose)
 
@@ -106,21 +124,11 @@ class PiecewiseDecay(LRScheduler):
 class PolynomialDecay(LRScheduler):
     """(lr - end_lr) * (1 - epoch / decay_steps)^power + end_lr; with cycle, decay_steps grows in whole multiples."""
 
-    def __init__(
-        self,
-        learning_rate: float,
-        decay_steps: int,
-        end_lr: float = 0.0001,
-        power: float = 1.0,
-        cycle: bool = False,
-        last_epoch: int = -1,
-        verbose: bool = False,
-    ) -> None:
-        self.decay_steps = _at_least(decay_steps, 1, "decay_steps")
-        self.end_lr = end_lr
+    def __init__(self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
+        self.decay_steps = _number(decay_steps, "decay_steps", 1)
+        self.end_lr, self.power, self.cycle = end_lr, power, cycle
         if power <= 0:
             raise ValueError(f"power: expected a positive number, got {power}")
-        self.power, self.cycle = power, cycle
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -129,27 +137,17 @@ class PolynomialDecay(LRScheduler):
             steps *= max(math.ceil(epoch / steps), 1)
         else:
             epoch = min(epoch, steps)
-        return (self.base_lr - self.end_lr) * (1 - epoch / steps) ** self.power + self.end_lr
+        return float((self.base_lr - self.end_lr) * (1 - epoch / steps) ** self.power + self.end_lr)
 
 
 class LinearWarmup(LRScheduler):
     """From start_lr to end_lr in warmup_steps, then `learning_rate`: a number, or a scheduler that starts there."""
 
-    keys = ("last_epoch", "last_lr")
-
-    def __init__(
-        self,
-        learning_rate: float | LRScheduler,
-        warmup_steps: int,
-        start_lr: float,
-        end_lr: float,
-        last_epoch: int = -1,
-        verbose: bool = False,
-    ) -> None:
+    def __init__(self, learning_rate, warmup_steps, start_lr, end_lr, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
         if not isinstance(learning_rate, LRScheduler):
-            _at_least(learning_rate, 0, "learning_rate")
+            _number(learning_rate, "learning_rate")
         self.learning_rate = learning_rate
-        self.warmup_steps = _at_least(warmup_steps, 1, "warmup_steps")
+        self.warmup_steps = _number(warmup_steps, "warmup_steps", 1, whole=True)
         self.start_lr, self.end_lr = start_lr, end_lr
         if not end_lr > start_lr:
             raise ValueError(f"end_lr: expected more than start_lr ({start_lr}), got {end_lr}")
@@ -157,7 +155,7 @@ class LinearWarmup(LRScheduler):
 
     def get_lr(self) -> float:
         if self.last_epoch < self.warmup_steps:
-            return (self.end_lr - self.start_lr) * self.last_epoch / self.warmup_steps + self.start_lr
+            return float((self.end_lr - self.start_lr) * self.last_epoch / self.warmup_steps + self.start_lr)
         if isinstance(self.learning_rate, LRScheduler):
             self.learning_rate.step(self.last_epoch - self.warmup_steps)
             return self.learning_rate()
@@ -175,81 +173,93 @@ class LinearWarmup(LRScheduler):
             self.learning_rate.set_state_dict(state_dict["LinearWarmup_LR"])
 
 
-class ExponentialDecay(LRScheduler):
-    """lr * gamma^epoch."""
+class _Gamma(LRScheduler):
+    """What schedules of a rate and a gamma share: its bounds."""
 
-    def __init__(
-        self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False
-    ) -> None:
-        if not 0 < gamma < 1:
-            raise ValueError(f"gamma: expected a number between 0 and 1, got {gamma}")
-        self.gamma = gamma
+    bounds = (-math.inf, math.inf)
+
+    def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+        self.gamma = _number(gamma, "gamma", *self.bounds)
         super().__init__(learning_rate, last_epoch, verbose)
 
+
+class ExponentialDecay(_Gamma):
+    """lr * gamma^epoch."""
+
+    bounds = (math.ulp(0.0), 1)
+
     def get_lr(self) -> float:
-        return self.base_lr * self.gamma**self.last_epoch
+        return float(self.base_lr * self.gamma**self.last_epoch)
+
+
+class NaturalExpDecay(_Gamma):
+    """lr * e^(-gamma epoch)."""
+
+    bounds = (math.ulp(0.0), math.inf)
+
+    def get_lr(self) -> float:
+        return self.base_lr * math.exp(-self.gamma * self.last_epoch)
+
+
+class InverseTimeDecay(_Gamma):
+    """lr / (1 + gamma epoch)."""
+
+    def get_lr(self) -> float:
+        return float(self.base_lr / (1 + self.gamma * self.last_epoch))
 
 
 class MultiStepDecay(LRScheduler):
     """lr * gamma^(number of milestones that are reached)."""
 
-    def __init__(
-        self,
-        learning_rate: float,
-        milestones: Sequence[int],
-        gamma: float = 0.1,
-        last_epoch: int = -1,
-        verbose: bool = False,
-    ) -> None:
-        self.milestones, self.gamma = list(milestones), gamma
+    def __init__(self, learning_rate, milestones, gamma=0.1, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+        if not isinstance(milestones, tuple | list):
+            raise TypeError(f"milestones: expected a list or tuple, got {type(milestones).__name__}")
+        self.milestones, self.gamma = list(milestones), _number(gamma, "gamma", -math.inf, 1)
         if any(a >= b for a, b in zip(self.milestones, self.milestones[1:], strict=False)):
             raise ValueError(f"milestones: expected ascending numbers, got {milestones}")
-        if gamma >= 1:
-            raise ValueError(f"gamma: expected a number below 1, got {gamma}")
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        return self.base_lr * self.gamma ** sum(self.last_epoch >= m for m in self.milestones)
+        return float(self.base_lr * self.gamma ** sum(self.last_epoch >= m for m in self.milestones))
 
 
 class StepDecay(LRScheduler):
     """lr * gamma^(epoch // step_size)."""
 
-    def __init__(
-        self,
-        learning_rate: float,
-        step_size: int,
-        gamma: float = 0.1,
-        last_epoch: int = -1,
-        verbose: bool = False,
-    ) -> None:
-        self.step_size = int(_at_least(step_size, 1, "step_size"))
-        if gamma >= 1:
-            raise ValueError(f"gamma: expected a number below 1, got {gamma}")
-        self.gamma = gamma
+    def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+        self.step_size = _number(step_size, "step_size", 1, whole=True)
+        self.gamma = _number(gamma, "gamma", -math.inf, 1)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        return self.base_lr * self.gamma ** (self.last_epoch // self.step_size)
+        return float(self.base_lr * self.gamma ** (self.last_epoch // self.step_size))
 
 
 class LambdaDecay(LRScheduler):
     """lr * lr_lambda(epoch)."""
 
-    def __init__(
-        self,
-        learning_rate: float,
-        lr_lambda: Callable[[int], float],
-        last_epoch: int = -1,
-        verbose: bool = False,
-    ) -> None:
-        if not callable(lr_lambda):
-            raise TypeError(f"lr_lambda: expected a function, got {type(lr_lambda).__name__}")
-        self.lr_lambda = lr_lambda
+    def __init__(self, learning_rate, lr_lambda, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+        self.lr_lambda = _function(lr_lambda, "lr_lambda")
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        return self.base_lr * self.lr_lambda(self.last_epoch)
+        return float(self.base_lr * self.lr_lambda(self.last_epoch))
+
+
+class MultiplicativeDecay(LambdaDecay):
+    """lr * lr_lambda(1) * ... * lr_lambda(epoch)."""
+
+    def get_lr(self) -> float:
+        return float(self.base_lr * math.prod(self.lr_lambda(e) for e in range(1, self.last_epoch + 1)))
+
+
+def _cosine(start: float, end: float, share: float) -> float:
+    """From start (share 0) along half a cosine to end (share 1)."""
+    return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
+
+
+def _line(start: float, end: float, share: float) -> float:
+    return (end - start) * share + start
 
 
 class CosineAnnealingDecay(LRScheduler):
@@ -258,21 +268,122 @@ class CosineAnnealingDecay(LRScheduler):
     The closed form; past T_max the rate rises again along the cosine, as it does in torch and Paddle.
     """
 
-    def __init__(
-        self,
-        learning_rate: float,
-        T_max: int,
-        eta_min: float = 0,
-        last_epoch: int = -1,
-        verbose: bool = False,
-    ) -> None:
-        self.T_max, self.eta_min = _at_least(T_max, 1, "T_max"), float(eta_min)
+    def __init__(self, learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+        self.T_max = _number(T_max, "T_max", 1, whole=True)
+        self.eta_min = float(_number(eta_min, "eta_min", -math.inf))
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        return self.eta_min + (self.base_lr - self.eta_min) / 2 * (
-            1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        return _cosine(self.base_lr, self.eta_min, self.last_epoch / self.T_max)
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """A cosine from lr to eta_min over T_0 epochs, then again over T_0 T_mult, T_0 T_mult^2, ... (the same paper)."""
+
+    def __init__(self, learning_rate, T_0, T_mult=1, eta_min=0, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+        self.T_0 = self.T_i = _number(T_0, "T_0", 1, whole=True)
+        self.T_mult, self.eta_min = _number(T_mult, "T_mult", 1, whole=True), eta_min
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self) -> float:
+        self.T_cur, self.T_i = _number(self.last_epoch, "epoch"), self.T_0
+        if self.T_mult == 1:
+            self.T_cur %= self.T_0
+        while self.T_cur >= self.T_i:
+            self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
+        return _cosine(self.base_lr, self.eta_min, self.T_cur / self.T_i)
+
+
+class LinearLR(LRScheduler):
+    """lr times a factor that goes from start_factor to end_factor in total_steps, and stays."""
+
+    def __init__(self, learning_rate, total_steps, start_factor=1.0 / 3, end_factor=1.0, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
+        for value, name, low in (
+            (start_factor, "start_factor", math.ulp(0.0)),
+            (end_factor, "end_factor", 0.0),
+        ):
+            if not low <= value <= 1:
+                raise ValueError(f"{name}: expected a number up to 1, above 0 at the start, got {value}")
+        self.start_factor, self.end_factor = start_factor, end_factor
+        self.total_steps = _number(total_steps, "total_steps", 1)
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self) -> float:
+        share = min(self.last_epoch / self.total_steps, 1.0)
+        return self.base_lr * _line(self.start_factor, self.end_factor, share)
+
+
+class OneCycleLR(LRScheduler):
+    """Up from max / divide_factor to max in phase_pct of total_steps, then down to end_learning_rate (Smith 2018).
+
+    three_phase: down to where it began in as many steps as up, and then to the end. anneal_strategy: "cos" or
+    "linear". ValueError after more than total_steps.
+    """
+
+    def __init__(self, max_learning_rate, total_steps, divide_factor=25.0, end_learning_rate=0.0001, phase_pct=0.3, anneal_strategy="cos", three_phase=False, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
+        top = _number(max_learning_rate, "max_learning_rate")
+        low = _number(end_learning_rate, "end_learning_rate")
+        steps = self.total_steps = _number(total_steps, "total_steps", 1, whole=True)
+        start = top / _number(divide_factor, "divide_factor", -math.inf)
+        if not isinstance(phase_pct, float):
+            raise TypeError(f"phase_pct: expected a float, got {type(phase_pct).__name__}")
+        if not 0 <= phase_pct <= 1 or (three_phase and phase_pct >= 0.5):
+            limit = "below 0.5 with three_phase" if three_phase else "up to 1"
+            raise ValueError(f"phase_pct: expected a number from 0 {limit}, got {phase_pct}")
+        self.anneal_func = (
+            _cosine if _choice(anneal_strategy, "anneal_strategy", "cos", "linear") == "cos" else _line
         )
+        turns = [phase_pct * steps - 1, 2 * phase_pct * steps - 2] if three_phase else [phase_pct * steps - 1]
+        self._steps = [0, *turns, steps - 1]
+        self._rates = [start, top, start, low] if three_phase else [start, top, low]
+        super().__init__(start, last_epoch, verbose)
+
+    def get_lr(self) -> float:
+        if self.last_epoch > self.total_steps:
+            raise ValueError(
+                f"step: expected at most total_steps ({self.total_steps}), got {self.last_epoch}"
+            )
+        phase = 0
+        while self.last_epoch > self._steps[phase + 1] and phase < len(self._rates) - 2:
+            phase += 1
+        begin, end = self._steps[phase], self._steps[phase + 1]
+        return self.anneal_func(*self._rates[phase : phase + 2], (self.last_epoch - begin) / (end - begin))
+
+
+class CyclicLR(LRScheduler):
+    """A triangle between base and max: step_size_up steps up, step_size_down (as many) down (Smith 2017).
+
+    mode: "triangular", "triangular2" (each cycle half as high) or "exp_range" (exp_gamma^step as high); or
+    scale_fn, a function of the cycle (from 1) or, by scale_mode, of the "iterations".
+    """
+
+    def __init__(self, base_learning_rate, max_learning_rate, step_size_up, step_size_down=None, mode="triangular", exp_gamma=1.0, scale_fn=None, scale_mode="cycle", last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
+        self.max_lr = float(_number(max_learning_rate, "max_learning_rate"))
+        up = _number(step_size_up, "step_size_up", 1, whole=True)
+        down = up if step_size_down is None else _number(step_size_down, "step_size_down", 1, whole=True)
+        self.cycle_size, self.step_up_pct = up + down, up / (up + down)
+        self.amplitude = self.max_lr - base_learning_rate
+        if not isinstance(exp_gamma, float):
+            raise TypeError(f"exp_gamma: expected a float, got {type(exp_gamma).__name__}")
+        self.gamma, self.mode = exp_gamma, mode
+        self.scale_mode = _choice(scale_mode, "scale_mode", "cycle", "iterations")
+        if scale_fn is None:
+            self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
+            scale_fn = {
+                "triangular": lambda cycle: 1.0,
+                "triangular2": lambda cycle: 0.5 ** (cycle - 1),
+                "exp_range": lambda step: exp_gamma**step,
+            }[_choice(mode, "mode", "triangular", "triangular2", "exp_range")]
+        self.scale_fn = scale_fn
+        super().__init__(base_learning_rate, last_epoch, verbose)
+
+    def get_lr(self) -> float:
+        cycle, step = divmod(self.last_epoch, self.cycle_size)
+        share = step / self.cycle_size
+        up = self.step_up_pct
+        height = share / up if share <= up else (1 - share) / (1 - up)
+        scale = self.scale_fn(cycle + 1 if self.scale_mode == "cycle" else self.last_epoch)
+        return float(self.base_lr + self.amplitude * height * scale)
 
 
 class ReduceOnPlateau(LRScheduler):
@@ -285,31 +396,16 @@ class ReduceOnPlateau(LRScheduler):
 
     keys = ("cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr")
 
-    def __init__(
-        self,
-        learning_rate: float,
-        mode: str = "min",
-        factor: float = 0.1,
-        patience: int = 10,
-        threshold: float = 1e-4,
-        threshold_mode: str = "rel",
-        cooldown: int = 0,
-        min_lr: float = 0,
-        epsilon: float = 1e-8,
-        verbose: bool = False,
-    ) -> None:
-        if mode not in ("min", "max"):
-            raise ValueError(f"mode: expected 'min' or 'max', got {mode!r}")
-        if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"threshold_mode: expected 'rel' or 'abs', got {threshold_mode!r}")
-        if factor >= 1:
-            raise ValueError(f"factor: expected a number below 1, got {factor}")
-        self.mode, self.factor, self.patience = mode, factor, patience
-        self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
+    def __init__(self, learning_rate, mode="min", factor=0.1, patience=10, threshold=0.0001, threshold_mode="rel", cooldown=0, min_lr=0, epsilon=1e-08, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
+        mode, threshold_mode = mode.lower(), threshold_mode.lower()
+        self.mode = _choice(mode, "mode", "min", "max")
+        self.threshold_mode = _choice(threshold_mode, "threshold_mode", "rel", "abs")
+        self.factor, self.patience = _number(factor, "factor", -math.inf, 1), patience
+        self.threshold, self.cooldown = threshold, cooldown
         self.min_lr, self.epsilon = min_lr, epsilon
         self.cooldown_counter = self.num_bad_epochs = 0
         self.best: float | None = None
-        self.base_lr = self.last_lr = float(_at_least(learning_rate, 0, "learning_rate"))
+        self.base_lr = self.last_lr = float(_number(learning_rate, "learning_rate"))
         self.last_epoch = 0
         self.verbose = verbose
 
@@ -327,15 +423,11 @@ class ReduceOnPlateau(LRScheduler):
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
             lower = max(self.last_lr * self.factor, self.min_lr)
             if self.last_lr - lower > self.epsilon:
-                self.last_lr = lower
-                if self.verbose:
-                    print(
-                        f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}."
-                    )
+                self._set(lower)
 
     def _better(self, value: float, best: float) -> bool:
         sign = 1 if self.mode == "max" else -1
-        margin = abs(best) * self.threshold if self.threshold_mode == "rel" else self.threshold
+        margin = best * self.threshold if self.threshold_mode == "rel" else self.threshold
         return sign * (value - best) > margin
 
     def get_lr(self) -> float:
