@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml | c
 WARM := $(VENV)/.warm-$(shell cat requirements.lock $(wildcard lib/sampan/kernels/*.py) | cksum | tr ' ' -)
 PEER := $(PADDLE)/.installed-$(shell cat requirements.lock pyproject.toml | cksum | tr ' ' -)
 
-.PHONY: help studio test lint course bench size lock
+.PHONY: help studio test lint course bench parity size lock
 
 help:
 	@echo "make studio   install what is missing and open the Studio in the browser"
@@ -22,6 +22,7 @@ help:
 	@echo "make lint     formatting, lint and types"
 	@echo "make course   build the learners' notebooks and prove their checks"
 	@echo "make bench    side by side with PyTorch and PaddlePaddle, writes benchmarks/RESULTS.md"
+	@echo "make parity   name by name beside PaddlePaddle: signatures, values, gradients, errors"
 	@echo "make size     lines of code a room"
 	@echo "make lock     renew requirements.lock and environment.yml from pyproject.toml"
 
@@ -39,6 +40,9 @@ course: $(INSTALLED)
 
 bench: $(WARM) $(PEER)
 	@$(PY) benchmarks/run.py --paddle $(PADDLE)/bin/python
+
+parity: $(INSTALLED) $(PEER)
+	@$(PY) -m tools.parity --paddle $(PADDLE)/bin/python
 
 size: $(INSTALLED)
 	@$(PY) tools/size.py

@@ -1,0 +1,103 @@
+"""Sampan beside PaddlePaddle's recorded signatures and answers. `make parity` asks PaddlePaddle itself."""
+
+import functools
+
+import pytest
+
+import sampan
+from tools.parity import cases, records, surface, table
+from tools.parity.perform import compare, perform
+from tools.parity.spec import Array, binary, call, given, reduction, unary
+
+NAMES = surface.names()
+FILES = [(file, name) for file, names in cases.load().items() for name in names]
+
+
+@functools.cache
+def record(file):
+    return records.read(file)
+
+
+def differing(file, name):
+    """(call, how it differs) for every recorded call of a name."""
+    answers = record(file).get(name, {})
+    for index, one in enumerate(cases.load()[file][name]):
+        expected = answers.get(cases.key(index, one))
+        if expected is None:
+            yield one, f"has no record: run `python -m tools.parity {name}`"
+        elif text := compare(expected, perform(sampan, name, one), one.tolerance):
+            yield one, text
+
+
+@pytest.mark.parametrize("area", surface.areas())
+def test_names_and_signatures(area):
+    wrong = []
+    for name in (f"{area}.{last}" for last in surface.areas()[area]):
+        theirs, ours = records.signatures().get(name, "missing"), surface.signature(sampan, name)
+        kind = "missing" if ours is surface.MISSING else "signature"
+        same = ours is not surface.MISSING and (theirs is None or theirs == ours)
+        if not same and not table.reasoned(name, kind) and (name, kind) not in table.not_yet():
+            wrong.append(f"{kind} {name} {surface.shown(theirs)}, here {surface.shown(ours)}")
+    assert not wrong, "differs from PaddlePaddle without a reason:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(("file", "name"), FILES, ids=[name for _, name in FILES])
+def test_answers(file, name):
+    if surface.find(sampan, name) is surface.MISSING or (name, "answer") in table.not_yet():
+        return  # named in missing.txt, or reasoned: test_names_and_signatures sees to it
+    wrong = [
+        f"{one}: {text}" for one, text in differing(file, name) if not table.reasoned(name, "answer", one)
+    ]
+    assert not wrong, f"{name} differs from PaddlePaddle:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("entry", table.differences(), ids=lambda entry: f"{entry.kind} {entry.names[:40]}")
+def test_each_reasoned_difference_still_differs(entry):
+    assert len(entry.reason.split()) > 3, "a reason is a sentence"
+    covered = [name for name in NAMES if entry.names_it(name)]
+    assert covered, f"{entry.names}: no such name"
+    if entry.kind == "answer":
+        pairs = [(file, name) for file, name in FILES if entry.names_it(name)]
+        assert any(
+            entry.covers(name, "answer", one) for file, name in pairs for one, _ in differing(file, name)
+        )
+        return
+    for name in covered:
+        ours = surface.signature(sampan, name)
+        assert (ours is surface.MISSING) == (entry.kind == "missing"), f"{name}: the entry is out of date"
+        assert ours != records.signatures().get(name), f"{name} no longer differs: take it out of the table"
+
+
+def test_cases_are_about_known_names_and_recorded_once():
+    unknown = sorted({name for _, name in FILES} - set(NAMES))
+    assert not unknown, f"not in tests/parity/names.txt: {unknown}"
+    for path in (surface.FOLDER / "recorded").glob("*.json.gz"):
+        assert path.stat().st_size < records.LIMIT, path
+    assert set(records.signatures()) == set(NAMES), "run `make parity`"
+
+
+def test_what_is_compared_can_fail():
+    """A comparison that accepts anything would pass everywhere."""
+    x = Array((2, 3))
+    right = perform(sampan, "paddle.multiply", call(x, x))
+    assert not compare(right, right)
+    assert "out" in compare(right, perform(sampan, "paddle.add", call(x, x)))
+    assert "float64" in compare(
+        right, perform(sampan, "paddle.multiply", call(*[Array((2, 3), "float64")] * 2))
+    )
+    assert "[3, 2]" in compare(right, perform(sampan, "paddle.multiply", call(*[Array((3, 2))] * 2)))
+    assert "grad" in compare(right, {**right, "grad": [right["grad"][0], None]})
+    assert "raise" in compare(right, perform(sampan, "paddle.multiply", call(x, Array((2, 4)))))
+    assert "raise" in compare({"raised": "ValueError", "why": ""}, right)
+    large = perform(sampan, "paddle.abs", call(given(list(range(-20, 20)))))
+    moved = perform(sampan, "paddle.abs", call(given([*range(-20, 18), 19, 18])))
+    assert not compare(large, large)
+    assert "out" in compare(large, moved)
+
+
+@pytest.mark.parametrize("family", [unary(), binary(), reduction()], ids=["unary", "binary", "reduction"])
+def test_families_have_the_cases_that_matter(family):
+    shapes = [one.args[0].shape for one in family]
+    assert () in shapes
+    assert any(0 in shape for shape in shapes)
+    assert {one.args[0].dtype for one in family} >= {"float32", "float64", "int64", "bool"}
