@@ -188,8 +188,6 @@ def run(
         owners.add((gradient.data if create_graph else gradient).data_ptr())
         if type(key) is Node:
             gradients[key] = gradient if key not in gradients else gradients[key] + gradient
-        elif wanted is None and key._hooks is None:
-            _accumulate(key, gradient, create_graph, owners)
         elif wanted is None or key in wanted:
             collected[key] = gradient if key not in collected else collected[key] + gradient
     order = topological_order(list(gradients))
@@ -204,7 +202,7 @@ def run(
             usual and type(node.pullback) is tuple and tape.last_write < node.sequence
             and node.hooks is None and node.outputs is None
         ):  # fmt: skip
-            _step(node, gradient, gradients, collected, owners)
+            _step(node, gradient, gradients, collected)
             if not retain_graph:
                 node.pullback = node.inputs = None
             continue
@@ -238,22 +236,20 @@ def run(
         for edge, part in zip(edges, parts, strict=False):
             if edge is None or part is None or (sought is not None and edge not in sought):
                 continue
-            if type(edge) is Node:
-                before = gradients.get(edge)
-                gradients[edge] = part if before is None else before + part
-            elif wanted is None and edge._hooks is None:
-                _accumulate(edge, part, create_graph, owners)
-            else:  # a target, or a leaf whose hooks are to see its whole gradient, once
-                collected[edge] = part if edge not in collected else collected[edge] + part
-    if wanted is None:
+            into = gradients if type(edge) is Node else collected
+            before = into.get(edge)
+            into[edge] = part if before is None else before + part
+    if (
+        wanted is None
+    ):  # only now: memory that becomes a leaf's gradient may have been another Node's on the way
         for leaf, gradient in collected.items():
-            _accumulate(leaf, _call_hooks(leaf._hooks, gradient, create_graph, owners), create_graph, owners)
+            if leaf._hooks is not None:
+                gradient = _call_hooks(leaf._hooks, gradient, create_graph, owners)
+            _accumulate(leaf, gradient, create_graph, owners)
     return collected
 
 
-def _step(
-    node: Node, gradient: Any, gradients: dict[Any, Any], collected: dict[Any, Any], owners: set[int]
-) -> None:
+def _step(node: Node, gradient: Any, gradients: dict[Any, Any], collected: dict[Any, Any]) -> None:
     """What `run` does for a Node in the usual case (first order, one output, a function per input), without detours."""
     functions, shapes, edges = node.pullback, node.shapes, node.edges
     if len(functions) < len(edges) and any(edge is not None for edge in edges[len(functions) :]):
@@ -266,13 +262,9 @@ def _step(
             continue
         if shapes is not None and shapes[place] is not None:
             part = _fit(part, *shapes[place])
-        if type(edge) is Node:
-            before = gradients.get(edge)
-            gradients[edge] = part if before is None else before + part
-        elif edge._hooks is None:
-            _accumulate(edge, part, False, owners)
-        else:
-            collected[edge] = part if edge not in collected else collected[edge] + part
+        into = gradients if type(edge) is Node else collected
+        before = into.get(edge)
+        into[edge] = part if before is None else before + part
 
 
 def _leading_to(order: Sequence[Node], wanted: set[Any]) -> set[Any]:
