@@ -172,7 +172,7 @@ _MOVES = {
     "roll", "setitem", "take_along_axis", "tril", "triu",
 }  # fmt: skip
 _PRODUCTS = {"mm", "batched_matmul", "affine"}
-_CONVOLUTIONS = {"convolve", "convolve_input", "convolve_weight"}
+_CONVOLUTIONS = {"convolve", "convolve_weight"}
 
 
 def _work(operator: Operator, given: Buffers, made: Buffers) -> int:
@@ -183,10 +183,8 @@ def _work(operator: Operator, given: Buffers, made: Buffers) -> int:
     if name in _PRODUCTS:  # [n, k] by [k, m], either perhaps transposed
         rows = max(made[0].shape[-2], 1)
         return 2 * made[0].numel() * (prod(given[0].shape[-2:]) // rows)
-    if name == "convolve":
-        return _convolution(made[0], given[1])
-    if name == "convolve_input":
-        return _convolution(given[0], given[1])
+    if name == "convolve":  # a transposed one ends where another begins
+        return _convolution(made[0] if made[0].shape[1] == given[1].shape[0] else given[0], given[1])
     if name == "convolve_weight":
         return _convolution(given[0], made[0])
     return max(sum(m.numel() for m in made), max(g.numel() for g in given))

@@ -1,74 +1,87 @@
-"""Convolution of images. torch's (oneDNN, cuDNN) does the work; the three operators below are each other's gradients."""
+"""Convolution over one, two or three axes, and its transpose. torch's (oneDNN, cuDNN) does the work.
+
+The gradient of a convolution by its input is the transposed convolution with the same weight, and the other way
+round; so the two operators below are each other's gradients, of any order.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from torch.nn import grad as torch_grad
 
 from ..operator import operator
 from .elementwise import Buffer
 
 convolution_backward = torch.ops.aten.convolution_backward.default._op
+_ONE = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)
 
 
 def _backward(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], mask: list[bool]) -> Any:
     """The gradients of input, weight and bias that `mask` asks for, in one call."""
-    stride, padding, dilation, groups = settings
-    outs = [weight.shape[0]]
-    return convolution_backward(g, x, weight, outs, stride, padding, dilation, False, (0, 0), groups, mask)
+    transposed, groups = settings[3], settings[5]
+    outs = [weight.shape[1] * groups if transposed else weight.shape[0]]
+    return convolution_backward(g, x, weight, outs, *settings, mask)
 
 
-@operator(reference=lambda x, w, b, s: torch.conv2d(x, w, b, *s), samples=[((2, 3, 5, 5), (4, 3, 3, 3), (4,), ((1, 1), (1, 1), (1, 1), 1)), ((1, 4, 6, 5), (4, 2, 3, 2), None, ((2, 1), (0, 1), (1, 2), 2))])  # fmt: skip
+def _turned(settings: tuple[Any, ...], x: Any, g: Any, weight: Any) -> tuple[Any, ...]:
+    """The settings of the convolution that maps the gradient of the output back to one of x's shape."""
+    stride, padding, dilation, transposed, _, groups = settings
+    if transposed:
+        return (stride, padding, dilation, False, (0,) * len(stride), groups)
+    rest = tuple(
+        x.shape[i + 2] - ((g.shape[i + 2] - 1) * s - 2 * p + d * (weight.shape[i + 2] - 1) + 1)
+        for i, (s, p, d) in enumerate(zip(stride, padding, dilation, strict=True))
+    )  # what the last stride did not reach
+    return (stride, padding, dilation, True, rest, groups)
+
+
+def _gradients(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], needed: list[bool]) -> tuple[Any, ...]:
+    """The three gradients by operators."""
+    forward = settings if not settings[3] else _turned(settings, x, g, weight)
+    small, large = (
+        (x, g) if settings[3] else (g, x)
+    )  # of the convolution that is not transposed: output, input
+    return (
+        convolve(g, weight, None, _turned(settings, x, g, weight)) if needed[0] else None,
+        convolve_weight(small, large, tuple(weight.shape), forward) if needed[1] else None,
+        g.sum(axis=[0, *range(2, len(g.shape))]) if needed[2] else None,
+    )
+
+
+@operator(
+    reference=lambda x, w, b, s: (torch.conv_transpose2d(x, w, b, s[0], s[1], s[4], s[5], s[2]) if s[3] else torch.conv2d(x, w, b, *s[:3], s[5])),
+    samples=[
+        ((2, 3, 5, 5), (4, 3, 3, 3), (4,), _ONE),
+        ((1, 4, 6, 5), (4, 2, 3, 2), None, ((2, 1), (0, 1), (1, 2), False, (0, 0), 2)),
+        ((1, 4, 3, 2), (4, 2, 3, 2), (4,), ((2, 1), (0, 1), (1, 2), True, (1, 0), 2)),
+    ],
+)  # fmt: skip
 def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
-    """The convolution of x [n, c, h, w] with weight [out, c / groups, kh, kw], plus bias [out] unless None.
+    """The convolution of x [n, c, ...] with weight [out, c / groups, ...], plus bias [out] unless None.
 
-    settings: (stride, padding, dilation, groups), the first three as pairs.
+    settings: (stride, padding, dilation, transposed, output_padding, groups); tuples with one int for each axis.
+    The transposed one takes weight [c, out / groups, ...].
     """
     return (
-        torch.conv2d(x, weight, bias, *settings),
+        torch.convolution(x, weight, bias, *settings),
         lambda g, needed, s=settings: (
             tuple(_backward(g, x, weight, s, needed[:3]))
             if g.__class__ is Buffer
-            else (
-                convolve_input(g, weight, tuple(x.shape), s) if needed[0] else None,
-                convolve_weight(g, x, tuple(weight.shape), s) if needed[1] else None,
-                g.sum(axis=[0, 2, 3]) if needed[2] else None,
-            )
+            else _gradients(g, x, weight, s, needed)
         ),
     )
 
 
-def _input_twin(g: Any, weight: Any, shape: Any, s: Any) -> Any:
-    return torch_grad.conv2d_input(shape, weight, g, *s)
-
-
-def _weight_twin(g: Any, x: Any, shape: Any, s: Any) -> Any:
-    return torch_grad.conv2d_weight(x, shape, g, *s)
-
-
 @operator(
-    reference=_input_twin, samples=[((2, 4, 5, 5), (4, 3, 3, 3), (2, 3, 5, 5), ((1, 1), (1, 1), (1, 1), 1))]
-)
-def convolve_input(g, weight, shape, settings):  # type: ignore[no-untyped-def]
-    """The gradient of `convolve` for an input of `shape`: itself linear in `g` and in `weight`."""
-    like = g.new_empty(1).expand(shape)
-    value = _backward(g, like, weight, settings, [True, False, False])[0]
-    return value, (
-        lambda gg, s=settings: convolve(gg, weight, None, s),
-        lambda gg, s=settings, shape=weight.shape: convolve_weight(g, gg, shape, s),
-    )
-
-
-@operator(
-    reference=_weight_twin, samples=[((2, 4, 5, 5), (2, 3, 5, 5), (4, 3, 3, 3), ((1, 1), (1, 1), (1, 1), 1))]
+    reference=lambda g, x, shape, s: torch.nn.grad.conv2d_weight(x, shape, g, *s[:3], s[5]),
+    samples=[((2, 4, 5, 5), (2, 3, 5, 5), (4, 3, 3, 3), _ONE)],
 )
 def convolve_weight(g, x, shape, settings):  # type: ignore[no-untyped-def]
-    """The gradient of `convolve` for a weight of `shape`: itself linear in `g` and in `x`."""
+    """The gradient of a convolution, not transposed, by a weight of `shape`: linear in `g` and in `x`."""
     like = g.new_empty(1).expand(shape)
     value = _backward(g, x, like, settings, [False, True, False])[1]
     return value, (
         lambda gg, s=settings: convolve(x, gg, None, s),
-        lambda gg, s=settings, shape=x.shape: convolve_input(g, gg, shape, s),
+        lambda gg, s=settings: convolve(g, gg, None, _turned(s, x, g, gg)),
     )

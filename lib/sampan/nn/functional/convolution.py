@@ -5,56 +5,120 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...ops.convolution import convolve
 from ...ops.shape import pad_constant
 
 # fmt: off
 __all__ = [
-    "conv2d",
+    "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
 ]
 # fmt: on
 
-
-def pair(value: Any, name: str) -> tuple[int, int]:
-    """Two ints from one or two."""
-    if isinstance(value, int):
-        return value, value
-    if isinstance(value, Sequence) and len(value) == 2 and all(isinstance(v, int) for v in value):
-        return int(value[0]), int(value[1])
-    raise ValueError(f"{name}: expected an int or two, got {value!r}")
+FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
-def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], data_format: str) -> list[tuple[int, int]]:  # fmt: skip
-    """(before, after) for height and width from Paddle's spellings.
+def ints(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """`n` ints from one or n."""
+    if isinstance(value, (int, np.integer)):
+        return (int(value),) * n
+    values = list(value) if isinstance(value, Sequence) else []
+    if len(values) != n or not all(isinstance(v, (int, np.integer)) for v in values):
+        raise ValueError(f"{name}: expected an int or {n}, got {value!r}")
+    return tuple(int(v) for v in values)
 
-    An int; [h, w]; [top, bottom, left, right]; pairs for all four axes in the order of data_format; "VALID" (none);
-    "SAME" (as much as makes the output ceil(size / stride) long, the odd one after).
+
+def channels_first(of: str, x: Any, n: int, data_format: str) -> tuple[Any, bool]:
+    """x [n, c, ...] over `n` axes from x in `data_format`, and whether its channels came last."""
+    if data_format not in FORMATS[n]:
+        expected = " or ".join(repr(f) for f in FORMATS[n])
+        raise ValueError(f"data_format: expected {expected}, got {data_format!r}")
+    if len(x.shape) != n + 2:
+        raise ValueError(f"{of}: expected x with {n + 2} axes, got shape {list(x.shape)}")
+    last = data_format[-1] == "C"
+    return (x.moveaxis(-1, 1) if last else x), last
+
+
+def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], last: bool) -> list[tuple[int, int]]:  # fmt: skip
+    """(before, after) for each axis from Paddle's spellings.
+
+    An int; one for each axis; [before, after, ...] for all; pairs for batch, channels and axes in the order of the
+    format (last: the channels come last); "VALID" (none); "SAME" (as much as makes the output ceil(size / stride)
+    long, the odd one after).
     """
+    n = len(kernel)
     if isinstance(padding, str):
-        if padding.upper() == "VALID":
-            return [(0, 0), (0, 0)]
-        if padding.upper() != "SAME":
+        if padding.upper() not in ("SAME", "VALID"):
             raise ValueError(f"padding: expected 'SAME' or 'VALID', got {padding!r}")
-        result = []
-        for n, k, s in zip(size, kernel, stride, strict=True):
-            total = max((-(-n // s) - 1) * s + k - n, 0)
-            result.append((total // 2, total - total // 2))
-        return result
-    if isinstance(padding, int):
-        return [(padding, padding)] * 2
-    values = list(padding) if isinstance(padding, (list, tuple)) else []
-    if len(values) == 2 and all(isinstance(v, int) for v in values):
-        return [(values[0], values[0]), (values[1], values[1])]
-    if len(values) == 4 and all(isinstance(v, int) for v in values):
-        return [(values[0], values[1]), (values[2], values[3])]
-    if len(values) == 4 and all(isinstance(v, (list, tuple)) and len(v) == 2 for v in values):
-        first = 2 if data_format == "NCHW" else 1
-        if any(n for i, v in enumerate(values) for n in v if i not in (first, first + 1)):
+        if padding.upper() == "VALID":
+            return [(0, 0)] * n
+        totals = [max((-(-m // s) - 1) * s + k - m, 0) for m, k, s in zip(size, kernel, stride, strict=True)]
+        return [(t // 2, t - t // 2) for t in totals]
+    values = list(padding) if isinstance(padding, (list, tuple)) else [padding] * n
+    if len(values) == n + 2 and all(isinstance(v, (list, tuple)) and len(v) == 2 for v in values):
+        inner, outer = (values[1:-1], values[:: n + 1]) if last else (values[2:], values[:2])
+        if any(v for pair in outer for v in pair):
+            raise ValueError(f"padding: batch and channels cannot be padded, got {padding!r}")
+        values = [v for pair in inner for v in pair]
+    if len(values) not in (n, 2 * n) or not all(isinstance(v, (int, np.integer)) for v in values):
+        raise ValueError(
+            f"padding: expected an int, {n} or {2 * n} ints, {n + 2} pairs, 'SAME' or 'VALID', got {padding!r}"
+        )
+    if len(values) == n:
+        values = [v for v in values for _ in range(2)]
+    if min(values) < 0:
+        raise ValueError(f"padding: expected 0 or more, got {padding!r}")
+    return list(zip(values[::2], values[1::2], strict=True))
+
+
+def by_hand(pads: Sequence[tuple[int, int]]) -> list[int]:
+    """Paddings as `pad_constant` takes them: from the last axis backwards."""
+    return [v for pair in reversed(pads) for v in pair]
+
+
+def _convolution(of: str, n: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, data_format: str, rest: Any = None, output_size: Any = None) -> Any:  # fmt: skip
+    """Every convolution; a transposed one has `rest`, its output_padding."""
+    transposed = rest is not None
+    x, last = channels_first(of, x, n, data_format)
+    if len(weight.shape) != n + 2:
+        raise ValueError(f"{of}: expected weight with {n + 2} axes, got shape {list(weight.shape)}")
+    channels = weight.shape[0] if transposed else weight.shape[1] * groups
+    if groups < 1 or x.shape[1] != channels or weight.shape[0] % groups:
+        raise ValueError(
+            f"{of}: x {list(x.shape)} has {x.shape[1]} channels, weight {list(weight.shape)} with groups={groups} "
+            f"expects {channels}, and groups must divide {weight.shape[0]}"
+        )
+    step, spread = ints(stride, n, "stride"), ints(dilation, n, "dilation")
+    kernel, size = weight.shape[2:], x.shape[2:]
+    if isinstance(padding, str) and padding.upper() == "SAME":
+        spread = (1,) * n  # as Paddle does
+    pads = paddings(padding, size, kernel, step, last)
+    uneven = any(a != b for a, b in pads)
+    around = (0,) * n if uneven else tuple(a for a, _ in pads)
+    extra = ints(rest or 0, n, "output_padding")
+    if transposed and output_size is not None:
+        if any(extra):
+            raise ValueError(f"{of}: expected output_padding or output_size, got both")
+        smallest = [(m - 1) * s - a - b + d * (k - 1) + 1 for m, s, (a, b), d, k in zip(size, step, pads, spread, kernel, strict=True)]  # fmt: skip
+        wanted = output_size.tolist() if hasattr(output_size, "tolist") else output_size
+        wanted = [int(m) for m in wanted] if isinstance(wanted, (list, tuple)) else wanted
+        extra = tuple(w - m for w, m in zip(ints(wanted, n, "output_size"), smallest, strict=True))
+        if any(not 0 <= e < s for e, s in zip(extra, step, strict=True)):
             raise ValueError(
-                f"padding: only height and width can be padded, got {padding!r} for {data_format}"
+                f"{of}: expected output_size from {smallest}, less than a stride {list(step)} more; got {wanted}"
             )
-        return [(values[i][0], values[i][1]) for i in (first, first + 1)]
-    raise ValueError(f"padding: expected an int, 2 or 4 ints, 4 pairs, 'SAME' or 'VALID', got {padding!r}")
+    if uneven and not transposed:
+        x = pad_constant(x, by_hand(pads), 0.0)
+    value = convolve(x, weight, bias, (step, around, spread, transposed, extra, groups))
+    if uneven and transposed:
+        value = pad_constant(value, [-v for v in by_hand(pads)], 0.0)
+    return value.moveaxis(1, -1) if last else value
+
+
+def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):  # type: ignore[no-untyped-def]
+    """The convolution of sequences x [batch, channels, length] (or "NLC") with filters; see conv2d."""
+    return _convolution("conv1d", 1, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
@@ -66,24 +130,29 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
     Returns [batch, out, height', width'], height' = (height + pads - dilation (kh - 1) - 1) // stride + 1.
     Raises ValueError when the shapes do not fit.
     """
-    if data_format not in ("NCHW", "NHWC"):
-        raise ValueError(f"data_format: expected 'NCHW' or 'NHWC', got {data_format!r}")
-    if len(x.shape) != 4 or len(weight.shape) != 4:
-        raise ValueError(
-            f"conv2d: expected x and weight with 4 axes, got {list(x.shape)} and {list(weight.shape)}"
-        )
-    if data_format == "NHWC":
-        x = x.permute([0, 3, 1, 2])
-    if x.shape[1] != weight.shape[1] * groups:
-        raise ValueError(
-            f"conv2d: x {list(x.shape)} has {x.shape[1]} channels, weight {list(weight.shape)} with groups={groups} "
-            f"expects {weight.shape[1] * groups}"
-        )
-    stride, dilation = pair(stride, "stride"), pair(dilation, "dilation")
-    if isinstance(padding, str) and padding.upper() == "SAME":
-        dilation = (1, 1)  # as Paddle does
-    (top, bottom), (left, right) = paddings(padding, x.shape[2:], weight.shape[2:], stride, data_format)
-    if top != bottom or left != right:
-        x, top, left = pad_constant(x, [left, right, top, bottom], 0.0), 0, 0
-    value = convolve(x, weight, bias, (stride, (top, left), dilation, groups))
-    return value.permute([0, 2, 3, 1]) if data_format == "NHWC" else value
+    return _convolution("conv2d", 2, x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]
+    """The convolution of volumes x [batch, channels, depth, height, width] (or "NDHWC") with filters; see conv2d."""
+    return _convolution("conv3d", 3, x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+def conv1d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None, data_format="NCL", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The transpose of conv1d; see conv2d_transpose."""
+    return _convolution("conv1d_transpose", 1, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip
+
+
+def conv2d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, dilation=1, groups=1, output_size=None, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The transpose of conv2d: the map by which its gradient goes from output to input (Zeiler et al., 2010).
+
+    weight: [channels, out / groups, kh, kw].
+    Returns [batch, out, height', width'], height' = (height - 1) stride - pads + dilation (kh - 1) + 1 + output_padding;
+    or, as stride lengths fit one output, of the given output_size. Raises ValueError when that is none of them.
+    """
+    return _convolution("conv2d_transpose", 2, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip
+
+
+def conv3d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The transpose of conv3d; see conv2d_transpose."""
+    return _convolution("conv3d_transpose", 3, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip

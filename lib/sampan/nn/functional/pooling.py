@@ -1,51 +1,95 @@
-"""Pooling with Paddle's arguments."""
+"""Pooling with Paddle's arguments. Sequences are pooled as images of height 1."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from ...operator import wrap
-from ...ops.elementwise import aten
-from ...ops.pooling import adaptive_pool, avg_pool, max_pool
+from ...ops.pooling import (
+    ADAPTIVE_MAX, MAX, adaptive_pool, at_places, avg_pool, max_pool, put_at_places,
+)  # fmt: skip
 from ...ops.shape import pad_constant
-from .convolution import paddings, pair
+from .convolution import FORMATS, by_hand, channels_first, ints, paddings
 
 # fmt: off
 __all__ = [
-    "adaptive_avg_pool2d", "avg_pool2d", "max_pool2d",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "fractional_max_pool2d", "fractional_max_pool3d", "lp_pool1d", "lp_pool2d", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
 ]
 # fmt: on
 
-
-def _arranged(
-    of: str, x: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, fill: float
-) -> Any:
-    """x as [n, c, h, w], padded by hand where the two sides differ, the settings as pairs, and that padding or None."""
-    if len(x.shape) != 4:
-        raise ValueError(f"{of}: expected x with 4 axes, got shape {list(x.shape)}")
-    if data_format not in ("NCHW", "NHWC"):
-        raise ValueError(f"data_format: expected 'NCHW' or 'NHWC', got {data_format!r}")
-    if data_format == "NHWC":
-        x = x.permute([0, 3, 1, 2])
-    kernel = pair(kernel_size, "kernel_size")
-    step = kernel if stride is None else pair(stride, "stride")
-    (top, bottom), (left, right) = paddings(padding, x.shape[2:], kernel, step, data_format)
-    if min(top, bottom, left, right) < 0:
-        raise ValueError(f"{of}: expected padding of 0 or more, got {padding!r}")
-    by_hand = None
-    if top != bottom or left != right or top > kernel[0] // 2 or left > kernel[1] // 2:
-        by_hand = [left, right, top, bottom]
-        x, top, left = pad_constant(x, by_hand, fill), 0, 0
-    return x, kernel, step, (top, left), by_hand
+Pads = list[tuple[int, int]]
 
 
-def _begun(value: Any, x: Any, step: tuple[int, int], by_hand: list[int]) -> Any:
-    """`value` without the windows, which ceil_mode adds, that begin in the padding behind x: as torch drops its own."""
-    _, right, _, bottom = by_hand
-    return value[:, :, : -(-(x.shape[2] - bottom) // step[0]), : -(-(x.shape[3] - right) // step[1])]
+class _Windows:
+    """The windows of a pooling: x as [n, c, ...], padded by hand where torch cannot, and its settings as tuples."""
+
+    def __init__(self, of: str, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str, fill: float) -> None:  # fmt: skip
+        self.n, self.ceil_mode = n, ceil_mode
+        if isinstance(padding, str) and padding.upper() == "VALID" and ceil_mode:
+            raise ValueError(f"{of}: expected ceil_mode False with padding 'VALID', got True")
+        x, self.last = channels_first(of, x, n, data_format)
+        self.size = x.shape[2:]
+        kernel = ints(kernel_size, n, "kernel_size")
+        step = kernel if stride is None else ints(stride, n, "stride")
+        if min(kernel) < 1 or min(step) < 1:
+            raise ValueError(f"{of}: expected kernel_size and stride of 1 or more, got {kernel} and {step}")
+        pads = paddings(padding, self.size, kernel, step, self.last)
+        if n == 1:
+            x, kernel, step, pads = x.unsqueeze(2), (1, *kernel), (1, *step), [(0, 0), *pads]
+        self.by_hand: Pads | None = None
+        if any(a != b or a > k // 2 for (a, b), k in zip(pads, kernel, strict=True)):
+            self.by_hand, x = pads, pad_constant(x, by_hand(pads), fill)
+            pads = [(0, 0)] * len(pads)
+        self.x, self.kernel, self.step = x, kernel, step
+        self.pads = tuple(a for a, _ in pads)
+
+    def begun(self, value: Any) -> Any:
+        """`value` without the windows, which ceil_mode adds, that begin in the padding behind x: as torch drops its own."""
+        if self.by_hand is None or not self.ceil_mode:
+            return value
+        ends = [-(-(m - after) // s) for m, (_, after), s in zip(self.x.shape[2:], self.by_hand, self.step, strict=True)]  # fmt: skip
+        return value[(slice(None), slice(None), *(slice(None, e) for e in ends))]
+
+    def places(self) -> torch.Tensor:
+        """The flat place in x of the largest entry of each window."""
+        x = self.x.data
+        found = MAX[x.ndim - 2](x, self.kernel, self.step, self.pads, 1, self.ceil_mode)[1]
+        found = self.begun(found)
+        if self.by_hand is None:
+            return found
+        flat, stride = torch.zeros_like(found), 1  # counted in the padded image: count again in x
+        for m, (before, after) in zip(reversed(x.shape[2:]), reversed(self.by_hand), strict=True):
+            flat += (found % m - before) * stride
+            found, stride = found // m, stride * (m - before - after)
+        return flat
+
+    def given_back(self, value: Any) -> Any:
+        """`value` in the format that x came in."""
+        value = value.squeeze(2) if self.n == 1 else value
+        return value.moveaxis(1, -1) if self.last else value
+
+
+def _largest(of: str, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, return_mask: bool, ceil_mode: bool, data_format: str) -> Any:  # fmt: skip
+    if return_mask and data_format[-1] == "C":
+        raise ValueError(f"{of}: return_mask needs data_format with channels first, got {data_format!r}")
+    w = _Windows(of, n, x, kernel_size, stride, padding, ceil_mode, data_format, -math.inf)
+    if not return_mask:
+        return w.given_back(w.begun(max_pool(w.x, w.kernel, w.step, w.pads, ceil_mode)))
+    places = w.places()
+    plain = x.unsqueeze(2) if n == 1 else x
+    return w.given_back(at_places(plain, places)), w.given_back(wrap(places.to(torch.int32)))
+
+
+def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The largest entry of each window of x [batch, channels, length]; see max_pool2d."""
+    return _largest("max_pool1d", 1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
 
 
 def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -54,54 +98,206 @@ def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_m
     stride: the kernel's size when None. padding: as in conv2d; padded places never win.
     return_mask: also the flat index of each winner within its channel (int32; "NCHW" only).
     """
-    if return_mask and data_format != "NCHW":
-        raise ValueError(f"max_pool2d: return_mask needs data_format 'NCHW', got {data_format!r}")
-    x, kernel, step, pads, by_hand = _arranged(
-        "max_pool2d", x, kernel_size, stride, padding, data_format, -math.inf
-    )
-    value = max_pool(x, kernel, step, pads, ceil_mode)
-    if by_hand is not None and ceil_mode:
-        value = _begun(value, x, step, by_hand)
-    if data_format == "NHWC":
-        value = value.permute([0, 2, 3, 1])
-    if not return_mask:
-        return value
-    places = aten.max_pool2d_with_indices(x.data, kernel, step, pads, (1, 1), ceil_mode)[1][
-        :, :, : value.shape[2], : value.shape[3]
-    ]
-    if by_hand is not None:  # counted in the padded image: count again in x
-        left, right, top, _ = by_hand
-        width = x.shape[3]
-        places = (places // width - top) * (width - left - right) + places % width - left
-    return value, wrap(places.to(torch.int32))
+    return _largest("max_pool2d", 2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+def max_pool3d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The largest entry of each window of x [batch, channels, depth, height, width] (or "NDHWC"); see max_pool2d."""
+    return _largest("max_pool3d", 3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+def _mean(of: str, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, exclusive: bool, divisor: Any, data_format: str) -> Any:  # fmt: skip
+    w = _Windows(of, n, x, kernel_size, stride, padding, ceil_mode, data_format, 0.0)
+    value = w.begun(avg_pool(w.x, w.kernel, w.step, w.pads, ceil_mode, exclusive))
+    if w.by_hand is not None and exclusive:
+        inside = torch.ones(1, 1, *w.size, dtype=x.dtype, device=x.data.device)
+        inside = inside.unsqueeze(2) if n == 1 else inside
+        inside = torch.nn.functional.pad(inside, by_hand(w.by_hand))
+        value = value / wrap(w.begun(avg_pool(inside, w.kernel, w.step, w.pads, ceil_mode, False)))
+    if divisor is not None:
+        value = value * (math.prod(w.kernel) / divisor)
+    return w.given_back(value)
+
+
+def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The mean of each window of x [batch, channels, length]; see avg_pool2d."""
+    return _mean("avg_pool1d", 1, x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
 
 
 def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The mean of each window: x [batch, channels, height, width] (or "NHWC").
 
-    exclusive: divide by the number of entries that are no padding. divisor_override: divide the sum by this instead.
+    exclusive: divide by the number of entries that are no padding. divisor_override: the mean is taken times the
+    window's size and divided by this instead (as Paddle has it, also where windows hold padding).
     """
-    plain = x
-    x, kernel, step, pads, by_hand = _arranged(
-        "avg_pool2d", x, kernel_size, stride, padding, data_format, 0.0
-    )
-    value = avg_pool(x, kernel, step, pads, ceil_mode, exclusive, divisor_override)
-    if by_hand is not None and ceil_mode:
-        value = _begun(value, x, step, by_hand)
-    if by_hand is not None and exclusive and divisor_override is None:
-        height, width = plain.shape[1:3] if data_format == "NHWC" else plain.shape[2:]
-        inside = torch.ones(1, 1, height, width, dtype=x.dtype, device=x.data.device)
-        inside = torch.nn.functional.pad(inside, by_hand)
-        counted = aten.avg_pool2d(inside, kernel, step, pads, ceil_mode, False)
-        value = value / wrap(counted[:, :, : value.shape[2], : value.shape[3]])
-    return value.permute([0, 2, 3, 1]) if data_format == "NHWC" else value
+    return _mean("avg_pool2d", 2, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)  # fmt: skip
+
+
+def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The mean of each window of x [batch, channels, depth, height, width] (or "NDHWC"); see avg_pool2d."""
+    return _mean("avg_pool3d", 3, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)  # fmt: skip
+
+
+def _lp(of: str, n: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str) -> Any:  # fmt: skip
+    if norm_type == 0:
+        raise ValueError(f"{of}: expected norm_type other than 0")
+    p = float(norm_type)
+    if p == math.inf:
+        return _largest(of, n, x, kernel_size, stride, padding, False, ceil_mode, data_format)
+    w = _Windows(of, n, x, kernel_size, stride, padding, ceil_mode, data_format, 0.0)
+    sums = avg_pool(w.x**p, w.kernel, w.step, w.pads, ceil_mode, False, 1)
+    return w.given_back(w.begun(sums) ** (1.0 / p))
+
+
+def lp_pool1d(x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """(sum of x^p)^(1/p) over each window of x [batch, channels, length] (or "NLC"), p = norm_type."""
+    return _lp("lp_pool1d", 1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+
+
+def lp_pool2d(x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """(sum of x^p)^(1/p) over each window of x [batch, channels, height, width] (or "NHWC"), p = norm_type."""
+    return _lp("lp_pool2d", 2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+
+
+def _sizes(output_size: Any, size: Sequence[int]) -> tuple[int, ...]:
+    """The lengths of an output: an int for all, or one for each axis, of which None keeps that axis."""
+    if hasattr(output_size, "tolist"):
+        output_size = output_size.tolist()
+    if isinstance(output_size, (list, tuple)) and len(output_size) == len(size):
+        output_size = [m if want is None else int(want) for want, m in zip(output_size, size, strict=True)]
+    return ints(output_size, len(size), "output_size")
+
+
+def _adaptive(of: str, n: int, x: Any, output_size: Any, data_format: str, largest: bool = False, return_mask: bool = False) -> Any:  # fmt: skip
+    x, last = channels_first(of, x, n, data_format)
+    size = _sizes(output_size, x.shape[2:])
+    if n == 1:
+        x, size = x.unsqueeze(2), (1, *size)
+    if not largest:
+        value = adaptive_pool(x, size)
+        value = value.squeeze(2) if n == 1 else value
+        return value.moveaxis(1, -1) if last else value
+    places = ADAPTIVE_MAX[len(size)](x.data, size)[1]
+    found = at_places(x, places), wrap(places.to(torch.int32))
+    found = tuple(f.squeeze(2) for f in found) if n == 1 else found
+    return found if return_mask else found[0]
+
+
+def adaptive_avg_pool1d(x, output_size, name=None):  # type: ignore[no-untyped-def]
+    """The mean of `output_size` windows that cover x [batch, channels, length] evenly."""
+    return _adaptive("adaptive_avg_pool1d", 1, x, output_size, "NCL")
 
 
 def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """The mean of [height', width'] windows that cover x evenly; None keeps a length."""
-    if data_format == "NHWC":
-        x = x.permute([0, 3, 1, 2])
-    given = (output_size, output_size) if isinstance(output_size, int) else tuple(output_size)
-    size = tuple(n if want is None else int(want) for want, n in zip(given, x.shape[2:], strict=True))
-    value = adaptive_pool(x, size)
-    return value.permute([0, 2, 3, 1]) if data_format == "NHWC" else value
+    return _adaptive("adaptive_avg_pool2d", 2, x, output_size, data_format)
+
+
+def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]
+    """The mean of [depth', height', width'] windows that cover x evenly; None keeps a length."""
+    return _adaptive("adaptive_avg_pool3d", 3, x, output_size, data_format)
+
+
+def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):  # type: ignore[no-untyped-def]
+    """The largest entry of `output_size` windows that cover x evenly; with return_mask also its index (int32)."""
+    return _adaptive("adaptive_max_pool1d", 1, x, output_size, "NCL", True, return_mask)
+
+
+def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):  # type: ignore[no-untyped-def]
+    """As adaptive_avg_pool2d, the largest entries; with return_mask also their flat indices (int32)."""
+    return _adaptive("adaptive_max_pool2d", 2, x, output_size, "NCHW", True, return_mask)
+
+
+def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):  # type: ignore[no-untyped-def]
+    """As adaptive_avg_pool3d, the largest entries; with return_mask also their flat indices (int32)."""
+    return _adaptive("adaptive_max_pool3d", 3, x, output_size, "NCDHW", True, return_mask)
+
+
+def _unpooled(of: str, n: int, x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, output_size: Any) -> Any:  # fmt: skip
+    if data_format != FORMATS[n][0]:
+        raise ValueError(f"data_format: expected {FORMATS[n][0]!r}, got {data_format!r}")
+    if x.ndim != n + 2 or list(indices.shape) != list(x.shape):
+        raise ValueError(
+            f"{of}: expected x with {n + 2} axes and indices of its shape, got {list(x.shape)} and {list(indices.shape)}"
+        )
+    kernel = ints(kernel_size, n, "kernel_size")
+    step = kernel if stride is None else ints(stride, n, "stride")
+    around = ints(padding, n, "padding")
+    usual = [(m - 1) * s + k - 2 * p for m, s, k, p in zip(x.shape[2:], step, kernel, around, strict=True)]
+    size = usual
+    if output_size is not None:
+        size = [int(m) for m in output_size][-n:]
+        if len(output_size) not in (n, n + 2) or any(abs(m - u) >= s for m, u, s in zip(size, usual, step, strict=True)):  # fmt: skip
+            raise ValueError(
+                f"output_size: expected about {usual}, less than a stride {list(step)} away, got {output_size}"
+            )
+    places = indices.data.long()
+    if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < math.prod(size):
+        raise ValueError(f"{of}: expected indices from 0 to {math.prod(size) - 1} for an output of {size}")
+    return put_at_places(x, places, size)
+
+
+def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """x [batch, channels, length] put back where max_pool1d found it, zeros elsewhere; see max_unpool2d."""
+    return _unpooled("max_unpool1d", 1, x, indices, kernel_size, stride, padding, data_format, output_size)
+
+
+def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """x put back at the `indices` that max_pool2d gave, zeros elsewhere (Zeiler et al., 2011).
+
+    output_size: the pooled image's, where several fit. Raises ValueError for indices outside and sizes that do not fit.
+    """
+    return _unpooled("max_unpool2d", 2, x, indices, kernel_size, stride, padding, data_format, output_size)
+
+
+def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """x [batch, channels, depth, height, width] put back where max_pool3d found it; see max_unpool2d."""
+    return _unpooled("max_unpool3d", 3, x, indices, kernel_size, stride, padding, data_format, output_size)
+
+
+def _fractions(length: int, count: int, width: int, u: float) -> list[range]:
+    """The `count` windows over an axis, of fixed `width` or, with width 0, touching: where a random walk of
+    average step alpha, shifted by u, crosses whole numbers (Graham, 2014)."""
+    alpha = (length - width) / (count - (width > 0)) if count > (width > 0) else 0.0
+    if width:
+        return [range(s, s + width) for s in (int((i + u) * alpha) - int(u * alpha) if i < count - 1 else length - width for i in range(count))]  # fmt: skip
+    base = length // count
+    u *= min((base + 2) / alpha - 1, (length + 1 - base) / alpha - (count - 1))
+    edges = [math.ceil(alpha * (i + u) - 1) for i in range(count + 1)]
+    return [range(max(a, 0), min(b, length)) for a, b in zip(edges, edges[1:], strict=False)]
+
+
+def _fractional(of: str, n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:  # fmt: skip
+    x, _ = channels_first(of, x, n, FORMATS[n][0])
+    if random_u is not None and not 0 < random_u < 1:
+        raise ValueError(f"{of}: expected random_u between 0 and 1, got {random_u}")
+    u = float(torch.rand(())) if random_u is None else float(random_u)
+    lengths = x.shape[2:]
+    widths = (0,) * n if kernel_size is None else ints(kernel_size, n, "kernel_size")
+    picked = torch.zeros((1,) * 2 * n, dtype=torch.int64)  # [h', kh, w', kw]: flat places in the image
+    for axis, (m, count, width) in enumerate(zip(lengths, _sizes(output_size, lengths), widths, strict=True)):
+        windows = _fractions(m, count, width, u)
+        longest = max(len(w) for w in windows)
+        rows = torch.tensor([[w[min(j, len(w) - 1)] for j in range(longest)] for w in windows])
+        shape = [1] * (2 * n)
+        shape[2 * axis : 2 * axis + 2] = rows.shape
+        picked = picked * m + rows.reshape(shape)
+    picked = picked.permute(*range(0, 2 * n, 2), *range(1, 2 * n, 2)).flatten(n).to(x.data.device)
+    best = x.data.flatten(2)[:, :, picked].argmax(-1)  # [n, c, h', w'] of [n, c, h', w', kh kw]
+    places = picked.expand(*best.shape[:2], *picked.shape).gather(-1, best.unsqueeze(-1)).squeeze(-1)
+    value = at_places(x, places)
+    return (value, wrap(places.to(torch.int32))) if return_mask else value
+
+
+def fractional_max_pool2d(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The largest entries of windows of random lengths that give x the length output_size (Graham, 2014).
+
+    kernel_size: the windows' length, so that they overlap; touching windows when None. random_u: the random number
+    in (0, 1) that decides where they lie; drawn when None. return_mask: also the winners' flat indices (int32).
+    """
+    return _fractional("fractional_max_pool2d", 2, x, output_size, kernel_size, random_u, return_mask)
+
+
+def fractional_max_pool3d(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """As fractional_max_pool2d, for x [batch, channels, depth, height, width]."""
+    return _fractional("fractional_max_pool3d", 3, x, output_size, kernel_size, random_u, return_mask)
