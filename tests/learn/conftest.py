@@ -17,7 +17,7 @@ def practice(monkeypatch):
         module.__dict__,
     )
     module.operator = SimpleNamespace(body=lambda x: (-x, lambda g: -g))
-    module.operator.adopt = lambda body: setattr(module.operator, "body", body)
+    module.operator.adopt = lambda body, value: setattr(module.operator, "body", body)
     module.negate.operator = module.operator
     monkeypatch.setitem(sys.modules, "sampan.practice", module)
     monkeypatch.setattr(slots, "_slots", {})

@@ -98,6 +98,18 @@ def test_the_solution_passes_and_the_command_says_so_in_json(course, capsys):
     assert [cell["error"] for cell in said["cells"]] == [None, None, None]
 
 
+def test_a_rung_that_was_reached_keeps_its_points(course, graded):
+    checks = CHECKS.replace(
+        '(4,)), g.sum((0, 1)), ("Sum them.", "求和。"))',
+        '(4,)), g.sum((0, 1)), ("Sum them.", "求和。"), earns=1)',
+    )
+    assert checks != CHECKS
+    (course.parent / "checks" / "lesson.py").write_text(checks)
+    (result,) = graded(HEAD + "    return gradient.sum(0).sum(0).reshape(shape)").exercises
+    assert not result.passed and (result.earned, result.points) == (1, 2)
+    assert "case 'secret block'" in result.message
+
+
 def test_an_untouched_copy_fails_and_says_that_it_is_not_written(course, tmp_path, capsys):
     copy = tmp_path / "copy.ipynb"
     release.write(release.release(release.read(course)), copy)

@@ -12,19 +12,23 @@ import psutil
 import pytest
 
 from studio import processes
-from studio.grading.runner import CheckDesk, GradingError, Verdict, grade, parse_report
+from studio.grading.runner import CheckDesk, GradingError, Step, Verdict, grade, parse_report
 
 RESULT = {
     "id": "ops.add",
     "title": "Add",
     "title_zh": "加法",
     "points": 2,
+    "earned": 2,
     "passed": True,
     "message": "right",
     "message_zh": "正确",
 }
 REPORT = {
-    "exercises": [RESULT, {**RESULT, "id": "ops.mul", "passed": False, "message": "case 'zero': hint"}],
+    "exercises": [
+        RESULT,
+        {**RESULT, "id": "ops.mul", "passed": False, "earned": 1, "message": "case 'zero': hint"},
+    ],
     "stopped": [{"number": 7, "first_line": "while True:"}],
 }
 
@@ -33,9 +37,13 @@ def program(source: str) -> list[str]:
     return [sys.executable, "-c", source]
 
 
-def test_a_verdict() -> None:
-    verdict = asyncio.run(grade(program(f"print({json.dumps(json.dumps(REPORT))})")))
-    assert (verdict.passed, verdict.earned, verdict.points, verdict.complete) == (1, 2, 4, False)
+def test_a_verdict_and_how_far_it_was() -> None:
+    said = "progress cell 1 9\nnot progress cell 2 9\nprogress exercise 1 2\nprogress nonsense"
+    seen: list[Step] = []
+    source = f"import sys; print({said!r}, file=sys.stderr); print({json.dumps(json.dumps(REPORT))})"
+    verdict = asyncio.run(grade(program(source), progress=seen.append))
+    assert seen == [Step("cell", 1, 9), Step("exercise", 1, 2)]
+    assert (verdict.passed, verdict.earned, verdict.points, verdict.complete) == (1, 3, 4, False)
     assert verdict.exercises[0].title("zh") == "加法"
     assert verdict.exercises[1].message("en") == "case 'zero': hint"
     assert verdict.stopped[0].number == 7 and verdict.stopped[0].line == "while True:"
@@ -96,7 +104,9 @@ def test_the_limit_stops_the_whole_family(tmp_path: Path) -> None:
     with pytest.raises(GradingError, match="no verdict after 2 s") as caught:
         asyncio.run(grade(program(FAMILY.format(path=str(path))), limit=2))
     assert caught.value.kind == "timeout" and time.monotonic() - began < 10
-    assert gone(grandchild(path))
+    child = grandchild(path)
+    psutil.wait_procs([child], timeout=5)  # killed, but a busy machine may not have come to it yet
+    assert gone(child)
 
 
 def test_cancelling_stops_the_whole_family(tmp_path: Path) -> None:

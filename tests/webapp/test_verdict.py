@@ -11,7 +11,7 @@ import pytest
 
 from studio import i18n
 from studio.course import Lesson
-from studio.grading.runner import Exercise, GradingError, Job, StoppedCell, Verdict
+from studio.grading.runner import Exercise, GradingError, Job, Step, StoppedCell, Verdict
 from studio.server.base import environment
 
 LESSON = Lesson("01_x", Path("x"), Path("y"), {"en": "X", "zh": "某"}, {"en": "", "zh": ""}, 3, 1.0, True)
@@ -35,7 +35,10 @@ def finished(verdict: Verdict) -> Job:
 
 
 def exercise(passed: bool, message: str = "case 'zero': expected 1, got <b>2</b>") -> Exercise:
-    return Exercise("ops.f", {"en": "Write f", "zh": "写 f"}, 2, passed, {"en": message, "zh": "用例“零”"})
+    earned = 2 if passed else 0
+    return Exercise(
+        "ops.f", {"en": "Write f", "zh": "写 f"}, 2, earned, passed, {"en": message, "zh": "用例“零”"}
+    )
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
@@ -44,13 +47,27 @@ def test_before_the_first_check_there_is_nothing(lang: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lang", "says"), [("en", "Running your notebook, 0 s"), ("zh", "正在运行你的笔记本，0 秒")]
+    ("lang", "says"), [("en", "Starting your notebook, 0 s"), ("zh", "正在启动你的笔记本，0 秒")]
 )
 def test_while_it_runs(lang: str, says: str) -> None:
     job = Job()
     job.state = "running"
     html = show(lang, job)
     assert says in html and "/studio/courses/01_x/check/cancel" in html and "data-active" in html
+
+
+@pytest.mark.parametrize(
+    ("step", "en", "zh"),
+    [
+        (Step("cell", 3, 14), "Running cell 3 of 14", "第 3 / 14 个单元格"),
+        (Step("exercise", 1, 2), "Checking exercise 1 of 2", "第 1 / 2 道练习"),
+    ],
+)
+def test_how_far_it_is(step: Step, en: str, zh: str) -> None:
+    job = Job()
+    job.state = "running"
+    job.moved(step)
+    assert en in show("en", job) and zh in show("zh", job)
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)

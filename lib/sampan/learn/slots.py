@@ -31,6 +31,7 @@ class Slot:
         self.name = name
         self.holder, self.attribute = _resolve(name)
         self.original = self.placed
+        self._fast = getattr(self.holder, "value", None) if self.attribute == "body" else None
         self.function: Callable[..., Any] | None = None
         self._counted: Callable[..., Any] | None = None
         self.calls = 0
@@ -71,7 +72,7 @@ class Slot:
 
     def _set(self, function: Callable[..., Any]) -> None:
         if self.attribute == "body":  # an operator looks at what its body's pullback captures
-            self.holder.adopt(function)
+            self.holder.adopt(function, self._fast if function is self.original else None)
         else:
             setattr(self.holder, self.attribute, function)
 

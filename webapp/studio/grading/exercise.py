@@ -15,7 +15,8 @@ class Exercise:
     """What is graded: a slot, its points, its titles, and the hidden cases drawn for one grading.
 
     `cases(rng)` yields cases with fresh inputs; at least one must have an answer of 100 numbers or more, and at least
-    one must go through the library. `forbid` lists names that the learner's cells may not use (see `forbid.py`).
+    one must go through the library. All points are earned by all cases together; what a single one `earns` is kept when
+    a later one fails: so performance is graded in rungs, after everything else. `forbid` lists names that the learner's cells may not use (see `forbid.py`).
     """
 
     slot: str

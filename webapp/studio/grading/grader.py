@@ -17,9 +17,10 @@ import secrets
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from sampan.learn.plain import plain
 from .exercise import Exercise
 from .release import grade_id, read, release, slot_of
 from .sandbox import GRACE_SECONDS, Gone, Sandbox
+
+Progress = Callable[[Literal["cell", "exercise"], int, int], None]
 
 
 @dataclass
@@ -104,9 +107,11 @@ def grade(
     instructor_path: str | os.PathLike[str],
     time_limit: float = 60.0,
     seed: int | None = None,
+    progress: Progress = lambda kind, number, count: None,
 ) -> Report:
     """Grades a learner's copy. `time_limit` is in seconds, for one cell; a notebook whose cells together take three
     times as long is stopped too. `seed` fixes the hidden inputs (tests only; by default they are drawn fresh).
+    `progress` hears which cell runs, or which exercise is looked at, of how many.
 
     Raises `ValueError` when a file is no notebook or has no checks, `RuntimeError` when no process can be started.
     """
@@ -121,8 +126,11 @@ def grade(
         sandbox = Sandbox(Path(scratch))
         try:
             sandbox.start()
-            cells = _run_cells(sandbox, learner, released, time_limit)
-            results = [_grade_one(sandbox, exercise, rng, learner, released) for exercise in exercises]
+            cells = _run_cells(sandbox, learner, released, time_limit, progress)
+            results = []
+            for number, exercise in enumerate(exercises, start=1):
+                progress("exercise", number, len(exercises))
+                results.append(_grade_one(sandbox, exercise, rng, learner, released))
             _explain_missing(results, cells, learner)
             output = sandbox.output()
         finally:
@@ -137,7 +145,7 @@ def grade(
     )
 
 
-def _run_cells(sandbox: Sandbox, learner: Any, released: Any, limit: float) -> list[Cell]:
+def _run_cells(sandbox: Sandbox, learner: Any, released: Any, limit: float, progress: Progress) -> list[Cell]:
     """Runs the learner's code cells in order; locked cells run as they were handed out."""
     locked = {
         grade_id(cell): cell.source
@@ -148,6 +156,7 @@ def _run_cells(sandbox: Sandbox, learner: Any, released: Any, limit: float) -> l
     for number, cell in enumerate(learner.cells, start=1):
         if cell.cell_type != "code" or not cell.source.strip():
             continue
+        progress("cell", number, len(learner.cells))
         source = locked.get(grade_id(cell), cell.source)
         first = next(line.strip() for line in source.splitlines() if line.strip())
         record = Cell(number, grade_id(cell), first[:120])
@@ -182,9 +191,10 @@ def _grade_one(
             if fault is not None:
                 break
             right += 1
+            result.earned += case.earns
         result.library_calls = _library_calls(sandbox, exercise.slot)
         if fault is None and result.library_calls <= before:
-            fault = ("the library never ran your function", "库从未运行过你的函数")
+            result.earned, fault = 0, ("the library never ran your function", "库从未运行过你的函数")
     except Gone as end:
         fault = end.fault
     if fault is None:
@@ -268,6 +278,10 @@ def _explain_missing(results: list[Result], cells: list[Cell], learner: Any) -> 
                 result.message_zh = f"第 {cell.number} 个单元格({cell.first_line})中断:{cell.error}"
 
 
+def _say(kind: str, number: int, count: int) -> None:
+    print(f"progress {kind} {number} {count}", file=sys.stderr, flush=True)
+
+
 def _text(report: Report) -> str:
     lines = [f"{report.notebook}: {report.earned} of {report.points} points in {report.seconds:.1f} s"]
     lines += [
@@ -289,7 +303,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        report = grade(options.copy, options.instructor, options.time_limit)
+        report = grade(options.copy, options.instructor, options.time_limit, progress=_say)
     except (ValueError, RuntimeError, OSError) as error:
         print(f"could not grade: {error}", file=sys.stderr)
         return 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,6 +21,8 @@ CELL_LIMIT_S = 60.0  # given to the grader: it stops a cell that runs longer, an
 TOTAL_LIMIT_S = 300.0  # for the grader as a whole, should it hang itself
 REFUSED = 2  # the grader's exit status when it cannot grade; its last line on stderr says why
 MAX_REPORT_BYTES = 4_000_000
+MAX_WORDS = 10_000
+PROGRESS = re.compile(r"progress (cell|exercise) (\d{1,6}) (\d{1,6})")
 
 
 class GradingError(RuntimeError):
@@ -37,6 +40,7 @@ class Exercise:
     id: str
     titles: dict[str, str]
     points: float
+    earned: float
     passed: bool
     messages: dict[str, str]
 
@@ -70,7 +74,7 @@ class Verdict:
 
     @property
     def earned(self) -> float:
-        return sum(exercise.points for exercise in self.exercises if exercise.passed)
+        return sum(exercise.earned for exercise in self.exercises)
 
     @property
     def points(self) -> float:
@@ -96,6 +100,7 @@ def _exercise(entry: dict[str, Any]) -> Exercise:
         id=str(entry["id"]),
         titles={"en": str(entry["title"]), "zh": str(entry["title_zh"])},
         points=float(entry["points"]),
+        earned=float(entry["earned"]),
         passed=entry["passed"],
         messages={"en": str(entry["message"]), "zh": str(entry["message_zh"])},
     )
@@ -109,7 +114,18 @@ def grader_command(copy: Path, source: Path, cell_limit: float = CELL_LIMIT_S) -
     ]
 
 
-async def grade(command: Sequence[str], limit: float = TOTAL_LIMIT_S) -> Verdict:
+@dataclass(frozen=True)
+class Step:
+    """Where a check is: at a "cell" of the notebook or at an "exercise", its number, and how many there are."""
+
+    kind: Literal["cell", "exercise"]
+    number: int
+    count: int
+
+
+async def grade(
+    command: Sequence[str], limit: float = TOTAL_LIMIT_S, progress: Callable[[Step], None] = lambda step: None
+) -> Verdict:
     """Run the grader and read its report. Cancelling this coroutine stops the grader.
 
     Raises GradingError when it takes longer than `limit` seconds, crashes, or reports nonsense.
@@ -119,7 +135,7 @@ async def grade(command: Sequence[str], limit: float = TOTAL_LIMIT_S) -> Verdict
     try:
         async with asyncio.timeout(limit):
             report, errors = await asyncio.gather(
-                _read(process.stdout, MAX_REPORT_BYTES), _read(process.stderr, MAX_REPORT_BYTES)
+                _read(process.stdout, MAX_REPORT_BYTES), _follow(process.stderr, progress)
             )
             await process.wait()
     except TimeoutError as error:
@@ -143,6 +159,21 @@ async def _read(stream: asyncio.StreamReader, most: int) -> str:
     return kept.decode(errors="replace")
 
 
+async def _follow(stream: asyncio.StreamReader, progress: Callable[[Step], None]) -> str:
+    """The last words on stderr; lines that tell where the grader is go to `progress` instead."""
+    kept, rest = "", ""
+    while part := await stream.read(65536):
+        *lines, rest = (rest + part.decode(errors="replace")).split("\n")
+        for line in lines:
+            found = PROGRESS.fullmatch(line)
+            if found:
+                progress(Step("cell" if found[1] == "cell" else "exercise", int(found[2]), int(found[3])))
+            else:
+                kept = f"{kept}{line}\n"[-MAX_WORDS:]
+        rest = rest[-MAX_WORDS:]
+    return kept + rest
+
+
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
@@ -153,9 +184,13 @@ class Job:
         self.state: State = "waiting"
         self.verdict: Verdict | None = None
         self.error: GradingError | None = None
+        self.step: Step | None = None
         self.began = time.monotonic()
         self.seconds = 0.0
         self.task: asyncio.Task[None] | None = None
+
+    def moved(self, step: Step) -> None:
+        self.step = step
 
     @property
     def active(self) -> bool:

@@ -5,9 +5,13 @@ They run where the learner's code runs and know no right answers.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from typing import Any
 
+import numba
+import numpy as np
 import torch
 
 import sampan
@@ -79,6 +83,9 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "diamond": lambda x, y: (x * y) * (x + y),
     "shared": lambda x, y: _shared(x, y),
     "product": lambda x, y: x * y,
+    "linear": lambda x, w, b: nn.functional.linear(x, w, b),
+    "matmul": lambda x, y: x @ y,
+    "matmul_turned": lambda x, y: sampan.matmul(x, y, transpose_x=True, transpose_y=True),
 }
 
 
@@ -191,3 +198,32 @@ def fit(
     data = io.TensorDataset([_tensor(x), _tensor(y)])
     model.fit(data, batch_size=batch_size, epochs=epochs, shuffle=False, verbose=0)
     return layer.weight, layer.bias
+
+
+@numba.njit(cache=True)
+def _triple_loop(x: Any, y: Any, out: Any) -> None:
+    """The product by its definition: what the orders of notebook 03 are raced against."""
+    for i in range(x.shape[0]):
+        for j in range(y.shape[1]):
+            total = 0.0
+            for k in range(x.shape[1]):
+                total += x[i, k] * y[k, j]
+            out[i, j] = total
+
+
+@driver
+def raced(slot: slots.Slot, inputs: list[Any], rounds: int) -> Any:
+    """{"value", "ratio"}: what an operator's body gives for two matrices (and what else it takes), and how many times as
+    fast as the plain triple loop it is. They take turns, and the best round of each counts: a busy machine slows both.
+    """
+    x, y = (array.reshape(array.shape[-2:]).numpy() for array in inputs[:2])
+    out = np.empty((x.shape[0], y.shape[1]), x.dtype)
+    _triple_loop(x, y, out)  # both compile before the clock starts
+    value, _ = slot.placed(*inputs)
+    best = [math.inf, math.inf]
+    for _ in range(rounds):
+        for place, work in enumerate((lambda: _triple_loop(x, y, out), lambda: slot.placed(*inputs))):
+            began = time.perf_counter()
+            work()
+            best[place] = min(best[place], time.perf_counter() - began)
+    return {"value": value, "ratio": best[0] / best[1]}

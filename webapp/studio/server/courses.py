@@ -74,7 +74,9 @@ class Check(CoursePage):
         self.back_to(lesson_id)
 
     async def _grade(self, lesson: Lesson) -> Verdict:
-        return await grade(grader_command(lesson.copy, lesson.source))
+        job = self.desk.job(lesson.id)
+        assert job is not None  # this is its work
+        return await grade(grader_command(lesson.copy, lesson.source), progress=job.moved)
 
     @web.authenticated
     async def get(self, lesson_id: str) -> None:

@@ -1,0 +1,162 @@
+"""Notebook 03: a matrix product in three orders, and what a processor makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sampan.learn.cases import Case
+from sampan.learn.lessons import Lesson, Prediction
+
+F = np.float32
+
+
+def _square(n: int, first: float) -> np.ndarray:
+    return np.arange(first, first + n * n, dtype=F).reshape(n, n)
+
+
+def _product() -> list[Case]:
+    x, y = _square(2, 1), np.array([[0.0, 1.0], [1.0, 1.0]], F)
+    return [
+        Case(
+            name=("two by two", "二乘二"),
+            driver="call",
+            args=(x, y),
+            expected=np.array([[2.0, 3.0], [4.0, 7.0]]),
+            hint=(
+                "Row 0 of x is [1, 2] and column 0 of y is [0, 1]: their products are 0 and 2, and out[0, 0] is the sum.",
+                "x 的第 0 行与 y 的第 0 列逐项相乘再相加,得 out[0, 0]。",
+            ),
+        ),
+        Case(
+            name=("three by three, times the identity", "三乘三,乘单位矩阵"),
+            driver="call",
+            args=(_square(3, 1), np.eye(3, dtype=F)),
+            expected=_square(3, 1),
+            hint=(
+                "Every sum starts again at zero, and is written once, when it is complete.",
+                "每个和都从零开始,算完再写入。",
+            ),
+        ),
+    ]
+
+
+def _rows() -> list[Case]:
+    x, y = np.array([[1.0, 2.0]], F), np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 1.0]], F)
+    return [
+        Case(
+            name=("one row", "一行"),
+            driver="call",
+            args=(x, y, np.array([10.0, 20.0, 30.0], F)),
+            expected=np.array([[11.0, 26.0, 34.0]]),
+            hint=(
+                "The row of out starts as the bias. Then 1 times row 0 of weight is added to it, then 2 times row 1.",
+                "out 的一行先等于偏置,再加上 1 乘 weight 的第 0 行、2 乘第 1 行。",
+            ),
+        ),
+        Case(
+            name=("one row, no bias to speak of", "一行,偏置为零"),
+            driver="call",
+            args=(np.ones((1, 4), F), _square(4, 0), np.zeros(4, F)),
+            expected=_square(4, 0).sum(0, keepdims=True),
+            hint=("Every row of weight is used, once for each row of x.", "weight 的每一行都要用到。"),
+        ),
+    ]
+
+
+def _strips() -> list[Case]:
+    x, y = np.ones((1, 1, 4), F), np.arange(12, dtype=F).reshape(1, 4, 3)
+    z = np.concatenate([_square(4, 0), _square(4, 1)], axis=1)[None]
+    return [
+        Case(
+            name=("one strip of four rows", "一条,四行"),
+            driver="call",
+            args=(x, y),
+            expected=np.array([[[18.0, 22.0, 26.0]]]),
+            hint=("All four rows of y, times the four numbers of x.", "y 的四行分别乘 x 的四个数。"),
+        ),
+        Case(
+            name=("two strips", "两条"),
+            driver="call",
+            args=(z, np.ones((1, 8, 2), F)),
+            expected=z.sum(-1, keepdims=True) * np.ones((1, 1, 2)),
+            hint=(
+                "The second strip is added to what the first one left; out starts at zero.",
+                "第二条要加到第一条的结果上;out 从零开始。",
+            ),
+        ),
+    ]
+
+
+LESSONS = (
+    Lesson(
+        slot="ops.linalg.mm",
+        hints=(
+            "out[i, j] is row i of x times column j of y, added up. How many loops is that?",
+            "Three: over the rows of x, over the columns of y, and over what they share. Lengths come from x.shape and "
+            "y.shape: x is [n, k], y is [k, m].",
+            "In the inner loop add x[i, k] * y[k, j] to a variable that was set to 0.0 just before it; after the loop "
+            "write it to out[i, j].",
+        ),
+        cases=_product,
+    ),
+    Lesson(
+        slot="ops.linalg.affine",
+        hints=(
+            "Turn the two inner loops round. What is then read in the innermost one, and how far apart do the reads lie?",
+            "For each row i of x: set the row of out to the bias; then for each k, add x[i, k] times row k of weight.",
+            "Take views first, `row = out[i]` and `other = weight[k]`, and loop over `range(row.size)`: loops of that form "
+            "become vector instructions.",
+        ),
+        cases=_rows,
+    ),
+    Lesson(
+        slot="ops.linalg.batched_matmul",
+        hints=(
+            "Each pass over a row of out reads it and writes it. How many rows of y could be added in one pass?",
+            "Let k go up in steps of four: four numbers of x, four rows of y, one pass over the row of out that adds all "
+            "four products.",
+            "`whole = length - length % 4` is where the steps of four end. What is left, one to three rows, is added one at a "
+            "time, as before.",
+        ),
+        cases=_strips,
+    ),
+)
+
+
+def _worth_it() -> float:
+    return 20e-6 / (1e-9 * (1 - 1 / 2))
+
+
+PREDICTIONS: tuple[Any, ...] = (
+    Prediction(
+        name="kernels.stride",
+        question="y is a [512, 512] matrix of float32, rows one after the other. How many bytes lie between y[k, j] and "
+        "y[k + 1, j]?",
+        answer=512 * 4,
+        unit=" bytes",
+        why="A whole row. A cache line holds 64 bytes: the loop that walks down a column fetches a new line for each "
+        "number and uses 4 bytes of it.",
+    ),
+    Prediction(
+        name="kernels.intensity",
+        question="A product of two [512, 512] float32 matrices: how many operations for each byte, if each of the three "
+        "matrices moves only once?",
+        answer=2 * 512**3 / (3 * 512 * 512 * 4),
+        unit=" operations a byte",
+        why="2 n^3 operations over 12 n^2 bytes, n / 6. It grows with n: a large product can keep a processor busy, an addition "
+        "of arrays (1 operation for 12 bytes) never can.",
+        tolerance=0.05,
+    ),
+    Prediction(
+        name="kernels.parallel",
+        question="A loop takes 1 ns for an element. Starting two threads costs 20 us, then each does half. From how many "
+        "elements on are two threads faster?",
+        answer=_worth_it,
+        unit=" elements",
+        why="n ns against n / 2 ns + 20,000 ns: equal at n = 40,000. Below, the start costs more than it saves, so a library "
+        "looks at the size before it starts threads.",
+        tolerance=0.05,
+    ),
+)
