@@ -1,28 +1,27 @@
-"""Tensors from nothing: filled, counted, copied shapes."""
+"""Tensors from nothing or from plain values: filled, counted, copied, taken over from NumPy and DLPack."""
 
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
 import torch
 
 from .dtype import as_device, as_dtype, default_dtype
+from .operator import as_method
 from .ops.shape import _ints
-from .tensor import Tensor, declared
+from .spelling import factory, give, spelled
+from .tensor import Tensor, declared, to_tensor
 
 # fmt: off
 __all__ = [
-    "arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "zeros",
-    "zeros_like",
+    "arange", "as_tensor", "asarray", "assign", "clone", "empty", "empty_like", "eye", "from_dlpack", "from_numpy",
+    "full", "full_like", "linspace", "logspace", "meshgrid", "ones", "ones_like", "range", "to_dlpack",
+    "tril_indices", "triu_indices", "zeros", "zeros_like",
 ]
 # fmt: on
-
-
-def _new(make: Any, shape: Any, dtype: Any, stop_gradient: bool = True) -> Tensor:
-    kind = default_dtype() if dtype is None else as_dtype(dtype)
-    return Tensor(make(_sizes(shape), dtype=kind, device=as_device(None)), stop_gradient)
 
 
 def _sizes(shape: Any) -> list[int]:
@@ -33,90 +32,254 @@ def _sizes(shape: Any) -> list[int]:
     return sizes
 
 
+def _kind(dtype: Any) -> torch.dtype:
+    return default_dtype() if dtype is None else as_dtype(dtype)
+
+
+def _plain(value: Any) -> Any:
+    """The number that a 0-d or one-entry tensor holds; any other value as it is."""
+    return value.item() if isinstance(value, (Tensor, np.generic, np.ndarray)) else value
+
+
+def _fill(value: Any, called: str) -> Any:
+    """A fill value: a number, a tensor with one entry, or a number written out."""
+    value = _plain(value)
+    if isinstance(value, str):
+        value = float(value)
+    if not isinstance(value, (bool, int, float, complex)):
+        raise TypeError(f"{called}: fill_value must be a number or a tensor, got {type(value).__name__}")
+    return value
+
+
+def _full(sizes: Any, value: Any, kind: torch.dtype, device: Any) -> Tensor:
+    """Filled with `value` as `kind` has it: a fraction is cut off for integers."""
+    if isinstance(value, float) and not (kind.is_floating_point or kind.is_complex):
+        value = bool(value) if kind is torch.bool else int(value)
+    return Tensor(torch.full(sizes, value, dtype=kind, device=device))
+
+
+@factory
 def zeros(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Zeros of a shape, in the default floating dtype unless told."""
-    return _new(torch.zeros, shape, dtype)
+    return Tensor(torch.zeros(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
+@factory
 def ones(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Ones of a shape, in the default floating dtype unless told."""
-    return _new(torch.ones, shape, dtype)
+    return Tensor(torch.ones(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
+@factory
 def empty(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Memory of a shape with whatever values it happens to hold."""
-    return _new(torch.empty, shape, dtype)
+    return Tensor(torch.empty(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
+@factory
 def full(shape, fill_value, dtype=None, name=None):  # type: ignore[no-untyped-def]
-    """`fill_value` everywhere; unless told, in the default floating dtype, also for ints (bool for bools)."""
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    if dtype is None and isinstance(value, (bool, complex)):
-        dtype = "bool" if isinstance(value, bool) else "complex64"
-    return _new(lambda sizes, **kind: torch.full(sizes, value, **kind), shape, dtype)
+    """`fill_value` everywhere: a number, a string of one, a tensor with one entry.
+
+    dtype: unless told the default floating dtype, for ints too; bool for bools, complex128 for complex numbers.
+    """
+    value = _fill(fill_value, "full")
+    if dtype is None and isinstance(fill_value, (bool, complex)):
+        dtype = "bool" if isinstance(value, bool) else "complex128"
+    return _full(_sizes(shape), value, _kind(dtype), as_device(None))
 
 
-def _like(x: Any, value: Any, dtype: Any) -> Tensor:
+def _like(called: str, x: Any, value: Any, dtype: Any) -> Tensor:
     kind = x.dtype if dtype is None else as_dtype(dtype)
-    return Tensor(torch.full(x.data.shape, value, dtype=kind, device=x.data.device))
+    return _full(x.data.shape, _fill(value, called), kind, x.data.device)
 
 
+@factory
 def zeros_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Zeros with the shape, place and (unless told) dtype of `x`."""
-    return _like(x, 0, dtype)
+    return _like("zeros_like", x, 0, dtype)
 
 
+@factory
 def ones_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Ones with the shape, place and (unless told) dtype of `x`."""
-    return _like(x, 1, dtype)
+    return _like("ones_like", x, 1, dtype)
 
 
+@factory
 def empty_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Uninitialised memory with the shape, place and (unless told) dtype of `x`."""
-    return Tensor(torch.empty_like(x.data, dtype=None if dtype is None else as_dtype(dtype)))
+    kind = x.dtype if dtype is None else as_dtype(dtype)
+    return Tensor(torch.empty(x.data.shape, dtype=kind, device=x.data.device))
 
 
+@factory
 def full_like(x, fill_value, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """`fill_value` with the shape, place and (unless told) dtype of `x`."""
-    return _like(x, fill_value.item() if isinstance(fill_value, Tensor) else fill_value, dtype)
+    return _like("full_like", x, fill_value, dtype)
 
 
-def arange(start=0, end=None, step=1, dtype=None, name=None):  # type: ignore[no-untyped-def]
-    """start, start + step, ... below end; `arange(n)` counts from 0."""
-    if end is None:
-        start, end = 0, start
-    values = [v.item() if isinstance(v, Tensor) else v for v in (start, end, step)]
+def _counted(called: str, start: Any, end: Any, step: Any) -> list[Any]:
+    values = [_plain(v) for v in ((0, start, step) if end is None else (start, end, step))]
     if values[2] == 0:
-        raise ValueError("arange: step must not be 0")
+        raise ValueError(f"{called}: step must not be 0")
+    return values
+
+
+@factory
+def arange(start=0, end=None, step=1, dtype=None, name=None):  # type: ignore[no-untyped-def]
+    """start, start + step, ... below end; `arange(n)` counts from 0. int64 where all three are integers."""
+    values = _counted("arange", start, end, step)
     if dtype is None:
-        dtype = "int64" if builtins.all(isinstance(v, (int, np.integer)) for v in values) else default_dtype()
+        dtype = "int64" if builtins.all(isinstance(v, int) for v in values) else default_dtype()
     if (values[1] - values[0]) * values[2] < 0:
         values[1] = values[0]
     return Tensor(torch.arange(*values, dtype=as_dtype(dtype), device=as_device(None)))
 
 
+@factory
+def range(start=0, end=None, step=1, dtype=None, name=None):  # type: ignore[no-untyped-def]
+    """start, start + step, ... up to and including end, in the default floating dtype unless told."""
+    first, last, step = _counted("range", start, end, step)
+    steps = torch.arange(max(0, math.floor((last - first) / step) + 1), dtype=torch.float64)
+    return Tensor((first + steps * step).to(as_device(None), _kind(dtype)))
+
+
+def _spaced(called: str, start: Any, stop: Any, num: Any) -> torch.Tensor:
+    first, last, count = (_plain(v) for v in (start, stop, num))
+    if count < 0:
+        raise ValueError(f"{called}: num must be at least 0, got {count}")
+    return torch.linspace(first, last, int(count), dtype=torch.float64, device=as_device(None))
+
+
+@factory
 def linspace(start, stop, num, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """`num` values from start to stop, both included, evenly spaced."""
-    values = [v.item() if isinstance(v, Tensor) else v for v in (start, stop, num)]
-    if values[2] < 0:
-        raise ValueError(f"linspace: num must be at least 0, got {values[2]}")
-    kind = default_dtype() if dtype is None else as_dtype(dtype)
-    exact = torch.linspace(values[0], values[1], int(values[2]), dtype=torch.float64, device=as_device(None))
-    return Tensor(exact.to(kind))
+    return Tensor(_spaced("linspace", start, stop, num).to(_kind(dtype)))
 
 
+def logspace(start, stop, num, base=10.0, dtype=None, name=None):  # type: ignore[no-untyped-def]
+    """`num` powers of `base`, from base^start to base^stop, their exponents evenly spaced."""
+    exponents = _spaced("logspace", start, stop, num)
+    return Tensor((float(_plain(base)) ** exponents).to(_kind(dtype)))
+
+
+def _count(value: Any, called: str) -> int:
+    """A number of rows or columns. Raises TypeError for what is no integer of 0 or more."""
+    value = _plain(value)
+    if not isinstance(value, int) or value < 0:
+        raise TypeError(f"{called}: expected an int of 0 or more, got {value!r}")
+    return value
+
+
+@factory
 def eye(num_rows, num_columns=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Ones on the diagonal of a matrix of zeros."""
-    kind = default_dtype() if dtype is None else as_dtype(dtype)
-    columns = num_rows if num_columns is None else num_columns
-    return Tensor(torch.eye(int(num_rows), int(columns), dtype=kind, device=as_device(None)))
+    rows = _count(num_rows, "num_rows")
+    columns = rows if num_columns is None else _count(num_columns, "num_columns")
+    return Tensor(torch.eye(rows, columns, dtype=_kind(dtype), device=as_device(None)))
+
+
+def _triangle(called: str, make: Any, row: Any, col: Any, offset: Any, dtype: Any) -> Tensor:
+    rows, columns = _count(row, "row"), _count(row if col is None else col, "col")
+    if not isinstance(offset, int):
+        raise TypeError(f"{called}: offset must be an int, got {offset!r}")
+    return Tensor(make(rows, columns, offset, dtype=as_dtype(dtype), device=as_device(None)))
+
+
+def tril_indices(row, col, offset=0, dtype="int64"):  # type: ignore[no-untyped-def]
+    """Rows and columns, [2, n], of the lower triangle of a matrix: on and below the diagonal `offset`."""
+    return _triangle("tril_indices", torch.tril_indices, row, col, offset, dtype)
+
+
+def triu_indices(row, col=None, offset=0, dtype="int64"):  # type: ignore[no-untyped-def]
+    """Rows and columns, [2, n], of the upper triangle of a matrix: on and above the diagonal `offset`."""
+    return _triangle("triu_indices", torch.triu_indices, row, col, offset, dtype)
 
 
 def meshgrid(*args, **kwargs):  # type: ignore[no-untyped-def]
-    """Coordinate arrays of a grid, one per vector given, in matrix ("ij") order."""
+    """Coordinate arrays of a grid, one per vector given.
+
+    indexing: "ij" for the order of matrices; "xy" exchanges the first two axes.
+    """
+    indexing = kwargs.get("indexing") or "ij"
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
     vectors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
+    if indexing == "xy":
+        vectors[:2] = vectors[1::-1]
+    n = len(vectors)
     shape = [v.size for v in vectors]
-    return [
-        declared.expand(declared.reshape(v, [-1 if j == i else 1 for j in range(len(vectors))]), shape)
+    grids = [
+        declared.expand(declared.reshape(v, [-1 if j == i else 1 for j in builtins.range(n)]), shape)
         for i, v in enumerate(vectors)
     ]
+    if indexing == "ij" or n < 2:
+        return grids
+    return [grids[1], grids[0], *grids[2:]]
+
+
+# --- copies, and memory of others ----------------------------------------------------------------------------
+
+
+def clone(x, name=None):  # type: ignore[no-untyped-def]
+    """A copy; gradients flow through it."""
+    return declared.assign(x)
+
+
+def assign(x, output=None):  # type: ignore[no-untyped-def]
+    """A copy of a tensor, array, list or number, put into `output` where that is given.
+
+    A number becomes a tensor of shape [1]; floats in lists are float64, as NumPy has them.
+    """
+    if not isinstance(x, Tensor):
+        x = to_tensor(np.atleast_1d(np.asarray(x)))
+    copied = declared.assign(x)
+    return copied if output is None else give(output, copied)
+
+
+@spelled
+def as_tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):  # type: ignore[no-untyped-def]
+    """`to_tensor` under the argument names of other libraries."""
+    return to_tensor(data, dtype, device, not requires_grad)
+
+
+@spelled
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):  # type: ignore[no-untyped-def]
+    """`to_tensor` under the argument names of the array API."""
+    return to_tensor(obj, dtype, device, not requires_grad)
+
+
+def from_numpy(ndarray):  # type: ignore[no-untyped-def]
+    """A tensor over an array's own memory. Raises TypeError for what is no array."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"from_numpy: expected a NumPy array, got {type(ndarray).__name__}")
+    return Tensor(torch.from_numpy(ndarray))
+
+
+def to_dlpack(x):  # type: ignore[no-untyped-def]
+    """A capsule over the tensor's memory, for another library to take over."""
+    return torch.utils.dlpack.to_dlpack(x.data)
+
+
+def from_dlpack(dlpack, *, device=None, copy=None):  # type: ignore[no-untyped-def]
+    """A tensor over the memory of another library's array, or of a capsule. copy: of its own memory instead."""
+    made = Tensor(torch.utils.dlpack.from_dlpack(dlpack))
+    if device is not None:
+        made = made.to(device)
+    return made.clone() if copy else made
+
+
+# --- like a tensor, by a method ------------------------------------------------------------------------------
+
+
+def _new_of(function: Any) -> None:
+    def made(self, *args, dtype=None, device=None, **settings):  # type: ignore[no-untyped-def]
+        return function(*args, dtype=dtype or self.dtype, device=device or self.place, **settings)
+
+    made.__name__ = f"new_{function.__name__}"
+    made.__doc__ = f"`{function.__name__}` in this tensor's dtype and place, unless told otherwise."
+    as_method(made)
+
+
+for _function in (empty, full, ones, zeros):
+    _new_of(_function)

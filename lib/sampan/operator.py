@@ -68,8 +68,9 @@ class Operator:
         self.body = body
         self.value = value
         self.signature = inspect.signature(body)
-        self.parameters = list(self.signature.parameters)
-        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in self.signature.parameters.values())
+        given = self.signature.parameters.values()
+        self.parameters = [p.name for p in given if p.kind is not p.KEYWORD_ONLY]
+        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in given)
         code = inspect.unwrap(body).__code__  # below a counting or timing wrapper
         captures = {name for inner in _nested(code) for name in inner.co_freevars if self.differentiable}
         self.keeps = bool(captures & set(self.parameters))
@@ -82,7 +83,7 @@ class Operator:
     def bind(self, args: tuple[Any, ...], settings: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional arguments and keyword-only settings from a call that named some of its arguments."""
         try:
-            settings = renamed(self.parameters, settings)
+            settings = renamed(self.signature.parameters, settings)
             bound = self.signature.bind(*args, **settings)
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}") from None
@@ -276,7 +277,7 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
     try:
         if observers:
             result = observers[-1].forward(operator, buffers, settings)
-        elif not wanted and operator.value is not None and count < 3:
+        elif not wanted and operator.value is not None and not settings and count < 3:
             result = (operator.value(*buffers), None)
         elif settings:
             result = operator.body(*buffers, **settings)

@@ -135,7 +135,8 @@ def factory(function: Callable[..., Any]) -> Callable[..., Any]:
         **settings: Any,
     ) -> Any:
         if sizes and args and type(args[0]) is int:
-            args = (list(args),) if all(type(a) is int for a in args) else ([args[0]], *args[1:])
+            lengths = "fill_value" not in parameters and all(type(a) is int for a in args)
+            args = (list(args),) if lengths else ([args[0]], *args[1:])
         made = function(*args, **renamed(parameters, settings))
         if device is not None:
             made = made.to(device)

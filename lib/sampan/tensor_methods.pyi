@@ -18,10 +18,12 @@ class Methods:
         """Inverse hyperbolic cosine."""
     def acosh_(self, name: str | None = None) -> Tensor:
         """`acosh` in place: the result, which must have x's shape, takes the place of x's values."""
-    def add(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
-        """x + y."""
-    def add_(self, y: Any, name: str | None = None) -> Tensor:
+    def add(self, y: Any, name: str | None = None, alpha: int = 1, out: Any = None) -> Tensor:
+        """x + alpha y."""
+    def add_(self, y: Any, name: str | None = None, alpha: int = 1) -> Tensor:
         """`add` in place: the result, which must have x's shape, takes the place of x's values."""
+    def add_n(self, name: str | None = None) -> Tensor:
+        """The sum of a list of tensors of one shape; of one tensor, a copy."""
     def addmm(self, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Tensor:
         """beta input + alpha x @ y."""
     def all(
@@ -57,6 +59,8 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The smallest value over `axis`; several equal ones share the gradient."""
+    def angle(self, name: str | None = None) -> Tensor:
+        """The argument of complex numbers, in radians; of real ones 0 or pi. At 0 the derivative is taken as 0."""
     def any(
         self,
         axis: int | Sequence[int] | None = None,
@@ -89,6 +93,10 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """The indices that sort `x` along `axis`."""
+    def as_complex(self, name: str | None = None) -> Tensor:
+        """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
+    def as_real(self, name: str | None = None) -> Tensor:
+        """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     def asin(self, name: str | None = None) -> Tensor:
         """Arc sine, in radians."""
     def asin_(self, name: str | None = None) -> Tensor:
@@ -109,10 +117,18 @@ class Methods:
         """`atanh` in place: the result, which must have x's shape, takes the place of x's values."""
     def bitwise_and(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Bits set in both; `and` of bools."""
+    def bitwise_left_shift(
+        self, y: Any, is_arithmetic: bool = True, name: str | None = None, out: Any = None
+    ) -> Tensor:
+        """The bits of x moved up by y places. is_arithmetic: keep the sign of negative numbers; else 0 moves in."""
     def bitwise_not(self, name: str | None = None, out: Any = None) -> Tensor:
         """All bits turned; `not` of bools."""
     def bitwise_or(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Bits set in one or both; `or` of bools."""
+    def bitwise_right_shift(
+        self, y: Any, is_arithmetic: bool = True, name: str | None = None, out: Any = None
+    ) -> Tensor:
+        """The bits of x moved down by y places. is_arithmetic: keep the sign of negative numbers; else 0 moves in."""
     def bitwise_xor(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Bits set in exactly one; `xor` of bools."""
     def bmm(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
@@ -130,9 +146,15 @@ class Methods:
     ) -> list[Tensor]:
         """A list of `chunks` equal views of `x` along `axis`."""
     def clip(self, min: Any = None, max: Any = None, name: str | None = None, out: Any = None) -> Tensor:
-        """x held between min and max (numbers, 0-d tensors or None)."""
+        """x held between min and max: numbers, tensors with one entry, or None for no bound."""
     def clip_(self, min: Any = None, max: Any = None, name: str | None = None) -> Tensor:
         """`clip` in place: the result, which must have x's shape, takes the place of x's values."""
+    def complex(self, imag: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """real + i imag, with broadcasting."""
+    def conj(self, name: str | None = None) -> Tensor:
+        """The complex conjugate; a copy of a real array."""
+    def copysign(self, y: Any, name: str | None = None) -> Tensor:
+        """x with the sign of y, a tensor or a number."""
     def cos(self, name: str | None = None, out: Any = None) -> Tensor:
         """Cosine of radians."""
     def cos_(self, name: str | None = None) -> Tensor:
@@ -153,13 +175,17 @@ class Methods:
         self, axis: int | Sequence[int] | None = None, dtype: Any = None, name: str | None = None
     ) -> Tensor:
         """`cumsum` in place: the result, which must have x's shape, takes the place of x's values."""
+    def deg2rad(self, name: str | None = None) -> Tensor:
+        """Degrees in radians."""
     def diag(self, offset: int = 0, padding_value: int = 0, name: str | None = None) -> Tensor:
         """A matrix with the vector `x` on a diagonal, or the diagonal of the matrix `x`."""
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
         """The diagonal of two axes, as the last axis of the result. A view."""
-    def divide(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
-        """x / y; integers divide to floats."""
-    def divide_(self, y: Any, name: str | None = None) -> Tensor:
+    def digamma(self, name: str | None = None) -> Tensor:
+        """The derivative of lgamma."""
+    def divide(self, y: Any, name: str | None = None, rounding_mode: Any = None, out: Any = None) -> Tensor:
+        """x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None."""
+    def divide_(self, y: Any, name: str | None = None, rounding_mode: Any = None) -> Tensor:
         """`divide` in place: the result, which must have x's shape, takes the place of x's values."""
     def dot(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The sum of products of two vectors, or of the rows of two matrices."""
@@ -173,6 +199,8 @@ class Methods:
         """The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x."""
     def erf_(self, name: str | None = None) -> Tensor:
         """`erf` in place: the result, which must have x's shape, takes the place of x's values."""
+    def erfinv(self, name: str | None = None) -> Tensor:
+        """The inverse of the error function."""
     def exp(self, name: str | None = None, out: Any = None) -> Tensor:
         """e^x."""
     def exp_(self, name: str | None = None) -> Tensor:
@@ -199,20 +227,26 @@ class Methods:
         """x / y rounded down."""
     def floor_divide_(self, y: Any, name: str | None = None) -> Tensor:
         """`floor_divide` in place: the result, which must have x's shape, takes the place of x's values."""
-    def floor_mod(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
-        """The remainder of x / y, with the sign of y."""
     def fmax(self, y: Any, name: str | None = None) -> Tensor:
-        """The larger of x and y; a number wins over NaN."""
+        """The larger of x and y; a number wins over NaN. At a tie x gets the gradient."""
     def fmin(self, y: Any, name: str | None = None) -> Tensor:
-        """The smaller of x and y; a number wins over NaN."""
+        """The smaller of x and y; a number wins over NaN. At a tie x gets the gradient."""
+    def frac(self, name: str | None = None, out: Any = None) -> Tensor:
+        """The fraction of x, with its sign."""
+    def frexp(self, name: str | None = None) -> Tensor:
+        """Mantissa and exponent, both in x's dtype: x = mantissa 2^exponent with 0.5 <= |mantissa| < 1."""
+    def gammainc(self, y: Any, name: str | None = None) -> Tensor:
+        """1 - gammaincc(x, y): the regularised lower incomplete gamma function."""
+    def gammaincc(self, y: Any, name: str | None = None) -> Tensor:
+        """Gamma(x, y) / Gamma(x): the regularised upper incomplete gamma function."""
     def gather(
         self, index: Any, axis: int | Sequence[int] | None = None, name: str | None = None, out: Any = None
     ) -> Tensor:
         """The slices of `x` along `axis` (0 when None) that the 1-D or [n, 1] `index` names; a 0-d one drops the axis."""
     def gather_nd(self, index: Any, name: str | None = None) -> Tensor:
         """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k axes."""
-    def greater(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
-        """x > y, entry by entry."""
+    def gcd(self, y: Any, name: str | None = None) -> Tensor:
+        """The greatest common divisor of integers; 0 of two zeros."""
     def greater_equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≥ y, entry by entry."""
     def greater_equal_(self, y: Any, name: str | None = None) -> Tensor:
@@ -221,8 +255,22 @@ class Methods:
         """x > y, entry by entry."""
     def greater_than_(self, y: Any, name: str | None = None) -> Tensor:
         """`greater_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
+    def heaviside(self, y: Any, name: str | None = None) -> Tensor:
+        """0 where x < 0, y where x = 0, 1 where x > 0."""
     def hypot(self, y: Any, name: str | None = None) -> Tensor:
         """sqrt(x^2 + y^2)."""
+    def i0(self, name: str | None = None) -> Tensor:
+        """The modified Bessel function of the first kind, of order 0."""
+    def i0e(self, name: str | None = None) -> Tensor:
+        """e^-|x| i0(x)."""
+    def i1(self, name: str | None = None) -> Tensor:
+        """The modified Bessel function of the first kind, of order 1."""
+    def i1e(self, name: str | None = None) -> Tensor:
+        """e^-|x| i1(x)."""
+    def imag(self, name: str | None = None) -> Tensor:
+        """The imaginary part of a complex array, a view. Raises TypeError for a real one."""
+    def increment(self, value: float = 1.0, name: str | None = None) -> Tensor:
+        """x + value in x's own memory, for a tensor with one entry."""
     def index_add(
         self,
         index: Any,
@@ -240,8 +288,14 @@ class Methods:
         self, index: Any, axis: int | Sequence[int] | None = 0, name: str | None = None, out: Any = None
     ) -> Tensor:
         """The slices of `x` along `axis` that the 1-D `index` names."""
+    def is_complex(self) -> Tensor:
+        """Whether x has a complex dtype."""
     def is_empty(self, name: str | None = None) -> Tensor:
         """Whether x has no entry, as a 0-d bool tensor."""
+    def is_floating_point(self) -> Tensor:
+        """Whether x has a float dtype."""
+    def is_integer(self) -> Tensor:
+        """Whether x has an integer dtype; bool is none."""
     def isclose(
         self,
         y: Any,
@@ -253,12 +307,26 @@ class Methods:
         """|x - y| <= atol + rtol |y|, entry by entry."""
     def isfinite(self, name: str | None = None) -> Tensor:
         """Whether an entry is neither infinite nor NaN."""
+    def isin(
+        self, test_x: Any, assume_unique: bool = False, invert: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Whether an entry of x is among those of `test_x` (invert: is not). assume_unique: neither repeats an entry."""
     def isinf(self, name: str | None = None) -> Tensor:
         """Whether an entry is plus or minus infinity."""
     def isnan(self, name: str | None = None) -> Tensor:
         """Whether an entry is not a number."""
-    def less(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
-        """x < y, entry by entry."""
+    def isneginf(self, name: str | None = None) -> Tensor:
+        """Whether an entry is minus infinity."""
+    def isposinf(self, name: str | None = None) -> Tensor:
+        """Whether an entry is plus infinity."""
+    def isreal(self, name: str | None = None) -> Tensor:
+        """Whether the imaginary part is 0."""
+    def lcm(self, y: Any, name: str | None = None) -> Tensor:
+        """The least common multiple of integers; 0 where one is 0."""
+    def ldexp(self, y: Any, name: str | None = None) -> Tensor:
+        """x 2^y, in float64 if one of the two is, else in the default dtype."""
+    def lerp(self, y: Any, weight: Any, name: str | None = None) -> Tensor:
+        """x + weight (y - x): from x at weight 0 to y at weight 1. weight: a number or a tensor."""
     def less_equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≤ y, entry by entry."""
     def less_equal_(self, y: Any, name: str | None = None) -> Tensor:
@@ -267,6 +335,8 @@ class Methods:
         """x < y, entry by entry."""
     def less_than_(self, y: Any, name: str | None = None) -> Tensor:
         """`less_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
+    def lgamma(self, name: str | None = None) -> Tensor:
+        """log |Gamma(x)|."""
     def log(self, name: str | None = None, out: Any = None) -> Tensor:
         """Natural logarithm."""
     def log10(self, name: str | None = None, out: Any = None) -> Tensor:
@@ -283,6 +353,8 @@ class Methods:
         """`log2` in place: the result, which must have x's shape, takes the place of x's values."""
     def log_(self, name: str | None = None) -> Tensor:
         """`log` in place: the result, which must have x's shape, takes the place of x's values."""
+    def logaddexp(self, y: Any, name: str | None = None) -> Tensor:
+        """log(e^x + e^y), without overflow."""
     def logical_and(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Both are true (not zero)."""
     def logical_and_(self, y: Any, name: str | None = None) -> Tensor:
@@ -299,6 +371,8 @@ class Methods:
         """Exactly one is true (not zero)."""
     def logical_xor_(self, y: Any, name: str | None = None) -> Tensor:
         """`logical_xor` in place: x becomes the result, with its dtype (in new memory where that changes)."""
+    def logit(self, eps: Any = None, name: str | None = None) -> Tensor:
+        """log(x / (1 - x)), with x first held between eps and 1 - eps; NaN outside [0, 1] without eps."""
     def logsumexp(
         self,
         axis: int | Sequence[int] | None = None,
@@ -344,10 +418,10 @@ class Methods:
         """The smaller of x and y; NaN wins. At a tie each gets half of the gradient."""
     def mm(self, mat2: Any, name: str | None = None) -> Tensor:
         """The product of two matrices, [n, k] and [k, m]."""
-    def mod(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
-        """The remainder of x / y, with the sign of y."""
     def moveaxis(self, source: Any, destination: Any, name: str | None = None) -> Tensor:
         """The axes `source` moved to the places `destination`. A view."""
+    def multigammaln(self, p: Any, name: str | None = None) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension p."""
     def multinomial(self, num_samples: int = 1, replacement: bool = False, name: str | None = None) -> Tensor:
         """Indices drawn in proportion to the weights along the last axis of `x`."""
     def multiply(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
@@ -356,10 +430,24 @@ class Methods:
         """`multiply` in place: the result, which must have x's shape, takes the place of x's values."""
     def mv(self, vec: Any, name: str | None = None) -> Tensor:
         """A matrix [n, k] times a vector [k]."""
+    def nan_to_num(
+        self, nan: float = 0.0, posinf: Any = None, neginf: Any = None, name: str | None = None
+    ) -> Tensor:
+        """x with NaN and the infinities replaced; unless told, by 0 and the largest and smallest finite numbers."""
     def neg(self, name: str | None = None) -> Tensor:
         """-x."""
     def neg_(self, name: str | None = None) -> Tensor:
         """`neg` in place: the result, which must have x's shape, takes the place of x's values."""
+    def new_empty(self, *args: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Tensor:
+        """`empty` in this tensor's dtype and place, unless told otherwise."""
+    def new_full(self, *args: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Tensor:
+        """`full` in this tensor's dtype and place, unless told otherwise."""
+    def new_ones(self, *args: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Tensor:
+        """`ones` in this tensor's dtype and place, unless told otherwise."""
+    def new_zeros(self, *args: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Tensor:
+        """`zeros` in this tensor's dtype and place, unless told otherwise."""
+    def nextafter(self, y: Any, name: str | None = None) -> Tensor:
+        """The next number that the dtype has after x, towards y."""
     def nonzero(self, as_tuple: bool = False, out: Any = None) -> Any:
         """The coordinates of entries that are not zero: [n, axes], or one [n] per axis."""
     def not_equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
@@ -370,6 +458,10 @@ class Methods:
         """The products of all pairs of entries of x and y, [x.size, y.size]."""
     def permute(self, perm: Sequence[int], name: str | None = None) -> Tensor:
         """The axes in the order `perm`. A view."""
+    def polar(self, angle: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """abs (cos(angle) + i sin(angle)), with broadcasting."""
+    def polygamma(self, n: Any, name: str | None = None) -> Tensor:
+        """The n-th derivative of digamma, for an int n of 0 or more."""
     def pow(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x to the power y, elementwise with broadcasting; either may be a number."""
     def pow_(self, y: Any, name: str | None = None) -> Tensor:
@@ -403,8 +495,10 @@ class Methods:
         broadcast: bool = True,
     ) -> Tensor:
         """`put_along_axis` in place: the result, which must have x's shape, takes the place of x's values."""
+    def rad2deg(self, name: str | None = None) -> Tensor:
+        """Radians in degrees."""
     def real(self, name: str | None = None) -> Tensor:
-        """The real part; a real array as it is."""
+        """The real part, a view; a real array as it is."""
     def reciprocal(self, name: str | None = None) -> Tensor:
         """1 / x."""
     def reciprocal_(self, name: str | None = None) -> Tensor:
@@ -423,14 +517,23 @@ class Methods:
         """`reshape` in place: x keeps its memory and gets the other shape."""
     def roll(self, shifts: Any, axis: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
         """Shifted along `axis`, what leaves at one end coming back at the other; flattened first when axis is None."""
-    def round(self, name: str | None = None, out: Any = None) -> Tensor:
-        """The nearest integer; halves go to the even one."""
-    def round_(self, name: str | None = None) -> Tensor:
+    def round(self, decimals: int = 0, name: str | None = None, out: Any = None) -> Tensor:
+        """The nearest number with so many decimals (negative: tens, hundreds); halves go to the even one."""
+    def round_(self, decimals: int = 0, name: str | None = None) -> Tensor:
         """`round` in place: the result, which must have x's shape, takes the place of x's values."""
     def rsqrt(self, name: str | None = None, out: Any = None) -> Tensor:
         """1 / sqrt(x)."""
     def rsqrt_(self, name: str | None = None) -> Tensor:
         """`rsqrt` in place: the result, which must have x's shape, takes the place of x's values."""
+    def scale(
+        self,
+        scale: float = 1.0,
+        bias: float = 0.0,
+        bias_after_scale: bool = True,
+        act: Any = None,
+        name: str | None = None,
+    ) -> Tensor:
+        """scale x + bias, or scale (x + bias) unless bias_after_scale, in x's dtype; then the activation named `act`."""
     def scale_(self, scale: float = 1.0, bias: float = 0.0) -> Tensor:
         """x scale + bias, in place."""
     def scatter(
@@ -441,16 +544,22 @@ class Methods:
         """`scatter` in place: the result, which must have x's shape, takes the place of x's values."""
     def scatter_nd_add(self, index: Any, updates: Any, name: str | None = None) -> Tensor:
         """`x` plus `updates` added at the coordinates in the last axis of `index`."""
+    def sgn(self, name: str | None = None) -> Tensor:
+        """z / |z| of complex numbers, 0 of 0; the sign of real ones."""
     def sigmoid(self, name: str | None = None, out: Any = None) -> Tensor:
         """1 / (1 + e^-x)."""
     def sigmoid_(self, name: str | None = None) -> Tensor:
         """`sigmoid` in place: the result, which must have x's shape, takes the place of x's values."""
     def sign(self, name: str | None = None, out: Any = None) -> Tensor:
-        """-1, 0 or 1."""
+        """-1, 0 or 1; z / |z| of complex numbers."""
+    def signbit(self, name: str | None = None) -> Tensor:
+        """Whether the sign is minus; that of -0.0 too."""
     def sin(self, name: str | None = None, out: Any = None) -> Tensor:
         """Sine of radians."""
     def sin_(self, name: str | None = None) -> Tensor:
         """`sin` in place: the result, which must have x's shape, takes the place of x's values."""
+    def sinc(self, name: str | None = None) -> Tensor:
+        """sin(pi x) / (pi x), and 1 at 0."""
     def sinh(self, name: str | None = None, out: Any = None) -> Tensor:
         """Hyperbolic sine."""
     def sinh_(self, name: str | None = None) -> Tensor:
@@ -491,6 +600,8 @@ class Methods:
         """Without the axes of length 1, or without those of `axis` that have length 1. A view."""
     def squeeze_(self, axis: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
         """`squeeze` in place: x keeps its memory and gets the other shape."""
+    def stanh(self, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Tensor:
+        """scale_b tanh(scale_a x)."""
     def std(
         self,
         axis: int | Sequence[int] | None = None,
@@ -499,9 +610,9 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """The standard deviation over `axis`: the square root of `var`."""
-    def subtract(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
-        """x - y."""
-    def subtract_(self, y: Any, name: str | None = None) -> Tensor:
+    def subtract(self, y: Any, name: str | None = None, alpha: int = 1, out: Any = None) -> Tensor:
+        """x - alpha y."""
+    def subtract_(self, y: Any, name: str | None = None, alpha: int = 1) -> Tensor:
         """`subtract` in place: the result, which must have x's shape, takes the place of x's values."""
     def sum(
         self,
@@ -573,5 +684,9 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The variance over `axis`: divided by n - 1 when `unbiased`, else by n."""
+    def view_as_complex(self, name: str | None = None) -> Tensor:
+        """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
+    def view_as_real(self, name: str | None = None) -> Tensor:
+        """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     def where(self, x: Any, y: Any = None, name: str | None = None) -> Tensor:
         """Paddle's `condition.where(x, y)`."""

@@ -1,13 +1,16 @@
 """Elementwise operators, each declared by its formula and its derivative in one line.
 
 In a formula x and y are the inputs, `out` is the value, g the gradient that arrives. The same line makes the
-eager operator (calls become methods, so that it runs on buffers and on Tensors) and, where a derivative is plain
-arithmetic of several steps, the fused loop of `kernels.fused` that does it in one pass over large arrays.
+eager operator (calls become methods, so that it runs on buffers and on Tensors; functions that torch's buffers lack
+as methods are looked up among the declared operators) and, where a derivative is plain arithmetic of several steps,
+the fused loop of `kernels.fused` that does it in one pass over large arrays. Complex values need no second line:
+the gradient g of a holomorphic f is g conj(f'(x)) = conj(conj(g) f'(x)).
 """
 
 from __future__ import annotations
 
 import ast
+import cmath
 import math
 import operator as operators
 from collections.abc import Callable
@@ -16,21 +19,28 @@ from typing import Any
 import torch
 
 from .. import kernels
-from ..operator import operator
-from .samples import Array
+from ..dtype import default_dtype
+from ..operator import as_method, composite, operator
+from ..tensor import declared
+from .samples import Array, integers
 
 _SHAPES = [(3, 4), (2, 1, 3), (), (0, 2)]
 _PAIRS = [((3, 4), (3, 4)), ((2, 1, 3), (4, 1)), ((), (2, 3)), ((0, 2), (1, 2))]
+FLAT = "g.new_zeros(g.shape)"  # the derivative of a function that is constant between its steps
 aten = torch.ops.aten
 Buffer = torch.Tensor
 
 
 class _Methods(ast.NodeTransformer):
-    """`cos(x)` becomes `x.cos()`: the spelling that buffers and Tensors share."""
+    """`cos(x)` becomes `x.cos()`, the spelling that buffers and Tensors share; `i1(x)` becomes `declared.i1(x)`."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        assert isinstance(node.func, ast.Name)
+        if not isinstance(node.func, ast.Name):
+            return node
+        if not hasattr(Buffer, node.func.id):
+            node.func = ast.Attribute(ast.Name("declared", ast.Load()), node.func.id, ast.Load())
+            return node
         return ast.Call(ast.Attribute(node.args[0], node.func.id, ast.Load()), node.args[1:], node.keywords)
 
 
@@ -48,18 +58,21 @@ def elementwise(
     high: float = 2.0,
     reference: Callable[..., Any] | None = None,
     method: tuple[str, ...] = ("",),
+    setting: tuple[str, Any, Callable[..., Any]] | None = None,
 ) -> Any:
     """Declare an elementwise operator.
 
     value: the function that computes it on buffers (torch's). derivatives: one formula for each input.
     vendor: torch's fused backward, called as vendor(g, out) or vendor(g, x) by what the formula reads.
     low, high: where samples are drawn, inside the domain and away from kinks.
+    setting: a keyword of Paddle's, its default, and the body (inputs, setting) that runs for any other value.
     """
     inputs = ["x", "y"][: len(derivatives)]
-    namespace: dict[str, Any] = {"value": value, "vendor": vendor, "Buffer": Buffer}
-    pullbacks = []
+    given = ", ".join(inputs)
+    namespace: dict[str, Any] = {"value": value, "vendor": vendor, "Buffer": Buffer, "declared": declared}
+    pullbacks, conjugate = [], []
     for index, formula in enumerate(derivatives):
-        expression = _as_methods(formula)
+        plain = expression = _as_methods(formula)
         if vendor is not None:
             reads = "out" if "out" in formula else "x"
             expression = f"vendor(g, {reads}) if g.__class__ is Buffer else {expression}"
@@ -71,9 +84,15 @@ def elementwise(
                 f"{loop} if g.__class__ is Buffer and g.numel() > {kernels.FUSED_FROM} else {expression}"
             )
         pullbacks.append(f"lambda g: {expression}")
+        conjugate.append(f"lambda g: (lambda g: {plain})(g.conj()).conj()")
+    keyword, rest = "", ""
+    if setting is not None:
+        keyword, namespace["default"], namespace["otherwise"] = f", *, {setting[0]}=default", *setting[1:]
+        rest = f"    if {setting[0]} != default:\n        return otherwise({given}, {setting[0]})\n"
     source = (
-        f"def {name}({', '.join(inputs)}, name=None):\n"
-        f"    out = value({', '.join(inputs)})\n"
+        f"def {name}({given}, name=None{keyword}):\n{rest}"
+        f"    out = value({given})\n"
+        f"    if out.is_complex():\n        return out, ({', '.join(conjugate)},)\n"
         f"    return out, ({', '.join(pullbacks)},)\n"
     )
     exec(compile(source, f"<elementwise {name}>", "exec"), namespace)
@@ -98,21 +117,72 @@ def _torch_twin(name: str, value: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(torch, name, value)
 
 
+def _scaled(sign: int) -> Callable[..., Any]:
+    """x plus or minus alpha y."""
+
+    def body(x: Any, y: Any, alpha: Any) -> Any:
+        return x + y * (sign * alpha), (lambda g: g, lambda g: g * (sign * alpha))
+
+    return body
+
+
+def _rounded(x: Any, y: Any, mode: Any) -> Any:
+    """x / y, rounded down ("floor") or towards zero ("trunc"); constant between its steps."""
+    if mode not in ("floor", "trunc"):
+        raise RuntimeError(f"rounding_mode must be None, 'floor' or 'trunc', got {mode!r}")
+    return torch.div(x, y, rounding_mode=mode), (lambda g: g.new_zeros(g.shape),) * 2
+
+
+def _subtract(x: Any, y: Any) -> Any:
+    """x - y; torch refuses a bool beside a number, Python and Paddle take it for 0 or 1."""
+    return x * 1 - y * 1 if x.__class__ is bool or y.__class__ is bool else x - y
+
+
+def _of_floats(function: Callable[..., Any], kind: torch.dtype = torch.float32) -> Callable[..., Any]:
+    """A function of two arrays that turns integers into floats first."""
+
+    def value(x: Any, y: Any) -> Any:
+        return function(
+            x if x.is_floating_point() else x.to(kind), y if y.is_floating_point() else y.to(kind)
+        )
+
+    return value
+
+
+def _copysign(x: Any, y: Any) -> Any:
+    out = torch.copysign(x, y)
+    return out if x.is_floating_point() else out.to(x.dtype)
+
+
+def _heaviside(x: Any, y: Any) -> Any:
+    """y where x is 0, else 1 above and 0 below; 0 for NaN, as Paddle has it."""
+    return torch.where(x == 0, y, ((x > 0) * 1).to(y.dtype)).to(torch.promote_types(x.dtype, y.dtype))
+
+
+def _frac(x: Any) -> Any:
+    if x.dtype is torch.bool:
+        raise TypeError("a bool has no fraction")
+    return x - x.trunc()
+
+
 # fmt: off
 # --- two inputs ----------------------------------------------------------------------------------------------
-add = elementwise("add", operators.add, "g", "g", doc="x + y.")
-subtract = elementwise("subtract", operators.sub, "g", "-g", doc="x - y.")
+add = elementwise("add", operators.add, "g", "g", setting=("alpha", 1, _scaled(1)), doc="x + alpha y.")
+subtract = elementwise("subtract", _subtract, "g", "-g", setting=("alpha", 1, _scaled(-1)), doc="x - alpha y.")
 multiply = elementwise("multiply", operators.mul, "g * y", "g * x", doc="x y.")
-divide = elementwise("divide", operators.truediv, "g / y", "-g * x / (y * y)", low=0.5, doc="x / y; integers divide to floats.")
+divide = elementwise("divide", operators.truediv, "g / y", "-g * x / (y * y)", low=0.5, setting=("rounding_mode", None, _rounded), doc="x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None.")
 maximum = elementwise("maximum", torch.maximum, "g * ((x > y) + (x == y) * 0.5)", "g * ((x < y) + (x == y) * 0.5)", doc="The larger of x and y; NaN wins. At a tie each gets half of the gradient.")
 minimum = elementwise("minimum", torch.minimum, "g * ((x < y) + (x == y) * 0.5)", "g * ((x > y) + (x == y) * 0.5)", doc="The smaller of x and y; NaN wins. At a tie each gets half of the gradient.")
-fmax = elementwise("fmax", torch.fmax, "g * (x >= y)", "g * (y > x)", doc="The larger of x and y; a number wins over NaN.")
-fmin = elementwise("fmin", torch.fmin, "g * (x <= y)", "g * (y < x)", doc="The smaller of x and y; a number wins over NaN.")
-atan2 = elementwise("atan2", torch.atan2, "g * y / (x * x + y * y)", "-g * x / (x * x + y * y)", low=0.5, doc="The angle of the point (y, x), in radians.")
-hypot = elementwise("hypot", torch.hypot, "g * x / out", "g * y / out", low=0.5, doc="sqrt(x^2 + y^2).")
+fmax = elementwise("fmax", torch.fmax, "g * ((x >= y) | (y != y))", "g * ((x < y) | (x != x) & (y == y))", doc="The larger of x and y; a number wins over NaN. At a tie x gets the gradient.")
+fmin = elementwise("fmin", torch.fmin, "g * ((x <= y) | (y != y))", "g * ((x > y) | (x != x) & (y == y))", doc="The smaller of x and y; a number wins over NaN. At a tie x gets the gradient.")
+atan2 = elementwise("atan2", _of_floats(torch.atan2, torch.float64), "g * y / (x * x + y * y)", "-g * x / (x * x + y * y)", low=0.5, doc="The angle of the point (y, x), in radians.")
+hypot = elementwise("hypot", _of_floats(torch.hypot), "g * x / out", "g * y / out", low=0.5, doc="sqrt(x^2 + y^2).")
+logaddexp = elementwise("logaddexp", _of_floats(torch.logaddexp), "g * exp(x - out)", "g * exp(y - out)", doc="log(e^x + e^y), without overflow.")
+copysign = elementwise("copysign", _copysign, "g * sign(x) * sign(out)", FLAT, low=0.5, doc="x with the sign of y, a tensor or a number.")
+heaviside = elementwise("heaviside", _heaviside, FLAT, "g * (x == 0)", low=0.5, reference=lambda x, y: torch.where(x == 0, y, (x > 0).to(y.dtype)), doc="0 where x < 0, y where x = 0, 1 where x > 0.")
 # --- one input -----------------------------------------------------------------------------------------------
 neg = elementwise("neg", torch.neg, "-g", doc="-x.")
-abs = elementwise("abs", torch.abs, "g * sign(x)", low=0.3, doc="|x|; its derivative at 0 is taken as 0.")
+abs = elementwise("abs", torch.abs, "g * sgn(x)", low=0.3, doc="|x|; its derivative at 0 is taken as 0.")
 exp = elementwise("exp", torch.exp, "g * out", doc="e^x.")
 expm1 = elementwise("expm1", torch.expm1, "g * (out + 1)", doc="e^x - 1, exact near 0.")
 log = elementwise("log", torch.log, "g / x", low=0.2, doc="Natural logarithm.")
@@ -136,13 +206,24 @@ asinh = elementwise("asinh", torch.asinh, "g / sqrt(x * x + 1)", doc="Inverse hy
 acosh = elementwise("acosh", torch.acosh, "g / sqrt(x * x - 1)", low=1.3, high=3, doc="Inverse hyperbolic cosine.")
 atanh = elementwise("atanh", torch.atanh, "g / (1 - x * x)", low=-0.8, high=0.8, doc="Inverse hyperbolic tangent.")
 sigmoid = elementwise("sigmoid", torch.sigmoid, "g * out * (1 - out)", vendor=aten.sigmoid_backward.default._op, doc="1 / (1 + e^-x).")
-erf = elementwise("erf", torch.erf, "g * exp(-x * x) * 1.1283791670955126", doc="The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x.")
-floor = elementwise("floor", torch.floor, "g * 0", low=0.1, high=0.9, doc="The largest integer not above x.")
-ceil = elementwise("ceil", torch.ceil, "g * 0", low=0.1, high=0.9, doc="The smallest integer not below x.")
-round = elementwise("round", torch.round, "g * 0", low=0.1, high=0.4, doc="The nearest integer; halves go to the even one.")
-trunc = elementwise("trunc", torch.trunc, "g * 0", low=0.1, high=0.9, doc="x without its fraction.")
-sign = elementwise("sign", torch.sign, "g * 0", low=0.1, doc="-1, 0 or 1.")
+deg2rad = elementwise("deg2rad", torch.deg2rad, "g * 0.017453292519943295", doc="Degrees in radians.")
+rad2deg = elementwise("rad2deg", torch.rad2deg, "g * 57.29577951308232", doc="Radians in degrees.")
+floor = elementwise("floor", torch.floor, FLAT, low=0.1, high=0.9, doc="The largest integer not above x.")
+ceil = elementwise("ceil", torch.ceil, FLAT, low=0.1, high=0.9, doc="The smallest integer not below x.")
+trunc = elementwise("trunc", torch.trunc, FLAT, low=0.1, high=0.9, doc="x without its fraction.")
+frac = elementwise("frac", _frac, "g", low=0.1, high=0.9, doc="The fraction of x, with its sign.")
+sign = elementwise("sign", torch.sgn, FLAT, low=0.1, doc="-1, 0 or 1; z / |z| of complex numbers.")
 # fmt: on
+
+
+@operator(method="", reference=lambda x, d=0: torch.round(x, decimals=d), samples=[(Array((3, 4), 0.1, 0.4),), (Array((3,), 0.1, 0.14), 1), (Array((0, 2)),)])  # fmt: skip
+def round(x, decimals=0, name=None):  # type: ignore[no-untyped-def]
+    """The nearest number with so many decimals (negative: tens, hundreds); halves go to the even one."""
+    exact = (
+        not decimals or not x.is_floating_point()
+    )  # integers stay, whatever the decimals, as Paddle has it
+    value = torch.view_as_complex(torch.view_as_real(x).round()) if x.is_complex() else x.round()
+    return value if exact else torch.round(x, decimals=int(decimals)), (lambda g: g.new_zeros(g.shape),)
 
 
 @operator(method="", broadcasts=True, reference=torch.pow, samples=[(Array((3, 4), 0.3, 2), 3.0), (Array((3, 4), 0.3, 2), Array((4,), 0.3, 2)), (2.0, Array((3, 2))), (Array((2, 0)), 2)])  # fmt: skip
@@ -152,26 +233,155 @@ def pow(x, y, name=None):  # type: ignore[no-untyped-def]
     The exponent of a constant factor (y = 0) and the base 0 get the gradient 0, never 0 times infinity.
     """
     out = x**y
+    if out.is_complex():
+        return out, (
+            lambda g: (g.conj() * y * x ** (y - 1.0 * (y != 0))).conj(),
+            lambda g: (g.conj() * out * _log(x)).conj(),
+        )
     return out, (lambda g: g * y * x ** (y - 1.0 * (y != 0)), lambda g: g * out * _log(x))
 
 
 def _log(x: Any) -> Any:
     """log(x), and 0 where x is 0."""
-    return math.log(x or 1) if isinstance(x, (int, float)) else (x + (x == 0)).log()
+    if isinstance(x, (int, float, complex)):
+        return cmath.log(x) if isinstance(x, complex) else math.log(x or 1)
+    return (x + (x == 0)).log()
 
 
-@operator(method=("", "mod", "floor_mod"), broadcasts=True, reference=torch.remainder, samples=[(Array((3, 4), 0.1, 0.9), Array((4,), 1.1, 2)), (Array((3,), 0.1, 0.9), 2.0)])  # fmt: skip
+@operator(method="", broadcasts=True, reference=torch.remainder, samples=[(Array((3, 4), 0.1, 0.9), Array((4,), 1.1, 2)), (Array((3,), 0.1, 0.9), 2.0)])  # fmt: skip
 def remainder(x, y, name=None):  # type: ignore[no-untyped-def]
     """The remainder of x / y, with the sign of y."""
     return x % y, (lambda g: g, lambda g: -g * (x / y).floor())
 
 
-@operator(
-    method="",
-    differentiable=False,
-    reference=torch.floor_divide,
-    samples=[(Array((3, 4)), Array((4,), 0.5, 2))],
-)
+@operator(method="", differentiable=False, reference=torch.floor_divide, samples=[(Array((3, 4)), Array((4,), 0.5, 2))])  # fmt: skip
 def floor_divide(x, y, name=None):  # type: ignore[no-untyped-def]
     """x / y rounded down."""
     return x // y
+
+
+@operator(method="", differentiable=False, reference=torch.nextafter, samples=[(Array((3, 4)), Array((4,)))])
+def nextafter(x, y, name=None):  # type: ignore[no-untyped-def]
+    """The next number that the dtype has after x, towards y."""
+    return torch.nextafter(x, y)
+
+
+def _integers(name: str, doc: str) -> Any:
+    def body(x, y, name=None):  # type: ignore[no-untyped-def]
+        return function(x, y)
+
+    function = getattr(torch, name)
+    body.__name__, body.__qualname__, body.__doc__ = name, name, doc
+    samples = [(integers((3, 4), 30, -30), integers((4,), 30, -30))]
+    return operator(body, method="", differentiable=False, reference=function, samples=samples)
+
+
+gcd = _integers("gcd", "The greatest common divisor of integers; 0 of two zeros.")
+lcm = _integers("lcm", "The least common multiple of integers; 0 where one is 0.")
+
+
+@operator(method="", broadcasts=True, reference=torch.lerp, samples=[((3, 4), (3, 4), 0.3), ((3, 1), (4,), (3, 4))])  # fmt: skip
+def lerp(x, y, weight, name=None):  # type: ignore[no-untyped-def]
+    """x + weight (y - x): from x at weight 0 to y at weight 1. weight: a number or a tensor."""
+    return torch.lerp(x, y, weight), (
+        lambda g: g * (1 - weight),
+        lambda g: g * weight,
+        lambda g: g * (y - x),
+    )
+
+
+@operator(method="", reference=torch.nan_to_num, samples=[((3, 4),), ((2, 0), 1.0, 2.0, 3.0)])
+def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):  # type: ignore[no-untyped-def]
+    """x with NaN and the infinities replaced; unless told, by 0 and the largest and smallest finite numbers."""
+    return torch.nan_to_num(x, nan, posinf, neginf), (lambda g: g * x.isfinite(),)
+
+
+@operator(method="", reference=lambda x, lo, hi: x.clamp(lo, hi), samples=[((3, 4), -1.0, 1.0)])
+def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
+    """x held between min and max: numbers, tensors with one entry, or None for no bound.
+
+    Raises ValueError when max is below min. Integers between fractional bounds become floats.
+    """
+    low, high = (v.item() if isinstance(v, Buffer) else v for v in (min, max))
+    if low is not None and high is not None and high < low:
+        raise RuntimeError(f"max must not be below min, got min={low} and max={high}")
+    out = x.clamp(low, high) if low is not None or high is not None else x.clone()
+    return out, (lambda g: g * (x == out),)
+
+
+# --- written with the operators above ------------------------------------------------------------------------
+
+
+@composite(method="", reference=lambda x, s=1.0, b=0.0, after=True: x * s + b if after else (x + b) * s, samples=[((3, 4), 2.0), ((3, 4), 2.0, 1.0), ((3,), 2.0, 1.0, False)])  # fmt: skip
+def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):  # type: ignore[no-untyped-def]
+    """scale x + bias, or scale (x + bias) unless bias_after_scale, in x's dtype; then the activation named `act`."""
+    if bias and not bias_after_scale:
+        value = (x + bias) * scale
+    else:
+        value = x * scale + bias if bias else x * scale
+    value = value if value.dtype == x.dtype else declared.cast(value, x.dtype)
+    return value if act is None else getattr(declared, act)(value)
+
+
+@composite(method="", reference=lambda x, a=0.67, b=1.7159: b * torch.tanh(a * x), samples=[((3, 4),), ((3,), 0.5, 2.0)])  # fmt: skip
+def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):  # type: ignore[no-untyped-def]
+    """scale_b tanh(scale_a x)."""
+    return (x * scale_a).tanh() * scale_b
+
+
+@composite(
+    method="", reference=lambda x, y: x * 2.0**y, samples=[((3, 4), (4,)), ((3,), integers((2, 1), 4))]
+)
+def ldexp(x, y, name=None):  # type: ignore[no-untyped-def]
+    """x 2^y, in float64 if one of the two is, else in the default dtype."""
+    for value, called in ((x, "x"), (y, "y")):
+        if isinstance(value, (int, float)):
+            raise TypeError(f"ldexp: {called} must be a tensor, got {value!r}")
+    kind = torch.float64 if torch.float64 in (x.dtype, y.dtype) else default_dtype()
+    x, y = (v if v.dtype is kind else declared.cast(v, kind) for v in (x, y))
+    return x * 2.0**y
+
+
+@operator(method="", reference=lambda x: tuple(v.to(x.dtype) for v in torch.frexp(x)), samples=[((3, 4),), ((0, 2),)])  # fmt: skip
+def frexp(x, name=None):  # type: ignore[no-untyped-def]
+    """Mantissa and exponent, both in x's dtype: x = mantissa 2^exponent with 0.5 <= |mantissa| < 1."""
+    mantissa, exponent = torch.frexp(x)
+    return (mantissa, exponent.to(x.dtype)), lambda gs, e=exponent: (gs[0] * 2.0**-e,)
+
+
+@operator(reference=lambda *xs: sum(xs), samples=[((3, 4), (3, 4), (3, 4)), ((2, 0),)])
+def summed(*tensors):  # type: ignore[no-untyped-def]
+    """The sum of tensors of one shape."""
+    count = len(tensors)
+    total = tensors[0] + tensors[1] if count > 1 else tensors[0].clone()
+    for tensor in tensors[2:]:
+        total += tensor
+    return total, lambda g, n=count: (g,) * n
+
+
+def add_n(inputs, name=None):  # type: ignore[no-untyped-def]
+    """The sum of a list of tensors of one shape; of one tensor, a copy."""
+    tensors = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    if not tensors or len({tuple(t.shape) for t in tensors}) > 1:
+        raise ValueError(
+            f"add_n: expected tensors of one shape, got shapes {[list(t.shape) for t in tensors]}"
+        )
+    return summed(*tensors)
+
+
+def increment(x, value=1.0, name=None):  # type: ignore[no-untyped-def]
+    """x + value in x's own memory, for a tensor with one entry."""
+    if x.size != 1:
+        raise ValueError(f"increment: expected a tensor with one entry, got shape {x.shape}")
+    return x._write(declared.add(x._before(), value if x.data.is_floating_point() else int(value)))
+
+
+def positive(x, name=None):  # type: ignore[no-untyped-def]
+    """x itself. Raises TypeError for bools."""
+    if x.dtype is torch.bool:
+        raise TypeError("positive: a bool has no sign")
+    return x
+
+
+for _function in (add_n, increment):
+    as_method(_function)

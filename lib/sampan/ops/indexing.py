@@ -352,16 +352,6 @@ def masked_fill(x, mask, value, name=None):  # type: ignore[no-untyped-def]
     return select(mask, value, x)
 
 
-@operator(
-    broadcasts=False, method="", reference=lambda x, lo, hi: x.clamp(lo, hi), samples=[((3, 4), -1.0, 1.0)]
-)
-def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
-    """x held between min and max (numbers, 0-d tensors or None)."""
-    low, high = (v if v is None or isinstance(v, (int, float)) else v.item() for v in (min, max))
-    out = x.clamp(low, high) if low is not None or high is not None else x.clone()
-    return out, (lambda g: g * (x == out),)
-
-
 @operator(view=True, method="", reference=torch.diagonal, samples=[((3, 4),), ((2, 3, 4), 1, 1, 2)])
 def diagonal(x, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
     """The diagonal of two axes, as the last axis of the result. A view."""

@@ -7,7 +7,7 @@ from inspect import signature
 
 from ..operator import as_method
 from ..tensor import Tensor, declared
-from . import activation, elementwise, indexing, linalg, logic, reduction, shape
+from . import activation, elementwise, indexing, linalg, logic, reduction, shape, special
 
 _TWINS = [
     "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atanh", "ceil", "clip", "cos", "cosh",
@@ -23,7 +23,16 @@ _RETYPES = [
 _RESHAPES = ["flatten", "reshape", "squeeze", "t", "transpose", "unsqueeze"]
 
 
-FAMILIES = (activation, elementwise, indexing, linalg, logic, reduction, shape)  # declared before their twins
+FAMILIES = (
+    activation,
+    elementwise,
+    indexing,
+    linalg,
+    logic,
+    reduction,
+    shape,
+    special,
+)  # declared before their twins
 
 
 def _declare(name: str, take: Callable[[Tensor, Tensor], Tensor], what: str) -> None:

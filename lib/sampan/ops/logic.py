@@ -7,7 +7,9 @@ from typing import Any
 
 import torch
 
-from ..operator import composite, operator
+from ..operator import as_method, composite, operator
+from ..spelling import spelled
+from ..tensor import Tensor
 from .samples import Array, integers
 
 
@@ -34,11 +36,9 @@ _one = (Array((3, 4)),)
 
 equal = _truth("equal", lambda x, y: x == y, "x = y, entry by entry.", _numbers)
 not_equal = _truth("not_equal", lambda x, y: x != y, "x ≠ y, entry by entry.", _numbers)
-less_than = _truth("less_than", lambda x, y: x < y, "x < y, entry by entry.", _numbers, method=("", "less"))
+less_than = _truth("less_than", lambda x, y: x < y, "x < y, entry by entry.", _numbers, method="")
 less_equal = _truth("less_equal", lambda x, y: x <= y, "x ≤ y, entry by entry.", _numbers)
-greater_than = _truth(
-    "greater_than", lambda x, y: x > y, "x > y, entry by entry.", _numbers, method=("", "greater")
-)
+greater_than = _truth("greater_than", lambda x, y: x > y, "x > y, entry by entry.", _numbers)
 greater_equal = _truth("greater_equal", lambda x, y: x >= y, "x ≥ y, entry by entry.", _numbers)
 logical_and = _truth("logical_and", torch.logical_and, "Both are true (not zero).", _bools)
 logical_or = _truth("logical_or", torch.logical_or, "One or both are true (not zero).", _bools)
@@ -51,6 +51,44 @@ bitwise_not = _truth("bitwise_not", lambda x: ~x, "All bits turned; `not` of boo
 isnan = _truth("isnan", torch.isnan, "Whether an entry is not a number.", _one)
 isinf = _truth("isinf", torch.isinf, "Whether an entry is plus or minus infinity.", _one)
 isfinite = _truth("isfinite", torch.isfinite, "Whether an entry is neither infinite nor NaN.", _one)
+isposinf = _truth("isposinf", torch.isposinf, "Whether an entry is plus infinity.", _one)
+isneginf = _truth("isneginf", torch.isneginf, "Whether an entry is minus infinity.", _one)
+isreal = _truth("isreal", torch.isreal, "Whether the imaginary part is 0.", _one)
+signbit = _truth("signbit", torch.signbit, "Whether the sign is minus; that of -0.0 too.", _one)
+
+
+def _shift(name: str, shift: Callable[..., Any], doc: str) -> Any:
+    def body(x, y, is_arithmetic=True, name=None):  # type: ignore[no-untyped-def]
+        if x.dtype is torch.bool or not x.dtype.is_signed or is_arithmetic or name_ == "bitwise_left_shift":
+            return shift(x, y)
+        bits = torch.iinfo(x.dtype).bits
+        moved = shift(x, y)  # its y highest bits are copies of the sign: clear them
+        mask = ~(torch.full_like(moved, -1) << (bits - y))
+        return torch.where(y == 0, moved, moved & mask)
+
+    name_ = body.__name__ = body.__qualname__ = name
+    body.__doc__ = f"{doc} is_arithmetic: keep the sign of negative numbers; else 0 moves in."
+    samples = [
+        (integers((3, 4), 30, -30), integers((4,), 5)),
+        (integers((3, 4), 30, 0), integers((4,), 5), False),
+    ]
+    return operator(
+        body, method="", differentiable=False, reference=lambda x, y, a=True: shift(x, y), samples=samples
+    )
+
+
+bitwise_left_shift = _shift(
+    "bitwise_left_shift", torch.bitwise_left_shift, "The bits of x moved up by y places."
+)
+bitwise_right_shift = _shift(
+    "bitwise_right_shift", torch.bitwise_right_shift, "The bits of x moved down by y places."
+)
+
+
+@operator(method="", differentiable=False, reference=lambda x, t, u=False, i=False: torch.isin(x, t, invert=i), samples=[(integers((3, 4), 9), integers((5,), 9)), (integers((), 9), integers((2, 0), 9), False, True)])  # fmt: skip
+def isin(x, test_x, assume_unique=False, invert=False, name=None):  # type: ignore[no-untyped-def]
+    """Whether an entry of x is among those of `test_x` (invert: is not). assume_unique: neither repeats an entry."""
+    return torch.isin(x, test_x, assume_unique=assume_unique, invert=invert)
 
 
 @operator(method="", differentiable=False, reference=torch.isclose, samples=[((3, 4), (3, 4))])
@@ -75,3 +113,25 @@ def equal_all(x, y, name=None):  # type: ignore[no-untyped-def]
 def is_empty(x, name=None):  # type: ignore[no-untyped-def]
     """Whether x has no entry, as a 0-d bool tensor."""
     return torch.tensor(x.numel() == 0, device=x.device)
+
+
+def _kind(name: str, asks: Callable[[torch.dtype], bool], doc: str) -> Any:
+    def ask(x):  # type: ignore[no-untyped-def]
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+        return asks(x.dtype)
+
+    ask.__name__, ask.__qualname__, ask.__doc__ = name, name, doc
+    as_method(ask)
+    return spelled(ask)
+
+
+def _integral(kind: torch.dtype) -> bool:
+    return not (kind.is_complex or kind.is_floating_point or kind is torch.bool)
+
+
+is_complex = _kind("is_complex", lambda kind: kind.is_complex, "Whether x has a complex dtype.")
+is_floating_point = _kind(
+    "is_floating_point", lambda kind: kind.is_floating_point, "Whether x has a float dtype."
+)
+is_integer = _kind("is_integer", _integral, "Whether x has an integer dtype; bool is none.")

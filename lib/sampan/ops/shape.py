@@ -281,12 +281,6 @@ def copy_to(x, device):  # type: ignore[no-untyped-def]
     return x.to(device), (lambda g, device=x.device: copy_to(g, device),)
 
 
-@operator(method="", view=True, reference=torch.real, samples=[((3, 4),)])
-def real(x, name=None):  # type: ignore[no-untyped-def]
-    """The real part; a real array as it is."""
-    return x.real, (lambda g, kind=x.dtype: g.to(kind),)
-
-
 @operator(reference=torch.full_like, samples=[((3, 4), 2.0)])
 def full_like_of(x, value):  # type: ignore[no-untyped-def]
     """`value` everywhere; recorded, so that what was overwritten gets a zero gradient."""

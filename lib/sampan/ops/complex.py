@@ -1,0 +1,101 @@
+"""Complex numbers: their parts, their polar form, and the pairs of floats that they are made of.
+
+The gradient of a real loss by a complex z = a + ib is dL/da + i dL/db, Paddle's convention and torch's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..operator import operator
+from ..tensor import declared
+from .samples import Array
+
+_PAIRS = [((3, 4), (3, 4)), ((2, 1), (3,)), ((), (0, 2))]
+
+
+@operator(method="", view=True, reference=torch.real, samples=[((3, 4),)])
+def real(x, name=None):  # type: ignore[no-untyped-def]
+    """The real part, a view; a real array as it is."""
+    return x.real, (lambda g, kind=x.dtype: g.to(kind),)
+
+
+@operator(method="")
+def imag(x, name=None):  # type: ignore[no-untyped-def]
+    """The imaginary part of a complex array, a view. Raises TypeError for a real one."""
+    if not x.is_complex():
+        raise TypeError("x is real and has no imaginary part")
+    return x.imag, (lambda g: g * 1j,)
+
+
+@operator(method="", reference=torch.conj, samples=[((3, 4),)])
+def conj(x, name=None):  # type: ignore[no-untyped-def]
+    """The complex conjugate; a copy of a real array."""
+    return x.conj_physical() if x.is_complex() else x.clone(), (lambda g: g.conj(),)
+
+
+@operator(method="", reference=torch.angle, samples=[(Array((3, 4), 0.2, 2),), ((0, 2),)])
+def angle(x, name=None):  # type: ignore[no-untyped-def]
+    """The argument of complex numbers, in radians; of real ones 0 or pi. At 0 the derivative is taken as 0."""
+    return torch.angle(x), (lambda g: _turn(g, x) if x.is_complex() else g.new_zeros(g.shape),)
+
+
+def _turn(g: Any, x: Any) -> Any:
+    """i z / |z|^2: the way in which z turns."""
+    length = abs(x)
+    return g * 1j * x / (length * length + (length == 0))
+
+
+@operator(method="", reference=torch.sgn, samples=[(Array((3, 4), 0.2, 2),), ((0, 2),)])
+def sgn(x, name=None):  # type: ignore[no-untyped-def]
+    """z / |z| of complex numbers, 0 of 0; the sign of real ones."""
+    out = torch.sgn(x)
+    return out, (lambda g: _sideways(g, x, out) if x.is_complex() else g.new_zeros(g.shape),)
+
+
+def _sideways(g: Any, x: Any, out: Any) -> Any:
+    """The part of g across z, divided by |z|: only that turns z / |z|."""
+    length = abs(x)
+    along = real(g * out.conj())
+    return (g - along * out) / (length + (length == 0))
+
+
+@operator(method="", broadcasts=True, reference=torch.complex, samples=_PAIRS)
+def complex(real, imag, name=None):  # type: ignore[no-untyped-def]
+    """real + i imag, with broadcasting."""
+    if real.dtype is not imag.dtype:
+        kind = torch.promote_types(real.dtype, imag.dtype)
+        real, imag = real.to(kind), imag.to(kind)
+    return torch.complex(real, imag), (lambda g: declared.real(g), lambda g: declared.imag(g))
+
+
+@operator(method="", broadcasts=True, reference=torch.polar, samples=[(Array((3, 4), 0.2, 2), (3, 4)), (Array((2, 1), 0.2, 2), (3,))])  # fmt: skip
+def polar(abs, angle, name=None):  # type: ignore[no-untyped-def]
+    """abs (cos(angle) + i sin(angle)), with broadcasting."""
+    kind = torch.promote_types(abs.dtype, angle.dtype)
+    out = torch.polar(abs.to(kind), angle.to(kind))
+    return out, (
+        lambda g: real(g) * angle.cos() + imag(g) * angle.sin(),
+        lambda g: imag(out.conj() * g),
+    )
+
+
+@operator(method=("", "view_as_complex"), view=True, reference=lambda x: torch.view_as_complex(x.contiguous()), samples=[((3, 2),), ((2, 1, 2),)])  # fmt: skip
+def as_complex(x, name=None):  # type: ignore[no-untyped-def]
+    """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
+    if not x.shape or x.shape[-1] != 2:
+        raise RuntimeError("the last axis must have length 2: real and imaginary part")
+    pairs = (
+        x.contiguous() if x.numel() else x.new_empty(x.shape)
+    )  # an array without entries may have odd strides
+    return torch.view_as_complex(pairs), (lambda g: as_real(g),)
+
+
+@operator(method=("", "view_as_real"), view=True)
+def as_real(x, name=None):  # type: ignore[no-untyped-def]
+    """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
+    if not x.is_complex():
+        raise TypeError("x is real")
+    return torch.view_as_real(x.resolve_conj()), (lambda g: as_complex(g),)

@@ -1,0 +1,85 @@
+"""Special functions: gamma, Bessel and error functions, with derivatives in the table's notation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ..operator import composite, operator
+from .elementwise import Buffer, aten, elementwise
+from .samples import Array
+
+# fmt: off
+erf = elementwise("erf", torch.erf, "g * exp(-x * x) * 1.1283791670955126", doc="The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x.")
+erfinv = elementwise("erfinv", torch.erfinv, "g * exp(out * out) * 0.886226925452758", low=-0.8, high=0.8, doc="The inverse of the error function.")
+lgamma = elementwise("lgamma", torch.lgamma, "g * digamma(x)", low=0.3, doc="log |Gamma(x)|.")
+digamma = elementwise("digamma", torch.digamma, "g * polygamma(x, 1)", low=0.3, doc="The derivative of lgamma.")
+i0 = elementwise("i0", torch.i0, "g * i1(x)", doc="The modified Bessel function of the first kind, of order 0.")
+i0e = elementwise("i0e", torch.special.i0e, "g * (i1e(x) - sign(x) * out)", low=0.2, doc="e^-|x| i0(x).")
+i1 = elementwise("i1", torch.special.i1, "g * (i0(x) - out / (x + (x == 0)) - 0.5 * (x == 0))", low=0.2, doc="The modified Bessel function of the first kind, of order 1.")
+i1e = elementwise("i1e", torch.special.i1e, "g * (i0e(x) - out * (sign(x) + 1 / (x + (x == 0))) - 0.5 * (x == 0))", low=0.2, doc="e^-|x| i1(x).")
+sinc = elementwise("sinc", torch.sinc, "g * (cos(x * 3.141592653589793) - out) / (x + (x == 0))", low=0.2, doc="sin(pi x) / (pi x), and 1 at 0.")
+# fmt: on
+
+
+@operator(reference=torch.polygamma, samples=[(1, Array((3, 4), 0.5, 3)), (2, Array((0, 2)))])
+def polygammas(n, x):  # type: ignore[no-untyped-def]
+    """The n-th derivative of digamma."""
+    return torch.polygamma(n, x), (None, lambda g: g * polygammas(n + 1, x))
+
+
+@composite(method="", reference=lambda x, n: torch.polygamma(n, x), samples=[(Array((3,), 0.5, 3), 0), (Array((3,), 0.5, 3), 2)])  # fmt: skip
+def polygamma(x, n, name=None):  # type: ignore[no-untyped-def]
+    """The n-th derivative of digamma, for an int n of 0 or more."""
+    if not isinstance(n, int):
+        raise TypeError(f"polygamma: n must be an int, got {n!r}")
+    if n < 0:
+        raise ValueError(f"polygamma: n must not be negative, got {n}")
+    return polygammas(n, x) if n else digamma(x)
+
+
+@composite(method="", reference=torch.special.multigammaln, samples=[(Array((3,), 2, 4), 2), (Array((2, 2), 2, 4), 3)])  # fmt: skip
+def multigammaln(x, p, name=None):  # type: ignore[no-untyped-def]
+    """The logarithm of the multivariate gamma function of dimension p."""
+    assert p >= 1, f"multigammaln: p must be at least 1, got {p}"
+    total = lgamma(x)
+    for i in range(1, p):
+        total = total + lgamma(x - 0.5 * i)
+    return total + 0.25 * p * (p - 1) * math.log(math.pi)
+
+
+@operator(method="", broadcasts=True)
+def gammaincc(x, y, name=None):  # type: ignore[no-untyped-def]
+    """Gamma(x, y) / Gamma(x): the regularised upper incomplete gamma function.
+
+    Differentiable by y, where it is integrated up from; a derivative by x has no closed form. Raises ValueError
+    for negative x or y.
+    """
+    if bool((x < 0).any()) or bool((y < 0).any()):
+        raise RuntimeError("x and y must not be negative")
+    return torch.special.gammaincc(x, y), (
+        lambda g: None,
+        lambda g: -g * (-y - lgamma(x) + (x - 1) * y.log()).exp(),
+    )
+
+
+@composite(method="")
+def gammainc(x, y, name=None):  # type: ignore[no-untyped-def]
+    """1 - gammaincc(x, y): the regularised lower incomplete gamma function."""
+    return 1 - gammaincc(x, y)
+
+
+@operator(method="", reference=lambda x, eps=None: torch.logit(x, eps), samples=[(Array((3, 4), 0.1, 0.9),), (Array((3, 4), 0, 1), 0.2), (Array((0, 2)),)])  # fmt: skip
+def logit(x, eps=None, name=None):  # type: ignore[no-untyped-def]
+    """log(x / (1 - x)), with x first held between eps and 1 - eps; NaN outside [0, 1] without eps."""
+    eps = eps if eps and eps > 0 else None
+    return torch.logit(x, eps), (lambda g, eps=eps: _logit_backward(g, x, eps),)
+
+
+def _logit_backward(g: Any, x: Any, eps: Any) -> Any:
+    if g.__class__ is Buffer:
+        return aten.logit_backward(g, x, eps)
+    inside = 1.0 if eps is None else (x >= eps) * (x <= 1 - eps) * 1.0
+    return g * inside / (x * (1 - x))
