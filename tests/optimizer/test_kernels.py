@@ -53,6 +53,23 @@ def test_sgd(size, dtype):
     torch.testing.assert_close(p.double(), exact, rtol=0, atol=0.01 if dtype is torch.float16 else 1e-6)
 
 
+@pytest.mark.parametrize("name", cpu_optimizer.RULES)
+def test_a_rule_is_the_same_by_its_loop_by_torch_and_in_parallel(name, monkeypatch):
+    names, numbers, _ = cpu_optimizer.RULES[name]
+    given = [np.abs(a) + 0.1 for a in arrays(33, len(names.split()))]
+    given[1] -= 0.8  # gradients of both signs
+    values = np.linspace(0.1, 0.6, len(numbers.split()))
+    loop, parallel, twin = ([torch.from_numpy(a.copy()) for a in given] for _ in range(3))
+    cpu_optimizer.rule_step(name, [[b] for b in loop], values)
+    monkeypatch.setattr(cpu_optimizer._loop(name), "parallel_from", 0)
+    cpu_optimizer.rule_step(name, [[b] for b in parallel], values)
+    monkeypatch.setattr(cpu_optimizer, "_flat", lambda buffers: None)
+    cpu_optimizer.rule_step(name, [[b] for b in twin], values)
+    for a, b, c in zip(loop, parallel, twin, strict=True):
+        assert (a == b).all()
+        torch.testing.assert_close(a, c, rtol=1e-14, atol=1e-14)
+
+
 def test_strided_buffers_take_the_other_way_to_the_same_result():
     base = torch.randn(2, 40, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     p, g = base[0].T, base[1].T

@@ -108,7 +108,7 @@ schedulers = torch.optim.lr_scheduler
         "one-cycle-3",
         "cyclic",
         "cyclic-exp",
-    ],  # fmt: skip
+    ],
 )
 @pytest.mark.filterwarnings(
     "ignore:The epoch parameter in `scheduler.step:UserWarning"

@@ -73,6 +73,26 @@ CASES = {
         lambda p: optimizer.AdamW(0.1, 0.8, 0.95, 1e-3, p, weight_decay=0.3),
         lambda p: torch.optim.AdamW(p, 0.1, (0.8, 0.95), 1e-3, weight_decay=0.3),
     ),
+    "amsgrad": (
+        lambda p: optimizer.Adam(0.1, 0.8, 0.9, 1e-3, p, amsgrad=True),
+        lambda p: torch.optim.Adam(p, 0.1, (0.8, 0.9), 1e-3, amsgrad=True),
+    ),
+    "adagrad": (
+        lambda p: optimizer.Adagrad(0.1, 1e-3, p, 0.05, initial_accumulator_value=0.3),
+        lambda p: torch.optim.Adagrad(p, 0.1, weight_decay=0.05, initial_accumulator_value=0.3, eps=1e-3),
+    ),
+    "adadelta": (
+        lambda p: optimizer.Adadelta(0.7, 1e-3, 0.9, p),
+        lambda p: torch.optim.Adadelta(p, 0.7, 0.9, 1e-3),
+    ),
+    "radam": (
+        lambda p: optimizer.RAdam(0.1, 0.8, 0.95, 1e-3, p),
+        lambda p: torch.optim.RAdam(p, 0.1, (0.8, 0.95), 1e-3),
+    ),
+    "rprop": (
+        lambda p: optimizer.Rprop(0.1, (1e-4, 0.5), p, (0.4, 1.3)),
+        lambda p: torch.optim.Rprop(p, 0.1, (0.4, 1.3), (1e-4, 0.5)),
+    ),
 }
 
 
@@ -107,6 +127,83 @@ def test_adam_is_the_published_rule():
         ours(lambda p: optimizer.AdamW(0.01, parameters=p, weight_decay=0.1)),
         published_adam(start, gradients, 0.01, 0.9, 0.999, 1e-8, 0.1),
     )
+
+
+def rmsprop(p, g, s, t, centered):
+    """Tieleman and Hinton 2012; epsilon stands under the root, as in Paddle."""
+    s["h"] = 0.9 * s.get("h", 0) + 0.1 * g * g
+    s["a"] = 0.9 * s.get("a", 0) + 0.1 * g if centered else 0
+    s["v"] = 0.8 * s.get("v", 0) + 0.1 * g / np.sqrt(s["h"] - s["a"] ** 2 + 1e-3)
+    return p - s["v"]
+
+
+def adamax(p, g, s, t):
+    """Kingma and Ba 2015, algorithm 2, with Paddle's epsilon."""
+    s["m"] = 0.9 * s.get("m", 0) + (1 - 0.9) * g
+    s["u"] = np.maximum(0.99 * s.get("u", 0) + 1e-3, abs(g))
+    return p - 0.1 / (1 - 0.9**t) * s["m"] / s["u"]
+
+
+def asgd(p, g, s, t):
+    """Schmidt et al. 2017, algorithm 1, over three batches."""
+    last = s.setdefault("y", [np.zeros_like(p)] * 3)
+    s["d"] = s.get("d", 0) - last[(t - 1) % 3] + g
+    s["y"] = [g if i == (t - 1) % 3 else y for i, y in enumerate(last)]
+    return p - 0.1 / min(t, 3) * s["d"]
+
+
+def lamb(p, g, s, t, decay, adapts):
+    """You et al. 2020, algorithm 2."""
+    s["m"] = 0.9 * s.get("m", 0) + (1 - 0.9) * g
+    s["v"] = 0.99 * s.get("v", 0) + (1 - 0.99) * g * g
+    r = s["m"] / (1 - 0.9**t) / (np.sqrt(s["v"] / (1 - 0.99**t)) + 1e-3) + decay * p
+    return p - 0.1 * (np.linalg.norm(p) / np.linalg.norm(r) if adapts else 1) * r
+
+
+def nadam(p, g, s, t):
+    """Dozat 2016 with the schedule of momentum that torch and Paddle have (torch keeps its product in float32)."""
+    mu, after = (0.8 * (1 - 0.5 * 0.96 ** (0.01 * i)) for i in (t, t + 1))
+    s["product"] = s.get("product", 1) * mu
+    s["m"] = 0.8 * s.get("m", 0) + (1 - 0.8) * g
+    s["v"] = 0.95 * s.get("v", 0) + (1 - 0.95) * g * g
+    mean = after * s["m"] / (1 - s["product"] * after) + (1 - mu) * g / (1 - s["product"])
+    return p - 0.1 * mean / (np.sqrt(s["v"] / (1 - 0.95**t)) + 1e-3)
+
+
+PUBLISHED = {
+    "nadam": (lambda p: optimizer.NAdam(0.1, 0.8, 0.95, 1e-3, 0.01, p), nadam),
+    "rmsprop": (
+        lambda p: optimizer.RMSProp(0.1, 0.9, 1e-3, 0.8, parameters=p),
+        lambda *a: rmsprop(*a, False),
+    ),
+    "centered": (
+        lambda p: optimizer.RMSProp(0.1, 0.9, 1e-3, 0.8, True, p),
+        lambda *a: rmsprop(*a, True),
+    ),
+    "adamax": (lambda p: optimizer.Adamax(0.1, 0.9, 0.99, 1e-3, p), adamax),
+    "asgd": (lambda p: optimizer.ASGD(0.1, 3, p), asgd),
+    "lamb": (lambda p: optimizer.Lamb(0.1, 0.2, 0.9, 0.99, 1e-3, p), lambda *a: lamb(*a, 0.2, True)),
+    "lamb without decay": (
+        lambda p: optimizer.Lamb(0.1, 0.2, 0.9, 0.99, 1e-3, p, exclude_from_weight_decay_fn=lambda p: True),
+        lambda *a: lamb(*a, 0.0, False),
+    ),
+    "lamb always": (
+        lambda p: optimizer.Lamb(0.1, 0.0, 0.9, 0.99, 1e-3, p, always_adapt=True),
+        lambda *a: lamb(*a, 0.0, True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_equals_the_published_rule(name):
+    make, rule = PUBLISHED[name]
+    start, gradients = values()
+    state = [{} for _ in start]
+    history = []
+    for t, row in enumerate(gradients, 1):
+        start = [rule(p, g, s, t) for p, g, s in zip(start, row, state, strict=True)]
+        history.append(start)
+    same(ours(make), history)
 
 
 def test_l1_decay_and_a_parameters_own_regularizer():
@@ -226,6 +323,11 @@ def test_minimize_is_backward_and_step():
     optim = optimizer.SGD(0.5, layer.parameters())
     optim.minimize(layer(paddle.ones([1, 2])).sum())
     np.testing.assert_allclose(layer.weight.numpy(), before - 0.5)
+    optim.zero_grad()
+    loss = layer(paddle.ones([1, 2])).sum()
+    loss.backward(retain_graph=True)
+    optim.minimize(loss)  # the gradients are there: not a second time
+    np.testing.assert_allclose(layer.weight.numpy(), before - 1)
 
 
 def networks():
@@ -234,17 +336,22 @@ def networks():
     return net.to(dtype="float64")
 
 
-@pytest.mark.parametrize("name", CASES)
+KINDS = {
+    name: getattr(optimizer, name)
+    for name in (
+        "SGD", "Momentum", "Adam", "AdamW", "Adagrad", "Adadelta", "RMSProp", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop",
+        "Lamb",
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("scheduled", [False, True])
 def test_state_round_trips_exactly_through_a_file(name, scheduled, tmp_path):
     def setting():
         net = networks()
         rate = optimizer.lr.StepDecay(0.05, 3) if scheduled else 0.05
-        kind = {"sgd": optimizer.SGD, "momentum": optimizer.Momentum, "nesterov": optimizer.Momentum}.get(
-            name
-        )
-        kind = kind or {"adam": optimizer.Adam, "adamw": optimizer.AdamW}[name]
-        return net, kind(rate, parameters=net.parameters())
+        return net, KINDS[name](rate, parameters=net.parameters())
 
     def train(net, optim, start, stop):
         for i in range(start, stop):
@@ -266,6 +373,71 @@ def test_state_round_trips_exactly_through_a_file(name, scheduled, tmp_path):
     optim.set_state_dict(content["optim"])
     for a, b in zip(train(net, optim, 5, 10), unbroken, strict=True):
         assert (a == b).all()
+
+
+def test_a_state_that_paddle_wrote_goes_by_names_and_tells_its_steps():
+    """Keys and the powers as PaddlePaddle 3.3.1 writes them: beta^(t + 1) after t steps."""
+    one = nn.Parameter(np.array([1.0, 2.0]), name="linear_7.w_0")
+    adam = optimizer.Adam(0.1, parameters=[one], name="x")
+    for _ in range(3):
+        one.grad = paddle.ones([2], "float64")
+        adam.step()
+    after_three, state = one.numpy().copy(), adam.state_dict()
+    assert state["linear_7.w_0_x_beta2_pow_acc_0"].item() == pytest.approx(0.999**4, rel=1e-12)
+    given = {k: v.numpy().copy() for k, v in state.items() if isinstance(v, paddle.Tensor)}
+    assert (
+        set(given)
+        == {f"linear_7.w_0_x_{k}_0" for k in ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")}
+        == set(adam.get_opti_var_name_list())
+    )
+    adam.step()
+    other = nn.Parameter(after_three, name="linear_7.w_0")
+    again = optimizer.Adam(0.1, parameters=[other], name="x")
+    again.set_state_dict(given)
+    other.grad = paddle.ones([2], "float64")
+    again.step()
+    np.testing.assert_allclose(other.numpy(), one.numpy(), rtol=1e-15)
+
+
+def valley(x):
+    return ((x[1:] - x[:-1] ** 2) ** 2).sum() * 10 + ((1 - x[:-1]) ** 2).sum()
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+@pytest.mark.parametrize("history", [3, 100])
+def test_lbfgs_equals_torch_step_by_step(search, history):
+    start = np.random.default_rng(0).normal(size=6) * 2
+    rate = 1.0 if search else 0.5
+    mine, other = nn.Parameter(start.copy()), torch.nn.Parameter(torch.tensor(start))
+    first = optimizer.LBFGS(rate, 8, history_size=history, line_search_fn=search, parameters=[mine])
+    second = torch.optim.LBFGS([other], rate, 8, history_size=history, line_search_fn=search)
+
+    def closure(parameter, optim):
+        optim.zero_grad()
+        loss = valley(parameter)
+        loss.backward()
+        return loss.detach()
+
+    for _ in range(6):
+        a = float(first.step(lambda: closure(mine, first)))
+        b = float(second.step(lambda: closure(other, second)))
+        assert a == pytest.approx(b, rel=1e-7)
+        np.testing.assert_allclose(mine.numpy(), other.detach().numpy(), rtol=1e-7)
+    assert first.state["func_evals"] == second.state[other]["func_evals"]
+    again = optimizer.LBFGS(rate, 8, history_size=history, line_search_fn=search, parameters=[mine])
+    again.set_state_dict(first.state_dict())
+    assert again.state["func_evals"] == first.state["func_evals"]
+    with pytest.raises(NotImplementedError, match="closure"):
+        first.minimize(valley(mine))
+
+
+def test_gradients_can_be_given():
+    one, two = nn.Parameter(np.array([1.0])), nn.Parameter(np.array([1.0]))
+    optim = optimizer.SGD(0.5, [one, two])
+    optim.apply_gradients([(one, paddle.ones([1], "float64")), (two, None)])
+    assert one.item() == 0.5 and two.item() == 1
+    (pair,) = optim.append_regularization_ops([(two, paddle.ones([1], "float64"))], L2Decay(0.25))
+    assert pair[1].item() == 1.25
 
 
 def test_a_state_of_another_optimizer_is_refused_and_nothing_changes():
@@ -303,6 +475,11 @@ def test_a_state_of_another_optimizer_is_refused_and_nothing_changes():
         (lambda p: optimizer.Adam(0.1, beta1=1.0, parameters=p), ValueError, "beta1"),
         (lambda p: optimizer.Adam(0.1, epsilon="x", parameters=p), TypeError, "epsilon"),
         (lambda p: optimizer.AdamW(0.1, parameters=p, weight_decay=-1.0), ValueError, "weight_decay"),
+        (lambda p: optimizer.ASGD(0.1, 0, p), ValueError, "batch_num"),
+        (lambda p: optimizer.Rprop(0.1, (0.2, 1.0), p), ValueError, "learning_rate_range"),
+        (lambda p: optimizer.Rprop(0.1, parameters=p, etas=(1.5, 2.0)), ValueError, "etas"),
+        (lambda p: optimizer.RMSProp(0.1, -1.0, parameters=p), ValueError, "rho"),
+        (lambda p: optimizer.LBFGS(line_search_fn="golden", parameters=p), RuntimeError, "line_search_fn"),
     ],
 )
 def test_bad_settings_are_named(make, error, what):

@@ -3,7 +3,9 @@
 Look kernels up late (`kernels.name`), so that another version can take a kernel's place.
 """
 
+from .cpu_optimizer import adam_numbers as adam_numbers
 from .cpu_optimizer import adam_step as adam_step
+from .cpu_optimizer import rule_step as rule_step
 from .cpu_optimizer import sgd_step as sgd_step
 from .fused import FUSED_FROM as FUSED_FROM
 from .fused import fused as fused

@@ -110,9 +110,13 @@ def _written(folder: Path, name: str, text: str) -> Path:
 
 @cache
 def _loop(formula: str, dtype: str) -> Loop:
-    """The loop of a formula. Its source is a file, because Numba can only keep machine code beside one."""
-    text = _source(formula, dtype)
-    name = f"fused_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    """The loop of a formula."""
+    return loop_of(_source(formula, dtype), "fused", PARALLEL_FROM, f"fused {formula}")
+
+
+def loop_of(text: str, kind: str, parallel_from: int, shown: str) -> Loop:
+    """The loop whose generated source is `text`. It becomes a file, because Numba can only keep machine code beside one."""
+    name = f"{kind}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     try:
         path = _written(cache_folder(), name, text)
     except OSError:  # read-only or full: compile for this process alone
@@ -122,7 +126,7 @@ def _loop(formula: str, dtype: str) -> Loop:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # Numba finds kept machine code again by the name of its module
     spec.loader.exec_module(module)
-    return Loop(module.loop, PARALLEL_FROM, f"fused {formula}")
+    return Loop(module.loop, parallel_from, shown)
 
 
 def fused(formula: str) -> Callable[..., torch.Tensor]:

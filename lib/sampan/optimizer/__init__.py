@@ -2,7 +2,17 @@
 
 from . import lr as lr
 from .adam import Adam as Adam
+from .adam import Adamax as Adamax
 from .adam import AdamW as AdamW
+from .adam import Lamb as Lamb
+from .adam import NAdam as NAdam
+from .adam import RAdam as RAdam
+from .lbfgs import LBFGS as LBFGS
 from .optimizer import Optimizer as Optimizer
+from .sgd import ASGD as ASGD
 from .sgd import SGD as SGD
+from .sgd import Adadelta as Adadelta
+from .sgd import Adagrad as Adagrad
 from .sgd import Momentum as Momentum
+from .sgd import RMSProp as RMSProp
+from .sgd import Rprop as Rprop

@@ -1,24 +1,23 @@
-"""Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019)."""
+"""Adam (Kingma and Ba 2015) and what grew from it.
+
+AdamW: Loshchilov and Hutter 2019; amsgrad: Reddi et al. 2018; Adamax: Kingma and Ba 2015, section 7.1; NAdam: Dozat
+2016; RAdam: Liu et al. 2020; Lamb: You et al. 2020.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
 from typing import Any
 
 import torch
 
 from .. import kernels
-from ..tensor import Tensor
-from .optimizer import Optimizer
+from .optimizer import Optimizer, number
 
 
-def _number(value: Any, name: str, below: float = float("inf")) -> float:
-    number = float(value) if isinstance(value, Tensor) else value
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
-    if not 0 <= number < below:
-        raise ValueError(f"{name}: expected a number from 0 to below {below}, got {number}")
-    return float(number)
+def _settings(beta1: Any, beta2: Any, epsilon: Any, **others: Any) -> dict[str, Any]:
+    betas = {"beta1": number(beta1, "beta1", 1), "beta2": number(beta2, "beta2", 1)}
+    return {**betas, "epsilon": number(epsilon, "epsilon"), **others}
 
 
 class Adam(Optimizer):
@@ -26,51 +25,29 @@ class Adam(Optimizer):
 
     m' = m / (1 - beta1^t), v' = v / (1 - beta2^t). weight_decay enters the gradient (L2). epsilon is added to the
     root of the corrected v', as in the paper's algorithm 1, in torch, and in what Paddle computes.
+    amsgrad: the largest v so far takes the place of v. lazy_mode concerns sparse gradients only.
     """
 
-    state_names = ("moment1", "moment2")
+    rule, state_names = "adam", ("moment1", "moment2")
+    powers = {"beta1_pow_acc": ("beta1", 1), "beta2_pow_acc": ("beta2", 1)}
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        parameters: Iterable[Any] | None = None,
-        weight_decay: Any = None,
-        grad_clip: Any = None,
-        lazy_mode: bool = False,
-        multi_precision: bool = False,
-        use_multi_tensor: bool = False,
-        amsgrad: bool = False,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=None, grad_clip=None, lazy_mode=False, multi_precision=False, use_multi_tensor=False, amsgrad=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
         if amsgrad:
-            raise ValueError("amsgrad: only False is supported, got True")
-        settings = {
-            "beta1": _number(beta1, "beta1", 1),
-            "beta2": _number(beta2, "beta2", 1),
-            "epsilon": _number(epsilon, "epsilon"),
-        }
+            self.rule, self.state_names = "amsgrad", ("moment1", "moment2", "moment2_max")
+        settings = _settings(beta1, beta2, epsilon, lazy_mode=lazy_mode)
         super().__init__(
-            learning_rate, parameters, weight_decay, grad_clip, multi_precision, name, **settings
+            learning_rate, parameters, weight_decay, grad_clip, name, multi_precision, **settings
         )
 
-    def update(
-        self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any
-    ) -> None:
-        moments, variances = state
-        kernels.adam_step(
-            parameters,
-            gradients,
-            moments,
-            variances,
-            lr,
-            settings["beta1"],
-            settings["beta2"],
-            settings["epsilon"],
-            steps,
-        )
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        return kernels.adam_numbers(lr, settings["beta1"], settings["beta2"], settings["epsilon"], steps)
+
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
+        if self.rule != "adam":
+            super().update(parameters, gradients, state, lr, steps, slots, settings)
+            return
+        betas = settings["beta1"], settings["beta2"]
+        kernels.adam_step(parameters, gradients, *state, lr, *betas, settings["epsilon"], steps)
 
 
 class AdamW(Adam):
@@ -82,44 +59,15 @@ class AdamW(Adam):
 
     decoupled = True
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        parameters: Iterable[Any] | None = None,
-        weight_decay: float = 0.01,
-        lr_ratio: Callable[[Any], float] | None = None,
-        apply_decay_param_fun: Callable[[str], bool] | None = None,
-        grad_clip: Any = None,
-        lazy_mode: bool = False,
-        multi_precision: bool = False,
-        amsgrad: bool = False,
-        name: str | None = None,
-    ) -> None:
-        _number(weight_decay, "weight_decay")
-        super().__init__(
-            learning_rate,
-            beta1,
-            beta2,
-            epsilon,
-            parameters,
-            weight_decay,
-            grad_clip,
-            lazy_mode,
-            multi_precision,
-            amsgrad=amsgrad,
-            name=name,
-        )
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=0.01, use_lowprecision_moment=False, lr_ratio=None, apply_decay_param_fun=None, grad_clip=None, lazy_mode=False, multi_precision=False, amsgrad=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        decay = number(weight_decay, "weight_decay")
+        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, decay, grad_clip, lazy_mode, multi_precision, False, amsgrad, name)  # fmt: skip
         self._decays = apply_decay_param_fun
         if lr_ratio is not None:
             for slot in (slot for group in self._groups for slot in group.slots):
                 slot.rate *= float(lr_ratio(slot.parameter))
 
-    def update(
-        self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any
-    ) -> None:
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
         chosen = self._decays
         decaying = [
             p for p, s in zip(parameters, slots, strict=True) if chosen is None or chosen(s.parameter.name)
@@ -127,3 +75,99 @@ class AdamW(Adam):
         if decaying and settings["weight_decay"]:
             torch._foreach_mul_(decaying, 1.0 - lr * settings["weight_decay"])
         super().update(parameters, gradients, state, lr, steps, slots, settings)
+
+
+class Adamax(Optimizer):
+    """m as in Adam; u <- max(beta2 u + epsilon, |g|); p <- p - lr / (1 - beta1^t) * m / u."""
+
+    rule, state_names = "adamax", ("moment", "inf_norm")
+    powers = {"beta1_pow_acc": ("beta1", 1)}
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        settings = _settings(beta1, beta2, epsilon)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        beta1 = settings["beta1"]
+        return lr / (1 - beta1**steps), beta1, 1 - beta1, settings["beta2"], settings["epsilon"]
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's look ahead: m' mixes the next step's momentum with the present gradient.
+
+    mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2), P_t their product up to t;
+    m' = mu_(t+1) m / (1 - P_(t+1)) + (1 - mu_t) g / (1 - P_t).
+    """
+
+    rule, state_names = "nadam", ("moment1", "moment2")
+    powers = {"beta2_pow": ("beta2", 0)}
+
+    def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, epsilon=1.0e-8, momentum_decay=0.004, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        settings = _settings(beta1, beta2, epsilon, momentum_decay=number(momentum_decay, "momentum_decay"))
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
+        self._products: dict[tuple[float, float], list[float]] = {}
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        beta1, decay = settings["beta1"], settings["momentum_decay"]
+
+        def mu(t: int) -> float:
+            return float(beta1 * (1 - 0.5 * 0.96 ** (t * decay)))
+
+        products = self._products.setdefault((beta1, decay), [1.0])
+        while len(products) <= steps + 1:
+            products.append(products[-1] * mu(len(products)))
+        rate, *betas, eps = kernels.adam_numbers(lr, beta1, settings["beta2"], settings["epsilon"], steps)
+        rate *= 1 - beta1**steps  # this mean has a correction of its own
+        ahead = rate * (1 - mu(steps)) / (1 - products[steps])
+        return rate * mu(steps + 1) / (1 - products[steps + 1]), *betas, eps, ahead
+
+
+class RAdam(Optimizer):
+    """Adam without its second moment as long as that rests on too few steps (rho_t <= 5), and rectified after that."""
+
+    rule, state_names = "radam", ("moment1", "moment2")
+    powers = {"beta1_pow": ("beta1", 0), "beta2_pow": ("beta2", 0)}
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1.0e-8, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        settings = _settings(beta1, beta2, epsilon)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        beta1, beta2 = settings["beta1"], settings["beta2"]
+        end = 2 / (1 - beta2) - 1
+        rho = end - 2 * steps * beta2**steps / (1 - beta2**steps)
+        rate = lr / (1 - beta1**steps)
+        if rho <= 5:
+            return 0.0, beta1, 1 - beta1, beta2, 1 - beta2, 1.0, rate
+        rectified = math.sqrt((rho - 4) * (rho - 2) * end / ((end - 4) * (end - 2) * rho))
+        rate *= rectified * math.sqrt(1 - beta2**steps)
+        return rate, beta1, 1 - beta1, beta2, 1 - beta2, settings["epsilon"], 0.0
+
+
+class Lamb(Optimizer):
+    """p <- p - lr * |p| / |r| * r, with r = m' / (sqrt(v') + epsilon) + lamb_weight_decay * p of Adam's m' and v'.
+
+    The factor |p| / |r| is 1 where one of the norms is 0, and without decay unless always_adapt.
+    exclude_from_weight_decay_fn: function of a parameter that says whether it has none.
+    """
+
+    rule, state_names = "lamb", ("moment1", "moment2")
+    powers = Adam.powers
+
+    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6, parameters=None, grad_clip=None, exclude_from_weight_decay_fn=None, multi_precision=False, always_adapt=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        settings = _settings(
+            beta1, beta2, epsilon, lamb_weight_decay=number(lamb_weight_decay, "lamb_weight_decay")
+        )
+        super().__init__(learning_rate, parameters, None, grad_clip, name, multi_precision, **settings)
+        self._excluded, self.always_adapt = exclude_from_weight_decay_fn, always_adapt
+
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
+        numbers = kernels.adam_numbers(1.0, settings["beta1"], settings["beta2"], settings["epsilon"], steps)
+        for slot, p, g, m, v in zip(slots, parameters, gradients, *state, strict=True):
+            excluded = self._excluded is not None and self._excluded(slot.parameter)
+            decay = 0.0 if excluded else settings["lamb_weight_decay"]
+            change = torch.empty_like(p)
+            kernels.rule_step(self.rule, [[p], [g], [m], [v], [change]], (*numbers, decay))
+            norms = float(p.norm()), float(change.norm())
+            adapts = (decay > 0 or self.always_adapt) and min(norms) > 0
+            p.add_(change, alpha=-lr * (norms[0] / norms[1] if adapts else 1.0))

@@ -1,17 +1,19 @@
 """What every optimizer shares: parameter groups, the learning rate, clipping, weight decay, state.
 
 One step: collect the buffers of all parameters that have a gradient, clip, add the weight decay, and hand lists
-of buffers to `update`, which the subclass writes. The result does not depend on how the lists are cut.
+of buffers to `update`: mostly a rule of `kernels` with its numbers. The result does not depend on how the lists are cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
-from .. import tape
+from .. import kernels, tape
 from ..autograd import no_grad
 from ..nn.clip import ClipGrad
 from ..regularizer import L2Decay, WeightDecayRegularizer
@@ -42,27 +44,23 @@ class Group:
 
 
 class Optimizer:
-    """Base class. A subclass names its state in `state_names`, its settings per group in `defaults`, and writes `update`.
+    """Base class. A subclass names its state in `state_names`, and either a rule of `kernels` with its `numbers`, or
+    it writes `update`. What may differ between groups goes through `**settings`.
 
     learning_rate: a number, or a scheduler from `optimizer.lr`. parameters: a list of Parameters, or of
     dictionaries {"params": [...], and settings that differ for them}; there "learning_rate" is a factor.
     weight_decay: a number (that of L2Decay), L2Decay or L1Decay. grad_clip: one of nn.ClipGradBy...
-    multi_precision: step half-precision parameters in a float32 copy.
+    multi_precision: step half-precision parameters in a float32 copy. name: goes before the names of the state.
     """
 
     state_names: tuple[str, ...] = ()
+    rule = ""
+    powers: dict[
+        str, tuple[str, int]
+    ] = {}  # Paddle's counts of steps: setting^(steps + offset) under a state's name
     decoupled = False  # True where `update` treats a number given as weight_decay itself
 
-    def __init__(
-        self,
-        learning_rate: float | LRScheduler = 0.001,
-        parameters: Iterable[Any] | None = None,
-        weight_decay: Any = None,
-        grad_clip: ClipGrad | None = None,
-        multi_precision: bool = False,
-        name: str | None = None,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, learning_rate, parameters=None, weight_decay=None, grad_clip=None, name=None, multi_precision=False, **settings):  # type: ignore[no-untyped-def]  # fmt: skip
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float | LRScheduler):
             raise TypeError(
                 f"learning_rate: expected a number or a scheduler, got {type(learning_rate).__name__}"
@@ -78,6 +76,7 @@ class Optimizer:
         self._learning_rate = learning_rate
         self._grad_clip = grad_clip
         self._multi_precision = multi_precision
+        self._prefix = f"{name}_" if name else ""
         self._groups: list[Group] = []
         listed = list(parameters)
         if listed and not isinstance(listed[0], dict):
@@ -114,12 +113,16 @@ class Optimizer:
 
     def step(self) -> None:
         """Change every parameter that has a gradient."""
+        self._step({})
+
+    def _step(self, given: dict[int, Tensor | None]) -> None:
+        """A step with the gradients in `given` (by the id of their parameters) in place of the parameters' own."""
         lr = self.get_lr()
         for group in self._groups:
             slots: list[Slot] = []
             gradients: list[torch.Tensor] = []
             for slot in group.slots:
-                gradient: Any = slot.parameter._grad
+                gradient: Any = slot.parameter._grad if not given else given.get(id(slot.parameter))
                 if gradient is None or slot.parameter.stop_gradient:
                     continue
                 if (
@@ -151,7 +154,7 @@ class Optimizer:
                     slot.master = buffer.float()
                 buffer, gradient = slot.master, gradient.float()
             if not slot.state and self.state_names:
-                slot.state = tuple(torch.zeros_like(buffer) for _ in self.state_names)
+                slot.state = self.start(buffer)
             key = (slot.rate, slot.steps)
             call = calls.get(key)
             if call is None:
@@ -167,18 +170,17 @@ class Optimizer:
                 slot.parameter.data.copy_(slot.master)
             tape.written(slot.parameter.data)
 
-    def update(
-        self,
-        parameters: list[torch.Tensor],
-        gradients: list[torch.Tensor],
-        state: Sequence[Sequence[torch.Tensor]],
-        lr: float,
-        steps: int,
-        slots: list[Slot],
-        settings: dict[str, Any],
-    ) -> None:
-        """Change `parameters` and `state` (one list per name in state_names) in place."""
-        raise NotImplementedError("Optimizer.update: write it in the subclass")
+    def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The state of a parameter before its first step."""
+        return tuple(torch.zeros_like(buffer) for _ in self.state_names)
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        """The numbers of the rule at a step, which counts from 1."""
+        raise NotImplementedError(f"{type(self).__name__}.numbers: write it in the subclass, or update")
+
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
+        """Change `parameters` and `state` (one list per name in state_names) in place. All are lists of buffers."""
+        kernels.rule_step(self.rule, (parameters, gradients, *state), self.numbers(lr, steps, settings))
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Zero the gradients of all parameters, or forget them (set_to_zero=False)."""
@@ -188,17 +190,34 @@ class Optimizer:
 
     clear_gradients = clear_grad
 
-    def minimize(
-        self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
-    ) -> tuple[list[Any], list[tuple[Tensor, Tensor | None]]]:
-        """Paddle's form: backward through `loss` unless its tape was used already, then a step."""
-        if loss.node is not None and loss.node.pullback is not None:
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        self.clear_grad(not set_to_none)
+
+    def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):  # type: ignore[no-untyped-def]
+        """Pairs of parameter and gradient. Runs backward from `loss` unless a parameter has its gradient already."""
+        wanted = [p for p in parameters or self._parameter_list if not p.stop_gradient]
+        if all(p._grad is None or p._grad is zero_gradient for p in wanted):
             loss.backward()
-        pairs: list[tuple[Tensor, Tensor | None]] = [
-            (p, p.grad) for p in self._parameter_list if p.grad is not None
+        return [(p, p.grad) for p in wanted if p.grad is not None]
+
+    def append_regularization_ops(self, parameters_and_grads, regularization=None):  # type: ignore[no-untyped-def]
+        """The pairs with the gradient of each parameter's own penalty, or of `regularization`, added."""
+        common = _regularizer(regularization)
+        decays = [getattr(p, "regularizer", None) or common for p, _ in parameters_and_grads]
+        return [
+            (p, g if d is None or g is None else Tensor(d.add_to(g.data, p.data)))
+            for (p, g), d in zip(parameters_and_grads, decays, strict=True)
         ]
-        self.step()
-        return [], pairs
+
+    def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor | None]]) -> list[Any]:
+        """A step with the gradients of these pairs."""
+        self._step({id(p): g for p, g in params_grads})
+        return []
+
+    def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):  # type: ignore[no-untyped-def]
+        """`backward`, if nobody has called it, and a step; returns ([], pairs of parameter and gradient)."""
+        pairs = self.backward(loss, startup_program, parameters, no_grad_set)
+        return self.apply_gradients(pairs), pairs
 
     @property
     def _parameter_list(self) -> list[Tensor]:
@@ -227,21 +246,41 @@ class Optimizer:
 
     # --- state ---
 
+    def get_opti_var_name_list(self) -> list[str]:
+        """The names of the state's Tensors."""
+        return [key for key, value in self.state_dict().items() if isinstance(value, Tensor)]
+
+    def _key(self, name: str, kind: str) -> str:
+        return f"{name}_{self._prefix}{kind}_0"
+
     def state_dict(self) -> dict[str, Any]:
         """Everything that a later step depends on, besides the parameters: for `save` and `set_state_dict`.
 
         Tensors `<parameter>_<state>_0` as in Paddle, "steps" and "parameters" (names, in order), "master_weights"
         and "LR_Scheduler" or "learning_rate". Tensors are the optimizer's own, not copies.
         """
-        found: dict[str, Any] = {"parameters": [], "steps": [], "master_weights": {}}
-        for slot in (slot for group in self._groups for slot in group.slots):
+        found: dict[str, Any] = {}
+        masters: dict[str, Tensor] = {}
+        for group, slot in [(g, slot) for g in self._groups for slot in g.slots]:
             name = slot.parameter.name
-            found["parameters"].append(name)
-            found["steps"].append(slot.steps)
-            for kind, buffer in zip(self.state_names, slot.state, strict=False):
-                found[f"{name}_{kind}_0"] = Tensor(buffer)
+            if not slot.state:
+                continue
+            for kind, buffer in zip(self.state_names, slot.state, strict=True):
+                found[self._key(name, kind)] = Tensor(buffer)
+            for kind, (setting, offset) in self.powers.items():
+                power = torch.tensor(
+                    [group.settings[setting] ** (slot.steps + offset)], dtype=slot.state[0].dtype
+                )
+                found[self._key(name, kind)] = Tensor(power)
             if slot.master is not None:
-                found["master_weights"][name] = Tensor(slot.master)
+                masters[name] = Tensor(slot.master)
+        for key, tensor in found.items():
+            tensor.name = key
+        slots = [slot for group in self._groups for slot in group.slots]
+        found["parameters"] = [slot.parameter.name for slot in slots]
+        found["steps"] = [slot.steps for slot in slots]
+        if masters:
+            found["master_weights"] = masters
         if isinstance(self._learning_rate, LRScheduler):
             found["LR_Scheduler"] = self._learning_rate.state_dict()
         else:
@@ -252,55 +291,69 @@ class Optimizer:
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a `state_dict`, by the order of the parameters (names may differ, as for a network made again).
 
+        Paddle's own, which has no such order, goes by the parameters' names.
         ValueError, before anything is changed, when it belongs to other parameters or another kind of optimizer.
         """
-        slots = [slot for group in self._groups for slot in group.slots]
-        names = state_dict.get("parameters")
-        if (
-            not isinstance(names, list)
-            or len(names) != len(slots)
-            or len(state_dict.get("steps", ())) != len(slots)
-        ):
+        slots = [(group, slot) for group in self._groups for slot in group.slots]
+        names = state_dict.get("parameters", [slot.parameter.name for _, slot in slots])
+        counts = state_dict.get("steps", [None] * len(slots))
+        if not isinstance(names, list) or not len(names) == len(slots) == len(counts):
             given = len(names) if isinstance(names, list) else "no"
             raise ValueError(
                 f"state_dict: expected the state of {len(slots)} parameters, got {given} parameters"
             )
-        taken: list[tuple[torch.Tensor, ...]] = []
-        for slot, name, steps in zip(slots, names, state_dict["steps"], strict=True):
-            held = tuple(state_dict.get(f"{name}_{kind}_0") for kind in self.state_names)
+        if isinstance(self._learning_rate, LRScheduler) and "LR_Scheduler" not in state_dict:
+            raise ValueError("state_dict: expected a scheduler's state, LR_Scheduler, got none")
+        taken: list[tuple[int, tuple[torch.Tensor, ...]]] = []
+        for (group, slot), name, count in zip(slots, names, counts, strict=True):
+            held = [state_dict.get(self._key(name, kind)) for kind in self.state_names]
+            steps = self._steps_of(state_dict, name, group.settings, held) if count is None else int(count)
             if steps and any(h is None for h in held):
                 raise ValueError(f"state_dict: it has no {' or '.join(self.state_names)} for {name!r}")
-            for h in held:
-                if h is not None and h.shape != slot.parameter.shape:
-                    raise ValueError(
-                        f"state_dict: {name}: expected shape {slot.parameter.shape}, got {list(h.shape)}"
-                    )
-            buffer = slot.parameter.data
-            taken.append(
-                () if not steps else tuple(h.data.to(buffer.device, copy=True) for h in held if h is not None)
-            )
-        scheduled = isinstance(self._learning_rate, LRScheduler)
-        if scheduled != ("LR_Scheduler" in state_dict):
-            raise ValueError(
-                f"state_dict: expected {'a scheduler' if scheduled else 'a plain learning rate'}, got the other"
-            )
+            found = [h if isinstance(h, Tensor) else Tensor(h) for h in held] if steps else []
+            for h, own in zip(found, slot.state or self.start(slot.parameter.data), strict=False):
+                if h.data.shape != own.shape:
+                    raise ValueError(f"state_dict: {name}: expected shape {list(own.shape)}, got {h.shape}")
+            device = slot.parameter.data.device
+            taken.append((steps, tuple(h.data.to(device, copy=True) for h in found)))
         if isinstance(self._learning_rate, LRScheduler):
             self._learning_rate.set_state_dict(state_dict["LR_Scheduler"])
         else:
-            self._learning_rate = state_dict["learning_rate"]
+            self._learning_rate = state_dict.get("learning_rate", self._learning_rate)
         masters = state_dict.get("master_weights", {})
-        for slot, name, steps, held_buffers in zip(slots, names, state_dict["steps"], taken, strict=True):
-            slot.steps, slot.state = int(steps), held_buffers
+        for (_, slot), name, (steps, buffers) in zip(slots, names, taken, strict=True):
+            slot.steps, slot.state = steps, buffers
             slot.master = masters[name].data.clone() if name in masters else None
 
+    def _steps_of(
+        self, state_dict: dict[str, Any], name: str, settings: dict[str, Any], held: list[Any]
+    ) -> int:
+        """How many steps lie behind a state that Paddle wrote: told by a power, if it keeps one."""
+        for kind, (setting, offset) in reversed(self.powers.items()):
+            power = state_dict.get(self._key(name, kind))
+            if power is not None and 0 < float(np.ravel(power)[0]) < 1:
+                return round(math.log(float(np.ravel(power)[0])) / math.log(settings[setting])) - offset
+        return int(any(h is not None for h in held))
+
+    load_state_dict = set_state_dict
     set_dict = set_state_dict
+
+
+def number(value: Any, name: str, below: float = math.inf) -> float:
+    """`value`, a number or a Tensor with one, from 0 to below `below`."""
+    found = float(value) if isinstance(value, Tensor) else value
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+    if not 0 <= found < below:
+        raise ValueError(f"{name}: expected a number from 0 to below {below}, got {found}")
+    return float(found)
 
 
 def _regularizer(value: Any) -> WeightDecayRegularizer | None:
     if value is None or isinstance(value, WeightDecayRegularizer):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Tensor):
         raise TypeError(
             f"weight_decay: expected a number, L1Decay, L2Decay or None, got {type(value).__name__}"
         )
-    return L2Decay(value) if value else None
+    return L2Decay(float(value)) if value else None

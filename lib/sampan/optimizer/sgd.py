@@ -1,33 +1,27 @@
-"""Gradient descent, with and without momentum (Polyak 1964; Nesterov's form as in Sutskever et al. 2013)."""
+"""Gradient descent and its rules with a rate for each element.
+
+References: Polyak 1964 and Sutskever et al. 2013 (momentum, Nesterov's form), Duchi et al. 2011 (Adagrad), Zeiler 2012
+(Adadelta), Tieleman and Hinton 2012 (RMSProp), Schmidt et al. 2017 (ASGD: a stochastic average of gradients),
+Riedmiller and Braun 1993 (Rprop).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 from .. import kernels
-from .optimizer import Optimizer
+from .optimizer import Optimizer, number
 
 
 class SGD(Optimizer):
     """p <- p - lr * g."""
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        parameters: Iterable[Any] | None = None,
-        weight_decay: Any = None,
-        grad_clip: Any = None,
-        multi_precision: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, multi_precision, name)
+    def __init__(self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None, multi_precision=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision)
 
-    def update(
-        self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any
-    ) -> None:
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
         kernels.sgd_step(parameters, gradients, lr)
 
 
@@ -39,34 +33,115 @@ class Momentum(Optimizer):
 
     state_names = ("velocity",)
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        momentum: float = 0.9,
-        parameters: Iterable[Any] | None = None,
-        use_nesterov: bool = False,
-        weight_decay: Any = None,
-        grad_clip: Any = None,
-        multi_precision: bool = False,
-        rescale_grad: float = 1.0,
-        use_multi_tensor: bool = False,
-        name: str | None = None,
-    ) -> None:
-        if not 0 <= momentum < 1:
-            raise ValueError(f"momentum: expected a number from 0 to below 1, got {momentum}")
-        self._nesterov, self._rescale = use_nesterov, rescale_grad
+    def __init__(self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None, grad_clip=None, multi_precision=False, rescale_grad=1.0, use_multi_tensor=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        self.rule, self._rescale = "nesterov" if use_nesterov else "momentum", rescale_grad
+        settings = {"momentum": number(momentum, "momentum", 1)}
         super().__init__(
-            learning_rate, parameters, weight_decay, grad_clip, multi_precision, name, momentum=momentum
+            learning_rate, parameters, weight_decay, grad_clip, name, multi_precision, **settings
         )
 
-    def update(
-        self, parameters: Any, gradients: Any, state: Any, lr: float, steps: int, slots: Any, settings: Any
-    ) -> None:
-        momentum = settings["momentum"]
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        return lr, settings["momentum"]
+
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
         if self._rescale != 1.0:
             gradients = torch._foreach_mul(gradients, self._rescale)
-        (velocity,) = state
-        torch._foreach_mul_(velocity, momentum)
-        torch._foreach_add_(velocity, gradients)
-        directions = torch._foreach_add(gradients, velocity, alpha=momentum) if self._nesterov else velocity
-        kernels.sgd_step(parameters, directions, lr)
+        super().update(parameters, gradients, state, lr, steps, slots, settings)
+
+
+class Adagrad(Optimizer):
+    """h <- h + g^2; p <- p - lr * g / (sqrt(h) + epsilon). h starts at initial_accumulator_value."""
+
+    rule, state_names = "adagrad", ("moment",)
+
+    def __init__(self, learning_rate, epsilon=1.0e-6, parameters=None, weight_decay=None, grad_clip=None, name=None, initial_accumulator_value=0.0):  # type: ignore[no-untyped-def]  # fmt: skip
+        self.initial_accumulator_value = initial_accumulator_value
+        settings = {"epsilon": number(epsilon, "epsilon")}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
+
+    def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (torch.full_like(buffer, self.initial_accumulator_value),)
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        return lr, settings["epsilon"]
+
+
+class Adadelta(Optimizer):
+    """h <- rho h + (1 - rho) g^2; u = sqrt((d + epsilon) / (h + epsilon)) g; d <- rho d + (1 - rho) u^2; p <- p - lr * u."""
+
+    rule, state_names = "adadelta", ("_avg_squared_grad", "_avg_squared_update")
+
+    def __init__(self, learning_rate=0.001, epsilon=1.0e-6, rho=0.95, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        settings = {"rho": number(rho, "rho"), "epsilon": number(epsilon, "epsilon")}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        rho = settings["rho"]
+        return lr, rho, 1 - rho, settings["epsilon"]
+
+
+class RMSProp(Optimizer):
+    """h <- rho h + (1 - rho) g^2; v <- momentum v + lr * g / sqrt(h + epsilon); p <- p - v.
+
+    centered: the mean of g, squared, is taken off h under the root, so that it is a variance.
+    """
+
+    state_names = ("momentum", "mean_square", "mean_grad")
+
+    def __init__(self, learning_rate, rho=0.95, epsilon=1.0e-6, momentum=0.0, centered=False, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        self.rule = "rmsprop_centered" if centered else "rmsprop"
+        given = {"rho": rho, "epsilon": epsilon, "momentum": momentum}
+        settings = {key: number(value, key) for key, value in given.items()}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        rho = settings["rho"]
+        return lr, rho, 1 - rho, settings["epsilon"], settings["momentum"]
+
+
+class ASGD(Optimizer):
+    """d <- d - y_i + g; y_i <- g; p <- p - lr * d / min(t, batch_num), with i = t mod batch_num: y keeps the last gradients."""
+
+    rule, state_names = "asgd", ("d", "y")
+
+    def __init__(self, learning_rate=0.001, batch_num=1, parameters=None, weight_decay=None, grad_clip=None, multi_precision=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        if not isinstance(batch_num, int) or batch_num < 1:
+            raise ValueError(f"batch_num: expected a positive whole number, got {batch_num!r}")
+        self._n = batch_num
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision)
+
+    def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.zeros_like(buffer), buffer.new_zeros((self._n, *buffer.shape))
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        return (lr / min(steps, self._n),)
+
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
+        rows = [kept[(steps - 1) % self._n] for kept in state[1]]
+        super().update(parameters, gradients, [state[0], rows], lr, steps, slots, settings)
+
+
+class Rprop(Optimizer):
+    """p <- p - sign(g) * rate, with a rate for each element: times etas[1] where g kept its sign, times etas[0] where
+    it turned (then g counts as 0), within learning_rate_range. For whole data sets, not for batches.
+    """
+
+    rule, state_names = "rprop", ("prevs", "learning_rates")
+
+    def __init__(self, learning_rate=0.001, learning_rate_range=(1e-5, 50), parameters=None, etas=(0.5, 1.2), grad_clip=None, multi_precision=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        low, high = learning_rate_range
+        if isinstance(learning_rate, int | float) and not 0 < low <= learning_rate <= high:
+            raise ValueError(
+                f"learning_rate_range: expected 0 < low <= {learning_rate} <= high, got {low}, {high}"
+            )
+        if not 0 < etas[0] < 1 < etas[1]:
+            raise ValueError(f"etas: expected 0 < etas[0] < 1 < etas[1], got {etas}")
+        self._numbers = (low, high, *etas, 0.0)
+        super().__init__(learning_rate, parameters, None, grad_clip, name, multi_precision)
+        self._initial = self.get_lr()
+
+    def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.zeros_like(buffer), torch.full_like(buffer, self._initial)
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        return self._numbers
