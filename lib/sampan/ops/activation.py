@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from ..dtype import as_dtype
 from ..operator import composite, operator
 from .elementwise import Buffer, aten, sigmoid, tanh
 from .samples import Array
+from .shape import chunk
 
 _AWAY = Array((3, 4), 0.2, 2.0)  # away from the kink at 0
 
@@ -18,6 +20,12 @@ softmax_backward = torch._softmax_backward_data
 log_softmax_backward = torch._log_softmax_backward_data
 threshold_backward = aten.threshold_backward.default._op
 gelu_backward = aten.gelu_backward.default._op
+elu_backward = aten.elu_backward.default._op
+hardtanh_backward = aten.hardtanh_backward.default._op
+leaky_relu_backward = aten.leaky_relu_backward.default._op
+silu_backward = aten.silu_backward.default._op
+prelu_backward = aten._prelu_kernel_backward.default._op
+tnf = torch.nn.functional
 
 
 @operator(
@@ -32,24 +40,114 @@ def relu(x, name=None):  # type: ignore[no-untyped-def]
     return out, (lambda g: threshold_backward(g, out, 0) if g.__class__ is Buffer else g * (out > 0),)
 
 
-@composite(reference=torch.nn.functional.relu6, samples=[(Array((3, 4), 0.2, 5),)])
-def relu6(x, name=None):  # type: ignore[no-untyped-def]
-    """x held between 0 and 6."""
-    return x.clip(0.0, 6.0)
+def activation(name: str, settings: str, value: Callable[..., Any], slope: Callable[..., Any], vendor: Callable[..., Any] | None = None, *, doc: str) -> Any:  # fmt: skip
+    """Declare an activation.
+
+    settings: its parameters after x, as in a signature. value(x, *settings): its value, torch's function.
+    slope(g, x, *settings): the gradient g taken back, by methods that buffers and Tensors share.
+    vendor(g, x, *settings): torch's fused form of that for buffers, unless the plain form is as good.
+    """
+    names = [part.split("=")[0].strip() for part in settings.split(",") if part]
+    given, bound = ", ".join(["x", *names]), ", ".join(["g", *(f"{n}={n}" for n in names)])
+    inner = ", ".join(["g", "x", *names])
+    signature = ", ".join(["x", *([settings] if settings else []), "name=None"])
+    back = (
+        f"vendor_of({inner}) if g.__class__ is Buffer else slope_of({inner})"
+        if vendor
+        else f"slope_of({inner})"
+    )
+    source = (
+        f"def {name}({signature}):\n    return value_of({given}), (lambda {bound}: {back},)\n"
+        f"def alone({signature}):\n    return value_of({given})\n"
+    )
+    namespace = {"value_of": value, "slope_of": slope, "vendor_of": vendor, "Buffer": Buffer}
+    exec(compile(source, f"<activation {name}>", "exec"), namespace)
+    body, alone = namespace[name], namespace["alone"]
+    body.__doc__, body.__module__ = f"{doc}\n\nElementwise, any shape.", __name__  # type: ignore[union-attr]
+    return operator(body, reference=alone, samples=[(_AWAY,), (Array((2, 1, 3), -4, -0.2),)], value=alone)
 
 
-@operator(reference=torch.nn.functional.leaky_relu, samples=[(_AWAY,), (Array((3,), -2, -0.2), 0.1)])
-def leaky_relu(x, negative_slope=0.01, name=None):  # type: ignore[no-untyped-def]
-    """x where positive, negative_slope x elsewhere."""
-    value = torch.nn.functional.leaky_relu(x, negative_slope)
-    return value, (lambda g, slope=negative_slope: g * ((x > 0) * (1.0 - slope) + slope),)
+def _selu(x: Any, scale: float, alpha: float) -> Any:
+    if scale <= 1 or alpha < 0:
+        raise ValueError(f"selu: expected scale above 1 and alpha of 0 or more, got {scale} and {alpha}")
+    return aten.elu(x, alpha, scale, 1.0)
+
+
+def _within(g: Any, x: Any, low: float, high: float) -> Any:
+    return g * (x > low) * (x < high)
+
+
+def _mish_slope(g: Any, x: Any) -> Any:
+    t = x.exp().log1p().tanh()
+    return g * (t + x * (1 - t * t) * x.sigmoid())
+
+
+def _silu_slope(g: Any, x: Any) -> Any:
+    s = x.sigmoid()
+    return g * s * (1 + x * (1 - s))
+
+
+# fmt: off
+celu = activation("celu", "alpha=1.0", lambda x, alpha: aten.elu(x, alpha, 1.0, 1.0 / alpha),
+    lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * (x.clip(max=0.0) / alpha).exp(),
+    lambda g, x, alpha: elu_backward(g, alpha, 1.0, 1.0 / alpha, False, x),
+    doc="max(0, x) + min(0, alpha (e^(x / alpha) - 1)) (Barron, 2017).")
+elu = activation("elu", "alpha=1.0", aten.elu,
+    lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * alpha * x.clip(max=0.0).exp(),
+    lambda g, x, alpha: elu_backward(g, alpha, 1.0, 1.0, False, x),
+    doc="x where positive, alpha (e^x - 1) elsewhere (Clevert et al., 2016).")
+hardshrink = activation("hardshrink", "threshold=0.5", tnf.hardshrink,
+    lambda g, x, threshold: g * (x.abs() > threshold), aten.hardshrink_backward.default._op,
+    doc="x where |x| > threshold, 0 elsewhere.")
+hardsigmoid = activation("hardsigmoid", "slope=0.1666667, offset=0.5", lambda x, slope, offset: (x * slope).add_(offset).clamp_(0.0, 1.0),
+    lambda g, x, slope, offset: _within(g * slope, x * slope + offset, 0.0, 1.0),
+    doc="slope x + offset, held between 0 and 1.")
+hardswish = activation("hardswish", "", tnf.hardswish,
+    lambda g, x: g * (x >= 3) + _within(g, x, -3.0, 3.0) * (x / 3 + 0.5), aten.hardswish_backward.default._op,
+    doc="x relu6(x + 3) / 6 (Howard et al., 2019).")
+hardtanh = activation("hardtanh", "min=-1.0, max=1.0", tnf.hardtanh, _within, hardtanh_backward,
+    doc="x held between min and max.")
+leaky_relu = activation("leaky_relu", "negative_slope=0.01", tnf.leaky_relu,
+    lambda g, x, slope: g * (x > 0) + g * (x <= 0) * slope,
+    lambda g, x, slope: leaky_relu_backward(g, x, slope, False),
+    doc="x where positive, negative_slope x elsewhere.")
+log_sigmoid = activation("log_sigmoid", "", tnf.logsigmoid, lambda g, x: g * (-x).sigmoid(),
+    doc="-log(1 + e^-x).")
+mish = activation("mish", "", tnf.mish, _mish_slope, aten.mish_backward.default._op,
+    doc="x tanh(softplus(x)) (Misra, 2019).")
+relu6 = activation("relu6", "", tnf.relu6, lambda g, x: _within(g, x, 0.0, 6.0),
+    lambda g, x: hardtanh_backward(g, x, 0.0, 6.0),
+    doc="x held between 0 and 6.")
+selu = activation("selu", "scale=1.0507009873554805, alpha=1.6732632423543772", _selu,
+    lambda g, x, scale, alpha: g * scale * (x > 0) + g * (x <= 0) * (scale * alpha) * x.clip(max=0.0).exp(),
+    lambda g, x, scale, alpha: elu_backward(g, alpha, scale, 1.0, False, x),
+    doc="scale times elu(x, alpha), which keeps mean 0 and variance 1 (Klambauer et al., 2017).")
+silu = activation("silu", "", tnf.silu, _silu_slope, silu_backward,
+    doc="x sigmoid(x) (Elfwing et al., 2018).")
+softplus = activation("softplus", "beta=1, threshold=20", tnf.softplus,
+    lambda g, x, beta, threshold: g * (x * beta).sigmoid(), aten.softplus_backward.default._op,
+    doc="log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold.")
+softshrink = activation("softshrink", "threshold=0.5", tnf.softshrink,
+    lambda g, x, threshold: g * (x.abs() > threshold), aten.softshrink_backward.default._op,
+    doc="x nearer to 0 by threshold, 0 where |x| is below it.")
+softsign = activation("softsign", "", tnf.softsign, lambda g, x: g / (1 + x.abs()) ** 2.0,
+    doc="x / (1 + |x|).")
+swish = activation("swish", "", tnf.silu, _silu_slope, silu_backward,
+    doc="x sigmoid(x) (Ramachandran et al., 2017): silu's other name.")
+tanhshrink = activation("tanhshrink", "", tnf.tanhshrink, lambda g, x: g * x.tanh() ** 2.0,
+    doc="x - tanh(x).")
+thresholded_relu = activation("thresholded_relu", "threshold=1.0, value=0.0", tnf.threshold,
+    lambda g, x, threshold, value: g * (x > threshold),
+    lambda g, x, threshold, value: threshold_backward(g, x, threshold),
+    doc="x where it is above the threshold, value elsewhere.")
+# fmt: on
 
 
 @operator(reference=lambda x, a=False: torch.nn.functional.gelu(x, approximate="tanh" if a else "none"), samples=[((3, 4),), ((3, 4), True)])  # fmt: skip
 def gelu(x, approximate=False, name=None):  # type: ignore[no-untyped-def]
-    """x Φ(x), with Φ the normal distribution function, or its tanh approximation (Hendrycks and Gimpel, 2016)."""
-    kind = "tanh" if approximate else "none"
-
+    """x Φ(x), with Φ the normal distribution function, or with approximate (True or "tanh") its tanh form (Hendrycks and
+    Gimpel, 2016)."""
+    kind = approximate if isinstance(approximate, str) else "tanh" if approximate else "none"
     return torch.nn.functional.gelu(x, approximate=kind), (
         lambda g, kind=kind: (
             gelu_backward(g, x, approximate=kind) if g.__class__ is Buffer else g * _gelu_slope(x, kind)
@@ -65,22 +163,6 @@ def _gelu_slope(x: Any, kind: str) -> Any:
     c = math.sqrt(2 / math.pi)
     t = (c * (x + 0.044715 * x * x * x)).tanh()
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x)
-
-
-@operator(reference=torch.nn.functional.silu, samples=[((3, 4),)])
-def silu(x, name=None):  # type: ignore[no-untyped-def]
-    """x sigmoid(x)."""
-    return torch.nn.functional.silu(x), (lambda g: g * _silu_slope(x.sigmoid(), x),)
-
-
-def _silu_slope(s: Any, x: Any) -> Any:
-    return s * (1 + x * (1 - s))
-
-
-@operator(reference=torch.nn.functional.softplus, samples=[((3, 4),), ((3, 4), 2.0)])
-def softplus(x, beta=1.0, threshold=20.0, name=None):  # type: ignore[no-untyped-def]
-    """log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold."""
-    return torch.nn.functional.softplus(x, beta, threshold), (lambda g, b=beta: g * (x * b).sigmoid(),)
 
 
 def _axis(x: Any, axis: int) -> int:
@@ -118,15 +200,53 @@ def log_softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-d
     )
 
 
+@operator(
+    broadcasts=True,
+    reference=lambda x, w: torch.where(x > 0, x, w * x),
+    samples=[((2, 3, 4), (3, 1)), (Array((3,), -2, -0.2), ())],
+)
+def parametric_relu(x, weight):  # type: ignore[no-untyped-def]
+    """x where positive, weight x elsewhere; the weight broadcasts (He et al., 2015)."""
+    return (
+        torch._prelu_kernel(x, weight),
+        lambda g: (
+            prelu_backward(g, x, weight)
+            if g.__class__ is Buffer
+            else (g * (x > 0) + g * (x <= 0) * weight, g * x * (x <= 0))
+        ),
+    )
+
+
+@composite(reference=tnf.glu, samples=[((3, 4),), ((4, 3), 0)])
+def glu(x, axis=-1, name=None):  # type: ignore[no-untyped-def]
+    """a sigmoid(b) for the halves a and b of x along `axis` (Dauphin et al., 2017)."""
+    if not -x.ndim <= axis < x.ndim or x.shape[axis] % 2:
+        raise ValueError(f"glu: expected an axis of even length, got axis {axis} of {list(x.shape)}")
+    a, b = chunk(x, 2, axis)
+    return a * sigmoid(b)
+
+
+@composite(
+    reference=lambda x, y=None: tnf.silu(x if y is not None else x.chunk(2, -1)[0]) * (x.chunk(2, -1)[1] if y is None else y),
+    samples=[((3, 4), (3, 4)), ((2, 6),)],
+)  # fmt: skip
+def swiglu(x, y=None, name=None):  # type: ignore[no-untyped-def]
+    """silu(x) y; with y None, of the halves of x along its last axis (Shazeer, 2020)."""
+    a, b = chunk(x, 2, -1) if y is None else (x, y)
+    return silu(a) * b
+
+
+@composite(reference=lambda x, g, axis=1: x.unflatten(axis, (-1, g)).amax(axis + 1 if axis >= 0 else axis), samples=[((2, 6, 3), 2), ((2, 4), 2, -1)])  # fmt: skip
+def maxout(x, groups, axis=1, name=None):  # type: ignore[no-untyped-def]
+    """The largest of each `groups` neighbours along `axis` (Goodfellow et al., 2013)."""
+    at = _axis(x, axis) % max(x.ndim, 1)
+    if groups < 1 or x.shape[at] % groups:
+        raise ValueError(f"maxout: groups {groups} does not divide axis {axis} of {list(x.shape)}")
+    return x.reshape([*x.shape[:at], x.shape[at] // groups, groups, *x.shape[at + 1 :]]).max(at + 1)
+
+
 __all__ = [
-    "gelu",
-    "leaky_relu",
-    "log_softmax",
-    "relu",
-    "relu6",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "softplus",
-    "tanh",
-]
+    "celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_sigmoid",
+    "log_softmax", "maxout", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink",
+    "softsign", "swiglu", "swish", "tanh", "tanhshrink", "thresholded_relu",
+]  # fmt: skip

@@ -1,5 +1,6 @@
 """In-place twins: `x.add_(y)` computes what `x.add(y)` does and writes it into x's memory."""
 
+# ruff: noqa: I001, SIM905
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,32 +8,27 @@ from inspect import signature
 
 from ..operator import as_method
 from ..tensor import Tensor, declared
-from . import activation, elementwise, indexing, linalg, logic, reduction, shape, special
 
-_TWINS = [
-    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atanh", "ceil", "clip", "cos", "cosh",
-    "cumsum", "divide", "erf", "exp", "expm1", "floor", "floor_divide", "log", "log10", "log1p", "log2",
-    "masked_fill", "multiply", "neg", "pow", "reciprocal", "relu", "remainder", "round", "rsqrt", "sigmoid",
-    "sin", "sinh", "softmax", "sqrt", "square", "subtract", "tan", "tanh", "tril", "triu", "trunc",
-    "index_add", "put_along_axis", "scatter",
-]  # fmt: skip
-_RETYPES = [
-    "cast", "equal", "greater_equal", "greater_than", "less_equal", "less_than", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "not_equal",
-]  # fmt: skip
-_RESHAPES = ["flatten", "reshape", "squeeze", "t", "transpose", "unsqueeze"]
+# fmt: off
+from . import activation, assembly, complex_numbers, elementwise, indexing, linalg, logic, reduction, shape, special
+# fmt: on
 
-
-FAMILIES = (
-    activation,
-    elementwise,
-    indexing,
-    linalg,
-    logic,
-    reduction,
-    shape,
-    special,
-)  # declared before their twins
+_TWINS = (
+    "abs acos acosh add addmm asin asinh atan atanh baddbmm bitwise_and bitwise_left_shift bitwise_not bitwise_or "
+    "bitwise_right_shift bitwise_xor ceil clip copysign cos cosh cumprod cumsum digamma divide erf erfinv exp expm1 "
+    "floor floor_divide frac gammainc gammaincc gcd hypot i0 index_add index_fill index_put lcm ldexp lerp lgamma log "
+    "log10 log1p log2 logit masked_fill masked_scatter multigammaln multiply nan_to_num neg polygamma pow "
+    "put_along_axis reciprocal relu remainder renorm round rsqrt scale scatter scatter_add sigmoid sin sinc sinh "
+    "softmax sqrt square subtract tan tanh tril triu trunc"
+).split()
+_RETYPES = (
+    "cast equal greater_equal greater_than less_equal less_than logical_and logical_not logical_or logical_xor "
+    "not_equal"
+).split()
+_RESHAPES = "flatten reshape squeeze t transpose unsqueeze".split()
+# fmt: off
+FAMILIES = (activation, assembly, complex_numbers, elementwise, indexing, linalg, logic, reduction, shape, special)
+# fmt: on
 
 
 def _declare(name: str, take: Callable[[Tensor, Tensor], Tensor], what: str) -> None:
@@ -70,18 +66,18 @@ def _retyped(x: Tensor, result: Tensor) -> Tensor:
     return x
 
 
-for _name in _TWINS:
-    _declare(_name, _rewritten, "the result, which must have x's shape, takes the place of x's values.")
-for _name in _RETYPES:
-    _declare(_name, _retyped, "x becomes the result, with its dtype (in new memory where that changes).")
-for _name in _RESHAPES:
-    _declare(_name, _reshaped, "x keeps its memory and gets the other shape.")
+def where_(condition, x=None, y=None, name=None):  # type: ignore[no-untyped-def]
+    """`where` in place: x keeps its values where `condition` is true and takes those of y elsewhere."""
+    return x._write(declared.where(condition, x._before(), y))
 
 
-def _scale_(self: Tensor, scale: float = 1.0, bias: float = 0.0) -> Tensor:
-    """x scale + bias, in place."""
-    return self._write(self._before() * scale + bias)
-
-
-as_method(_scale_, "scale_")
-__all__ = [f"{_name}_" for _name in (*_TWINS, *_RETYPES, *_RESHAPES)]
+for _names, _take, _what in (
+    (_TWINS, _rewritten, "the result, which must have x's shape, takes the place of x's values."),
+    (_RETYPES, _retyped, "x becomes the result, with its dtype (in new memory where that changes)."),
+    (_RESHAPES, _reshaped, "x keeps its memory and gets the other shape."),
+):
+    for _name in _names:
+        if hasattr(declared, _name):
+            _declare(_name, _take, _what)
+as_method(where_, "where_")
+__all__ = [f"{_name}_" for _name in (*_TWINS, *_RETYPES, *_RESHAPES, "where") if f"{_name}_" in globals()]

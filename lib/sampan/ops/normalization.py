@@ -1,28 +1,43 @@
-"""Layer and batch normalisation. torch's fused kernels for the first order, formulas for the higher ones."""
+"""Layer, group, batch and root-mean-square normalisation; lengths of vectors. torch's fused kernels for the first
+order, formulas for the higher ones."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
 from ..operator import operator
+from ..tape import written
 from .elementwise import Buffer, aten
+from .samples import Array
 
 layer_norm_backward = aten.native_layer_norm_backward.default._op
 batch_norm_backward = aten.native_batch_norm_backward.default._op
+group_norm_backward = aten.native_group_norm_backward.default._op
 
 
-@operator(reference=lambda x, w, b, e: torch.nn.functional.layer_norm(x, w.shape, w, b, e), samples=[((2, 3, 4), (4,), (4,), 1e-5), ((2, 3, 4), (3, 4), (3, 4), 1e-3)])  # fmt: skip
+def _unit(x: Any, axes: list[int], epsilon: float) -> tuple[Any, Any]:
+    """x with mean 0 and variance 1 along `axes`, and the factor that made it so."""
+    centred = x - x.mean(axis=axes, keepdim=True)
+    scale = ((centred * centred).mean(axis=axes, keepdim=True) + epsilon).rsqrt()
+    return centred * scale, scale
+
+
+def _through(g: Any, unit: Any, scale: Any, axes: list[int]) -> Any:
+    """The gradient g of `unit` taken back through `_unit`."""
+    return scale * (g - g.mean(axis=axes, keepdim=True) - unit * (g * unit).mean(axis=axes, keepdim=True))
+
+
+@operator(reference=lambda x, w, b, e: torch.nn.functional.layer_norm(x, x.shape[-1:], w, b, e), samples=[((2, 3, 4), (4,), (4,), 1e-5), ((2, 4), None, (4,), 1e-3)])  # fmt: skip
 def normalize_layer(x, weight, bias, epsilon):  # type: ignore[no-untyped-def]
-    """Layer normalisation of the last axes of x, those of `weight` and `bias` (Ba, Kiros and Hinton, 2016)."""
-    shape = list(weight.shape)
-    value, mean, rstd = torch.native_layer_norm(x, shape, weight, bias, epsilon)
-
+    """Layer normalisation of the last axis of x (Ba, Kiros and Hinton, 2016); weight and bias may be None."""
+    value, mean, rstd = torch.native_layer_norm(x, x.shape[-1:], weight, bias, epsilon)
     return (
         value,
-        lambda g, needed, s=shape, m=mean, r=rstd, b=bias, e=epsilon: (
-            layer_norm_backward(g, x, s, m, r, weight, b, needed[:3])
+        lambda g, needed, m=mean, r=rstd, b=bias, e=epsilon: (
+            layer_norm_backward(g, x, x.shape[-1:], m, r, weight, b, needed[:3])
             if g.__class__ is Buffer
             else _layer_gradients(g, x, weight, e)
         ),
@@ -31,28 +46,75 @@ def normalize_layer(x, weight, bias, epsilon):  # type: ignore[no-untyped-def]
 
 def _layer_gradients(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, Any, Any]:
     """The three gradients by operators."""
-    inner = list(range(x.ndim - weight.ndim, x.ndim))
-    outer = list(range(x.ndim - weight.ndim))
-    centred = x - x.mean(axis=inner, keepdim=True)
-    scale = ((centred * centred).mean(axis=inner, keepdim=True) + epsilon).rsqrt()
-    unit = centred * scale
-    gw = g * weight
-    dx = scale * (gw - gw.mean(axis=inner, keepdim=True) - unit * (gw * unit).mean(axis=inner, keepdim=True))
+    unit, scale = _unit(x, [-1], epsilon)
+    outer = list(range(x.ndim - 1))
+    dx = _through(g if weight is None else g * weight, unit, scale, [-1])
     product = g * unit
     return dx, product.sum(axis=outer) if outer else product, g.sum(axis=outer) if outer else g
 
 
-@operator(reference=lambda x, w, b, m, v, t, e: torch.nn.functional.batch_norm(x, None if t else m, None if t else v, w, b, t, 0.0, e), samples=[])  # fmt: skip
-def normalize_batch(x, weight, bias, mean, variance, training, epsilon):  # type: ignore[no-untyped-def]
-    """Batch normalisation of axis 1 of x [n, c, ...]: by the batch's own statistics in training, else by those given."""
-    if training:
-        mean = variance = None  # in training they only take part afterwards, and are overwritten then
-    value, saved_mean, saved_rstd = torch.native_batch_norm(
-        x, weight, bias, mean, variance, training, 0.0, epsilon
-    )
+@operator(
+    reference=lambda x, w, e: torch.nn.functional.rms_norm(x, x.shape[-1:], w, e),
+    samples=[((2, 3, 4), (4,), 1e-5), ((2, 4), None, 1e-3)],
+)
+def normalize_rms(x, weight, epsilon):  # type: ignore[no-untyped-def]
+    """x / sqrt(mean(x^2) + epsilon) weight along the last axis (Zhang and Sennrich, 2019); weight may be None."""
+    value = torch.nn.functional.rms_norm(x, x.shape[-1:], weight, epsilon)
+    return value, lambda g, e=epsilon: _rms_gradients(g, x, weight, e)
+
+
+def _rms_gradients(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, Any]:
+    scale = ((x * x).mean(axis=-1, keepdim=True) + epsilon).rsqrt()
+    unit = x * scale
+    gw = g if weight is None else g * weight
+    dx = scale * (gw - unit * (gw * unit).mean(axis=-1, keepdim=True))
+    return dx, (g * unit).sum(axis=list(range(x.ndim - 1))) if x.ndim > 1 else g * unit
+
+
+@operator(reference=lambda x, w, b, n, e: torch.nn.functional.group_norm(x, n, w, b, e), samples=[((2, 4, 3), (4,), (4,), 2, 1e-5), ((2, 4, 3, 2), None, None, 4, 1e-3)])  # fmt: skip
+def normalize_groups(x, weight, bias, groups, epsilon):  # type: ignore[no-untyped-def]
+    """Normalisation of x [n, c, ...] over `groups` of its channels and their places (Wu and He, 2018)."""
+    x, weight, bias = (None if v is None else v.contiguous() for v in (x, weight, bias))
+    n, c = x.shape[:2]
+    sizes = (n, c, math.prod(x.shape[2:]), groups)
+    value, mean, rstd = torch.native_group_norm(x, weight, bias, *sizes, epsilon)
     return (
         value,
-        lambda g, needed, m=mean, v=variance, sm=saved_mean, sr=saved_rstd, t=training, e=epsilon: (
+        lambda g, needed, m=mean, r=rstd, sizes=sizes, e=epsilon: (
+            group_norm_backward(g.contiguous(), x, m, r, weight, *sizes, needed[:3])
+            if g.__class__ is Buffer
+            else _group_gradients(g, x, weight, sizes[3], e)
+        ),
+    )
+
+
+def _group_gradients(g: Any, x: Any, weight: Any, groups: int, epsilon: float) -> tuple[Any, Any, Any]:
+    """The three gradients by operators."""
+    apart = [x.shape[0], groups, -1]
+    unit, scale = _unit(x.reshape(apart), [-1], epsilon)
+    gw = g if weight is None else g * weight.reshape([-1] + [1] * (x.ndim - 2))
+    dx = _through(gw.reshape(apart), unit, scale, [-1]).reshape(x.shape)
+    axes = [0, *range(2, x.ndim)]
+    return dx, (g * unit.reshape(x.shape)).sum(axis=axes), g.sum(axis=axes)
+
+
+@operator()
+def normalize_batch(x, weight, bias, mean, variance, training, momentum, epsilon):  # type: ignore[no-untyped-def]
+    """Batch normalisation of axis 1 of x [n, c, ...]: by the batch's own statistics in training, else by those given.
+
+    Training moves mean and variance, in place: momentum of the old value and 1 - momentum of the batch's.
+    """
+    value, batch_mean, batch_rstd = torch.native_batch_norm(
+        x, weight, bias, None if training else mean, None if training else variance, training, 0.0, epsilon
+    )
+    kept = (None, None) if training else (mean, variance)
+    if training and x.numel():
+        for running, batch in ((mean, batch_mean), (variance, batch_rstd.pow(-2).sub_(epsilon))):
+            running.mul_(momentum).add_(batch, alpha=1 - momentum)
+            written(running)
+    return (
+        value,
+        lambda g, needed, m=kept[0], v=kept[1], sm=batch_mean, sr=batch_rstd, t=training, e=epsilon: (
             batch_norm_backward(g, x, weight, m, v, sm, sr, t, e, needed[:3])
             if g.__class__ is Buffer
             else _batch_gradients(g, x, weight, m, v, t, e)
@@ -64,17 +126,31 @@ def _batch_gradients(
     g: Any, x: Any, weight: Any, mean: Any, variance: Any, training: bool, epsilon: float
 ) -> Any:
     """The three gradients by operators."""
-    axes = [0, *range(2, x.ndim)]
-    shape = [1, -1] + [1] * (x.ndim - 2)
+    axes, shape = [0, *range(2, x.ndim)], [1, -1] + [1] * (x.ndim - 2)
+    gw = g if weight is None else g * weight.reshape(shape)
     if training:
-        centred = x - x.mean(axis=axes, keepdim=True)
-        scale = ((centred * centred).mean(axis=axes, keepdim=True) + epsilon).rsqrt()
+        unit, scale = _unit(x, axes, epsilon)
+        dx = _through(gw, unit, scale, axes)
     else:
-        centred = x - mean.reshape(shape)
         scale = (variance.reshape(shape) + epsilon).rsqrt()
-    unit = centred * scale
-    gw = g * weight.reshape(shape)
-    dx = gw
-    if training:
-        dx = gw - gw.mean(axis=axes, keepdim=True) - unit * (gw * unit).mean(axis=axes, keepdim=True)
-    return dx * scale, (g * unit).sum(axis=axes), g.sum(axis=axes)
+        unit = (x - mean.reshape(shape)) * scale
+        dx = gw * scale
+    return dx, (g * unit).sum(axis=axes), g.sum(axis=axes)
+
+
+@operator(
+    reference=lambda x, p, axis: torch.linalg.vector_norm(x, p, axis, keepdim=True),
+    samples=[((3, 4), 2.0, 1), (Array((3, 4), 0.2), 3.0, 0), (Array((2, 5)), math.inf, 1)],
+)
+def vector_length(x, p, axis):  # type: ignore[no-untyped-def]
+    """(sum |x|^p)^(1/p) along `axis`, which keeps length 1; its gradient at 0 is taken as 0."""
+    out = torch.linalg.vector_norm(x, p, axis, keepdim=True)
+    return out, (lambda g, p=p, axis=axis: _length_gradient(g, x, out, p, axis),)
+
+
+def _length_gradient(g: Any, x: Any, length: Any, p: float, axis: int) -> Any:
+    if p in (math.inf, -math.inf):
+        won = (x.abs() == length).to(x.dtype)
+        return g * x.sign() * won / won.sum(axis=axis, keepdim=True)
+    share = x / (length + (length == 0))  # 0 / 1 where the vector is 0
+    return g * share if p == 2 else g * share.sign() * share.abs() ** (p - 1.0)

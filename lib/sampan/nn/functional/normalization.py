@@ -6,39 +6,67 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from ...ops.normalization import normalize_batch, normalize_layer
-from ...tape import written
+from ...ops.normalization import (
+    normalize_batch,
+    normalize_groups,
+    normalize_layer,
+    normalize_rms,
+    vector_length,
+)
+from ...ops.pooling import avg_pool
+from ...ops.shape import pad_constant
 from ...tensor import Tensor
 
 # fmt: off
 __all__ = [
-    "batch_norm", "layer_norm",
+    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm",
 ]
 # fmt: on
 
 _FORMATS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
 
 
+def channels_first(of: str, x: Any, data_format: str) -> tuple[Any, bool]:
+    """x with its channels at axis 1, and whether they came last."""
+    if data_format not in _FORMATS:
+        raise ValueError(f"{of}: expected data_format one of {', '.join(_FORMATS)}, got {data_format!r}")
+    last = data_format[-1] == "C" and data_format != "NC" and x.ndim > 2
+    return (x.moveaxis(-1, 1) if last else x), last
+
+
+def _fits(of: str, name: str, given: Any, shape: Sequence[int]) -> Any:
+    """A weight or None, flat; ValueError when it has neither this shape nor as many entries in one row."""
+    if given is None:
+        return None
+    size = math.prod(shape)
+    if list(given.shape) not in ([size], list(shape)):
+        raise ValueError(f"{of}: expected {name} of shape {list(shape)}, got {list(given.shape)}")
+    return given if given.ndim == 1 else given.reshape([size])
+
+
+def _over_last(of: str, x: Any, normalized_shape: Any, weight: Any, bias: Any, run: Any) -> Any:
+    """`run(x, weight, bias)` over the last axes of x, those of normalized_shape, made one."""
+    shape = [normalized_shape] if isinstance(normalized_shape, int) else [int(n) for n in normalized_shape]
+    ahead = len(x.shape) - len(shape)
+    if ahead < 0 or list(x.shape)[ahead:] != shape:
+        raise ValueError(f"{of}: normalized_shape {shape} does not end the shape of x, {list(x.shape)}")
+    weight, bias = _fits(of, "weight", weight, shape), _fits(of, "bias", bias, shape)
+    if len(shape) == 1:
+        return run(x, weight, bias)
+    return run(x.reshape([*x.shape[:ahead], math.prod(shape)]), weight, bias).reshape(x.shape)
+
+
 def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):  # type: ignore[no-untyped-def]
     """(x - mean) / sqrt(var + epsilon) weight + bias, over the last axes `normalized_shape`.
 
-    weight, bias: of shape normalized_shape, or None for 1 and 0. Raises ValueError when the shapes do not fit.
+    weight, bias: of shape normalized_shape (or flat), or None for 1 and 0. Raises ValueError when shapes do not fit.
     """
-    shape = [normalized_shape] if isinstance(normalized_shape, int) else [int(n) for n in normalized_shape]
-    if list(x.shape)[-len(shape) :] != shape:
-        raise ValueError(f"layer_norm: normalized_shape {shape} does not end the shape of x, {list(x.shape)}")
-    size = math.prod(shape)
-    weight = _vector(weight, shape, size, 1.0, x)
-    bias = _vector(bias, shape, size, 0.0, x)
-    return normalize_layer(x, weight, bias, float(epsilon))
+    return _over_last("layer_norm", x, normalized_shape, weight, bias, lambda *given: normalize_layer(*given, float(epsilon)))  # fmt: skip
 
 
-def _vector(given: Any, shape: Sequence[int], size: int, value: float, like: Any) -> Any:
-    if given is None:
-        return Tensor(torch.full(shape, value, dtype=like.dtype, device=like.data.device))
-    return given if list(given.shape) == list(shape) else given.reshape(shape)
+def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):  # type: ignore[no-untyped-def]
+    """input / sqrt(mean(input^2) + eps) weight, over the last axes `normalized_shape` (Zhang and Sennrich, 2019)."""
+    return _over_last("rms_norm", input, normalized_shape, weight, None, lambda x, weight, _: normalize_rms(x, weight, float(eps)))  # fmt: skip
 
 
 def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9, epsilon=1e-05, data_format="NCHW", use_global_stats=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -50,25 +78,64 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
     Else, or with use_global_stats=True, the running ones are used and stay.
     Raises ValueError when the channels do not fit.
     """
-    if data_format not in _FORMATS:
+    x, last = channels_first("batch_norm", x, data_format)
+    if x.ndim < 2:
+        raise ValueError(f"batch_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
+    channels = [x.shape[1]]
+    for label, given in (("running_mean", running_mean), ("running_var", running_var)):
+        _fits("batch_norm", label, given, channels)
+    weight, bias = (_fits("batch_norm", n, v, channels) for n, v in (("weight", weight), ("bias", bias)))
+    own = bool(training if use_global_stats is None else not use_global_stats)
+    value = normalize_batch(
+        x, weight, bias, running_mean.data, running_var.data, own, float(momentum), float(epsilon)
+    )
+    return value.moveaxis(1, -1) if last else value
+
+
+def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+    """(x - mean) / sqrt(var + epsilon) weight + bias over groups of the channels and all places (Wu and He, 2018).
+
+    x: [batch, channels, ...], or channels last by data_format; num_groups must divide the channels.
+    Also called as group_norm(input, num_groups, weight, bias, eps), which a Tensor or None in third place shows.
+    """
+    if epsilon is None or isinstance(epsilon, Tensor):  # the other order of arguments
+        eps = bias if isinstance(bias, float) else 1e-05
+        bias = weight if isinstance(weight, Tensor) else None if isinstance(bias, float) else bias
+        weight, epsilon = epsilon, eps
+    x, last = channels_first("group_norm", x, data_format)
+    if x.ndim < 2 or num_groups < 1 or x.shape[1] % num_groups:
         raise ValueError(
-            f"batch_norm: expected data_format one of {', '.join(_FORMATS)}, got {data_format!r}"
+            f"group_norm: num_groups {num_groups} does not divide the channels of x {list(x.shape)}"
         )
-    last = data_format in ("NHWC", "NLC", "NDHWC")
-    if last and x.ndim > 2:
-        x = x.moveaxis(-1, 1)
-    channels = x.shape[1] if x.ndim > 1 else -1
-    for label, given in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):  # fmt: skip
-        if given is not None and list(given.shape) != [channels]:
-            raise ValueError(f"batch_norm: expected {label} of shape [{channels}], got {list(given.shape)}")
-    own = training if use_global_stats is None else not use_global_stats
-    weight = _vector(weight, [channels], channels, 1.0, x)
-    bias = _vector(bias, [channels], channels, 0.0, x)
-    value = normalize_batch(x, weight, bias, running_mean.data, running_var.data, bool(own), float(epsilon))
-    if own:
-        axes = [0, *range(2, x.ndim)]
-        variance, mean = torch.var_mean(x.data, dim=axes, correction=0)
-        for running, batch in ((running_mean.data, mean), (running_var.data, variance)):
-            running.mul_(momentum).add_(batch.to(running.dtype), alpha=1 - momentum)
-            written(running)
-    return value.moveaxis(1, -1) if last and value.ndim > 2 else value
+    weight, bias = (_fits("group_norm", n, v, [x.shape[1]]) for n, v in (("weight", weight), ("bias", bias)))
+    value = normalize_groups(x, weight, bias, num_groups, float(epsilon))
+    return value.moveaxis(1, -1) if last else value
+
+
+def instance_norm(x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.9, eps=1e-05, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """(x - mean) / sqrt(var + eps) weight + bias over the places of each channel (Ulyanov et al., 2016).
+
+    x: [batch, channels, ...]. The statistics are always the input's, as in Paddle.
+    """
+    if x.ndim < 2:
+        raise ValueError(f"instance_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
+    weight, bias = (_fits("instance_norm", n, v, [x.shape[1]]) for n, v in (("weight", weight), ("bias", bias)))  # fmt: skip
+    return normalize_groups(x, weight, bias, x.shape[1], float(eps))
+
+
+def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+    """x / (k + alpha mean(x^2))^beta, the mean over `size` channels about each (Krizhevsky et al., 2012)."""
+    if x.ndim < 3:
+        raise ValueError(f"local_response_norm: expected x with 3 axes or more, got shape {list(x.shape)}")
+    x, last = channels_first("local_response_norm", x, data_format)
+    n, c = x.shape[:2]
+    squares = pad_constant((x * x).reshape([n, 1, c, -1]), [0, 0, size // 2, (size - 1) // 2], 0.0)
+    means = avg_pool(squares, (size, 1), (1, 1), (0, 0), False, True).reshape(x.shape)
+    value = x / (means * alpha + k) ** beta
+    return value.moveaxis(1, -1) if last else value
+
+
+def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):  # type: ignore[no-untyped-def]
+    """x / max(length, epsilon), its length along `axis` in the p-norm."""
+    value = x / vector_length(x, float(p), axis).clip(min=epsilon)
+    return value if out is None else out._write(value)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
 
 from ...operator import wrap
-from ...ops.pooling import (
-    ADAPTIVE_MAX, MAX, adaptive_pool, at_places, avg_pool, max_pool, put_at_places,
-)  # fmt: skip
+from ...ops.pooling import ADAPTIVE_MAX, MAX, adaptive_pool, at_places, avg_pool, max_pool, put_at_places
 from ...ops.shape import pad_constant
 from .convolution import FORMATS, by_hand, channels_first, ints, paddings
 
@@ -264,7 +263,7 @@ def _fractions(length: int, count: int, width: int, u: float) -> list[range]:
     base = length // count
     u *= min((base + 2) / alpha - 1, (length + 1 - base) / alpha - (count - 1))
     edges = [math.ceil(alpha * (i + u) - 1) for i in range(count + 1)]
-    return [range(max(a, 0), min(b, length)) for a, b in zip(edges, edges[1:], strict=False)]
+    return [range(max(a, 0), min(b, length)) for a, b in pairwise(edges)]
 
 
 def _fractional(of: str, n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:  # fmt: skip

@@ -1,0 +1,77 @@
+"""Activations with Paddle's arguments: those that are more than one operator, and the in-place twins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ...ops import activation as ops
+from ...ops.activation import *  # noqa: F403
+from ...ops.inplace import elu_, hardtanh_, leaky_relu_, relu_, silu_, softmax_, tanh_, thresholded_relu_
+from ...ops.regularization import masked
+from ...tensor import Tensor
+from .normalization import channels_first
+
+# fmt: off
+__all__ = [
+    *ops.__all__, "elu_", "gumbel_softmax", "hardtanh_", "leaky_relu_", "logsigmoid", "prelu", "relu_", "rrelu",
+    "softmax_", "tanh_", "thresholded_relu_",
+]
+# fmt: on
+
+logsigmoid = ops.log_sigmoid
+
+
+def silu(x, inplace=False, name=None):  # type: ignore[no-untyped-def]
+    """x sigmoid(x) (Elfwing et al., 2018); inplace puts it into x."""
+    return silu_(x) if inplace else ops.silu(x)
+
+
+def prelu(x, weight, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+    """x where positive, weight x elsewhere (He et al., 2015): one weight, or one for each channel of x.
+
+    Raises ValueError when there are neither one nor as many weights as channels.
+    """
+    if weight.size == 1 and weight.ndim <= 1:
+        return ops.parametric_relu(x, weight.reshape([1] * x.ndim))
+    x, last = channels_first("prelu", x, data_format)
+    if weight.ndim != 1 or x.ndim < 2 or weight.shape[0] != x.shape[1]:
+        raise ValueError(
+            f"prelu: expected weight [1] or one for each channel of x {list(x.shape)}, got {list(weight.shape)}"
+        )
+    value = ops.parametric_relu(x, weight.reshape([-1] + [1] * (x.ndim - 2)))
+    return value.moveaxis(1, -1) if last else value
+
+
+def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):  # type: ignore[no-untyped-def]
+    """x where positive; elsewhere x times a number drawn between lower and upper, or their mean outside training.
+
+    Raises TypeError or ValueError unless 0 <= lower <= upper <= 1 (Xu et al., 2015).
+    """
+    if not isinstance(lower, float) or not isinstance(upper, float):
+        raise TypeError(f"rrelu: expected lower and upper to be floats, got {lower!r} and {upper!r}")
+    if not 0 <= lower <= upper <= 1:
+        raise ValueError(f"rrelu: expected 0 <= lower <= upper <= 1, got {lower} and {upper}")
+    if not training:
+        return ops.leaky_relu(x, (lower + upper) / 2)
+    drawn = torch.empty_like(x.data).uniform_(lower, upper)
+    return masked(x, Tensor(drawn.masked_fill_(x.data >= 0, 1.0)))
+
+
+def gumbel_softmax(
+    x: Any, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: Any = None
+) -> Any:
+    """softmax((x + noise) / temperature) with Gumbel noise: a sample that gradients pass (Jang et al., 2017).
+
+    hard: the one-hot vector of the largest; its gradient is taken from the soft sample.
+    Raises ValueError for a temperature of 0 or less.
+    """
+    if temperature <= 0:
+        raise ValueError(f"gumbel_softmax: expected a temperature above 0, got {temperature}")
+    noise = -torch.empty_like(x.data).exponential_().log()
+    soft = ops.softmax((x + Tensor(noise)) / temperature, axis)
+    if not hard:
+        return soft
+    best = soft.data.argmax(axis, keepdim=True)
+    return Tensor(torch.zeros_like(soft.data).scatter_(axis, best, 1.0) - soft.data) + soft
