@@ -19,7 +19,7 @@ _TWINS = (
     "floor floor_divide frac gammainc gammaincc gcd hypot i0 index_add index_fill index_put lcm ldexp lerp lgamma log "
     "log10 log1p log2 logit masked_fill masked_scatter multigammaln multiply nan_to_num neg polygamma pow "
     "put_along_axis reciprocal relu remainder renorm round rsqrt scale scatter scatter_add sigmoid sin sinc sinh "
-    "softmax sqrt square subtract tan tanh tril triu trunc"
+    "softmax sqrt square subtract tan tanh tril triu trunc elu hardtanh leaky_relu silu thresholded_relu"
 ).split()
 _RETYPES = (
     "cast equal greater_equal greater_than less_equal less_than logical_and logical_not logical_or logical_xor "
