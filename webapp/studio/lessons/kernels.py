@@ -21,7 +21,7 @@ def _product() -> list[Case]:
     return [
         Case(
             name=("two by two", "二乘二"),
-            driver="call",
+            driver="value",
             args=(x, y),
             expected=np.array([[2.0, 3.0], [4.0, 7.0]]),
             hint=(
@@ -31,7 +31,7 @@ def _product() -> list[Case]:
         ),
         Case(
             name=("three by three, times the identity", "三乘三,乘单位矩阵"),
-            driver="call",
+            driver="value",
             args=(_square(3, 1), np.eye(3, dtype=F)),
             expected=_square(3, 1),
             hint=(
@@ -47,7 +47,7 @@ def _rows() -> list[Case]:
     return [
         Case(
             name=("one row", "一行"),
-            driver="call",
+            driver="value",
             args=(x, y, np.array([10.0, 20.0, 30.0], F)),
             expected=np.array([[11.0, 26.0, 34.0]]),
             hint=(
@@ -57,7 +57,7 @@ def _rows() -> list[Case]:
         ),
         Case(
             name=("one row, no bias to speak of", "一行,偏置为零"),
-            driver="call",
+            driver="value",
             args=(np.ones((1, 4), F), _square(4, 0), np.zeros(4, F)),
             expected=_square(4, 0).sum(0, keepdims=True),
             hint=("Every row of weight is used, once for each row of x.", "weight 的每一行都要用到。"),
@@ -71,14 +71,14 @@ def _strips() -> list[Case]:
     return [
         Case(
             name=("one strip of four rows", "一条,四行"),
-            driver="call",
+            driver="value",
             args=(x, y),
             expected=np.array([[[18.0, 22.0, 26.0]]]),
             hint=("All four rows of y, times the four numbers of x.", "y 的四行分别乘 x 的四个数。"),
         ),
         Case(
             name=("two strips", "两条"),
-            driver="call",
+            driver="value",
             args=(z, np.ones((1, 8, 2), F)),
             expected=z.sum(-1, keepdims=True) * np.ones((1, 1, 2)),
             hint=(

@@ -1,0 +1,170 @@
+"""Hidden checks of notebook 03. Oracle: NumPy's product in float64; the races are against a plain triple loop."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from sampan.learn.cases import Case, Holds, Text
+from sampan.learn.plain import Strided
+from studio.grading.exercise import Exercise
+
+FORBIDDEN = (
+    *("@", ".dot", ".mm", ".addmm", ".bmm", ".einsum", "numpy.matmul", "numpy.inner"),
+    *("numpy.tensordot", "torch.matmul", "torch.tensordot", "torch.nn"),
+)
+RACE_SIZE = 256
+ROUNDS = 7
+
+
+def draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.normal(size=shape).astype(np.float32)
+
+
+def rung(times: float, number: int, earns: int, inputs: list[np.ndarray], expected: np.ndarray) -> Case:
+    """A race that must be won by so many times; the values have to be right as well."""
+
+    def fault(came: Any) -> Text | None:
+        value, ratio = came.get("value"), came.get("ratio")
+        if not isinstance(value, np.ndarray) or value.shape != expected.shape:
+            return "the values are not right", "数值不对"
+        if not np.allclose(value, expected, rtol=1e-3, atol=1e-3):
+            return "the values are not right", "数值不对"
+        if not isinstance(ratio, float) or not ratio >= times:
+            return (
+                f"{times:g} times the speed of the triple loop was expected, yours has {ratio:.1f} times",
+                f"应达到三重循环的 {times:g} 倍速度,你的是 {ratio:.1f} 倍",
+            )
+        return None
+
+    return Case(
+        name=(
+            f"rung {number}: {times:g} times as fast as the triple loop",
+            f"第 {number} 级:{times:g} 倍于三重循环",
+        ),
+        driver="raced",
+        args=(inputs, ROUNDS),
+        expected=Holds(fault, "fast and right"),
+        hint=(
+            "The innermost loop runs over views of rows, `for j in range(row.size)`, and reads and writes side by side.",
+            "最内层循环应在行视图上连续读写:for j in range(row.size)。",
+        ),
+        earns=earns,
+    )
+
+
+def mm(rng: np.random.Generator) -> Iterator[Case]:
+    shapes: Text = (
+        "x is [n, k], y is [k, m]: three lengths, and they need not be equal.",
+        "x 为 [n, k],y 为 [k, m]:三个长度可以各不相同。",
+    )
+    for name, name_zh, n, k, m in (
+        ("a wide one", "宽矩阵", 7, 5, 40),
+        ("a tall one", "高矩阵", 33, 8, 3),
+        ("a long sum", "长的求和", 4, 300, 6),
+        ("an empty sum", "空的求和", 3, 0, 5),
+    ):
+        x, y, g = draw(rng, n, k), draw(rng, k, m), draw(rng, n, m)
+        value = x.astype(np.float64) @ y
+        yield Case((name, name_zh), "pullback", ([x, y], g), (value, [g @ y.T, x.T @ g]), shapes, 1e-4, 1e-4)
+    x, y = rng.normal(size=(6, 9)), rng.normal(size=(9, 11))
+    yield Case(
+        name=("a view with gaps, float64", "有间隔的视图,float64"),
+        driver="value",
+        args=(Strided(x), Strided(y)),
+        expected=x @ y,
+        hint=("Work on the arrays that come, by their indices.", "用下标处理传入的数组。"),
+        dtype="float64",
+    )
+    g = rng.normal(size=(6, 11))
+    yield Case(
+        name=("through the library's tape", "经过库的磁带"),
+        driver="expression",
+        args=([x, y], g, "matmul"),
+        expected=(x @ y, [g @ y.T, x.T @ g]),
+        hint=shapes,
+    )
+
+
+def affine(rng: np.random.Generator) -> Iterator[Case]:
+    bias_once: Text = (
+        "Every row of the result starts as the bias, once, whatever out held before.",
+        "结果的每一行都以偏置开始,且只加一次。",
+    )
+    for name, name_zh, n, k, m in (
+        ("a batch", "一批", 32, 10, 20),
+        ("more outputs than inputs", "输出多于输入", 5, 3, 50),
+        ("no inputs at all", "没有输入", 4, 0, 6),
+    ):
+        x, w, b, g = draw(rng, n, k), draw(rng, k, m), draw(rng, m), draw(rng, n, m)
+        value = x.astype(np.float64) @ w + b
+        yield Case(
+            (name, name_zh),
+            "pullback",
+            ([x, w, b], g),
+            (value, [g @ w.T, x.T @ g, g.sum(0)]),
+            bias_once,
+            1e-4,
+            1e-4,
+        )
+    x, w, b, g = (
+        rng.normal(size=(9, 4)),
+        rng.normal(size=(4, 12)),
+        rng.normal(size=12),
+        rng.normal(size=(9, 12)),
+    )
+    yield Case(
+        name=("a layer, through the library's tape", "一层网络,经过磁带"),
+        driver="expression",
+        args=([x, w, b], g, "linear"),
+        expected=(x @ w + b, [g @ w.T, x.T @ g, g.sum(0)]),
+        hint=bias_once,
+    )
+    n = RACE_SIZE
+    inputs = [draw(rng, n, n), draw(rng, n, n), draw(rng, n)]
+    product = inputs[0].astype(np.float64) @ inputs[1] + inputs[2]
+    yield rung(4, 1, 2, inputs, product)
+    yield rung(10, 2, 1, inputs, product)
+
+
+def batched_matmul(rng: np.random.Generator) -> Iterator[Case]:
+    left_over: Text = (
+        "One, two or three rows may be left over after the last whole strip, and every strip is added to the others.",
+        "最后一条之后可能剩下一到三行;每一条都要累加。",
+    )
+    for k in (1, 4, 6, 7, 13):
+        x, y = draw(rng, 3, 5, k), draw(rng, 3, k, 9)
+        yield Case(
+            name=(f"three products, sums of {k}", f"三个乘积,求和长度 {k}"),
+            driver="value",
+            args=(x, y),
+            expected=x.astype(np.float64) @ y,
+            hint=left_over,
+            rtol=1e-4,
+            atol=1e-4,
+        )
+    for formula, name, name_zh in (
+        ("matmul", "through the library's tape", "经过库的磁带"),
+        ("matmul_turned", "both turned, through the tape", "两者转置,经过磁带"),
+    ):
+        x, y = rng.normal(size=(2, 6, 10)), rng.normal(size=(2, 10, 7))
+        g = rng.normal(size=(2, 6, 7))
+        value, of_x, of_y = x @ y, g @ y.swapaxes(1, 2), x.swapaxes(1, 2) @ g
+        inputs: list[Any] = [x, y]
+        slopes = [of_x, of_y]
+        if formula == "matmul_turned":
+            turn: Callable[[np.ndarray], np.ndarray] = lambda a: np.ascontiguousarray(a.swapaxes(1, 2))
+            inputs, slopes = [turn(x), turn(y)], [turn(of_x), turn(of_y)]
+        yield Case((name, name_zh), "expression", (inputs, g, formula), (value, slopes), left_over)
+    n = RACE_SIZE
+    inputs = [draw(rng, 1, n, n), draw(rng, 1, n, n)]
+    product = inputs[0].astype(np.float64) @ inputs[1]
+    yield rung(4, 1, 2, inputs, product)
+    yield rung(10, 2, 1, inputs, product)
+
+
+EXERCISES = [
+    Exercise("ops.linalg.mm", 2, "By its definition", "按定义相乘", mm, FORBIDDEN),
+    Exercise("ops.linalg.affine", 3, "Along the rows", "沿行相乘", affine, FORBIDDEN, seconds=30),
+    Exercise("ops.linalg.batched_matmul", 3, "In strips", "分条相乘", batched_matmul, FORBIDDEN, seconds=30),
+]
