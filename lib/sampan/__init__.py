@@ -23,6 +23,7 @@ from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
 from .creation import *  # noqa: F403
 from .dtype import *  # noqa: F403
+from .framework import *  # noqa: F403
 from .hapi import Model as Model
 from .hapi import summary as summary
 from .nn import ParamAttr as ParamAttr
@@ -33,6 +34,7 @@ from .serialization import save as save
 from .tensor import Tensor as Tensor
 from .tensor import is_tensor as is_tensor
 from .tensor import to_tensor as to_tensor
+from .tensor_extras import *  # noqa: F403
 from .trace import trace as trace
 
 __version__ = "0.1.0"
@@ -40,8 +42,8 @@ __version__ = "0.1.0"
 # Rooms that a program may not need are imported when they are first named.
 # fmt: off
 _LATER = (
-    "amp", "compat", "datasets", "device", "distribution", "fft", "hub", "incubate", "interop", "learn", "linalg",
-    "models", "profiler", "signal", "text", "utils", "vision", "visual",
+    "amp", "base", "compat", "datasets", "device", "distribution", "fft", "hub", "incubate", "interop", "learn", "linalg",
+    "models", "profiler", "signal", "static", "text", "utils", "version", "vision", "visual",
 )
 # fmt: on
 

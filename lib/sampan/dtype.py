@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import re
 
 import numpy as np
@@ -10,17 +11,23 @@ import torch
 
 # fmt: off
 __all__ = [
-    "CPUPlace", "CUDAPlace", "bfloat16", "bool", "complex64", "complex128", "dtype", "float16", "float32", "float64",
-    "get_default_dtype", "get_device", "int8", "int16", "int32", "int64", "is_compiled_with_cuda", "set_default_dtype",
-    "set_device", "uint8",
+    "CPUPlace", "CUDAPlace", "Size", "bfloat16", "bool", "cdouble", "cfloat", "complex64", "complex128", "double", "dtype",
+    "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "get_default_dtype", "get_device", "half",
+    "int8", "int16", "int32", "int64", "is_compiled_with_cuda", "set_default_dtype", "set_device", "uint8", "uint16",
+    "uint32", "uint64",
 ]
 # fmt: on
 
 uint8 = torch.uint8
+uint16 = torch.uint16
+uint32 = torch.uint32
+uint64 = torch.uint64
 int8 = torch.int8
 int16 = torch.int16
 int32 = torch.int32
 int64 = torch.int64
+float8_e4m3fn = torch.float8_e4m3fn
+float8_e5m2 = torch.float8_e5m2
 float16 = torch.float16
 bfloat16 = torch.bfloat16
 float32 = torch.float32
@@ -35,6 +42,7 @@ NAMES: dict[str, torch.dtype] = {
 }
 _ALIASES = {"float": float32, "double": float64, "half": float16, "int": int32, "long": int64}
 _PYTHON = {builtins.float: float32, builtins.int: int64, builtins.bool: bool, builtins.complex: complex64}
+half, float, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
 _default = float32
 
 
@@ -84,6 +92,22 @@ def default_dtype() -> torch.dtype:
     return _default
 
 
+class Size(list[int]):
+    """A shape: a list of ints that equals a tuple of the same ints too."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def numel(self) -> builtins.int:
+        return math.prod(self)
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)
+
+    def __ne__(self, other: object) -> builtins.bool:
+        return not self == other
+
+
 class Place:
     """Where a buffer lives: `CPUPlace()` or `CUDAPlace(0)`."""
 
@@ -97,6 +121,14 @@ class Place:
 
     def is_gpu_place(self) -> builtins.bool:
         return self.device.type == "cuda"
+
+    def is_other_place(self) -> builtins.bool:
+        """Never: there are CPUs and GPUs."""
+        return False
+
+    is_cuda_pinned_place = is_custom_place = is_ipu_place = is_xpu_place = is_xpu_pinned_place = (
+        is_other_place
+    )
 
     def gpu_device_id(self) -> int:
         return self.device.index or 0

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from . import tape
-from .dtype import NAMES, Place, as_device, as_dtype, default_dtype, name_of
+from .dtype import NAMES, Place, Size, as_device, as_dtype, default_dtype, name_of
 from .tape import Node
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ declared: Any = (
 zero_gradient: Any = (
     SimpleNamespace()
 )  # stands for a gradient that was cleared: zeros, made only when looked at
+print_options: dict[str, Any] = {"precision": 8, "threshold": 1000}  # of NumPy's array2string: set_printoptions
 _names = iter(range(1 << 62))
 
 
@@ -60,8 +61,8 @@ class Tensor(Methods):
     # --- what it is ---
 
     @property
-    def shape(self) -> list[int]:
-        return list(self.data.shape)
+    def shape(self) -> Size:
+        return Size(self.data.shape)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -498,6 +499,18 @@ class Tensor(Methods):
     def __xor__(self, other: Any) -> Tensor:
         return declared.bitwise_xor(self, other)
 
+    def __lshift__(self, other: Any) -> Tensor:
+        return declared.bitwise_left_shift(self, other)
+
+    def __rlshift__(self, other: Any) -> Tensor:
+        return declared.bitwise_left_shift(other, self)
+
+    def __rshift__(self, other: Any) -> Tensor:
+        return declared.bitwise_right_shift(self, other)
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        return declared.bitwise_right_shift(other, self)
+
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __eq__(self, other: Any) -> Any:
@@ -526,9 +539,7 @@ class Tensor(Methods):
 
     def __repr__(self) -> str:
         made = f", made by {self.node.name}" if self.node is not None else ""
-        body = np.array2string(
-            self.detach().numpy(), precision=8, separator=", ", threshold=1000, prefix="       "
-        )
+        body = np.array2string(self.detach().numpy(), separator=", ", prefix="       ", **print_options)
         return (
             f"Tensor(shape={self.shape}, dtype={name_of(self.dtype)}, place={self.place}, "
             f"stop_gradient={self.stop_gradient}{made},\n       {body})"

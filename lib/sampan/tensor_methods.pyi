@@ -26,6 +26,10 @@ class Methods:
         """The sum of a list of tensors of one shape; of one tensor, a copy."""
     def addmm(self, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Tensor:
         """beta input + alpha x @ y."""
+    def addmm_(
+        self, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
+    ) -> Tensor:
+        """`addmm` in place: the result, which must have x's shape, takes the place of x's values."""
     def all(
         self,
         axis: int | Sequence[int] | None = None,
@@ -69,6 +73,10 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """Whether some entry over `axis` is true."""
+    def apply(self, func: Any) -> Tensor:
+        """`func(x)`, for a tensor that wants no gradient."""
+    def apply_(self, func: Any) -> Tensor:
+        """Overwrite the values by `func(x)`."""
     def argmax(
         self,
         axis: int | Sequence[int] | None = None,
@@ -115,46 +123,108 @@ class Methods:
         """Inverse hyperbolic tangent."""
     def atanh_(self, name: str | None = None) -> Tensor:
         """`atanh` in place: the result, which must have x's shape, takes the place of x's values."""
+    def atleast_1d(self, name: str | None = None) -> Tensor:
+        """The input, a scalar as [1]; of several inputs, a list."""
+    def atleast_2d(self, name: str | None = None) -> Tensor:
+        """The input with at least two axes: a vector becomes a row; of several inputs, a list."""
+    def atleast_3d(self, name: str | None = None) -> Tensor:
+        """The input with at least three axes: [n] becomes [1, n, 1], and [n, m] becomes [n, m, 1]; of several inputs, a list."""
+    def bernoulli_(self, p: float = 0.5, name: str | None = None) -> Tensor:
+        """Fill x with 1 with probability `p` (a number, or a tensor that broadcasts), else 0."""
+    def bfloat16(self) -> Tensor:
+        """A copy as bfloat16, or the tensor itself where it has that dtype."""
     def bitwise_and(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Bits set in both; `and` of bools."""
+    def bitwise_and_(self, y: Any, name: str | None = None) -> Tensor:
+        """`bitwise_and` in place: the result, which must have x's shape, takes the place of x's values."""
+    def bitwise_invert(self, name: str | None = None, out: Any = None) -> Tensor:
+        """All bits turned; `not` of bools."""
+    def bitwise_invert_(self, name: str | None = None) -> Tensor:
+        """`bitwise_not` in place: the result, which must have x's shape, takes the place of x's values."""
     def bitwise_left_shift(
         self, y: Any, is_arithmetic: bool = True, name: str | None = None, out: Any = None
     ) -> Tensor:
         """The bits of x moved up by y places. is_arithmetic: keep the sign of negative numbers; else 0 moves in."""
+    def bitwise_left_shift_(self, y: Any, is_arithmetic: bool = True, name: str | None = None) -> Tensor:
+        """`bitwise_left_shift` in place: the result, which must have x's shape, takes the place of x's values."""
     def bitwise_not(self, name: str | None = None, out: Any = None) -> Tensor:
         """All bits turned; `not` of bools."""
+    def bitwise_not_(self, name: str | None = None) -> Tensor:
+        """`bitwise_not` in place: the result, which must have x's shape, takes the place of x's values."""
     def bitwise_or(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Bits set in one or both; `or` of bools."""
+    def bitwise_or_(self, y: Any, name: str | None = None) -> Tensor:
+        """`bitwise_or` in place: the result, which must have x's shape, takes the place of x's values."""
     def bitwise_right_shift(
         self, y: Any, is_arithmetic: bool = True, name: str | None = None, out: Any = None
     ) -> Tensor:
         """The bits of x moved down by y places. is_arithmetic: keep the sign of negative numbers; else 0 moves in."""
+    def bitwise_right_shift_(self, y: Any, is_arithmetic: bool = True, name: str | None = None) -> Tensor:
+        """`bitwise_right_shift` in place: the result, which must have x's shape, takes the place of x's values."""
     def bitwise_xor(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Bits set in exactly one; `xor` of bools."""
+    def bitwise_xor_(self, y: Any, name: str | None = None) -> Tensor:
+        """`bitwise_xor` in place: the result, which must have x's shape, takes the place of x's values."""
+    def block_diag(self, name: str | None = None) -> Tensor:
+        """The block-diagonal matrix of a list of tensors of one dtype, each with 0 to 2 axes."""
     def bmm(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
+    def bool(self) -> Tensor:
+        """A copy as bool, or the tensor itself where it has that dtype."""
+    def broadcast_shape(self, y_shape: Any) -> Tensor:
+        """The shape that arrays of two shapes broadcast to."""
+    def broadcast_shapes(self) -> Tensor:
+        """The shape that arrays of these shapes broadcast to."""
+    def broadcast_tensors(self, name: str | None = None) -> Tensor:
+        """Views of the tensors of a list, all of the shape that they broadcast to."""
     def broadcast_to(self, shape: Any, name: str | None = None) -> Tensor:
         """Broadcast to `shape`; -1 keeps an axis. A view."""
+    def byte(self) -> Tensor:
+        """A copy as uint8, or the tensor itself where it has that dtype."""
     def cast_(self, dtype: Any) -> Tensor:
         """`cast` in place: x becomes the result, with its dtype (in new memory where that changes)."""
+    def cauchy_(self, loc: int = 0, scale: int = 1, name: str | None = None) -> Tensor:
+        """Fill x from the Cauchy distribution with median `loc` and half-width `scale`."""
+    def cdouble(self) -> Tensor:
+        """A copy as complex128, or the tensor itself where it has that dtype."""
     def ceil(self, name: str | None = None, out: Any = None) -> Tensor:
         """The smallest integer not below x."""
     def ceil_(self, name: str | None = None) -> Tensor:
         """`ceil` in place: the result, which must have x's shape, takes the place of x's values."""
+    def cfloat(self) -> Tensor:
+        """A copy as complex64, or the tensor itself where it has that dtype."""
+    def char(self) -> Tensor:
+        """A copy as int8, or the tensor itself where it has that dtype."""
     def chunk(
         self, chunks: Any, axis: int | Sequence[int] | None = 0, name: str | None = None
     ) -> list[Tensor]:
         """A list of `chunks` equal views of `x` along `axis`."""
+    def clamp(self, min: Any = None, max: Any = None, name: str | None = None, out: Any = None) -> Tensor:
+        """x held between min and max: numbers, tensors with one entry, or None for no bound."""
+    def clamp_(self, min: Any = None, max: Any = None, name: str | None = None) -> Tensor:
+        """`clip` in place: the result, which must have x's shape, takes the place of x's values."""
     def clip(self, min: Any = None, max: Any = None, name: str | None = None, out: Any = None) -> Tensor:
         """x held between min and max: numbers, tensors with one entry, or None for no bound."""
     def clip_(self, min: Any = None, max: Any = None, name: str | None = None) -> Tensor:
         """`clip` in place: the result, which must have x's shape, takes the place of x's values."""
+    def combinations(self, r: int = 2, with_replacement: bool = False, name: str | None = None) -> Tensor:
+        """All ways to take r entries of the vector `x`, in its order, [ways, r]."""
     def complex(self, imag: Any, name: str | None = None, out: Any = None) -> Tensor:
         """real + i imag, with broadcasting."""
+    def complex128(self) -> Tensor:
+        """A copy as complex128, or the tensor itself where it has that dtype."""
+    def complex64(self) -> Tensor:
+        """A copy as complex64, or the tensor itself where it has that dtype."""
+    def concat(
+        self, axis: int | Sequence[int] | None = 0, name: str | None = None, out: Any = None
+    ) -> Tensor:
+        """The tensors of the list `x` joined along `axis`; their other axes must agree."""
     def conj(self, name: str | None = None) -> Tensor:
         """The complex conjugate; a copy of a real array."""
     def copysign(self, y: Any, name: str | None = None) -> Tensor:
         """x with the sign of y, a tensor or a number."""
+    def copysign_(self, y: Any, name: str | None = None) -> Tensor:
+        """`copysign` in place: the result, which must have x's shape, takes the place of x's values."""
     def cos(self, name: str | None = None, out: Any = None) -> Tensor:
         """Cosine of radians."""
     def cos_(self, name: str | None = None) -> Tensor:
@@ -163,6 +233,17 @@ class Methods:
         """Hyperbolic cosine."""
     def cosh_(self, name: str | None = None) -> Tensor:
         """`cosh` in place: the result, which must have x's shape, takes the place of x's values."""
+    def create_parameter(
+        self,
+        dtype: Any,
+        name: str | None = None,
+        attr: Any = None,
+        is_bias: bool = False,
+        default_initializer: Any = None,
+    ) -> Tensor:
+        """A Parameter outside a layer: bias zeros, weights XavierUniform unless told."""
+    def create_tensor(self, name: str | None = None, persistable: bool = False) -> Tensor:
+        """An empty tensor."""
     def cumsum(
         self,
         axis: int | Sequence[int] | None = None,
@@ -177,18 +258,40 @@ class Methods:
         """`cumsum` in place: the result, which must have x's shape, takes the place of x's values."""
     def deg2rad(self, name: str | None = None) -> Tensor:
         """Degrees in radians."""
+    def dense_dim(self) -> Tensor:
+        """"""
     def diag(self, offset: int = 0, padding_value: int = 0, name: str | None = None) -> Tensor:
         """A matrix with the vector `x` on a diagonal, or the diagonal of the matrix `x`."""
+    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+        """Matrices with the last axis of `input` on the diagonal `offset` of the new axes dim1 and dim2."""
+    def diagflat(self, offset: int = 0, name: str | None = None) -> Tensor:
+        """A matrix with the flattened `x` on the diagonal `offset`."""
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
         """The diagonal of two axes, as the last axis of the result. A view."""
     def digamma(self, name: str | None = None) -> Tensor:
         """The derivative of lgamma."""
+    def digamma_(self, name: str | None = None) -> Tensor:
+        """`digamma` in place: the result, which must have x's shape, takes the place of x's values."""
+    def div(self, y: Any, name: str | None = None, rounding_mode: Any = None, out: Any = None) -> Tensor:
+        """x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None."""
+    def div_(self, y: Any, name: str | None = None, rounding_mode: Any = None) -> Tensor:
+        """`divide` in place: the result, which must have x's shape, takes the place of x's values."""
     def divide(self, y: Any, name: str | None = None, rounding_mode: Any = None, out: Any = None) -> Tensor:
         """x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None."""
     def divide_(self, y: Any, name: str | None = None, rounding_mode: Any = None) -> Tensor:
         """`divide` in place: the result, which must have x's shape, takes the place of x's values."""
     def dot(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The sum of products of two vectors, or of the rows of two matrices."""
+    def double(self) -> Tensor:
+        """A copy as float64, or the tensor itself where it has that dtype."""
+    def dsplit(self, num_or_indices: Any, name: str | None = None) -> Tensor:
+        """A list of views of `x` cut along axis 2; see tensor_split."""
+    def elu_(self, alpha: float = 1.0, name: str | None = None) -> Tensor:
+        """`elu` in place: the result, which must have x's shape, takes the place of x's values."""
+    def eq(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """x = y, entry by entry."""
+    def eq_(self, y: Any, name: str | None = None) -> Tensor:
+        """`equal` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x = y, entry by entry."""
     def equal_(self, y: Any, name: str | None = None) -> Tensor:
@@ -201,6 +304,8 @@ class Methods:
         """`erf` in place: the result, which must have x's shape, takes the place of x's values."""
     def erfinv(self, name: str | None = None) -> Tensor:
         """The inverse of the error function."""
+    def erfinv_(self, name: str | None = None) -> Tensor:
+        """`erfinv` in place: the result, which must have x's shape, takes the place of x's values."""
     def exp(self, name: str | None = None, out: Any = None) -> Tensor:
         """e^x."""
     def exp_(self, name: str | None = None) -> Tensor:
@@ -213,12 +318,22 @@ class Methods:
         """e^x - 1, exact near 0."""
     def expm1_(self, name: str | None = None) -> Tensor:
         """`expm1` in place: the result, which must have x's shape, takes the place of x's values."""
+    def exponential_(self, lam: float = 1.0, name: str | None = None) -> Tensor:
+        """Fill x with waiting times between events that come `lam` times in a unit of time."""
     def flatten(self, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Tensor:
         """Axes start_axis to stop_axis, both included, as one."""
     def flatten_(self, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Tensor:
         """`flatten` in place: x keeps its memory and gets the other shape."""
     def flip(self, axis: int | Sequence[int] | None, name: str | None = None) -> Tensor:
         """In reverse order along `axis` (an int or a list)."""
+    def float(self) -> Tensor:
+        """A copy as float32, or the tensor itself where it has that dtype."""
+    def float16(self) -> Tensor:
+        """A copy as float16, or the tensor itself where it has that dtype."""
+    def float32(self) -> Tensor:
+        """A copy as float32, or the tensor itself where it has that dtype."""
+    def float64(self) -> Tensor:
+        """A copy as float64, or the tensor itself where it has that dtype."""
     def floor(self, name: str | None = None, out: Any = None) -> Tensor:
         """The largest integer not above x."""
     def floor_(self, name: str | None = None) -> Tensor:
@@ -227,18 +342,32 @@ class Methods:
         """x / y rounded down."""
     def floor_divide_(self, y: Any, name: str | None = None) -> Tensor:
         """`floor_divide` in place: the result, which must have x's shape, takes the place of x's values."""
+    def floor_mod(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """The remainder of x / y, with the sign of y."""
+    def floor_mod_(self, y: Any, name: str | None = None) -> Tensor:
+        """`remainder` in place: the result, which must have x's shape, takes the place of x's values."""
     def fmax(self, y: Any, name: str | None = None) -> Tensor:
         """The larger of x and y; a number wins over NaN. At a tie x gets the gradient."""
     def fmin(self, y: Any, name: str | None = None) -> Tensor:
         """The smaller of x and y; a number wins over NaN. At a tie x gets the gradient."""
     def frac(self, name: str | None = None, out: Any = None) -> Tensor:
         """The fraction of x, with its sign."""
+    def frac_(self, name: str | None = None) -> Tensor:
+        """`frac` in place: the result, which must have x's shape, takes the place of x's values."""
     def frexp(self, name: str | None = None) -> Tensor:
         """Mantissa and exponent, both in x's dtype: x = mantissa 2^exponent with 0.5 <= |mantissa| < 1."""
     def gammainc(self, y: Any, name: str | None = None) -> Tensor:
         """1 - gammaincc(x, y): the regularised lower incomplete gamma function."""
+    def gammainc_(self, y: Any, name: str | None = None) -> Tensor:
+        """`gammainc` in place: the result, which must have x's shape, takes the place of x's values."""
     def gammaincc(self, y: Any, name: str | None = None) -> Tensor:
         """Gamma(x, y) / Gamma(x): the regularised upper incomplete gamma function."""
+    def gammaincc_(self, y: Any, name: str | None = None) -> Tensor:
+        """`gammaincc` in place: the result, which must have x's shape, takes the place of x's values."""
+    def gammaln(self, name: str | None = None) -> Tensor:
+        """log |Gamma(x)|."""
+    def gammaln_(self, name: str | None = None) -> Tensor:
+        """`lgamma` in place: the result, which must have x's shape, takes the place of x's values."""
     def gather(
         self, index: Any, axis: int | Sequence[int] | None = None, name: str | None = None, out: Any = None
     ) -> Tensor:
@@ -247,6 +376,20 @@ class Methods:
         """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k axes."""
     def gcd(self, y: Any, name: str | None = None) -> Tensor:
         """The greatest common divisor of integers; 0 of two zeros."""
+    def gcd_(self, y: Any, name: str | None = None) -> Tensor:
+        """`gcd` in place: the result, which must have x's shape, takes the place of x's values."""
+    def ge(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """x ≥ y, entry by entry."""
+    def ge_(self, y: Any, name: str | None = None) -> Tensor:
+        """`greater_equal` in place: x becomes the result, with its dtype (in new memory where that changes)."""
+    def geometric_(self, probs: Any, name: str | None = None) -> Tensor:
+        """Fill x with log(u) / log(1 - probs), u uniform: the real number that, rounded up, counts trials to a success."""
+    def get_device(self) -> Tensor:
+        """"""
+    def greater(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """x > y, entry by entry."""
+    def greater_(self, y: Any, name: str | None = None) -> Tensor:
+        """`greater_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def greater_equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≥ y, entry by entry."""
     def greater_equal_(self, y: Any, name: str | None = None) -> Tensor:
@@ -255,12 +398,26 @@ class Methods:
         """x > y, entry by entry."""
     def greater_than_(self, y: Any, name: str | None = None) -> Tensor:
         """`greater_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
+    def gt(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """x > y, entry by entry."""
+    def gt_(self, y: Any, name: str | None = None) -> Tensor:
+        """`greater_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
+    def half(self) -> Tensor:
+        """A copy as float16, or the tensor itself where it has that dtype."""
+    def hardtanh_(self, min: float = -1.0, max: float = 1.0, name: str | None = None) -> Tensor:
+        """`hardtanh` in place: the result, which must have x's shape, takes the place of x's values."""
     def heaviside(self, y: Any, name: str | None = None) -> Tensor:
         """0 where x < 0, y where x = 0, 1 where x > 0."""
+    def hsplit(self, num_or_indices: Any, name: str | None = None) -> Tensor:
+        """A list of views of `x` cut along axis 1, a vector along axis 0; see tensor_split."""
     def hypot(self, y: Any, name: str | None = None) -> Tensor:
         """sqrt(x^2 + y^2)."""
+    def hypot_(self, y: Any, name: str | None = None) -> Tensor:
+        """`hypot` in place: the result, which must have x's shape, takes the place of x's values."""
     def i0(self, name: str | None = None) -> Tensor:
         """The modified Bessel function of the first kind, of order 0."""
+    def i0_(self, name: str | None = None) -> Tensor:
+        """`i0` in place: the result, which must have x's shape, takes the place of x's values."""
     def i0e(self, name: str | None = None) -> Tensor:
         """e^-|x| i0(x)."""
     def i1(self, name: str | None = None) -> Tensor:
@@ -288,14 +445,38 @@ class Methods:
         self, index: Any, axis: int | Sequence[int] | None = 0, name: str | None = None, out: Any = None
     ) -> Tensor:
         """The slices of `x` along `axis` that the 1-D `index` names."""
+    def int(self) -> Tensor:
+        """A copy as int32, or the tensor itself where it has that dtype."""
+    def int16(self) -> Tensor:
+        """A copy as int16, or the tensor itself where it has that dtype."""
+    def int32(self) -> Tensor:
+        """A copy as int32, or the tensor itself where it has that dtype."""
+    def int64(self) -> Tensor:
+        """A copy as int64, or the tensor itself where it has that dtype."""
+    def int8(self) -> Tensor:
+        """A copy as int8, or the tensor itself where it has that dtype."""
     def is_complex(self) -> Tensor:
         """Whether x has a complex dtype."""
+    def is_dense(self) -> Tensor:
+        """"""
+    def is_dist(self) -> Tensor:
+        """"""
     def is_empty(self, name: str | None = None) -> Tensor:
         """Whether x has no entry, as a 0-d bool tensor."""
     def is_floating_point(self) -> Tensor:
         """Whether x has a float dtype."""
     def is_integer(self) -> Tensor:
         """Whether x has an integer dtype; bool is none."""
+    def is_same_shape(self, y: Any) -> Tensor:
+        """"""
+    def is_selected_rows(self) -> Tensor:
+        """"""
+    def is_sparse(self) -> Tensor:
+        """"""
+    def is_sparse_coo(self) -> Tensor:
+        """"""
+    def is_sparse_csr(self) -> Tensor:
+        """"""
     def isclose(
         self,
         y: Any,
@@ -323,10 +504,26 @@ class Methods:
         """Whether the imaginary part is 0."""
     def lcm(self, y: Any, name: str | None = None) -> Tensor:
         """The least common multiple of integers; 0 where one is 0."""
+    def lcm_(self, y: Any, name: str | None = None) -> Tensor:
+        """`lcm` in place: the result, which must have x's shape, takes the place of x's values."""
     def ldexp(self, y: Any, name: str | None = None) -> Tensor:
         """x 2^y, in float64 if one of the two is, else in the default dtype."""
+    def ldexp_(self, y: Any, name: str | None = None) -> Tensor:
+        """`ldexp` in place: the result, which must have x's shape, takes the place of x's values."""
+    def le(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """x ≤ y, entry by entry."""
+    def le_(self, y: Any, name: str | None = None) -> Tensor:
+        """`less_equal` in place: x becomes the result, with its dtype (in new memory where that changes)."""
+    def leaky_relu_(self, negative_slope: float = 0.01, name: str | None = None) -> Tensor:
+        """`leaky_relu` in place: the result, which must have x's shape, takes the place of x's values."""
     def lerp(self, y: Any, weight: Any, name: str | None = None) -> Tensor:
         """x + weight (y - x): from x at weight 0 to y at weight 1. weight: a number or a tensor."""
+    def lerp_(self, y: Any, weight: Any, name: str | None = None) -> Tensor:
+        """`lerp` in place: the result, which must have x's shape, takes the place of x's values."""
+    def less(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """x < y, entry by entry."""
+    def less_(self, y: Any, name: str | None = None) -> Tensor:
+        """`less_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def less_equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≤ y, entry by entry."""
     def less_equal_(self, y: Any, name: str | None = None) -> Tensor:
@@ -337,6 +534,8 @@ class Methods:
         """`less_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def lgamma(self, name: str | None = None) -> Tensor:
         """log |Gamma(x)|."""
+    def lgamma_(self, name: str | None = None) -> Tensor:
+        """`lgamma` in place: the result, which must have x's shape, takes the place of x's values."""
     def log(self, name: str | None = None, out: Any = None) -> Tensor:
         """Natural logarithm."""
     def log10(self, name: str | None = None, out: Any = None) -> Tensor:
@@ -353,6 +552,8 @@ class Methods:
         """`log2` in place: the result, which must have x's shape, takes the place of x's values."""
     def log_(self, name: str | None = None) -> Tensor:
         """`log` in place: the result, which must have x's shape, takes the place of x's values."""
+    def log_normal_(self, mean: float = 1.0, std: float = 2.0, name: str | None = None) -> Tensor:
+        """Fill x with e to the power of normal numbers of that mean and standard deviation."""
     def logaddexp(self, y: Any, name: str | None = None) -> Tensor:
         """log(e^x + e^y), without overflow."""
     def logical_and(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
@@ -373,6 +574,8 @@ class Methods:
         """`logical_xor` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def logit(self, eps: Any = None, name: str | None = None) -> Tensor:
         """log(x / (1 - x)), with x first held between eps and 1 - eps; NaN outside [0, 1] without eps."""
+    def logit_(self, eps: Any = None, name: str | None = None) -> Tensor:
+        """`logit` in place: the result, which must have x's shape, takes the place of x's values."""
     def logsumexp(
         self,
         axis: int | Sequence[int] | None = None,
@@ -381,6 +584,12 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """log(sum(exp(x))) over `axis`, without overflow."""
+    def long(self) -> Tensor:
+        """A copy as int64, or the tensor itself where it has that dtype."""
+    def lt(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """x < y, entry by entry."""
+    def lt_(self, y: Any, name: str | None = None) -> Tensor:
+        """`less_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def masked_fill(self, mask: Any, value: Any, name: str | None = None) -> Tensor:
         """`value` where `mask` is true, `x` elsewhere."""
     def masked_fill_(self, mask: Any, value: Any, name: str | None = None) -> Tensor:
@@ -418,12 +627,26 @@ class Methods:
         """The smaller of x and y; NaN wins. At a tie each gets half of the gradient."""
     def mm(self, mat2: Any, name: str | None = None) -> Tensor:
         """The product of two matrices, [n, k] and [k, m]."""
+    def mod(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """The remainder of x / y, with the sign of y."""
+    def mod_(self, y: Any, name: str | None = None) -> Tensor:
+        """`remainder` in place: the result, which must have x's shape, takes the place of x's values."""
     def moveaxis(self, source: Any, destination: Any, name: str | None = None) -> Tensor:
         """The axes `source` moved to the places `destination`. A view."""
+    def mul(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """x y."""
+    def mul_(self, y: Any, name: str | None = None) -> Tensor:
+        """`multiply` in place: the result, which must have x's shape, takes the place of x's values."""
     def multigammaln(self, p: Any, name: str | None = None) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p."""
-    def multinomial(self, num_samples: int = 1, replacement: bool = False, name: str | None = None) -> Tensor:
-        """Indices drawn in proportion to the weights along the last axis of `x`."""
+    def multigammaln_(self, p: Any, name: str | None = None) -> Tensor:
+        """`multigammaln` in place: the result, which must have x's shape, takes the place of x's values."""
+    def multinomial(
+        self, num_samples: int = 1, replacement: bool = False, name: str | None = None, out: Any = None
+    ) -> Tensor:
+        """Indices, [..., num_samples], drawn in proportion to the weights along the last axis of `x`: [n] or [rows, n]."""
+    def multiplex(self, index: Any, name: str | None = None) -> Tensor:
+        """Row i of the tensor inputs[index[i]], for each i: inputs all [rows, ...], index [rows, 1]."""
     def multiply(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x y."""
     def multiply_(self, y: Any, name: str | None = None) -> Tensor:
@@ -434,10 +657,22 @@ class Methods:
         self, nan: float = 0.0, posinf: Any = None, neginf: Any = None, name: str | None = None
     ) -> Tensor:
         """x with NaN and the infinities replaced; unless told, by 0 and the largest and smallest finite numbers."""
+    def nan_to_num_(
+        self, nan: float = 0.0, posinf: Any = None, neginf: Any = None, name: str | None = None
+    ) -> Tensor:
+        """`nan_to_num` in place: the result, which must have x's shape, takes the place of x's values."""
+    def ndimension(self) -> Tensor:
+        """"""
+    def ne(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """x ≠ y, entry by entry."""
+    def ne_(self, y: Any, name: str | None = None) -> Tensor:
+        """`not_equal` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def neg(self, name: str | None = None) -> Tensor:
         """-x."""
     def neg_(self, name: str | None = None) -> Tensor:
         """`neg` in place: the result, which must have x's shape, takes the place of x's values."""
+    def negative(self, name: str | None = None) -> Tensor:
+        """-x. Raises TypeError for bools."""
     def new_empty(self, *args: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Tensor:
         """`empty` in this tensor's dtype and place, unless told otherwise."""
     def new_full(self, *args: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Tensor:
@@ -450,6 +685,8 @@ class Methods:
         """The next number that the dtype has after x, towards y."""
     def nonzero(self, as_tuple: bool = False, out: Any = None) -> Any:
         """The coordinates of entries that are not zero: [n, axes], or one [n] per axis."""
+    def normal_(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
+        """Fill x with normal numbers; of a complex x each part has half of the variance."""
     def not_equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≠ y, entry by entry."""
     def not_equal_(self, y: Any, name: str | None = None) -> Tensor:
@@ -458,10 +695,14 @@ class Methods:
         """The products of all pairs of entries of x and y, [x.size, y.size]."""
     def permute(self, perm: Sequence[int], name: str | None = None) -> Tensor:
         """The axes in the order `perm`. A view."""
+    def pin_memory(self, blocking: bool = True) -> Tensor:
+        """A copy that a GPU reads directly. Raises RuntimeError without a GPU."""
     def polar(self, angle: Any, name: str | None = None, out: Any = None) -> Tensor:
         """abs (cos(angle) + i sin(angle)), with broadcasting."""
     def polygamma(self, n: Any, name: str | None = None) -> Tensor:
         """The n-th derivative of digamma, for an int n of 0 or more."""
+    def polygamma_(self, n: Any, name: str | None = None) -> Tensor:
+        """`polygamma` in place: the result, which must have x's shape, takes the place of x's values."""
     def pow(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x to the power y, elementwise with broadcasting; either may be a number."""
     def pow_(self, y: Any, name: str | None = None) -> Tensor:
@@ -497,6 +738,8 @@ class Methods:
         """`put_along_axis` in place: the result, which must have x's shape, takes the place of x's values."""
     def rad2deg(self, name: str | None = None) -> Tensor:
         """Radians in degrees."""
+    def random_(self, from_: int = 0, to: Any = None, generator: Any = None) -> Tensor:
+        """Fill x with integers from `from_` up to, not including, `to`."""
     def real(self, name: str | None = None) -> Tensor:
         """The real part, a view; a real array as it is."""
     def reciprocal(self, name: str | None = None) -> Tensor:
@@ -511,6 +754,16 @@ class Methods:
         """The remainder of x / y, with the sign of y."""
     def remainder_(self, y: Any, name: str | None = None) -> Tensor:
         """`remainder` in place: the result, which must have x's shape, takes the place of x's values."""
+    def repeat(self, repeats: Any) -> Tensor:
+        """torch's spelling of `tile`."""
+    def repeat_interleave(
+        self,
+        repeats: Any,
+        axis: int | Sequence[int] | None = None,
+        name: str | None = None,
+        output_size: Any = None,
+    ) -> Tensor:
+        """Each slice along `axis` (of the flattened array when None) repeated: as often as an int or a vector says."""
     def reshape(self, shape: Any, name: str | None = None) -> Tensor:
         """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle). A view where possible."""
     def reshape_(self, shape: Any, name: str | None = None) -> Tensor:
@@ -534,8 +787,15 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """scale x + bias, or scale (x + bias) unless bias_after_scale, in x's dtype; then the activation named `act`."""
-    def scale_(self, scale: float = 1.0, bias: float = 0.0) -> Tensor:
-        """x scale + bias, in place."""
+    def scale_(
+        self,
+        scale: float = 1.0,
+        bias: float = 0.0,
+        bias_after_scale: bool = True,
+        act: Any = None,
+        name: str | None = None,
+    ) -> Tensor:
+        """`scale` in place: the result, which must have x's shape, takes the place of x's values."""
     def scatter(
         self, index: Any, updates: Any, overwrite: bool = True, name: str | None = None, out: Any = None
     ) -> Tensor:
@@ -546,6 +806,8 @@ class Methods:
         """`x` plus `updates` added at the coordinates in the last axis of `index`."""
     def sgn(self, name: str | None = None) -> Tensor:
         """z / |z| of complex numbers, 0 of 0; the sign of real ones."""
+    def short(self) -> Tensor:
+        """A copy as int16, or the tensor itself where it has that dtype."""
     def sigmoid(self, name: str | None = None, out: Any = None) -> Tensor:
         """1 / (1 + e^-x)."""
     def sigmoid_(self, name: str | None = None) -> Tensor:
@@ -554,12 +816,16 @@ class Methods:
         """-1, 0 or 1; z / |z| of complex numbers."""
     def signbit(self, name: str | None = None) -> Tensor:
         """Whether the sign is minus; that of -0.0 too."""
+    def silu_(self, name: str | None = None) -> Tensor:
+        """`silu` in place: the result, which must have x's shape, takes the place of x's values."""
     def sin(self, name: str | None = None, out: Any = None) -> Tensor:
         """Sine of radians."""
     def sin_(self, name: str | None = None) -> Tensor:
         """`sin` in place: the result, which must have x's shape, takes the place of x's values."""
     def sinc(self, name: str | None = None) -> Tensor:
         """sin(pi x) / (pi x), and 1 at 0."""
+    def sinc_(self, name: str | None = None) -> Tensor:
+        """`sinc` in place: the result, which must have x's shape, takes the place of x's values."""
     def sinh(self, name: str | None = None, out: Any = None) -> Tensor:
         """Hyperbolic sine."""
     def sinh_(self, name: str | None = None) -> Tensor:
@@ -584,10 +850,14 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """The entries sorted along `axis`."""
+    def sparse_dim(self) -> Tensor:
+        """"""
     def split(
         self, num_or_sections: Any, axis: int | Sequence[int] | None = 0, name: str | None = None
     ) -> list[Tensor]:
         """A list of views of `x` cut along `axis`: into so many equal parts, or by a list of sizes (one may be -1)."""
+    def split_with_sizes(self, split_sizes: Any, dim: int = 0) -> Tensor:
+        """Parts of these lengths along an axis."""
     def sqrt(self, name: str | None = None, out: Any = None) -> Tensor:
         """Square root."""
     def sqrt_(self, name: str | None = None) -> Tensor:
@@ -600,6 +870,8 @@ class Methods:
         """Without the axes of length 1, or without those of `axis` that have length 1. A view."""
     def squeeze_(self, axis: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
         """`squeeze` in place: x keeps its memory and gets the other shape."""
+    def stack(self, axis: int | Sequence[int] | None = 0, name: str | None = None, out: Any = None) -> Tensor:
+        """The tensors of the list `x`, all of one shape, joined along a new axis."""
     def stanh(self, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Tensor:
         """scale_b tanh(scale_a x)."""
     def std(
@@ -610,6 +882,12 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """The standard deviation over `axis`: the square root of `var`."""
+    def stride(self, dim: Any = None) -> Tensor:
+        """Steps in elements along each axis, or along one."""
+    def sub(self, y: Any, name: str | None = None, alpha: int = 1, out: Any = None) -> Tensor:
+        """x - alpha y."""
+    def sub_(self, y: Any, name: str | None = None, alpha: int = 1) -> Tensor:
+        """`subtract` in place: the result, which must have x's shape, takes the place of x's values."""
     def subtract(self, y: Any, name: str | None = None, alpha: int = 1, out: Any = None) -> Tensor:
         """x - alpha y."""
     def subtract_(self, y: Any, name: str | None = None, alpha: int = 1) -> Tensor:
@@ -641,6 +919,14 @@ class Methods:
         """Hyperbolic tangent."""
     def tanh_(self, name: str | None = None) -> Tensor:
         """`tanh` in place: the result, which must have x's shape, takes the place of x's values."""
+    def tensor_split(
+        self, num_or_indices: Any, axis: int | Sequence[int] | None = 0, name: str | None = None
+    ) -> Tensor:
+        """A list of views of `x` cut along `axis`: into so many parts as equal as can be, or before the given places."""
+    def thresholded_relu_(
+        self, threshold: float = 1.0, value: float = 0.0, name: str | None = None
+    ) -> Tensor:
+        """`thresholded_relu` in place: the result, which must have x's shape, takes the place of x's values."""
     def tile(self, repeat_times: Any, name: str | None = None) -> Tensor:
         """The whole array repeated `repeat_times` along each axis."""
     def topk(
@@ -665,16 +951,34 @@ class Methods:
         """The upper triangle, zero below `diagonal`."""
     def triu_(self, diagonal: int = 0, name: str | None = None) -> Tensor:
         """`triu` in place: the result, which must have x's shape, takes the place of x's values."""
+    def true_divide(
+        self, y: Any, name: str | None = None, rounding_mode: Any = None, out: Any = None
+    ) -> Tensor:
+        """x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None."""
+    def true_divide_(self, y: Any, name: str | None = None, rounding_mode: Any = None) -> Tensor:
+        """`divide` in place: the result, which must have x's shape, takes the place of x's values."""
     def trunc(self, name: str | None = None) -> Tensor:
         """x without its fraction."""
     def trunc_(self, name: str | None = None) -> Tensor:
         """`trunc` in place: the result, which must have x's shape, takes the place of x's values."""
+    def type_as(self, other: Any) -> Tensor:
+        """A copy in the dtype of `other`."""
+    def uint8(self) -> Tensor:
+        """A copy as uint8, or the tensor itself where it has that dtype."""
     def unbind(self, axis: int | Sequence[int] | None = 0) -> list[Tensor]:
         """A list of the slices of `input` along `axis`, which is gone from them."""
+    def uniform_(self, min: float = 0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
+        """Fill x uniformly from [min, max). seed: draw from a generator of its own, unless it is 0."""
     def unsqueeze(self, axis: int | Sequence[int] | None, name: str | None = None) -> Tensor:
         """With new axes of length 1 at the places `axis` of the result. A view."""
     def unsqueeze_(self, axis: int | Sequence[int] | None, name: str | None = None) -> Tensor:
         """`unsqueeze` in place: x keeps its memory and gets the other shape."""
+    def unstack(self, axis: int | Sequence[int] | None = 0, num: Any = None) -> Tensor:
+        """A list of the slices of `x` along `axis`, which is gone from them; `num` says how many are expected."""
+    def value(self) -> Tensor:
+        """"""
+    def vander(self, n: Any = None, increasing: bool = False, name: str | None = None) -> Tensor:
+        """The Vandermonde matrix, [x.size, n]: powers n - 1 to 0 of a vector, or 0 to n - 1 when `increasing`."""
     def var(
         self,
         axis: int | Sequence[int] | None = None,
@@ -688,5 +992,9 @@ class Methods:
         """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
     def view_as_real(self, name: str | None = None) -> Tensor:
         """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
+    def vsplit(self, num_or_indices: Any, name: str | None = None) -> Tensor:
+        """A list of views of `x` cut along axis 0; see tensor_split."""
     def where(self, x: Any, y: Any = None, name: str | None = None) -> Tensor:
         """Paddle's `condition.where(x, y)`."""
+    def where_(self, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+        """`where` in place: x keeps its values where `condition` is true and takes those of y elsewhere."""

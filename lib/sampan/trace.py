@@ -29,6 +29,7 @@ class Record:
 
     bytes: of memory read (what the tape kept too) and written, once each; 0 for views. flops: additions and
     multiplications; 0 where entries are only moved; a comparison or a function such as exp counts as one. kernel: "torch", or the name of Sampan's own loop. line: "file.py:12" outside the library.
+    started: on the clock of time.perf_counter.
     """
 
     operator: str
@@ -42,6 +43,7 @@ class Record:
     seconds: float
     line: str
     sequence: int
+    started: float = 0.0
 
 
 class trace:
@@ -118,6 +120,7 @@ class trace:
             Record(
                 operator.name, backward, tuple(tuple(t.shape) for t in given), tuple(first.shape),
                 str(first.dtype).removeprefix("torch."), moved, 0 if shared else flops, self._kernel, seconds, _line(), at,
+                time.perf_counter() - seconds,
             )
         )  # fmt: skip
 
@@ -168,7 +171,7 @@ def _flat(value: Any) -> list[torch.Tensor]:
 
 
 _MOVES = {
-    "assign", "cast", "concatenate", "copy_to", "flip", "full_like_of", "getitem", "index_select", "pad_constant", "put",
+    "assign", "cast", "concat", "copy_to", "flip", "full_like_of", "getitem", "index_select", "pad_constant", "put",
     "roll", "setitem", "take_along_axis", "tril", "triu",
 }  # fmt: skip
 _PRODUCTS = {"mm", "batched_matmul", "affine"}

@@ -1,0 +1,64 @@
+"""`import paddle` that gives Sampan: `install()`, and `uninstall()`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+# Rooms that have another name here.
+_HERE = {"geometric": "graph", "audio": "speech", "fluid": "base"}
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `paddle` and every module in it among Sampan's."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname.split(".")[0] != "paddle":
+            return None
+        try:
+            _module(fullname)
+        except ModuleNotFoundError as error:
+            if error.name is None or not error.name.startswith("sampan"):
+                raise
+            return None
+        return importlib.util.spec_from_loader(fullname, self)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        self._own_spec = _module(spec.name).__spec__
+        return _module(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._own_spec  # the machinery has put Paddle's name there
+
+
+def _module(fullname: str) -> ModuleType:
+    parts = fullname.split(".")[1:]
+    if parts:
+        parts[0] = _HERE.get(parts[0], parts[0])
+    return importlib.import_module(".".join(["sampan", *parts]))
+
+
+_finder = _Finder()
+
+
+def install() -> None:
+    """From now on `import paddle` (and `paddle.nn`, ...) gives Sampan. Refused when PaddlePaddle is loaded already."""
+    loaded = sys.modules.get("paddle")
+    if loaded is not None and loaded is not sys.modules["sampan"]:
+        raise RuntimeError("compat.install: PaddlePaddle itself is imported already; call this before")
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
+def uninstall() -> None:
+    """`import paddle` gives what is installed under that name again."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] == "paddle" and getattr(module, "__name__", "").startswith("sampan"):
+            del sys.modules[name]

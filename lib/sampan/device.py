@@ -1,0 +1,193 @@
+"""Devices: which there are, memory and streams of GPUs. `paddle.device.cuda` is this module too.
+
+Whatever asks a GPU raises ValueError, and says so, where there is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .dtype import as_device, set_device
+from .dtype import get_device as get_device
+from .dtype import is_compiled_with_cuda as is_compiled_with_cuda
+from .framework import CONSTRUCTORS
+from .random import get_rng_state as _rng_states
+from .random import seed
+from .random import set_rng_state as _set_rng_states
+
+globals().update(CONSTRUCTORS)
+__path__: list[str] = []  # so that `import` looks for the modules inside, which are this one
+cuda = sys.modules[f"{__name__}.cuda"] = sys.modules[__name__]
+manual_seed = seed
+device_count, is_available = torch.cuda.device_count, torch.cuda.is_available
+empty_cache = torch.cuda.empty_cache
+
+
+def is_bf16_supported(including_emulation=True):  # type: ignore[no-untyped-def]
+    """Whether the GPU computes in bfloat16."""
+    return is_available() and torch.cuda.is_bf16_supported(including_emulation)
+
+
+def is_compiled_with_distribute():  # type: ignore[no-untyped-def]
+    """Whether torch.distributed is there."""
+    return torch.distributed.is_available()
+
+
+def is_compiled_with_rocm():  # type: ignore[no-untyped-def]
+    """Whether the torch underneath carries ROCm."""
+    return torch.version.hip is not None
+
+
+def is_compiled_with_custom_device(device_type):  # type: ignore[no-untyped-def]
+    """Never: there are CPUs and GPUs."""
+    return False
+
+
+def is_compiled_with_xpu():  # type: ignore[no-untyped-def]
+    """Never: there are CPUs and GPUs, and no compiler of static graphs."""
+    return False
+
+
+def get_all_custom_device_type():  # type: ignore[no-untyped-def]
+    """None: there are CPUs and GPUs."""
+    return []
+
+
+is_compiled_with_cinn = is_compiled_with_ipu = is_compiled_with_xpu
+get_available_custom_device = get_all_custom_device_type
+
+
+def get_all_device_type():  # type: ignore[no-untyped-def]
+    """Kinds of devices that can be asked for by name."""
+    return ["cpu", "gpu"] if is_available() else ["cpu"]
+
+
+def get_available_device():  # type: ignore[no-untyped-def]
+    """Names of the devices there are."""
+    return ["cpu", *(f"gpu:{i}" for i in range(device_count()))]
+
+
+def get_cudnn_version():  # type: ignore[no-untyped-def]
+    """cuDNN's version as an int, None without it."""
+    return torch.backends.cudnn.version() if is_available() else None
+
+
+# --- GPUs, by torch's functions ---
+
+
+def _gpu(device: Any, what: str) -> int:
+    if not is_available():
+        raise ValueError(f"device.{what}: there is no GPU")
+    if device is None:
+        return torch.cuda.current_device()
+    return device if isinstance(device, int) else as_device(device).index or 0
+
+
+def _of_gpu(name: str) -> Callable[..., Any]:
+    def call(device=None):  # type: ignore[no-untyped-def]
+        return getattr(torch.cuda, name)(_gpu(device, name))
+
+    call.__doc__ = (
+        f"torch.cuda's `{name}` of a GPU, the current one when None. Raises ValueError without one."
+    )
+    return call
+
+
+current_stream, synchronize = _of_gpu("current_stream"), _of_gpu("synchronize")
+get_device_capability, get_device_name = _of_gpu("get_device_capability"), _of_gpu("get_device_name")
+get_device_properties = _of_gpu("get_device_properties")
+max_memory_allocated, max_memory_reserved = _of_gpu("max_memory_allocated"), _of_gpu("max_memory_reserved")
+memory_allocated, memory_reserved = _of_gpu("memory_allocated"), _of_gpu("memory_reserved")
+reset_peak_memory_stats = _of_gpu("reset_peak_memory_stats")
+reset_max_memory_allocated = reset_max_memory_reserved = reset_peak_memory_stats
+
+
+def ipc_collect():  # type: ignore[no-untyped-def]
+    """Give memory back that another process has let go of."""
+    _gpu(None, "ipc_collect")
+    torch.cuda.ipc_collect()
+
+
+def is_current_stream_capturing():  # type: ignore[no-untyped-def]
+    """Whether a CUDA graph is being recorded."""
+    return is_available() and torch.cuda.is_current_stream_capturing()
+
+
+def Stream(device=None, priority=2, stream_base=None):  # type: ignore[no-untyped-def]
+    """A queue of work on a GPU. priority: 1 high, 2 normal."""
+    return stream_base or torch.cuda.Stream(_gpu(device, "Stream"), priority=priority - 2)
+
+
+def Event(enable_timing=False, blocking=False, interprocess=False):  # type: ignore[no-untyped-def]
+    """A mark in a stream, to wait for or to measure time between."""
+    _gpu(None, "Event")
+    return torch.cuda.Event(enable_timing, blocking, interprocess)
+
+
+def get_stream_from_external(data_ptr, device=None):  # type: ignore[no-untyped-def]
+    """The stream that another library made."""
+    return torch.cuda.ExternalStream(data_ptr, _gpu(device, "get_stream_from_external"))
+
+
+def set_stream(stream):  # type: ignore[no-untyped-def]
+    """Make a stream the current one; returns the one before."""
+    before = torch.cuda.current_stream(_gpu(None, "set_stream"))
+    torch.cuda.set_stream(stream)
+    return before
+
+
+def stream_guard(stream=None):  # type: ignore[no-untyped-def]
+    """`with stream_guard(stream):` work inside goes to it; None changes nothing."""
+    return contextlib.nullcontext() if stream is None else torch.cuda.stream(stream)
+
+
+StreamContext = stream_guard
+
+# --- the current device, and states of generators ---
+
+
+class device:
+    """Context manager: new tensors inside are made on `device`, a name, a Place or the number of a GPU."""
+
+    def __init__(self, device: Any = None) -> None:
+        number = isinstance(device, int)
+        self._wanted = None if number and device < 0 else f"gpu:{device}" if number else device
+
+    def __enter__(self) -> None:
+        self._before = get_device()
+        if self._wanted is not None:
+            set_device(self._wanted)
+
+    def __exit__(self, *error: Any) -> None:
+        set_device(self._before)
+
+
+_guard = device
+
+
+def device_guard(device):  # type: ignore[no-untyped-def]
+    """`with device_guard("cpu"):` new tensors inside are made there."""
+    return _guard(device)
+
+
+def _position(device: Any) -> int:
+    """Where a device's state stands in the list of states."""
+    chosen = as_device(device)
+    return 0 if chosen.type == "cpu" else 1 + (chosen.index or 0)
+
+
+def get_rng_state(device=None):  # type: ignore[no-untyped-def]
+    """The state of one device's generator."""
+    return _rng_states()[_position(device)]
+
+
+def set_rng_state(new_state, device=None):  # type: ignore[no-untyped-def]
+    """Continue from a state that `get_rng_state` returned."""
+    states = _rng_states()
+    states[_position(device)] = new_state
+    _set_rng_states(states)

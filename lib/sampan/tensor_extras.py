@@ -1,0 +1,155 @@
+"""Tensor's small methods: conversions by name, facts that older programs ask for, tensors like this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from .creation import empty
+from .framework import create_parameter
+from .operator import as_method
+from .tensor import Tensor, declared, is_tensor, to_tensor
+
+__all__ = ["numel", "rank", "shape", "tolist"]
+
+# fmt: off
+_CASTS = {
+    "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8", "cdouble": "complex128", "cfloat": "complex64",
+    "char": "int8", "complex128": "complex128", "complex64": "complex64", "double": "float64", "float": "float32",
+    "float16": "float16", "float32": "float32", "float64": "float64", "half": "float16", "int": "int32",
+    "int16": "int16", "int32": "int32", "int64": "int64", "int8": "int8", "long": "int64", "short": "int16",
+    "uint8": "uint8",
+}
+# Facts about every tensor of this library, which is dense and lies in one process.
+_FACTS: dict[str, Callable[[Tensor], Any]] = {
+    "device": lambda x: str(x.place).removeprefix("Place(").rstrip(")"),
+    "is_cuda": lambda x: x.data.is_cuda,
+    "itemsize": lambda x: x.data.element_size(),
+    "layout": lambda x: "NCHW",
+    "num_shard": lambda x: None,
+    "offset": lambda x: x.data.storage_offset() * x.data.element_size(),
+    "placements": lambda x: None,
+    "process_mesh": lambda x: None,
+    "type": lambda x: "DENSE_TENSOR",
+}
+_ANSWERS: dict[str, Callable[[Tensor], Any]] = {
+    "dense_dim": lambda self: self.ndim,
+    "get_device": lambda self: self.data.get_device(),
+    "is_dense": lambda self: True,
+    "is_dist": lambda self: False,
+    "is_selected_rows": lambda self: False,
+    "is_sparse": lambda self: False,
+    "is_sparse_coo": lambda self: False,
+    "is_sparse_csr": lambda self: False,
+    "ndimension": lambda self: self.ndim,
+    "sparse_dim": lambda self: 0,
+    "value": lambda self: self,
+}
+# fmt: on
+
+
+def _cast_to(dtype: str) -> Callable[[Tensor], Tensor]:
+    def convert(self):  # type: ignore[no-untyped-def]
+        return self.astype(dtype)
+
+    convert.__doc__ = f"A copy as {dtype}, or the tensor itself where it has that dtype."
+    return convert
+
+
+for _name, _dtype in _CASTS.items():
+    as_method(_cast_to(_dtype), _name)
+for _name, _answer in _ANSWERS.items():
+    as_method(_answer, _name)
+for _name, _answer in _FACTS.items():
+    setattr(Tensor, _name, property(_answer))
+as_method(is_tensor)
+as_method(create_parameter)
+
+
+def _apply(self: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
+    """`func(x)`, for a tensor that wants no gradient."""
+    if not self.stop_gradient:
+        raise RuntimeError("apply: the tensor wants a gradient, and `func` is not recorded on the tape")
+    return func(self)
+
+
+def _apply_(self: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
+    """Overwrite the values by `func(x)`."""
+    return self._write(_apply(self, func))
+
+
+def _stride(self: Tensor, dim: int | None = None) -> Any:
+    """Steps in elements along each axis, or along one."""
+    if dim is None:
+        return self.strides
+    if not -self.ndim <= dim < self.ndim:
+        raise ValueError(f"stride: expected an axis in [{-self.ndim}, {self.ndim}), got dim={dim}")
+    return self.data.stride(dim)
+
+
+def _pin_memory(self: Tensor, blocking: bool = True) -> Tensor:
+    """A copy that a GPU reads directly. Raises RuntimeError without a GPU."""
+    if not torch.cuda.is_available():
+        raise RuntimeError("pin_memory: there is no GPU to pin memory for")
+    return Tensor(self.data.pin_memory(), self.stop_gradient)
+
+
+def _type_as(self: Tensor, other: Tensor) -> Tensor:
+    """A copy in the dtype of `other`."""
+    return self.astype(other.dtype)
+
+
+def _repeat(input: Tensor, repeats: Any) -> Tensor:
+    """torch's spelling of `tile`."""
+    return declared.tile(input, repeats)
+
+
+def _split_with_sizes(self: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]:
+    """Parts of these lengths along an axis."""
+    return declared.split(self, split_sizes, dim)
+
+
+def _is_same_shape(self: Tensor, y: Tensor) -> bool:
+    return bool(self.data.shape == y.data.shape)
+
+
+def _create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Tensor:
+    """An empty tensor."""
+    return empty([0], dtype)
+
+
+for _method in (
+    _apply, _apply_, _stride, _pin_memory, _type_as, _repeat, _split_with_sizes, _is_same_shape, _create_tensor,
+):  # fmt: skip
+    _method.__name__ = _method.__name__.removeprefix("_")
+    as_method(_method, _method.__name__)
+
+
+# --- the same facts as functions ---
+
+
+def tolist(x):  # type: ignore[no-untyped-def]
+    """The values as nested lists."""
+    return x.tolist()
+
+
+def numel(x, name=None):  # type: ignore[no-untyped-def]
+    """How many values it has, as an int64 tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"numel: expected a Tensor as x, got {type(x).__name__}")
+    return x.numel()
+
+
+def rank(input):  # type: ignore[no-untyped-def]
+    """How many axes it has, as an int32 tensor."""
+    return Tensor(
+        torch.tensor(np.ndim(input) if not isinstance(input, Tensor) else input.ndim, dtype=torch.int32)
+    )
+
+
+def shape(input):  # type: ignore[no-untyped-def]
+    """Its lengths, as an int64 tensor."""
+    return to_tensor(np.array(input.shape, np.int64))

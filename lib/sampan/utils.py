@@ -1,0 +1,90 @@
+"""Helpers of programs: optional imports, versions, deprecation, nested structures, unique names."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from .framework import from_dlpack as from_dlpack
+from .framework import to_dlpack as to_dlpack
+from .nn.parameter import unique_name as _unique_name
+from .version import full_version
+
+__all__ = ["deprecated", "require_version", "run_check", "try_import"]
+
+generate = _unique_name
+# paddle.utils.dlpack and paddle.utils.unique_name are modules of two functions and one.
+__path__: list[str] = []  # so that `import` looks for the modules inside, which are this one
+dlpack = unique_name = sys.modules[__name__]
+for _name in ("dlpack", "unique_name"):
+    sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
+
+
+def try_import(module_name, err_msg=None):  # type: ignore[no-untyped-def]
+    """Import a package that is optional. Raises ImportError that says how to get it, or `err_msg`."""
+    try:
+        return importlib.import_module(module_name)
+    except ImportError:
+        wanted = f"{module_name} is needed here and not installed: pip install {module_name}"
+        raise ImportError(err_msg or wanted) from None
+
+
+def _numbers(version: Any, argument: str) -> list[int]:
+    if not isinstance(version, str):
+        raise TypeError(f"require_version: expected a str as {argument}, got {type(version).__name__}")
+    if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
+        raise ValueError(f"require_version: expected {argument} as in '1.5.2', got {version!r}")
+    return [*map(int, version.split(".")), 0, 0, 0][:4]
+
+
+def require_version(min_version, max_version=None):  # type: ignore[no-untyped-def]
+    """Raise unless the version of Paddle whose API this is lies between two versions."""
+    here = _numbers(full_version, "version")
+    if here < _numbers(min_version, "min_version"):
+        raise Exception(
+            f"require_version: {min_version} or newer is needed, this is the API of {full_version}"
+        )
+    if max_version is not None and here > _numbers(max_version, "max_version"):
+        raise Exception(
+            f"require_version: {max_version} or older is needed, this is the API of {full_version}"
+        )
+
+
+def deprecated(update_to="", since="", reason="", level=0):  # type: ignore[no-untyped-def]
+    """Decorator: calling the function warns (level 0, 1) or raises RuntimeError (level 2)."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        text = f"{function.__module__}.{function.__name__} is deprecated"
+        text += (
+            f" since {since}" * bool(since)
+            + f"; use {update_to}" * bool(update_to)
+            + f": {reason}" * bool(reason)
+        )
+
+        @functools.wraps(function)
+        def call(*args: Any, **settings: Any) -> Any:
+            if level == 2:
+                raise RuntimeError(text)
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            return function(*args, **settings)
+
+        return call
+
+    return decorate
+
+
+def run_check():  # type: ignore[no-untyped-def]
+    """Train one step and say that it worked."""
+    from . import nn, optimizer
+    from .random import randn
+
+    layer = nn.Linear(4, 2)
+    step = optimizer.SGD(0.1, parameters=layer.parameters())
+    layer(randn([3, 4])).mean().backward()
+    step.step()
+    print("Sampan works: a layer was trained one step on this machine.")
