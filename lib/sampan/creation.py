@@ -1,4 +1,4 @@
-"""Tensors from nothing or from plain values: filled, counted, copied, taken over from NumPy and DLPack."""
+"""Tensors from nothing or from plain values: filled, counted, copied."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import torch
 from .dtype import as_device, as_dtype, default_dtype
 from .operator import as_method
 from .ops.shape import _ints
-from .spelling import factory, give, spelled
+from .spelling import factory, give
 from .tensor import Tensor, declared, to_tensor
 
 # fmt: off
 __all__ = [
-    "arange", "as_tensor", "asarray", "assign", "clone", "empty", "empty_like", "eye", "from_dlpack", "from_numpy",
-    "full", "full_like", "linspace", "logspace", "meshgrid", "ones", "ones_like", "range", "to_dlpack",
+    "arange", "assign", "clone", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "meshgrid", "ones", "ones_like", "range",
     "tril_indices", "triu_indices", "zeros", "zeros_like",
 ]
 # fmt: on
@@ -218,7 +217,7 @@ def meshgrid(*args, **kwargs):  # type: ignore[no-untyped-def]
     return [grids[1], grids[0], *grids[2:]]
 
 
-# --- copies, and memory of others ----------------------------------------------------------------------------
+# --- copies ----------------------------------------------------------------------------
 
 
 def clone(x, name=None):  # type: ignore[no-untyped-def]
@@ -235,38 +234,6 @@ def assign(x, output=None):  # type: ignore[no-untyped-def]
         x = to_tensor(np.atleast_1d(np.asarray(x)))
     copied = declared.assign(x)
     return copied if output is None else give(output, copied)
-
-
-@spelled
-def as_tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):  # type: ignore[no-untyped-def]
-    """`to_tensor` under the argument names of other libraries."""
-    return to_tensor(data, dtype, device, not requires_grad)
-
-
-@spelled
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):  # type: ignore[no-untyped-def]
-    """`to_tensor` under the argument names of the array API."""
-    return to_tensor(obj, dtype, device, not requires_grad)
-
-
-def from_numpy(ndarray):  # type: ignore[no-untyped-def]
-    """A tensor over an array's own memory. Raises TypeError for what is no array."""
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"from_numpy: expected a NumPy array, got {type(ndarray).__name__}")
-    return Tensor(torch.from_numpy(ndarray))
-
-
-def to_dlpack(x):  # type: ignore[no-untyped-def]
-    """A capsule over the tensor's memory, for another library to take over."""
-    return torch.utils.dlpack.to_dlpack(x.data)
-
-
-def from_dlpack(dlpack, *, device=None, copy=None):  # type: ignore[no-untyped-def]
-    """A tensor over the memory of another library's array, or of a capsule. copy: of its own memory instead."""
-    made = Tensor(torch.utils.dlpack.from_dlpack(dlpack))
-    if device is not None:
-        made = made.to(device)
-    return made.clone() if copy else made
 
 
 # --- like a tensor, by a method ------------------------------------------------------------------------------

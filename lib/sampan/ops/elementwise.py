@@ -21,8 +21,19 @@ import torch
 from .. import kernels
 from ..dtype import default_dtype
 from ..operator import as_method, composite, operator
-from ..tensor import declared
+from ..tensor import Tensor, declared
 from .samples import Array, integers
+
+# fmt: off
+__all__ = [
+    "abs", "acos", "acosh", "add", "add_n", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clip",
+    "copysign", "cos", "cosh", "deg2rad", "divide", "exp", "expm1", "floor", "floor_divide", "fmax", "fmin",
+    "frac", "frexp", "gcd", "heaviside", "hypot", "increment", "lcm", "ldexp", "lerp", "log", "log1p", "log2",
+    "log10", "logaddexp", "maximum", "minimum", "multiply", "nan_to_num", "neg", "negative", "nextafter",
+    "positive", "pow", "rad2deg", "reciprocal", "remainder", "round", "rsqrt", "scale", "sigmoid", "sign",
+    "sin", "sinh", "sqrt", "square", "stanh", "subtract", "tan", "tanh", "trunc",
+]
+# fmt: on
 
 _SHAPES = [(3, 4), (2, 1, 3), (), (0, 2)]
 _PAIRS = [((3, 4), (3, 4)), ((2, 1, 3), (4, 1)), ((), (2, 3)), ((0, 2), (1, 2))]
@@ -206,8 +217,8 @@ asinh = elementwise("asinh", torch.asinh, "g / sqrt(x * x + 1)", doc="Inverse hy
 acosh = elementwise("acosh", torch.acosh, "g / sqrt(x * x - 1)", low=1.3, high=3, doc="Inverse hyperbolic cosine.")
 atanh = elementwise("atanh", torch.atanh, "g / (1 - x * x)", low=-0.8, high=0.8, doc="Inverse hyperbolic tangent.")
 sigmoid = elementwise("sigmoid", torch.sigmoid, "g * out * (1 - out)", vendor=aten.sigmoid_backward.default._op, doc="1 / (1 + e^-x).")
-deg2rad = elementwise("deg2rad", torch.deg2rad, "g * 0.017453292519943295", doc="Degrees in radians.")
-rad2deg = elementwise("rad2deg", torch.rad2deg, "g * 57.29577951308232", doc="Radians in degrees.")
+deg2rad = elementwise("deg2rad", lambda x: x * 0.017453292519943295, "g * 0.017453292519943295", doc="Degrees in radians.")
+rad2deg = elementwise("rad2deg", lambda x: x * 57.29577951308232, "g * 57.29577951308232", doc="Radians in degrees.")
 floor = elementwise("floor", torch.floor, FLAT, low=0.1, high=0.9, doc="The largest integer not above x.")
 ceil = elementwise("ceil", torch.ceil, FLAT, low=0.1, high=0.9, doc="The smallest integer not below x.")
 trunc = elementwise("trunc", torch.trunc, FLAT, low=0.1, high=0.9, doc="x without its fraction.")
@@ -306,7 +317,7 @@ def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
     if low is not None and high is not None and high < low:
         raise RuntimeError(f"max must not be below min, got min={low} and max={high}")
     out = x.clamp(low, high) if low is not None or high is not None else x.clone()
-    return out, (lambda g: g * (x == out),)
+    return out, (lambda g: g * (x == out), lambda g: None, lambda g: None)
 
 
 # --- written with the operators above ------------------------------------------------------------------------
@@ -315,6 +326,8 @@ def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
 @composite(method="", reference=lambda x, s=1.0, b=0.0, after=True: x * s + b if after else (x + b) * s, samples=[((3, 4), 2.0), ((3, 4), 2.0, 1.0), ((3,), 2.0, 1.0, False)])  # fmt: skip
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):  # type: ignore[no-untyped-def]
     """scale x + bias, or scale (x + bias) unless bias_after_scale, in x's dtype; then the activation named `act`."""
+    if not (x.is_floating_point() or x.is_complex()) and not isinstance(scale, Tensor):
+        scale, bias = int(scale), int(bias)
     if bias and not bias_after_scale:
         value = (x + bias) * scale
     else:
@@ -383,5 +396,12 @@ def positive(x, name=None):  # type: ignore[no-untyped-def]
     return x
 
 
-for _function in (add_n, increment):
+def negative(x, name=None):  # type: ignore[no-untyped-def]
+    """-x. Raises TypeError for bools."""
+    if x.dtype is torch.bool:
+        raise TypeError("negative: a bool has no sign")
+    return neg(x)
+
+
+for _function in (add_n, increment, negative):
     as_method(_function)

@@ -12,6 +12,16 @@ from ..spelling import spelled
 from ..tensor import Tensor
 from .samples import Array, integers
 
+# fmt: off
+__all__ = [
+    "allclose", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "equal", "equal_all", "greater_equal", "greater_than", "is_complex", "is_empty",
+    "is_floating_point", "is_integer", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf",
+    "isposinf", "isreal", "less_equal", "less_than", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "not_equal", "signbit",
+]
+# fmt: on
+
 
 def _truth(name: str, function: Callable[..., Any], doc: str, *samples: Any, method: Any = "") -> Any:
     names = ["x", "y"][: len(samples[0])]
@@ -59,14 +69,13 @@ signbit = _truth("signbit", torch.signbit, "Whether the sign is minus; that of -
 
 def _shift(name: str, shift: Callable[..., Any], doc: str) -> Any:
     def body(x, y, is_arithmetic=True, name=None):  # type: ignore[no-untyped-def]
-        if x.dtype is torch.bool or not x.dtype.is_signed or is_arithmetic or name_ == "bitwise_left_shift":
-            return shift(x, y)
-        bits = torch.iinfo(x.dtype).bits
-        moved = shift(x, y)  # its y highest bits are copies of the sign: clear them
-        mask = ~(torch.full_like(moved, -1) << (bits - y))
-        return torch.where(y == 0, moved, moved & mask)
+        moved = shift(x, y)
+        if is_arithmetic or shift is torch.bitwise_left_shift or not moved.dtype.is_signed:
+            return moved
+        kept = (torch.iinfo(moved.dtype).bits - y).clamp(min=0)  # the bits above them are copies of the sign
+        return moved & ~(torch.full_like(moved, -1) << kept)
 
-    name_ = body.__name__ = body.__qualname__ = name
+    body.__name__ = body.__qualname__ = name
     body.__doc__ = f"{doc} is_arithmetic: keep the sign of negative numbers; else 0 moves in."
     samples = [
         (integers((3, 4), 30, -30), integers((4,), 5)),

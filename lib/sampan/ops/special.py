@@ -12,6 +12,13 @@ from .elementwise import Buffer, aten, elementwise
 from .samples import Array
 
 # fmt: off
+__all__ = [
+    "digamma", "erf", "erfinv", "gammainc", "gammaincc", "i0", "i0e", "i1", "i1e", "lgamma", "logit",
+    "multigammaln", "polygamma", "sinc",
+]
+# fmt: on
+
+# fmt: off
 erf = elementwise("erf", torch.erf, "g * exp(-x * x) * 1.1283791670955126", doc="The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x.")
 erfinv = elementwise("erfinv", torch.erfinv, "g * exp(out * out) * 0.886226925452758", low=-0.8, high=0.8, doc="The inverse of the error function.")
 lgamma = elementwise("lgamma", torch.lgamma, "g * digamma(x)", low=0.3, doc="log |Gamma(x)|.")

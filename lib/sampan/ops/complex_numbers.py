@@ -13,6 +13,12 @@ from ..operator import operator
 from ..tensor import declared
 from .samples import Array
 
+# fmt: off
+__all__ = [
+    "angle", "as_complex", "as_real", "complex", "conj", "imag", "polar", "real", "sgn",
+]
+# fmt: on
+
 _PAIRS = [((3, 4), (3, 4)), ((2, 1), (3,)), ((), (0, 2))]
 
 
@@ -82,7 +88,7 @@ def polar(abs, angle, name=None):  # type: ignore[no-untyped-def]
     )
 
 
-@operator(method=("", "view_as_complex"), view=True, reference=lambda x: torch.view_as_complex(x.contiguous()), samples=[((3, 2),), ((2, 1, 2),)])  # fmt: skip
+@operator(method="", view=True, reference=lambda x: torch.view_as_complex(x.contiguous()), samples=[((3, 2),), ((2, 1, 2),)])  # fmt: skip
 def as_complex(x, name=None):  # type: ignore[no-untyped-def]
     """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
     if not x.shape or x.shape[-1] != 2:
@@ -93,7 +99,7 @@ def as_complex(x, name=None):  # type: ignore[no-untyped-def]
     return torch.view_as_complex(pairs), (lambda g: as_real(g),)
 
 
-@operator(method=("", "view_as_real"), view=True)
+@operator(method="", view=True)
 def as_real(x, name=None):  # type: ignore[no-untyped-def]
     """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     if not x.is_complex():

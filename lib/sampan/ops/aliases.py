@@ -1,0 +1,25 @@
+"""Second names of operators, as functions, as methods and, where there is one, for their in-place twins."""
+
+from __future__ import annotations
+
+from ..operator import as_method
+from ..tensor import Tensor, declared
+from . import inplace
+
+_NAMES = (
+    "mul=multiply sub=subtract div=divide true_divide=divide mod=remainder floor_mod=remainder clamp=clip "
+    "eq=equal ne=not_equal lt=less_than le=less_equal gt=greater_than ge=greater_equal less=less_than "
+    "greater=greater_than bitwise_invert=bitwise_not gammaln=lgamma view_as_real=as_real view_as_complex=as_complex"
+)
+ALIASES = dict(pair.split("=") for pair in _NAMES.split())
+__all__ = list(ALIASES)
+
+for _alias, _name in ALIASES.items():
+    globals()[_alias] = getattr(declared, _name)
+    if hasattr(Tensor, _name):
+        as_method(getattr(declared, _name), _alias)
+    _twin = getattr(inplace, f"{_name}_", None)
+    if _twin is not None:
+        globals()[f"{_alias}_"] = _twin
+        as_method(_twin, f"{_alias}_")
+        __all__ += [f"{_alias}_"]

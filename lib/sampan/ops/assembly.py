@@ -1,0 +1,123 @@
+"""Larger arrays made of smaller ones: diagonals, blocks, products of sets, powers, choices among arrays."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..operator import as_method, composite, operator
+from ..tensor import Tensor, to_tensor
+from .indexing import diagonal, getitem
+from .joining import stack
+from .shape import broadcast_to, reshape
+
+# fmt: off
+__all__ = [
+    "block_diag", "cartesian_prod", "combinations", "diag_embed", "diagflat", "multiplex", "vander",
+]
+# fmt: on
+
+
+@operator(reference=torch.diag_embed, samples=[((2, 3), 0, -2, -1), ((2, 3), 1, 0, 2), ((3,), -2, 0, 1)])
+def diagonals(x, offset, dim1, dim2):  # type: ignore[no-untyped-def]
+    """Zeros with the last axis of x on the diagonals of two new axes."""
+    return torch.diag_embed(x, offset, dim1, dim2), (
+        lambda g, o=offset, a=dim1, b=dim2: diagonal(g, o, a, b),
+    )
+
+
+@composite(method="", reference=torch.diag_embed, samples=[((2, 3),), ((2, 3), 1, 0, 2)])
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):  # type: ignore[no-untyped-def]
+    """Matrices with the last axis of `input` on the diagonal `offset` of the new axes dim1 and dim2."""
+    return diagonals(input if isinstance(input, Tensor) else to_tensor(np.asarray(input)), offset, dim1, dim2)
+
+
+@composite(method="", reference=torch.diagflat, samples=[((2, 3),), ((), -1), ((3,), 1)])
+def diagflat(x, offset=0, name=None):  # type: ignore[no-untyped-def]
+    """A matrix with the flattened `x` on the diagonal `offset`."""
+    return diagonals(reshape(x, [-1]), offset, 0, 1)
+
+
+@operator(reference=lambda *xs: torch.block_diag(*xs), samples=[((2, 3), (4,), ()), ((0, 2), (1, 2))])
+def blocks(*tensors):  # type: ignore[no-untyped-def]
+    """A matrix of zeros with the tensors (0 to 2 axes; a vector is a row) one below and right of the other."""
+    shapes = [t.shape for t in tensors]
+    return torch.block_diag(*tensors), lambda g, shapes=shapes: _cut(g, shapes)
+
+
+def _cut(g: Any, shapes: Any) -> tuple[Any, ...]:
+    """The blocks of a block-diagonal matrix, in the given shapes."""
+    parts, row, column = [], 0, 0
+    for shape in shapes:
+        height, width = [1] * (2 - len(shape)) + list(shape)
+        parts.append(g[row : row + height, column : column + width].reshape(shape))
+        row, column = row + height, column + width
+    return tuple(parts)
+
+
+def block_diag(inputs, name=None):  # type: ignore[no-untyped-def]
+    """The block-diagonal matrix of a list of tensors of one dtype, each with 0 to 2 axes."""
+    if len({t.dtype for t in inputs}) > 1:
+        raise ValueError(f"block_diag: expected tensors of one dtype, got {[t.dtype for t in inputs]}")
+    return blocks(*inputs)
+
+
+def cartesian_prod(x, name=None):  # type: ignore[no-untyped-def]
+    """All ways to take one entry of each vector in the list `x`, [ways, vectors]; of one vector, itself."""
+    for tensor in x:
+        if tensor.ndim != 1:
+            raise ValueError(f"cartesian_prod: expected vectors, got shape {tensor.shape}")
+    if len(x) == 1:
+        return x[0]
+    shape = [tensor.size for tensor in x]
+    grids = [
+        broadcast_to(reshape(t, [-1 if j == i else 1 for j in range(len(x))]), shape) for i, t in enumerate(x)
+    ]
+    return reshape(stack(grids, -1), [-1, len(x)])
+
+
+@composite(method="", reference=torch.combinations, samples=[((4,),), ((3,), 3, True), ((2,), 3)])
+def combinations(x, r=2, with_replacement=False, name=None):  # type: ignore[no-untyped-def]
+    """All ways to take r entries of the vector `x`, in its order, [ways, r]."""
+    if x.ndim != 1:
+        raise TypeError(f"combinations: expected a vector, got shape {x.shape}")
+    if not isinstance(r, int) or r < 0:
+        raise ValueError(f"combinations: r must be an int of 0 or more, got {r!r}")
+    if r == 0:
+        return Tensor(x.data.new_empty(0))
+    ways = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = torch.tensor(list(ways(range(x.size), r)), dtype=torch.int64).reshape(-1, r)
+    return getitem(x, places.to(x.data.device))
+
+
+@composite(method="", reference=lambda x, n=None, up=False: torch.linalg.vander(x, N=n) if up else torch.linalg.vander(x, N=n).flip(-1), samples=[((3,),), ((3,), 2, True), ((2,), 5)])  # fmt: skip
+def vander(x, n=None, increasing=False, name=None):  # type: ignore[no-untyped-def]
+    """The Vandermonde matrix, [x.size, n]: powers n - 1 to 0 of a vector, or 0 to n - 1 when `increasing`."""
+    if x.ndim != 1:
+        raise ValueError(f"vander: expected a vector, got shape {x.shape}")
+    count = x.size if n is None else n
+    if count < 0:
+        raise ValueError(f"vander: n must not be negative, got {n}")
+    powers = [Tensor(torch.ones_like(x.data))]
+    while len(powers) < count:
+        powers.append(powers[-1] * x)
+    if count == 0:
+        return Tensor(x.data.new_empty(x.size, 0))
+    return stack(powers[:count] if increasing else powers[:count][::-1], -1)
+
+
+def multiplex(inputs, index, name=None):  # type: ignore[no-untyped-def]
+    """Row i of the tensor inputs[index[i]], for each i: inputs all [rows, ...], index [rows, 1]."""
+    if len(inputs) < 2:
+        raise ValueError("multiplex: expected at least two tensors to choose from")
+    rows = index.data.reshape(-1).long()
+    if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < len(inputs):
+        raise ValueError(f"multiplex: index must be from 0 to {len(inputs) - 1}, got {index.tolist()}")
+    return getitem(stack(inputs), (rows, torch.arange(len(rows), device=rows.device)))
+
+
+for _function in (block_diag, multiplex):
+    as_method(_function)
