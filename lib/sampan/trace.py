@@ -171,7 +171,7 @@ def _flat(value: Any) -> list[torch.Tensor]:
 
 
 _MOVES = {
-    "assign", "cast", "concat", "copy_to", "flip", "full_like_of", "getitem", "index_select", "pad_constant", "put",
+    "assign", "cast", "concat_tensors", "copy_to", "flip", "full_like_of", "getitem", "index_select", "pad_constant", "put",
     "roll", "setitem", "take_along_axis", "tril", "triu",
 }  # fmt: skip
 _PRODUCTS = {"mm", "batched_matmul", "affine"}

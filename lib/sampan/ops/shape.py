@@ -1,4 +1,4 @@
-"""Operators that move entries without changing them: reshape, permute, join, cut, repeat."""
+"""Operators that move entries without changing them: reshape, permute, expand, flip, repeat."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype
-from ..operator import AxisError, as_method, composite, operator
-from ..spelling import spelled
+from ..operator import AxisError, composite, operator
 
 
 def _ints(values: Any, name: str) -> list[int]:
@@ -156,86 +155,7 @@ def roll(x, shifts, axis=None, name=None):  # type: ignore[no-untyped-def]
     return value, (lambda g, by=by, axes=axes: roll(g, [-b for b in by], axes),)
 
 
-# --- joining and cutting -------------------------------------------------------------------------------------
-
-
-@operator(reference=lambda *xs, axis=0: torch.cat(xs, axis), samples=[((2, 3), (4, 3))])
-def concatenate(*tensors, axis=0):  # type: ignore[no-untyped-def]
-    """Joined along an axis that they have already."""
-    if not tensors:
-        raise RuntimeError("expected at least one tensor")
-    kinds = {t.dtype for t in tensors}
-    if len(kinds) > 1:
-        raise TypeError(f"tensors to join have several dtypes: {sorted(map(str, kinds))}")
-    axis = _free(tensors[0], axis)
-    sizes = [t.shape[axis] for t in tensors]
-    return torch.cat(tensors, axis), lambda g, sizes=sizes, axis=axis: tuple(split_sizes(g, sizes, axis))
-
-
-@spelled
-def concat(x, axis=0, name=None):  # type: ignore[no-untyped-def]
-    """The tensors of the list `x` joined along `axis`; their other axes must agree."""
-    return concatenate(*_tensors(x), axis=int(axis))
-
-
-@spelled
-def stack(x, axis=0, name=None):  # type: ignore[no-untyped-def]
-    """The tensors of the list `x`, all of one shape, joined along a new axis."""
-    tensors = _tensors(x)
-    shapes = [list(t.shape) for t in tensors]
-    if any(s != shapes[0] for s in shapes):
-        raise ValueError(f"stack: expected tensors of one shape, got {shapes}")
-    at = _free(tensors[0], axis, 1, of="stack")
-    return concatenate(*(unsqueeze(t, at) for t in tensors), axis=at)
-
-
-def _tensors(x: Any) -> list[Any]:
-    if not isinstance(x, (list, tuple)) or not x:
-        got = "an empty one" if isinstance(x, (list, tuple)) else type(x).__name__
-        raise TypeError(f"x: expected a non-empty list of tensors, got {got}")
-    return list(x)
-
-
-@operator(view=True, reference=lambda x, sizes, axis: torch.split(x, sizes, axis), samples=[((5, 3), [2, 3], 0), ((2, 4), [1, 1, 2], 1)])  # fmt: skip
-def split_sizes(x, sizes, axis):  # type: ignore[no-untyped-def]
-    """Cut along `axis` into pieces of the given sizes. Views."""
-    axis = _free(x, axis)
-    if x.shape[axis] != sum(sizes):
-        raise RuntimeError(f"the sizes {list(sizes)} do not add up to {x.shape[axis]}")
-    return torch.split(x, list(sizes), axis), lambda gs, axis=axis: (concatenate(*gs, axis=axis),)
-
-
-@spelled
-def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def]
-    """A list of views of `x` cut along `axis`: into so many equal parts, or by a list of sizes (one may be -1)."""
-    axis = _free(x, int(axis), of="split")
-    length = x.shape[axis]
-    if isinstance(num_or_sections, int):
-        if num_or_sections <= 0 or length % num_or_sections:
-            raise ValueError(
-                f"split: {num_or_sections} equal parts cannot be cut from an axis of length {length}"
-            )
-        sizes = [length // num_or_sections] * num_or_sections
-    else:
-        sizes = _ints(num_or_sections, "num_or_sections")
-        if sizes.count(-1) == 1:
-            sizes[sizes.index(-1)] = length - sum(sizes) - 1
-    return list(split_sizes(x, sizes, axis))
-
-
-def chunk(x, chunks, axis=0, name=None):  # type: ignore[no-untyped-def]
-    """A list of `chunks` equal views of `x` along `axis`."""
-    return split(x, chunks, axis)
-
-
-def unbind(input, axis=0):  # type: ignore[no-untyped-def]
-    """A list of the slices of `input` along `axis`, which is gone from them."""
-    axis = _free(input, axis, of="unbind")
-    return [squeeze(piece, axis) for piece in split_sizes(input, [1] * input.shape[axis], axis)]
-
-
-for _function in (split, chunk, unbind):
-    as_method(_function)
+# --- growing and cutting off ---------------------------------------------------------------------------------
 
 
 @operator(

@@ -1,0 +1,278 @@
+"""Arrays joined into one and cut into several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..operator import as_method, composite, operator
+from ..spelling import spelled
+from ..tensor import Tensor, declared, to_tensor
+from .shape import _free, _ints, expand, reshape, unsqueeze
+
+# fmt: off
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shape", "broadcast_shapes", "broadcast_tensors", "chunk",
+    "column_stack", "concat", "dsplit", "dstack", "hsplit", "hstack", "repeat_interleave", "row_stack", "split",
+    "stack", "tensor_split", "unbind", "unstack", "vsplit", "vstack",
+]
+# fmt: on
+
+# --- joining -------------------------------------------------------------------------------------------------
+
+
+@operator(reference=lambda *xs, axis=0: torch.cat(xs, axis), samples=[((2, 3), (4, 3))])
+def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
+    """Joined along an axis that they have already."""
+    kinds = {t.dtype for t in tensors}
+    if len(kinds) > 1:
+        raise TypeError(f"tensors to join have several dtypes: {sorted(map(str, kinds))}")
+    if len({t.ndim for t in tensors}) > 1:
+        raise RuntimeError("tensors to join have different numbers of axes")
+    axis = _free(tensors[0], axis)
+    sizes = [t.shape[axis] for t in tensors]
+    return torch.cat(tensors, axis), lambda g, sizes=sizes, axis=axis: tuple(split_sizes(g, sizes, axis))
+
+
+@operator(reference=lambda *xs, axis=0: torch.stack(xs, axis), samples=[((2, 3), (2, 3))])
+def stack_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
+    """Joined along a new axis."""
+    if len({t.dtype for t in tensors}) > 1:
+        raise TypeError("tensors to stack have several dtypes")
+    return torch.stack(tensors, axis), lambda g, axis=axis: tuple(g.unbind(axis))
+
+
+@spelled
+def concat(x, axis=0, name=None):  # type: ignore[no-untyped-def]
+    """The tensors of the list `x` joined along `axis`; their other axes must agree."""
+    return concat_tensors(*_tensors(x), axis=int(axis))
+
+
+@spelled
+def stack(x, axis=0, name=None):  # type: ignore[no-untyped-def]
+    """The tensors of the list `x`, all of one shape, joined along a new axis."""
+    tensors = _tensors(x)
+    shapes = [list(t.shape) for t in tensors]
+    if any(s != shapes[0] for s in shapes):
+        raise ValueError(f"stack: expected tensors of one shape, got {shapes}")
+    return stack_tensors(*tensors, axis=_free(tensors[0], axis, 1, of="stack"))
+
+
+def _tensors(x: Any) -> list[Any]:
+    if not isinstance(x, (list, tuple)) or not x:
+        got = "an empty one" if isinstance(x, (list, tuple)) else type(x).__name__
+        raise TypeError(f"x: expected a non-empty list of tensors, got {got}")
+    return list(x)
+
+
+def _atleast(n: int, doc: str) -> Any:
+    """Make atleast_1d, atleast_2d or atleast_3d. A vector's new axes stand around it, a matrix's after it."""
+
+    def grown(x: Any) -> Any:
+        x = x if isinstance(x, Tensor) else to_tensor(x)
+        before = min(n - 1, 1) if x.ndim < 2 else 0
+        shape = [1] * (before if x.ndim else n) + list(x.shape)
+        return x if x.ndim >= n else reshape(x, shape + [1] * (n - len(shape)))
+
+    def atleast(*inputs, name=None):  # type: ignore[no-untyped-def]
+        if (
+            len(inputs) == 1
+            and isinstance(inputs[0], (list, tuple))
+            and any(isinstance(x, Tensor) for x in inputs[0])
+        ):
+            inputs = tuple(inputs[0])
+        found = [grown(x) for x in inputs]
+        return found[0] if len(found) == 1 else found
+
+    atleast.__name__ = atleast.__qualname__ = f"atleast_{n}d"
+    atleast.__doc__ = f"{doc}; of several inputs, a list."
+    as_method(atleast)
+    return atleast
+
+
+atleast_1d = _atleast(1, "The input, a scalar as [1]")
+atleast_2d = _atleast(2, "The input with at least two axes: a vector becomes a row")
+atleast_3d = _atleast(
+    3, "The input with at least three axes: [n] becomes [1, n, 1], and [n, m] becomes [n, m, 1]"
+)
+
+
+def _rows(name: str, n: int, axis: int, doc: str) -> Any:
+    """Make hstack and its kin: inputs of at least n axes joined along `axis` (vectors along their only one)."""
+
+    @spelled
+    def joined(x, name=None):  # type: ignore[no-untyped-def]
+        tensors = [_LEAST[n](t) for t in (x if isinstance(x, Tensor) else _tensors(x))]
+        return concat_tensors(*tensors, axis=min(axis, tensors[0].ndim - 1))
+
+    joined.__name__ = joined.__qualname__ = name
+    joined.__doc__ = doc
+    return joined
+
+
+_LEAST = {1: atleast_1d, 2: atleast_2d, 3: atleast_3d}
+hstack = _rows(
+    "hstack", 1, 1, "The tensors of the list `x` side by side: along axis 1, vectors along axis 0."
+)
+vstack = _rows("vstack", 2, 0, "The tensors of the list `x` one below the other; a vector counts as a row.")
+dstack = _rows("dstack", 3, 2, "The tensors of the list `x` one behind the other: along axis 2.")
+row_stack = _rows(
+    "row_stack", 2, 0, "The tensors of the list `x` one below the other; a vector counts as a row."
+)
+
+
+@spelled
+def column_stack(x, name=None):  # type: ignore[no-untyped-def]
+    """The tensors of the list `x` side by side as columns; a vector counts as a column."""
+    return hstack([reshape(t, [-1, 1]) if t.ndim < 2 else t for t in _tensors(x)])
+
+
+@spelled
+def broadcast_tensors(input, name=None):  # type: ignore[no-untyped-def]
+    """Views of the tensors of a list, all of the shape that they broadcast to."""
+    tensors = _tensors(input)
+    shape = broadcast_shapes(*(t.shape for t in tensors))
+    return [expand(t, shape) for t in tensors]
+
+
+def broadcast_shapes(*shapes):  # type: ignore[no-untyped-def]
+    """The shape that arrays of these shapes broadcast to."""
+    try:
+        return list(torch.broadcast_shapes(*(_ints(s, "shape") for s in shapes)))
+    except RuntimeError:
+        raise ValueError(f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast") from None
+
+
+def broadcast_shape(x_shape, y_shape):  # type: ignore[no-untyped-def]
+    """The shape that arrays of two shapes broadcast to."""
+    return broadcast_shapes(x_shape, y_shape)
+
+
+@composite(method="", samples=[((2, 3), 2, 1), ((2, 3), 2)], reference=lambda x, n, axis=None: torch.repeat_interleave(x, n, axis))  # fmt: skip
+def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):  # type: ignore[no-untyped-def]
+    """Each slice along `axis` (of the flattened array when None) repeated: as often as an int or a vector says."""
+    if axis is None:
+        x, axis = reshape(x, [-1]), 0
+    axis = _free(x, axis, of="repeat_interleave")
+    n = x.shape[axis]
+    if isinstance(repeats, Tensor) and repeats.ndim:
+        if list(repeats.shape) != [n]:
+            raise ValueError(f"repeat_interleave: repeats: expected shape [{n}], got {repeats.shape}")
+        places = torch.repeat_interleave(
+            torch.arange(n, device=x.data.device), repeats.data.to(x.data.device)
+        )
+        return declared.index_select(x, Tensor(places), axis)
+    times = int(repeats)
+    if times <= 0:
+        raise ValueError(f"repeat_interleave: repeats: expected at least 1, got {times}")
+    before, after = list(x.shape[:axis]), list(x.shape[axis + 1 :])
+    wide = expand(unsqueeze(x, axis + 1), [*before, n, times, *after])
+    return reshape(wide, [*before, n * times, *after]) if wide.size else x
+
+
+# --- cutting -------------------------------------------------------------------------------------------------
+
+
+@operator(view=True, reference=lambda x, sizes, axis: torch.split(x, sizes, axis), samples=[((5, 3), [2, 3], 0), ((2, 4), [1, 1, 2], 1)])  # fmt: skip
+def split_sizes(x, sizes, axis):  # type: ignore[no-untyped-def]
+    """Cut along `axis` into pieces of the given sizes. Views."""
+    axis = _free(x, axis)
+    if x.shape[axis] != sum(sizes):
+        raise RuntimeError(f"the sizes {list(sizes)} do not add up to {x.shape[axis]}")
+    return torch.split(x, list(sizes), axis), lambda gs, axis=axis: (concat_tensors(*gs, axis=axis),)
+
+
+@operator(view=True, reference=torch.unbind, samples=[((3, 2), 0), ((2, 3), 1)])
+def slices(x, axis):  # type: ignore[no-untyped-def]
+    """The slices along `axis`, which is gone from them. Views."""
+    return x.unbind(axis), lambda gs, axis=axis: (stack_tensors(*gs, axis=axis),)
+
+
+@spelled
+def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def]
+    """A list of views of `x` cut along `axis`: into so many equal parts, or by a list of sizes (one may be -1)."""
+    axis = _free(x, int(axis), of="split")
+    length = x.shape[axis]
+    if isinstance(num_or_sections, int):
+        if num_or_sections <= 0 or length % num_or_sections:
+            raise ValueError(
+                f"split: {num_or_sections} equal parts cannot be cut from an axis of length {length}"
+            )
+        sizes = [length // num_or_sections] * num_or_sections
+    elif isinstance(num_or_sections, (list, tuple)):
+        sizes = _ints(num_or_sections, "num_or_sections")
+        if sizes.count(-1) == 1:
+            sizes[sizes.index(-1)] = length - sum(sizes) - 1
+    else:
+        raise TypeError(
+            f"split: num_or_sections: expected an int or a list, got {type(num_or_sections).__name__}"
+        )
+    return list(split_sizes(x, sizes, axis))
+
+
+@spelled
+def chunk(x, chunks, axis=0, name=None):  # type: ignore[no-untyped-def]
+    """A list of `chunks` equal views of `x` along `axis`."""
+    return split(x, chunks, axis)
+
+
+def unbind(input, axis=0):  # type: ignore[no-untyped-def]
+    """A list of the slices of `input` along `axis`, which is gone from them."""
+    return list(slices(input, _free(input, axis, of="unbind")))
+
+
+@spelled
+def unstack(x, axis=0, num=None):  # type: ignore[no-untyped-def]
+    """A list of the slices of `x` along `axis`, which is gone from them; `num` says how many are expected."""
+    found = list(slices(x, _free(x, axis, of="unstack")))
+    if num is not None and num != len(found):
+        raise ValueError(f"unstack: num is {num}, but axis {axis} has length {len(found)}")
+    return found
+
+
+@spelled
+def tensor_split(x, num_or_indices, axis=0, name=None):  # type: ignore[no-untyped-def]
+    """A list of views of `x` cut along `axis`: into so many parts as equal as can be, or before the given places."""
+    axis = _free(x, int(axis), of="tensor_split")
+    length = x.shape[axis]
+    if isinstance(num_or_indices, int):
+        if num_or_indices <= 0:
+            raise ValueError(f"tensor_split: num_or_indices: expected at least 1, got {num_or_indices}")
+        size, more = divmod(length, num_or_indices)
+        return list(split_sizes(x, [size + (i < more) for i in range(num_or_indices)], axis))
+    if not isinstance(num_or_indices, (list, tuple)):
+        raise ValueError(
+            f"tensor_split: num_or_indices: expected an int or a list, got {type(num_or_indices).__name__}"
+        )
+    cuts = [slice(i).indices(length)[1] for i in _ints(num_or_indices, "num_or_indices")]
+    before = (slice(None),) * axis
+    return [x[(*before, slice(a, b))] for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
+
+
+def _axis_split(name: str, axis: int, least: int, doc: str) -> Any:
+    """Make hsplit and its kin: tensor_split along a fixed axis."""
+
+    @spelled
+    def cut(x, num_or_indices, name=None):  # type: ignore[no-untyped-def]
+        if x.ndim < least:
+            raise ValueError(f"{cut.__name__}: expected at least {least} axes, got shape {x.shape}")
+        return tensor_split(x, num_or_indices, min(axis, x.ndim - 1))
+
+    cut.__name__ = cut.__qualname__ = name
+    cut.__doc__ = doc
+    as_method(cut)
+    return cut
+
+
+hsplit = _axis_split(
+    "hsplit", 1, 1, "A list of views of `x` cut along axis 1, a vector along axis 0; see tensor_split."
+)
+vsplit = _axis_split("vsplit", 0, 2, "A list of views of `x` cut along axis 0; see tensor_split.")
+dsplit = _axis_split("dsplit", 2, 3, "A list of views of `x` cut along axis 2; see tensor_split.")
+
+for _function in (
+    broadcast_shape, broadcast_shapes, broadcast_tensors, chunk, concat, split, stack, tensor_split,
+    unbind, unstack,
+):  # fmt: skip
+    as_method(_function)
