@@ -38,6 +38,12 @@ _ndarray = np.ndarray
 _Buffer = torch.Tensor
 _EMPTY: dict[str, Any] = {}
 MISSING: Any = object()
+REFUSALS = (
+    RuntimeError,
+    IndexError,
+    TypeError,
+    AttributeError,
+)  # what torch raises for input that it cannot take
 observers: list[Any] = []  # the last of them runs bodies and pullbacks in our place: see trace
 
 
@@ -90,7 +96,7 @@ class Operator:
         if len(args) < len(bound.args):
             bound.apply_defaults()
         args = bound.args
-        if len(args) == len(self.parameters) and self.parameters[-1] == "name":
+        if "name" in self.parameters[: len(args)] and self.parameters.index("name") == len(args) - 1:
             args = args[:-1]  # Paddle's `name` labels a static graph; no body reads it
         return args, bound.kwargs
 
@@ -159,7 +165,11 @@ def operator(
 
 
 def _entrance(operator: Operator) -> Any:
-    """The function that users call. The two usual signatures skip the packing of arguments."""
+    """The function that users call.
+
+    The two usual signatures skip the packing of arguments, and where nothing can be recorded `apply` too: one call of
+    torch, one Tensor.
+    """
     takes_out, sizes = operator.name in TAKES_OUT, operator.name in TAKES_SIZES
 
     def named(args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
@@ -167,19 +177,35 @@ def _entrance(operator: Operator) -> Any:
         result = apply(operator, *operator.bind(args, settings))
         return result if out is None else give(out, result)
 
-    if operator.parameters == ["x", "y", "name"]:
+    positional = [p.name for p in operator.signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    inputs = len(positional) - 1 if positional[-1:] == ["name"] else 0
+    if inputs == 2 and operator.value is not None:
 
-        def of_two(x: Any = MISSING, y: Any = MISSING, name: Any = None, **settings: Any) -> Any:
+        def of_two(x: Any = MISSING, y: Any = MISSING, name: Any = None, /, **settings: Any) -> Any:
             if settings or y is MISSING:
                 return named(tuple(a for a in (x, y) if a is not MISSING), settings)
+            if type(x) is type(y) is Tensor and x.stop_gradient and y.stop_gradient and not observers:
+                value = operator.value
+                if value is not None:
+                    try:
+                        return wrap(value(x.data, y.data))
+                    except REFUSALS as error:
+                        raise explain(error, operator, [x.data, y.data], {}) from error
             return apply(operator, (x, y))
 
         return of_two
-    if operator.parameters == ["x", "name"]:
+    if inputs == 1 and operator.value is not None:
 
-        def of_one(x: Any = MISSING, name: Any = None, **settings: Any) -> Any:
+        def of_one(x: Any = MISSING, name: Any = None, /, **settings: Any) -> Any:
             if settings or x is MISSING:
                 return named(() if x is MISSING else (x,), settings)
+            if type(x) is Tensor and x.stop_gradient and not observers:
+                value = operator.value
+                if value is not None:
+                    try:
+                        return wrap(value(x.data))
+                    except REFUSALS as error:
+                        raise explain(error, operator, [x.data], {}) from error
             return apply(operator, (x,))
 
         return of_one
@@ -274,6 +300,7 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
                     edges[place] = value.node or value
             elif type(value) is _ndarray:
                 buffers[place] = _from_numpy(value)
+    wanted = wanted and _recording()
     try:
         if observers:
             result = observers[-1].forward(operator, buffers, settings)
@@ -283,12 +310,12 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
             result = operator.body(*buffers, **settings)
         else:
             result = operator.body(*buffers)
-    except (RuntimeError, IndexError, TypeError, AttributeError) as error:
+    except REFUSALS as error:
         raise explain(error, operator, buffers, settings) from error
     if not operator.differentiable:
         return wrap(result) if wrapped else result
     value, pullback = result
-    if not wanted or not _recording():
+    if not wanted:
         return wrap(value) if wrapped else value
 
     node = Node()
@@ -323,7 +350,7 @@ def _to_sum_back(buffers: list[Any]) -> list[Any] | None:
 
 def wrap(value: Any) -> Any:
     """Tensors over buffers, outside the tape."""
-    if isinstance(value, (tuple, list)):
+    if type(value) is not _Buffer and isinstance(value, (tuple, list)):
         return type(value)(wrap(v) for v in value)
     out = _new(Tensor)
     out.data = value

@@ -8,13 +8,19 @@ from typing import Any
 import torch
 
 from ..operator import composite, operator
+from .elementwise import Buffer
 from .shape import expand, permute, reshape
+
+times_transposed = torch.nn.functional.linear  # x @ y.t() without the view in between
 
 
 @operator(method="", value=torch.mm, reference=torch.mm, samples=[((3, 4), (4, 5)), ((0, 2), (2, 3))])
 def mm(input, mat2, name=None):  # type: ignore[no-untyped-def]
     """The product of two matrices, [n, k] and [k, m]."""
-    return torch.mm(input, mat2), (lambda g: g.mm(mat2.t()), lambda g: input.t().mm(g))
+    return torch.mm(input, mat2), (
+        lambda g: times_transposed(g, mat2) if g.__class__ is Buffer else g.mm(mat2.t()),
+        lambda g: input.t().mm(g),
+    )
 
 
 @operator(broadcasts=True, reference=lambda x, y, a=False, b=False: (x.mT if a else x) @ (y.mT if b else y), samples=[((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 1, 3, 4), (5, 4, 2)), ((4, 3), (4, 5), True), ((2, 3, 4), (2, 5, 4), False, True)])  # fmt: skip
@@ -106,7 +112,7 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-untyp
 def affine(x, weight, bias):  # type: ignore[no-untyped-def]
     """x @ weight + bias in one call: x [n, in], weight [in, out], bias [out]."""
     return torch.addmm(bias, x, weight), (
-        lambda g: g.mm(weight.t()),
+        lambda g: times_transposed(g, weight) if g.__class__ is Buffer else g.mm(weight.t()),
         lambda g: x.t().mm(g),
         lambda g: g.sum(axis=0),
     )
