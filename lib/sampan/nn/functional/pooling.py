@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 
 from ...operator import wrap
@@ -255,15 +256,15 @@ def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="N
 
 
 def _fractions(length: int, count: int, width: int, u: float) -> list[range]:
-    """The `count` windows over an axis, of fixed `width` or, with width 0, touching: where a random walk of
-    average step alpha, shifted by u, crosses whole numbers (Graham, 2014)."""
-    alpha = (length - width) / (count - (width > 0)) if count > (width > 0) else 0.0
-    if width:
-        return [range(s, s + width) for s in (int((i + u) * alpha) - int(u * alpha) if i < count - 1 else length - width for i in range(count))]  # fmt: skip
-    base = length // count
-    u *= min((base + 2) / alpha - 1, (length + 1 - base) / alpha - (count - 1))
-    edges = [math.ceil(alpha * (i + u) - 1) for i in range(count + 1)]
-    return [range(max(a, 0), min(b, length)) for a, b in pairwise(edges)]
+    """The `count` windows over an axis, of fixed `width` or, with width 0, touching: where steps of alpha, the
+    first shifted by u, cross whole numbers (Graham, 2014)."""
+    alpha = (length - width) / (count - 1) if count > 1 else 0.0
+    if not width:
+        alpha, base = length / count, length // count
+        u *= min((base + 2) / alpha - 1, (length + 1 - base) / alpha - (count - 1))
+    u, alpha = np.float32(u), np.float32(alpha)  # type: ignore[assignment]  # windows hang on its rounding
+    edges = [int((i + u) * alpha) - int(u * alpha) for i in range(count + 1)]
+    return [range(a, min(a + width if width else b, length)) for a, b in pairwise(edges)]
 
 
 def _fractional(of: str, n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:  # fmt: skip

@@ -1,0 +1,181 @@
+"""Padding, look-up of rows, distances, masks and samples of labels, with Paddle's arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ...dtype import as_dtype
+from ...operator import wrap
+from ...ops.normalization import vector_length
+from ...ops.resampling import rows_at
+from ...ops.shape import pad_constant
+from ...tape import written
+from ...tensor import Tensor
+from .convolution import FORMATS
+from .vision import plain
+
+# fmt: off
+__all__ = [
+    "bilinear", "class_center_sample", "cosine_similarity", "embedding", "gather_tree", "label_smooth", "pad",
+    "pairwise_distance", "sequence_mask", "zeropad2d",
+]
+# fmt: on
+
+
+def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis=True, name=None):  # type: ignore[no-untyped-def]
+    """x grown at its ends.
+
+    pad: an int or [before, after, ...]. With one pair for each axis between batch and channels, from the last such
+    axis backwards (so [left, right, top, bottom] for images), as data_format ("NCHW", "NHWC", ...) places them.
+    Any other number of pairs, for mode "constant" alone: one for each axis of x from the first (the last with
+    pad_from_left_axis False), or of fewer, from the last axis backwards.
+    mode: "constant" (`value`), "reflect" (without repeating the edge), "replicate" (the edge), "circular".
+    """
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise ValueError(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")
+    given, n = plain(pad), x.ndim
+    inner = n - 2
+    given = [given] * (2 * inner) if isinstance(given, int) else [int(v) for v in given]
+    if not given:
+        return x.clone()
+    if len(given) % 2 or len(given) > 2 * n:
+        raise ValueError(f"pad: expected pairs for at most {n} axes, got {given}")
+    pairs = list(zip(given[::2], given[1::2], strict=True))
+    widths = [(0, 0)] * n
+    if len(pairs) == inner and inner in FORMATS:
+        formats = (*FORMATS[inner], "NCW", "NWC")[: 4 if inner == 1 else 2]
+        data_format = (data_format or formats[0]).upper()
+        if data_format not in formats:
+            raise ValueError(f"data_format: expected one of {', '.join(formats)}, got {data_format!r}")
+        first = 1 if data_format[-1] == "C" else 2
+        widths[first : first + inner] = pairs[::-1]
+    elif mode != "constant":
+        raise ValueError(
+            f"pad: mode {mode!r} needs {inner} pairs for x of shape {list(x.shape)}, got {given}"
+        )
+    elif len(pairs) == n and pad_from_left_axis:
+        widths = pairs
+    else:
+        widths[n - len(pairs) :] = pairs[::-1]
+    if mode == "constant":
+        return pad_constant(x, [v for pair in reversed(widths) for v in pair], plain(value))
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            x = x.index_select(_around(x, axis, before, after, mode), axis)
+    return x
+
+
+def _around(x: Any, axis: int, before: int, after: int, mode: str) -> Tensor:
+    """Which entry along `axis` stands at each place of the padded axis."""
+    m = x.shape[axis]
+    longest = m - 1 if mode == "reflect" else m if mode == "circular" else math.inf
+    if max(before, after) > longest or m == 0:
+        raise ValueError(f"pad: mode {mode!r} cannot pad {before} and {after} about {m} entries")
+    at = torch.arange(-before, m + after, device=x.data.device)
+    if mode == "reflect":
+        at = (m - 1) - ((m - 1) - at.abs()).abs()
+    return Tensor(at % m if mode == "circular" else at.clamp(0, m - 1))
+
+
+def zeropad2d(x, padding, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+    """Images with zeros about them: padding [left, right, top, bottom]."""
+    return pad(x, padding, "constant", 0.0, data_format)
+
+
+def embedding(x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=False, scale_grad_by_freq=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The rows x, ints of any shape, of weight [count, d]: [*x.shape, d].
+
+    padding_idx: this row reads as zeros and gets no gradient. max_norm: longer rows (in the norm norm_type) are
+    first shortened to it, in place. scale_grad_by_freq: a row's gradient is divided by how often it was asked for.
+    sparse: accepted; the gradient is dense. Raises ValueError for ids and padding_idx outside.
+    """
+    count = weight.shape[0]
+    if padding_idx is not None and count and not -count <= padding_idx < count:
+        raise ValueError(f"padding_idx: expected {-count} to {count - 1}, got {padding_idx}")
+    if sparse and scale_grad_by_freq:
+        raise AttributeError("embedding: scale_grad_by_freq does not go with sparse=True")
+    padding = -1 if padding_idx is None else padding_idx % count if count else -1
+    if max_norm and weight.size:
+        torch.embedding_renorm_(weight.data, x.data.long().unique(), max_norm, norm_type)
+        written(weight.data)
+    return rows_at(x, weight, padding, scale_grad_by_freq)
+
+
+def bilinear(x1, x2, weight, bias=None, name=None):  # type: ignore[no-untyped-def]
+    """x1^T W_k x2 for each k: x1 [n, a], x2 [n, b], weight [out, a, b], bias [1, out] or None; [n, out]."""
+    out, a, b = weight.shape
+    if list(x1.shape[1:]) != [a] or list(x2.shape) != [x1.shape[0], b]:
+        raise ValueError(
+            f"bilinear: weight {list(weight.shape)} does not fit x1 {list(x1.shape)} and x2 {list(x2.shape)}"
+        )
+    between = (x1 @ weight.permute([1, 0, 2]).reshape([a, out * b])).reshape([-1, out, b])
+    value = (between @ x2.unsqueeze(-1)).squeeze(-1)
+    return value if bias is None else value + bias
+
+
+def cosine_similarity(x1, x2, axis=1, eps=1e-08):  # type: ignore[no-untyped-def]
+    """x1 . x2 / max(|x1| |x2|, eps) along `axis`."""
+    along, n = x1 * x2, max(x1.shape[axis], x2.shape[axis])
+    squares = [(x * x).sum(axis=axis) * (n / max(x.shape[axis], 1)) for x in (x1, x2)]
+    return along.sum(axis=axis) / (squares[0] * squares[1]).clip(min=eps * eps).sqrt()
+
+
+def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """The length of x - y + epsilon along the last axis, in the p-norm."""
+    difference = x - y
+    length = vector_length(difference + epsilon if epsilon else difference, float(p), -1)
+    return length if keepdim else length.squeeze(-1)
+
+
+def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):  # type: ignore[no-untyped-def]
+    """(1 - epsilon) label + epsilon prior, the prior uniform over the last axis unless given (Szegedy et al., 2016)."""
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon: expected 0 to 1, got {epsilon}")
+    prior = 1 / max(label.shape[-1], 1) if prior_dist is None else prior_dist
+    return label * (1 - epsilon) + prior * epsilon
+
+
+def sequence_mask(x, maxlen=None, dtype="int64", name=None):  # type: ignore[no-untyped-def]
+    """[*x.shape, maxlen]: 1 at the places below each length in x, 0 behind. maxlen: the longest of x unless given."""
+    lengths = x.data
+    longest = int(plain(maxlen)) if maxlen is not None else -1
+    if longest < 0:
+        longest = int(lengths.max()) if lengths.numel() else 0
+    places = torch.arange(longest, device=lengths.device)
+    return wrap((places < lengths.unsqueeze(-1)).to(as_dtype(dtype)))
+
+
+def gather_tree(ids, parents):  # type: ignore[no-untyped-def]
+    """The whole beams of a beam search, from each step's ids and the beams they came from: all [time, batch, beam]."""
+    if ids.ndim != 3 or list(ids.shape) != list(parents.shape):
+        raise ValueError(
+            f"gather_tree: expected two of [time, batch, beam], got {ids.shape} and {parents.shape}"
+        )
+    if not ids.shape[0]:
+        return ids.clone()
+    steps, beams = [ids.data[-1]], parents.data[-1].long()
+    for step, parent in zip(reversed(ids.data[:-1]), reversed(parents.data[:-1]), strict=True):
+        steps.append(step.gather(1, beams))
+        beams = parent.long().gather(1, beams)
+    return wrap(torch.stack(steps[::-1]))
+
+
+def class_center_sample(label, num_classes, num_samples, group=None):  # type: ignore[no-untyped-def]
+    """Classes to train on: all that are in `label`, and random others up to num_samples (An et al., 2021).
+
+    Returns (label as places in that list, the sorted list). Raises ValueError for more samples than classes.
+    """
+    if num_samples > num_classes or label.ndim != 1 or not label.size:
+        raise ValueError(
+            f"class_center_sample: expected labels [n] and num_samples up to {num_classes}, got {label.shape} and {num_samples}"
+        )
+    positive = label.data.unique()
+    others = torch.ones(num_classes, dtype=torch.bool, device=positive.device)
+    others[positive.long()] = False
+    others = others.nonzero().flatten().to(positive.dtype)
+    drawn = others[torch.randperm(len(others))[: max(num_samples - len(positive), 0)]]
+    chosen = torch.cat([positive, drawn]).sort().values
+    return wrap(torch.searchsorted(chosen, label.data).to(label.dtype)), wrap(chosen)

@@ -1,0 +1,237 @@
+"""Images in other sizes, places and orders, with Paddle's arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ...ops.resampling import resized, sampled, windows, windows_summed
+from ...ops.shape import concat, pad_constant
+from ...tensor import Tensor, is_tensor
+from .convolution import FORMATS, by_hand, channels_first, ints
+from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+
+# fmt: off
+__all__ = [
+    "affine_grid", "channel_shuffle", "fold", "grid_sample", "interpolate", "pixel_shuffle", "pixel_unshuffle",
+    "temporal_shift", "unfold", "upsample",
+]
+# fmt: on
+
+_AXES = {
+    "linear": (1,),
+    "bilinear": (2,),
+    "bicubic": (2,),
+    "trilinear": (3,),
+    "nearest": (2, 3),
+    "area": (1, 2, 3),
+}
+
+
+def plain(value: Any) -> Any:
+    """Numbers in place of Tensors, also inside a list."""
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0, data_format=None, recompute_scale_factor=None, antialias=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """x [batch, channels, ...] (or channels last) in another size.
+
+    size: the new lengths; or scale_factor: what the old ones are multiplied by, a number or one for each axis.
+    mode: "nearest" (images, volumes), "linear" (sequences), "bilinear", "bicubic" (images), "trilinear" (volumes),
+    "area" (means). align_corners: the outer pixels' centres stay; else align_mode 0 takes pixels as squares, and
+    1 puts new pixel i at i / scale. antialias: "bilinear" and "bicubic" average where they shrink.
+    Raises ValueError for modes that do not fit the shape, and for neither or both of size and scale_factor.
+    """
+    n, mode = x.ndim - 2, mode.lower()
+    if (
+        type(align_mode) is not int
+    ):  # the other order: (..., align_corners, recompute_scale_factor, antialias)
+        recompute_scale_factor, antialias, align_mode, data_format = align_mode, bool(data_format), 0, None
+    if mode not in _AXES or n not in _AXES[mode]:
+        raise ValueError(f"interpolate: mode {mode!r} does not fit x of shape {list(x.shape)}")
+    if (size is None) == (scale_factor is None):
+        raise ValueError(f"interpolate: expected size or scale_factor, got {size} and {scale_factor}")
+    if align_mode not in (0, 1) or (align_corners and mode == "nearest") or (antialias and mode not in ("bilinear", "bicubic")):  # fmt: skip
+        raise ValueError(
+            f"interpolate: mode {mode!r} does not go with align_corners={align_corners}, align_mode={align_mode}, antialias={antialias}"
+        )
+    if not isinstance(align_corners, bool):
+        raise TypeError(f"align_corners: expected True or False, got {align_corners!r}")
+    data_format = (data_format or FORMATS[n][0]).upper().replace("NCW", "NCL").replace("NWC", "NLC")
+    x, last = channels_first("interpolate", x, n, data_format)
+    if size is None:
+        factors = plain(scale_factor)
+        factors = [float(f) for f in (factors if isinstance(factors, list) else [factors] * n)]
+        if len(factors) != n or min(factors) <= 0:
+            raise ValueError(f"scale_factor: expected a positive number or {n}, got {scale_factor}")
+        lengths = [int(m * f) for m, f in zip(x.shape[2:], factors, strict=True)]
+    else:
+        factors, lengths = [None] * n, list(ints(plain(size), n, "size"))
+    if recompute_scale_factor:
+        factors = [None] * n
+    if min(lengths) < 1:
+        raise ValueError(f"interpolate: expected lengths of 1 or more, got {lengths}")
+    if mode == "area":
+        value = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](x, lengths)
+    elif mode == "nearest":
+        value = resized(x, lengths, f"nearest{n}", tuple(factors))
+    elif align_mode == 1 and not align_corners and mode != "bicubic":
+        value = x
+        for axis, (length, factor) in enumerate(zip(lengths, factors, strict=True), 2):
+            value = (value.moveaxis(axis, -1) @ _mixing(value, axis, length, factor)).moveaxis(-1, axis)
+    else:
+        value = resized(x, lengths, mode + " smooth" * antialias, (align_corners, *factors))
+    return value.moveaxis(1, -1) if last else value
+
+
+def _mixing(x: Any, axis: int, length: int, factor: float | None) -> Tensor:
+    """[old, new]: the shares by which new pixel i, at i / factor, mixes its two old neighbours."""
+    old = x.shape[axis]
+    at = torch.arange(length, dtype=x.dtype) * (1 / factor if factor else old / length)
+    low = at.long().clamp(max=old - 1)
+    high, share = (low + 1).clamp(max=old - 1), (at - low).clamp(0, 1)
+    columns = torch.arange(length)
+    matrix = torch.zeros(old, length, dtype=x.dtype)
+    matrix[low, columns] = 1 - share
+    matrix[high, columns] += share
+    return Tensor(matrix.to(x.data.device))
+
+
+def upsample(x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0, data_format=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The same as interpolate."""
+    return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format)
+
+
+def affine_grid(theta, out_shape, align_corners=True, name=None):  # type: ignore[no-untyped-def]
+    """Where theta takes the pixels of an image or volume of `out_shape` [n, c, (d,) h, w]: [n, (d,) h, w, axes].
+
+    theta: [n, axes, axes + 1], affine maps of coordinates from -1 to 1, x first (Jaderberg et al., 2015).
+    align_corners: -1 and 1 are the centres of the outer pixels, else their outer edges.
+    """
+    if not is_tensor(theta):
+        raise TypeError(f"theta: expected a Tensor, got {type(theta).__name__}")
+    shape = [int(m) for m in plain(out_shape)]
+    axes = len(shape) - 2
+    if theta.ndim != 3 or axes not in (2, 3) or theta.shape[1:] != [axes, axes + 1]:
+        raise ValueError(f"affine_grid: theta {theta.shape} does not fit out_shape {shape}")
+    ends = [1.0 if align_corners else 1 - 1 / m for m in shape[2:]]
+    lines = [torch.linspace(-e, e, m, dtype=theta.dtype) if m > 1 or not align_corners else torch.zeros(1, dtype=theta.dtype) for e, m in zip(ends, shape[2:], strict=True)]  # fmt: skip
+    places = torch.meshgrid(*lines, indexing="ij")
+    base = torch.stack([*reversed(places), torch.ones_like(places[0])], -1).reshape(-1, axes + 1)
+    grid = Tensor(base.to(theta.data.device)) @ theta.swapaxes(1, 2)
+    return grid.reshape([shape[0], *shape[2:], axes])
+
+
+_SAMPLING = {"bilinear": 0, "nearest": 1}
+_OUTSIDE = {"zeros": 0, "border": 1, "reflection": 2}
+
+
+def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):  # type: ignore[no-untyped-def]
+    """x [n, c, (d,) h, w] at the places grid [n, (d',) h', w', axes], coordinates from -1 to 1, x first.
+
+    mode: "bilinear" or "nearest". padding_mode: what lies outside: "zeros", "border" or "reflection".
+    First derivatives only. Raises ValueError for other modes and shapes that do not fit.
+    """
+    if mode not in _SAMPLING or padding_mode not in _OUTSIDE:
+        raise ValueError(
+            f"grid_sample: expected mode bilinear or nearest and padding_mode zeros, border or reflection, got {mode!r} and {padding_mode!r}"
+        )
+    if x.ndim not in (4, 5) or grid.ndim != x.ndim or grid.shape[-1] != x.ndim - 2:
+        raise ValueError(f"grid_sample: grid {list(grid.shape)} does not fit x {list(x.shape)}")
+    return sampled(x, grid, _SAMPLING[mode], _OUTSIDE[padding_mode], bool(align_corners))
+
+
+def _image(of: str, x: Any, factor: Any, name: str, data_format: str) -> tuple[Any, bool]:
+    """x [n, c, h, w], and whether its channels came last; a factor that is no positive int is refused."""
+    if not isinstance(factor, int):
+        raise TypeError(f"{name}: expected an int, got {type(factor).__name__}")
+    if factor < 1:
+        raise ValueError(f"{name}: expected a positive int, got {factor}")
+    return channels_first(of, x, 2, data_format)
+
+
+def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+    """[n, c r^2, h, w] to [n, c, h r, w r]: channels become places (Shi et al., 2016)."""
+    x, last = _image("pixel_shuffle", x, upscale_factor, "upscale_factor", data_format)
+    (n, c, h, w), r = x.shape, upscale_factor
+    if c % (r * r):
+        raise ValueError(f"pixel_shuffle: the square of upscale_factor {r} does not divide {c} channels")
+    value = x.reshape([n, c // (r * r), r, r, h, w]).permute([0, 1, 4, 2, 5, 3]).reshape([n, c // (r * r), h * r, w * r])  # fmt: skip
+    return value.moveaxis(1, -1) if last else value
+
+
+def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+    """[n, c, h r, w r] to [n, c r^2, h, w]: pixel_shuffle undone."""
+    x, last = _image("pixel_unshuffle", x, downscale_factor, "downscale_factor", data_format)
+    (n, c, h, w), r = x.shape, downscale_factor
+    if h % r or w % r:
+        raise ValueError(f"pixel_unshuffle: downscale_factor {r} does not divide an image of {h} by {w}")
+    value = x.reshape([n, c, h // r, r, w // r, r]).permute([0, 1, 3, 5, 2, 4]).reshape([n, c * r * r, h // r, w // r])  # fmt: skip
+    return value.moveaxis(1, -1) if last else value
+
+
+def channel_shuffle(x, groups, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+    """The channels of `groups` groups dealt out in turn (Zhang et al., 2018)."""
+    x, last = _image("channel_shuffle", x, groups, "groups", data_format)
+    n, c, h, w = x.shape
+    if c % groups:
+        raise ValueError(f"channel_shuffle: groups {groups} does not divide {c} channels")
+    value = x.reshape([n, groups, c // groups, h, w]).swapaxes(1, 2).reshape([n, c, h, w])
+    return value.moveaxis(1, -1) if last else value
+
+
+def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):  # type: ignore[no-untyped-def]
+    """The first share of channels one step later, the next share one step earlier, zeros at the ends (Lin et al., 2019).
+
+    x: [batch seg_num, channels, height, width] (or "NHWC"), seg_num steps of time together; shift_ratio: each share.
+    """
+    x, last = channels_first("temporal_shift", x, 2, data_format)
+    count, c, h, w = x.shape
+    if seg_num < 1 or count % seg_num:
+        raise ValueError(f"temporal_shift: seg_num {seg_num} does not divide {count} images")
+    first, second = int(c * shift_ratio), int(c * 2 * shift_ratio)
+    film = x.reshape([-1, seg_num, c, h, w])
+    longer = pad_constant(film, [0, 0, 0, 0, 0, 0, 1, 1], 0.0)
+    shares = [longer[:, :seg_num, :first], longer[:, 2:, first:second], film[:, :, second:]]
+    value = concat([s for s in shares if s.shape[2]], 2).reshape([count, c, h, w])
+    return value.moveaxis(1, -1) if last else value
+
+
+def _window_settings(kernel_sizes: Any, strides: Any, paddings: Any, dilations: Any) -> Any:
+    """Kernel, stride and dilation as pairs, and (before, after) for height and width."""
+    sizes = [list(ints(v, 2, name)) for name, v in (("kernel_sizes", kernel_sizes), ("strides", strides), ("dilations", dilations))]  # fmt: skip
+    if not isinstance(paddings, int) and len(paddings) == 4:
+        top, left, bottom, right = paddings
+    else:
+        (top, left), (bottom, right) = ints(paddings, 2, "paddings"), ints(paddings, 2, "paddings")
+    return *sizes, [(top, bottom), (left, right)]
+
+
+def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):  # type: ignore[no-untyped-def]
+    """The windows of x [n, c, h, w] as columns: [n, c kh kw, number of windows].
+
+    paddings: an int, [h, w] or [top, left, bottom, right].
+    """
+    if x.ndim != 4:
+        raise ValueError(f"unfold: expected x with 4 axes, got shape {list(x.shape)}")
+    kernel, stride, dilation, pads = _window_settings(kernel_sizes, strides, paddings, dilations)
+    (top, bottom), (left, right) = pads
+    if top != bottom or left != right:
+        x, top, left = pad_constant(x, by_hand(pads), 0.0), 0, 0
+    return windows(x, kernel, stride, [top, left], dilation)
+
+
+def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):  # type: ignore[no-untyped-def]
+    """An image [n, c, *output_sizes] from columns x [n, c kh kw, number of windows], added up where they overlap."""
+    if x.ndim != 3:
+        raise ValueError(f"fold: expected x with 3 axes, got shape {list(x.shape)}")
+    kernel, stride, dilation, pads = _window_settings(kernel_sizes, strides, paddings, dilations)
+    if x.shape[1] % math.prod(kernel):
+        raise ValueError(f"fold: {x.shape[1]} rows of x are no multiple of a window's {math.prod(kernel)}")
+    size = [m + a + b for m, (a, b) in zip(ints(plain(output_sizes), 2, "output_sizes"), pads, strict=True)]
+    grown = windows_summed(x, size, kernel, stride, [0, 0], dilation)
+    return pad_constant(grown, [-v for v in by_hand(pads)], 0.0) if any(map(any, pads)) else grown

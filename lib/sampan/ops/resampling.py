@@ -1,0 +1,92 @@
+"""Images at other places: windows laid side by side, other sizes, sampling along a grid; rows of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..operator import operator
+from .elementwise import Buffer, aten
+from .samples import integers
+
+embedding_backward = aten.embedding_dense_backward.default._op
+_GRID = {4: aten.grid_sampler_2d.default._op, 5: aten.grid_sampler_3d.default._op}
+_GRID_BACK = {4: aten.grid_sampler_2d_backward.default._op, 5: aten.grid_sampler_3d_backward.default._op}
+_KERNELS = {
+    "linear": "upsample_linear1d", "bilinear": "upsample_bilinear2d", "trilinear": "upsample_trilinear3d",
+    "bicubic": "upsample_bicubic2d", "nearest2": "upsample_nearest2d", "nearest3": "upsample_nearest3d",
+    "bilinear smooth": "_upsample_bilinear2d_aa", "bicubic smooth": "_upsample_bicubic2d_aa",
+}  # fmt: skip
+_RESIZE = {
+    kind: (getattr(aten, name).default._op, getattr(aten, f"{name}_backward").default._op)
+    for kind, name in _KERNELS.items()
+}
+
+
+@operator(reference=lambda x, k, s, p, d: torch.nn.functional.unfold(x, k, d, p, s), samples=[((1, 2, 4, 5), [2, 3], [1, 2], [1, 0], [1, 1])])  # fmt: skip
+def windows(x, kernel, stride, padding, dilation):  # type: ignore[no-untyped-def]
+    """The windows of x [n, c, h, w] as columns: [n, c kh kw, number of windows]."""
+    value = aten.im2col(x, kernel, dilation, padding, stride)
+    back = (list(x.shape[2:]), kernel, stride, padding, dilation)
+    return value, (lambda g, s=back: windows_summed(g, *s),)
+
+
+@operator(reference=lambda x, size, k, s, p, d: torch.nn.functional.fold(x, size, k, d, p, s), samples=[((1, 8, 6), [3, 4], [2, 2], [1, 1], [0, 0], [1, 1])])  # fmt: skip
+def windows_summed(x, size, kernel, stride, padding, dilation):  # type: ignore[no-untyped-def]
+    """The transpose of `windows`: an image [n, c, *size] of columns, added up where they overlap."""
+    value = aten.col2im(x, size, kernel, dilation, padding, stride)
+    return value, (lambda g, s=(kernel, stride, padding, dilation): windows(g, *s),)
+
+
+@operator(
+    reference=lambda x, size, kind, more: torch.nn.functional.interpolate(x, size, mode=kind, align_corners=more[0]),
+    samples=[((1, 2, 3, 4), [5, 2], "bilinear", (True, None, None)), ((1, 1, 4, 5), [2, 7], "bicubic", (False, None, None))],
+)  # fmt: skip
+def resized(x, size, kind, more):  # type: ignore[no-untyped-def]
+    """x [n, c, ...] in another size. more: what torch's kernel takes besides (align_corners, a scale for each axis)."""
+    value = _RESIZE[kind][0](x, size, *more)
+    return value, (lambda g, s=(size, list(x.shape), kind, more): resized_back(g, *s),)
+
+
+@operator()
+def resized_back(g, size, shape, kind, more):  # type: ignore[no-untyped-def]
+    """The transpose of `resized`."""
+    return _RESIZE[kind][1](g, size, shape, *more), (lambda x, s=(size, kind, more): resized(x, *s),)
+
+
+@operator()
+def sampled(x, grid, mode, outside, align_corners):  # type: ignore[no-untyped-def]
+    """x [n, c, ...] at the places of `grid`, by torch's numbers for the mode and for what lies outside."""
+    value = _GRID[x.ndim](x, grid, mode, outside, align_corners)
+    return value, lambda g, needed, s=(mode, outside, align_corners): _sampled_back(g, x, grid, s, needed)
+
+
+def _sampled_back(g: Any, x: Any, grid: Any, settings: tuple[int, int, bool], needed: list[bool]) -> Any:
+    if g.__class__ is not Buffer:
+        raise NotImplementedError("grid_sample has no second derivative")
+    return _GRID_BACK[x.ndim](g, x, grid, *settings, needed[:2])
+
+
+@operator(
+    reference=lambda i, w, p=-1: torch.nn.functional.embedding(i, w, p if p >= 0 else None),
+    samples=[(integers((2, 3), 4), (4, 2)), (integers((5,), 3), (3, 2))],
+)
+def rows_at(x, weight, padding=-1, by_frequency=False):  # type: ignore[no-untyped-def]
+    """The rows `x`, any shape of ints, of weight [n, d]; zeros for the row `padding`, which gets no gradient.
+
+    by_frequency: a row's gradient is divided by how often it was asked for.
+    """
+    value = torch.embedding(weight, x)
+    if padding >= 0:
+        value.masked_fill_((x == padding).unsqueeze(-1), 0)
+    settings = (weight.shape[0], padding, by_frequency)
+    return value, (lambda g: None, lambda g, i=x, s=settings: rows_summed(g, i, *s))
+
+
+@operator()
+def rows_summed(g, x, count, padding, by_frequency):  # type: ignore[no-untyped-def]
+    """[count, d]: the rows of g added up where `x` says; the transpose of `rows_at`."""
+    share = 1.0 / torch.bincount(x.flatten())[x].unsqueeze(-1).to(g.dtype) if by_frequency else 1.0
+    value = embedding_backward(g, x, count, padding, by_frequency)
+    return value, (lambda gg, i=x, p=padding, share=share: rows_at(i, gg, p) * share,)
