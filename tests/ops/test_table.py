@@ -23,6 +23,9 @@ ELSEWHERE = {
     "avg_unpool": "gradient of avg_pool",
     "adaptive_unpool": "gradient of adaptive_pool",
     "put_at_places": "tests/nn/functional/test_pooling.py",
+    "resized_back": "gradient of resized",
+    "rows_summed": "gradient of rows_at",
+    "sampled": "tests/nn/functional/test_vision.py",
     "normalize_batch": "tests/ops/test_nn_ops.py",
     "imag": "tests/ops/test_complex.py",
     "as_real": "tests/ops/test_complex.py",
@@ -64,6 +67,7 @@ ARRAYS = {  # how many leading tuples of a sample are shapes, where other tuples
     "reshape": 1, "permute": 1, "transpose": 1, "expand": 1, "broadcast_to": 1, "tile": 1, "flip": 1, "roll": 1,
     "spread": 1, "index_added": 2, "added_along_axis": 2, "diagonal_spread": 1, "adaptive_pool": 1, "max_pool": 1,
     "avg_pool": 1, "convolve_weight": 2, "getitem": 1, "setitem": 2, "full_like_of": 1,
+    "resized": 1,
 }  # fmt: skip
 
 
