@@ -11,8 +11,8 @@ import torch
 from ..dtype import as_dtype
 from ..operator import composite, operator
 from .elementwise import Buffer, aten, sigmoid, tanh
+from .joining import chunk
 from .samples import Array
-from .shape import chunk
 
 _AWAY = Array((3, 4), 0.2, 2.0)  # away from the kink at 0
 

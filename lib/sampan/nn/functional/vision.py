@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from ...ops.joining import concat
 from ...ops.resampling import resized, sampled, windows, windows_summed
-from ...ops.shape import concat, pad_constant
+from ...ops.shape import pad_constant
 from ...tensor import Tensor, is_tensor
 from .convolution import FORMATS, by_hand, channels_first, ints
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
