@@ -14,3 +14,4 @@ from .loss import *  # noqa: F403
 from .norm import *  # noqa: F403
 from .parameter import *  # noqa: F403
 from .pooling import *  # noqa: F403
+from .rnn import *  # noqa: F403

@@ -38,7 +38,9 @@ class Layer:
     _post_hooks: Sequence[Callable[..., Any]] = ()
 
     def __init__(self, name_scope: str | None = None, dtype: Any = None) -> None:
-        scope = name_scope or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
+        scope = name_scope or re.sub(
+            r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__
+        ).lower()
         self._full_name = unique_name(scope)
         self._dtype = default_dtype() if dtype is None else as_dtype(dtype)
 

@@ -1,0 +1,171 @@
+"""One time step of a recurrent layer, after its matrix products: all gates of a row in one pass, and back.
+
+Arrays of one step are [batch, gates * size]: `x` holds the inputs' share of the gates, `r` the recurrent share. Rows
+whose sequence has ended (step >= length) hand their state on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+
+def _exp(x: Any) -> Any:
+    """e^x: where the compiler is off."""
+    return np.exp(x)
+
+
+def _exp_float32(x):  # type: ignore[no-untyped-def]
+    """e^x within 2 ulp by 2^n times a polynomial (Cephes), without branches, so that a loop over it vectorises."""
+    bounded = min(max(x, np.float32(-87.0)), np.float32(88.0))
+    n = np.floor(bounded * np.float32(1.4426950408889634) + np.float32(0.5))
+    f = bounded - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
+    p = np.float32(1.9875691500e-4)
+    p = p * f + np.float32(1.3981999507e-3)
+    p = p * f + np.float32(8.3334519073e-3)
+    p = p * f + np.float32(4.1665795894e-2)
+    p = p * f + np.float32(1.6666665459e-1)
+    p = p * f + np.float32(5.0000001201e-1)
+    power = np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return x if x != x else (p * f * f + f + np.float32(1.0)) * power
+
+
+@overload(_exp, inline="always")
+def _overload_exp(x):  # type: ignore[no-untyped-def]
+    return _exp_float32 if x == types.float32 else lambda x: np.exp(x)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def lstm_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-def]
+    """Gates i, f, g, o (left in x): c_out = f c + i g; h_out = o tanh(c_out)."""
+    n = h.shape[1]
+    one, two = x.dtype.type(1), x.dtype.type(2)
+    for b in range(h.shape[0]):
+        if t >= length[b]:
+            h_out[b], c_out[b] = h[b], c[b]
+            continue
+        xi, xf, xg, xo = x[b, :n], x[b, n : 2 * n], x[b, 2 * n : 3 * n], x[b, 3 * n :]
+        ri, rf, rg, ro = r[b, :n], r[b, n : 2 * n], r[b, 2 * n : 3 * n], r[b, 3 * n :]
+        before, cell, hidden = c[b], c_out[b], h_out[b]
+        for j in range(n):
+            i = one / (one + _exp(-(xi[j] + ri[j])))
+            f = one / (one + _exp(-(xf[j] + rf[j])))
+            g = one - two / (one + _exp(two * (xg[j] + rg[j])))
+            o = one / (one + _exp(-(xo[j] + ro[j])))
+            value = f * before[j] + i * g
+            xi[j], xf[j], xg[j], xo[j] = i, f, g, o
+            cell[j] = value
+            hidden[j] = o * (one - two / (one + _exp(two * value)))
+
+
+@numba.njit(cache=True, error_model="numpy")
+def lstm_step_back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t):  # type: ignore[no-untyped-def]
+    """From dh + g_out and dc of a step to dx (also dr), and the share of dh and dc that bypasses the product."""
+    n = h.shape[1]
+    one, two = x.dtype.type(1), x.dtype.type(2)
+    for b in range(h.shape[0]):
+        if t >= length[b]:
+            dx[b] = 0
+            continue
+        xi, xf, xg, xo = x[b, :n], x[b, n : 2 * n], x[b, 2 * n : 3 * n], x[b, 3 * n :]
+        di, df, dg, do = dx[b, :n], dx[b, n : 2 * n], dx[b, 2 * n : 3 * n], dx[b, 3 * n :]
+        before, cell, along, given, after = c[b], c_out[b], dh[b], g_out[b], dc[b]
+        for j in range(n):
+            i, f, g, o = xi[j], xf[j], xg[j], xo[j]
+            bent = one - two / (one + _exp(two * cell[j]))
+            d = along[j] + given[j]
+            slope = after[j] + d * o * (one - bent * bent)
+            di[j] = slope * g * i * (one - i)
+            df[j] = slope * before[j] * f * (one - f)
+            dg[j] = slope * i * (one - g * g)
+            do[j] = d * bent * o * (one - o)
+            along[j], after[j] = 0, slope * f
+
+
+@numba.njit(cache=True, error_model="numpy")
+def gru_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-def]
+    """Gates r, z, n (left in x; the recurrent share of n stays in r): h_out = (h - n) z + n."""
+    n = h.shape[1]
+    one, two = x.dtype.type(1), x.dtype.type(2)
+    for b in range(h.shape[0]):
+        if t >= length[b]:
+            h_out[b] = h[b]
+            continue
+        xr, xz, xn = x[b, :n], x[b, n : 2 * n], x[b, 2 * n :]
+        rr, rz, rn = r[b, :n], r[b, n : 2 * n], r[b, 2 * n :]
+        before, hidden = h[b], h_out[b]
+        for j in range(n):
+            reset = one / (one + _exp(-(xr[j] + rr[j])))
+            keep = one / (one + _exp(-(xz[j] + rz[j])))
+            new = one - two / (one + _exp(two * (xn[j] + reset * rn[j])))
+            xr[j], xz[j], xn[j] = reset, keep, new
+            hidden[j] = (before[j] - new) * keep + new
+
+
+@numba.njit(cache=True, error_model="numpy")
+def gru_step_back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t):  # type: ignore[no-untyped-def]
+    """As for the LSTM; here dr differs from dx in the gate n."""
+    n = h.shape[1]
+    one = x.dtype.type(1)
+    for b in range(h.shape[0]):
+        if t >= length[b]:
+            dx[b] = 0
+            dr[b] = 0
+            continue
+        xr, xz, xn, rn = x[b, :n], x[b, n : 2 * n], x[b, 2 * n :], r[b, 2 * n :]
+        ar, az, an = dx[b, :n], dx[b, n : 2 * n], dx[b, 2 * n :]
+        br, bz, bn = dr[b, :n], dr[b, n : 2 * n], dr[b, 2 * n :]
+        before, along, given = h[b], dh[b], g_out[b]
+        for j in range(n):
+            reset, keep, new = xr[j], xz[j], xn[j]
+            d = along[j] + given[j]
+            slope = d * (one - keep) * (one - new * new)
+            toward = slope * rn[j] * reset * (one - reset)
+            hold = d * (before[j] - new) * keep * (one - keep)
+            ar[j], az[j], an[j] = toward, hold, slope
+            br[j], bz[j], bn[j] = toward, hold, slope * reset
+            along[j] = d * keep
+
+
+@numba.njit(cache=True, error_model="numpy")
+def tanh_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-def]
+    """h_out = tanh(x + r)."""
+    one, two = x.dtype.type(1), x.dtype.type(2)
+    for b in range(h.shape[0]):
+        if t >= length[b]:
+            h_out[b] = h[b]
+            continue
+        given, recurrent, hidden = x[b], r[b], h_out[b]
+        for j in range(hidden.size):
+            hidden[j] = one - two / (one + _exp(two * (given[j] + recurrent[j])))
+
+
+@numba.njit(cache=True, error_model="numpy")
+def relu_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-def]
+    """h_out = max(x + r, 0)."""
+    for b in range(h.shape[0]):
+        h_out[b] = h[b] if t >= length[b] else np.maximum(x[b] + r[b], x.dtype.type(0))
+
+
+def _plain_back(slope: Callable[[Any], Any]) -> Callable[..., None]:
+    """The step back through h_out = f(x + r), with f' as a function of h_out."""
+
+    def back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t):  # type: ignore[no-untyped-def]
+        ended = (t >= length)[:, None]
+        np.multiply(dh + g_out, np.where(ended, 0, slope(h_out)), out=dx)
+        dh *= ended
+
+    return back
+
+
+STEPS: dict[str, tuple[int, Callable[..., None], Callable[..., None]]] = {  # gates, step, step back
+    "LSTM": (4, lstm_step, lstm_step_back),
+    "GRU": (3, gru_step, gru_step_back),
+    "RNN_TANH": (1, tanh_step, _plain_back(lambda h: 1 - h * h)),
+    "RNN_RELU": (1, relu_step, _plain_back(lambda h: h > 0)),
+}

@@ -1,0 +1,159 @@
+"""Recurrent layers: the whole sequence as one operator, and a single step written with operators.
+
+The operator makes one product for all inputs, and for each step a small one and one fused kernel. Its second
+derivative goes through the steps: a recorded backward runs them on the tape.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..autograd import grad
+from ..kernels.cpu_recurrent import STEPS
+from ..operator import operator
+from ..tensor import Tensor
+from .activation import relu
+from .elementwise import sigmoid, tanh
+from .indexing import where
+from .joining import split, stack
+from .linalg import batched_matmul, matmul
+from .logic import less_than
+
+
+def lstm_cell(x: Any, r: Any, h: Any, c: Any) -> tuple[Any, Any]:
+    """(h', c') of Hochreiter and Schmidhuber 1997 with forget gates: x, r [batch, 4 size], the shares of the gates."""
+    i, f, g, o = split(x + r, 4, -1)
+    c = sigmoid(f) * c + sigmoid(i) * tanh(g)
+    return sigmoid(o) * tanh(c), c
+
+
+def gru_cell(x: Any, r: Any, h: Any, c: Any = None) -> tuple[Any, Any]:
+    """(h', None) of Cho et al. 2014, with the reset after the product: x, r [batch, 3 size]."""
+    (x_reset, x_keep, x_new), (r_reset, r_keep, r_new) = split(x, 3, -1), split(r, 3, -1)
+    keep = sigmoid(x_keep + r_keep)
+    new = tanh(x_new + sigmoid(x_reset + r_reset) * r_new)
+    return (h - new) * keep + new, None
+
+
+CELLS: dict[str, Any] = {
+    "LSTM": lstm_cell,
+    "GRU": gru_cell,
+    "RNN_TANH": lambda x, r, h, c: (tanh(x + r), None),
+    "RNN_RELU": lambda x, r, h, c: (relu(x + r), None),
+}
+
+
+def by_steps(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: ignore[no-untyped-def]
+    """What `recurrent` computes, step by step on the tape."""
+    outputs: list[Any] = [None] * x.shape[0]
+    inputs = matmul(x, w_ih, transpose_y=True) + b_ih
+    for t in range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0]):
+        new_h, new_c = CELLS[mode](inputs[t], batched_matmul(h, w_hh, False, True) + b_hh, h, c)
+        going = None if length is None else less_than(Tensor(torch.tensor(t)), length).unsqueeze(-1)
+        outputs[t] = new_h if going is None else new_h * going.astype(new_h.dtype)
+        h = new_h if going is None else where(going, new_h, h)
+        c = new_c if going is None or c is None else where(going, new_c, c)
+    return (stack(outputs, 0), h) if c is None else (stack(outputs, 0), h, c)
+
+
+def _by_torch(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: ignore[no-untyped-def]
+    """The same by torch's layers, for tests: the reversed sequence is turned, and its output turned back."""
+    x = x.flip(0) if reverse else x
+    weights = [w_ih, w_hh, b_ih, b_hh]
+    if mode == "LSTM":
+        out, h, c = torch.lstm(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, False)
+    else:
+        function = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}[mode]
+        out, h = function(x, h[None], weights, True, 1, 0.0, False, False, False)
+    out = out.flip(0) if reverse else out
+    return (out, h[0], c[0]) if mode == "LSTM" else (out, h[0])
+
+
+def _sample(mode: str, reverse: bool, gates: int) -> tuple[Any, ...]:
+    shapes = ((gates * 3, 2), (gates * 3, 3), (gates * 3,), (gates * 3,))
+    return ((4, 2, 2), (2, 3), (2, 3) if mode == "LSTM" else None, *shapes, None, mode, reverse)
+
+
+@operator(reference=_by_torch, samples=[_sample("LSTM", False, 4), _sample("GRU", True, 3), _sample("RNN_TANH", False, 1), _sample("RNN_RELU", True, 1)])  # fmt: skip
+def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: ignore[no-untyped-def]
+    """One layer in one direction over a sequence x [time, batch, features]: (outputs, last h) or, LSTM, (outputs, h, c).
+
+    mode: a name in CELLS. h, c: [batch, size], the states to begin with (c None but for LSTM). w_ih [gates size,
+    features], w_hh [gates size, size], b_ih and b_hh [gates size]. length: int64 [batch] or None; past a
+    sequence's end its outputs are 0 and its state stays. reverse: from the last step to the first.
+    float32 and float64, on the CPU.
+    """
+    gates, step, _ = STEPS[mode]
+    steps, batch, size = x.shape[0], x.shape[1], h.shape[1]
+    given = torch.addmm(b_ih, x.reshape(steps * batch, -1), w_ih.t()).view(steps, batch, gates * size)
+    kept = torch.empty((steps if mode == "GRU" else 1, batch, gates * size), dtype=x.dtype)
+    states = [s.new_empty((steps + 1, batch, size)) if s is not None else None for s in (h, c)]
+    hidden, cell = states
+    first, after = (steps, 0) if reverse else (0, 1)
+    hidden[first] = h
+    if cell is not None:
+        cell[first] = c
+    ends = torch.full((batch,), steps) if length is None else length
+    x_, r_, h_ = given.numpy(), kept.numpy(), hidden.numpy()
+    c_, ends_ = h_ if cell is None else cell.numpy(), ends.numpy()
+    turned = w_hh.t()
+    for t in range(steps - 1, -1, -1) if reverse else range(steps):
+        at, s = t + 1 - after, t if mode == "GRU" else 0
+        torch.addmm(b_hh, hidden[at], turned, out=kept[s])
+        step(x_[t], r_[s], h_[at], c_[at], h_[t + after], c_[t + after], ends_, t)
+    value = hidden[after : after + steps]
+    if length is not None:
+        value = value * (torch.arange(steps)[:, None] < length).unsqueeze(-1)
+    value = (value, *(s[steps - first].clone() for s in states if s is not None))
+    return (
+        value,
+        lambda g, needed, saved=(given, kept, hidden, cell, ends), m=mode, r=reverse: (
+            _back(g, needed, x, w_ih, w_hh, saved, m, r)
+            if isinstance(g[0], torch.Tensor)
+            else _recorded(g, (x, h, c, w_ih, w_hh, b_ih, b_hh, length), m, r)
+        ),
+    )
+
+
+def _back(g, needed, x, w_ih, w_hh, saved, mode, reverse):  # type: ignore[no-untyped-def]
+    """The gradients of the inputs of `recurrent`: the steps backwards, then one product for each weight."""
+    given, kept, hidden, cell, ends = saved
+    (steps, batch, features), size = x.shape, hidden.shape[2]
+    back, after = STEPS[mode][2], 0 if reverse else 1
+    dx = torch.empty_like(given)
+    dr = torch.empty_like(given) if mode == "GRU" else dx
+    dh = g[1].clone()
+    dc = dh if cell is None else g[2].clone()
+    g_ = g[0].contiguous().numpy()
+    x_, r_, h_, dx_, dr_ = given.numpy(), kept.numpy(), hidden.numpy(), dx.numpy(), dr.numpy()
+    c_, dh_, dc_, ends_ = h_ if cell is None else cell.numpy(), dh.numpy(), dc.numpy(), ends.numpy()
+    for t in range(steps) if reverse else range(steps - 1, -1, -1):
+        at, s, to = t + 1 - after, t if mode == "GRU" else 0, t + after
+        back(x_[t], r_[s], h_[at], c_[at], c_[to], h_[to], g_[t], dh_, dc_, dx_[t], dr_[t], ends_, t)
+        dh.addmm_(dr[t], w_hh)
+    flat_x, flat_r = dx.view(steps * batch, -1), dr.view(steps * batch, -1)
+    before = hidden[1 - after : 1 - after + steps].reshape(steps * batch, size)
+    bias = flat_x.sum(0) if needed[5] or needed[6] else None
+    return (
+        flat_x.mm(w_ih).view(x.shape) if needed[0] else None,
+        dh,
+        dc if mode == "LSTM" else None,
+        flat_x.t().mm(x.reshape(steps * batch, features)) if needed[3] else None,
+        flat_r.t().mm(before) if needed[4] else None,
+        bias,
+        bias.clone() if bias is not None and mode != "GRU" else flat_r.sum(0),
+        None, None, None,
+    )  # fmt: skip
+
+
+def _recorded(g, inputs, mode, reverse):  # type: ignore[no-untyped-def]
+    """The same on the tape, for a second derivative: the steps once more, and their gradients recorded."""
+    places = [k for k, v in enumerate(inputs) if isinstance(v, Tensor) and not v.stop_gradient]
+    outputs = by_steps(*inputs, mode, reverse)
+    found = grad(outputs, [inputs[k] for k in places], list(g), create_graph=True, allow_unused=True)
+    result: list[Any] = [None] * 10
+    for k, gradient in zip(places, found, strict=True):
+        result[k] = gradient
+    return tuple(result)
