@@ -352,12 +352,15 @@ def backward(
     tensors: Tensor | Sequence[Tensor],
     grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool = False,
+    *,
+    dump_backward_graph_path: str | None = None,
 ) -> None:
     """Add the gradients of `tensors` to the `.grad` of every leaf they depend on.
 
     grad_tensors: the gradient to start from for each tensor, of its shape; None means ones (as in Paddle, also
     when the tensor is no scalar: the gradient of its sum).
     retain_graph: keep the tape for another backward.
+    dump_backward_graph_path: is for Paddle's developers; `sampan.visual` draws the tape.
     Raises RuntimeError when the tape was freed, or when memory that it needs was overwritten.
     """
     if isinstance(tensors, Tensor) and grad_tensors is None and not tensors.stop_gradient:  # the usual call
@@ -385,7 +388,8 @@ declared.backward = backward
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("PyLayer", "PyLayerContext"):  # Paddle's place for them; their file needs this one
+    # Paddle's place for them; their file needs this one.
+    if name in ("Function", "PyLayer", "PyLayerContext", "saved_tensors_hooks"):
         from . import pylayer
 
         return getattr(pylayer, name)

@@ -191,8 +191,10 @@ def set_device(device: str) -> Place:
     return Place(_device)
 
 
-def get_device() -> str:
-    """`cpu` or `gpu:N`."""
+def get_device(input: object = None) -> str | builtins.int:
+    """`cpu` or `gpu:N`; of a tensor, the number of its GPU, or -1."""
+    if input is not None:
+        return input.data.get_device()  # type: ignore[attr-defined,no-any-return]
     return "cpu" if _device.type == "cpu" else f"gpu:{_device.index or 0}"
 
 

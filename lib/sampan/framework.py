@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from math import e, inf, nan, pi
 from types import ModuleType
 from typing import Any
 
@@ -21,14 +22,17 @@ from .tensor import Tensor, print_options, to_tensor
 
 # fmt: off
 __all__ = [
-    "CUDAPinnedPlace", "DataParallel", "Generator", "LazyGuard", "as_tensor", "asarray", "batch", "check_shape",
-    "create_parameter", "disable_compat", "disable_signal_handler", "disable_static", "enable_compat", "enable_static",
-    "finfo", "from_dlpack", "from_numpy", "get_cuda_rng_state", "get_flags", "iinfo", "in_dynamic_mode", "manual_seed",
-    "set_cuda_rng_state", "set_flags", "set_printoptions", "to_dlpack",
+    "CUDAPinnedPlace", "DataParallel", "Generator", "LazyGuard", "as_tensor", "asarray", "batch",
+    "check_shape", "create_parameter", "disable_compat", "disable_signal_handler", "disable_static", "e",
+    "enable_compat", "enable_static", "finfo", "from_dlpack", "from_numpy", "get_cuda_rng_state", "get_flags",
+    "iinfo", "in_dynamic_mode", "inf", "manual_seed", "nan", "newaxis", "pi", "set_cuda_rng_state",
+    "set_flags", "set_printoptions", "to_dlpack",
 ]
 # fmt: on
 
-# --- number formats and printing ---
+# --- numbers and printing ---
+
+newaxis = None
 
 
 def finfo(dtype):  # type: ignore[no-untyped-def]
@@ -50,10 +54,15 @@ def iinfo(dtype):  # type: ignore[no-untyped-def]
 def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):  # type: ignore[no-untyped-def]
     """How tensors are printed: digits, from how many values on they are shortened, to how many at each edge; whether
     as 1.5e+00; characters a line. None leaves a setting as it is."""
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    for name, value in given.items():
+    given = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "max_line_width": linewidth,
+    }
+    for value in given.values():
         if value is not None and not isinstance(value, int):
-            raise TypeError(f"set_printoptions: expected an int as {name}, got {value!r}")
+            raise TypeError(f"set_printoptions: expected ints, got {value!r}")
     print_options.update({name: value for name, value in given.items() if value is not None})
     if sci_mode is not None:
         digits = print_options["precision"]
@@ -126,14 +135,9 @@ def disable_compat():  # type: ignore[no-untyped-def]
     """Nothing to do: `import torch` gives torch."""
 
 
-class LazyGuard:
+def LazyGuard():  # type: ignore[no-untyped-def]
     """Paddle's context for layers whose parameters are made later. Here they are made at once."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error: object) -> None:
-        return None
+    return contextlib.nullcontext()
 
 
 # --- generators ---
@@ -190,8 +194,7 @@ def from_numpy(ndarray):  # type: ignore[no-untyped-def]
 
 def from_dlpack(dlpack, *, device=None, copy=None):  # type: ignore[no-untyped-def]
     """A tensor over the memory of any array that speaks DLPack (or of its capsule)."""
-    made = Tensor(torch.from_dlpack(dlpack))
-    made = made if device is None else made.to(device)
+    made = Tensor(torch.from_dlpack(dlpack)).to(device)
     return made.clone() if copy else made
 
 
@@ -215,8 +218,7 @@ def _constructor(name: str, kind: torch.dtype) -> Callable[..., Tensor]:
                     f"{name}: expected lengths, a sequence, an array or a Tensor, got {args[0]!r}"
                 )
             return to_tensor(args[0], kind, device)
-        made = empty(list(args) or [0], kind)
-        return made if device is None else made.to(device)
+        return empty(list(args) or [0], kind).to(device)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A {name_of(kind)} tensor: `{name}(2, 3)` of a shape, `{name}(values)` of values."
@@ -271,6 +273,8 @@ class DataParallel(Layer):
     ) -> None:  # fmt: skip
         super().__init__()
         self._layers = layers
+        for name in ("state_dict", "set_state_dict", "set_dict", "load_dict"):
+            object.__setattr__(self, name, getattr(layers, name))
 
     def forward(self, *inputs: Any, **settings: Any) -> Any:
         return self._layers(*inputs, **settings)
@@ -284,14 +288,6 @@ class DataParallel(Layer):
 
     def apply_collective_grads(self) -> None:
         """Nothing to exchange."""
-
-    def state_dict(self, *args: Any, **settings: Any) -> dict[str, Any]:
-        return self._layers.state_dict(*args, **settings)
-
-    def set_state_dict(self, *args: Any, **settings: Any) -> Any:
-        return self._layers.set_state_dict(*args, **settings)
-
-    load_dict = set_dict = set_state_dict
 
 
 # --- paddle.tensor is a module of all functions, and is called as torch.tensor is ---

@@ -12,22 +12,42 @@ from .operator import Operator
 from .tape import Node, next_sequence, was_written
 from .tensor import Tensor
 
+_saving: list[tuple[Any, Any]] = []  # the hooks of the saved_tensors_hooks that are open
+
+
+class saved_tensors_hooks:
+    """Context manager: what a PyLayer saves inside goes through `pack_hook`, and through `unpack_hook` when it is
+    wanted back. Operators keep buffers, which no hook sees."""
+
+    def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
+        self._hooks = (pack_hook, unpack_hook)
+
+    def __enter__(self) -> None:
+        _saving.append(self._hooks)
+
+    def __exit__(self, *error: object) -> None:
+        _saving.remove(self._hooks)
+
 
 class PyLayerContext:
     """Carries what `forward` saves for `backward`."""
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
+        self._unpack: Any = None
         self._results: dict[int, int] = {}  # of a saved result: its place there, its place among the results
         self._node: Any = None  # weakly: the Node that keeps this context
         self._not_differentiable: tuple[Tensor, ...] = ()
         self.materialize_grads = True
 
     def save_for_backward(self, *tensors: Any) -> None:
-        self._saved = tensors
+        pack, self._unpack = _saving[-1] if _saving else (None, None)
+        self._saved = tuple(map(pack, tensors)) if pack else tensors
 
     def saved_tensor(self) -> tuple[Any, ...]:
         """What `save_for_backward` was given; results come back tied to the tape, so that they have derivatives."""
+        if self._unpack:
+            return tuple(map(self._unpack, self._saved))
         node = None if self._node is None else self._node()
         if node is None:
             return self._saved
@@ -129,6 +149,7 @@ class PyLayer:
         return type(result)(outputs) if isinstance(result, (tuple, list)) else outputs[0]
 
 
+Function = PyLayer  # torch's name
 _operators: dict[type, Operator] = {}
 
 

@@ -102,14 +102,14 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
     return self.astype(other.dtype)
 
 
-def _repeat(input: Tensor, repeats: Any) -> Tensor:
-    """torch's spelling of `tile`."""
-    return declared.tile(input, repeats)
+def _repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """torch's spelling of `tile`: how often along each axis, as numbers or one list."""
+    return declared.tile(input, repeats if len(repeats) != 1 or isinstance(repeats[0], int) else repeats[0])
 
 
 def _split_with_sizes(self: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]:
     """Parts of these lengths along an axis."""
-    return declared.split(self, split_sizes, dim)
+    return self.split(split_sizes, dim)
 
 
 def _is_same_shape(self: Tensor, y: Tensor) -> bool:

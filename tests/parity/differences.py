@@ -2,10 +2,188 @@
 
 from tools.parity.table import Difference
 
-DIFFERENCES = [
+HARDWARE = "made for hardware that torch's buffers do not run on"
+INSIDE = "a part of PaddlePaddle's C++ that Python programs have no use for"
+
+# Which calls mix dtypes that PaddlePaddle does not bring together, or have a number where it wants a tensor.
+MIXED = (
+    r"int64[^>]*>, <\[\d?\] int32|<\[2, 3\]( -?[\d.]+\.\.[\d.]+)?>, <\[3\] int64|int32[^>]*>, <\[3\] float64"
+    r"|>, 2(\.0)?\)$|<\[2, 3\]( -?[\d.]+\.\.[\d.]+)?>, <\[3\] float64"
+)
+
+
+def both(names: str) -> str:
+    """The functions of these names, and the methods."""
+    return " ".join(f"paddle.{n} Tensor.{n}" for n in names.split())
+
+
+MATHS = [
     Difference(
-        "paddle.XPUPinnedPlace paddle.device.XPUPlace paddle.device.IPUPlace paddle.device.*ipu* paddle.device.*xpu*",
+        both(
+            "add subtract sub multiply mul divide div true_divide maximum minimum fmax fmin atan2 hypot logaddexp "
+            "heaviside nextafter remainder mod floor_mod floor_divide pow equal not_equal less_than less_equal greater_than "
+            "greater_equal eq ne lt le gt ge less greater logical_and logical_or logical_xor bitwise_and bitwise_or "
+            "bitwise_xor bitwise_left_shift bitwise_right_shift gcd lcm gammainc gammaincc copysign ldexp"
+        ),
+        "answer",
+        "integers, floats and plain numbers promote together as Python's operators do in both libraries; PaddlePaddle's "
+        "functions raise for what its operators take",
+        MIXED,
+    ),
+    Difference(
+        both("gammainc gammaincc gammainc_ gammaincc_"),
+        "answer",
+        "PaddlePaddle does not broadcast here: it reads past the smaller tensor and returns what it finds",
+    ),
+    Difference(
+        both("exp"),
+        "answer",
+        "PaddlePaddle's complex128 exponential is exact to seven digits only",
+        "complex128",
+    ),
+    Difference(
+        both("abs sign sgn"),
+        "answer",
+        "the sign of NaN is 0 here, as in torch, and a number's gradient with it",
+        "nan",
+    ),
+    Difference(
+        both("deg2rad rad2deg"),
+        "answer",
+        "an angle given as a bool is a float afterwards, not a bool",
+        "bool",
+    ),
+    Difference(
+        both("neg neg_"),
+        "answer",
+        "a bool has no negative: refused, as `negative` does in PaddlePaddle",
+        "bool",
+    ),
+    Difference(
+        both("gcd lcm"),
+        "answer",
+        "common divisors are of integers; PaddlePaddle also takes floats",
+        r"<\[[^>]*\.\.",
+    ),
+    Difference(
+        both("sgn sinc frac frac_"),
+        "answer",
+        "defined for every dtype; PaddlePaddle leaves some out",
+        "int|bfloat16|bool",
+    ),
+    Difference(
+        both("divide div true_divide"), "answer", "bools divide as the numbers 0 and 1, to floats", "bool"
+    ),
+    Difference(
+        both("divide div floor_divide_"),
+        "answer",
+        "a rounded quotient is constant between its steps: its gradient is zero, where PaddlePaddle has none in one place "
+        "and zeros in the other",
+        "rounding_mode='(floor|trunc)'|0.4..2",
+    ),
+    Difference(
+        both("greater_equal greater_than ge gt greater less_equal less_than le lt less"),
+        "answer",
+        "complex numbers have no order; PaddlePaddle compares some part of them",
+        "complex",
+    ),
+    Difference(
+        both("remainder mod floor_mod hypot"),
+        "answer",
+        "defined for real numbers; PaddlePaddle takes complex ones too",
+        "complex",
+    ),
+    Difference(
+        both("pow"),
+        "answer",
+        "PaddlePaddle's gradient of a complex power is not conjugated as that of its product is",
+        "complex",
+    ),
+    Difference(
+        both("pow_"), "answer", "the exponent may be a tensor, as in `pow`; PaddlePaddle raises", r"<\[3\]"
+    ),
+    Difference(
+        both("log_ log2_ log10_ log1p_ expm1_ exp_"),
+        "answer",
+        "integers cannot hold the result, whatever their number",
+        "int64",
+    ),
+    Difference(
+        both("bitwise_left_shift_ bitwise_right_shift_"),
+        "signature",
+        "no `out`: the result of a call in place is the tensor itself",
+    ),
+]
+
+DIFFERENCES = [
+    *MATHS,
+    # --- left out ---
+    Difference("paddle.XPUPinnedPlace paddle.device.XPUPlace paddle.device.IPUPlace", "missing", HARDWARE),
+    Difference("paddle.MmapStorage paddle.pstring paddle.raw", "missing", INSIDE),
+    Difference(
+        "Tensor.block Tensor.get_map_tensor Tensor.get_selected_rows Tensor.grad_ Tensor.reconstruct_from_ Tensor.rows "
+        "Tensor.set_string_list Tensor.set_tensor Tensor.set_vocab",
         "missing",
-        "made for hardware that torch's buffers do not run on",
+        INSIDE,
+    ),
+    Difference(
+        "paddle.profiler.export_protobuf",
+        "missing",
+        "a binary form of C++ events; export_chrome_tracing writes the same as JSON",
+    ),
+    Difference(
+        "Optimizer.fused_* Optimizer.need_refuse Optimizer.append_regularization_ops Optimizer.get_opti_var_name_list "
+        "Optimizer.reset_need_refuse",
+        "missing",
+        INSIDE,
+    ),
+    # --- answers ---
+    Difference(
+        "*",
+        "answer",
+        "int and float tensors, and ints of two sizes, are promoted as in NumPy and torch instead of refused",
+        text="raises TypeError .*Type promotion only support",
+    ),
+    Difference(
+        "*",
+        "answer",
+        "every dtype is computed that torch has a kernel for; Paddle's list of accepted dtypes is shorter",
+        text="raises TypeError .*must be (one of|any of)",
+    ),
+    Difference(
+        "*",
+        "answer",
+        "a number is taken where a tensor belongs, as Python's own operators take it",
+        text="raises ValueError .*must be Tensor, but got (int|float|bool)",
+    ),
+    Difference(
+        "paddle.*Tensor",
+        "answer",
+        "LongTensor(array) is of int64, as its name says; Paddle leaves an array's dtype as it is",
+        text="numpy|float32",
+    ),
+    Difference(
+        "*.bitwise_* *.gammainc *.gammaincc *.heaviside",
+        "answer",
+        "operands of two dtypes are promoted as everywhere else; these alone refuse them in Paddle",
+        text="raises ValueError .*does not match the type of data",
+    ),
+    Difference(
+        "paddle.set_printoptions",
+        "answer",
+        "numbers are printed with as many digits as tell them apart, up to the precision, not always with all",
+        text="Tensor.shape",
+    ),
+    Difference(
+        "*.gammainc *.gammainc_ *.gammaincc *.gammaincc_",
+        "answer",
+        "Paddle reads past the end of a broadcast argument and returns numbers that mean nothing",
+        text="out",
+    ),
+    Difference(
+        "*.sinc_",
+        "answer",
+        "Paddle's gradient of sinc_ counts the overwritten value: it is not the derivative of sinc",
+        text="grad",
     ),
 ]

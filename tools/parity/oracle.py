@@ -80,6 +80,7 @@ def serve() -> None:
     ("case", file, name, index), ("call", name, call)."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what PaddlePaddle prints must not get among the answers
+    import json
     import traceback
     import warnings
 
@@ -105,7 +106,7 @@ def serve() -> None:
                 answer = perform(paddle, rest[1], cases.load()[rest[0]][rest[1]][rest[2]])
             else:
                 answer = perform(paddle, *rest)
-            _send(answers, ("answer", answer))
+            _send(answers, ("answer", json.loads(json.dumps(answer))))  # plain data and nothing else
         except Exception:
             _send(answers, ("error", traceback.format_exc()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import importlib
 import inspect
@@ -69,7 +70,7 @@ def signature(library: types.ModuleType, name: str) -> Any:
     found = find(library, name)
     if found is MISSING:
         return MISSING
-    if not callable(found):
+    if not callable(found) or isinstance(found, enum.EnumMeta):
         return "value"
     try:
         parameters = list(inspect.signature(found).parameters.values())
@@ -78,6 +79,13 @@ def signature(library: types.ModuleType, name: str) -> Any:
     if area_of(name) in CLASSES:
         parameters = parameters[1:]
     return [[p.name, KINDS[p.kind], _default(p.default)] for p in parameters]
+
+
+def same(theirs: Any, ours: Any) -> bool:
+    """Whether ours takes every call that theirs takes. theirs: "missing" where this build of PaddlePaddle lacks it."""
+    if not isinstance(theirs, list) or not isinstance(ours, list):
+        return theirs in (None, "missing") or theirs == ours
+    return [[n, k.replace("position", ""), d] for n, k, d in theirs] == [list(o) for o in ours]
 
 
 def _default(value: Any) -> Any:

@@ -19,19 +19,21 @@ class Difference:
     names: full names, separated by spaces; `*` stands for anything.
     kind: "missing" (left out), "signature" or "answer".
     reason: why, for a person who knows PaddlePaddle.
-    call: for answers, a regular expression that is found in the calls that it is about.
+    call, text: for answers, regular expressions that are found in the call and in how the answers differ.
     """
 
     names: str
     kind: str
     reason: str
     call: str = ""
+    text: str = ""
 
     def names_it(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self.names.split())
 
-    def covers(self, name: str, kind: str, call: Any = "") -> bool:
-        return self.kind == kind and self.names_it(name) and re.search(self.call, repr(call)) is not None
+    def covers(self, name: str, kind: str, call: Any = "", text: str = "") -> bool:
+        found = re.search(self.call, repr(call)) and re.search(self.text, text)
+        return self.kind == kind and found is not None and self.names_it(name)
 
 
 @functools.cache
@@ -43,8 +45,8 @@ def differences() -> list[Difference]:
     return list(module.DIFFERENCES)
 
 
-def reasoned(name: str, kind: str, call: Any = "") -> Difference | None:
-    return next((d for d in differences() if d.covers(name, kind, call)), None)
+def reasoned(name: str, kind: str, call: Any = "", text: str = "") -> Difference | None:
+    return next((d for d in differences() if d.covers(name, kind, call, text)), None)
 
 
 @functools.cache
