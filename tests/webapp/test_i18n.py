@@ -65,7 +65,15 @@ def _is_prefix(key: str, known: dict[str, str]) -> bool:
 
 def test_no_sentence_of_the_frame_is_unused() -> None:
     text = "".join(path.read_text("utf-8") for path in [*PAGES, *PACKAGE.rglob("*.py")])
-    computed = ("verdict.timeout", "verdict.refused", "verdict.crashed", "verdict.unreadable", "error.")
+    computed = (
+        "verdict.timeout",
+        "verdict.refused",
+        "verdict.crashed",
+        "verdict.unreadable",
+        "verdict.cell",
+        "verdict.exercise",
+        "error.",
+    )
     for name in ("frame", "home", "courses", "verdict", "login", "error"):
         for key in files("en")[f"{name}.json"]:
             assert f'"{key}"' in text or f"'{key}'" in text or key.startswith(computed), f"{key} is unused"

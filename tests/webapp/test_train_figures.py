@@ -185,6 +185,8 @@ def test_a_share_is_never_rounded_to_certainty(value: float, text: str) -> None:
 def test_foreign_text_is_escaped() -> None:
     html = figures.notice("<script>", bad=True, more="<i>", detail="<u>")
     assert {tag for tag, _ in Tags(html).tags} == {"div", "p", "code"}
+    folded = figures.notice("出错", bad=True, detail="<u>", lang="zh")  # the library speaks English
+    assert {tag for tag, _ in Tags(folded).tags} == {"div", "p", "code", "details", "summary"}
     assert Tags(figures.image(np.zeros((2, 2), np.float32), '"><script>')).tags[0][1]["alt"] == '"><script>'
 
 

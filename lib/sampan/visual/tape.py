@@ -18,16 +18,30 @@ from .style import COLORS, INK, MUTED, bare_axes, figure, plotly
 
 MOST_NODES = 150
 BOX_LEAF, BOX_NODE, BOX_RESULT = "#e8f1f8", "#ffffff", "#fdf0d5"
+Shape = tuple[list[int], torch.dtype] | None
+Places = dict[Any, tuple[float, int]]
 
 
-def tape(result: Tensor, costs: trace | None = None, title: str = "") -> Any:
-    """Figure of every operator that `result` was made from, in layers; a box says its name and the shape of its value.
+@dataclass(frozen=True)
+class Layout:
+    """Where everything on a tape stands: what a figure of it is drawn from.
 
-    Hover over a box for the bytes of the value and the shapes of what went in; with `costs`, the trace under which the
-    result was computed, also for the bytes moved, the operations, the kernel and the line of the program. Parameters
-    are blue, the result is yellow; data that asks for no gradient is not on the tape and not drawn. Raises `TypeError` for anything but a Tensor,
-    `ValueError` for one that nothing was recorded for, or for more than 150 boxes.
+    nodes: consumers first. leaves: the parameters. shapes: (shape, dtype) of each value, None where it is not known.
+    places: (x, layer) of every box and of the bends between them; lines: pairs of these, from a box down to its user.
+    spent: the record of each node's call, where a trace was given.
     """
+
+    nodes: list[Node]
+    leaves: list[Tensor]
+    shapes: dict[Any, Shape]
+    places: Places
+    lines: list[tuple[Any, Any]]
+    spent: dict[Any, Record]
+
+
+def layout(result: Tensor, costs: trace | None = None) -> Layout:
+    """The tape of `result` in layers. Raises `TypeError` for anything but a Tensor, `ValueError` for one that nothing was
+    recorded for, or for more than 150 boxes."""
     if not isinstance(result, Tensor):
         raise TypeError(f"tape: result must be a Tensor, {type(result).__name__} came")
     if result.node is None:
@@ -42,21 +56,32 @@ def tape(result: Tensor, costs: trace | None = None, title: str = "") -> Any:
         )
     shapes = _shapes(result, order, leaves)
     spent = _matched(order, shapes, costs.records) if costs is not None else {}
-    places, lines = _places(order, leaves)
+    return Layout(order, leaves, shapes, *_places(order, leaves), spent)
+
+
+def tape(result: Tensor, costs: trace | None = None, title: str = "") -> Any:
+    """Figure of every operator that `result` was made from, in layers; a box says its name and the shape of its value.
+
+    Hover over a box for the bytes of the value and the shapes of what went in; with `costs`, the trace under which the
+    result was computed, also for the bytes moved, the operations, the kernel and the line of the program. Parameters
+    are blue, the result is yellow; data that asks for no gradient is not on the tape and not drawn. Raises what `layout` does.
+    """
+    found = layout(result, costs)
+    order, leaves, shapes, places = found.nodes, found.leaves, found.shapes, found.places
     layers = 1 + max(y for _, y in places.values())
     wide = 1 + max(abs(x) for x, _ in places.values())
     head = title or (
         f"{len(order)} operators, {len(leaves)} parameters; their values take {_bytes(_total(order, shapes))}"
     )
     made = figure(head, height=int(110 + 74 * layers), showlegend=False)
-    made.add_trace(_edges(places, lines))
+    made.add_trace(_edges(places, found.lines))
     for key in [*order, *leaves]:
         x, y = places[key]
         made.add_annotation(
             x=x,
             y=y,
             text=_label(key, shapes[key]),
-            hovertext=_hover(key, shapes, spent.get(key)),
+            hovertext=_hover(key, shapes, found.spent.get(key)),
             showarrow=False,
             bgcolor=BOX_LEAF if isinstance(key, Tensor) else BOX_RESULT if key is result.node else BOX_NODE,
             bordercolor=COLORS[0] if isinstance(key, Tensor) else MUTED,
@@ -76,9 +101,6 @@ def _nodes(root: Node) -> list[Node]:
                 seen.add(parent)
                 found.append(parent)
     return sorted(found, key=lambda node: node.sequence, reverse=True)
-
-
-Shape = tuple[list[int], torch.dtype] | None
 
 
 def _shapes(result: Tensor, order: list[Node], leaves: list[Tensor]) -> dict[Any, Shape]:
@@ -126,9 +148,6 @@ class Bend:
 
     source: Any
     layer: int
-
-
-Places = dict[Any, tuple[float, int]]
 
 
 def _places(order: list[Node], leaves: list[Tensor]) -> tuple[Places, list[tuple[Any, Any]]]:

@@ -61,10 +61,12 @@ class PageShelf:
         self._pages = {page.name: page for page in self._read()}
 
     def _read(self) -> Iterator[Page]:
-        for path in sorted(self.folder.glob("*.ipynb")):
-            about = json.loads(path.read_text("utf-8"))["metadata"].get("sampan")
-            if about is None:
-                continue
+        found = {
+            path: json.loads(path.read_text("utf-8"))["metadata"].get("sampan")
+            for path in sorted(self.folder.glob("*.ipynb"))
+        }
+        listed = {path: about for path, about in found.items() if about is not None}
+        for path, about in sorted(listed.items(), key=lambda item: int(item[1].get("place", 0))):
             try:
                 titles = {"en": about["title"], "zh": about["title_zh"]}
                 summaries = {"en": about["summary"], "zh": about["summary_zh"]}

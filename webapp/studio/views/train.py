@@ -144,7 +144,9 @@ class TrainPage:
             self.load_library()
         except Exception as error:
             detail = f"{type(error).__name__}: {error}"
-            self.status.value = figures.notice(self._t("error.library"), bad=True, detail=detail)
+            self.status.value = figures.notice(
+                self._t("error.library"), bad=True, detail=detail, lang=self.lang
+            )
             raise
 
     # ---- what follows a run
@@ -221,9 +223,13 @@ class TrainPage:
             text = self._t("failed.diverged", epoch=failure.epoch, step=failure.step, rate=f"{rate:g}")
             smaller = smaller_rate(rate)
             return figures.notice(
-                text, bad=True, more=self._t("failed.advice", rate=smaller), detail=failure.message
+                text,
+                bad=True,
+                more=self._t("failed.advice", rate=smaller),
+                detail=failure.message,
+                lang=self.lang,
             )
-        return figures.notice(self._t("failed.error"), bad=True, detail=failure.message)
+        return figures.notice(self._t("failed.error"), bad=True, detail=failure.message, lang=self.lang)
 
     def _row(self, run: Run) -> dict[str, Any]:
         settings, progress = run.settings, run.progress()

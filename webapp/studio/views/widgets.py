@@ -54,3 +54,15 @@ class RunTable(anywidget.AnyWidget):
     rows = traitlets.List(traitlets.Dict()).tag(sync=True)
     selected = traitlets.Int(0).tag(sync=True)
     words = traitlets.Dict().tag(sync=True)
+
+
+class TapeWalk(anywidget.AnyWidget):
+    """A program on the tape, walked step by step (`static/tape_walk.js`).
+
+    `data` holds boxes, lines, steps and sources as `Walk` makes them; new data begins at the first step. `words` are
+    the sentences of its controls.
+    """
+
+    _esm = STATIC / "tape_walk.js"
+    data = traitlets.Dict().tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)

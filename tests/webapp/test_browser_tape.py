@@ -1,0 +1,141 @@
+"""The Tape page in a real browser: run, walk by buttons, slider and keys, go wrong, both languages, phone and dark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from studio import i18n
+
+pytestmark = pytest.mark.browser
+
+OPENING_MS = 90_000
+NAMES = "relu mm add sum affine conv gpt mlp lenet sampan english softmax randn rand ones zeros full eye arange linspace to_tensor home end conv2d"
+
+
+class TapePage:
+    """The page as a visitor handles it."""
+
+    def __init__(self, page: Any, studio_url: str, lang: str = "en") -> None:
+        self.page, self.lang = page, lang
+        page.goto(studio_url + "studio/page/tape", wait_until="commit")
+        page.wait_for_selector(".tp-walk[data-step]", timeout=OPENING_MS)
+
+    def t(self, key: str, **values: object) -> str:
+        return i18n.t(f"tape.{key}", self.lang, **values)
+
+    def press(self, word: str) -> None:
+        self.page.get_by_role("button", name=self.t(word), exact=True).click()
+
+    def choose(self, key: str) -> None:
+        self.page.get_by_label(self.t("field.program"), exact=True).select_option(label=self.t(key))
+
+    def write(self, text: str) -> None:
+        self.page.get_by_label(self.t("field.text"), exact=True).fill(text)
+        self.page.keyboard.press("Tab")
+        self.press("run")
+
+    def at(self, step: int) -> None:
+        self.page.wait_for_selector(f'.tp-walk[data-step="{step}"]')
+
+    def position(self) -> str:
+        return str(self.page.locator(".tp-position").inner_text())
+
+    def wait_for_boxes(self, count: int) -> None:
+        self.page.wait_for_function(
+            f"document.querySelectorAll('.tp-box').length === {count}", timeout=OPENING_MS
+        )
+
+
+def test_walk_forward_and_backward(
+    page: Any, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
+) -> None:
+    tape = TapePage(page, studio_url)
+    tape.wait_for_boxes(7)  # x, w, b; product, bias, relu, sum
+    assert re.match(r"Step 1 of 8, forward: \w+", tape.position())
+    facts = page.locator(".tp-facts").inner_text()
+    assert "[4, 3] [3, 2]" in facts and "[4, 2]" in facts and "float32" in facts and "48" in facts
+    assert page.locator(".tp-box.has-gradient").count() == 0
+    tape.press("walk.next")
+    tape.at(1)
+    tape.press("walk.last")
+    tape.at(7)
+    assert "backward" in tape.position() and page.locator(".tp-box.has-gradient").count() == 7
+    assert "lambda" in page.locator(".tp-source mark").first.inner_text()
+    slider = page.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    tape.at(6)
+    page.locator(".tp-picture").focus()
+    page.keyboard.press("Home")
+    tape.at(0)
+    tape.press("walk.play")
+    tape.at(2)
+    tape.press("walk.pause")
+    stopped = page.locator(".tp-walk").get_attribute("data-step")
+    page.wait_for_timeout(1500)
+    assert page.locator(".tp-walk").get_attribute("data-step") == stopped
+    assert axe(page) == []
+    no_sideways(page)
+    screenshot(page, "tape")
+
+    tape.choose("model.gpt")
+    page.wait_for_function("document.querySelectorAll('.tp-box').length > 50", timeout=OPENING_MS)
+    slider.fill("60")
+    tape.at(60)
+    assert page.locator(".tp-box.is-now").evaluate(
+        "box => { const a = box.getBoundingClientRect(), b = box.closest('.tp-picture').getBoundingClientRect();"
+        " return a.top >= b.top && a.bottom <= b.bottom && a.left >= b.left && a.right <= b.right; }"
+    )
+    screenshot(page, "tape-gpt")
+
+
+def test_what_is_wrong_is_said_and_the_walk_stays(page: Any, studio_url: str) -> None:
+    tape = TapePage(page, studio_url)
+    for text, words in (
+        ("x = randn([2, 3])\nrelu(x).sun()", "Line 2: There is no sun here. Did you mean sum?"),
+        ("x = randn([2, 3])\nx @ x", "The library refuses this."),
+        ("__import__('os').getcwd()", "Line 1: There is no"),
+        ("randn([3])", "no parameter goes into the result"),
+    ):
+        tape.write(text)
+        page.wait_for_function(
+            "words => document.querySelector('.tp-form [role=alert]')?.innerText.includes(words)", arg=words
+        )
+        assert page.locator(".tp-box").count() == 7  # the walk before
+    tape.write("x = randn([3])\n(x * x).sum()")
+    tape.wait_for_boxes(3)
+    assert page.locator(".tp-form [role=alert]").count() == 0
+
+
+def test_phone_dark_chinese(
+    new_page: Callable, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
+) -> None:
+    page = new_page(
+        viewport={"width": 390, "height": 844},
+        locale="zh-CN",
+        color_scheme="dark",
+        has_touch=True,
+        is_mobile=True,
+    )
+    tape = TapePage(page, studio_url, "zh")
+    tape.choose("example.convolution")
+    tape.wait_for_boxes(5)
+    tape.press("walk.next")
+    tape.at(1)
+    assert "向前" in tape.position()
+    words = " ".join(page.locator(f".tp-{part}").inner_text() for part in ("form", "controls", "legend"))
+    foreign = {word.lower() for word in re.findall(r"[A-Za-z_]{3,}", words)} - set(NAMES.split())
+    assert not foreign
+    assert axe(page) == []
+    no_sideways(page)
+    screenshot(page, "tape-phone-dark-zh")
+    tape.write("x = randn([2, 3])\nx @ x")
+    details = page.locator(".tp-form [role=alert] details")
+    details.wait_for()
+    assert not details.locator("code").is_visible()
+    details.locator("summary").click()
+    assert "mm" in details.locator("code").inner_text()
