@@ -1,0 +1,13 @@
+"""Probability distributions: drawn from, scored, compared and transformed, with gradients for their parameters.
+
+p = Normal(loc=mean, scale=spread)
+x = p.rsample([16])                    # [16, *batch_shape], a function of mean and spread
+loss = -p.log_prob(target).mean() + kl_divergence(p, Normal(0.0, 1.0)).mean()
+"""
+
+from . import variable as variable
+from .continuous import *  # noqa: F403
+from .discrete import *  # noqa: F403
+from .distribution import *  # noqa: F403
+from .multivariate import *  # noqa: F403
+from .transform import *  # noqa: F403

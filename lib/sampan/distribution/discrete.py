@@ -1,0 +1,189 @@
+"""Families of counts and choices."""
+
+# fmt: off
+from __future__ import annotations
+
+import math
+from numbers import Integral, Number
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..creation import arange
+from ..nn.functional import log_softmax, softmax
+from ..ops import take_along_axis, where
+from ..random import multinomial
+from ..tensor import Tensor
+from .continuous import binary, inner, one_shape
+from .distribution import ExponentialFamily, Family, Numbers, drawer, fact, formula, register_kl, sampler
+
+__all__ = [
+    "Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "Poisson",
+]
+
+
+def _times_log(value: Any, x: Any) -> Any:
+    """value log x, and 0 where both are 0."""
+    return value * where((value == 0) & (x == 0), x + 1, x).log()
+
+
+def _log_choose(n: Any, k: Any) -> Any:
+    """log of n over k."""
+    return (n + 1).lgamma() - (k + 1).lgamma() - (n - k + 1).lgamma()
+
+
+def _surprise(log_probs: Any) -> Any:
+    """-sum of p log p along the first axis, where p = 0 adds nothing."""
+    p = log_probs.exp()
+    return -where(p > 0, p * log_probs, p * 0).sum(0)
+
+
+class Bernoulli(ExponentialFamily, parameters="probs name"):
+    """1 with probability `probs`, else 0."""
+
+    def _settle(self, event_axes: int = 0, **given: Any) -> None:
+        super()._settle(event_axes, **given)
+        self.probs = inner(self.probs)
+        self.logits = self.probs.log() - (-self.probs).log1p()
+
+    mean, variance = fact(lambda probs: probs), fact(lambda probs: probs * (1 - probs))
+    entropy, log_prob = formula(lambda probs: binary(probs, probs)), formula(lambda value, probs: -binary(value, probs))
+    cdf = formula(lambda value, probs: (value >= 1) * probs + (value >= 0) * (1 - probs))
+    sample = drawer(torch.bernoulli, "probs")
+
+    def rsample(self, shape=[], temperature=1.0):  # type: ignore[no-untyped-def]  # noqa: B006
+        """The logit of a relaxed sample: its sigmoid comes near 0 or 1 as the temperature falls (Maddison, 2017)."""
+        noise = Tensor(torch.rand(self._extend_shape(shape), dtype=self.dtype, device=self.probs.data.device))
+        return (noise.log() - (-noise).log1p() + self.logits) / temperature
+
+
+class Geometric(Numbers, parameters="probs"):
+    """The number k of failures before the first success: (1 - probs)^k probs."""
+
+    def _like_parameters(self, value: Any, name: str = "k") -> Any:
+        if not isinstance(value, (Integral, Tensor)):
+            raise TypeError(f"{name}: expected an int or a Tensor, got {type(value).__name__}")
+        return super()._like_parameters(value, name)
+
+    mean, variance = fact(lambda probs: 1 / probs - 1), fact(lambda probs: (1 / probs - 1) / probs)
+    entropy = formula(lambda probs: binary(probs, probs) / probs)
+    pmf, log_pmf = formula(lambda k, probs: (1 - probs) ** k * probs), formula(lambda k, log_prob: log_prob(k))
+    log_prob = formula(lambda value, probs: value * (-probs).log1p() + probs.log())
+    cdf = formula(lambda k, probs: 1 - (1 - probs) ** (k + 1))
+    rsample = sampler(lambda probs, exponential: (-exponential() / (-probs).log1p()).floor())
+
+
+class Binomial(Numbers, parameters="total_count probs"):
+    """The successes among `total_count` trials, each of probability `probs`."""
+
+    mean = fact(lambda total_count, probs: total_count * probs)
+    variance = fact(lambda total_count, probs: total_count * probs * (1 - probs))
+    log_prob = formula(lambda value, total_count, probs: _log_choose(total_count, value)
+                       + value * inner(probs).log() + (total_count - value) * (-inner(probs)).log1p())
+    sample = drawer(torch.binomial, "total_count", "probs")
+
+    def entropy(self) -> Any:
+        counts = arange(float(self.total_count.max()) + 1, dtype=self.dtype)
+        return _surprise(self.log_prob(counts.reshape([-1] + [1] * len(self.batch_shape))))
+
+
+class Poisson(Family):
+    """rate^k exp(-rate) / k!"""
+
+    def __init__(self, rate):  # type: ignore[no-untyped-def]
+        self._settle(rate=[rate] if isinstance(rate, Number) else rate)
+
+    mean = variance = fact(lambda rate: rate)
+    log_prob = formula(lambda value, rate: _times_log(value, rate) - rate - (value + 1).lgamma())
+    sample = drawer(torch.poisson, "rate")
+
+    def entropy(self) -> Any:
+        """The sum over counts up to 30 standard deviations above the largest rate."""
+        largest = float(self.rate.max())
+        counts = arange(int(largest + 30 * max(largest, 1) ** 0.5), dtype=self.dtype)
+        return _surprise(self.log_prob(counts.reshape([-1] + [1] * len(self.batch_shape))))
+
+
+class Categorical(Family, parameters="logits name", event_axes=1):
+    """A choice among n, for logits [..., n].
+
+    As in Paddle, sampling, entropy and divergence take `logits` for logarithms (softmax), while `probs` and
+    `log_prob` take them for weights, and divide them by their sum.
+    """
+
+    _keeps_float64 = True
+    event_shape = property(lambda self: ())
+    _weights = fact(lambda logits: logits / logits.sum(-1, keepdim=True))
+    _logs = fact(lambda logits: log_softmax(logits))
+    entropy = formula(lambda _logs: -(_logs.exp() * _logs).sum(-1))
+
+    def sample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+        *whole, count = self._extend_shape(shape)
+        rows = softmax(self.logits.detach()).reshape([-1, count])
+        drawn = multinomial(rows, int(np.prod(whole)) // rows.shape[0], True)  # [batch, draws]
+        return drawn.T.reshape(whole)
+
+    def probs(self, value):  # type: ignore[no-untyped-def]
+        weights = self._weights
+        if weights.ndim == 1:
+            return weights[value.reshape([-1])].reshape(value.shape)
+        if value.ndim == 1:
+            value = value.reshape([1] * (weights.ndim - 1) + [-1])
+        return take_along_axis(weights, value, -1)
+
+    prob = probs
+
+    def log_prob(self, value):  # type: ignore[no-untyped-def]
+        return self.probs(value).log()
+
+
+class Multinomial(Family):
+    """How often each of n choices of probabilities `probs` [..., n] comes in `total_count` draws."""
+
+    _accepts = (Tensor,)
+
+    def __init__(self, total_count, probs):  # type: ignore[no-untyped-def]
+        if not isinstance(total_count, int) or total_count < 1:
+            raise ValueError(f"total_count: expected an int of at least 1, got {total_count!r}")
+        if isinstance(probs, Tensor) and probs.ndim < 1:
+            raise ValueError("probs: expected at least one axis, got a scalar")
+        self._settle(1, probs=probs)
+        self.total_count, self.probs = total_count, self.probs / self.probs.sum(-1, keepdim=True)
+
+    mean = fact(lambda total_count, probs: total_count * probs)
+    variance = fact(lambda total_count, probs: total_count * probs * (1 - probs))
+    log_prob = formula(lambda value, probs: (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
+                       + _times_log(value, probs).sum(-1))
+
+    def sample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+        whole = self._extend_shape(shape)
+        rows = self.probs.data.expand(whole).reshape(-1, whole[-1])
+        drawn = torch.multinomial(rows, self.total_count, True)
+        counts = torch.zeros_like(rows).scatter_add_(1, drawn, torch.ones_like(drawn, dtype=rows.dtype))
+        return Tensor(counts.view(whole))
+
+    def entropy(self) -> Any:
+        """n H(probs) - log n! + the sum over choices i of E[log k_i!], where k_i is binomial."""
+        n, p = self.total_count, inner(self.probs)
+        k = arange(1, n + 1, dtype=self.dtype).reshape([-1] + [1] * p.ndim)
+        chance = (_log_choose(k * 0 + n, k) + k * p.log() + (n - k) * (-p).log1p()).exp()
+        return (chance * (k + 1).lgamma()).sum([0, -1]) - n * (self.probs * p.log()).sum(-1) - math.lgamma(n + 1)
+
+
+def _trial(p: Any, q: Any) -> Any:
+    return binary(p.probs, q.probs) - binary(p.probs, p.probs)
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p: Any, q: Any) -> Any:
+    one_shape(p, q)
+    return p.rate * (p.rate / q.rate).log() - p.rate + q.rate
+
+
+register_kl(Bernoulli, Bernoulli)(_trial)
+register_kl(Binomial, Binomial)(lambda p, q: p.total_count * _trial(p, q))
+# As in Paddle that of one trial; a whole run until success has 1 / p.probs times as much.
+register_kl(Geometric, Geometric)(_trial)
+# [..., 1], as in Paddle
+register_kl(Categorical, Categorical)(lambda p, q: (p._logs.exp() * (p._logs - q._logs)).sum(-1, keepdim=True))

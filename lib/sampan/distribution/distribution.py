@@ -1,0 +1,266 @@
+"""What every distribution answers, and how a family states its formulas.
+
+A family is a class whose facts are one line each. The arguments of a formula name what it reads: `value` is what the
+method is given, `normal`, `uniform`, `exponential`, `cauchy` draw noise, anything else is an attribute::
+
+    class Laplace(Numbers, parameters="loc scale"):
+        entropy = formula(lambda scale: 1 + (2 * scale).log())
+        log_prob = formula(lambda value, loc, scale: -(2 * scale).log() - (value - loc).abs() / scale)
+        rsample = sampler(lambda loc, scale, exponential: loc + scale * (exponential() - exponential()))
+
+Shapes: a sample has shape [*shape, *batch_shape, *event_shape]; log_prob and entropy have one number an event.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..autograd import enable_grad, grad, no_grad
+from ..dtype import as_device, default_dtype
+from ..ops.shape import _ints, expand
+from ..tensor import Tensor
+
+# fmt: off
+__all__ = [
+    "Distribution", "ExponentialFamily", "kl_divergence", "register_kl",
+]
+# fmt: on
+
+
+def missing(what: str, error: type[Exception] = NotImplementedError) -> Any:
+    """A method that says that this distribution has no such thing."""
+
+    def method(self: Any, *args: Any, **settings: Any) -> Any:
+        raise error(f"{type(self).__name__} has no {what}")
+
+    return method
+
+
+class Distribution:
+    """A probability distribution over events of shape `event_shape`, in an array of them of shape `batch_shape`.
+
+    A subclass gives what it can of mean, variance, entropy(), log_prob(value), and of sample(shape), or of
+    rsample(shape), which draws by a function of the parameters and noise, so that gradients reach the parameters.
+    """
+
+    mean, variance = property(missing("mean")), property(missing("variance"))
+    stddev = property(lambda self: self.variance.sqrt())
+    entropy, log_prob = missing("entropy"), missing("log_prob")
+    rsample = missing("rsample: use sample, through which no gradient passes")
+    batch_shape = property(lambda self: self._batch_shape)
+    event_shape = property(lambda self: self._event_shape)
+
+    def __init__(self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = ()) -> None:
+        self._batch_shape, self._event_shape = tuple(batch_shape), tuple(event_shape)
+
+    def sample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+        """Draw [*shape, *batch_shape, *event_shape] values; no gradient passes."""
+        with no_grad():
+            return self.rsample(shape)
+
+    def prob(self, value: Any) -> Any:
+        """The density at `value`, or the probability of a discrete value."""
+        return self.log_prob(value).exp()
+
+    def probs(self, value: Any) -> Any:
+        """The older name of `prob`."""
+        return self.prob(value)
+
+    def kl_divergence(self, other: Distribution) -> Any:
+        """E over this distribution of log(this / other), in nats."""
+        return kl_divergence(self, other)
+
+    def _extend_shape(self, sample_shape: Any) -> tuple[int, ...]:
+        if isinstance(sample_shape, (Number, str)):
+            raise TypeError(f"shape: expected a sequence of ints, got {sample_shape!r}")
+        return (*_ints(sample_shape, "shape"), *self._batch_shape, *self._event_shape)
+
+
+def _names(function: Callable[..., Any]) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+def formula(function: Callable[..., Any]) -> Any:
+    """A method from a formula of attributes, and of `value` (or `k`) where that is its first argument."""
+    first, *rest = names = _names(function)
+    if first not in ("value", "k"):
+        return functools.wraps(function)(lambda self: function(*(getattr(self, name) for name in names)))
+
+    def method(self: Family, value: Any) -> Any:
+        return function(self._like_parameters(value, first), *(getattr(self, name) for name in rest))
+
+    method.__signature__ = inspect.signature(lambda self, value: ...)  # type: ignore[attr-defined]
+    return method
+
+
+def fact(function: Callable[..., Any]) -> Any:
+    """A property from a formula."""
+    return property(formula(function))
+
+
+def sampler(function: Callable[..., Any]) -> Any:
+    """rsample(shape) from a formula of attributes and of noise."""
+
+    def rsample(self, shape=[], seed=0):  # type: ignore[no-untyped-def]  # noqa: B006
+        def noise(kind: str) -> Tensor:
+            buffer = torch.empty(self._extend_shape(shape), dtype=self.dtype, device=as_device(None))
+            own = torch.Generator(buffer.device).manual_seed(seed) if seed else None
+            return Tensor(getattr(buffer, f"{kind}_")(generator=own))
+
+        kinds = ("normal", "uniform", "exponential", "cauchy")
+        return function(
+            *(functools.partial(noise, n) if n in kinds else getattr(self, n) for n in _names(function))
+        )
+
+    return rsample
+
+
+def drawer(draw: Callable[..., Any], *parameters: str) -> Any:
+    """sample(shape) by torch's own `draw` of the parameters' buffers: no gradient passes."""
+
+    def sample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+        whole = self._extend_shape(shape)
+        return Tensor(draw(*(getattr(self, name).data.expand(whole) for name in parameters)))
+
+    return sample
+
+
+class Family(Distribution):
+    """A distribution with named parameters, which broadcast; the last `event_axes` of their axes make the event."""
+
+    _accepts: tuple[type, ...] = (Number, list, tuple, np.ndarray, Tensor)
+    _mixed = False  # whether numbers may stand beside Tensors
+    _keeps_float64 = False  # whether NumPy's doubles stay such
+
+    def __init_subclass__(cls, parameters: str = "", event_axes: int = 0) -> None:
+        """Give the class an __init__ that takes these parameters (and a name, which is not used)."""
+        if parameters:
+            names = parameters.replace("name", "name=None").replace(" ", ", ")
+            signature = inspect.signature(eval(f"lambda self, {names}: None"))
+
+            def __init__(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+                given = signature.bind(self, *args, **kwargs).arguments
+                self._settle(event_axes, **{n: v for n, v in given.items() if n not in ("self", "name")})
+
+            __init__.__signature__ = signature  # type: ignore[attr-defined]
+            cls.__init__ = __init__  # type: ignore[method-assign]
+
+    def _settle(self, event_axes: int = 0, **given: Any) -> None:
+        """Keep the parameters as Tensors of one shape, in a floating dtype."""
+        for name, value in given.items():
+            if not isinstance(value, self._accepts):
+                kinds = ", ".join(kind.__name__ for kind in self._accepts)
+                raise TypeError(f"{name}: expected {kinds}, got {type(value).__name__}")
+        tensors = [v for v in given.values() if isinstance(v, Tensor)]
+        if tensors and len(tensors) < len(given) and not self._mixed:
+            raise ValueError(f"{', '.join(given)}: where one is a Tensor, all have to be")
+        floating = [t.dtype for t in tensors if t.dtype.is_floating_point or t.dtype.is_complex]
+        self.dtype = (
+            functools.reduce(torch.promote_types, floating) if floating else self._dtype_of(given.values())
+        )
+        for name, value in given.items():
+            if not isinstance(value, Tensor):
+                given[name] = Tensor(torch.as_tensor(np.array(value), device=as_device(None)).to(self.dtype))
+            elif value.dtype != self.dtype:
+                given[name] = value.astype(self.dtype)
+        shape = np.broadcast_shapes(*(tuple(v.shape) for v in given.values()))
+        for name, value in given.items():
+            setattr(self, name, value if tuple(value.shape) == shape else expand(value, shape))
+        Distribution.__init__(self, shape[: len(shape) - event_axes], shape[len(shape) - event_axes :])
+
+    def _dtype_of(self, values: Any) -> torch.dtype:
+        kinds = [v.dtype for v in values if isinstance(v, np.ndarray) and v.dtype in (np.float32, np.float64)]
+        return torch.float64 if self._keeps_float64 and kinds and kinds[0] == np.float64 else default_dtype()
+
+    def _like_parameters(self, value: Any, name: str = "value") -> Any:
+        """`value` as a Tensor of the parameters' dtype."""
+        if not isinstance(value, (Number, list, tuple, np.ndarray, Tensor)):
+            raise TypeError(f"{name}: expected a Tensor, got {type(value).__name__}")
+        value = value if isinstance(value, Tensor) else Tensor(torch.as_tensor(np.asarray(value)))
+        return value if value.dtype == self.dtype else value.astype(self.dtype)
+
+
+class Numbers(Family):
+    """A family whose parameters are numbers or Tensors, or one of each."""
+
+    _accepts = (Number, Tensor)
+    _mixed = True
+
+
+class ExponentialFamily(Family):
+    """A family of densities h(x) exp(<natural parameters, t(x)> - log_normalizer(natural parameters)).
+
+    A subclass gives `_natural_parameters`, `_log_normalizer` and `_mean_carrier_measure` = E[log h(x)]; entropy and
+    divergence follow from the normalizer's derivatives, taken by the tape (Nielsen and Nock, 2010).
+    """
+
+    _natural_parameters = property(missing("_natural_parameters"))
+    _mean_carrier_measure = property(missing("_mean_carrier_measure"))
+    _log_normalizer = missing("_log_normalizer")
+
+    def _normalized(self) -> tuple[Any, Any, Any]:
+        """The natural parameters, the log normalizer, and its derivatives: the means of t(x)."""
+        with enable_grad():
+            parameters = [p.detach() if p.stop_gradient else p for p in self._natural_parameters]
+            for parameter in parameters:
+                parameter.stop_gradient = False
+            value = self._log_normalizer(*parameters)
+            return parameters, value, grad(value.sum(), parameters, create_graph=True)
+
+    def entropy(self) -> Any:
+        parameters, value, means = self._normalized()
+        return value - self._mean_carrier_measure - sum(p * m for p, m in zip(parameters, means, strict=True))
+
+
+_divergences: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+
+
+def register_kl(cls_p: type, cls_q: type) -> Callable[[Any], Any]:
+    """Make the decorated function(p, q) the divergence of these two classes and of classes derived from them."""
+    if not (issubclass(cls_p, Distribution) and issubclass(cls_q, Distribution)):
+        raise TypeError(f"cls_p, cls_q: expected subclasses of Distribution, got {cls_p} and {cls_q}")
+
+    def declare(function: Any) -> Any:
+        _divergences[cls_p, cls_q] = function
+        return function
+
+    return declare
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Any:
+    """KL(p || q) = E over p of log p - log q, by the formula registered for the nearest classes."""
+    p_steps, q_steps = type(p).__mro__.index, type(q).__mro__.index
+    found = [(a, b) for a, b in _divergences if isinstance(p, a) and isinstance(q, b)]
+    if not found:
+        raise NotImplementedError(f"kl_divergence: none for {type(p).__name__} and {type(q).__name__}")
+    left = min(found, key=lambda pair: (p_steps(pair[0]), q_steps(pair[1])))
+    right = min(found, key=lambda pair: (q_steps(pair[1]), p_steps(pair[0])))
+    if _divergences[left] is not _divergences[right]:
+        message = f"kl_divergence: ambiguous; register_kl({type(p).__name__}, {type(q).__name__})"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    return _divergences[left](p, q)
+
+
+def sum_rightmost(value: Any, n: int) -> Any:
+    """The sum over the last n axes."""
+    return value.sum(list(range(-n, 0))) if n > 0 else value
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _bregman(p: Any, q: Any) -> Any:
+    if type(p) is not type(q):
+        raise NotImplementedError(f"kl_divergence: none for {type(p).__name__} and {type(q).__name__}")
+    natural, value, means = p._normalized()
+    gap = sum(
+        sum_rightmost((b - a) * m, len(q.event_shape))
+        for a, b, m in zip(natural, q._natural_parameters, means, strict=True)
+    )
+    return q._log_normalizer(*q._natural_parameters) - value - gap

@@ -1,0 +1,52 @@
+"""What a transform takes and gives: whether discrete, how many axes make one event, and which values are allowed."""
+
+# fmt: off
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..ops import stack, unbind
+
+
+class Variable:
+    """Values of `event_rank` axes an event; `constraint(value)` is True where a value is allowed."""
+
+    def __init__(self, is_discrete: bool = False, event_rank: int = 0, constraint: Callable[[Any], Any] | None = None):
+        self.is_discrete, self.event_rank = is_discrete, event_rank
+        self.constraint = constraint or (lambda value: value == value)
+
+
+class Real(Variable):
+    """Any numbers."""
+
+
+class Positive(Variable):
+    """Numbers of 0 or more."""
+
+    def __init__(self, event_rank: int = 0) -> None:
+        super().__init__(False, event_rank, lambda value: value >= 0)
+
+
+class Independent(Variable):
+    """`base` with further axes that belong to one event."""
+
+    def __init__(self, base: Variable, reinterpreted_batch_rank: int) -> None:
+        axes = list(range(-reinterpreted_batch_rank, 0))
+        super().__init__(base.is_discrete, base.event_rank + len(axes), lambda value: base.constraint(value).all(axes))
+
+
+class Stack(Variable):
+    """One variable for each slice along `axis`."""
+
+    def __init__(self, vars: Sequence[Variable], axis: int = 0) -> None:
+        rank = max(v.event_rank for v in vars)
+        super().__init__(any(v.is_discrete for v in vars), rank + (axis + rank < 0), lambda value: stack(
+            [v.constraint(part) for v, part in zip(vars, unbind(value, axis), strict=True)], axis))
+
+
+real = Real()
+positive = Positive()
+unit = Variable(constraint=lambda value: (value >= 0) & (value <= 1))
+signed_unit = Variable(constraint=lambda value: (value >= -1) & (value <= 1))
+simplex = Variable(False, 1, lambda value: (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6))
