@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import math
 from typing import Any
 
@@ -57,25 +58,25 @@ def _full(sizes: Any, value: Any, kind: torch.dtype, device: Any) -> Tensor:
     return Tensor(torch.full(sizes, value, dtype=kind, device=device))
 
 
-@factory
+@factory()
 def zeros(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Zeros of a shape, in the default floating dtype unless told."""
     return Tensor(torch.zeros(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
-@factory
+@factory()
 def ones(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Ones of a shape, in the default floating dtype unless told."""
     return Tensor(torch.ones(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
-@factory
+@factory()
 def empty(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Memory of a shape with whatever values it happens to hold."""
     return Tensor(torch.empty(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
-@factory
+@factory()
 def full(shape, fill_value, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """`fill_value` everywhere: a number, a string of one, a tensor with one entry.
 
@@ -92,26 +93,26 @@ def _like(called: str, x: Any, value: Any, dtype: Any) -> Tensor:
     return _full(x.data.shape, _fill(value, called), kind, x.data.device)
 
 
-@factory
+@factory("out")
 def zeros_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Zeros with the shape, place and (unless told) dtype of `x`."""
     return _like("zeros_like", x, 0, dtype)
 
 
-@factory
+@factory("out")
 def ones_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Ones with the shape, place and (unless told) dtype of `x`."""
     return _like("ones_like", x, 1, dtype)
 
 
-@factory
+@factory("out")
 def empty_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Uninitialised memory with the shape, place and (unless told) dtype of `x`."""
     kind = x.dtype if dtype is None else as_dtype(dtype)
     return Tensor(torch.empty(x.data.shape, dtype=kind, device=x.data.device))
 
 
-@factory
+@factory("out")
 def full_like(x, fill_value, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """`fill_value` with the shape, place and (unless told) dtype of `x`."""
     return _like("full_like", x, fill_value, dtype)
@@ -124,8 +125,8 @@ def _counted(called: str, start: Any, end: Any, step: Any) -> list[Any]:
     return values
 
 
-@factory
-def arange(start=0, end=None, step=1, dtype=None, name=None):  # type: ignore[no-untyped-def]
+@factory()
+def arange(start=0, end=None, step=1, dtype=None, *, name=None):  # type: ignore[no-untyped-def]
     """start, start + step, ... below end; `arange(n)` counts from 0. int64 where all three are integers."""
     values = _counted("arange", start, end, step)
     if dtype is None:
@@ -135,8 +136,8 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):  # type: ignore[no
     return Tensor(torch.arange(*values, dtype=as_dtype(dtype), device=as_device(None)))
 
 
-@factory
-def range(start=0, end=None, step=1, dtype=None, name=None):  # type: ignore[no-untyped-def]
+@factory("pin_memory")
+def range(start=0, end=None, step=1, dtype=None, *, name=None):  # type: ignore[no-untyped-def]
     """start, start + step, ... up to and including end, in the default floating dtype unless told."""
     first, last, step = _counted("range", start, end, step)
     steps = torch.arange(max(0, math.floor((last - first) / step) + 1), dtype=torch.float64)
@@ -150,7 +151,7 @@ def _spaced(called: str, start: Any, stop: Any, num: Any) -> torch.Tensor:
     return torch.linspace(first, last, int(count), dtype=torch.float64, device=as_device(None))
 
 
-@factory
+@factory("pin_memory")
 def linspace(start, stop, num, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """`num` values from start to stop, both included, evenly spaced."""
     return Tensor(_spaced("linspace", start, stop, num).to(_kind(dtype)))
@@ -170,7 +171,7 @@ def _count(value: Any, called: str) -> int:
     return value
 
 
-@factory
+@factory()
 def eye(num_rows, num_columns=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Ones on the diagonal of a matrix of zeros."""
     rows = _count(num_rows, "num_rows")
@@ -243,7 +244,17 @@ def _new_of(function: Any) -> None:
     def made(self, *args, dtype=None, device=None, **settings):  # type: ignore[no-untyped-def]
         return function(*args, dtype=dtype or self.dtype, device=device or self.place, **settings)
 
+    own = inspect.signature(function).parameters.values()
+    shown = [p for p in own if p.name not in ("dtype", "name", "out", "device")]
+    keywords = [
+        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in ("dtype", "device")
+    ]
+    first = [
+        inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+        shown[0].replace(name="size"),
+    ]
     made.__name__ = f"new_{function.__name__}"
+    made.__signature__ = inspect.Signature([*first, *shown[1:-2], *keywords, *shown[-2:]])  # type: ignore[attr-defined]
     made.__doc__ = f"`{function.__name__}` in this tensor's dtype and place, unless told otherwise."
     as_method(made)
 

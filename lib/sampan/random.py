@@ -63,13 +63,13 @@ def _floating(dtype: Any) -> torch.dtype:
 # --- of a shape ----------------------------------------------------------------------------------------------
 
 
-@factory
+@factory()
 def rand(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Uniform in [0, 1)."""
     return Tensor(torch.rand(_sizes(shape), dtype=_floating(dtype), device=as_device(None)))
 
 
-@factory
+@factory("pin_memory")
 def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None):  # type: ignore[no-untyped-def]
     """Uniform in [min, max). seed: draw from a generator of its own that starts there, unless it is 0."""
     own = torch.Generator(as_device(None)).manual_seed(seed) if seed else None
@@ -77,13 +77,13 @@ def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None):  # type: igno
     return Tensor(drawn.mul_(float(max) - float(min)).add_(float(min)))
 
 
-@factory
+@factory()
 def randn(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Standard normal; of complex numbers each part has the variance 1/2."""
     return Tensor(torch.randn(_sizes(shape), dtype=_floating(dtype), device=as_device(None)))
 
 
-@factory
+@factory("pin_memory")
 def standard_normal(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """`randn` under its other name."""
     return randn(shape, dtype)
@@ -126,7 +126,7 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # type: ignore
     return Tensor(torch.randint(low, high, _sizes(shape), dtype=kind, device=as_device(None)))
 
 
-@factory
+@factory()
 def randperm(n, dtype="int64", name=None):  # type: ignore[no-untyped-def]
     """The numbers 0 to n - 1 in random order."""
     return Tensor(torch.randperm(n, device=as_device(None)).to(as_dtype(dtype)))

@@ -80,15 +80,16 @@ def give(out: Any, result: Any) -> Any:
 
 
 def with_keywords(signature: inspect.Signature, **defaults: Any) -> inspect.Signature:
-    """A signature with keyword-only parameters added at its end (before ** where there is one)."""
-    parameters = list(signature.parameters.values())
-    tail = [parameters.pop()] if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    """A signature with keyword-only parameters added at its end: before ** and a keyword-only `name`."""
+    own = signature.parameters.values()
+    tail = [p for p in own if p.kind is p.VAR_KEYWORD or (p.name == "name" and p.kind is p.KEYWORD_ONLY)]
+    first = [p for p in own if p not in tail]
     more = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
         for name, value in defaults.items()
         if name not in signature.parameters
     ]
-    return signature.replace(parameters=[*parameters, *more, *tail])
+    return signature.replace(parameters=[*first, *more, *tail])
 
 
 def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,40 +116,38 @@ def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def factory(function: Callable[..., Any]) -> Callable[..., Any]:
+def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A function that makes a tensor: aliases, `ones(2, 3)` for `ones([2, 3])`, and where and how it is made.
 
     out: the tensor that takes the values. device: where it is made. requires_grad: it wants a gradient.
-    pin_memory: in page-locked memory, for a faster copy to a GPU.
+    pin_memory: in page-locked memory, for a faster copy to a GPU. without: which of these Paddle does not show.
     """
-    signature = inspect.signature(function)
-    parameters = signature.parameters
-    sizes = next(iter(parameters)) == "shape"
+    how = {"out": None, "device": None, "requires_grad": False, "pin_memory": False}
 
-    @functools.wraps(function)
-    def call(
-        *args: Any,
-        out: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-        **settings: Any,
-    ) -> Any:
-        if sizes and args and type(args[0]) is int:
-            lengths = "fill_value" not in parameters and all(type(a) is int for a in args)
-            args = (list(args),) if lengths else ([args[0]], *args[1:])
-        made = function(*args, **renamed(parameters, settings))
-        if device is not None:
-            made = made.to(device)
-        if pin_memory and torch.cuda.is_available():
-            made = Tensor(made.data.pin_memory())
-        if out is not None:
-            made = give(out, made)
-        if requires_grad:
-            made.stop_gradient = False
-        return made
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+        parameters = signature.parameters
+        sizes = next(iter(parameters)) == "shape"
 
-    call.__signature__ = with_keywords(  # type: ignore[attr-defined]
-        signature, out=None, device=None, requires_grad=False, pin_memory=False
-    )
-    return call
+        @functools.wraps(function)
+        def call(*args: Any, **settings: Any) -> Any:
+            out, device, requires_grad, pin_memory = [settings.pop(k, v) for k, v in how.items()]
+            if sizes and args and type(args[0]) is int:
+                lengths = "fill_value" not in parameters and all(type(a) is int for a in args)
+                args = (list(args),) if lengths else ([args[0]], *args[1:])
+            made = function(*args, **renamed(parameters, settings))
+            if device is not None:
+                made = made.to(device)
+            if pin_memory and torch.cuda.is_available():
+                made = Tensor(made.data.pin_memory())
+            if out is not None:
+                made = give(out, made)
+            if requires_grad:
+                made.stop_gradient = False
+            return made
+
+        shown = {k: v for k, v in how.items() if k != without}
+        call.__signature__ = with_keywords(signature, **shown)  # type: ignore[attr-defined]
+        return call
+
+    return declare

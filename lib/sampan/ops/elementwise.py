@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import cmath
+import inspect
 import math
 import operator as operators
 from collections.abc import Callable
@@ -149,6 +150,10 @@ def _subtract(x: Any, y: Any) -> Any:
     return x * 1 - y * 1 if x.__class__ is bool or y.__class__ is bool else x - y
 
 
+def _integral(x: Any) -> bool:
+    return not (x.is_floating_point() or x.is_complex())
+
+
 def _of_floats(function: Callable[..., Any], kind: torch.dtype = torch.float32) -> Callable[..., Any]:
     """A function of two arrays that turns integers into floats first."""
 
@@ -225,6 +230,10 @@ trunc = elementwise("trunc", torch.trunc, FLAT, low=0.1, high=0.9, doc="x withou
 frac = elementwise("frac", _frac, "g", low=0.1, high=0.9, doc="The fraction of x, with its sign.")
 sign = elementwise("sign", torch.sgn, FLAT, low=0.1, doc="-1, 0 or 1; z / |z| of complex numbers.")
 # fmt: on
+_first, *_rest = inspect.signature(trunc).parameters.values()
+trunc.__signature__ = inspect.Signature(
+    [_first.replace(name="input"), *_rest]
+)  # as Paddle shows it; both are taken
 
 
 @operator(method="", reference=lambda x, d=0: torch.round(x, decimals=d), samples=[(Array((3, 4), 0.1, 0.4),), (Array((3,), 0.1, 0.14), 1), (Array((0, 2)),)])  # fmt: skip
@@ -326,7 +335,7 @@ def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
 @composite(method="", reference=lambda x, s=1.0, b=0.0, after=True: x * s + b if after else (x + b) * s, samples=[((3, 4), 2.0), ((3, 4), 2.0, 1.0), ((3,), 2.0, 1.0, False)])  # fmt: skip
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):  # type: ignore[no-untyped-def]
     """scale x + bias, or scale (x + bias) unless bias_after_scale, in x's dtype; then the activation named `act`."""
-    if not (x.is_floating_point() or x.is_complex()) and not isinstance(scale, Tensor):
+    if _integral(x) and not isinstance(scale, Tensor):
         scale, bias = int(scale), int(bias)
     if bias and not bias_after_scale:
         value = (x + bias) * scale

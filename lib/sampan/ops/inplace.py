@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
+from typing import Any
+
+import torch
 
 from ..operator import as_method
 from ..tensor import Tensor, declared
@@ -14,7 +17,7 @@ from . import activation, assembly, complex_numbers, elementwise, indexing, lina
 # fmt: on
 
 _TWINS = (
-    "abs acos acosh add addmm asin asinh atan atanh baddbmm bitwise_and bitwise_left_shift bitwise_not bitwise_or "
+    "acos acosh add addmm asin asinh atan atanh baddbmm bitwise_and bitwise_left_shift bitwise_not bitwise_or "
     "bitwise_right_shift bitwise_xor ceil clip copysign cos cosh cumprod cumsum digamma divide erf erfinv exp expm1 "
     "floor floor_divide frac gammainc gammaincc gcd hypot i0 index_add index_fill index_put lcm ldexp lerp lgamma log "
     "log10 log1p log2 logit masked_fill masked_scatter multigammaln multiply nan_to_num neg polygamma pow "
@@ -22,7 +25,7 @@ _TWINS = (
     "softmax sqrt square subtract tan tanh tril triu trunc elu hardtanh leaky_relu silu thresholded_relu"
 ).split()
 _RETYPES = (
-    "cast equal greater_equal greater_than less_equal less_than logical_and logical_not logical_or logical_xor "
+    "abs cast equal greater_equal greater_than less_equal less_than logical_and logical_not logical_or logical_xor "
     "not_equal"
 ).split()
 _RESHAPES = "flatten reshape squeeze t transpose unsqueeze".split()
@@ -35,8 +38,14 @@ def _declare(name: str, take: Callable[[Tensor, Tensor], Tensor], what: str) -> 
     """Make `name_` of an operator: `take(x, result)` puts the operator's result into x and returns x."""
     operation = getattr(declared, name)
 
+    declaration = getattr(operation, "operator", None)
+    keeps = take is not _reshaped and (declaration is None or declaration.keeps)
+
     def twin(x, *args, **kwargs):  # type: ignore[no-untyped-def]
-        return take(x, operation(x._before(), *args, **kwargs))
+        before = x._before()
+        if keeps and torch.is_grad_enabled() and any(_wants_gradient(a) for a in (x, *args)):
+            before.data = x.data.clone()  # for the pullback, which x's own memory is about to be lost to
+        return take(x, operation(before, *args, **kwargs))
 
     twin.__name__ = f"{name}_"
     own = signature(operation)
@@ -45,6 +54,10 @@ def _declare(name: str, take: Callable[[Tensor, Tensor], Tensor], what: str) -> 
     twin.__doc__ = f"`{name}` in place: {what}"
     as_method(twin, f"{name}_")
     globals()[f"{name}_"] = twin
+
+
+def _wants_gradient(value: Any) -> bool:
+    return isinstance(value, Tensor) and not value.stop_gradient
 
 
 def _rewritten(x: Tensor, result: Tensor) -> Tensor:

@@ -54,10 +54,6 @@ logical_and = _truth("logical_and", torch.logical_and, "Both are true (not zero)
 logical_or = _truth("logical_or", torch.logical_or, "One or both are true (not zero).", _bools)
 logical_xor = _truth("logical_xor", torch.logical_xor, "Exactly one is true (not zero).", _bools)
 logical_not = _truth("logical_not", torch.logical_not, "Not true (zero).", _bools[:1])
-bitwise_and = _truth("bitwise_and", lambda x, y: x & y, "Bits set in both; `and` of bools.", _numbers)
-bitwise_or = _truth("bitwise_or", lambda x, y: x | y, "Bits set in one or both; `or` of bools.", _numbers)
-bitwise_xor = _truth("bitwise_xor", lambda x, y: x ^ y, "Bits set in exactly one; `xor` of bools.", _numbers)
-bitwise_not = _truth("bitwise_not", lambda x: ~x, "All bits turned; `not` of bools.", _numbers[:1])
 isnan = _truth("isnan", torch.isnan, "Whether an entry is not a number.", _one)
 isinf = _truth("isinf", torch.isinf, "Whether an entry is plus or minus infinity.", _one)
 isfinite = _truth("isfinite", torch.isfinite, "Whether an entry is neither infinite nor NaN.", _one)
@@ -67,31 +63,38 @@ isreal = _truth("isreal", torch.isreal, "Whether the imaginary part is 0.", _one
 signbit = _truth("signbit", torch.signbit, "Whether the sign is minus; that of -0.0 too.", _one)
 
 
-def _shift(name: str, shift: Callable[..., Any], doc: str) -> Any:
-    def body(x, y, is_arithmetic=True, name=None):  # type: ignore[no-untyped-def]
-        moved = shift(x, y)
-        if is_arithmetic or shift is torch.bitwise_left_shift or not moved.dtype.is_signed:
-            return moved
-        kept = (torch.iinfo(moved.dtype).bits - y).clamp(min=0)  # the bits above them are copies of the sign
-        return moved & ~(torch.full_like(moved, -1) << kept)
+def _bits(name: str, doc: str) -> Any:
+    function = getattr(torch, name)
 
-    body.__name__ = body.__qualname__ = name
-    body.__doc__ = f"{doc} is_arithmetic: keep the sign of negative numbers; else 0 moves in."
-    samples = [
-        (integers((3, 4), 30, -30), integers((4,), 5)),
-        (integers((3, 4), 30, 0), integers((4,), 5), False),
-    ]
+    def unary(x, out=None, name=None):  # type: ignore[no-untyped-def]
+        return function(x) if out is None else function(x, out=out)
+
+    def binary(x, y, out=None, name=None):  # type: ignore[no-untyped-def]
+        return function(x, y) if out is None else function(x, y, out=out)
+
+    def shift(x, y, is_arithmetic=True, out=None, name=None):  # type: ignore[no-untyped-def]
+        moved = function(x, y)
+        if not is_arithmetic and function is torch.bitwise_right_shift and moved.dtype.is_signed:
+            kept = (torch.iinfo(moved.dtype).bits - y).clamp(min=0)  # the bits above are copies of the sign
+            moved &= ~(torch.full_like(moved, -1) << kept)
+        return moved if out is None else out.copy_(moved)
+
+    body = unary if name == "bitwise_not" else shift if "shift" in name else binary
+    body.__name__, body.__qualname__, body.__doc__ = name, name, doc
+    pair = (integers((3, 4), 30, 0 if body is shift else -30), integers((4,), 5))
+    samples = [pair[:1]] if body is unary else [pair] + [(*pair, False)] * (body is shift)
     return operator(
-        body, method="", differentiable=False, reference=lambda x, y, a=True: shift(x, y), samples=samples
+        body, method="", differentiable=False, reference=lambda x, *y: function(x, *y[:1]), samples=samples
     )
 
 
-bitwise_left_shift = _shift(
-    "bitwise_left_shift", torch.bitwise_left_shift, "The bits of x moved up by y places."
-)
-bitwise_right_shift = _shift(
-    "bitwise_right_shift", torch.bitwise_right_shift, "The bits of x moved down by y places."
-)
+bitwise_and = _bits("bitwise_and", "Bits set in both; `and` of bools.")
+bitwise_or = _bits("bitwise_or", "Bits set in one or both; `or` of bools.")
+bitwise_xor = _bits("bitwise_xor", "Bits set in exactly one; `xor` of bools.")
+bitwise_not = _bits("bitwise_not", "All bits turned; `not` of bools.")
+_KEEPS_SIGN = "is_arithmetic: negative numbers keep their sign; else 0 moves in."
+bitwise_left_shift = _bits("bitwise_left_shift", f"The bits of x moved up by y places. {_KEEPS_SIGN}")
+bitwise_right_shift = _bits("bitwise_right_shift", f"The bits of x moved down by y places. {_KEEPS_SIGN}")
 
 
 @operator(method="", differentiable=False, reference=lambda x, t, u=False, i=False: torch.isin(x, t, invert=i), samples=[(integers((3, 4), 9), integers((5,), 9)), (integers((), 9), integers((2, 0), 9), False, True)])  # fmt: skip
