@@ -7,6 +7,7 @@ from .attr import *  # noqa: F403
 from .clip import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
+from .decode import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .layer import *  # noqa: F403
 from .linear import *  # noqa: F403
@@ -15,3 +16,4 @@ from .norm import *  # noqa: F403
 from .parameter import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .rnn import *  # noqa: F403
+from .transformer import *  # noqa: F403

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from ..autograd import grad
 from ..kernels.cpu_recurrent import STEPS
 from ..operator import operator
 from ..tensor import Tensor
@@ -20,6 +19,7 @@ from .indexing import where
 from .joining import split, stack
 from .linalg import batched_matmul, matmul
 from .logic import less_than
+from .recorded import recorded
 
 
 def lstm_cell(x: Any, r: Any, h: Any, c: Any) -> tuple[Any, Any]:
@@ -112,7 +112,7 @@ def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: 
         lambda g, needed, saved=(given, kept, hidden, cell, ends), m=mode, r=reverse: (
             _back(g, needed, x, w_ih, w_hh, saved, m, r)
             if isinstance(g[0], torch.Tensor)
-            else _recorded(g, (x, h, c, w_ih, w_hh, b_ih, b_hh, length), m, r)
+            else recorded(by_steps, (x, h, c, w_ih, w_hh, b_ih, b_hh, length, m, r), g)
         ),
     )
 
@@ -146,14 +146,3 @@ def _back(g, needed, x, w_ih, w_hh, saved, mode, reverse):  # type: ignore[no-un
         bias.clone() if bias is not None and mode != "GRU" else flat_r.sum(0),
         None, None, None,
     )  # fmt: skip
-
-
-def _recorded(g, inputs, mode, reverse):  # type: ignore[no-untyped-def]
-    """The same on the tape, for a second derivative: the steps once more, and their gradients recorded."""
-    places = [k for k, v in enumerate(inputs) if isinstance(v, Tensor) and not v.stop_gradient]
-    outputs = by_steps(*inputs, mode, reverse)
-    found = grad(outputs, [inputs[k] for k in places], list(g), create_graph=True, allow_unused=True)
-    result: list[Any] = [None] * 10
-    for k, gradient in zip(places, found, strict=True):
-        result[k] = gradient
-    return tuple(result)

@@ -3,6 +3,7 @@
 from ...ops.indexing import one_hot as one_hot
 from ...ops.linalg import linear as linear
 from .activation import *  # noqa: F403
+from .attention import *  # noqa: F403
 from .common import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .loss import *  # noqa: F403

@@ -1,0 +1,92 @@
+"""Attention: softmax(q k^T scale + mask) v in each head (Vaswani et al. 2017, formula 1).
+
+Arrays are [batch, time, heads, features]; key and value may have another time than query.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..operator import operator
+from ..tensor import Tensor
+from .activation import softmax
+from .linalg import batched_matmul
+from .recorded import recorded
+from .samples import Array
+from .shape import permute
+
+aten = torch.ops.aten
+_flash = aten._scaled_dot_product_flash_attention_for_cpu.default
+_flash_back = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+
+
+def _later(queries: int, keys: int, like: torch.Tensor) -> Tensor:
+    """Minus infinity where a key lies after its query."""
+    return Tensor(torch.full((queries, keys), -math.inf, dtype=like.dtype, device=like.device).triu(1))
+
+
+def attend(query, key, value, mask, causal, scale, drop: Callable[[Any], Any] | None = None):  # type: ignore[no-untyped-def]
+    """(result, weights [batch, heads, queries, keys]), step by step. drop: what is done to the weights."""
+    q, k, v = (permute(x, [0, 2, 1, 3]) for x in (query, key, value))
+    scores = batched_matmul(q * scale, k, False, True)
+    if mask is not None:
+        scores = scores + mask
+    if causal:
+        scores = scores + _later(scores.shape[2], scores.shape[3], scores.data)
+    weights = softmax(scores)
+    weights = weights if drop is None else drop(weights)
+    return permute(batched_matmul(weights, v), [0, 2, 1, 3]), weights
+
+
+def _reference(query, key, value, mask, causal, scale):  # type: ignore[no-untyped-def]
+    scores = torch.einsum("bqhd,bkhd->bhqk", query, key) * scale
+    if mask is not None:
+        scores = scores + mask
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), -math.inf)
+    return torch.einsum("bhqk,bkhd->bqhd", scores.softmax(-1), value)
+
+
+def fused(query: Any, key: Any, value: Any) -> bool:
+    """Whether torch has a fused kernel for these: on the CPU, one size of head, nothing empty."""
+    q, k, v = query.data, key.data, value.data
+    return (
+        not q.is_cuda
+        and q.shape[-1] == v.shape[-1]
+        and q.numel() > 0
+        and k.numel() > 0
+        and q.dtype is k.dtype
+    )
+
+
+_SHAPE = (2, 3, 2, 4)
+
+
+@operator(reference=_reference, samples=[(_SHAPE, (2, 5, 2, 4), (2, 5, 2, 4), None, False, 0.5), (_SHAPE, _SHAPE, _SHAPE, None, True, 0.3), (_SHAPE, _SHAPE, _SHAPE, Array((3, 3), dtype="bool"), False, 0.5)])  # fmt: skip
+def fused_attention(query, key, value, mask, causal, scale):  # type: ignore[no-untyped-def]
+    """Attention by torch's fused kernel, which never holds all the weights; the mask gets no gradient.
+
+    mask: added to the scores, [queries, keys] or with [batch, heads] before it, broadcast; or None. causal: a query
+    sees the keys up to its own place.
+    """
+    q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+    bias = None if mask is None else mask.to(q.dtype)
+    value_, sums = _flash(q, k, v, 0.0, causal, attn_mask=bias, scale=scale)
+    return (
+        value_.transpose(1, 2),
+        lambda g, kept=(value_, sums, bias), c=causal, s=scale: (
+            _back(g, query, key, value, kept, c, s)
+            if isinstance(g, torch.Tensor)
+            else recorded(lambda *inputs: attend(*inputs)[0], (query, key, value, kept[2], c, s), g)
+        ),
+    )
+
+
+def _back(g, query, key, value, kept, causal, scale):  # type: ignore[no-untyped-def]
+    inputs = [x.transpose(1, 2) for x in (g, query, key, value)]
+    made = _flash_back(*inputs, kept[0], kept[1], 0.0, causal, attn_mask=kept[2], scale=scale)
+    return *(x.transpose(1, 2) for x in made), None, None, None
