@@ -228,10 +228,11 @@ def test_a_bad_card_is_named(tmp_path, old, new, message):
 
 def test_every_card_of_the_project_is_whole():
     known = datasets.cards()
-    assert set(known) == {path.name for path in places.bundled().iterdir()} == {"digits", "mnist", "cifar10"}
+    assert set(known) == {path.name for path in places.bundled().iterdir()}
+    assert set(known) == {"digits", "mnist", "cifar10", "coriolanus", "tinyshakespeare"}
     for card in known.values():
         assert card.origin == "real" and card.licence and card.source.startswith("http")
-        assert set(card.schema) == {"images", "labels"}
+        assert set(card.schema) in ({"images", "labels"}, {"text"})
         assert card.size["train"] > card.size["test"] > 0
         assert all(len(sha256) == 64 for sha256 in card.sha256.values())
         assert len({ord(letter) > 0x4E00 for letter in card.title_zh}) == 2
@@ -257,3 +258,38 @@ def test_real_data_where_there_is_some(monkeypatch, name, shape):
 
 
 REAL = os.environ.get("SAMPAN_DATA")
+
+
+def test_a_text_is_always_there_and_cut_in_two():
+    text = datasets.load_text("coriolanus")
+    assert (len(text.train), len(text.test)) == (text.layout.train, text.layout.test)
+    assert text.train.startswith("First Citizen:\nBefore we proceed any further, hear me speak.")
+    assert len(text.train) > 8 * len(text.test) and "MENENIUS" in text.test
+    with pytest.raises(ValueError, match="is a text"):
+        datasets.load("coriolanus")
+    with pytest.raises(ValueError, match="set of images"):
+        datasets.load_text("digits")
+
+
+def test_the_whole_text_where_it_is(monkeypatch):
+    monkeypatch.setenv("SAMPAN_DATA", REAL or "")
+    if "tinyshakespeare" not in datasets.available():
+        pytest.skip("needs tinyshakespeare in SAMPAN_DATA")
+    text = datasets.load_text("tinyshakespeare")
+    assert text.train.startswith(datasets.load_text("coriolanus").train)
+    assert len(set(text.train)) == 65
+
+
+def test_a_text_of_another_length_than_its_card_says(monkeypatch, tmp_path):
+    card = (places.bundled() / "coriolanus" / "card.toml").read_text().replace('"coriolanus"', '"short"')
+    short = b"To be, or not to be"
+    (tmp_path / "short").mkdir()
+    (tmp_path / "short" / "coriolanus.txt").write_bytes(short)
+    known = datasets.card("coriolanus").layouts[0].files["text"]
+    card = card.replace(known.sha256, hashlib.sha256(short).hexdigest()).replace(
+        str(known.bytes), str(len(short))
+    )
+    (tmp_path / "short" / "card.toml").write_text(card)
+    monkeypatch.setenv("SAMPAN_DATA", str(tmp_path))
+    with pytest.raises(ValueError, match="19 characters came"):
+        datasets.load_text("short")

@@ -1,8 +1,8 @@
-"""Real data by name: `load("mnist").train`.
+"""Real data by name: `load("mnist").train`, and `load_text("coriolanus").train` for texts.
 
 Looked for, in this order, in the project's own `datasets/`, the folders of `SAMPAN_DATA`, and the user's
 cache; and, only with `download=True`, fetched from the official source into the cache. Every file is checked
-against the checksum on its card before it is read. Used in notebooks 00 and 02.
+against the checksum on its card before it is read. Used in notebooks 00, 02, 03 and 04.
 """
 
 from __future__ import annotations
@@ -20,7 +20,19 @@ from .card_file import Card, File, Layout, read_card
 from .checksums import verify
 from .download import Progress, fetch, print_progress
 
-__all__ = ["Bundle", "Card", "File", "Layout", "Split", "available", "card", "cards", "load"]
+__all__ = [
+    "Bundle",
+    "Card",
+    "File",
+    "Layout",
+    "Split",
+    "Text",
+    "available",
+    "card",
+    "cards",
+    "load",
+    "load_text",
+]
 
 
 class Split(Dataset):
@@ -64,6 +76,16 @@ class Bundle:
     test: Split
 
 
+@dataclass(frozen=True)
+class Text:
+    """A loaded text: its card, the layout that was found, and its two parts, the second the end of the first's text."""
+
+    card: Card
+    layout: Layout
+    train: str
+    test: str
+
+
 def cards() -> dict[str, Card]:
     """Every card there is, by name; the first folder that has a name decides, as with the data itself."""
     found: dict[str, Card] = {}
@@ -96,6 +118,28 @@ def load(name: str, download: bool = False, progress: Progress = print_progress)
     ValueError: an unknown name; a damaged or foreign file. FileNotFoundError: the set is not here, and the
     message says how to get it. OSError: the download broke off (call again to resume).
     """
+    known, layout, arrays = _arrays(name, download, progress)
+    if layout.reader == "text":
+        raise ValueError(f"{name} is a text, and no set of images: load_text({name!r})")
+    parts = [_split(known, layout, arrays, part) for part in ("train", "test")]
+    return Bundle(known, layout, *parts)
+
+
+def load_text(name: str, download: bool = False, progress: Progress = print_progress) -> Text:
+    """The text of this name, found, checked and refused as `load` does it."""
+    known, layout, arrays = _arrays(name, download, progress)
+    if layout.reader != "text":
+        raise ValueError(f"{name} is a set of images, and no text: load({name!r})")
+    whole = arrays["text"].tobytes().decode()
+    if len(whole) != layout.train + layout.test:
+        raise ValueError(
+            f"{name}: {len(whole):,} characters came, its card says {layout.train:,} and {layout.test:,}"
+        )
+    return Text(known, layout, whole[: layout.train], whole[layout.train :])
+
+
+def _arrays(name: str, download: bool, progress: Progress) -> tuple[Card, Layout, readers.Arrays]:
+    """Card, layout and content of a data set, found or fetched, and checked."""
     known = card(name)
     found = _find(known)
     if found is None:
@@ -114,8 +158,7 @@ def load(name: str, download: bool = False, progress: Progress = print_progress)
     arrays = readers.READERS[layout.reader][1](paths)
     if not paths:
         _check_package(known, layout, arrays)
-    parts = [_split(known, layout, arrays, part) for part in ("train", "test")]
-    return Bundle(known, layout, *parts)
+    return known, layout, arrays
 
 
 def _find(known: Card) -> tuple[Layout, dict[str, Path]] | None:

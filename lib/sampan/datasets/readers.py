@@ -97,6 +97,11 @@ def scikit_learn(_: dict[str, Path]) -> Arrays:
     return dict(zip(PARTS, (images[:cut], labels[:cut], images[cut:], labels[cut:]), strict=True))
 
 
+def text(files: dict[str, Path]) -> Arrays:
+    """The bytes of a text in UTF-8."""
+    return {"text": np.frombuffer(files["text"].read_bytes(), np.uint8)}
+
+
 def has_scikit_learn() -> bool:
     """Whether scikit-learn is installed, without the second that importing it takes."""
     return importlib.util.find_spec("sklearn") is not None
@@ -115,4 +120,5 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Path]], Arrays]]] 
     "idx": (PARTS, idx),
     "npz": (("arrays",), npz),
     "scikit-learn": (("arrays",), scikit_learn),
+    "text": (("text",), text),
 }
