@@ -73,7 +73,7 @@ def fused_attention(query, key, value, mask, causal, scale):  # type: ignore[no-
     mask: added to the scores, [queries, keys] or with [batch, heads] before it, broadcast; or None. causal: a query
     sees the keys up to its own place.
     """
-    q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+    q, k, v = _rows(query), _rows(key), _rows(value)
     bias = None if mask is None else mask.to(q.dtype)
     value_, sums = _flash(q, k, v, 0.0, causal, attn_mask=bias, scale=scale)
     return (
@@ -86,7 +86,12 @@ def fused_attention(query, key, value, mask, causal, scale):  # type: ignore[no-
     )
 
 
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    """Heads before time, and features side by side: the kernel silently takes that for granted."""
+    return (x if x.stride(-1) == 1 else x.contiguous()).transpose(1, 2)
+
+
 def _back(g, query, key, value, kept, causal, scale):  # type: ignore[no-untyped-def]
-    inputs = [x.transpose(1, 2) for x in (g, query, key, value)]
+    inputs = [_rows(x) for x in (g, query, key, value)]
     made = _flash_back(*inputs, kept[0], kept[1], 0.0, causal, attn_mask=kept[2], scale=scale)
     return *(x.transpose(1, 2) for x in made), None, None, None
