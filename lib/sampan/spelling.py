@@ -24,7 +24,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "lambd": ("threshold", "lam"), "m": ("num_columns",), "n": ("num_rows",), "obj": ("x",), "ord": ("p",),
     "other": ("y",), "return_indices": ("return_mask",), "size": ("shape",), "sizes": ("shape",), "steps": ("num",),
     "target": ("label",), "tensors": ("x", "inputs"), "test_elements": ("test_x",), "to": ("max",), "vec2": ("y",),
-    "x1": ("x",), "x2": ("y",),
+    "x1": ("x",), "x2": ("y",), "dilation": ("dilations",), "kernel_size": ("kernel_sizes",),
+    "output_size": ("output_sizes",), "padding": ("paddings",), "stride": ("strides",),
 }  # fmt: skip
 # The functions that can put their result into a tensor given as `out`.
 TAKES_OUT = frozenset(

@@ -23,6 +23,8 @@ ELSEWHERE = {
     "avg_unpool": "gradient of avg_pool",
     "adaptive_unpool": "gradient of adaptive_pool",
     "put_at_places": "tests/nn/functional/test_pooling.py",
+    "ctc": "tests/nn/functional/test_losses.py",
+    "transducer": "tests/nn/functional/test_losses.py",
     "resized_back": "gradient of resized",
     "rows_summed": "gradient of rows_at",
     "sampled": "tests/nn/functional/test_vision.py",
@@ -31,7 +33,9 @@ ELSEWHERE = {
     "as_real": "tests/ops/test_complex.py",
     "gammainc": "tests/ops/test_special.py (no derivative by x)",
     "gammaincc": "tests/ops/test_special.py (no derivative by x)",
-    **dict.fromkeys(("bernoulli", "binomial", "multinomial", "poisson", "standard_gamma"), "tests/test_random.py"),
+    **dict.fromkeys(
+        ("bernoulli", "binomial", "multinomial", "poisson", "standard_gamma"), "tests/test_random.py"
+    ),
     "equal_all": "tests/ops/test_logic.py",
     "is_empty": "tests/ops/test_logic.py",
     "allclose": "tests/ops/test_logic.py",

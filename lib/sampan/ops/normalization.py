@@ -1,5 +1,5 @@
-"""Layer, group, batch and root-mean-square normalisation; lengths of vectors. torch's fused kernels for the first
-order, formulas for the higher ones."""
+"""Layer, group, batch and root-mean-square normalisation. torch's fused kernels for the first order, formulas for the
+higher ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import torch
 from ..operator import operator
 from ..tape import written
 from .elementwise import Buffer, aten
-from .samples import Array
 
 layer_norm_backward = aten.native_layer_norm_backward.default._op
 batch_norm_backward = aten.native_batch_norm_backward.default._op
@@ -136,21 +135,3 @@ def _batch_gradients(
         unit = (x - mean.reshape(shape)) * scale
         dx = gw * scale
     return dx, (g * unit).sum(axis=axes), g.sum(axis=axes)
-
-
-@operator(
-    reference=lambda x, p, axis: torch.linalg.vector_norm(x, p, axis, keepdim=True),
-    samples=[((3, 4), 2.0, 1), (Array((3, 4), 0.2), 3.0, 0), (Array((2, 5)), math.inf, 1)],
-)
-def vector_length(x, p, axis):  # type: ignore[no-untyped-def]
-    """(sum |x|^p)^(1/p) along `axis`, which keeps length 1; its gradient at 0 is taken as 0."""
-    out = torch.linalg.vector_norm(x, p, axis, keepdim=True)
-    return out, (lambda g, p=p, axis=axis: _length_gradient(g, x, out, p, axis),)
-
-
-def _length_gradient(g: Any, x: Any, length: Any, p: float, axis: int) -> Any:
-    if p in (math.inf, -math.inf):
-        won = (x.abs() == length).to(x.dtype)
-        return g * x.sign() * won / won.sum(axis=axis, keepdim=True)
-    share = x / (length + (length == 0))  # 0 / 1 where the vector is 0
-    return g * share if p == 2 else g * share.sign() * share.abs() ** (p - 1.0)

@@ -9,7 +9,7 @@ import torch
 
 from ...dtype import as_dtype
 from ...operator import wrap
-from ...ops.normalization import vector_length
+from ...ops.norms import p_norm
 from ...ops.resampling import rows_at
 from ...ops.shape import pad_constant
 from ...tape import written
@@ -126,15 +126,14 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):  # type: ignore[no-untyped-def
 def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The length of x - y + epsilon along the last axis, in the p-norm."""
     difference = x - y
-    length = vector_length(difference + epsilon if epsilon else difference, float(p), -1)
-    return length if keepdim else length.squeeze(-1)
+    return p_norm(difference + epsilon if epsilon else difference, float(p), [difference.ndim - 1], keepdim)
 
 
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):  # type: ignore[no-untyped-def]
     """(1 - epsilon) label + epsilon prior, the prior uniform over the last axis unless given (Szegedy et al., 2016)."""
     if not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon: expected 0 to 1, got {epsilon}")
-    prior = 1 / max(label.shape[-1], 1) if prior_dist is None else prior_dist
+    prior = 1 / max(label.shape[-1], 1) if prior_dist is None else prior_dist.detach()
     return label * (1 - epsilon) + prior * epsilon
 
 

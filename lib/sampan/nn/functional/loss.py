@@ -12,7 +12,7 @@ from ...tensor import Tensor
 
 # fmt: off
 __all__ = [
-    "cross_entropy", "l1_loss", "mse_loss", "nll_loss",
+    "cross_entropy", "nll_loss",
 ]
 # fmt: on
 
@@ -24,17 +24,6 @@ def reduced(loss: Any, reduction: str) -> Any:
     if reduction not in _REDUCTIONS:
         raise ValueError(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
-
-
-def mse_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
-    """(input - label)^2, averaged, summed or as it is."""
-    difference = input - label
-    return reduced(difference * difference, reduction)
-
-
-def l1_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
-    """|input - label|, averaged, summed or as it is."""
-    return reduced((input - label).abs(), reduction)
 
 
 def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1, use_softmax=True, label_smoothing=0.0, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -101,6 +90,7 @@ def _soft(
         raise ValueError(
             f"cross_entropy: soft label {list(label.shape)} does not fit input {list(input.shape)}"
         )
+    label = label if label.stop_gradient else label.detach()  # a constant, as in Paddle
     if smoothing > 0:
         label = label * (1 - smoothing) + smoothing / classes
     logs = log_softmax(input, axis) if use_softmax else input.log()

@@ -6,13 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...ops.normalization import (
-    normalize_batch,
-    normalize_groups,
-    normalize_layer,
-    normalize_rms,
-    vector_length,
-)
+from ...ops.normalization import normalize_batch, normalize_groups, normalize_layer, normalize_rms
+from ...ops.norms import p_norm
 from ...ops.pooling import avg_pool
 from ...ops.shape import pad_constant
 from ...tensor import Tensor
@@ -137,5 +132,5 @@ def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW
 
 def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):  # type: ignore[no-untyped-def]
     """x / max(length, epsilon), its length along `axis` in the p-norm."""
-    value = x / vector_length(x, float(p), axis).clip(min=epsilon)
+    value = x / p_norm(x, float(p), [axis], True).clip(min=epsilon)
     return value if out is None else out._write(value)

@@ -1,6 +1,8 @@
-"""Dropout with Paddle's arguments."""
+"""Dropout of every kind, with Paddle's arguments."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 
@@ -9,20 +11,27 @@ from ...tensor import Tensor
 
 # fmt: off
 __all__ = [
-    "dropout",
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
 ]
 # fmt: on
 
 
-def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=None):  # type: ignore[no-untyped-def]
+def _probability(of: str, p: Any) -> float:
+    if isinstance(p, str) or not hasattr(p, "__float__"):
+        raise TypeError(f"{of}: expected p to be a number, got {type(p).__name__}")
+    if not 0 <= float(p) <= 1:
+        raise ValueError(f"{of}: expected p from 0 to 1, got {float(p)}")
+    return float(p)
+
+
+def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_train", name=None):  # type: ignore[no-untyped-def]
     """Zero each entry with probability `p` in training (Srivastava et al., 2014).
 
     mode "upscale_in_train" divides what stays by 1 - p in training and does nothing else; "downscale_in_infer"
     multiplies by 1 - p outside training. axis: draw the mask along these axes only and repeat it along the others.
-    Raises ValueError when p is outside [0, 1].
+    inplace: put the result into x. Raises ValueError when p is outside [0, 1].
     """
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout: expected p from 0 to 1, got {p}")
+    p = _probability("dropout", p)
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise ValueError(f"dropout: expected mode 'upscale_in_train' or 'downscale_in_infer', got {mode!r}")
     if not training:
@@ -37,4 +46,58 @@ def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=No
     mask = torch.empty(shape, dtype=x.dtype, device=x.data.device).bernoulli_(1 - p)
     if mode == "upscale_in_train" and p < 1:
         mask.div_(1 - p)
-    return masked(x, Tensor(mask.expand(x.data.shape)))
+    value = masked(x._before() if inplace else x, Tensor(mask.expand(x.data.shape)))
+    return x._write(value) if inplace else value
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False):  # type: ignore[no-untyped-def]
+    """dropout of whole channels of [batch, channels, length], the same in a batch; in [channels, length] too."""
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"dropout1d: expected input with 2 or 3 axes, got shape {list(input.shape)}")
+    return dropout(input, p, axis=input.ndim - 2, training=training)
+
+
+def _channels(of: str, x: Any, p: Any, training: bool, data_format: str, formats: tuple[str, str]) -> Any:
+    if x.ndim != len(formats[0]) or data_format not in formats:
+        raise ValueError(
+            f"{of}: expected x with {len(formats[0])} axes and data_format {' or '.join(formats)}, got shape {list(x.shape)} and {data_format!r}"
+        )
+    return dropout(x, p, axis=[0, 1 if data_format == formats[0] else x.ndim - 1], training=training)
+
+
+def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+    """dropout of whole channels of images (Tompson et al., 2015)."""
+    return _channels("dropout2d", x, p, training, data_format, ("NCHW", "NHWC"))
+
+
+def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]
+    """dropout of whole channels of volumes."""
+    return _channels("dropout3d", x, p, training, data_format, ("NCDHW", "NDHWC"))
+
+
+_FLOOR = -1.0507009873554805 * 1.6732632423543772  # what selu tends to
+
+
+def _alpha(of: str, x: Any, p: Any, training: bool, shape: list[int]) -> Any:
+    """Dropped entries become selu's floor, and all are moved so that mean and variance stay."""
+    p = _probability(of, p)
+    if not training or p == 0:
+        return x
+    if p == 1:
+        return x * 0.0
+    a = ((1 - p) * (1 + p * _FLOOR**2)) ** -0.5
+    kept = torch.empty(shape, dtype=x.dtype, device=x.data.device).bernoulli_(1 - p)
+    moved = (1 - kept) * (a * _FLOOR) - a * _FLOOR * p
+    return masked(x, Tensor((kept * a).expand(x.data.shape))) + Tensor(moved)
+
+
+def alpha_dropout(x, p=0.5, training=True, name=None):  # type: ignore[no-untyped-def]
+    """dropout that keeps mean 0 and variance 1, for networks of selu (Klambauer et al., 2017)."""
+    return _alpha("alpha_dropout", x, p, training, list(x.shape))
+
+
+def feature_alpha_dropout(x, p=0.5, training=True, name=None):  # type: ignore[no-untyped-def]
+    """alpha_dropout of whole channels of [batch, channels, ...]."""
+    if x.ndim < 2:
+        raise ValueError(f"feature_alpha_dropout: expected x with 2 axes or more, got shape {list(x.shape)}")
+    return _alpha("feature_alpha_dropout", x, p, training, [*x.shape[:2], *[1] * (x.ndim - 2)])

@@ -1,0 +1,200 @@
+"""Losses with margins and of distances between examples; hierarchical and adaptive softmax."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ...operator import wrap
+from ...ops.activation import log_sigmoid, log_softmax, softplus
+from ...ops.gathering import take_along_axis
+from ...ops.indexing import where
+from ...ops.joining import concat
+from ...ops.linalg import linear
+from ...ops.resampling import rows_at
+from .common import pairwise_distance
+from .likelihood import same_shape
+from .loss import reduced
+
+# fmt: off
+__all__ = [
+    "adaptive_log_softmax_with_loss", "cosine_embedding_loss", "hinge_embedding_loss", "hsigmoid_loss",
+    "margin_ranking_loss", "multi_label_margin_loss", "multi_label_soft_margin_loss", "multi_margin_loss",
+    "npair_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+]
+# fmt: on
+
+
+def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+    """max(0, -label (input - other) + margin): with label 1 `input` should be the larger, with -1 `other`."""
+    return reduced(((other - input) * label + margin).clip(min=0.0), reduction)
+
+
+def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+    """input where label is 1, max(0, margin - input) where it is -1."""
+    apart = (margin - input).clip(min=0.0)
+    return reduced(where(label == 1, input, input * 0.0) + where(label == -1, apart, input * 0.0), reduction)
+
+
+def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+    """1 - cos where label is 1, max(0, cos - margin) where it is -1; inputs [n, d] or [d], label [n] or [1]."""
+    same_shape("cosine_embedding_loss", input1, input2)
+    if label.ndim != 1 or input1.ndim > 2 or not input1.dtype.is_floating_point:
+        raise ValueError(
+            f"cosine_embedding_loss: expected inputs [n, d] or [d] of floats and label [n], got {list(input1.shape)} and {list(label.shape)}"
+        )
+    lengths = [(x * x).sum(axis=-1) + 1e-11 for x in (input1, input2)]
+    cos = (input1 * input2).sum(axis=-1) / (lengths[0] * lengths[1]).sqrt()
+    apart = (cos - margin).clip(min=0.0)
+    return reduced(where(label == 1, 1 - cos, cos * 0.0) + where(label == -1, apart, cos * 0.0), reduction)
+
+
+def soft_margin_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+    """log(1 + e^(-label input)), labels 1 and -1."""
+    same_shape("soft_margin_loss", input, label)
+    return reduced(softplus(-label.astype(input.dtype) * input), reduction)
+
+
+def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+    """The mean over the classes of -label log(p) - (1 - label) log(1 - p), p = sigmoid(input), times weight."""
+    same_shape("multi_label_soft_margin_loss", input, label)
+    loss = -(label * log_sigmoid(input) + (1 - label) * log_sigmoid(-input))
+    return reduced((loss if weight is None else loss * weight).mean(axis=-1), reduction)
+
+
+def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The mean over the wrong classes, and the count of all, of max(0, margin - input[label] + input)^p."""
+    classes = input.shape[1]
+    if label.shape[0] != input.shape[0] or (weight is not None and list(weight.shape) != [classes]):
+        raise ValueError(f"multi_margin_loss: label {list(label.shape)} or weight does not fit input {list(input.shape)}")  # fmt: skip
+    label = label.reshape([-1, 1])
+    loss = (margin - take_along_axis(input, label, 1) + input).clip(min=0.0) ** float(p)
+    loss = loss.mean(axis=1) - margin**p / classes  # the right class is no margin's
+    if weight is not None:
+        loss = loss * weight.index_select(label.reshape([-1]))
+    return reduced(loss, reduction)
+
+
+def multi_label_margin_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+    """The sum over right classes i and wrong j of max(0, 1 - input[i] + input[j]), over the number of classes.
+
+    input: [n, classes]; label: [n, classes], the right classes, then -1.
+    """
+    if input.ndim != 2 or label.ndim != 2:
+        raise ValueError(f"multi_label_margin_loss: expected two axes each, got {list(input.shape)} and {list(label.shape)}")  # fmt: skip
+    rows, classes = input.shape
+    given = label.data.long()
+    if given.numel() and not -1 <= int(given.min()) <= int(given.max()) < classes:
+        raise ValueError(f"multi_label_margin_loss: expected labels from -1 to {classes - 1}")
+    counted = (given >= 0).cumprod(1).bool()  # up to the first -1
+    places = given.masked_fill(~counted, classes)
+    right = torch.zeros(rows, classes + 1, dtype=torch.bool, device=given.device).scatter_(1, places, True)
+    picked = take_along_axis(input, wrap(given.clamp(min=0)), 1)
+    apart = (1 - picked.unsqueeze(2) + input.unsqueeze(1)).clip(min=0.0)
+    pairs = (counted.unsqueeze(2) & ~right[:, None, :classes]).to(input.dtype)
+    return reduced((apart * wrap(pairs)).sum(axis=[1, 2]) / classes, reduction)
+
+
+def triplet_margin_with_distance_loss(input, positive, negative, distance_function=None, margin=1.0, swap=False, reduction="mean", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """max(0, d(input, positive) - d(input, negative) + margin), d the distance_function (Euclid's unless given).
+
+    swap: the negative's distance from `positive` is taken where it is smaller (Balntas et al., 2016).
+    Raises ValueError for a negative margin or negative distances.
+    """
+    if margin < 0:
+        raise ValueError(f"margin: expected 0 or more, got {margin}")
+    same_shape("triplet_margin_loss", input, positive, negative)
+    distance = distance_function or pairwise_distance
+    near, far = distance(input, positive), distance(input, negative)
+    if swap:
+        far = far.minimum(distance(positive, negative))
+    if bool((near.data < 0).any()) or bool((far.data < 0).any()):
+        raise ValueError("distance_function: expected distances of 0 or more, got negative ones")
+    return reduced((near - far + margin).clip(min=0.0), reduction)
+
+
+def triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-6, swap=False, reduction="mean", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """triplet_margin_with_distance_loss by pairwise_distance in the p-norm."""
+    return triplet_margin_with_distance_loss(
+        input, positive, negative, lambda x, y: pairwise_distance(x, y, p, epsilon), margin, swap, reduction
+    )
+
+
+def npair_loss(anchor, positive, labels, l2_reg=0.002):  # type: ignore[no-untyped-def]
+    """Cross-entropy of anchor positive^T against who has the same label, and l2_reg / 4 of their squares (Sohn, 2016).
+
+    anchor, positive: [n, d]; labels: [n].
+    """
+    if not anchor.size or not positive.size:
+        raise ValueError("npair_loss: expected anchor and positive with entries, got none")
+    labels = labels.reshape([-1, 1])
+    alike = (labels == labels.swapaxes(0, 1)).astype("float32")
+    target = alike / alike.sum(axis=1, keepdim=True)
+    squares = (anchor * anchor).sum(axis=1).mean() + (positive * positive).sum(axis=1).mean()
+    loss = -(target * log_softmax(anchor @ positive.swapaxes(0, 1), 1)).sum(axis=1, keepdim=True)
+    return squares * (0.25 * l2_reg) + (target * loss).sum(axis=0).mean()
+
+
+def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None, path_code=None, is_sparse=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """-log of the product of decisions on the way from the root of a tree to the class: [n, 1] (Morin, Bengio, 2005).
+
+    input: [n, d]; label: [n] or [n, 1]; weight: [num_classes - 1, d], a row for each inner node; bias: [.., 1] or None.
+    path_table, path_code: [n, longest way], the nodes on the way (then -1) and the decisions there; without them the
+    tree is the complete binary one. is_sparse: accepted, the gradient is dense.
+    """
+    if num_classes < 2:
+        raise ValueError(f"num_classes: expected 2 or more, got {num_classes}")
+    if path_table is None:
+        leaf = label.data.long().reshape(-1, 1) + num_classes
+        bits = torch.arange(int(math.log2(2 * num_classes - 1)) if num_classes > 1 else 1, device=leaf.device)
+        nodes, codes = (leaf >> (bits + 1)) - 1, (leaf >> bits) & 1
+    else:
+        nodes, codes = path_table.data.long(), path_code.data.long()
+    counted, nodes = (nodes >= 0).to(input.dtype), wrap(nodes.clamp(min=0))
+    scores = (rows_at(nodes, weight) @ input.unsqueeze(2)).squeeze(2)
+    if bias is not None:
+        scores = scores + rows_at(nodes, bias.reshape([-1, 1])).squeeze(2)
+    scores = scores.clip(-40.0, 40.0) * wrap(counted)  # a place that is no node counts log 2, as in Paddle
+    return (softplus(scores, 1, 50) - wrap(codes.to(input.dtype)) * scores).sum(axis=1, keepdim=True)
+
+
+def adaptive_log_softmax_with_loss(input, label, head_weight, tail_weights, cutoffs, head_bias=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """(log probability of each label [n], minus their mean): frequent classes first, the others in clusters with
+    smaller projections (Grave et al., 2017).
+
+    input: [n, d], label: [n] (or [d] and a single label). head_weight: [d, cutoffs[0] + clusters]; tail_weights:
+    [d, h] and [h, size] for each cluster; cutoffs: where clusters end, the number of classes last.
+    """
+    if label.ndim > 1 or input.ndim != label.ndim + 1 or (label.ndim and input.shape[0] != label.shape[0]):
+        raise ValueError(f"adaptive_log_softmax_with_loss: label {list(label.shape)} does not fit input {list(input.shape)}")  # fmt: skip
+    single = label.ndim == 0
+    if single:
+        input, label = input.unsqueeze(0), label.unsqueeze(0)
+    wanted = label.data.long()
+    if wanted.numel() and not 0 <= int(wanted.min()) <= int(wanted.max()) < cutoffs[-1]:
+        raise ValueError(
+            f"label: expected 0 to {cutoffs[-1] - 1}, got {int(wanted.min())} to {int(wanted.max())}"
+        )
+    ends = torch.tensor([int(c) for c in cutoffs], device=wanted.device)
+    cluster = torch.bucketize(wanted, ends, right=True)
+    place = torch.where(cluster > 0, ends[0] + cluster - 1, wanted)
+    value = _log_at(linear(input, head_weight, head_bias), place)
+    order, parts = [], []
+    for i, (first, second) in enumerate(tail_weights, 1):
+        rows = (cluster == i).nonzero().flatten()
+        if len(rows):
+            scores = linear(linear(input.index_select(wrap(rows)), first), second)
+            parts.append(_log_at(scores, wanted[rows] - ends[i - 1]))
+            order.append(rows)
+    if parts:
+        rest = (cluster == 0).nonzero().flatten()
+        back = torch.cat([*order, rest]).argsort()
+        value = value + concat([*parts, value.index_select(wrap(rest)) * 0.0]).index_select(wrap(back))
+    return (value.squeeze(0) if single else value), -value.mean()
+
+
+def _log_at(scores: Any, places: torch.Tensor) -> Any:
+    """log softmax(scores)[place] of each row."""
+    return take_along_axis(log_softmax(scores, 1), wrap(places.unsqueeze(1)), 1).squeeze(1)

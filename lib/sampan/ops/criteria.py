@@ -1,0 +1,151 @@
+"""Losses of pairs of arrays, entry by entry, reduced in the same pass; and CTC.
+
+reduction: torch's numbers, 0 for each entry's own loss, 1 for their mean, 2 for their sum.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ..operator import operator
+from .elementwise import Buffer, aten
+from .samples import Array
+
+NUMBERS = {"none": 0, "mean": 1, "sum": 2}
+mse_backward = aten.mse_loss_backward.default._op
+huber_backward = aten.huber_loss_backward.default._op
+bce_backward = aten.binary_cross_entropy_backward.default._op
+_PAIR = [((3, 4), (3, 4), 1), ((2, 3), (3,), 0)]
+_UNIT = [
+    (Array((3, 4), 0.1, 0.9), Array((3, 4), 0.1, 0.9), 1),
+    (Array((3,), 0.1, 0.9), Array((3,), 0.1, 0.9), 0),
+]
+_WORDS = ("none", "mean", "sum")
+
+
+def _spread(g: Any, slope: Any, reduction: int) -> Any:
+    """g times each entry's slope, and its share where the loss is the mean."""
+    return g * slope * (1.0 / max(math.prod(slope.shape), 1)) if reduction == 1 else g * slope
+
+
+def _alike(g: Any, x: Any, y: Any) -> bool:
+    """Whether torch's fused backward can be used: on buffers, of one shape."""
+    return g.__class__ is Buffer and x.shape == y.shape
+
+
+@operator(broadcasts=True, reference=lambda x, y, r: torch.nn.functional.mse_loss(*torch.broadcast_tensors(x, y), reduction=_WORDS[r]), samples=_PAIR)  # fmt: skip
+def squared_loss(x, y, reduction):  # type: ignore[no-untyped-def]
+    """(x - y)^2."""
+    return aten.mse_loss(x, y, reduction), (
+        lambda g, r=reduction: mse_backward(g, x, y, r) if _alike(g, x, y) else _spread(g, 2.0 * (x - y), r),
+        lambda g, r=reduction: mse_backward(g, y, x, r) if _alike(g, x, y) else _spread(g, 2.0 * (y - x), r),
+    )  # fmt: skip
+
+
+@operator(broadcasts=True, reference=lambda x, y, r: torch.nn.functional.l1_loss(*torch.broadcast_tensors(x, y), reduction=_WORDS[r]), samples=_PAIR)  # fmt: skip
+def absolute_loss(x, y, reduction):  # type: ignore[no-untyped-def]
+    """|x - y|."""
+    away = (x - y).abs_()
+    value = away.mean() if reduction == 1 else away.sum() if reduction == 2 else away
+    return value, (
+        lambda g, r=reduction: _spread(g, (x - y).sign(), r),
+        lambda g, r=reduction: _spread(g, (y - x).sign(), r),
+    )
+
+
+@operator(broadcasts=True, reference=lambda x, y, r, d: torch.nn.functional.huber_loss(*torch.broadcast_tensors(x, y), reduction=_WORDS[r], delta=d), samples=[(*sample, 0.5) for sample in _PAIR])  # fmt: skip
+def huber_loss(x, y, reduction, delta):  # type: ignore[no-untyped-def]
+    """(x - y)^2 / 2 up to a distance of delta, delta (|x - y| - delta / 2) beyond it (Huber, 1964)."""
+    return aten.huber_loss(x, y, reduction, delta), (
+        lambda g, r=reduction, d=delta: huber_backward(g, x, y, r, d) if _alike(g, x, y) else _spread(g, (x - y).clip(-d, d), r),
+        lambda g, r=reduction, d=delta: huber_backward(g, y, x, r, d) if _alike(g, x, y) else _spread(g, (y - x).clip(-d, d), r),
+    )  # fmt: skip
+
+
+@operator(broadcasts=True, reference=lambda x, y, r: torch.nn.functional.binary_cross_entropy(x, y, reduction=_WORDS[r]), samples=_UNIT)  # fmt: skip
+def bernoulli_loss(x, y, reduction):  # type: ignore[no-untyped-def]
+    """-y log(x) - (1 - y) log(1 - x), either logarithm at least -100."""
+    return aten.binary_cross_entropy(x, y, None, reduction), (
+        lambda g, r=reduction: (
+            bce_backward(g, x, y, None, r)
+            if g.__class__ is Buffer
+            else _spread(g, (x - y) / (x * (1 - x)), r)
+        ),
+        lambda g, r=reduction: _spread(g, (1 - x).log().clip(min=-100) - x.log().clip(min=-100), r),
+    )
+
+
+@operator(broadcasts=True, reference=lambda x, y, r: torch.nn.functional.binary_cross_entropy_with_logits(x, y, reduction=_WORDS[r]), samples=_UNIT)  # fmt: skip
+def logistic_loss(x, y, reduction):  # type: ignore[no-untyped-def]
+    """bernoulli_loss of sigmoid(x), without overflow: max(x, 0) - x y + log(1 + e^-|x|)."""
+    return torch.binary_cross_entropy_with_logits(x, y, None, None, reduction), (
+        lambda g, r=reduction: _spread(g, x.sigmoid() - y, r),
+        lambda g, r=reduction: _spread(g, -x, r),
+    )
+
+
+@operator()
+def ctc(x, labels, lengths, label_lengths, blank):  # type: ignore[no-untyped-def]
+    """-log of the probability [batch] that x, log probabilities [time, batch, classes], spells the labels [batch, n].
+
+    Connectionist temporal classification (Graves et al., 2006). lengths, label_lengths: one int for each sequence.
+    """
+    value, alpha = aten._ctc_loss(x, labels, lengths, label_lengths, blank, False)
+    return value, lambda g, v=value, a=alpha, s=(labels, lengths, label_lengths), b=blank: _ctc_back(
+        g, x, s, v, a, b
+    )
+
+
+def _ctc_back(g: Any, x: Any, given: Any, value: Any, alpha: Any, blank: int) -> Any:
+    if g.__class__ is not Buffer:
+        raise NotImplementedError("ctc_loss has no second derivative")
+    return aten._ctc_loss_backward(g, x, *given, value, alpha, blank, True)
+
+
+def _lattice(stay: Any, move: Any) -> Any:
+    """The log of the sum over all paths from the first corner to each cell of [batch, time, labels + 1].
+
+    stay, move: the log probability of entering a cell from the row before it and from the column before it; the
+    first row's and column's do not count.
+    """
+    along = torch.cat([torch.zeros_like(move[:, :, :1]), move[:, :, 1:]], 2).cumsum(2)
+    rows = [along[:, 0]]
+    for t in range(
+        1, stay.shape[1]
+    ):  # a row is a running sum in the probabilities that its own moves divide out
+        rows.append(along[:, t] + torch.logcumsumexp(rows[-1] + stay[:, t] - along[:, t], 1))
+    return torch.stack(rows, 1)
+
+
+@operator()
+def transducer(x, labels, lengths, label_lengths, blank, fastemit):  # type: ignore[no-untyped-def]
+    """-log of the probability [batch] that x, log probabilities [batch, time, labels + 1, classes], spells the labels.
+
+    The recurrent neural network transducer (Graves, 2012). fastemit: emissions' gradients are 1 + fastemit times as
+    large (Yu et al., 2021, formula 10).
+    """
+    batch, times, columns, _ = x.shape
+    t, u = torch.arange(times, device=x.device), torch.arange(columns, device=x.device)
+    names = torch.nn.functional.pad(labels.long(), (0, 1))[:, None, :, None].expand(batch, times, columns, 1)
+    rest, emit = x[..., blank], x.gather(3, names).squeeze(3)
+    alpha = _lattice(rest.roll(1, 1), emit.roll(1, 2))
+    ends = torch.arange(batch, device=x.device), lengths - 1, label_lengths
+    total = alpha[ends] + rest[ends]
+    # The way back is the same lattice, seen from each sequence's own end.
+    rows, marks = ((n.view(-1, 1) - m).clamp(min=0) for n, m in ((lengths - 1, t), (label_lengths, u)))
+    turn = (ends[0].view(-1, 1, 1), rows.unsqueeze(2), marks.unsqueeze(1))
+    beta = (_lattice(rest[turn], emit[turn]) + rest[ends].view(-1, 1, 1))[turn]
+    inside = (t < lengths.view(-1, 1)).unsqueeze(2) & (u <= label_lengths.view(-1, 1)).unsqueeze(1)
+    after = beta.roll(-1, 1)
+    after[(*ends,)] = 0.0
+    reach = alpha - total.view(-1, 1, 1)
+    resting = inside & ((t.view(-1, 1) < (lengths - 1).view(-1, 1, 1)) | (u == label_lengths.view(-1, 1, 1)))
+    emitting = inside & (u < label_lengths.view(-1, 1, 1))
+    slope = torch.zeros_like(x)
+    slope[..., blank] = -((reach + rest + after).masked_fill(~resting, -math.inf)).exp()
+    moved = (reach + emit + beta.roll(-1, 2)).masked_fill(~emitting, -math.inf).exp() * -(1 + fastemit)
+    slope.scatter_add_(3, names, moved.unsqueeze(3))
+    return -total, (lambda g, slope=slope: slope * g.reshape([-1, 1, 1, 1]),)
