@@ -27,6 +27,7 @@ sys.path.insert(0, str(HERE.parent))
 from benchmarks.rows import all_rows  # noqa: E402
 
 THREADS = 2
+SHOWN_FROM = 16  # MiB: below it a peak is the allocator's grain
 IMPORT_GOAL = 1.2
 IMPORT_ROW = "import, in a fresh process (PyTorch's column: import torch, numba)"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -83,6 +84,7 @@ class Measured:
     goal: float
     seconds: dict[str, list[float]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    peaks: dict[str, int] = field(default_factory=dict)  # bytes above the idle process
 
     def median(self, framework: str) -> float:
         return statistics.median(self.seconds[framework])
@@ -101,7 +103,7 @@ class Measured:
 
     @property
     def met(self) -> bool:
-        ratio = self.ratio("torch")
+        ratio = self.ratio("torch") or self.ratio("paddle")
         return ratio is not None and ratio[1] <= self.goal
 
 
@@ -118,12 +120,13 @@ def measure_row(name: str, goal: float, peers: dict[str, Peer], rounds: int) -> 
         answer = peer.ask("prepare", name)
         if "error" in answer:
             measured.errors[peer.name] = answer["error"]
-        else:
+        elif "value" in answer:
             values[peer.name] = answer["value"]
-    reference = values.get("torch")
+            measured.peaks[peer.name] = answer["peak"]
+    reference = values.get("torch", values.get("paddle"))
     for framework, value in values.items():
         if reference is not None and abs(value - reference) > 1e-3 * abs(reference) + 1e-3:
-            measured.errors[framework] = f"computes {value:.6g} where PyTorch computes {reference:.6g}"
+            measured.errors[framework] = f"computes {value:.6g} where {reference:.6g} is expected"
     sound = [framework for framework in values if framework not in measured.errors]
     interleave(measured, sound, rounds, lambda framework: peers[framework].ask("sample", name)["seconds"])
     return measured
@@ -165,6 +168,8 @@ def line(measured: Measured) -> str:
     for peer in ("torch", "paddle"):
         ratio = measured.ratio(peer)
         cells.append(f"{ratio[1]:.2f} ({ratio[0]:.2f} to {ratio[2]:.2f})" if ratio else "-")
+    peaks = [measured.peaks.get(framework, 0) / 2**20 for framework in ("sampan", "torch", "paddle")]
+    cells.append(" / ".join(f"{peak:.0f}" for peak in peaks) if max(peaks) >= SHOWN_FROM else "")
     cells += [f"{measured.goal:.2f}", "met" if measured.met else "**not met**"]
     return "| " + " | ".join(cells) + " |"
 
@@ -191,15 +196,32 @@ def report(results: list[Measured], versions: dict[str, str], rounds: int, load:
         "  the same round, median (25th to 75th percentile): below 1 Sampan is faster.",
         "- Before timing, the values of a third call are compared (to a thousandth): the columns do the same work.",
         "",
-        "| row | Sampan | PyTorch eager | PaddlePaddle | / PyTorch | / PaddlePaddle | goal / PyTorch | |",
-        "|---|---|---|---|---|---|---|---|",
+        "| row | Sampan | PyTorch eager | PaddlePaddle | / PyTorch | / PaddlePaddle | peak MiB (S / T / P) | goal | |",
+        "|---|---|---|---|---|---|---|---|---|",
         *(line(measured) for measured in results),
         "",
         f"{sum(measured.met for measured in results)} of {len(results)} goals met.",
+        "",
+        *summary(results),
     ]
     for measured in results:
         lines += [f"- {measured.name}: {name}: {why}" for name, why in measured.errors.items()]
     return "\n".join(lines) + "\n"
+
+
+def summary(results: list[Measured]) -> list[str]:
+    """The geometric mean over all rows, and the five that are furthest from their goal."""
+    ratios = [
+        (ratio[1] / measured.goal, measured) for measured in results if (ratio := measured.ratio("torch"))
+    ]
+    if not ratios:
+        return []
+    mean = statistics.geometric_mean(ratio * measured.goal for ratio, measured in ratios)
+    worst = sorted(ratios, key=lambda pair: pair[0], reverse=True)[:5]
+    named = "; ".join(f"{measured.name} ({ratio * measured.goal:.2f})" for ratio, measured in worst)
+    return [
+        f"Geometric mean of the ratios to PyTorch: {mean:.2f} over {len(ratios)} rows. The worst five: {named}."
+    ]
 
 
 def write(path: Path, text: str) -> None:
@@ -215,7 +237,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--paddle", help="a Python that has PaddlePaddle; without it that column is empty")
     parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--only", default="", help="only rows whose name contains this")
+    parser.add_argument("--only", default="", help="only rows whose name contains this (or one of a,b,c)")
     parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
     options = parser.parse_args(arguments)
     if options.rounds < 1:
@@ -226,7 +248,8 @@ def main(arguments: list[str]) -> int:
     if options.paddle:
         pythons["paddle"] = options.paddle
     results = []
-    if options.only in IMPORT_ROW:
+    wanted = options.only.split(",")
+    if any(part in IMPORT_ROW for part in wanted):
         results.append(measure_imports(pythons, max(1, options.rounds // 3)))
         print(line(results[-1]), flush=True)
     peers: dict[str, Peer] = {}
@@ -234,7 +257,7 @@ def main(arguments: list[str]) -> int:
         for name, python in pythons.items():
             peers[name] = Peer(name, python)
         for row in all_rows().values():
-            if options.only in row.name:
+            if any(part in row.name for part in wanted):
                 results.append(measure_row(row.name, row.goal, peers, options.rounds))
                 print(line(results[-1]), flush=True)
         versions = {name: peer.version for name, peer in peers.items()}

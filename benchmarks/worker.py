@@ -3,11 +3,14 @@
     python worker.py sampan|torch|paddle
 
 Reads a JSON object a line: {"prepare": row} builds the row's program and answers the value of its third call and
-the calls that one sample takes; {"sample": row} answers the seconds of one call, as the mean over such a sample.
+the calls that one sample takes, and how far memory rose above what the idle process held; {"sample": row} answers
+the seconds of one call, as the mean over such a sample.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import importlib
 import json
 import os
@@ -25,6 +28,21 @@ SAMPLE_SECONDS = 0.03  # long against the clock and the scheduler, short against
 def number(value: Any) -> float:
     """What a step returned, as one number that can be compared between frameworks."""
     return float(value if isinstance(value, int | float) else value.detach().sum())
+
+
+def resident(key: str) -> int:
+    """Bytes of this process in memory: VmRSS now, VmHWM at the highest since `forget_peak`. 0 where Linux is not."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(key)), 0)
+
+
+def forget_peak() -> None:
+    """Give back what the allocator only keeps, and let the highest mark start from here."""
+    gc.collect()
+    if Path("/proc/self/clear_refs").exists():
+        ctypes.CDLL(None).malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def third_value(step: Any) -> float:
@@ -49,13 +67,19 @@ class Worker:
     def prepare(self, name: str) -> dict[str, Any]:
         self.programs.clear()  # one row's tensors at a time
         row = self.rows[name]
-        step = (row.torch if self.framework == "torch" else row.paddle)(self.module)
+        program = row.torch if self.framework == "torch" else row.paddle
+        if program is None:
+            return {"absent": True}
+        forget_peak()
+        before = resident("VmRSS")
+        step = program(self.module)
         value = third_value(step)
+        peak = resident("VmHWM") - before
         calls = 1
         while (seconds := self.time(step, calls)) < SAMPLE_SECONDS:
             calls = max(calls + 1, min(calls * 10, int(calls * SAMPLE_SECONDS / seconds) + 1))
         self.programs[name] = step, calls
-        return {"value": value, "calls": calls}
+        return {"value": value, "calls": calls, "peak": peak}
 
     def sample(self, name: str) -> dict[str, float]:
         step, calls = self.programs[name]

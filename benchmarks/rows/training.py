@@ -1,4 +1,4 @@
-"""A whole training step: forward, cross-entropy, backward, optimizer; and the optimizer alone."""
+"""A whole training step: forward, cross-entropy, backward, optimizer."""
 
 from __future__ import annotations
 
@@ -103,37 +103,7 @@ def tensors():
     return [generator.standard_normal(PARAMETERS // TENSORS).astype(np.float32) for _ in range(TENSORS)]
 
 
-def adam_paddle(fw):
-    """The optimizer alone: the gradients (equal to the first parameters) are made once and stay."""
-    kept = []
-    for value in tensors():
-        tensor = fw.to_tensor(value, stop_gradient=False)
-        (tensor * tensor).sum().backward(fw.to_tensor(0.5))
-        kept.append(tensor)
-    update = fw.optimizer.Adam(learning_rate=1e-3, parameters=kept)
-
-    def step():
-        update.step()
-        return kept[0]
-
-    return step
-
-
-def adam_torch(fw, **options):
-    kept = [fw.from_numpy(value).requires_grad_() for value in tensors()]
-    for tensor in kept:
-        tensor.grad = tensor.detach().clone()
-    update = fw.optim.Adam(kept, lr=1e-3, **options)
-
-    def step():
-        update.step()
-        return kept[0].detach()
-
-    return step
-
-
 MLP, LENET = (32, 784), (64, 1, 28, 28)
-ADAM = "Adam step, 1e6 parameters in 50 tensors"
 
 ROWS = [
     *(
@@ -150,6 +120,4 @@ ROWS = [
         paddle=partial(step_paddle, build=lenet_paddle, shape=LENET, optimizer="Adam"),
         torch=partial(step_torch, build=lenet_torch, shape=LENET, optimizer="Adam"),
     ),
-    Row(ADAM, paddle=adam_paddle, torch=adam_torch),
-    Row(f"{ADAM} (PyTorch: fused=True)", paddle=adam_paddle, torch=partial(adam_torch, fused=True)),
 ]

@@ -39,6 +39,10 @@ from .trace import trace as trace
 
 __version__ = "0.1.0"
 
+# The files of `ops` came along with its names; `sampan.linalg` is to be Paddle's.
+for _name in [n for n, v in globals().items() if str(getattr(v, "__name__", "")).startswith("sampan.ops.")]:
+    del globals()[_name]
+
 # Rooms that a program may not need are imported when they are first named.
 # fmt: off
 _LATER = (

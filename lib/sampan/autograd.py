@@ -155,6 +155,8 @@ def _tied(value: Any, edge: Any) -> Any:
     """An input as it was when it was recorded: the same memory, made by the same Node."""
     if isinstance(value, np.ndarray):
         return Tensor(value)
+    if value is None:  # no function that will run reads it
+        return None
     if edge is None or value is edge:
         return value.detach() if isinstance(value, Tensor) and edge is None else value
     if value.node is edge:
@@ -405,10 +407,13 @@ def grad(
     only_inputs: bool = True,
     allow_unused: bool = False,
     no_grad_vars: Tensor | Sequence[Tensor] | None = None,
+    *,
+    dump_backward_graph_path: str | None = None,
 ) -> list[Tensor | None]:
     """The gradients of the sum of `outputs` with respect to `inputs`, as a list; `.grad` is left alone.
 
     grad_outputs: gradients to start from, of the outputs' shapes; None means ones.
+    retain_graph: the tape is kept either way, as by Paddle; it goes when the outputs do.
     create_graph: record the computation, so that gradients of gradients can be taken.
     allow_unused: return None for an input that the outputs do not depend on; else that is a ValueError.
     no_grad_vars: tensors that are taken as constants.
@@ -417,6 +422,8 @@ def grad(
         raise ValueError("only_inputs: only True is supported, got False")
     outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    if not outputs or not inputs:
+        raise ValueError(f"grad: expected outputs and inputs, got {len(outputs)} and {len(inputs)}")
     given = (
         [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(outputs))
     )
@@ -431,9 +438,7 @@ def grad(
         if not t.stop_gradient and (t.node or t) not in blocked
     ]
     with set_grad_enabled(create_graph):
-        found = run(
-            roots, create_graph if retain_graph is None else retain_graph, create_graph, targets, blocked
-        )
+        found = run(roots, True, create_graph, targets, blocked)
     results: list[Tensor | None] = []
     for position, (tensor, key) in enumerate(zip(inputs, targets, strict=True)):
         gradient = None if key in blocked else found.get(key)

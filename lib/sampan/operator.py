@@ -318,11 +318,20 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
     if not wanted:
         return wrap(value) if wrapped else value
 
+    inputs = args if operator.keeps else None
+    if type(pullback) is tuple and any(edge is None for edge in edges):
+        # Functions that will not run shall not keep their memory: x * 2.0 needs no x.
+        pullback = tuple(None if edge is None else f for f, edge in zip(pullback, edges, strict=False))
+        if inputs is not None and not operator.variadic:
+            captured = {name for f in pullback if f is not None for name in f.__code__.co_freevars}
+            inputs = tuple(
+                a if n in captured else None for n, a in zip(operator.parameters, args, strict=False)
+            )
     node = Node()
     node.operator = operator
     node.pullback = pullback
     node.edges = edges
-    node.inputs = args if operator.keeps else None
+    node.inputs = inputs
     node.settings = settings
     node.sequence = next_sequence()
     node.hooks = node.index = node.outputs = None
