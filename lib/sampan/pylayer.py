@@ -109,11 +109,15 @@ class PyLayer:
             and (o.data.is_floating_point() or o.data.is_complex())
         ]
 
+        # Of each Tensor among the outputs: its place, and what a gradient of zeros is made from.
+        shown = {i: (o.data.shape, o.data.dtype) for i, o in enumerate(outputs) if isinstance(o, Tensor)}
         count = len(tensors)  # not the tensors themselves: the tape keeps what forward saves, and no more
 
         def pullback(gradients: Any) -> tuple[Any, ...]:
-            given = gradients if type(gradients) is tuple else (gradients,)
-            recorded = any(isinstance(g, Tensor) for g in given)
+            arrived = dict(zip(places, gradients if type(gradients) is tuple else (gradients,), strict=True))
+            recorded = any(isinstance(g, Tensor) for g in arrived.values())
+            zeros = torch.zeros if context.materialize_grads else (lambda shape, dtype: None)
+            given = [arrived[i] if i in arrived else zeros(s, dtype=t) for i, (s, t) in shown.items()]
             wrapped = [
                 g if isinstance(g, Tensor) or g is None else Tensor(g if g.dim() else g.clone())
                 for g in given

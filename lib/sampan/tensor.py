@@ -29,7 +29,7 @@ declared: Any = (
 zero_gradient: Any = (
     SimpleNamespace()
 )  # stands for a gradient that was cleared: zeros, made only when looked at
-print_options: dict[str, Any] = {"precision": 8, "threshold": 1000}  # of NumPy's array2string: set_printoptions
+print_options: dict[str, Any] = {"precision": 8, "threshold": 1000}  # see set_printoptions
 _names = iter(range(1 << 62))
 
 
@@ -160,7 +160,13 @@ class Tensor(Methods):
         """The gradient as a NumPy array, or None."""
         return None if self.grad is None else self.grad.numpy()
 
-    def backward(self, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
+    def backward(
+        self,
+        grad_tensor: Tensor | None = None,
+        retain_graph: bool = False,
+        *,
+        dump_backward_graph_path: Any = None,
+    ) -> None:
         """Add the gradient of this tensor to the `.grad` of every leaf it depends on.
 
         grad_tensor: the gradient to start from, of this tensor's shape; ones when None.

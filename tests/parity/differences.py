@@ -94,6 +94,12 @@ MATHS = [
         "complex",
     ),
     Difference(
+        both("acosh"),
+        "answer",
+        "the derivative of the branch that is returned, for numbers with a negative real part too",
+        "complex",
+    ),
+    Difference(
         both("pow"),
         "answer",
         "PaddlePaddle's gradient of a complex power is not conjugated as that of its product is",
@@ -163,7 +169,7 @@ DIFFERENCES = [
         text="numpy|float32",
     ),
     Difference(
-        "*.bitwise_* *.gammainc *.gammaincc *.heaviside",
+        "*.bitwise_* *.gammainc *.gammaincc *.heaviside Tensor.__add__",
         "answer",
         "operands of two dtypes are promoted as everywhere else; these alone refuse them in Paddle",
         text="raises ValueError .*does not match the type of data",
@@ -185,5 +191,50 @@ DIFFERENCES = [
         "answer",
         "Paddle's gradient of sinc_ counts the overwritten value: it is not the derivative of sinc",
         text="grad",
+    ),
+    # --- indexing and Python's operators ---
+    Difference(
+        "Tensor.__getitem__",
+        "answer",
+        "an index outside the tensor is refused; Paddle reads memory that belongs to something else",
+        text="out of bounds",
+    ),
+    Difference(
+        "Tensor.__getitem__",
+        "answer",
+        "two ellipses are one, as the second has no axes left",
+        text="a single ellipsis",
+    ),
+    Difference(
+        "Tensor.__add__",
+        "answer",
+        "a tensor is true where it is not zero, as in Python; Paddle says that a negative one is false",
+        call=r"bool\(x\[0\]\[0\]\)",
+    ),
+    Difference(
+        "Tensor.__add__",
+        "answer",
+        "a text is no number, and a float tensor is no index of a list: both are refused",
+        call=r"x\+'a'|\[10,20,30\]",
+    ),
+    Difference(
+        "Tensor.__add__",
+        "answer",
+        "the sign of a zero is kept when it is printed, as by NumPy",
+        call=":.1f",
+        text="-0.0",
+    ),
+    Difference(
+        "Tensor.__add__ *.div *.divide *.true_divide",
+        "answer",
+        "two bools are divided as numbers; Paddle divides them as ints and refuses",
+        text="Integer division by zero",
+    ),
+    Difference(
+        "Tensor.__add__",
+        "answer",
+        "a product of two dtypes is refused; Paddle turns the second into the first, which can lose its digits",
+        call="@",
+        text="same dtype",
     ),
 ]
