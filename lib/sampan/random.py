@@ -158,16 +158,16 @@ def randint_like(x, low=0, high=None, dtype=None, name=None):  # type: ignore[no
 # --- by a tensor of parameters -------------------------------------------------------------------------------
 
 
-def _chances(p: Any, name: str) -> None:
+def _chances(p: Any, called: str) -> None:
     if bool(((p < 0) | (p > 1)).any()):
-        raise RuntimeError(f"{name}: probabilities must be from 0 to 1")
+        raise ValueError(f"{called}: probabilities must be from 0 to 1, got {p.min()} to {p.max()}")
 
 
 @operator(differentiable=False)
 def bernoulli(x, p=None, name=None):  # type: ignore[no-untyped-def]
     """1 with the probability that `x` gives at each place (or `p` everywhere), else 0."""
     chance = x if p is None else torch.full_like(x, p)
-    _chances(chance, "p")
+    _chances(chance, "bernoulli")
     return torch.bernoulli(chance)
 
 

@@ -13,12 +13,15 @@ from ..operator import as_method
 from ..tensor import Tensor, declared
 
 # fmt: off
-from . import activation, assembly, complex_numbers, elementwise, indexing, linalg, logic, reduction, shape, special
+from . import (
+    activation, assembly, complex_numbers, elementwise, gathering, indexing, linalg, logic, norms, reduction, shape,
+    slicing, special,
+)
 # fmt: on
 
 _TWINS = (
     "acos acosh add addmm asin asinh atan atanh baddbmm bitwise_and bitwise_left_shift bitwise_not bitwise_or "
-    "bitwise_right_shift bitwise_xor ceil clip copysign cos cosh cumprod cumsum digamma divide erf erfinv exp expm1 "
+    "bitwise_right_shift bitwise_xor ceil clip copysign cos cosh cumprod cumsum digamma divide erf erfinv exp expm1 fill_diagonal fill_diagonal_tensor "
     "floor floor_divide frac gammainc gammaincc gcd hypot i0 index_add index_fill index_put lcm ldexp lerp lgamma log "
     "log10 log1p log2 logit masked_fill masked_scatter multigammaln multiply nan_to_num neg polygamma pow "
     "put_along_axis reciprocal relu remainder renorm round rsqrt scale scatter scatter_add sigmoid sin sinc sinh "
@@ -30,14 +33,16 @@ _RETYPES = (
 ).split()
 _RESHAPES = "flatten reshape squeeze t transpose unsqueeze".split()
 # fmt: off
-FAMILIES = (activation, assembly, complex_numbers, elementwise, indexing, linalg, logic, reduction, shape, special)
+FAMILIES = (
+    activation, assembly, complex_numbers, elementwise, gathering, indexing, linalg, logic, norms, reduction, shape,
+    slicing, special,
+)
 # fmt: on
 
 
 def _declare(name: str, take: Callable[[Tensor, Tensor], Tensor], what: str) -> None:
     """Make `name_` of an operator: `take(x, result)` puts the operator's result into x and returns x."""
     operation = getattr(declared, name)
-
     declaration = getattr(operation, "operator", None)
     keeps = take is not _reshaped and (declaration is None or declaration.keeps)
 
@@ -81,7 +86,7 @@ def _retyped(x: Tensor, result: Tensor) -> Tensor:
 
 def where_(condition, x=None, y=None, name=None):  # type: ignore[no-untyped-def]
     """`where` in place: x keeps its values where `condition` is true and takes those of y elsewhere."""
-    return x._write(declared.where(condition, x._before(), y))
+    return x._write(indexing.where(condition, x._before(), y))
 
 
 for _names, _take, _what in (
