@@ -319,14 +319,10 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
         return wrap(value) if wrapped else value
 
     inputs = args if operator.keeps else None
-    if type(pullback) is tuple and any(edge is None for edge in edges):
-        # Functions that will not run shall not keep their memory: x * 2.0 needs no x.
-        pullback = tuple(None if edge is None else f for f, edge in zip(pullback, edges, strict=False))
-        if inputs is not None and not operator.variadic:
-            captured = {name for f in pullback if f is not None for name in f.__code__.co_freevars}
-            inputs = tuple(
-                a if n in captured else None for n, a in zip(operator.parameters, args, strict=False)
-            )
+    for edge in edges:
+        if edge is None:
+            pullback, inputs = _released(operator, pullback, edges, inputs)
+            break
     node = Node()
     node.operator = operator
     node.pullback = pullback
@@ -344,6 +340,22 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
     out.node = node
     out._grad = out._hooks = out._name = None
     return out
+
+
+def _released(operator: Operator, pullback: Any, edges: list[Any], inputs: Any) -> tuple[Any, Any]:
+    """A pullback without the functions that will not run, and the inputs that the others read.
+
+    What no gradient needs shall not keep its memory: x * 2.0 needs no x.
+    """
+    if type(pullback) is not tuple:
+        return pullback, inputs
+    pullback = tuple(None if edge is None else f for f, edge in zip(pullback, edges, strict=False))
+    if inputs is not None and not operator.variadic:
+        captured = {name for f in pullback if f is not None for name in f.__code__.co_freevars}
+        inputs = tuple(
+            a if n in captured else None for n, a in zip(operator.parameters, inputs, strict=False)
+        )
+    return pullback, inputs
 
 
 def _to_sum_back(buffers: list[Any]) -> list[Any] | None:
