@@ -45,6 +45,7 @@ REFUSALS = (
     AttributeError,
 )  # what torch raises for input that it cannot take
 observers: list[Any] = []  # the last of them runs bodies and pullbacks in our place: see trace
+casts: list[Any] = []  # the last of them may cast an operator's arguments before it runs: see amp
 
 
 class Operator:
@@ -254,6 +255,8 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
 
     The one way in for every operator. One and two arguments, the most frequent, are unwrapped without a loop.
     """
+    if casts:
+        args = casts[-1](operator, args)
     count = len(args)
     wanted = wrapped = False
     edges: list[Any]
