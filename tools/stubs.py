@@ -29,14 +29,16 @@ from .tensor import Tensor
 class Methods:
 '''
 # What is no single Tensor; the test calls each with its samples and compares.
-RETURNS = {
-    "chunk": "list[Tensor]",
-    "nonzero": "Any",  # a Tensor, or with as_tuple a tuple of them
-    "split": "list[Tensor]",
-    "split_sizes": "tuple[Tensor, ...]",
-    "topk": "tuple[Tensor, Tensor]",
-    "unbind": "list[Tensor]",
+_RETURNS = {  # what comes back, and of which methods
+    "Any": "atleast_1d atleast_2d atleast_3d histogramdd median nanmedian nonzero qr unique unique_consecutive",
+    "list[Tensor]": "broadcast_tensors chunk dsplit hsplit split tensor_split unbind unstack vsplit",
+    "list[int]": "broadcast_shape broadcast_shapes",
+    "tuple[Tensor, ...]": "lu split_sizes",
+    "tuple[Tensor, Tensor, Tensor, Tensor]": "lstsq",
+    "tuple[Tensor, Tensor, Tensor]": "lu_unpack pca_lowrank svd_lowrank",
+    "tuple[Tensor, Tensor]": "cummax cummin eig eigh frexp kthvalue mode topk",
 }
+RETURNS = {name: kind for kind, names in _RETURNS.items() for name in names.split()}
 NAMED = {"axis": "int | Sequence[int] | None", "perm": "Sequence[int]", "name": "str | None"}
 
 

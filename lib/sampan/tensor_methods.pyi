@@ -9,7 +9,7 @@ class Methods:
     def abs(self, name: str | None = None, out: Any = None) -> Tensor:
         """|x|; its derivative at 0 is taken as 0."""
     def abs_(self, name: str | None = None) -> Tensor:
-        """`abs` in place: the result, which must have x's shape, takes the place of x's values."""
+        """`abs` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def acos(self, name: str | None = None, out: Any = None) -> Tensor:
         """Arc cosine, in radians."""
     def acos_(self, name: str | None = None) -> Tensor:
@@ -101,10 +101,14 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """The indices that sort `x` along `axis`."""
+    def argwhere(self) -> Tensor:
+        """The coordinates of entries that are not zero: [n, axes]."""
     def as_complex(self, name: str | None = None) -> Tensor:
         """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
     def as_real(self, name: str | None = None) -> Tensor:
         """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
+    def as_strided(self, shape: Any, stride: Any, offset: int = 0, name: str | None = None) -> Tensor:
+        """The entries of x's memory from `offset` on, `stride` apart along each axis of `shape`. A view."""
     def asin(self, name: str | None = None) -> Tensor:
         """Arc sine, in radians."""
     def asin_(self, name: str | None = None) -> Tensor:
@@ -123,45 +127,55 @@ class Methods:
         """Inverse hyperbolic tangent."""
     def atanh_(self, name: str | None = None) -> Tensor:
         """`atanh` in place: the result, which must have x's shape, takes the place of x's values."""
-    def atleast_1d(self, name: str | None = None) -> Tensor:
+    def atleast_1d(self, name: str | None = None) -> Any:
         """The input, a scalar as [1]; of several inputs, a list."""
-    def atleast_2d(self, name: str | None = None) -> Tensor:
+    def atleast_2d(self, name: str | None = None) -> Any:
         """The input with at least two axes: a vector becomes a row; of several inputs, a list."""
-    def atleast_3d(self, name: str | None = None) -> Tensor:
+    def atleast_3d(self, name: str | None = None) -> Any:
         """The input with at least three axes: [n] becomes [1, n, 1], and [n, m] becomes [n, m, 1]; of several inputs, a list."""
+    def baddbmm(
+        self, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
+    ) -> Tensor:
+        """beta input + alpha x @ y, for batches of matrices."""
+    def baddbmm_(
+        self, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
+    ) -> Tensor:
+        """`baddbmm` in place: the result, which must have x's shape, takes the place of x's values."""
     def bernoulli_(self, p: float = 0.5, name: str | None = None) -> Tensor:
         """Fill x with 1 with probability `p` (a number, or a tensor that broadcasts), else 0."""
     def bfloat16(self) -> Tensor:
         """A copy as bfloat16, or the tensor itself where it has that dtype."""
-    def bitwise_and(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+    def bincount(self, weights: Any = None, minlength: int = 0, name: str | None = None) -> Tensor:
+        """How often each of 0, 1, 2, ... occurs in the vector x, or the sum of the weights where it does."""
+    def bitwise_and(self, y: Any, out: Any = None, name: str | None = None) -> Tensor:
         """Bits set in both; `and` of bools."""
     def bitwise_and_(self, y: Any, name: str | None = None) -> Tensor:
         """`bitwise_and` in place: the result, which must have x's shape, takes the place of x's values."""
-    def bitwise_invert(self, name: str | None = None, out: Any = None) -> Tensor:
+    def bitwise_invert(self, out: Any = None, name: str | None = None) -> Tensor:
         """All bits turned; `not` of bools."""
     def bitwise_invert_(self, name: str | None = None) -> Tensor:
         """`bitwise_not` in place: the result, which must have x's shape, takes the place of x's values."""
     def bitwise_left_shift(
-        self, y: Any, is_arithmetic: bool = True, name: str | None = None, out: Any = None
+        self, y: Any, is_arithmetic: bool = True, out: Any = None, name: str | None = None
     ) -> Tensor:
-        """The bits of x moved up by y places. is_arithmetic: keep the sign of negative numbers; else 0 moves in."""
+        """The bits of x moved up by y places. is_arithmetic: negative numbers keep their sign; else 0 moves in."""
     def bitwise_left_shift_(self, y: Any, is_arithmetic: bool = True, name: str | None = None) -> Tensor:
         """`bitwise_left_shift` in place: the result, which must have x's shape, takes the place of x's values."""
-    def bitwise_not(self, name: str | None = None, out: Any = None) -> Tensor:
+    def bitwise_not(self, out: Any = None, name: str | None = None) -> Tensor:
         """All bits turned; `not` of bools."""
     def bitwise_not_(self, name: str | None = None) -> Tensor:
         """`bitwise_not` in place: the result, which must have x's shape, takes the place of x's values."""
-    def bitwise_or(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+    def bitwise_or(self, y: Any, out: Any = None, name: str | None = None) -> Tensor:
         """Bits set in one or both; `or` of bools."""
     def bitwise_or_(self, y: Any, name: str | None = None) -> Tensor:
         """`bitwise_or` in place: the result, which must have x's shape, takes the place of x's values."""
     def bitwise_right_shift(
-        self, y: Any, is_arithmetic: bool = True, name: str | None = None, out: Any = None
+        self, y: Any, is_arithmetic: bool = True, out: Any = None, name: str | None = None
     ) -> Tensor:
-        """The bits of x moved down by y places. is_arithmetic: keep the sign of negative numbers; else 0 moves in."""
+        """The bits of x moved down by y places. is_arithmetic: negative numbers keep their sign; else 0 moves in."""
     def bitwise_right_shift_(self, y: Any, is_arithmetic: bool = True, name: str | None = None) -> Tensor:
         """`bitwise_right_shift` in place: the result, which must have x's shape, takes the place of x's values."""
-    def bitwise_xor(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+    def bitwise_xor(self, y: Any, out: Any = None, name: str | None = None) -> Tensor:
         """Bits set in exactly one; `xor` of bools."""
     def bitwise_xor_(self, y: Any, name: str | None = None) -> Tensor:
         """`bitwise_xor` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -171,20 +185,37 @@ class Methods:
         """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
     def bool(self) -> Tensor:
         """A copy as bool, or the tensor itself where it has that dtype."""
-    def broadcast_shape(self, y_shape: Any) -> Tensor:
+    def broadcast_shape(self, y_shape: Any) -> list[int]:
         """The shape that arrays of two shapes broadcast to."""
-    def broadcast_shapes(self) -> Tensor:
+    def broadcast_shapes(self) -> list[int]:
         """The shape that arrays of these shapes broadcast to."""
-    def broadcast_tensors(self, name: str | None = None) -> Tensor:
+    def broadcast_tensors(self, name: str | None = None) -> list[Tensor]:
         """Views of the tensors of a list, all of the shape that they broadcast to."""
     def broadcast_to(self, shape: Any, name: str | None = None) -> Tensor:
         """Broadcast to `shape`; -1 keeps an axis. A view."""
+    def bucketize(
+        self,
+        sorted_sequence: Any,
+        out_int32: bool = False,
+        right: bool = False,
+        name: str | None = None,
+        out: Any = None,
+    ) -> Tensor:
+        """Where each entry of x belongs in an ascending vector: see `searchsorted`."""
     def byte(self) -> Tensor:
         """A copy as uint8, or the tensor itself where it has that dtype."""
     def cast_(self, dtype: Any) -> Tensor:
         """`cast` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def cauchy_(self, loc: int = 0, scale: int = 1, name: str | None = None) -> Tensor:
         """Fill x from the Cauchy distribution with median `loc` and half-width `scale`."""
+    def cdist(
+        self,
+        y: Any,
+        p: float = 2.0,
+        compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+        name: str | None = None,
+    ) -> Tensor:
+        """The p-norms of the differences between all rows of x [..., n, k] and of y [..., m, k]: [..., n, m]."""
     def cdouble(self) -> Tensor:
         """A copy as complex128, or the tensor itself where it has that dtype."""
     def ceil(self, name: str | None = None, out: Any = None) -> Tensor:
@@ -195,6 +226,12 @@ class Methods:
         """A copy as complex64, or the tensor itself where it has that dtype."""
     def char(self) -> Tensor:
         """A copy as int8, or the tensor itself where it has that dtype."""
+    def cholesky(self, upper: bool = False, name: str | None = None) -> Tensor:
+        """The lower triangle L with x = L L^H for symmetric positive definite x, or the upper one U with x = U^H U."""
+    def cholesky_inverse(self, upper: bool = False, name: str | None = None) -> Tensor:
+        """The inverse of the matrix whose Cholesky factor is x."""
+    def cholesky_solve(self, y: Any, upper: bool = False, name: str | None = None) -> Tensor:
+        """The solution of A a = x for the matrix A whose Cholesky factor is y."""
     def chunk(
         self, chunks: Any, axis: int | Sequence[int] | None = 0, name: str | None = None
     ) -> list[Tensor]:
@@ -219,12 +256,16 @@ class Methods:
         self, axis: int | Sequence[int] | None = 0, name: str | None = None, out: Any = None
     ) -> Tensor:
         """The tensors of the list `x` joined along `axis`; their other axes must agree."""
+    def cond(self, p: Any = None, name: str | None = None) -> Tensor:
+        """The condition number of matrices: the norm of x times that of its inverse; p as in matrix_norm, None for 2."""
     def conj(self, name: str | None = None) -> Tensor:
         """The complex conjugate; a copy of a real array."""
     def copysign(self, y: Any, name: str | None = None) -> Tensor:
         """x with the sign of y, a tensor or a number."""
     def copysign_(self, y: Any, name: str | None = None) -> Tensor:
         """`copysign` in place: the result, which must have x's shape, takes the place of x's values."""
+    def corrcoef(self, rowvar: bool = True, name: str | None = None) -> Tensor:
+        """The correlations of the rows of x (of its columns unless `rowvar`), held in [-1, 1]."""
     def cos(self, name: str | None = None, out: Any = None) -> Tensor:
         """Cosine of radians."""
     def cos_(self, name: str | None = None) -> Tensor:
@@ -233,6 +274,19 @@ class Methods:
         """Hyperbolic cosine."""
     def cosh_(self, name: str | None = None) -> Tensor:
         """`cosh` in place: the result, which must have x's shape, takes the place of x's values."""
+    def count_nonzero(
+        self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
+    ) -> Tensor:
+        """How many entries over `axis` are not 0, int64."""
+    def cov(
+        self,
+        rowvar: bool = True,
+        ddof: bool = True,
+        fweights: Any = None,
+        aweights: Any = None,
+        name: str | None = None,
+    ) -> Tensor:
+        """The covariances of the rows of x (of its columns unless `rowvar`), divided by n - 1 (by n unless `ddof`)."""
     def create_parameter(
         self,
         dtype: Any,
@@ -244,6 +298,20 @@ class Methods:
         """A Parameter outside a layer: bias zeros, weights XavierUniform unless told."""
     def create_tensor(self, name: str | None = None, persistable: bool = False) -> Tensor:
         """An empty tensor."""
+    def cross(self, y: Any, axis: int | Sequence[int] | None = 9, name: str | None = None) -> Tensor:
+        """The vector products along `axis`, of length 3; 9 stands for the first such axis."""
+    def cummax(
+        self, axis: int | Sequence[int] | None = None, dtype: str = "int64", name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The largest entry up to each place along `axis` (of the flattened array when None), and its index."""
+    def cummin(
+        self, axis: int | Sequence[int] | None = None, dtype: str = "int64", name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The smallest entry up to each place along `axis` (of the flattened array when None), and its index."""
+    def cumprod(self, dim: Any = None, dtype: Any = None, out: Any = None, name: str | None = None) -> Tensor:
+        """Running products along `dim`; of the flattened array when None."""
+    def cumprod_(self, dim: Any = None, dtype: Any = None, name: str | None = None) -> Tensor:
+        """`cumprod` in place: the result, which must have x's shape, takes the place of x's values."""
     def cumsum(
         self,
         axis: int | Sequence[int] | None = None,
@@ -256,10 +324,16 @@ class Methods:
         self, axis: int | Sequence[int] | None = None, dtype: Any = None, name: str | None = None
     ) -> Tensor:
         """`cumsum` in place: the result, which must have x's shape, takes the place of x's values."""
+    def cumulative_trapezoid(
+        self, x: Any = None, dx: Any = None, axis: int | Sequence[int] | None = -1, name: str | None = None
+    ) -> Tensor:
+        """The areas under y up to each place along `axis`: see `trapezoid`."""
     def deg2rad(self, name: str | None = None) -> Tensor:
         """Degrees in radians."""
     def dense_dim(self) -> Tensor:
         """"""
+    def det(self, name: str | None = None) -> Tensor:
+        """The determinants of square matrices. A singular one gets the gradient 0."""
     def diag(self, offset: int = 0, padding_value: int = 0, name: str | None = None) -> Tensor:
         """A matrix with the vector `x` on a diagonal, or the diagonal of the matrix `x`."""
     def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -268,10 +342,26 @@ class Methods:
         """A matrix with the flattened `x` on the diagonal `offset`."""
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
         """The diagonal of two axes, as the last axis of the result. A view."""
+    def diagonal_scatter(
+        self, y: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None
+    ) -> Tensor:
+        """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
+    def diff(
+        self,
+        n: int = 1,
+        axis: int | Sequence[int] | None = -1,
+        prepend: Any = None,
+        append: Any = None,
+        name: str | None = None,
+        out: Any = None,
+    ) -> Tensor:
+        """The n-th differences of neighbours along `axis`, with values put before and after; of bools, where they change."""
     def digamma(self, name: str | None = None) -> Tensor:
         """The derivative of lgamma."""
     def digamma_(self, name: str | None = None) -> Tensor:
         """`digamma` in place: the result, which must have x's shape, takes the place of x's values."""
+    def dist(self, y: Any, p: int = 2, name: str | None = None) -> Tensor:
+        """The p-norm of x - y, which broadcast."""
     def div(self, y: Any, name: str | None = None, rounding_mode: Any = None, out: Any = None) -> Tensor:
         """x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None."""
     def div_(self, y: Any, name: str | None = None, rounding_mode: Any = None) -> Tensor:
@@ -284,8 +374,16 @@ class Methods:
         """The sum of products of two vectors, or of the rows of two matrices."""
     def double(self) -> Tensor:
         """A copy as float64, or the tensor itself where it has that dtype."""
-    def dsplit(self, num_or_indices: Any, name: str | None = None) -> Tensor:
+    def dsplit(self, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
         """A list of views of `x` cut along axis 2; see tensor_split."""
+    def eig(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """The complex eigenvalues of square matrices, and their vectors, of length 1, as columns."""
+    def eigh(self, UPLO: str = "L", name: str | None = None) -> tuple[Tensor, Tensor]:
+        """The eigenvalues of symmetric or Hermitian matrices in ascending order, and their vectors as columns."""
+    def eigvals(self, name: str | None = None) -> Tensor:
+        """The complex eigenvalues of square matrices."""
+    def eigvalsh(self, UPLO: str = "L", name: str | None = None) -> Tensor:
+        """The eigenvalues of symmetric or Hermitian matrices, in ascending order."""
     def elu_(self, alpha: float = 1.0, name: str | None = None) -> Tensor:
         """`elu` in place: the result, which must have x's shape, takes the place of x's values."""
     def eq(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
@@ -320,6 +418,18 @@ class Methods:
         """`expm1` in place: the result, which must have x's shape, takes the place of x's values."""
     def exponential_(self, lam: float = 1.0, name: str | None = None) -> Tensor:
         """Fill x with waiting times between events that come `lam` times in a unit of time."""
+    def fill_diagonal_(
+        self, value: Any, offset: int = 0, wrap: bool = False, name: str | None = None
+    ) -> Tensor:
+        """`fill_diagonal` in place: the result, which must have x's shape, takes the place of x's values."""
+    def fill_diagonal_tensor(
+        self, y: Any, offset: int = 0, dim1: int = 0, dim2: int = 1, name: str | None = None
+    ) -> Tensor:
+        """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
+    def fill_diagonal_tensor_(
+        self, y: Any, offset: int = 0, dim1: int = 0, dim2: int = 1, name: str | None = None
+    ) -> Tensor:
+        """`fill_diagonal_tensor` in place: the result, which must have x's shape, takes the place of x's values."""
     def flatten(self, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Tensor:
         """Axes start_axis to stop_axis, both included, as one."""
     def flatten_(self, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Tensor:
@@ -354,7 +464,7 @@ class Methods:
         """The fraction of x, with its sign."""
     def frac_(self, name: str | None = None) -> Tensor:
         """`frac` in place: the result, which must have x's shape, takes the place of x's values."""
-    def frexp(self, name: str | None = None) -> Tensor:
+    def frexp(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Mantissa and exponent, both in x's dtype: x = mantissa 2^exponent with 0.5 <= |mantissa| < 1."""
     def gammainc(self, y: Any, name: str | None = None) -> Tensor:
         """1 - gammaincc(x, y): the regularised lower incomplete gamma function."""
@@ -384,6 +494,8 @@ class Methods:
         """`greater_equal` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def geometric_(self, probs: Any, name: str | None = None) -> Tensor:
         """Fill x with log(u) / log(1 - probs), u uniform: the real number that, rounded up, counts trials to a success."""
+    def ger(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
+        """The products of all pairs of entries of x and y, [x.size, y.size]."""
     def get_device(self) -> Tensor:
         """"""
     def greater(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
@@ -408,7 +520,32 @@ class Methods:
         """`hardtanh` in place: the result, which must have x's shape, takes the place of x's values."""
     def heaviside(self, y: Any, name: str | None = None) -> Tensor:
         """0 where x < 0, y where x = 0, 1 where x > 0."""
-    def hsplit(self, num_or_indices: Any, name: str | None = None) -> Tensor:
+    def histogram(
+        self,
+        bins: int = 100,
+        min: float = 0.0,
+        max: float = 0.0,
+        weight: Any = None,
+        density: bool = False,
+        name: str | None = None,
+    ) -> Tensor:
+        """How many entries lie in each of `bins` equal parts of [min, max] (of x's own range when both are 0), int64."""
+    def histogram_bin_edges(
+        self, bins: int = 100, min: float = 0.0, max: float = 0.0, name: str | None = None
+    ) -> Tensor:
+        """The bins + 1 ends of the parts that `histogram` counts in, float32."""
+    def histogramdd(
+        self,
+        bins: int = 10,
+        ranges: Any = None,
+        density: bool = False,
+        weights: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """How many of the points x [..., d] lie in each cell of a grid: (counts [bins of each axis], list of the ends)."""
+    def householder_product(self, tau: Any, name: str | None = None) -> Tensor:
+        """The first n columns of the product of the reflections 1 - tau_i v_i v_i^H, as `qr` of LAPACK stores them."""
+    def hsplit(self, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
         """A list of views of `x` cut along axis 1, a vector along axis 0; see tensor_split."""
     def hypot(self, y: Any, name: str | None = None) -> Tensor:
         """sqrt(x^2 + y^2)."""
@@ -433,18 +570,44 @@ class Methods:
         index: Any,
         axis: int | Sequence[int] | None,
         value: Any,
+        alpha: int = 1,
         name: str | None = None,
         out: Any = None,
     ) -> Tensor:
-        """`x` with the slices of `value` added at the places `index` of `axis`."""
+        """`x` with `alpha` times the slices of `value` added at the places `index` of `axis`."""
     def index_add_(
-        self, index: Any, axis: int | Sequence[int] | None, value: Any, name: str | None = None
+        self,
+        index: Any,
+        axis: int | Sequence[int] | None,
+        value: Any,
+        alpha: int = 1,
+        name: str | None = None,
     ) -> Tensor:
         """`index_add` in place: the result, which must have x's shape, takes the place of x's values."""
+    def index_fill(
+        self, index: Any, axis: int | Sequence[int] | None, value: Any, name: str | None = None
+    ) -> Tensor:
+        """`x` with `value` in the slices of `axis` that `index` names."""
+    def index_fill_(
+        self, index: Any, axis: int | Sequence[int] | None, value: Any, name: str | None = None
+    ) -> Tensor:
+        """`index_fill` in place: the result, which must have x's shape, takes the place of x's values."""
+    def index_put(
+        self, indices: Any, value: Any, accumulate: bool = False, name: str | None = None
+    ) -> Tensor:
+        """`x` with `value`, broadcast, at the places that a tuple of index arrays (or a mask) names; added if `accumulate`."""
+    def index_put_(
+        self, indices: Any, value: Any, accumulate: bool = False, name: str | None = None
+    ) -> Tensor:
+        """`index_put` in place: the result, which must have x's shape, takes the place of x's values."""
+    def index_sample(self, index: Any) -> Tensor:
+        """From each row of x [n, d] the entries that the same row of index [n, k] names: [n, k]."""
     def index_select(
         self, index: Any, axis: int | Sequence[int] | None = 0, name: str | None = None, out: Any = None
     ) -> Tensor:
         """The slices of `x` along `axis` that the 1-D `index` names."""
+    def inner(self, y: Any, name: str | None = None) -> Tensor:
+        """The sums of products over the last axes of x and y: [..., k] and [*, k] give [..., *]; a single number scales."""
     def int(self) -> Tensor:
         """A copy as int32, or the tensor itself where it has that dtype."""
     def int16(self) -> Tensor:
@@ -455,6 +618,8 @@ class Methods:
         """A copy as int64, or the tensor itself where it has that dtype."""
     def int8(self) -> Tensor:
         """A copy as int8, or the tensor itself where it has that dtype."""
+    def inverse(self, name: str | None = None) -> Tensor:
+        """The inverse of square matrices. Raises ValueError for a singular one."""
     def is_complex(self) -> Tensor:
         """Whether x has a complex dtype."""
     def is_dense(self) -> Tensor:
@@ -502,6 +667,12 @@ class Methods:
         """Whether an entry is plus infinity."""
     def isreal(self, name: str | None = None) -> Tensor:
         """Whether the imaginary part is 0."""
+    def kron(self, y: Any, name: str | None = None) -> Tensor:
+        """The Kronecker product: every entry of x times the whole of y, as blocks."""
+    def kthvalue(
+        self, k: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The k-th smallest entry along `axis` (the last when None), and its index."""
     def lcm(self, y: Any, name: str | None = None) -> Tensor:
         """The least common multiple of integers; 0 where one is 0."""
     def lcm_(self, y: Any, name: str | None = None) -> Tensor:
@@ -556,6 +727,10 @@ class Methods:
         """Fill x with e to the power of normal numbers of that mean and standard deviation."""
     def logaddexp(self, y: Any, name: str | None = None) -> Tensor:
         """log(e^x + e^y), without overflow."""
+    def logcumsumexp(
+        self, axis: int | Sequence[int] | None = None, dtype: Any = None, name: str | None = None
+    ) -> Tensor:
+        """log of the running sums of exp(x) along `axis` (of the flattened array when None), without overflow."""
     def logical_and(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """Both are true (not zero)."""
     def logical_and_(self, y: Any, name: str | None = None) -> Tensor:
@@ -586,16 +761,30 @@ class Methods:
         """log(sum(exp(x))) over `axis`, without overflow."""
     def long(self) -> Tensor:
         """A copy as int64, or the tensor itself where it has that dtype."""
+    def lstsq(
+        self, y: Any, rcond: Any = None, driver: Any = None, name: str | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The least-squares solution of x a = y: (solution, residuals, rank of x, singular values)."""
     def lt(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x < y, entry by entry."""
     def lt_(self, y: Any, name: str | None = None) -> Tensor:
         """`less_than` in place: x becomes the result, with its dtype (in new memory where that changes)."""
+    def lu(self, pivot: bool = True, get_infos: bool = False, name: str | None = None) -> tuple[Tensor, ...]:
+        """Both triangles of x = P L U in one array, and the int32 pivots that `lu_unpack` reads."""
+    def lu_unpack(
+        self, y: Any, unpack_ludata: bool = True, unpack_pivots: bool = True, name: str | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """P, L and U from what `lu` gave: x both triangles, y the pivots. What is not asked for is empty."""
     def masked_fill(self, mask: Any, value: Any, name: str | None = None) -> Tensor:
         """`value` where `mask` is true, `x` elsewhere."""
     def masked_fill_(self, mask: Any, value: Any, name: str | None = None) -> Tensor:
         """`masked_fill` in place: the result, which must have x's shape, takes the place of x's values."""
+    def masked_scatter(self, mask: Any, value: Any, name: str | None = None) -> Tensor:
+        """A copy of `x` whose entries where `mask` (broadcast) is true are the first ones of `value`, in order."""
+    def masked_scatter_(self, mask: Any, value: Any, name: str | None = None) -> Tensor:
+        """`masked_scatter` in place: the result, which must have x's shape, takes the place of x's values."""
     def masked_select(self, mask: Any, name: str | None = None, out: Any = None) -> Tensor:
-        """The entries of `x` where `mask` is true, as a vector."""
+        """The entries of `x` where `mask` is true, as a vector; the two broadcast."""
     def matmul(
         self,
         y: Any,
@@ -605,6 +794,10 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The matrix product of the last two axes; leading axes broadcast; a vector is a row on the left, a column on the right, and its axis is gone from the result."""
+    def matrix_power(self, n: Any, name: str | None = None) -> Tensor:
+        """The product of n copies of square matrices, of their inverses for negative n; the unit matrix for 0."""
+    def matrix_transpose(self, name: str | None = None) -> Tensor:
+        """The last two axes exchanged."""
     def max(
         self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
     ) -> Tensor:
@@ -616,9 +809,19 @@ class Methods:
         axis: int | Sequence[int] | None = None,
         keepdim: bool = False,
         name: str | None = None,
+        dtype: Any = None,
         out: Any = None,
     ) -> Tensor:
-        """The mean over `axis` (an int, a list, or None for all)."""
+        """The mean over `axis` (an int, a list, or None for all), worked out in `dtype`. Of integers, its whole part."""
+    def median(
+        self,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        mode: str = "avg",
+        name: str | None = None,
+        out: Any = None,
+    ) -> Any:
+        """The middle entry over `axis`, NaN where one of them is. Of an even number, the mean of the two in the middle, or with mode="min" the smaller one; that mode also gives its index when there is an `axis`."""
     def min(
         self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
     ) -> Tensor:
@@ -631,12 +834,20 @@ class Methods:
         """The remainder of x / y, with the sign of y."""
     def mod_(self, y: Any, name: str | None = None) -> Tensor:
         """`remainder` in place: the result, which must have x's shape, takes the place of x's values."""
+    def mode(
+        self, axis: int | Sequence[int] | None = -1, keepdim: bool = False, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The most frequent entry along `axis`, the smallest of several, and its last index."""
     def moveaxis(self, source: Any, destination: Any, name: str | None = None) -> Tensor:
         """The axes `source` moved to the places `destination`. A view."""
+    def msort(self, out: Any = None) -> Tensor:
+        """The entries sorted along the first axis."""
     def mul(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x y."""
     def mul_(self, y: Any, name: str | None = None) -> Tensor:
         """`multiply` in place: the result, which must have x's shape, takes the place of x's values."""
+    def multi_dot(self, name: str | None = None) -> Tensor:
+        """The product of a list of matrices (the first and the last may be vectors), multiplied in the cheapest order."""
     def multigammaln(self, p: Any, name: str | None = None) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p."""
     def multigammaln_(self, p: Any, name: str | None = None) -> Tensor:
@@ -661,6 +872,36 @@ class Methods:
         self, nan: float = 0.0, posinf: Any = None, neginf: Any = None, name: str | None = None
     ) -> Tensor:
         """`nan_to_num` in place: the result, which must have x's shape, takes the place of x's values."""
+    def nanmean(
+        self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
+    ) -> Tensor:
+        """The mean over `axis` of what is not NaN; NaN where nothing is."""
+    def nanmedian(
+        self,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        mode: str = "avg",
+        name: str | None = None,
+    ) -> Any:
+        """`median` of what is not NaN; NaN where nothing is."""
+    def nanquantile(
+        self,
+        q: Any,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        interpolation: str = "linear",
+    ) -> Tensor:
+        """`quantile` of what is not NaN."""
+    def nansum(
+        self,
+        axis: int | Sequence[int] | None = None,
+        dtype: Any = None,
+        keepdim: bool = False,
+        name: str | None = None,
+    ) -> Tensor:
+        """The sum over `axis`, NaN counting as 0."""
+    def narrow(self, dim: Any, start: Any, length: Any) -> Tensor:
+        """The `length` slices of axis `dim` from `start` on. A view."""
     def ndimension(self) -> Tensor:
         """"""
     def ne(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
@@ -673,30 +914,79 @@ class Methods:
         """`neg` in place: the result, which must have x's shape, takes the place of x's values."""
     def negative(self, name: str | None = None) -> Tensor:
         """-x. Raises TypeError for bools."""
-    def new_empty(self, *args: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Tensor:
+    def new_empty(
+        self,
+        size: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
         """`empty` in this tensor's dtype and place, unless told otherwise."""
-    def new_full(self, *args: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Tensor:
+    def new_full(
+        self,
+        size: Any,
+        fill_value: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
         """`full` in this tensor's dtype and place, unless told otherwise."""
-    def new_ones(self, *args: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Tensor:
+    def new_ones(
+        self,
+        size: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
         """`ones` in this tensor's dtype and place, unless told otherwise."""
-    def new_zeros(self, *args: Any, dtype: Any = None, device: Any = None, **settings: Any) -> Tensor:
+    def new_zeros(
+        self,
+        size: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
         """`zeros` in this tensor's dtype and place, unless told otherwise."""
     def nextafter(self, y: Any, name: str | None = None) -> Tensor:
         """The next number that the dtype has after x, towards y."""
     def nonzero(self, as_tuple: bool = False, out: Any = None) -> Any:
         """The coordinates of entries that are not zero: [n, axes], or one [n] per axis."""
+    def norm(
+        self,
+        p: Any = None,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        out: Any = None,
+        dtype: Any = None,
+        name: str | None = None,
+    ) -> Tensor:
+        """The norm of vectors, or of matrices where `axis` names two axes or p is "fro" or "nuc"."""
     def normal_(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
         """Fill x with normal numbers; of a complex x each part has half of the variance."""
     def not_equal(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≠ y, entry by entry."""
     def not_equal_(self, y: Any, name: str | None = None) -> Tensor:
         """`not_equal` in place: x becomes the result, with its dtype (in new memory where that changes)."""
+    def ormqr(
+        self, tau: Any, y: Any, left: bool = True, transpose: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Q y, or y Q unless `left`, where Q (transposed when asked) is the product of the reflections in x and tau."""
     def outer(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The products of all pairs of entries of x and y, [x.size, y.size]."""
+    def pca_lowrank(
+        self, q: Any = None, center: bool = True, niter: int = 2, name: str | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """U, S and V of the q main components of x [..., samples, features], centred first: see `svd_lowrank`."""
     def permute(self, perm: Sequence[int], name: str | None = None) -> Tensor:
         """The axes in the order `perm`. A view."""
     def pin_memory(self, blocking: bool = True) -> Tensor:
         """A copy that a GPU reads directly. Raises RuntimeError without a GPU."""
+    def pinv(self, rcond: float = 1e-15, hermitian: bool = False, name: str | None = None) -> Tensor:
+        """The pseudo-inverse; singular values up to rcond times the largest count as zero. hermitian: x equals its adjoint."""
     def polar(self, angle: Any, name: str | None = None, out: Any = None) -> Tensor:
         """abs (cos(angle) + i sin(angle)), with broadcasting."""
     def polygamma(self, n: Any, name: str | None = None) -> Tensor:
@@ -712,8 +1002,8 @@ class Methods:
         axis: int | Sequence[int] | None = None,
         keepdim: bool = False,
         dtype: Any = None,
-        name: str | None = None,
         out: Any = None,
+        name: str | None = None,
     ) -> Tensor:
         """The product over `axis` (an int, a list, or None for all)."""
     def put_along_axis(
@@ -725,7 +1015,7 @@ class Methods:
         include_self: bool = True,
         broadcast: bool = True,
     ) -> Tensor:
-        """A copy of `arr` with `values` put (reduce="assign") or added ("add") at the places `indices` along `axis`."""
+        """A copy of `arr` with `values` at the places `indices` along `axis`."""
     def put_along_axis_(
         self,
         indices: Any,
@@ -736,16 +1026,32 @@ class Methods:
         broadcast: bool = True,
     ) -> Tensor:
         """`put_along_axis` in place: the result, which must have x's shape, takes the place of x's values."""
+    def qr(self, mode: str = "reduced", name: str | None = None) -> Any:
+        """x = Q R with orthonormal columns of Q and an upper triangle R; R alone for mode "r"."""
+    def quantile(
+        self,
+        q: Any,
+        axis: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        interpolation: str = "linear",
+        name: str | None = None,
+        out: Any = None,
+    ) -> Tensor:
+        """The values below which the part `q` of the entries over `axis` lies, NaN where one of them is."""
     def rad2deg(self, name: str | None = None) -> Tensor:
         """Radians in degrees."""
     def random_(self, from_: int = 0, to: Any = None, generator: Any = None) -> Tensor:
         """Fill x with integers from `from_` up to, not including, `to`."""
+    def ravel(self) -> Tensor:
+        """All entries as a vector. A view where possible."""
     def real(self, name: str | None = None) -> Tensor:
         """The real part, a view; a real array as it is."""
     def reciprocal(self, name: str | None = None) -> Tensor:
         """1 / x."""
     def reciprocal_(self, name: str | None = None) -> Tensor:
         """`reciprocal` in place: the result, which must have x's shape, takes the place of x's values."""
+    def reduce_as(self, target: Any, name: str | None = None) -> Tensor:
+        """The sum of x over the axes along which an array of target's shape is repeated to reach x's."""
     def relu(self, name: str | None = None) -> Tensor:
         """max(x, 0); its derivative at 0 is taken as 0."""
     def relu_(self, name: str | None = None) -> Tensor:
@@ -754,8 +1060,12 @@ class Methods:
         """The remainder of x / y, with the sign of y."""
     def remainder_(self, y: Any, name: str | None = None) -> Tensor:
         """`remainder` in place: the result, which must have x's shape, takes the place of x's values."""
-    def repeat(self, repeats: Any) -> Tensor:
-        """torch's spelling of `tile`."""
+    def renorm(self, p: Any, axis: int | Sequence[int] | None, max_norm: Any) -> Tensor:
+        """x with each slice along `axis` whose p-norm is above `max_norm` scaled down to it."""
+    def renorm_(self, p: Any, axis: int | Sequence[int] | None, max_norm: Any) -> Tensor:
+        """`renorm` in place: the result, which must have x's shape, takes the place of x's values."""
+    def repeat(self, repeats: Any, *more: Any) -> Tensor:
+        """torch's spelling of `tile`: how often along each axis, as numbers or one list."""
     def repeat_interleave(
         self,
         repeats: Any,
@@ -768,8 +1078,14 @@ class Methods:
         """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle). A view where possible."""
     def reshape_(self, shape: Any, name: str | None = None) -> Tensor:
         """`reshape` in place: x keeps its memory and gets the other shape."""
+    def resize_(self, shape: Any, fill_zero: bool = False) -> Tensor:
+        """Give x another shape, in place: its first entries, and zeros after them where it grows (with `fill_zero`)."""
+    def reverse(self, axis: int | Sequence[int] | None, name: str | None = None) -> Tensor:
+        """In reverse order along `axis` (an int or a list)."""
     def roll(self, shifts: Any, axis: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
         """Shifted along `axis`, what leaves at one end coming back at the other; flattened first when axis is None."""
+    def rot90(self, k: int = 1, axes: Any = [0, 1], name: str | None = None) -> Tensor:
+        """`x` turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     def round(self, decimals: int = 0, name: str | None = None, out: Any = None) -> Tensor:
         """The nearest number with so many decimals (negative: tens, hundreds); halves go to the even one."""
     def round_(self, decimals: int = 0, name: str | None = None) -> Tensor:
@@ -802,10 +1118,39 @@ class Methods:
         """A copy of `x` whose rows `index` are those of `updates`; with overwrite=False they are first zeroed and added up."""
     def scatter_(self, index: Any, updates: Any, overwrite: bool = True, name: str | None = None) -> Tensor:
         """`scatter` in place: the result, which must have x's shape, takes the place of x's values."""
+    def scatter_add(self, dim: Any, index: Any, src: Any) -> Tensor:
+        """`input` with entries of `src` added at the places `index` along `dim`: index[i, j] takes src[i, j]."""
+    def scatter_add_(self, dim: Any, index: Any, src: Any) -> Tensor:
+        """`scatter_add` in place: the result, which must have x's shape, takes the place of x's values."""
+    def scatter_nd(self, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+        """Zeros of `shape` with `updates` added at the coordinates in the last axis of `index`."""
     def scatter_nd_add(self, index: Any, updates: Any, name: str | None = None) -> Tensor:
         """`x` plus `updates` added at the coordinates in the last axis of `index`."""
+    def scatter_reduce(
+        self, dim: Any, index: Any, src: Any, reduce: Any, include_self: bool = True
+    ) -> Tensor:
+        """`scatter_add` with another way to put several entries together: "sum", "prod", "mean", "amin" or "amax"."""
+    def searchsorted(
+        self,
+        values: Any,
+        out_int32: bool = False,
+        right: bool = False,
+        name: str | None = None,
+        side: Any = None,
+        sorter: Any = None,
+        out: Any = None,
+    ) -> Tensor:
+        """Where each value belongs in the last axis of an ascending sequence: before the first entry that is not smaller."""
+    def select_scatter(
+        self, values: Any, axis: int | Sequence[int] | None, index: Any, name: str | None = None
+    ) -> Tensor:
+        """`x` with `values` in the place of its slice `index` along `axis`."""
+    def set_(self, source: Any = None, shape: Any = None, stride: Any = None, offset: int = 0) -> Tensor:
+        """Make x show the memory of `source` (its own when None; empty without any argument) by shape and strides."""
     def sgn(self, name: str | None = None) -> Tensor:
         """z / |z| of complex numbers, 0 of 0; the sign of real ones."""
+    def shard_index(self, index_num: Any, nshards: Any, shard_id: Any, ignore_value: int = -1) -> Tensor:
+        """Ids from 0 to index_num - 1 as places in shard `shard_id` of `nshards` equal ones; `ignore_value` for others'."""
     def short(self) -> Tensor:
         """A copy as int16, or the tensor itself where it has that dtype."""
     def sigmoid(self, name: str | None = None, out: Any = None) -> Tensor:
@@ -830,6 +1175,14 @@ class Methods:
         """Hyperbolic sine."""
     def sinh_(self, name: str | None = None) -> Tensor:
         """`sinh` in place: the result, which must have x's shape, takes the place of x's values."""
+    def slice(self, axes: Any, starts: Any, ends: Any) -> Tensor:
+        """The part from `starts` up to, not including, `ends` of each of `axes`; as in Python, bounds are clipped."""
+    def slice_scatter(
+        self, value: Any, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None
+    ) -> Tensor:
+        """`x` with `value`, broadcast, in the place of its `strided_slice`."""
+    def slogdet(self, name: str | None = None) -> Tensor:
+        """The sign of the determinant and the logarithm of its absolute value, stacked as [2, batch]."""
     def softmax(
         self,
         axis: int | Sequence[int] | None = -1,
@@ -842,6 +1195,8 @@ class Methods:
         self, axis: int | Sequence[int] | None = -1, dtype: Any = None, name: str | None = None
     ) -> Tensor:
         """`softmax` in place: the result, which must have x's shape, takes the place of x's values."""
+    def solve(self, y: Any, left: bool = True, name: str | None = None, out: Any = None) -> Tensor:
+        """The solution a of x a = y (of a x = y unless `left`); y is a vector, or matrices."""
     def sort(
         self,
         axis: int | Sequence[int] | None = -1,
@@ -884,6 +1239,10 @@ class Methods:
         """The standard deviation over `axis`: the square root of `var`."""
     def stride(self, dim: Any = None) -> Tensor:
         """Steps in elements along each axis, or along one."""
+    def strided_slice(
+        self, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None
+    ) -> Tensor:
+        """`slice` taking every `strides`-th entry, backwards where that is negative."""
     def sub(self, y: Any, name: str | None = None, alpha: int = 1, out: Any = None) -> Tensor:
         """x - alpha y."""
     def sub_(self, y: Any, name: str | None = None, alpha: int = 1) -> Tensor:
@@ -901,16 +1260,32 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64."""
+    def svd(self, full_matrices: bool = False, name: str | None = None, out: Any = None) -> Tensor:
+        """x = U diag(S) V^H: U, the singular values in descending order, and V^H."""
+    def svd_lowrank(
+        self, q: Any = None, niter: int = 2, M: Any = None, name: str | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """U, S and V of the q largest singular values of x (of x - M), by random projection: 6 when q is None."""
+    def svdvals(self, name: str | None = None) -> Tensor:
+        """The singular values, in descending order."""
     def swapaxes(self, axis1: Any, axis2: Any, name: str | None = None) -> Tensor:
+        """Two axes exchanged. A view."""
+    def swapdims(self, axis1: Any, axis2: Any, name: str | None = None) -> Tensor:
         """Two axes exchanged. A view."""
     def t(self, name: str | None = None) -> Tensor:
         """The transpose of a matrix; a vector or scalar as it is."""
     def t_(self, name: str | None = None) -> Tensor:
         """`t` in place: x keeps its memory and gets the other shape."""
+    def take(self, index: Any, mode: str = "raise", name: str | None = None) -> Tensor:
+        """The entries of the flattened x that `index` names, in index's shape."""
     def take_along_axis(
         self, indices: Any, axis: int | Sequence[int] | None, broadcast: bool = True, out: Any = None
     ) -> Tensor:
-        """For each entry of `indices`, the entry of `x` at that place along `axis` and the same place elsewhere."""
+        """For each entry of `indices`, the entry of `arr` at that place along `axis` and the same place elsewhere."""
+    def take_along_dim(
+        self, indices: Any, axis: int | Sequence[int] | None, broadcast: bool = True, out: Any = None
+    ) -> Tensor:
+        """For each entry of `indices`, the entry of `arr` at that place along `axis` and the same place elsewhere."""
     def tan(self, name: str | None = None) -> Tensor:
         """Tangent of radians."""
     def tan_(self, name: str | None = None) -> Tensor:
@@ -921,8 +1296,10 @@ class Methods:
         """`tanh` in place: the result, which must have x's shape, takes the place of x's values."""
     def tensor_split(
         self, num_or_indices: Any, axis: int | Sequence[int] | None = 0, name: str | None = None
-    ) -> Tensor:
+    ) -> list[Tensor]:
         """A list of views of `x` cut along `axis`: into so many parts as equal as can be, or before the given places."""
+    def tensordot(self, y: Any, axes: int = 2, name: str | None = None) -> Tensor:
+        """The sums of products over axes of x and y: the last and first `axes` of them, or those of a list or two lists."""
     def thresholded_relu_(
         self, threshold: float = 1.0, value: float = 0.0, name: str | None = None
     ) -> Tensor:
@@ -939,10 +1316,25 @@ class Methods:
         out: Any = None,
     ) -> tuple[Tensor, Tensor]:
         """The k largest (or smallest) entries along `axis` (the last when None), and their indices."""
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
+        """The sum of the diagonal `offset` of two axes."""
     def transpose(self, perm: Sequence[int], name: str | None = None) -> Tensor:
         """The axes in the order `perm` (Paddle's transpose; see swapaxes for exchanging two). A view."""
     def transpose_(self, perm: Sequence[int], name: str | None = None) -> Tensor:
         """`transpose` in place: x keeps its memory and gets the other shape."""
+    def trapezoid(
+        self, x: Any = None, dx: Any = None, axis: int | Sequence[int] | None = -1, name: str | None = None
+    ) -> Tensor:
+        """The area under y along `axis` by the trapezoidal rule, at the places x or dx apart (1 when None)."""
+    def triangular_solve(
+        self,
+        y: Any,
+        upper: bool = True,
+        transpose: bool = False,
+        unitriangular: bool = False,
+        name: str | None = None,
+    ) -> Tensor:
+        """The solution of x a = y (of x^T a = y with `transpose`), reading one triangle of x."""
     def tril(self, diagonal: int = 0, name: str | None = None, out: Any = None) -> Tensor:
         """The lower triangle, zero above `diagonal`."""
     def tril_(self, diagonal: int = 0, name: str | None = None) -> Tensor:
@@ -951,9 +1343,7 @@ class Methods:
         """The upper triangle, zero below `diagonal`."""
     def triu_(self, diagonal: int = 0, name: str | None = None) -> Tensor:
         """`triu` in place: the result, which must have x's shape, takes the place of x's values."""
-    def true_divide(
-        self, y: Any, name: str | None = None, rounding_mode: Any = None, out: Any = None
-    ) -> Tensor:
+    def true_divide(self, other: Any, out: Any = None) -> Tensor:
         """x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None."""
     def true_divide_(self, y: Any, name: str | None = None, rounding_mode: Any = None) -> Tensor:
         """`divide` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -967,13 +1357,39 @@ class Methods:
         """A copy as uint8, or the tensor itself where it has that dtype."""
     def unbind(self, axis: int | Sequence[int] | None = 0) -> list[Tensor]:
         """A list of the slices of `input` along `axis`, which is gone from them."""
+    def unflatten(self, axis: int | Sequence[int] | None, shape: Any, name: str | None = None) -> Tensor:
+        """`x` with one axis cut into several, of lengths `shape`; -1 is worked out. A view."""
+    def unfold(
+        self, axis: int | Sequence[int] | None, size: Any, step: Any, name: str | None = None
+    ) -> Tensor:
+        """The windows of `size` entries along `axis`, `step` apart; a window's entries are the last axis. A view."""
     def uniform_(self, min: float = 0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
         """Fill x uniformly from [min, max). seed: draw from a generator of its own, unless it is 0."""
+    def unique(
+        self,
+        return_index: bool = False,
+        return_inverse: bool = False,
+        return_counts: bool = False,
+        axis: int | Sequence[int] | None = None,
+        dtype: str = "int64",
+        sorted: bool = True,
+        name: str | None = None,
+    ) -> Any:
+        """What occurs in x, in ascending order: entries, or slices along `axis`."""
+    def unique_consecutive(
+        self,
+        return_inverse: bool = False,
+        return_counts: bool = False,
+        axis: int | Sequence[int] | None = None,
+        dtype: str = "int64",
+        name: str | None = None,
+    ) -> Any:
+        """x without the entries (slices along `axis`) that equal the one before them."""
     def unsqueeze(self, axis: int | Sequence[int] | None, name: str | None = None) -> Tensor:
         """With new axes of length 1 at the places `axis` of the result. A view."""
     def unsqueeze_(self, axis: int | Sequence[int] | None, name: str | None = None) -> Tensor:
         """`unsqueeze` in place: x keeps its memory and gets the other shape."""
-    def unstack(self, axis: int | Sequence[int] | None = 0, num: Any = None) -> Tensor:
+    def unstack(self, axis: int | Sequence[int] | None = 0, num: Any = None) -> list[Tensor]:
         """A list of the slices of `x` along `axis`, which is gone from them; `num` says how many are expected."""
     def value(self) -> Tensor:
         """"""
@@ -982,17 +1398,22 @@ class Methods:
     def var(
         self,
         axis: int | Sequence[int] | None = None,
-        unbiased: bool = True,
+        unbiased: Any = None,
         keepdim: bool = False,
         name: str | None = None,
+        correction: int = 1,
         out: Any = None,
     ) -> Tensor:
-        """The variance over `axis`: divided by n - 1 when `unbiased`, else by n."""
-    def view_as_complex(self, name: str | None = None) -> Tensor:
+        """The variance over `axis`: divided by n - 1 when `unbiased`, else by n; or by n - correction."""
+    def view(self, shape_or_dtype: Any, name: str | None = None) -> Tensor:
+        """x's memory in another shape, or its bytes as another dtype. A view."""
+    def view_as(self, other: Any, name: str | None = None) -> Tensor:
+        """x's memory in the shape of `other`. A view."""
+    def view_as_complex(self) -> Tensor:
         """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
-    def view_as_real(self, name: str | None = None) -> Tensor:
+    def view_as_real(self) -> Tensor:
         """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
-    def vsplit(self, num_or_indices: Any, name: str | None = None) -> Tensor:
+    def vsplit(self, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
         """A list of views of `x` cut along axis 0; see tensor_split."""
     def where(self, x: Any, y: Any = None, name: str | None = None) -> Tensor:
         """Paddle's `condition.where(x, y)`."""

@@ -43,8 +43,35 @@ ELSEWHERE = {
     "scatter": "tests/ops/test_indexing.py",
     "scatter_nd_add": "tests/ops/test_indexing.py",
     "masked_select": "tests/ops/test_indexing.py",
+    **dict.fromkeys(
+        ("crop", "index_put", "masked_scatter", "scatter_nd", "shard_index", "unique", "unique_consecutive"),
+        "tests/ops/test_gathering.py",
+    ),
+    "histogramdd": "tests/ops/test_statistics.py",
+    **dict.fromkeys(
+        (
+            "cholesky",
+            "cholesky_inverse",
+            "cholesky_solve",
+            "eig",
+            "eigh",
+            "eigvals",
+            "eigvalsh",
+            "lu",
+            "lu_factor",
+            "lu_solve",
+            "lu_unpack",
+            "matrix_rank",
+            "multi_dot",
+            "ormqr",
+            "pca_lowrank",
+            "svd",
+            "svd_lowrank",
+            "triangular_solve",
+        ),
+        "tests/ops/test_decomposition.py",
+    ),
     "put": "tests/ops/test_indexing.py",
-    "topk": "tests/ops/test_indexing.py",
 }
 CASES = [
     pytest.param(kind, name, i, id=f"{name}-{i}")
@@ -69,7 +96,7 @@ def is_shape(value: object, index: int) -> bool:
 
 ARRAYS = {  # how many leading tuples of a sample are shapes, where other tuples of ints are settings
     "reshape": 1, "permute": 1, "transpose": 1, "expand": 1, "broadcast_to": 1, "tile": 1, "flip": 1, "roll": 1,
-    "spread": 1, "index_added": 2, "added_along_axis": 2, "diagonal_spread": 1, "adaptive_pool": 1, "max_pool": 1,
+    "spread": 1, "index_added": 2, "added_along": 2, "diagonal_spread": 1, "adaptive_pool": 1, "max_pool": 1,
     "avg_pool": 1, "convolve_weight": 2, "getitem": 1, "setitem": 2, "full_like_of": 1,
     "resized": 1,
 }  # fmt: skip
@@ -136,7 +163,7 @@ def test_value_and_gradient_against_the_reference(kind: str, name: str, i: int) 
         close(a.data, b.detach())
     if not differentiable or not any(r.requires_grad for r in expected):
         return
-    weights = [torch.randn_like(r) for r in expected]
+    weights = [torch.randn_like(r) for r in expected if r.requires_grad]
     sampan.autograd.backward([r for r in results if not r.stop_gradient], [Tensor(w) for w in weights])
     torch.autograd.backward([r for r in expected if r.requires_grad], weights)
     for a, b in zip(ours, theirs, strict=True):
@@ -214,6 +241,8 @@ def test_gradients_by_finite_differences(kind: str, name: str, i: int) -> None:
 
 @pytest.mark.parametrize(("kind", "name", "i"), CASES)
 def test_any_strides(kind: str, name: str, i: int) -> None:
+    if name in ("strided", "as_strided"):  # what they are about is the memory itself
+        return
     function, _, samples, _ = entry_of(kind, name)
     values = drawn(name, samples[i], seed=2)
     odd = []

@@ -14,7 +14,8 @@ from . import inplace
 _NAMES = (
     "mul=multiply sub=subtract div=divide true_divide=divide mod=remainder floor_mod=remainder clamp=clip "
     "eq=equal ne=not_equal lt=less_than le=less_equal gt=greater_than ge=greater_equal less=less_than "
-    "greater=greater_than bitwise_invert=bitwise_not gammaln=lgamma view_as_real=as_real view_as_complex=as_complex"
+    "greater=greater_than bitwise_invert=bitwise_not gammaln=lgamma view_as_real=as_real view_as_complex=as_complex "
+    "ger=outer reverse=flip swapdims=swapaxes take_along_dim=take_along_axis"
 )
 ALIASES = dict(pair.split("=") for pair in _NAMES.split())
 # The parameters that Paddle shows where they are not the operator's; both spellings are taken.

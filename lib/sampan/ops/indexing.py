@@ -1,4 +1,4 @@
-"""Picking entries out and putting them in: indexing as NumPy has it, gather, scatter, where, sort."""
+"""Picking entries out and putting them in: indexing as NumPy has it, masks, where, diagonals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..dtype import default_dtype
 from ..operator import as_method, composite, operator
 from ..tensor import Tensor
 from .samples import Array, integers
-from .shape import reshape, squeeze
+from .shape import expand, reshape
 
 
 def _key(index: Any) -> Any:
@@ -164,137 +164,6 @@ def put(x, value, index):  # type: ignore[no-untyped-def]
     return x
 
 
-# --- gather and scatter --------------------------------------------------------------------------------------
-
-
-def _integers(index: Any, name: str) -> Any:
-    if index.is_floating_point() or index.is_complex() or index.dtype is torch.bool:
-        raise TypeError(f"{name} must be integers, got {index.dtype}")
-    return index.long()
-
-
-def _spread_along(indices: Any, shape: Any, axis: int) -> Any:
-    """`indices` repeated along the axes other than `axis` to the lengths in `shape`."""
-    if indices.ndim != len(shape):
-        raise RuntimeError(f"indices have {indices.ndim} axes, the array has {len(shape)}")
-    if not -len(shape) <= axis < len(shape):
-        raise IndexError(f"axis {axis} is outside an array of {len(shape)} axes")
-    target = list(shape)
-    target[axis] = indices.shape[axis]
-    return indices.expand(target)
-
-
-@operator(method="", reference=lambda x, i, a=0: torch.index_select(x, a, i), samples=[((4, 3), integers((5,), 4)), ((3, 4), integers((2,), 4), 1)])  # fmt: skip
-def index_select(x, index, axis=0, name=None):  # type: ignore[no-untyped-def]
-    """The slices of `x` along `axis` that the 1-D `index` names."""
-    index = _integers(index, "index")
-    return torch.index_select(x, axis, index), (
-        lambda g, shape=x.shape, index=index, axis=axis: index_added(g, index, shape, axis),
-    )
-
-
-@operator(reference=lambda x, i, s, a: torch.zeros(s, dtype=x.dtype).index_add(a, i, x), samples=[((5, 3), integers((5,), 4), (4, 3), 0)])  # fmt: skip
-def index_added(x, index, shape, axis):  # type: ignore[no-untyped-def]
-    """Zeros of `shape` with the slices of `x` added at the places `index` of `axis`."""
-    value = torch.zeros(shape, dtype=x.dtype, device=x.device).index_add_(axis, index, x)
-    return value, (lambda g, index=index, axis=axis: index_select(g, index, axis),)
-
-
-@composite(method="", reference=lambda x, i: x[i], samples=[((4, 3), integers((5,), 4))])
-def gather(x, index, axis=None, name=None):  # type: ignore[no-untyped-def]
-    """The slices of `x` along `axis` (0 when None) that the 1-D or [n, 1] `index` names; a 0-d one drops the axis."""
-    axis = 0 if axis is None else int(axis)
-    if index.ndim > 1 and not (index.ndim == 2 and index.shape[1] == 1):
-        raise ValueError(f"gather: expected an index of shape [n] or [n, 1], got {list(index.shape)}")
-    picked = index_select(x, reshape(index, [-1]), axis)
-    return squeeze(picked, axis) if index.ndim == 0 else picked
-
-
-@composite(method="", reference=lambda x, i: x[tuple(i.unbind(-1))], samples=[((4, 3), Array((2, 5, 1), 0, 3, "int64")), ((4, 3), Array((5, 2), 0, 3, "int64"))])  # fmt: skip
-def gather_nd(x, index, name=None):  # type: ignore[no-untyped-def]
-    """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k axes."""
-    if index.shape[-1] > x.ndim:
-        raise ValueError(f"gather_nd: index names {index.shape[-1]} axes, x has shape {list(x.shape)}")
-    return getitem(x, tuple(index.data[..., i] for i in range(index.shape[-1]))) if index.shape[-1] else x
-
-
-@operator(method="", reference=lambda x, i, a: torch.take_along_dim(x, i, a), samples=[((3, 4), integers((3, 2), 4), 1)])  # fmt: skip
-def take_along_axis(x, indices, axis, broadcast=True):  # type: ignore[no-untyped-def]
-    """For each entry of `indices`, the entry of `x` at that place along `axis` and the same place elsewhere."""
-    indices = _integers(indices, "indices")
-    if broadcast:
-        indices = _spread_along(indices, x.shape, axis)
-    return torch.gather(x, axis, indices), (
-        lambda g, shape=x.shape, i=indices, axis=axis: added_along_axis(g, i, shape, axis),
-    )
-
-
-@operator(reference=lambda x, i, s, a: torch.zeros(s, dtype=x.dtype).scatter_add(a, i, x), samples=[((3, 2), integers((3, 2), 4), (3, 4), 1)])  # fmt: skip
-def added_along_axis(x, indices, shape, axis):  # type: ignore[no-untyped-def]
-    """Zeros of `shape` with each entry of `x` added at its place `indices` along `axis`."""
-    value = torch.zeros(shape, dtype=x.dtype, device=x.device).scatter_add_(axis, indices, x)
-    return value, (lambda g, i=indices, axis=axis: take_along_axis(g, i, axis, False),)
-
-
-@composite(method="")
-def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):  # type: ignore[no-untyped-def]
-    """A copy of `arr` with `values` put (reduce="assign") or added ("add") at the places `indices` along `axis`.
-
-    broadcast: `indices` and `values` broadcast to arr's lengths along the other axes. include_self: whether what
-    was in those places before is added too.
-    """
-    if reduce not in ("assign", "add"):
-        raise ValueError(f"put_along_axis: reduce must be 'assign' or 'add', got {reduce!r}")
-    places, device = _integers(indices.data, "indices"), arr.data.device
-    if broadcast:
-        places = _spread_along(places, arr.data.shape, axis)
-    if not isinstance(values, Tensor):
-        values = Tensor(torch.full(places.shape, values, dtype=arr.dtype, device=device))
-    values = values.expand(list(places.shape)) if list(values.shape) != list(places.shape) else values
-    added = added_along_axis(values, places, arr.data.shape, axis)
-    if reduce == "add" and include_self:
-        return arr + added
-    hit = torch.zeros(arr.data.shape, dtype=torch.bool, device=device).scatter_(axis, places, True)
-    if reduce == "assign":  # of several values for one place, one is kept: the one that a plain write leaves
-        order = torch.arange(places.numel(), device=device).reshape(places.shape)
-        kept = torch.full(arr.data.shape, -1, device=device).scatter_(axis, places, order)
-        flat = values.reshape([-1])
-        added = index_select(flat, kept.clamp(min=0).reshape(-1), 0).reshape(arr.shape)
-    return where(Tensor(hit), added, arr)
-
-
-@composite(method="")
-def scatter(x, index, updates, overwrite=True, name=None):  # type: ignore[no-untyped-def]
-    """A copy of `x` whose rows `index` are those of `updates`; with overwrite=False they are first zeroed and added up."""
-    index = reshape(index, [-1])
-    if overwrite:
-        return setitem(x, updates, (index.data.long(),))
-    cleared = setitem(x, Tensor(torch.zeros((), dtype=x.dtype)), (index.data.long(),))
-    return cleared + index_added(updates, index.data.long(), x.data.shape, 0)
-
-
-@composite(method="")
-def scatter_nd_add(x, index, updates, name=None):  # type: ignore[no-untyped-def]
-    """`x` plus `updates` added at the coordinates in the last axis of `index`."""
-    places = tuple(index.data[..., i].long() for i in range(index.shape[-1]))
-    return x + spread(updates, places, x.data.shape)
-
-
-def scatter_nd(index, updates, shape, name=None):  # type: ignore[no-untyped-def]
-    """Zeros of `shape` with `updates` added at the coordinates in the last axis of `index`."""
-    return spread(updates, tuple(index.data[..., i].long() for i in range(index.shape[-1])), tuple(shape))
-
-
-@composite(
-    method="",
-    reference=lambda x, i, a, v: x.index_add(a, i, v),
-    samples=[((4, 3), integers((5,), 4), 0, (5, 3))],
-)
-def index_add(x, index, axis, value, name=None):  # type: ignore[no-untyped-def]
-    """`x` with the slices of `value` added at the places `index` of `axis`."""
-    return x + index_added(value, _integers(index.data, "index"), x.data.shape, axis)
-
-
 # --- choosing ------------------------------------------------------------------------------------------------
 
 
@@ -327,6 +196,18 @@ def _where_method(self, x, y=None, name=None):  # type: ignore[no-untyped-def]
 as_method(_where_method, "where")
 
 
+@composite(method="")
+def masked_scatter(x, mask, value, name=None):  # type: ignore[no-untyped-def]
+    """A copy of `x` whose entries where `mask` (broadcast) is true are the first ones of `value`, in order."""
+    if list(mask.shape) != list(x.shape):
+        shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
+        x, mask = expand(x, shape), expand(mask, shape)
+    count = int(mask.data.sum())
+    if count > value.size:
+        raise ValueError(f"masked_scatter: value: expected at least {count} entries, got {value.size}")
+    return setitem(x, reshape(value, [-1])[:count], mask)
+
+
 @operator(method="", differentiable=False, reference=torch.nonzero, samples=[(integers((3, 4), 2),)])
 def nonzero(x, as_tuple=False):  # type: ignore[no-untyped-def]
     """The coordinates of entries that are not zero: [n, axes], or one [n] per axis."""
@@ -336,8 +217,13 @@ def nonzero(x, as_tuple=False):  # type: ignore[no-untyped-def]
 
 @composite(method="")
 def masked_select(x, mask, name=None):  # type: ignore[no-untyped-def]
-    """The entries of `x` where `mask` is true, as a vector."""
-    return getitem(x, mask.expand(x.shape) if list(mask.shape) != list(x.shape) else mask)
+    """The entries of `x` where `mask` is true, as a vector; the two broadcast."""
+    if mask.dtype is not torch.bool:
+        raise TypeError(f"masked_select: mask: expected bools, got {mask.dtype}")
+    if list(mask.shape) != list(x.shape):
+        shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
+        x, mask = expand(x, shape), expand(mask, shape)
+    return getitem(x, mask)
 
 
 @composite(
@@ -373,6 +259,7 @@ def diag(x, offset=0, padding_value=0, name=None):  # type: ignore[no-untyped-de
     """A matrix with the vector `x` on a diagonal, or the diagonal of the matrix `x`."""
     if x.ndim == 2:
         return diagonal(x, offset)
+    x = reshape(x, [-1]) if x.ndim == 0 else x
     n = x.shape[0] + builtins.abs(offset)
     matrix = diagonal_spread(x, (n, n), offset, 0, 1)
     if padding_value == 0:
@@ -380,32 +267,6 @@ def diag(x, offset=0, padding_value=0, name=None):  # type: ignore[no-untyped-de
     hole = torch.ones(n, n, dtype=x.dtype, device=x.data.device)
     hole.diagonal(offset).zero_()
     return matrix + Tensor(hole * padding_value)
-
-
-# --- order ---------------------------------------------------------------------------------------------------
-
-
-@operator(method="", differentiable=False, reference=lambda x, a=-1, d=False: torch.argsort(x, dim=a, descending=d), samples=[((3, 4),), ((3, 4), 0, True)])  # fmt: skip
-def argsort(x, axis=-1, descending=False, stable=False, name=None):  # type: ignore[no-untyped-def]
-    """The indices that sort `x` along `axis`."""
-    return torch.argsort(x, dim=axis, descending=descending, stable=stable)
-
-
-@composite(method="", reference=lambda x, a=-1, d=False: torch.sort(x, dim=a, descending=d)[0], samples=[((3, 4),), ((3, 4), 0, True)])  # fmt: skip
-def sort(x, axis=-1, descending=False, stable=False, name=None):  # type: ignore[no-untyped-def]
-    """The entries sorted along `axis`."""
-    return take_along_axis(x, argsort(x, axis, descending, stable), axis)
-
-
-@composite(method="")
-def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # type: ignore[no-untyped-def]
-    """The k largest (or smallest) entries along `axis` (the last when None), and their indices."""
-    axis = -1 if axis is None else axis
-    k = int(k)
-    if not 0 < k <= x.shape[axis]:
-        raise ValueError(f"topk: k must be from 1 to {x.shape[axis]}, the length of axis {axis}; got {k}")
-    indices = Tensor(torch.topk(x.data, k, axis, largest, sorted).indices)
-    return take_along_axis(x, indices, axis), indices
 
 
 @operator(differentiable=False, reference=lambda x, n: torch.nn.functional.one_hot(x, n).float(), samples=[(integers((3, 2), 4), 4)])  # fmt: skip

@@ -13,8 +13,9 @@ from .shape import _free, _ints, expand, reshape, unsqueeze
 
 # fmt: off
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shape", "broadcast_shapes", "broadcast_tensors", "chunk",
-    "column_stack", "concat", "dsplit", "dstack", "hsplit", "hstack", "repeat_interleave", "row_stack", "split",
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shape", "broadcast_shapes", "broadcast_tensors", "cat",
+    "chunk",
+    "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "repeat_interleave", "row_stack", "split",
     "stack", "tensor_split", "unbind", "unstack", "vsplit", "vstack",
 ]
 # fmt: on
@@ -47,6 +48,9 @@ def stack_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
 def concat(x, axis=0, name=None):  # type: ignore[no-untyped-def]
     """The tensors of the list `x` joined along `axis`; their other axes must agree."""
     return concat_tensors(*_tensors(x), axis=int(axis))
+
+
+cat = concatenate = concat
 
 
 @spelled

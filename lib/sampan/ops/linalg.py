@@ -8,8 +8,10 @@ from typing import Any
 import torch
 
 from ..operator import composite, operator
+from ..tensor import Tensor
 from .elementwise import Buffer
-from .shape import expand, permute, reshape
+from .indexing import diagonal
+from .shape import _free, _ints, expand, permute, reshape, swapaxes
 
 times_transposed = torch.nn.functional.linear  # x @ y.t() without the view in between
 
@@ -17,6 +19,8 @@ times_transposed = torch.nn.functional.linear  # x @ y.t() without the view in b
 @operator(method="", value=torch.mm, reference=torch.mm, samples=[((3, 4), (4, 5)), ((0, 2), (2, 3))])
 def mm(input, mat2, name=None):  # type: ignore[no-untyped-def]
     """The product of two matrices, [n, k] and [k, m]."""
+    if input.dtype.is_complex:
+        return torch.mm(input, mat2), (lambda g: g.mm(mat2.t().conj()), lambda g: input.t().conj().mm(g))
     return torch.mm(input, mat2), (
         lambda g: times_transposed(g, mat2) if g.__class__ is Buffer else g.mm(mat2.t()),
         lambda g: input.t().mm(g),
@@ -35,11 +39,13 @@ def batched_matmul(x, y, transpose_x=False, transpose_y=False):  # type: ignore[
 
 def _left(g: Any, y: Any, tx: bool, ty: bool) -> Any:
     """The gradient of x in x @ y, given which of the two were transposed."""
+    y = y.conj() if y.dtype.is_complex else y
     other = y if ty else y.mT
     return other.mT @ g.mT if tx else g @ other
 
 
 def _right(g: Any, x: Any, tx: bool, ty: bool) -> Any:
+    x = x.conj() if x.dtype.is_complex else x
     other = x if tx else x.mT
     return g.mT @ other.mT if ty else other @ g
 
@@ -52,6 +58,9 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
     x: [..., n, k], or [..., k, n] with transpose_x; y: [..., k, m], or [..., m, k] with transpose_y.
     Raises ValueError when the inner lengths differ.
     """
+    if x.dtype is not y.dtype and (x.dtype.is_complex or y.dtype.is_complex):
+        kind = torch.promote_types(x.dtype, y.dtype)
+        x, y = x.astype(kind), y.astype(kind)
     dims = len(x.shape), len(y.shape)
     if dims == (2, 2) and not (transpose_x or transpose_y):
         return mm(x, y)
@@ -106,6 +115,131 @@ def outer(x, y, name=None):  # type: ignore[no-untyped-def]
 def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-untyped-def]
     """beta input + alpha x @ y."""
     return input * beta + mm(x, y) * alpha
+
+
+@composite(method="", reference=lambda c, x, y, beta=1.0, alpha=1.0: torch.baddbmm(c, x, y, beta=beta, alpha=alpha), samples=[((2, 3, 5), (2, 3, 4), (2, 4, 5)), ((2, 3, 5), (2, 3, 4), (2, 4, 5), 0.5, 2.0)])  # fmt: skip
+def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-untyped-def]
+    """beta input + alpha x @ y, for batches of matrices."""
+    if input.ndim != 3:
+        raise ValueError(f"baddbmm: input: expected 3 axes, got shape {list(input.shape)}")
+    return input * beta + bmm(x, y) * alpha
+
+
+@composite(method="", reference=torch.inner, samples=[((2, 3), (4, 3)), ((3,), (3,)), ((2, 3), ())])
+def inner(x, y, name=None):  # type: ignore[no-untyped-def]
+    """The sums of products over the last axes of x and y: [..., k] and [*, k] give [..., *]; a single number scales."""
+    if 1 in (x.size, y.size):
+        return x * y
+    return tensordot(x, y, [[-1], [-1]])
+
+
+@composite(method="", reference=lambda x, y, axes=2: torch.tensordot(x, y, axes), samples=[((2, 3, 4), (3, 4, 5)), ((2, 3), (4, 2), [[0], [1]]), ((2, 3), (4, 5), 0)])  # fmt: skip
+def tensordot(x, y, axes=2, name=None):  # type: ignore[no-untyped-def]
+    """The sums of products over axes of x and y: the last and first `axes` of them, or those of a list or two lists.
+
+    Of two lists of different lengths the shorter one goes on like the other; an axis of length 1 is broadcast.
+    """
+    axes = axes.tolist() if isinstance(axes, Tensor) else axes
+    if isinstance(axes, int):
+        if axes < 0:
+            raise ValueError(f"tensordot: axes: expected 0 or more, got {axes}")
+        pairs = [list(range(x.ndim - axes, x.ndim)), list(range(axes))]
+    else:
+        lists = [axes] if not axes or isinstance(axes[0], int) else axes
+        pairs = [_ints(a, "axes") for a in lists[:2]]
+        pairs += [[]] * (2 - len(pairs))
+        longest = pairs[len(pairs[0]) < len(pairs[1])]
+        pairs = [own + longest[len(own) :] for own in pairs]
+    first, second = ([_free(t, a) for a in own] for t, own in zip((x, y), pairs, strict=True))
+    for i, j in zip(first, second, strict=True):
+        if x.shape[i] != y.shape[j] and 1 not in (x.shape[i], y.shape[j]):
+            raise ValueError(f"tensordot: axis {i} of {list(x.shape)} and axis {j} of {list(y.shape)} differ")
+        x = x.sum(axis=i, keepdim=True) if y.shape[j] == 1 else x
+        y = y.sum(axis=j, keepdim=True) if x.shape[i] == 1 else y
+    own_x, own_y = ([i for i in range(t.ndim) if i not in u] for t, u in ((x, first), (y, second)))
+    shapes = [x.shape[i] for i in own_x], [x.shape[i] for i in first], [y.shape[j] for j in own_y]
+    n, k, m = (math.prod(s) for s in shapes)
+    left, right = (
+        reshape(permute(x, [*own_x, *first]), [n, k]),
+        reshape(permute(y, [*second, *own_y]), [k, m]),
+    )
+    return reshape(mm(left, right), [*shapes[0], *shapes[2]])
+
+
+@composite(method="", reference=torch.kron, samples=[((2, 3), (3, 2)), ((2,), (2, 1, 3)), ((), (2, 2))])
+def kron(x, y, name=None):  # type: ignore[no-untyped-def]
+    """The Kronecker product: every entry of x times the whole of y, as blocks."""
+    n = max(x.ndim, y.ndim)
+    a, b = ([1] * (n - t.ndim) + list(t.shape) for t in (x, y))
+    product = reshape(x, [s for i in a for s in (i, 1)]) * reshape(y, [s for i in b for s in (1, i)])
+    return reshape(product, [i * j for i, j in zip(a, b, strict=True)])
+
+
+@operator(broadcasts=True, reference=lambda x, y, a: torch.cross(x, y, a), samples=[((2, 3), (2, 3), 1), ((3, 1), (3, 2), 0)])  # fmt: skip
+def cross_product(x, y, axis):  # type: ignore[no-untyped-def]
+    """The vector products along an axis of length 3."""
+    return torch.cross(x, y, axis), (
+        lambda g, a=axis: cross_product(y.conj() if y.dtype.is_complex else y, g, a),
+        lambda g, a=axis: cross_product(g, x.conj() if x.dtype.is_complex else x, a),
+    )
+
+
+@composite(method="", reference=lambda x, y, a=0: torch.cross(x, y, a), samples=[((3, 2), (3, 2)), ((2, 3), (2, 3), -1)])  # fmt: skip
+def cross(x, y, axis=9, name=None):  # type: ignore[no-untyped-def]
+    """The vector products along `axis`, of length 3; 9 stands for the first such axis."""
+    if axis == 9:
+        axis = next((i for i, n in enumerate(x.shape) if n == 3), None)
+        if axis is None:
+            raise ValueError(f"cross: expected an axis of length 3, got shape {list(x.shape)}")
+    if list(x.shape) != list(y.shape):
+        raise ValueError(f"cross: expected tensors of one shape, got {list(x.shape)} and {list(y.shape)}")
+    return cross_product(x, y, axis)
+
+
+@composite(
+    reference=lambda x, y, a=-1: torch.linalg.vecdot(x, y, dim=a),
+    samples=[((2, 3), (2, 3)), ((2, 3), (2, 3), 0)],
+)
+def vecdot(x, y, axis=-1, name=None):  # type: ignore[no-untyped-def]
+    """The sums of products of x (conjugated where complex) and y over one axis."""
+    return ((x.conj() if x.dtype.is_complex else x) * y).sum(axis=axis)
+
+
+@composite(method="", reference=lambda x, o=0, a=0, b=1: x.diagonal(o, a, b).sum(-1), samples=[((3, 4),), ((2, 3, 4), 1, 1, 2)])  # fmt: skip
+def trace(x, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
+    """The sum of the diagonal `offset` of two axes."""
+    return diagonal(x, offset, axis1, axis2).sum(axis=-1)
+
+
+@composite(method="", reference=lambda x: x.mT, samples=[((2, 3, 4),)])
+def matrix_transpose(x, name=None):  # type: ignore[no-untyped-def]
+    """The last two axes exchanged."""
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose: expected at least 2 axes, got shape {list(x.shape)}")
+    return swapaxes(x, -2, -1)
+
+
+@composite(method="")
+def multi_dot(x, name=None):  # type: ignore[no-untyped-def]
+    """The product of a list of matrices (the first and the last may be vectors), multiplied in the cheapest order."""
+    chain = list(x)
+    if len(chain) < 2:
+        raise ValueError(f"multi_dot: expected at least two matrices, got {len(chain)}")
+    sizes = [1 if chain[0].ndim == 1 else chain[0].shape[0], *(t.shape[0] for t in chain[1:])]
+    sizes.append(1 if chain[-1].ndim == 1 else chain[-1].shape[-1])
+    best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(len(chain))}
+    for length in range(1, len(chain)):
+        for i in range(len(chain) - length):
+            j = i + length
+            best[i, j] = min(
+                (best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            )
+
+    def product(i: int, j: int) -> Any:
+        return chain[i] if i == j else matmul(product(i, best[i, j][1]), product(best[i, j][1] + 1, j))
+
+    return product(0, len(chain) - 1)
 
 
 @operator(broadcasts=False, reference=lambda x, w, b: x @ w + b, samples=[((3, 4), (4, 5), (5,))])
@@ -193,8 +327,6 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
 
 def _alone(letters: str, tensor: Any, needed: set[str]) -> tuple[str, Any]:
     """One operand with its diagonals taken and the axes that nobody else needs summed."""
-    from .indexing import diagonal
-
     for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:
             first = letters.index(letter)

@@ -6,7 +6,7 @@ import torch
 
 from ..operator import operator
 from .elementwise import aten
-from .indexing import take_along_axis
+from .gathering import take_along_axis
 
 torch_nn = torch._C._nn
 MAX = {2: torch_nn.max_pool2d_with_indices, 3: torch_nn.max_pool3d_with_indices}

@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
-from ..dtype import as_dtype
+from ..dtype import as_dtype, default_dtype
 from ..operator import composite, operator
+from ..spelling import give
+from ..tensor import declared
 from .samples import Array
 
 _REDUCTIONS = [((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, None, True)]
@@ -67,16 +69,23 @@ def sum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-
 
 
 @operator(method="", reference=_torch_mean, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, True)])  # fmt: skip
-def mean(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
-    """The mean over `axis` (an int, a list, or None for all)."""
-    if not (x.is_floating_point() or x.is_complex()):
-        raise TypeError("the mean of integers or bools has no dtype of theirs: use astype() first")
+def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):  # type: ignore[no-untyped-def]
+    """The mean over `axis` (an int, a list, or None for all), worked out in `dtype`. Of integers, its whole part."""
+    given = x.dtype
+    if dtype is not None:
+        x = x.to(as_dtype(dtype))
+    elif not (x.is_floating_point() or x.is_complex()):
+        value = sum(x, axis, None, keepdim)
+        count = x.numel() // (value.numel() or 1)
+        return torch.div(value, count, rounding_mode="trunc").to(given), ()
     axes = _axes(x, axis)
     value = x.mean(axis=axes, keepdim=keepdim) if axes else x.mean()
     scale = value.numel() / x.numel() if x.numel() else float("nan")
     kept = _kept(x, axes)
     return value, (
-        lambda g, shape=x.shape, kept=kept, scale=scale: _spread((g * scale).reshape(kept), shape),
+        lambda g, shape=x.shape, kept=kept, scale=scale, kind=given: _spread(
+            (g * scale).to(kind).reshape(kept), shape
+        ),
     )
 
 
@@ -112,7 +121,7 @@ amin = _extreme("amin", torch.amin, f"The smallest value {_TIES}")
 @operator(reference=lambda x, axis: torch.prod(x, axis, True), samples=[((2, 3), 1), ((3, 4), 0)])
 def prod_along(x, axis):  # type: ignore[no-untyped-def]
     """The product along one axis, which stays with length 1."""
-    out = x.prod(axis=axis, keepdim=True)
+    out = x.prod(axis=axis, keepdim=True, dtype=x.dtype)
     return out, (lambda g: g * _others(x, out, axis),)
 
 
@@ -128,7 +137,7 @@ def _others(x: Any, out: Any, axis: int) -> Any:
 
 
 @composite(method="", reference=lambda x, a=None, k=False: torch.prod(x) if a is None else torch.prod(x, a, k), samples=[((3, 4),), ((2, 3), 1), ((2, 3), 1, True)])  # fmt: skip
-def prod(x, axis=None, keepdim=False, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):  # type: ignore[no-untyped-def]
     """The product over `axis` (an int, a list, or None for all)."""
     if dtype is not None:
         x = x.astype(dtype)
@@ -136,7 +145,8 @@ def prod(x, axis=None, keepdim=False, dtype=None, name=None):  # type: ignore[no
     kept = [n for i, n in enumerate(x.shape) if i not in axes]
     for a in axes:
         x = prod_along(x, a)
-    return x if keepdim else x.reshape(kept)
+    result = x if keepdim else x.reshape(kept)
+    return result if out is None else give(out, result)
 
 
 def _variance(x: Any, axis: Any = None, unbiased: bool = True, keepdim: bool = False) -> Any:
@@ -150,13 +160,16 @@ def _deviation(x: Any, axis: Any = None, unbiased: bool = True, keepdim: bool = 
 @composite(
     method="", reference=_variance, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], False, True)]
 )
-def var(x, axis=None, unbiased=True, keepdim=False, name=None):  # type: ignore[no-untyped-def]
-    """The variance over `axis`: divided by n - 1 when `unbiased`, else by n."""
+def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):  # type: ignore[no-untyped-def]
+    """The variance over `axis`: divided by n - 1 when `unbiased`, else by n; or by n - correction."""
+    if unbiased is not None and correction != 1:
+        raise ValueError("var: expected unbiased or correction, not both")
+    correction = correction if unbiased is None else int(unbiased)
     axes = _axes(x, axis)
     count = math.prod(x.shape[a] for a in axes)
     centred = x - mean(x, axes, True)
     total = sum(centred * centred, axes, None, keepdim)
-    divisor = count - 1 if unbiased else count
+    divisor = count - correction
     return total / divisor if divisor > 0 else total * float("nan")
 
 
@@ -176,6 +189,7 @@ def _logsumexp(x: Any, axis: Any = None, keepdim: bool = False) -> Any:
 def logsumexp(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """log(sum(exp(x))) over `axis`, without overflow."""
     axes = _axes(x, axis)
+    x = x if x.is_floating_point() or x.is_complex() else x.to(default_dtype())
     out = torch.logsumexp(x, axes, keepdim) if axes else x.clone()
     kept = _kept(x, axes)
     return out, (lambda g, kept=kept: g.reshape(kept) * (x - out.reshape(kept)).exp(),)
@@ -195,6 +209,58 @@ def cumsum(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     )
 
 
+@operator(method="", reference=lambda x, a=None: x.flatten().cumprod(0) if a is None else x.cumprod(a), samples=[((3, 4), 1), ((4,),)])  # fmt: skip
+def cumprod(x, dim=None, *, dtype=None, name=None):  # type: ignore[no-untyped-def]
+    """Running products along `dim`; of the flattened array when None."""
+    shape, given = x.shape, x.dtype
+    x = x if dtype is None else x.to(as_dtype(dtype))
+    if dim is None:
+        x, dim = x.reshape([-1]), 0
+    out = x.cumprod(dim, dtype=x.dtype)
+    return out, lambda g, a=dim, s=shape, kind=given: _cumprod_back(g, x, out, a).reshape(s).to(kind)
+
+
+def _cumprod_back(g: Any, x: Any, out: Any, axis: int) -> Any:
+    """The sums of g out from each place on, divided by x; where there is a 0, the products without that entry."""
+    x = x.reshape(out.shape).to(out.dtype)
+    if x.dtype.is_complex:
+        x, out = x.conj(), out.conj()
+    if not bool((x == 0).any()):
+        return (g * out).flip([axis]).cumsum(axis=axis).flip([axis]) / x
+    parts, n = [], x.shape[axis]
+    slices = [x.unbind(axis)[i] for i in range(n)]
+    for k in range(n):
+        product, total = out.unbind(axis)[k - 1] if k else slices[0] * 0 + 1, 0
+        for i in range(k, n):
+            product = product if i == k else product * slices[i]
+            total = g.unbind(axis)[i] * product + total
+        parts.append(total.unsqueeze(axis))
+    return torch.cat(parts, axis) if isinstance(x, torch.Tensor) else declared.concat(parts, axis)
+
+
+@operator(method="", reference=lambda x, a=None: x.flatten().logcumsumexp(0) if a is None else x.logcumsumexp(a), samples=[((3, 4), 1), ((4,),)])  # fmt: skip
+def logcumsumexp(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
+    """log of the running sums of exp(x) along `axis` (of the flattened array when None), without overflow."""
+    shape, given = x.shape, x.dtype
+    x = x.to(as_dtype(dtype) if dtype is not None else given if given.is_floating_point else default_dtype())
+    if axis is None:
+        x, axis = x.reshape([-1]), 0
+    out = torch.logcumsumexp(x, axis)
+    return out, lambda g, a=axis, s=shape, kind=given: _logcumsumexp_back(g, x, out, a).reshape(s).to(kind)
+
+
+def _logcumsumexp_back(g: Any, x: Any, out: Any, axis: int) -> Any:
+    """exp(x) times the sums of g exp(-out) from each place on; for buffers in logarithms, so that nothing overflows."""
+    x = x.reshape(out.shape).to(out.dtype)
+    if isinstance(g, torch.Tensor):
+        up, down = (
+            (torch.logcumsumexp((part.log() - out).flip([axis]), axis).flip([axis]) + x).exp()
+            for part in (g.clamp(min=0), (-g).clamp(min=0))
+        )
+        return up - down
+    return x.exp() * (g * (-out).exp()).flip([axis]).cumsum(axis=axis).flip([axis])
+
+
 @operator(method="", differentiable=False, reference=lambda x, a=None, k=False: torch.all(x) if a is None else torch.all(x, a, k), samples=[(Array((3, 4), 0, 2, "bool"),), (Array((3, 4), 0, 2, "bool"), 1, True)])  # fmt: skip
 def all(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """Whether every entry over `axis` is true."""
@@ -211,10 +277,14 @@ def any(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
 
 def _position(name: str, search: Any, doc: str) -> Any:
     def body(x, axis=None, keepdim=False, dtype="int64", name=None):  # type: ignore[no-untyped-def]
+        kind = as_dtype(dtype)
+        if kind not in (torch.int32, torch.int64):
+            raise RuntimeError(f"dtype: expected int32 or int64, got {dtype}")
+        axis = None if axis is None else int(axis)
         value = search(x, dim=axis, keepdim=keepdim) if axis is not None else search(x)
         if axis is None and keepdim:
             value = value.reshape([1] * x.ndim)
-        return value.to(as_dtype(dtype))
+        return value.to(kind)
 
     body.__name__, body.__doc__ = name, doc
     return operator(body, method="", differentiable=False, reference=search, samples=[((3, 4),), ((3, 4), 1)])

@@ -38,6 +38,9 @@ def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
     target = _ints(shape, "shape")
     if 0 in target and x.numel() != 0:
         target = [x.shape[i] if n == 0 else n for i, n in enumerate(target)]
+    elif -1 in target and x.numel() == 0 and 0 in target:  # the lengths that are not 0 must agree
+        rest = math.prod(n for n in x.shape if n) // math.prod(n for n in target if n > 0)
+        target = [rest if n == -1 else n for n in target]
     return x.reshape(target), (lambda g, shape=x.shape: g.reshape(shape),)
 
 
@@ -91,6 +94,12 @@ def flatten(x, start_axis=0, stop_axis=-1, name=None):  # type: ignore[no-untype
     if first > last:
         raise ValueError(f"flatten: start_axis {start_axis} comes after stop_axis {stop_axis}")
     return reshape(x, [*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]])
+
+
+@composite(method="", reference=torch.ravel, samples=[((2, 3),), ((),)])
+def ravel(input):  # type: ignore[no-untyped-def]
+    """All entries as a vector. A view where possible."""
+    return reshape(input, [-1])
 
 
 @operator(method="", view=True, reference=lambda x, axis=None: x.squeeze() if axis is None else x.squeeze(axis), samples=[((2, 1, 3, 1),), ((2, 1, 3, 1), 1)])  # fmt: skip

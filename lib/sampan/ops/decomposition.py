@@ -1,0 +1,350 @@
+"""Matrices taken apart (Cholesky, QR, LU, SVD, eigenvectors) and the equations that this solves.
+
+A matrix is the last two axes, any axes before them are a batch. Derivatives: M. Giles, "An extended collection of
+matrix derivative results for forward and reverse mode algorithmic differentiation", 2008; S. Walter, L. Lehmann,
+"Algorithmic differentiation of linear algebra functions", 2010 (QR, eigenvectors). Gradients of complex arrays are
+conjugate: the direction of steepest ascent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..operator import composite, operator
+from ..tensor import Tensor
+from .assembly import diagonals
+from .complex_numbers import real
+from .joining import concat_tensors
+from .samples import Array
+
+_SQUARE = [((3, 3),), ((2, 3, 3),)]
+
+
+def adjoint(x: Any) -> Any:
+    """Transposed and, for complex entries, conjugated."""
+    return x.mT.conj() if x.dtype.is_complex else x.mT
+
+
+def identity(x: Any, n: int) -> torch.Tensor:
+    """The unit matrix, a constant of x's dtype and place."""
+    return torch.eye(n, dtype=x.dtype, device=x.data.device)
+
+
+def _halved(x: Any) -> Any:
+    """The lower triangle with half of the diagonal: what makes a Hermitian matrix with its adjoint."""
+    return x.tril() * (1 - 0.5 * identity(x, x.shape[-1]))
+
+
+def _factors(x: Any, found: Any, again: Any, *settings: Any) -> Any:
+    """What a pullback needs of a decomposition: as it was found or, when the backward is recorded, made on the tape."""
+    return again(x, *settings) if isinstance(x, Tensor) else found
+
+
+def _like_input(gradient: Any, x: Any) -> Any:
+    return real(gradient) if gradient.dtype.is_complex and not x.dtype.is_complex else gradient
+
+
+# --- equations -----------------------------------------------------------------------------------------------
+
+
+@operator(broadcasts=True, reference=lambda a, b, *s: torch.linalg.solve_triangular(a, b, upper=s[0], left=s[1]), samples=[(Array((3, 3), 1, 2), (3, 2), True, True), (Array((3, 3), 1, 2), (2, 2, 3), False, False)])  # fmt: skip
+def solve_triangle(a, b, upper, left=True, unit=False):  # type: ignore[no-untyped-def]
+    """X with A X = B (X A = B unless `left`), of one triangle of A. unit: its diagonal is taken as ones."""
+    out = torch.linalg.solve_triangular(a, b, upper=upper, left=left, unitriangular=unit)
+
+    def back(g, upper=upper, left=left, unit=unit):  # type: ignore[no-untyped-def]
+        gb = solve_triangle(adjoint(a), g, not upper, left, unit)
+        ga = gb @ adjoint(out) if left else adjoint(out) @ gb
+        return -(ga.triu(int(unit)) if upper else ga.tril(-int(unit))), gb
+
+    return out, back
+
+
+@composite(method="")
+def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, name=None):  # type: ignore[no-untyped-def]
+    """The solution of x a = y (of x^T a = y with `transpose`), reading one triangle of x."""
+    return solve_triangle(x.mT if transpose else x, y, upper != transpose, True, unitriangular)
+
+
+@operator(
+    broadcasts=True, reference=torch.linalg.solve, samples=[((3, 3), (3, 2)), ((2, 1, 3, 3), (2, 3, 2))]
+)
+def solve_matrix(a, b):  # type: ignore[no-untyped-def]
+    """X with A X = B, matrices; batches broadcast."""
+    out = torch.linalg.solve(a, b[None] if b.ndim < a.ndim else b)
+
+    def back(g):  # type: ignore[no-untyped-def]
+        gb = solve_matrix(adjoint(a), g)
+        return -(gb @ adjoint(out)), gb
+
+    return out, back
+
+
+@composite(method="", reference=torch.linalg.solve, samples=[((3, 3), (3,)), ((2, 3, 3), (2, 3, 4))])
+def solve(x, y, left=True, name=None):  # type: ignore[no-untyped-def]
+    """The solution a of x a = y (of a x = y unless `left`); y is a vector, or matrices."""
+    if y.ndim == 1:
+        return solve_matrix(x if left else x.mT, y.unsqueeze(-1)).squeeze(-1)
+    return solve_matrix(x, y) if left else solve_matrix(x.mT, y.mT).mT
+
+
+@operator(method="", reference=torch.inverse, samples=_SQUARE)
+def inverse(x, name=None):  # type: ignore[no-untyped-def]
+    """The inverse of square matrices. Raises ValueError for a singular one."""
+    out = torch.linalg.inv(x)
+    return out, (lambda g: -(adjoint(out) @ g @ adjoint(out)),)
+
+
+@operator(method="", reference=torch.linalg.det, samples=_SQUARE)
+def det(x, name=None):  # type: ignore[no-untyped-def]
+    """The determinants of square matrices. A singular one gets the gradient 0."""
+    out = torch.linalg.det(x)
+
+    def back(g, regular=(out != 0)[..., None, None]):  # type: ignore[no-untyped-def]
+        safe = x * regular + identity(x, x.shape[-1]) * ~regular
+        return adjoint(inverse(safe)) * (g * out.conj() if out.dtype.is_complex else g * out)[..., None, None]
+
+    return out, back
+
+
+@operator(method="", reference=lambda x: torch.stack(torch.linalg.slogdet(x)), samples=_SQUARE)
+def slogdet(x, name=None):  # type: ignore[no-untyped-def]
+    """The sign of the determinant and the logarithm of its absolute value, stacked as [2, batch]."""
+    value = torch.stack([v.to(x.dtype) for v in torch.linalg.slogdet(x)])
+    return value, (lambda g: g[1][..., None, None] * adjoint(inverse(x)),)
+
+
+@composite(method="")
+def cholesky_solve(x, y, upper=False, name=None):  # type: ignore[no-untyped-def]
+    """The solution of A a = x for the matrix A whose Cholesky factor is y."""
+    half = solve_triangle(adjoint(y) if upper else y, x, False)
+    return solve_triangle(y if upper else adjoint(y), half, True)
+
+
+@composite(method="")
+def cholesky_inverse(x, upper=False, name=None):  # type: ignore[no-untyped-def]
+    """The inverse of the matrix whose Cholesky factor is x."""
+    if x.ndim != 2 or x.shape[0] != x.shape[1]:
+        raise ValueError(f"cholesky_inverse: expected a square matrix, got shape {list(x.shape)}")
+    return inverse(x.mT @ x if upper else x @ x.mT)
+
+
+@composite()
+def lu_solve(b, lu, pivots, trans="N", name=None):  # type: ignore[no-untyped-def]
+    """The solution of A a = b (A^T a = b unless trans is "N") from the factors and pivots that `lu(A)` gave."""
+    p, lower, upper = lu_unpack(lu, pivots)
+    if trans == "N":
+        return solve_triangle(upper, solve_triangle(lower, p.mT @ b, False, True, True), True)
+    return p @ solve_triangle(lower.mT, solve_triangle(upper.mT, b, False), True, True, True)
+
+
+@operator(method="", differentiable=False, samples=[((4, 2), (4, 3))], reference=lambda x, y: (*torch.linalg.lstsq(x, y, driver="gelsy")[:3], torch.empty(0)))  # fmt: skip
+def lstsq(x, y, rcond=None, driver=None, name=None):  # type: ignore[no-untyped-def]
+    """The least-squares solution of x a = y: (solution, residuals, rank of x, singular values).
+
+    driver: "gels", "gelsy" (when None), "gelsd" or "gelss", LAPACK's routines; the first knows no rank, the first two
+    no singular values.
+    """
+    driver = driver or ("gelsy" if x.device.type == "cpu" else "gels")
+    if x.ndim < 2 or y.ndim < 2 or x.shape[-2] != y.shape[-2]:
+        raise RuntimeError("expected x [..., m, n] and y [..., m, k]")
+    if rcond is None:
+        rcond = (1e-7 if x.dtype is torch.float32 else 1e-15) * max(x.shape[-2:])
+    found = torch.linalg.lstsq(x, y, rcond=rcond, driver=driver)
+    rank, values = found.rank, found.singular_values
+    return (
+        found.solution,
+        found.residuals,
+        rank if rank.ndim or driver == "gels" else rank.reshape([]),
+        values,
+    )
+
+
+# --- triangles -----------------------------------------------------------------------------------------------
+
+
+@operator(method="")
+def cholesky(x, upper=False, name=None):  # type: ignore[no-untyped-def]
+    """The lower triangle L with x = L L^H for symmetric positive definite x, or the upper one U with x = U^H U."""
+    out = torch.linalg.cholesky(x, upper=upper)
+
+    def back(g, upper=upper):  # type: ignore[no-untyped-def]
+        low, g = (adjoint(out), adjoint(g)) if upper else (out, g)
+        middle = solve_triangle(adjoint(low), _halved(adjoint(low) @ g), True)
+        whole = solve_triangle(low, middle, False, left=False)
+        return (whole + adjoint(whole)) * 0.5
+
+    return out, back
+
+
+@operator(method="", reference=lambda x, m="reduced": torch.linalg.qr(x, m), samples=[((4, 3),), ((2, 3, 3),), ((2, 4), "complete")])  # fmt: skip
+def qr(x, mode="reduced", name=None):  # type: ignore[no-untyped-def]
+    """x = Q R with orthonormal columns of Q and an upper triangle R; R alone for mode "r".
+
+    x: [..., m, n]. "reduced": Q [..., m, k], R [..., k, n] with k = min(m, n); "complete": Q [..., m, m].
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f'mode: expected "reduced", "complete" or "r", got {mode!r}')
+    q, r = torch.linalg.qr(x, "reduced" if mode == "r" else mode)
+    if mode == "r":
+        return r, lambda g, f=(q, r): _qr_back((None, g), *_factors(x, f, qr))
+    return (q, r), lambda g, f=(q, r), mode=mode: _qr_back(g, *_factors(x, f, qr, mode))
+
+
+def _qr_back(g: Any, q: Any, r: Any) -> Any:
+    gq, gr = g
+    k, n = r.shape[-2:]
+    if k > n:
+        raise NotImplementedError(
+            'qr: mode "complete" has a gradient only where x has no more rows than columns'
+        )
+    if n > k:  # A = [X, Y] with X = Q R1 and R2 = Q^H Y
+        more, gmore = q @ r[..., k:], gr[..., k:]
+        gq = more @ adjoint(gmore) if gq is None else gq + more @ adjoint(gmore)
+        return concat_tensors(_qr_back((gq, gr[..., :k]), q, r[..., :k]), q @ gmore, axis=-1)
+    inner = r @ adjoint(gr) if gq is None else r @ adjoint(gr) - adjoint(gq) @ q
+    inner = _halved(inner)
+    whole = q @ (inner + adjoint(inner))
+    return solve_triangle(adjoint(r), whole if gq is None else gq + whole, False, left=False)
+
+
+@operator()
+def lu_factor(x, pivot):  # type: ignore[no-untyped-def]
+    """Both triangles of P^T x = L U in one array, the rows exchanged (counted from 1), and where a pivot was 0."""
+    value = tuple(torch.linalg.lu_factor_ex(x, pivot=pivot))
+
+    def back(g, found=value[:2], pivot=pivot):  # type: ignore[no-untyped-def]
+        packed, pivots = _factors(x, found, lu_factor, pivot)[:2]
+        k = min(packed.shape[-2:])
+        low, glow = (
+            packed[..., :k].tril(-1) + identity(packed, packed.shape[-2])[:, :k],
+            g[0][..., :k].tril(-1),
+        )
+        up, gup = packed[..., :k, :].triu(), g[0][..., :k, :].triu()
+        low1, up1, low2, up2 = low[..., :k, :], up[..., :k], low[..., k:, :], up[..., k:]
+        inner = (adjoint(low1) @ glow[..., :k, :] - gup[..., k:] @ adjoint(up2)).tril(-1)
+        inner = inner + (gup[..., :k] @ adjoint(up1) - adjoint(low2) @ glow[..., k:, :]).triu()
+        rows = concat_tensors(
+            solve_triangle(adjoint(low1), inner, True, True, True), glow[..., k:, :], axis=-2
+        )
+        rows = solve_triangle(adjoint(up1), rows, False, left=False)
+        if up.shape[-1] > k:
+            rows = concat_tensors(
+                rows, solve_triangle(adjoint(low1), gup[..., k:], True, True, True), axis=-1
+            )
+        order = torch.lu_unpack(packed.data, pivots.data, unpack_data=False)[0]
+        return Tensor(order) @ rows if isinstance(rows, Tensor) else order @ rows
+
+    return value, back
+
+
+@composite(method="")
+def lu(x, pivot=True, get_infos=False, name=None):  # type: ignore[no-untyped-def]
+    """Both triangles of x = P L U in one array, and the int32 pivots that `lu_unpack` reads.
+
+    get_infos: also give, for each matrix, 0 or the (1-based) place of a pivot that is zero.
+    """
+    factors = lu_factor(x, pivot)
+    return factors if get_infos else factors[:2]
+
+
+@composite(method="")
+def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):  # type: ignore[no-untyped-def]
+    """P, L and U from what `lu` gave: x both triangles, y the pivots. What is not asked for is empty."""
+    if x.ndim < 2 or y.ndim < 1:
+        raise ValueError(
+            f"lu_unpack: expected x [..., m, n] and y [..., k], got {list(x.shape)} and {list(y.shape)}"
+        )
+    nothing = Tensor(torch.empty(0, dtype=x.dtype))
+    k = min(x.shape[-2:])
+    p = Tensor(torch.lu_unpack(x.data, y.data, unpack_data=False)[0]) if unpack_pivots else nothing
+    if not unpack_ludata:
+        return p, nothing, nothing
+    return p, x[..., :k].tril(-1) + identity(x, x.shape[-2])[:, :k], x[..., :k, :].triu()
+
+
+# --- eigenvectors --------------------------------------------------------------------------------------------
+
+
+@operator(method="", reference=lambda x, m="L": torch.linalg.eigh(x, m))
+def eigh(x, UPLO="L", name=None):  # type: ignore[no-untyped-def]
+    """The eigenvalues of symmetric or Hermitian matrices in ascending order, and their vectors as columns.
+
+    Reads the lower triangle, or with UPLO="U" the upper one.
+    """
+    value = tuple(torch.linalg.eigh(x, UPLO))
+    return value, lambda g, f=value, m=UPLO: _eigh_back(*g, *_factors(x, f, eigh, m))
+
+
+def _eigh_back(gw: Any, gv: Any, w: Any, v: Any) -> Any:
+    gaps = w.unsqueeze(-2) - w.unsqueeze(-1) + identity(w, w.shape[-1])
+    inner = adjoint(v) @ gv / gaps * (1 - identity(w, w.shape[-1])) + diagonals(gw, 0, -2, -1)
+    return v @ inner @ adjoint(v)
+
+
+@composite(method="")
+def eigvalsh(x, UPLO="L", name=None):  # type: ignore[no-untyped-def]
+    """The eigenvalues of symmetric or Hermitian matrices, in ascending order."""
+    return eigh(x, UPLO)[0]
+
+
+@operator(method="")
+def eig(x, name=None):  # type: ignore[no-untyped-def]
+    """The complex eigenvalues of square matrices, and their vectors, of length 1, as columns."""
+    value = tuple(torch.linalg.eig(x))
+
+    def back(g, found=value):  # type: ignore[no-untyped-def]
+        gw, gv = g
+        w, v = _factors(x, found, eig)
+        one = identity(w, w.shape[-1])
+        turned = adjoint(v) @ gv
+        inner = turned - adjoint(v) @ (v * real(turned.diagonal(0, -2, -1)).unsqueeze(-2))
+        inner = inner / (w.unsqueeze(-2) - w.unsqueeze(-1) + one).conj() * (1 - one) + diagonals(
+            gw, 0, -2, -1
+        )
+        return _like_input(solve_matrix(adjoint(v), inner @ adjoint(v)), x)
+
+    return value, back
+
+
+@composite(method="")
+def eigvals(x, name=None):  # type: ignore[no-untyped-def]
+    """The complex eigenvalues of square matrices."""
+    return eig(x)[0]
+
+
+@operator(method="")
+def svd(x, full_matrices=False, name=None):  # type: ignore[no-untyped-def]
+    """x = U diag(S) V^H: U, the singular values in descending order, and V^H.
+
+    x: [..., m, n]. U [..., m, k] and V^H [..., k, n] with k = min(m, n); square with full_matrices, whose further
+    vectors have no gradient.
+    """
+    value = tuple(torch.linalg.svd(x, full_matrices))
+    return value, lambda g, f=value, full=full_matrices: _svd_back(*g, *_factors(x, f, svd, full))
+
+
+def _svd_back(gu: Any, gs: Any, gvh: Any, u: Any, s: Any, vh: Any) -> Any:
+    m, n, k = u.shape[-2], vh.shape[-1], s.shape[-1]
+    u, gu, vh, gvh = u[..., :k], gu[..., :k], vh[..., :k, :], gvh[..., :k, :]
+    row, column = s.unsqueeze(-2), s.unsqueeze(-1)
+    turned, other = adjoint(u) @ gu, vh @ adjoint(gvh)
+    turned, other = turned - adjoint(turned), other - adjoint(other)
+    inner = (turned * row + other * column) / (row * row - column * column + identity(s, k)) + diagonals(
+        gs, 0, -2, -1
+    )
+    if turned.dtype.is_complex:
+        inner = inner + diagonals(turned.diagonal(0, -2, -1) / (s * 2), 0, -2, -1)
+    left = u @ inner
+    if m > k:
+        left = left + (gu - u @ (adjoint(u) @ gu)) / row
+    result = left @ vh
+    return result + u @ ((gvh - gvh @ adjoint(vh) @ vh) / column) if n > k else result
+
+
+@composite(method="", reference=torch.linalg.svdvals, samples=[((3, 4),), ((2, 3, 2),)])
+def svdvals(x, name=None):  # type: ignore[no-untyped-def]
+    """The singular values, in descending order."""
+    return svd(x)[1]

@@ -1,0 +1,305 @@
+"""Entries gathered from and scattered to the places that arrays of indices name. Negative indices count from the end."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..operator import AxisError, composite, operator
+from ..tensor import Tensor
+from .indexing import getitem, setitem, spread
+from .samples import Array, integers
+from .shape import _ints, broadcast_to, reshape, squeeze
+
+# fmt: off
+__all__ = [
+    "gather", "gather_nd", "index_add", "index_fill", "index_put", "index_sample", "index_select", "put_along_axis",
+    "scatter", "scatter_add", "scatter_nd", "scatter_nd_add", "scatter_reduce", "take", "take_along_axis",
+]
+# fmt: on
+
+
+def _integers(index: Any, name: str) -> Any:
+    if index.dtype is torch.int64:
+        return index
+    if index.dtype not in (torch.int32, torch.int16, torch.int8, torch.uint8):
+        raise TypeError(f"{name} must be integers, got {index.dtype}")
+    return index.long()
+
+
+def _found(
+    pick: Callable[..., Any], x: torch.Tensor, axis: int, index: torch.Tensor, *more: Any
+) -> tuple[Any, torch.Tensor]:
+    """pick(x, axis, index, *more), with negative indices counted from the end, and that index.
+
+    On the CPU the kernels refuse negative ones, so that usual indices need no look at them; a GPU must not be given
+    any.
+    """
+    if index.is_cuda:
+        index = torch.where(index < 0, index + x.shape[axis], index)
+        return pick(x, axis, index, *more), index
+    try:
+        return pick(x, axis, index, *more), index
+    except (RuntimeError, IndexError):
+        if not bool((index < 0).any()):
+            raise
+        index = torch.where(index < 0, index + x.shape[axis], index)
+        return pick(x, axis, index, *more), index
+
+
+def _spread_along(indices: Any, shape: Any, axis: int, of: str) -> Any:
+    """`indices` repeated along the axes other than `axis` to the lengths in `shape`."""
+    if indices.ndim != len(shape):
+        raise ValueError(f"{of}: indices have {indices.ndim} axes, the array has {len(shape)}")
+    if not -len(shape) <= axis < len(shape):
+        raise AxisError(f"{of}: axis {axis} is outside an array of {len(shape)} axes")
+    target = list(shape)
+    target[axis] = indices.shape[axis]
+    return indices if list(indices.shape) == target else indices.expand(target)
+
+
+@operator(method="", reference=lambda x, i, a=0: torch.index_select(x, a, i), samples=[((4, 3), integers((5,), 4)), ((3, 4), integers((2,), 4), 1)])  # fmt: skip
+def index_select(x, index, axis=0, name=None):  # type: ignore[no-untyped-def]
+    """The slices of `x` along `axis` that the 1-D `index` names."""
+    index = _integers(index, "index")
+    if index.ndim > 1:
+        index = index.reshape(-1)
+    value, index = _found(torch.index_select, x, axis, index)
+    return value, (lambda g, shape=x.shape, index=index, axis=axis: index_added(g, index, shape, axis),)
+
+
+@operator(reference=lambda x, i, s, a: torch.zeros(s, dtype=x.dtype).index_add(a, i, x), samples=[((5, 3), integers((5,), 4), (4, 3), 0)])  # fmt: skip
+def index_added(x, index, shape, axis):  # type: ignore[no-untyped-def]
+    """Zeros of `shape` with the slices of `x` added at the places `index` of `axis`."""
+    zeros = torch.zeros(shape, dtype=x.dtype, device=x.device)
+    value, index = _found(torch.Tensor.index_add_, zeros, axis, index, x)
+    return value, (lambda g, index=index, axis=axis: index_select(g, index, axis),)
+
+
+@composite(method="", reference=lambda x, i: x[i], samples=[((4, 3), integers((5,), 4))])
+def gather(x, index, axis=None, name=None, out=None):  # type: ignore[no-untyped-def]
+    """The slices of `x` along `axis` (0 when None) that the 1-D or [n, 1] `index` names; a 0-d one drops the axis."""
+    axis = 0 if axis is None else int(axis)
+    if index.ndim == 1:
+        picked = index_select(x, index, axis)
+    elif index.ndim == 0:
+        picked = squeeze(index_select(x, reshape(index, [-1]), axis), axis)
+    elif index.ndim == 2 and index.shape[1] == 1:
+        picked = index_select(x, index, axis)
+    else:
+        raise ValueError(f"gather: expected an index of shape [n] or [n, 1], got {list(index.shape)}")
+    return picked if out is None else out._write(picked)
+
+
+@composite(method="", reference=lambda x, i: x[tuple(i.unbind(-1))], samples=[((4, 3), Array((2, 5, 1), 0, 3, "int64")), ((4, 3), Array((5, 2), 0, 3, "int64"))])  # fmt: skip
+def gather_nd(x, index, name=None):  # type: ignore[no-untyped-def]
+    """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k axes."""
+    if index.shape[-1] > x.ndim:
+        raise ValueError(f"gather_nd: index names {index.shape[-1]} axes, x has shape {list(x.shape)}")
+    return getitem(x, tuple(index.data.unbind(-1))) if index.shape[-1] else x
+
+
+@operator(reference=lambda x, i, a: torch.take_along_dim(x, i, a), samples=[((3, 4), integers((3, 2), 4), 1)])
+def picked_along(x, indices, axis):  # type: ignore[no-untyped-def]
+    """For each entry of `indices`, the entry of `x` at that place along `axis` and the same place elsewhere."""
+    value, indices = _found(torch.gather, x, axis, indices)
+    return value, (lambda g, shape=x.shape, i=indices, axis=axis: added_along(g, i, shape, axis),)
+
+
+@operator(reference=lambda x, i, s, a: torch.zeros(s, dtype=x.dtype).scatter_add(a, i, x), samples=[((3, 2), integers((3, 2), 4), (3, 4), 1)])  # fmt: skip
+def added_along(x, indices, shape, axis):  # type: ignore[no-untyped-def]
+    """Zeros of `shape` with each entry of `x` added at its place `indices` along `axis`."""
+    value = torch.zeros(shape, dtype=x.dtype, device=x.device).scatter_add_(axis, indices, x)
+    return value, (lambda g, i=indices, axis=axis: picked_along(g, i, axis),)
+
+
+@composite(method="", reference=lambda x, i, a: torch.take_along_dim(x, i, a), samples=[((3, 4), integers((3, 2), 4), 1)])  # fmt: skip
+def take_along_axis(arr, indices, axis, broadcast=True):  # type: ignore[no-untyped-def]
+    """For each entry of `indices`, the entry of `arr` at that place along `axis` and the same place elsewhere.
+
+    broadcast: `indices`, of length 1 along other axes, is repeated along them.
+    """
+    places = _integers(indices.data, "indices")
+    return picked_along(
+        arr, _spread_along(places, arr.shape, axis, "take_along_axis") if broadcast else places, axis
+    )
+
+
+_REDUCES = {"add": "sum", "mul": "prod", "multiply": "prod", "mean": "mean", "amin": "amin", "amax": "amax"}
+
+
+def _scatter_reduce(reduce: str, include_self: bool, x: Any, axis: int, index: Any, source: Any) -> Any:
+    return torch.scatter_reduce(x, axis, index, source, reduce, include_self=include_self)
+
+
+@operator(reference=lambda x, i, s, a, r, k: x.scatter_reduce(a, i, s, r, include_self=k) if r else x.scatter(a, i, s), samples=[((3, 4), Array((3, 1), 0, 4, "int64"), (3, 1), 1, "prod", True), ((3, 4), integers((3, 2), 4), (3, 2), 1, "mean", False), ((3, 4), integers((3, 3), 4), (3, 3), 1, "amax", True), ((3, 4), Array((3, 1), 0, 4, "int64"), (3, 1), 1, "", True)])  # fmt: skip
+def put_along(x, index, source, axis, reduce, include_self):  # type: ignore[no-untyped-def]
+    """`x` with the entries of `source` put, or for a `reduce` put together, at the places `index` along `axis`."""
+    if reduce == "":
+        kernel = torch.scatter
+    elif reduce == "sum" and include_self:
+        kernel = torch.scatter_add
+    else:
+        kernel = functools.partial(_scatter_reduce, reduce, include_self)
+    out, index = _found(kernel, x, axis, index, source)
+
+    def back(g, index=index, axis=axis, reduce=reduce, include_self=include_self):  # type: ignore[no-untyped-def]
+        ones = torch.ones_like(x.data)
+        others = ones.scatter(axis, index, 0)  # what keeps its value where x itself does not count
+        if reduce == "":
+            order = torch.arange(index.numel(), device=index.device).reshape(index.shape)
+            last = torch.zeros(x.shape, dtype=torch.int64, device=index.device).scatter(axis, index, order)
+            won = (last.gather(axis, index) == order).to(
+                ones.dtype
+            )  # of several values for one place one is kept
+            return g * others, None, picked_along(g, index, axis) * won
+        if reduce == "mean":
+            counts = (ones if include_self else others).scatter_add(axis, index, torch.ones_like(source.data))
+            g = g / counts
+        if reduce in ("sum", "mean"):
+            return g if include_self else g * others, None, picked_along(g, index, axis)
+        if reduce == "prod":
+            whole = g * out
+            return whole / x if include_self else g * others, None, picked_along(whole, index, axis) / source
+        hits = (source.data == out.data.gather(axis, index)).to(
+            ones.dtype
+        )  # an extreme is shared by all that have it
+        mine = (x.data == out.data).to(ones.dtype) if include_self else others
+        g = g / mine.scatter_add(axis, index, hits).clamp(min=1)
+        return g * mine, None, picked_along(g, index, axis) * hits
+
+    return out, back
+
+
+def _put(x: Any, index: Any, source: Any, axis: int, reduce: str, include_self: bool) -> Any:
+    """`put_along` of as many entries of `source` as there are indices."""
+    places = _integers(index.data, "index")
+    if list(source.shape) != list(places.shape):
+        source = getitem(source, tuple(slice(n) for n in places.shape))
+    return put_along(x, places, source, axis, reduce, include_self)
+
+
+@composite(method="")
+def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):  # type: ignore[no-untyped-def]
+    """A copy of `arr` with `values` at the places `indices` along `axis`.
+
+    reduce: "assign", or what is done with several values for one place: "add", "mul" ("multiply"), "mean", "amin" or
+    "amax". include_self: whether what was in that place is one of them. broadcast: `indices` and `values` broadcast
+    to arr's lengths along the other axes.
+    """
+    if reduce != "assign" and reduce not in _REDUCES:
+        raise ValueError(
+            f"put_along_axis: reduce: expected 'assign' or one of {', '.join(_REDUCES)}, got {reduce!r}"
+        )
+    places = _integers(indices.data, "indices")
+    if broadcast:
+        places = _spread_along(places, arr.shape, axis, "put_along_axis")
+    if not isinstance(values, Tensor):
+        values = Tensor(torch.tensor(values, dtype=arr.dtype, device=arr.data.device))
+    if broadcast or values.ndim < places.ndim:
+        values = broadcast_to(values, places.shape) if list(values.shape) != list(places.shape) else values
+    return _put(arr, places, values, axis, _REDUCES.get(reduce, ""), include_self)
+
+
+@composite(method="", reference=torch.scatter_add, samples=[((3, 4), 1, integers((3, 2), 4), (3, 2))])
+def scatter_add(input, dim, index, src):  # type: ignore[no-untyped-def]
+    """`input` with entries of `src` added at the places `index` along `dim`: index[i, j] takes src[i, j]."""
+    return _put(input, index, src, dim, "sum", True)
+
+
+@composite(
+    method="", reference=torch.scatter_reduce, samples=[((3, 4), 1, integers((3, 2), 4), (3, 2), "sum")]
+)
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):  # type: ignore[no-untyped-def]
+    """`scatter_add` with another way to put several entries together: "sum", "prod", "mean", "amin" or "amax"."""
+    if reduce not in (*_REDUCES, "sum", "prod"):
+        raise ValueError(f"scatter_reduce: reduce: expected sum, prod, mean, amin or amax, got {reduce!r}")
+    return _put(input, index, src, dim, _REDUCES.get(reduce, reduce), include_self)
+
+
+@composite(method="")
+def scatter(x, index, updates, overwrite=True, name=None, out=None):  # type: ignore[no-untyped-def]
+    """A copy of `x` whose rows `index` are those of `updates`; with overwrite=False they are first zeroed and added up."""
+    places = _integers(index.data, "index").reshape(-1)
+    if overwrite:
+        result = setitem(x, updates, (places,))
+    else:
+        result = setitem(x, 0, (places,)) + index_added(updates, places, x.data.shape, 0)
+    return result if out is None else out._write(result)
+
+
+def _coordinates(index: Any) -> tuple[Any, ...]:
+    return tuple(_integers(index.data, "index").unbind(-1))
+
+
+@composite(method="")
+def scatter_nd_add(x, index, updates, name=None):  # type: ignore[no-untyped-def]
+    """`x` plus `updates` added at the coordinates in the last axis of `index`."""
+    return x + spread(updates, _coordinates(index), x.data.shape)
+
+
+@composite(method="")
+def scatter_nd(index, updates, shape, name=None):  # type: ignore[no-untyped-def]
+    """Zeros of `shape` with `updates` added at the coordinates in the last axis of `index`."""
+    return spread(updates, _coordinates(index), tuple(_ints(shape, "shape")))
+
+
+@composite(
+    method="",
+    reference=lambda x, i, a, v, alpha=1: x.index_add(a, i, v, alpha=alpha),
+    samples=[((4, 3), integers((5,), 4), 0, (5, 3)), ((3, 4), integers((2,), 4), 1, (3, 2), 2)],
+)
+def index_add(x, index, axis, value, alpha=1, name=None):  # type: ignore[no-untyped-def]
+    """`x` with `alpha` times the slices of `value` added at the places `index` of `axis`."""
+    value = value if alpha == 1 else value * alpha
+    return x + index_added(value, _integers(index.data, "index"), x.data.shape, axis)
+
+
+@composite(method="", reference=lambda x, i, a, v: x.index_fill(a, i, v), samples=[((3, 4), integers((2,), 4), 1, 2.0), ((3, 4), integers((2,), 3), 0, ())])  # fmt: skip
+def index_fill(x, index, axis, value, name=None):  # type: ignore[no-untyped-def]
+    """`x` with `value` in the slices of `axis` that `index` names."""
+    before = (slice(None),) * (axis % max(x.ndim, 1))
+    return setitem(x, value, (*before, _integers(index.data, "index").reshape(-1)))
+
+
+@composite(method="")
+def index_put(x, indices, value, accumulate=False, name=None):  # type: ignore[no-untyped-def]
+    """`x` with `value`, broadcast, at the places that a tuple of index arrays (or a mask) names; added if `accumulate`."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"index_put: indices: expected a tuple of tensors, got {type(indices).__name__}")
+    key = tuple(i.data if i.dtype is torch.bool else _integers(i.data, "indices") for i in indices)
+    if not accumulate:
+        return setitem(x, value, key)
+    return x + spread(broadcast_to(value, list(x.data[key].shape)), key, x.data.shape)
+
+
+@composite(method="", reference=lambda x, i: torch.gather(x, 1, i), samples=[((3, 4), integers((3, 2), 4))])
+def index_sample(x, index):  # type: ignore[no-untyped-def]
+    """From each row of x [n, d] the entries that the same row of index [n, k] names: [n, k]."""
+    if x.ndim != 2 or index.ndim != 2 or x.shape[0] != index.shape[0]:
+        raise ValueError(
+            f"index_sample: expected x [n, d], index [n, k], got {list(x.shape)}, {list(index.shape)}"
+        )
+    return take_along_axis(x, index, 1, False)
+
+
+@composite(method="", reference=torch.take, samples=[((3, 4), integers((2, 2), 12))])
+def take(x, index, mode="raise", name=None):  # type: ignore[no-untyped-def]
+    """The entries of the flattened x that `index` names, in index's shape.
+
+    mode: what an index outside does: "raise" an error, "wrap" around, or "clip" to the last entry (and negative ones
+    to the first).
+    """
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f'take: mode: expected "raise", "wrap" or "clip", got {mode!r}')
+    if not isinstance(index, Tensor) or index.dtype not in (torch.int32, torch.int64):
+        raise TypeError("take: index: expected a tensor of int32 or int64")
+    places = index.data.long().reshape(-1)
+    if mode == "wrap":
+        places = places % x.size
+    elif mode == "clip":
+        places = places.clamp(0, max(x.size - 1, 0))
+    return reshape(index_select(reshape(x, [-1]), places), index.shape)

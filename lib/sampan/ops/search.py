@@ -1,0 +1,173 @@
+"""Order and place: sorting, the largest entries, the most frequent one, where a value belongs, what occurs once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..dtype import as_dtype
+from ..operator import composite, operator
+from ..tensor import Tensor
+from .gathering import added_along
+from .indexing import nonzero
+from .samples import Array, integers
+
+# fmt: off
+__all__ = [
+    "argsort", "argwhere", "bucketize", "cummax", "cummin", "kthvalue", "mode", "msort", "searchsorted", "sort", "topk",
+    "unique", "unique_consecutive",
+]
+# fmt: on
+
+
+def _returned(g: Any, places: Any, shape: Any, axis: int, kept: bool = True) -> Any:
+    """The gradient of entries that were picked at `places` along `axis`: back to where they came from."""
+    return added_along(
+        g if kept else g.unsqueeze(axis), places if kept else places.unsqueeze(axis), shape, axis
+    )
+
+
+@operator(method="", differentiable=False, reference=lambda x, a=-1, d=False: torch.argsort(x, dim=a, descending=d), samples=[((3, 4),), ((3, 4), 0, True)])  # fmt: skip
+def argsort(x, axis=-1, descending=False, stable=False, name=None):  # type: ignore[no-untyped-def]
+    """The indices that sort `x` along `axis`."""
+    return torch.argsort(x, dim=axis, descending=descending, stable=stable)
+
+
+@operator(method="", reference=lambda x, a=-1, d=False: torch.sort(x, dim=a, descending=d)[0], samples=[((3, 4),), ((3, 4), 0, True)])  # fmt: skip
+def sort(x, axis=-1, descending=False, stable=False, name=None):  # type: ignore[no-untyped-def]
+    """The entries sorted along `axis`."""
+    value, places = torch.sort(x, dim=axis, descending=descending, stable=stable)
+    return value, (lambda g, i=places, shape=x.shape, axis=axis: _returned(g, i, shape, axis),)
+
+
+@composite(reference=torch.msort, samples=[((3, 4),)], method="")
+def msort(input):  # type: ignore[no-untyped-def]
+    """The entries sorted along the first axis."""
+    return sort(input, 0)
+
+
+@operator(method="", reference=lambda x, k, a=-1, largest=True: torch.topk(x, k, a, largest), samples=[((3, 4), 2), ((3, 4), 1, 0, False)])  # fmt: skip
+def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # type: ignore[no-untyped-def]
+    """The k largest (or smallest) entries along `axis` (the last when None), and their indices."""
+    axis, k = -1 if axis is None else axis, int(k)
+    length = x.shape[axis] if x.ndim else 1
+    if not 0 < k <= length:
+        raise RuntimeError(f"k must be from 1 to {length}, the length of axis {axis}; got {k}")
+    value, places = torch.topk(x, k, axis, largest, sorted)
+    return (value, places), lambda g, i=places, shape=x.shape, axis=axis: _returned(g[0], i, shape, axis)
+
+
+@operator(method="", reference=lambda x, k, a=-1, keep=False: torch.kthvalue(x, k, a, keep), samples=[((3, 4), 2), ((3, 4), 1, 0, True)])  # fmt: skip
+def kthvalue(x, k, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """The k-th smallest entry along `axis` (the last when None), and its index."""
+    axis = -1 if axis is None else axis
+    value, places = torch.kthvalue(x, int(k), axis, keepdim)
+    kept = keepdim or not x.ndim
+    return (value, places), lambda g, i=places, s=x.shape, a=axis, kept=kept: _returned(g[0], i, s, a, kept)
+
+
+@operator(method="", reference=lambda x, a=-1, keep=False: torch.mode(x, a, keep), samples=[((3, 4),), ((3, 4), 0, True)])  # fmt: skip
+def mode(x, axis=-1, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """The most frequent entry along `axis`, the smallest of several, and its last index."""
+    value, places = torch.mode(x, axis, keepdim)
+    kept = keepdim or not x.ndim
+    return (value, places), lambda g, i=places, s=x.shape, a=axis, kept=kept: _returned(g[0], i, s, a, kept)
+
+
+def _running(name: str, find: Any, doc: str) -> Any:
+    """Declare cummax or cummin."""
+
+    def body(x, axis=None, dtype="int64", name=None):  # type: ignore[no-untyped-def]
+        kind, shape = as_dtype(dtype), x.shape
+        if kind not in (torch.int32, torch.int64):
+            raise TypeError(f"dtype: expected int32 or int64, got {dtype}")
+        if axis is None:
+            x, axis = x.reshape([-1]), 0
+        value, places = find(x, axis)
+        flat = x.shape
+
+        def back(g, i=places, flat=flat, axis=axis, shape=shape):  # type: ignore[no-untyped-def]
+            return _returned(g[0], i, flat, axis).reshape(shape)
+
+        return (value, places.to(kind)), back
+
+    body.__name__, body.__doc__ = name, f"{doc} up to each place along `axis` (of the flattened array when None), and its index."  # fmt: skip
+    return operator(body, method="", reference=find, samples=[((3, 4), 1), ((5,), 0)])
+
+
+cummax = _running("cummax", torch.cummax, "The largest entry")
+cummin = _running("cummin", torch.cummin, "The smallest entry")
+
+
+@composite(method="", reference=lambda x: torch.argwhere(x), samples=[(integers((3, 4), 2),)])
+def argwhere(input):  # type: ignore[no-untyped-def]
+    """The coordinates of entries that are not zero: [n, axes]."""
+    return nonzero(input)
+
+
+@operator(
+    method="", differentiable=False, reference=torch.searchsorted, samples=[(Array((1,), 0, 1), (2, 3))]
+)
+def searchsorted(sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, sorter=None):  # type: ignore[no-untyped-def]
+    """Where each value belongs in the last axis of an ascending sequence: before the first entry that is not smaller.
+
+    right (or side="right"): before the first entry that is larger. sorter: indices that sort the sequence.
+    """
+    if sorter is not None:
+        sorted_sequence = sorted_sequence.gather(-1, sorter.data.long())
+    right = right or side == "right"
+    return torch.searchsorted(sorted_sequence, values.contiguous(), out_int32=out_int32, right=right)
+
+
+@composite(method="", reference=torch.bucketize, samples=[((2, 3), Array((1,), 0, 1))])
+def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):  # type: ignore[no-untyped-def]
+    """Where each entry of x belongs in an ascending vector: see `searchsorted`."""
+    if sorted_sequence.ndim != 1:
+        raise ValueError(f"bucketize: sorted_sequence: expected a vector, got shape {sorted_sequence.shape}")
+    return searchsorted(sorted_sequence, x, out_int32, right)
+
+
+@composite(method="")
+def unique(
+    x,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+    axis=None,
+    dtype="int64",
+    sorted=True,
+    name=None,
+):  # type: ignore[no-untyped-def]
+    """What occurs in x, in ascending order: entries, or slices along `axis`.
+
+    After it, where asked for, in `dtype`: the index of the first occurrence of each, for each entry of x the place of
+    its equal in the result, and how often each occurs.
+    """
+    axis = None if axis is None or (isinstance(axis, (list, tuple)) and not axis) else int(axis)
+    data = x.data.flatten() if axis is None else x.data
+    value, inverse, counts = torch.unique(data, return_inverse=True, return_counts=True, dim=axis)
+    order = torch.arange(inverse.numel(), device=data.device)
+    first = torch.full_like(counts, inverse.numel()).scatter_reduce(0, inverse.flatten(), order, "amin")
+    more = zip((return_index, return_inverse, return_counts), (first, inverse, counts), strict=True)
+    return _results(value, [v for asked, v in more if asked], dtype)
+
+
+def _results(value: torch.Tensor, more: list[torch.Tensor], dtype: Any) -> Any:
+    kind = as_dtype(dtype)
+    if kind not in (torch.int32, torch.int64):
+        raise TypeError(f"dtype: expected int32 or int64, got {dtype}")
+    found = (Tensor(value), *(Tensor(v.to(kind)) for v in more))
+    return found if more else found[0]
+
+
+@composite(method="")
+def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):  # type: ignore[no-untyped-def]
+    """x without the entries (slices along `axis`) that equal the one before them.
+
+    After it, where asked for, in `dtype`: for each entry of x its place in the result, and the lengths of the runs.
+    """
+    data = x.data.flatten() if axis is None else x.data
+    value, inverse, counts = torch.unique_consecutive(data, return_inverse=True, return_counts=True, dim=axis)
+    more = [v for asked, v in ((return_inverse, inverse), (return_counts, counts)) if asked]
+    return _results(value, more, dtype)

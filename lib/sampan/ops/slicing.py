@@ -1,0 +1,262 @@
+"""Parts of arrays by bounds, windows and strides, and arrays with such a part exchanged."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import torch
+
+from ..dtype import as_dtype
+from ..operator import as_method, composite, operator
+from .indexing import getitem, setitem, spread
+from .samples import Array
+from .shape import _free, _ints, broadcast_to, flip, permute, reshape
+
+# fmt: off
+__all__ = [
+    "as_strided", "crop", "diagonal_scatter", "narrow", "reduce_as", "rot90", "select_scatter", "shard_index", "slice",
+    "slice_scatter", "strided_slice", "unflatten", "unfold", "view", "view_as",
+]
+# fmt: on
+
+
+def _key(x: Any, axes: Any, starts: Any, ends: Any, strides: Any) -> tuple[builtins.slice, ...]:
+    """An index with a slice in each of `axes`."""
+    axes, starts, ends = _ints(axes, "axes"), _ints(starts, "starts"), _ints(ends, "ends")
+    steps = [1] * len(axes) if strides is None else _ints(strides, "strides")
+    if not len(axes) == len(starts) == len(ends) == len(steps):
+        raise ValueError(
+            f"slice: axes, starts, ends (and strides) differ in length: {axes}, {starts}, {ends}, {steps}"
+        )
+    if 0 in steps:
+        raise ValueError("slice: a stride must not be 0")
+    key = [builtins.slice(None)] * x.ndim
+    for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
+        key[_free(x, axis, of="slice")] = builtins.slice(*bounds)
+    return tuple(key)
+
+
+@composite(method="", reference=lambda x, a, s, e: x[:, s[0] : e[0]], samples=[((3, 4), [1], [1], [-1])])
+def slice(input, axes, starts, ends):  # type: ignore[no-untyped-def]
+    """The part from `starts` up to, not including, `ends` of each of `axes`; as in Python, bounds are clipped."""
+    return getitem(input, _key(input, axes, starts, ends, None))
+
+
+@composite(method="", reference=lambda x, a, s, e, t: x[:, 1:4:2], samples=[((3, 4), [1], [1], [4], [2])])
+def strided_slice(x, axes, starts, ends, strides, name=None):  # type: ignore[no-untyped-def]
+    """`slice` taking every `strides`-th entry, backwards where that is negative."""
+    return getitem(x, _key(x, axes, starts, ends, strides))
+
+
+@composite(method="", reference=lambda x, v, *s: torch.slice_scatter(x, v, 1, 1, 4, 2), samples=[((3, 4), (3, 2), [1], [1], [4], [2])])  # fmt: skip
+def slice_scatter(x, value, axes, starts, ends, strides, name=None):  # type: ignore[no-untyped-def]
+    """`x` with `value`, broadcast, in the place of its `strided_slice`."""
+    return setitem(x, value, _key(x, axes, starts, ends, strides))
+
+
+@composite(method="", reference=torch.select_scatter, samples=[((3, 4), (3,), 1, 2)])
+def select_scatter(x, values, axis, index, name=None):  # type: ignore[no-untyped-def]
+    """`x` with `values` in the place of its slice `index` along `axis`."""
+    axis = _free(x, axis, of="select_scatter")
+    if list(values.shape) != [n for i, n in enumerate(x.shape) if i != axis]:
+        raise RuntimeError(f"select_scatter: values: a slice of {list(x.shape)} is no {list(values.shape)}")
+    return setitem(x, values, (*(builtins.slice(None),) * axis, index))
+
+
+@composite()
+def crop(x, shape=None, offsets=None, name=None):  # type: ignore[no-untyped-def]
+    """The part of `shape` (-1: up to the end; None: all of x) that begins at `offsets` (zeros when None)."""
+    begin = [0] * x.ndim if offsets is None else _ints(offsets, "offsets")
+    size = list(x.shape) if shape is None else _ints(shape, "shape")
+    if len(begin) != x.ndim or len(size) != x.ndim:
+        raise ValueError(f"crop: expected {x.ndim} lengths and offsets, got {size} and {begin}")
+    size = [n - b if s == -1 else s for n, b, s in zip(x.shape, begin, size, strict=True)]
+    if any(b < 0 or b + s > n for n, b, s in zip(x.shape, begin, size, strict=True)):
+        raise ValueError(f"crop: shape {size} from {begin} does not lie in {list(x.shape)}")
+    return getitem(x, tuple(builtins.slice(b, b + s) for b, s in zip(begin, size, strict=True)))
+
+
+@composite(method="", reference=torch.narrow, samples=[((3, 4), 1, 1, 2)])
+def narrow(input, dim, start, length):  # type: ignore[no-untyped-def]
+    """The `length` slices of axis `dim` from `start` on. A view."""
+    axis, start, length = _free(input, dim, of="narrow"), int(start), int(length)
+    n = input.shape[axis]
+    first = start + n if start < 0 else start
+    if not (first >= 0 and length >= 0 and first + length <= n):
+        raise ValueError(f"narrow: {length} slices from {start} do not lie in an axis of length {n}")
+    return getitem(input, (*(builtins.slice(None),) * axis, builtins.slice(first, first + length)))
+
+
+@operator(method="", reference=torch.diagonal_scatter, samples=[((3, 4), (3,)), ((2, 3, 4), (2, 3), 1, 1, 2)])  # fmt: skip
+def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
+    """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
+    return torch.diagonal_scatter(x, y, offset, axis1, axis2), (
+        lambda g, s=y.shape, o=offset, a=axis1, b=axis2: diagonal_scatter(
+            g, g.diagonal(o, a, b) * 0, o, a, b
+        ),
+        lambda g, o=offset, a=axis1, b=axis2: g.diagonal(o, a, b),
+    )
+
+
+@composite(
+    method="", reference=torch.diagonal_scatter, samples=[((3, 4), (2,), 2), ((2, 3, 4), (2, 3), 1, 1, 2)]
+)
+def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):  # type: ignore[no-untyped-def]
+    """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
+    return diagonal_scatter(x, y, offset, dim1, dim2)
+
+
+@operator(reference=lambda x, v, o, w: x.clone().fill_diagonal_(v, w), samples=[((5, 2), 3.0, 0, True), ((3, 4), 3.0, 0, False)])  # fmt: skip
+def fill_diagonal(x, value, offset=0, wrap=False, name=None):  # type: ignore[no-untyped-def]
+    """`x` with a number on its diagonal `offset` (of all axes where there are more than two).
+
+    wrap: in a matrix with more rows than columns the diagonal begins again below.
+    """
+    columns = x.shape[1]
+    step = builtins.sum(math.prod(x.shape[i + 1 :]) for i in range(x.ndim))
+    places = torch.arange(0, x.numel() if wrap else min(x.numel(), columns * columns), step, device=x.device)
+    if x.ndim == 2:
+        inside = (places % columns + offset >= 0) & (places % columns + offset < columns)
+        places = places[inside] + offset
+    else:
+        places = torch.arange(0, x.numel(), step, device=x.device)
+    filled = x.clone(memory_format=torch.contiguous_format)
+    filled.view(-1)[places] = value
+    return filled, (lambda g, o=offset, w=wrap: fill_diagonal(g, 0.0, o, w),)
+
+
+# --- windows and views ---------------------------------------------------------------------------------------
+
+
+@operator(method="", view=True, reference=lambda x, a, n, s: x.unfold(a, n, s), samples=[((2, 7), 1, 3, 2), ((5,), 0, 2, 1)])  # fmt: skip
+def unfold(x, axis, size, step, name=None):  # type: ignore[no-untyped-def]
+    """The windows of `size` entries along `axis`, `step` apart; a window's entries are the last axis. A view."""
+    return x.unfold(axis, size, step), (
+        lambda g, shape=list(x.shape), a=axis, n=size, s=step: unfolded_back(g, shape, a, n, s),
+    )
+
+
+@operator(reference=lambda g, shape, a, n, s: torch.ops.aten.unfold_backward(g, shape, a, n, s), samples=[((2, 3, 3), [2, 7], 1, 3, 2)])  # fmt: skip
+def unfolded_back(x, shape, axis, size, step):  # type: ignore[no-untyped-def]
+    """Windows added up where they overlap: the transpose of `unfold`."""
+    value = torch.ops.aten.unfold_backward(x, shape, axis, size, step)
+    return value, (lambda g, a=axis, n=size, s=step: unfold(g, a, n, s),)
+
+
+@composite(method="", reference=torch.as_strided, samples=[((4, 3), [2, 3], [1, 2], 1)])
+def as_strided(x, shape, stride, offset=0, name=None):  # type: ignore[no-untyped-def]
+    """The entries of x's memory from `offset` on, `stride` apart along each axis of `shape`. A view."""
+    return strided(x, _ints(shape, "shape"), _ints(stride, "stride"), offset)
+
+
+@operator(view=True, reference=torch.as_strided, samples=[((4, 3), [2, 3], [1, 2], 1)])
+def strided(x, shape, stride, offset):  # type: ignore[no-untyped-def]
+    """`as_strided`; its gradient goes back to the places that were read, also where they were read twice."""
+    places = torch.arange(x.numel(), device=x.device).reshape(x.shape)
+    if not x.is_contiguous():
+        places = torch.empty_like(x, dtype=torch.int64).copy_(places)
+
+    def back(g, places=places, shape=shape, stride=stride, offset=offset, whole=x.shape):  # type: ignore[no-untyped-def]
+        read = places.as_strided(shape, stride, offset).reshape(-1)
+        return spread(g.reshape([-1]), (read,), (math.prod(whole),)).reshape(whole)
+
+    return torch.as_strided(x, shape, stride, offset), back
+
+
+@operator(view=True, reference=lambda x, d: x.view(d), samples=[((3, 4), torch.int64)])
+def reinterpreted(x, dtype):  # type: ignore[no-untyped-def]
+    """The same bytes as entries of another dtype; the last axis changes its length with their size. A view."""
+    return x.view(dtype), (lambda g, kind=x.dtype: reinterpreted(g, kind),)
+
+
+@composite(method="", reference=lambda x, s: x.view(s), samples=[((3, 4), [2, 6])])
+def view(x, shape_or_dtype, name=None):  # type: ignore[no-untyped-def]
+    """x's memory in another shape, or its bytes as another dtype. A view."""
+    if isinstance(shape_or_dtype, (list, tuple)):
+        return reshape(x, shape_or_dtype)
+    return reinterpreted(x, as_dtype(shape_or_dtype))
+
+
+@composite(method="", reference=lambda x, y: x.view_as(y), samples=[((3, 4), (2, 6))])
+def view_as(x, other, name=None):  # type: ignore[no-untyped-def]
+    """x's memory in the shape of `other`. A view."""
+    return reshape(x, other.shape)
+
+
+@composite(method="", reference=torch.unflatten, samples=[((6, 2), 0, [2, 3]), ((2, 6), -1, [3, -1])])
+def unflatten(x, axis, shape, name=None):  # type: ignore[no-untyped-def]
+    """`x` with one axis cut into several, of lengths `shape`; -1 is worked out. A view."""
+    axis = _free(x, axis, of="unflatten")
+    return reshape(x, [*x.shape[:axis], *_ints(shape, "shape"), *x.shape[axis + 1 :]])
+
+
+@composite(method="", reference=torch.rot90, samples=[((2, 3),), ((2, 3, 4), -1, [1, 2]), ((2, 3), 2)])
+def rot90(x, k=1, axes=[0, 1], name=None):  # type: ignore[no-untyped-def]  # noqa: B006
+    """`x` turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    if x.ndim < 2 or len(axes) != 2:
+        raise ValueError(
+            f"rot90: expected at least 2 axes and a plane of two, got shape {x.shape} and {axes}"
+        )
+    first, second = (_free(x, a, of="rot90") for a in axes)
+    if first == second:
+        raise ValueError(f"rot90: expected two different axes, got {axes}")
+    if k % 4 == 2:
+        return flip(x, [first, second])
+    order = list(range(x.ndim))
+    order[first], order[second] = order[second], order[first]
+    if k % 4 == 1:
+        return permute(flip(x, [second]), order)
+    return flip(permute(x, order), [second]) if k % 4 else x * 1
+
+
+@composite(method="")
+def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):  # type: ignore[no-untyped-def]
+    """Ids from 0 to index_num - 1 as places in shard `shard_id` of `nshards` equal ones; `ignore_value` for others'."""
+    if not 0 <= shard_id < nshards:
+        raise ValueError(f"shard_index: shard_id: expected 0 to {nshards - 1}, got {shard_id}")
+    ids, size = input.data, -(-index_num // nshards)
+    if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < index_num):
+        raise ValueError(f"shard_index: input: expected ids from 0 to {index_num - 1}")
+    return type(input)(torch.where(ids // size == shard_id, ids % size, ignore_value))
+
+
+@composite(method="", reference=lambda x, t: x.sum_to_size(t.shape), samples=[((2, 3, 4), Array((3, 1)))])
+def reduce_as(x, target, name=None):  # type: ignore[no-untyped-def]
+    """The sum of x over the axes along which an array of target's shape is repeated to reach x's."""
+    shape = [1] * (x.ndim - target.ndim) + list(target.shape)
+    axes = [i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if m == 1 and n != 1]
+    broadcast_to(target, x.shape)  # refuses what does not fit
+    return reshape(x.sum(axis=axes, keepdim=True) if axes else x, target.shape)
+
+
+def resize_(self, shape, fill_zero=False):  # type: ignore[no-untyped-def]
+    """Give x another shape, in place: its first entries, and zeros after them where it grows (with `fill_zero`)."""
+    sizes = _ints(shape, "shape")
+    count = math.prod(sizes)
+    if count > self.size and not fill_zero:
+        raise ValueError(
+            f"resize_: {sizes} has more than the {self.size} entries there are; pass fill_zero=True"
+        )
+    flat = torch.zeros(count, dtype=self.dtype, device=self.data.device)
+    flat[: self.size] = self.data.reshape(-1)[:count]
+    self.data = flat.reshape(sizes)
+    return self
+
+
+def set_(self, source=None, shape=None, stride=None, offset=0):  # type: ignore[no-untyped-def]
+    """Make x show the memory of `source` (its own when None; empty without any argument) by shape and strides."""
+    if source is None and shape is None:
+        self.data = torch.empty(0, dtype=self.dtype, device=self.data.device)
+        return self
+    data = self.data if source is None else source.data
+    sizes = list(data.shape) if shape is None else _ints(shape, "shape")
+    steps = torch.empty(sizes, device="meta").stride() if stride is None else _ints(stride, "stride")
+    same = shape is None and stride is None
+    self.data = data if same else torch.as_strided(data, sizes, steps, offset // data.element_size())
+    return self
+
+
+for _function in (resize_, set_):
+    as_method(_function, _function.__name__)
