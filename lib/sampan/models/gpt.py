@@ -46,12 +46,11 @@ class Attention(nn.Layer):
     def forward(self, x: Any) -> Any:
         batch, time, width = x.shape
         qkv = self.c_attn(x).reshape([batch, time, 3, self.heads, width // self.heads])
-        q, k, v = qkv.transpose([2, 0, 3, 1, 4]).unbind(0)  # each [batch, heads, time, width / heads]
-        scores = q @ k.mT / math.sqrt(width // self.heads)  # [batch, heads, time, time]
-        later = torch.ones(time, time, dtype=torch.bool, device=x.data.device).triu(1)
-        scores = F.softmax(scores.masked_fill(Tensor(later), -math.inf))
-        mixed = F.dropout(scores, self.dropout, training=self.training) @ v
-        return self.c_proj(mixed.transpose([0, 2, 1, 3]).reshape([batch, time, width]))
+        q, k, v = qkv.unbind(2)  # each [batch, time, heads, width / heads]
+        mixed = F.scaled_dot_product_attention(
+            q, k, v, dropout_p=self.dropout, is_causal=True, training=self.training
+        )
+        return self.c_proj(mixed.reshape([batch, time, width]))
 
 
 class MLP(nn.Layer):
