@@ -1,0 +1,3 @@
+"""Images: networks, transforms, operators of detection, data sets."""
+
+from . import models as models

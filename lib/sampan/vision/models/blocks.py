@@ -1,0 +1,87 @@
+"""What the networks share: convolution with norm and activation, the end of a classifier, named variants."""
+
+# fmt: off
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ... import nn
+from ...serialization import load
+
+
+class ConvNormActivation(nn.Sequential):
+    """A convolution, by default without a change of size, then a norm, then an activation; either may be None."""
+
+    def __init__(self, in_channels, out_channels, kernel_size=3, stride=1, padding=None, groups=1, norm_layer=nn.BatchNorm2D, activation_layer=nn.ReLU, dilation=1, bias=None):  # type: ignore[no-untyped-def]
+        if padding is None:
+            sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else kernel_size
+            padding = [(size - 1) // 2 * dilation for size in sizes]
+        bias = norm_layer is None if bias is None else bias
+        conv = nn.Conv2D(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias_attr=bias)
+        norm = [] if norm_layer is None else [norm_layer(out_channels)]
+        super().__init__(conv, *norm, *([] if activation_layer is None else [activation_layer()]))
+
+
+class Classifier(nn.Layer):
+    """`features(x)`, then the mean of each channel (with_pool), then the layer named `_head` (num_classes > 0)."""
+
+    _head = "fc"
+    features: Callable[[Any], Any]
+
+    def __init__(self, num_classes: int, with_pool: bool, size: int = 1) -> None:
+        super().__init__()
+        self.num_classes, self.with_pool = num_classes, with_pool
+        if with_pool:
+            self.avgpool = nn.AdaptiveAvgPool2D(size)
+
+    def forward(self, x: Any) -> Any:
+        x = self.features(x)
+        if self.with_pool:
+            x = self.avgpool(x)
+        return getattr(self, self._head)(x.flatten(1)) if self.num_classes > 0 else x
+
+
+def named(**layers: nn.Layer) -> nn.Sequential:
+    """Layers one after the other, under these names."""
+    return nn.Sequential(*layers.items())
+
+
+def make_divisible(channels: float, divisor: int = 8) -> int:
+    """The multiple of `divisor` nearest to `channels`, but not more than a tenth below it."""
+    nearest = max(divisor, int(channels + divisor / 2) // divisor * divisor)
+    return nearest + divisor if nearest < 0.9 * channels else nearest
+
+
+def uniform(fan_in: float) -> nn.ParamAttr:
+    """Weights that start uniform within 1 / sqrt(fan_in)."""
+    return nn.ParamAttr(initializer=nn.initializer.Uniform(-(fan_in**-0.5), fan_in**-0.5))
+
+
+def variant(name: str, network: Callable[..., Any], *also: str, **fixed: Any) -> Any:
+    """The function `name(pretrained=False, **kwargs)`, which makes `network` with the settings `fixed`.
+
+    also: settings that it names with their defaults, such as "scale=1.0".
+    """
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        settings = {**bound.arguments.pop("kwargs"), **bound.arguments, **fixed}
+        pretrained = settings.pop("pretrained")
+        if pretrained is True:
+            raise ValueError(
+                f"pretrained: nothing is downloaded here; fetch {name}'s .pdparams file yourself, then call "
+                f"{name}(pretrained='the/file.pdparams'), or set_state_dict(paddle.load('the/file.pdparams'))"
+            )
+        net = network(**settings)
+        if pretrained:
+            net.set_state_dict(load(pretrained))
+        return net
+
+    signature = inspect.signature(eval(f"lambda {', '.join(['pretrained=False', *also])}, **kwargs: None"))
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"{inspect.getdoc(network)}\n\npretrained: False, or the path of a local .pdparams file."
+    make.__signature__ = signature  # type: ignore[attr-defined]
+    return make
