@@ -176,9 +176,10 @@ def _heaviside(x: Any, y: Any) -> Any:
 
 
 def _frac(x: Any) -> Any:
+    """x without its whole part: 0 for integers, which torch leaves out."""
     if x.dtype is torch.bool:
         raise TypeError("a bool has no fraction")
-    return x - x.trunc()
+    return x.frac() if x.is_floating_point() else torch.zeros_like(x)
 
 
 # fmt: off
@@ -246,7 +247,7 @@ def round(x, decimals=0, name=None):  # type: ignore[no-untyped-def]
     return value if exact else torch.round(x, decimals=int(decimals)), (lambda g: g.new_zeros(g.shape),)
 
 
-@operator(method="", broadcasts=True, reference=torch.pow, samples=[(Array((3, 4), 0.3, 2), 3.0), (Array((3, 4), 0.3, 2), Array((4,), 0.3, 2)), (2.0, Array((3, 2))), (Array((2, 0)), 2)])  # fmt: skip
+@operator(method="", broadcasts=True, value=operators.pow, reference=torch.pow, samples=[(Array((3, 4), 0.3, 2), 3.0), (Array((3, 4), 0.3, 2), Array((4,), 0.3, 2)), (2.0, Array((3, 2))), (Array((2, 0)), 2)])  # fmt: skip
 def pow(x, y, name=None):  # type: ignore[no-untyped-def]
     """x to the power y, elementwise with broadcasting; either may be a number.
 
@@ -268,7 +269,7 @@ def _log(x: Any) -> Any:
     return (x + (x == 0)).log()
 
 
-@operator(method="", broadcasts=True, reference=torch.remainder, samples=[(Array((3, 4), 0.1, 0.9), Array((4,), 1.1, 2)), (Array((3,), 0.1, 0.9), 2.0)])  # fmt: skip
+@operator(method="", broadcasts=True, value=operators.mod, reference=torch.remainder, samples=[(Array((3, 4), 0.1, 0.9), Array((4,), 1.1, 2)), (Array((3,), 0.1, 0.9), 2.0)])  # fmt: skip
 def remainder(x, y, name=None):  # type: ignore[no-untyped-def]
     """The remainder of x / y, with the sign of y."""
     return x % y, (lambda g: g, lambda g: -g * (x / y).floor())

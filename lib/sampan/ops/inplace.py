@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..operator import as_method
+from ..operator import REFUSALS, as_method, observers
 from ..tensor import Tensor, declared
 
 # fmt: off
@@ -31,6 +31,14 @@ _RETYPES = (
     "abs cast equal greater_equal greater_than less_equal less_than logical_and logical_not logical_or logical_xor "
     "not_equal"
 ).split()
+# Where nothing is recorded these run in x's memory, by torch's method of that name or of the one given here.
+_DIRECT = {
+    **{name: name for name in (
+        "acos acosh add asin asinh atan atanh ceil cos cosh digamma erf erfinv exp expm1 floor i0 lgamma log log10 log1p "
+        "log2 neg reciprocal relu rsqrt sigmoid sin sinh sqrt square tan tanh trunc"
+    ).split()},
+    "divide": "div", "multiply": "mul", "subtract": "sub",
+}  # fmt: skip
 _RESHAPES = "flatten reshape squeeze t transpose unsqueeze".split()
 # fmt: off
 FAMILIES = (
@@ -45,10 +53,19 @@ def _declare(name: str, take: Callable[[Tensor, Tensor], Tensor], what: str) -> 
     operation = getattr(declared, name)
     declaration = getattr(operation, "operator", None)
     keeps = take is not _reshaped and (declaration is None or declaration.keeps)
+    direct = getattr(torch.Tensor, f"{_DIRECT[name]}_") if name in _DIRECT else None
 
     def twin(x, *args, **kwargs):  # type: ignore[no-untyped-def]
+        recorded = torch.is_grad_enabled() and any(_wants_gradient(a) for a in (x, *args))
+        if direct is not None and not (recorded or kwargs or observers):
+            try:
+                direct(x.data, *[a.data if isinstance(a, Tensor) else a for a in args])
+            except REFUSALS:
+                return take(x, operation(x._before(), *args))  # which says what does not fit
+            x._mark_written()
+            return x
         before = x._before()
-        if keeps and torch.is_grad_enabled() and any(_wants_gradient(a) for a in (x, *args)):
+        if keeps and recorded:
             before.data = x.data.clone()  # for the pullback, which x's own memory is about to be lost to
         return take(x, operation(before, *args, **kwargs))
 
