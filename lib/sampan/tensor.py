@@ -119,7 +119,7 @@ class Tensor(Methods):
     def rank(self) -> Tensor:
         return Tensor(torch.tensor(self.data.ndim, dtype=torch.int32))
 
-    def numel(self) -> Tensor:
+    def numel(self, name: str | None = None) -> Tensor:
         return Tensor(torch.tensor(self.data.numel()))
 
     def element_size(self) -> int:
@@ -215,8 +215,8 @@ class Tensor(Methods):
         self.node, self.stop_gradient = None, True
         return self
 
-    def requires_grad_(self, value: bool = True) -> Tensor:
-        self.stop_gradient = not value
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        self.stop_gradient = not requires_grad
         return self
 
     @property

@@ -102,9 +102,9 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
     return self.astype(other.dtype)
 
 
-def _repeat(input: Tensor, *repeats: Any) -> Tensor:
+def _repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
     """torch's spelling of `tile`: how often along each axis, as numbers or one list."""
-    return declared.tile(input, repeats if len(repeats) != 1 or isinstance(repeats[0], int) else repeats[0])
+    return declared.tile(input, [repeats, *more] if isinstance(repeats, int) else repeats)
 
 
 def _split_with_sizes(self: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]:

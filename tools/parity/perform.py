@@ -317,7 +317,8 @@ def close(a: list[Any], b: list[Any], tolerance: float, floor: float) -> bool:
         return False
     first, second = first[finite], second[finite]
     span = np.abs(first).max(initial=0)
-    return bool((np.abs(first - second) <= tolerance * (np.abs(first) + 0.1 * span) + floor).all())
+    apart = np.abs(first / 2 - second / 2)  # halves: the largest numbers do not overflow
+    return bool((apart <= tolerance * (np.abs(first) / 2 + 0.05 * span) + floor / 2).all())
 
 
 def _brief(value: Any) -> str:

@@ -82,10 +82,25 @@ def signature(library: types.ModuleType, name: str) -> Any:
 
 
 def same(theirs: Any, ours: Any) -> bool:
-    """Whether ours takes every call that theirs takes. theirs: "missing" where this build of PaddlePaddle lacks it."""
+    """Whether ours takes every call that theirs takes, with the same defaults. It may take more, at the end or by
+    keyword. theirs: "missing" where this build of PaddlePaddle lacks the name; `*args, **kwargs` alone say nothing."""
     if not isinstance(theirs, list) or not isinstance(ours, list):
         return theirs in (None, "missing") or theirs == ours
-    return [[n, k.replace("position", ""), d] for n, k, d in theirs] == [list(o) for o in ours]
+    stars = [kind for _, kind, _ in theirs if kind in ("*", "**")]
+    if theirs and len(stars) == len(theirs):
+        return True
+    placed = [[n, d] for n, k, d in theirs if k in ("", "position")]
+    named = {n: d for n, k, d in theirs if k == "keyword"}
+    left = list(ours)
+    for wanted in placed:
+        if not left or left[0][1] not in ("", "position") or [left[0][0], left[0][2]] != wanted:
+            return False
+        left.pop(0)
+    found = {n: d for n, k, d in left if k in ("", "keyword")}
+    more = [d for n, d in found.items() if n not in named]
+    there = {kind for _, kind, _ in left}
+    keywords = "**" in there or all(found.get(n, MISSING) == d for n, d in named.items())
+    return keywords and None not in more and there.issuperset(stars)
 
 
 def _default(value: Any) -> Any:

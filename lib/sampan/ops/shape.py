@@ -61,9 +61,9 @@ def transpose(x, perm, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(method="", view=True, reference=torch.swapaxes, samples=[((2, 3, 4), 0, -1)])
-def swapaxes(x, axis1, axis2, name=None):  # type: ignore[no-untyped-def]
+def swapaxes(x, axis0, axis1, name=None):  # type: ignore[no-untyped-def]
     """Two axes exchanged. A view."""
-    return x.swapaxes(axis1, axis2), (lambda g, a=axis1, b=axis2: g.swapaxes(a, b),)
+    return x.swapaxes(axis0, axis1), (lambda g, a=axis0, b=axis1: g.swapaxes(a, b),)
 
 
 @composite(method="", reference=torch.t, samples=[((2, 3),), ((3,),)])
