@@ -185,7 +185,13 @@ def _entrance(operator: Operator) -> Any:
         def of_two(x: Any = MISSING, y: Any = MISSING, name: Any = None, /, **settings: Any) -> Any:
             if settings or y is MISSING:
                 return named(tuple(a for a in (x, y) if a is not MISSING), settings)
-            if type(x) is type(y) is Tensor and x.stop_gradient and y.stop_gradient and not observers:
+            if (
+                type(x) is type(y) is Tensor
+                and x.stop_gradient
+                and y.stop_gradient
+                and not observers
+                and not casts
+            ):
                 value = operator.value
                 if value is not None:
                     try:
@@ -200,7 +206,7 @@ def _entrance(operator: Operator) -> Any:
         def of_one(x: Any = MISSING, name: Any = None, /, **settings: Any) -> Any:
             if settings or x is MISSING:
                 return named(() if x is MISSING else (x,), settings)
-            if type(x) is Tensor and x.stop_gradient and not observers:
+            if type(x) is Tensor and x.stop_gradient and not observers and not casts:
                 value = operator.value
                 if value is not None:
                     try:
