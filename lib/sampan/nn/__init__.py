@@ -2,9 +2,11 @@
 
 from . import functional as functional
 from . import initializer as initializer
+from . import utils as utils
 from .activation import *  # noqa: F403
 from .attr import *  # noqa: F403
 from .clip import *  # noqa: F403
+from .common import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .decode import *  # noqa: F403

@@ -5,64 +5,152 @@ from __future__ import annotations
 from typing import Any
 
 from . import functional as F
+from .function_layer import FunctionLayer
+from .initializer import Constant
 from .layer import Layer
 
 # fmt: off
 __all__ = [
-    "GELU", "LogSoftmax", "ReLU", "Sigmoid", "Softmax", "Tanh",
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Silu",
+    "Softmax", "Softmax2D", "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink",
+    "ThresholdedReLU",
 ]
 # fmt: on
 
 
-class ReLU(Layer):
-    """max(x, 0)."""
-
-    def forward(self, x: Any) -> Any:
-        return F.relu(x)
+class CELU(FunctionLayer, of=F.celu):
+    """max(0, x) + min(0, alpha (e^(x / alpha) - 1)) (Barron, 2017)."""
 
 
-class Sigmoid(Layer):
-    """1 / (1 + exp(-x))."""
-
-    def forward(self, x: Any) -> Any:
-        return F.sigmoid(x)
+class ELU(FunctionLayer, of=F.elu):
+    """x where positive, alpha (e^x - 1) elsewhere (Clevert et al., 2016)."""
 
 
-class Tanh(Layer):
-    """tanh(x)."""
-
-    def forward(self, x: Any) -> Any:
-        return F.tanh(x)
-
-
-class GELU(Layer):
+class GELU(FunctionLayer, of=F.gelu):
     """x times the normal distribution function of x; with approximate=True its tanh form (Hendrycks, Gimpel 2016)."""
 
-    def __init__(self, approximate: bool = False, name: str | None = None) -> None:
-        super().__init__(name)
-        self.approximate = approximate
 
-    def forward(self, x: Any) -> Any:
-        return F.gelu(x, self.approximate)
+class GLU(FunctionLayer, of=F.glu):
+    """a sigmoid(b) for the halves a and b of x along an axis (Dauphin et al., 2017)."""
 
 
-class Softmax(Layer):
-    """exp(x) / sum(exp(x)) along an axis."""
-
-    def __init__(self, axis: int = -1, name: str | None = None) -> None:
-        super().__init__(name)
-        self.axis = axis
-
-    def forward(self, x: Any) -> Any:
-        return F.softmax(x, self.axis)
+class Hardshrink(FunctionLayer, of=F.hardshrink):
+    """x where |x| > threshold, 0 elsewhere."""
 
 
-class LogSoftmax(Layer):
+class Hardsigmoid(FunctionLayer, of=F.hardsigmoid, takes="name"):
+    """x / 6 + 1 / 2, held between 0 and 1."""
+
+
+class Hardswish(FunctionLayer, of=F.hardswish):
+    """x relu6(x + 3) / 6 (Howard et al., 2019)."""
+
+
+class Hardtanh(FunctionLayer, of=F.hardtanh):
+    """x held between min and max."""
+
+
+class LeakyReLU(FunctionLayer, of=F.leaky_relu):
+    """x where positive, negative_slope x elsewhere."""
+
+
+class LogSigmoid(FunctionLayer, of=F.log_sigmoid):
+    """-log(1 + e^-x)."""
+
+
+class LogSoftmax(FunctionLayer, of=F.log_softmax, takes="axis name"):
     """log(softmax(x)) along an axis, without overflow."""
 
-    def __init__(self, axis: int = -1, name: str | None = None) -> None:
-        super().__init__(name)
-        self.axis = axis
+
+class Maxout(FunctionLayer, of=F.maxout):
+    """The largest of each `groups` neighbours along an axis (Goodfellow et al., 2013)."""
+
+
+class Mish(FunctionLayer, of=F.mish):
+    """x tanh(softplus(x)) (Misra, 2019)."""
+
+
+class RReLU(FunctionLayer, of=F.rrelu):
+    """x where positive; elsewhere times a number drawn between lower and upper, outside training their mean."""
+
+
+class ReLU(FunctionLayer, of=F.relu):
+    """max(x, 0)."""
+
+
+class ReLU6(FunctionLayer, of=F.relu6):
+    """x held between 0 and 6."""
+
+
+class SELU(FunctionLayer, of=F.selu):
+    """scale times elu(x, alpha), which keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
+
+
+class Sigmoid(FunctionLayer, of=F.sigmoid):
+    """1 / (1 + exp(-x))."""
+
+
+class Silu(FunctionLayer, of=F.silu):
+    """x sigmoid(x) (Elfwing et al., 2018)."""
+
+
+class Softmax(FunctionLayer, of=F.softmax, takes="axis name"):
+    """exp(x) / sum(exp(x)) along an axis."""
+
+
+class Softplus(FunctionLayer, of=F.softplus):
+    """log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold."""
+
+
+class Softshrink(FunctionLayer, of=F.softshrink):
+    """x nearer to 0 by threshold, 0 where |x| is below it."""
+
+
+class Softsign(FunctionLayer, of=F.softsign):
+    """x / (1 + |x|)."""
+
+
+class Swish(FunctionLayer, of=F.swish):
+    """x sigmoid(x) (Ramachandran et al., 2017)."""
+
+
+class Tanh(FunctionLayer, of=F.tanh):
+    """tanh(x)."""
+
+
+class Tanhshrink(FunctionLayer, of=F.tanhshrink):
+    """x - tanh(x)."""
+
+
+class ThresholdedReLU(FunctionLayer, of=F.thresholded_relu):
+    """x where it is above the threshold, value elsewhere."""
+
+
+class Softmax2D(FunctionLayer, of=F.softmax, takes="name", axis=-3):
+    """Softmax over the channels of an image [batch, channels, height, width] or [channels, height, width]."""
 
     def forward(self, x: Any) -> Any:
-        return F.log_softmax(x, self.axis)
+        if x.ndim not in (3, 4):
+            raise ValueError(f"Softmax2D: expected x with 3 or 4 axes, got shape {x.shape}")
+        return super().forward(x)
+
+
+class PReLU(Layer):
+    """x where positive, elsewhere x times a learned weight: one, or one for each channel (He et al., 2015)."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, weight_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
+        super().__init__()
+        self._num_parameters, self._init, self._data_format = num_parameters, init, data_format
+        self._weight = self.create_parameter(
+            [num_parameters], weight_attr, default_initializer=Constant(init)
+        )
+
+    def forward(self, x: Any) -> Any:
+        return F.prelu(x, self._weight, self._data_format)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self._num_parameters}, data_format={self._data_format}, init={self._init}"
+
+
+SiLU = Silu

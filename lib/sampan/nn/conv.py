@@ -1,4 +1,4 @@
-"""Convolution."""
+"""Convolutions and transposed convolutions as layers."""
 
 from __future__ import annotations
 
@@ -6,73 +6,139 @@ import math
 from typing import Any
 
 from . import functional as F
+from .function_layer import with_defaults
+from .functional.convolution import FORMATS, ints
 from .initializer import Normal
 from .layer import Layer
 
 # fmt: off
 __all__ = [
-    "Conv2D",
+    "Conv1D", "Conv1DTranspose", "Conv1d", "Conv2D", "Conv2DTranspose", "Conv2d", "Conv3D", "Conv3DTranspose", "Conv3d",
 ]
 # fmt: on
 
 
-def pair(value: Any, name: str) -> tuple[int, int]:
-    """(height, width) from one number or two. ValueError for anything else."""
-    values = (value, value) if isinstance(value, int) else tuple(value)
-    if len(values) != 2 or any(not isinstance(v, int) or v < 1 for v in values):
-        raise ValueError(f"{name}: expected a positive whole number or two, got {value!r}")
-    return values
+class _Convolution(Layer):
+    """Keeps what a convolution over `_axes` axes needs; `_run` is its function."""
 
+    _axes = 2
+    _run: Any = None
+    output_padding: Any = 0
 
-class Conv2D(Layer):
-    """2-D convolution: [batch, in, H, W] to [batch, out, H', W']; weight [out, in / groups, kh, kw], bias [out].
-
-    padding: a number, two, four, "same" or "valid". H' = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1.
-    The weight starts Normal(0, sqrt(2 / (in kh kw))), the bias at 0.
-    """
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        padding_mode: str = "zeros",
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCHW",
-    ) -> None:
-        super().__init__()
-        if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ValueError(
-                f"groups: expected a divisor of {in_channels} and {out_channels} channels, got {groups}"
-            )
-        if padding_mode != "zeros":
-            raise ValueError(f"padding_mode: expected 'zeros', got {padding_mode!r}")
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = pair(kernel_size, "kernel_size")
-        self.stride, self.dilation = pair(stride, "stride"), pair(dilation, "dilation")
-        self.padding, self.data_format = padding, data_format
-        std = math.sqrt(2.0 / max(in_channels * math.prod(self.kernel_size), 1))
-        shape = [out_channels, in_channels // groups, *self.kernel_size]
-        self.weight = self.create_parameter(shape, weight_attr, default_initializer=Normal(0.0, std))
-        self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
-
-    def forward(self, x: Any) -> Any:
-        return F.conv2d(
-            x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups, self.data_format
-        )
+    def _keep(self, shape: list[int], channels: tuple[int, int], kernel_size: Any, stride: Any, padding: Any, dilation: Any, groups: int, padding_mode: str, attrs: tuple[Any, Any], data_format: str) -> None:  # fmt: skip
+        n = self._axes
+        if groups < 1 or channels[0] % groups or channels[1] % groups:
+            raise ValueError(f"groups: expected a divisor of {channels[0]} and {channels[1]} channels, got {groups}")  # fmt: skip
+        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
+            raise ValueError(f"padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', got {padding_mode!r}")  # fmt: skip
+        if padding_mode != "zeros" and not isinstance(padding, int):
+            raise TypeError(f"padding: expected an int with padding_mode {padding_mode!r}, got {padding!r}")
+        if data_format not in FORMATS[n]:
+            raise ValueError(f"data_format: expected {' or '.join(FORMATS[n])}, got {data_format!r}")
+        if attrs[0] is False:
+            raise ValueError("weight_attr: a convolution needs its weight, got False")
+        self.in_channels, self.out_channels, self.groups = *channels, groups
+        self.kernel_size = ints(kernel_size, n, "kernel_size")
+        self.stride, self.dilation = ints(stride, n, "stride"), ints(dilation, n, "dilation")
+        if min(*self.kernel_size, *self.stride, *self.dilation) < 1:
+            raise ValueError(f"kernel_size, stride, dilation: expected 1 or more, got {kernel_size}, {stride}, {dilation}")  # fmt: skip
+        self.padding, self.padding_mode, self.data_format = padding, padding_mode, data_format
+        std = math.sqrt(2.0 / max(channels[0] * math.prod(self.kernel_size), 1))
+        start = None if isinstance(self, _Transposed) else Normal(0.0, std)
+        self.weight = self.create_parameter([*shape, *self.kernel_size], attrs[0], default_initializer=start)
+        self.bias = self.create_parameter([channels[1]], attrs[1], is_bias=True)
 
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={list(self.kernel_size)}"
+        ones = [1] * self._axes
         for name, value, default in (
-            ("stride", list(self.stride), [1, 1]),
-            ("padding", self.padding, 0),
-            ("dilation", list(self.dilation), [1, 1]),
-            ("groups", self.groups, 1),
-        ):
+            ("stride", list(self.stride), ones), ("padding", self.padding, 0), ("padding_mode", self.padding_mode, "zeros"),
+            ("output_padding", self.output_padding, 0), ("dilation", list(self.dilation), ones), ("groups", self.groups, 1),
+        ):  # fmt: skip
             text += "" if value == default else f", {name}={value}"
         return f"{text}, data_format={self.data_format}"
+
+
+class _Plain(_Convolution):
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, *, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW") -> None:  # fmt: skip
+        Layer.__init__(self, dtype=dtype)
+        attrs = (weight_attr, bias_attr if bias else False)
+        shape = [out_channels, in_channels // max(groups, 1)]
+        self._keep(shape, (in_channels, out_channels), kernel_size, stride, padding, dilation, groups, padding_mode, attrs, data_format)  # fmt: skip
+
+    def __init_subclass__(cls, axes: int = 0, data_format: str = "") -> None:
+        if axes:
+            cls._axes = axes
+            cls.__init__ = with_defaults(cls.__init__, data_format=data_format)  # type: ignore[method-assign]
+
+    def forward(self, x: Any) -> Any:
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            x, padding = F.pad(x, padding, self.padding_mode, data_format=self.data_format), 0
+        settings = (self.stride, padding, self.dilation, self.groups, self.data_format)
+        return type(self)._run(x, self.weight, self.bias, *settings)
+
+
+class Conv1D(_Plain, axes=1, data_format="NCL"):
+    """1-D convolution: [batch, in, L] to [batch, out, L']; see Conv2D."""
+
+    _run = staticmethod(F.conv1d)
+
+
+class Conv2D(_Plain, axes=2, data_format="NCHW"):
+    """2-D convolution: [batch, in, H, W] to [batch, out, H', W']; weight [out, in / groups, kh, kw], bias [out].
+
+    padding: a number, two, four, "same" or "valid"; padding_mode: what stands there: "zeros", "reflect", "replicate"
+    or "circular" (then padding is a number). H' = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1.
+    The weight starts Normal(0, sqrt(2 / (in kh kw))), the bias at 0.
+    """
+
+    _run = staticmethod(F.conv2d)
+
+
+class Conv3D(_Plain, axes=3, data_format="NCDHW"):
+    """3-D convolution: [batch, in, D, H, W] to [batch, out, D', H', W']; see Conv2D."""
+
+    _run = staticmethod(F.conv3d)
+
+
+class _Transposed(_Convolution):
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW") -> None:  # fmt: skip
+        Layer.__init__(self)
+        self.output_padding = output_padding
+        shape = [in_channels, out_channels // max(groups, 1)]
+        self._keep(shape, (in_channels, out_channels), kernel_size, stride, padding, dilation, groups, "zeros", (weight_attr, bias_attr), data_format)  # fmt: skip
+
+    def forward(self, x: Any, output_size: Any = None) -> Any:
+        return type(self)._run(
+            x, self.weight, self.bias, self.stride, self.padding, self.output_padding if output_size is None else 0,
+            dilation=self.dilation, groups=self.groups, output_size=output_size, data_format=self.data_format,
+        )  # fmt: skip
+
+
+class Conv1DTranspose(_Transposed):
+    """The transpose of Conv1D; see Conv2DTranspose."""
+
+    _axes, _run = 1, staticmethod(F.conv1d_transpose)
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCL") -> None:  # fmt: skip
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, weight_attr, bias_attr, data_format)  # fmt: skip
+
+
+class Conv2DTranspose(_Transposed):
+    """The transpose of Conv2D: [batch, in, H, W] to [batch, out, H', W']; weight [in, out / groups, kh, kw].
+
+    H' = (H - 1) stride - 2 padding + dilation (kh - 1) + 1 + output_padding, or the output_size given to forward.
+    """
+
+    _run = staticmethod(F.conv2d_transpose)
+
+
+class Conv3DTranspose(_Transposed):
+    """The transpose of Conv3D; see Conv2DTranspose."""
+
+    _axes, _run = 3, staticmethod(F.conv3d_transpose)
+    __init__ = with_defaults(_Transposed.__init__, data_format="NCDHW")
+
+
+Conv1d, Conv2d, Conv3d = Conv1D, Conv2D, Conv3D

@@ -1,36 +1,36 @@
-"""Dropout (Srivastava et al. 2014)."""
+"""Dropout as layers: active in training only."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from . import functional as F
-from .layer import Layer
+from .function_layer import FunctionLayer
 
 # fmt: off
 __all__ = [
-    "Dropout",
+    "AlphaDropout", "Dropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout",
 ]
 # fmt: on
 
 
-class Dropout(Layer):
+class Dropout(FunctionLayer, of=F.dropout, takes="p inplace axis mode name", shows="p axis mode inplace"):
     """In training sets each value to 0 with probability p and, by default, scales the others by 1 / (1 - p).
 
     axis: draw once along the other axes. mode: "upscale_in_train", or "downscale_in_infer" (scale by 1 - p in
-    evaluation instead).
+    evaluation instead). (Srivastava et al., 2014)
     """
 
-    def __init__(
-        self, p: float = 0.5, axis: Any = None, mode: str = "upscale_in_train", name: str | None = None
-    ) -> None:
-        super().__init__(name)
-        if not 0 <= p <= 1:
-            raise ValueError(f"p: expected a probability from 0 to 1, got {p}")
-        self.p, self.axis, self.mode = p, axis, mode
 
-    def forward(self, x: Any) -> Any:
-        return F.dropout(x, self.p, self.axis, self.training, self.mode)
+class Dropout2D(FunctionLayer, of=F.dropout2d):
+    """Dropout of whole channels of images (Tompson et al., 2015)."""
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, axis={self.axis}, mode={self.mode}"
+
+class Dropout3D(FunctionLayer, of=F.dropout3d):
+    """Dropout of whole channels of volumes."""
+
+
+class AlphaDropout(FunctionLayer, of=F.alpha_dropout):
+    """Dropout that keeps mean 0 and variance 1, for networks of SELU (Klambauer et al., 2017)."""
+
+
+class FeatureAlphaDropout(FunctionLayer, of=F.feature_alpha_dropout):
+    """AlphaDropout of whole channels."""

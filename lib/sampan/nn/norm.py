@@ -1,4 +1,5 @@
-"""Normalisation: Ioffe and Szegedy 2015 (batch), Ba et al. 2016 (layer)."""
+"""Normalisation: Ioffe and Szegedy 2015 (batch), Ba et al. 2016 (layer), Ulyanov et al. 2016 (instance), Wu and He
+2018 (group), Miyato et al. 2018 (spectral)."""
 
 from __future__ import annotations
 
@@ -11,17 +12,30 @@ import torch
 from ..dtype import as_device
 from ..tensor import Tensor
 from . import functional as F
-from .initializer import Constant
+from .function_layer import FunctionLayer, with_defaults
+from .initializer import Constant, Normal
 from .layer import Layer
 
 # fmt: off
 __all__ = [
-    "BatchNorm1D", "BatchNorm2D", "LayerNorm",
+    "BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "GroupNorm", "InstanceNorm1D", "InstanceNorm2D",
+    "InstanceNorm3D", "LayerNorm", "LocalResponseNorm", "SpectralNorm", "SyncBatchNorm",
 ]
 # fmt: on
 
 
-class _BatchNorm(Layer):
+class _OfRank:
+    """What normalises arrays of certain ranks alone."""
+
+    _ranks: tuple[int, ...] = ()
+
+    def _check(self, x: Any) -> None:
+        if self._ranks and x.ndim not in self._ranks:
+            ranks = " or ".join(map(str, self._ranks))
+            raise ValueError(f"x: {type(self).__name__} expects {ranks} axes, got shape {x.shape}")
+
+
+class _BatchNorm(_OfRank, Layer):
     """(x - mean) / sqrt(variance + epsilon) * weight + bias, for each channel.
 
     Training uses the batch's mean and variance and moves the running ones:
@@ -29,74 +43,34 @@ class _BatchNorm(Layer):
     one). Evaluation, or use_global_stats=True, uses the running ones.
     """
 
-    _ranks: tuple[int, ...] = ()
     _mean: Tensor
     _variance: Tensor
 
-    def __init__(
-        self,
-        num_features: int,
-        momentum: float = 0.9,
-        epsilon: float = 1e-5,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCHW",
-        use_global_stats: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name)
+    def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", use_global_stats: bool | None = None, name: str | None = None) -> None:  # fmt: skip
+        super().__init__()
         self.num_features, self.momentum, self.epsilon = num_features, momentum, epsilon
         self.data_format, self.use_global_stats = data_format, use_global_stats
         self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
-        self.register_buffer(
-            "_mean", Tensor(torch.zeros(num_features, dtype=self._dtype, device=as_device(None)))
-        )
-        self.register_buffer(
-            "_variance", Tensor(torch.ones(num_features, dtype=self._dtype, device=as_device(None)))
-        )
+        for key, value in (("_mean", 0.0), ("_variance", 1.0)):
+            start = torch.full((num_features,), value, dtype=self._dtype, device=as_device(None))
+            self.register_buffer(key, Tensor(start))
 
     def forward(self, x: Any) -> Any:
-        if x.ndim not in self._ranks:
-            raise ValueError(
-                f"x: {type(self).__name__} expects {' or '.join(map(str, self._ranks))} axes, got shape {x.shape}"
-            )
-        return F.batch_norm(
-            x,
-            self._mean,
-            self._variance,
-            self.weight,
-            self.bias,
-            self.training,
-            self.momentum,
-            self.epsilon,
-            self.data_format,
-            self.use_global_stats,
-        )
+        self._check(x)
+        statistics = (self._mean, self._variance)
+        return F.batch_norm(x, *statistics, self.weight, self.bias, self.training, self.momentum, self.epsilon, self.data_format, self.use_global_stats)  # fmt: skip
 
     def extra_repr(self) -> str:
-        return f"num_features={self.num_features}, momentum={self.momentum}, epsilon={self.epsilon}"
+        shown = "" if self.data_format == "NCHW" else f", data_format={self.data_format}"
+        return f"num_features={self.num_features}, momentum={self.momentum}, epsilon={self.epsilon}{shown}"
 
 
 class BatchNorm1D(_BatchNorm):
     """Batch normalisation of [batch, channels] or [batch, channels, length]."""
 
     _ranks = (2, 3)
-
-    def __init__(
-        self,
-        num_features: int,
-        momentum: float = 0.9,
-        epsilon: float = 1e-5,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCL",
-        use_global_stats: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
-        )
+    __init__ = with_defaults(_BatchNorm.__init__, data_format="NCL")
 
 
 class BatchNorm2D(_BatchNorm):
@@ -105,31 +79,158 @@ class BatchNorm2D(_BatchNorm):
     _ranks = (4,)
 
 
-class LayerNorm(Layer):
-    """(x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, which have `normalized_shape`."""
+class BatchNorm3D(_BatchNorm):
+    """Batch normalisation of [batch, channels, D, H, W]."""
 
-    def __init__(
-        self,
-        normalized_shape: int | Sequence[int],
-        epsilon: float = 1e-5,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name)
-        self.normalized_shape = (
-            [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-        )
+    _ranks = (5,)
+    __init__ = with_defaults(_BatchNorm.__init__, data_format="NCDHW")
+
+
+class BatchNorm(_BatchNorm):
+    """Batch normalisation of any number of axes, with Paddle's older arguments; act: an activation's name after it."""
+
+    def __init__(self, num_channels: int, act: str | None = None, is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, param_attr: Any = None, bias_attr: Any = None, dtype: Any = "float32", data_layout: str = "NCHW", in_place: bool = False, moving_mean_name: str | None = None, moving_variance_name: str | None = None, do_model_average_for_mean_and_var: bool = True, use_global_stats: bool = False, trainable_statistics: bool = False) -> None:  # fmt: skip
+        own = True if use_global_stats else False if trainable_statistics else None
+        super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, own)
+        self.to(dtype=dtype)
+        self._act, self.training = act, not is_test
+
+    def forward(self, x: Any) -> Any:
+        value = super().forward(x)
+        return value if self._act is None else getattr(F, self._act)(value)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation over the batches of all processes; with one process it is BatchNorm."""
+
+    def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
+        """`layer` with a SyncBatchNorm, of the same parameters and statistics, in place of each BatchNorm in it."""
+        if isinstance(layer, _BatchNorm) and not isinstance(layer, SyncBatchNorm):
+            made = cls(layer.num_features, layer.momentum, layer.epsilon, data_format=layer.data_format)
+            for key in ("weight", "bias", "_mean", "_variance", "training"):
+                setattr(made, key, getattr(layer, key))
+            return made
+        for name, inner in list(layer.named_children()):
+            changed = cls.convert_sync_batchnorm(inner)
+            if changed is not inner:
+                setattr(layer, name, changed)
+        return layer
+
+
+class _InstanceNorm(_OfRank, Layer):
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias over the places of each channel of each example."""
+
+    def __init__(self, num_features: int, epsilon: float = 1e-5, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
+        super().__init__()
+        if (weight_attr is False) != (bias_attr is False):
+            raise ValueError("weight_attr, bias_attr: expected both or neither to be False")
+        self.num_features, self.epsilon = num_features, epsilon
+        self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+
+    def forward(self, x: Any) -> Any:
+        self._check(x)
+        return F.instance_norm(x, weight=self.scale, bias=self.bias, eps=self.epsilon)
+
+    def extra_repr(self) -> str:
+        return f"num_features={self.num_features}, epsilon={self.epsilon}"
+
+
+class InstanceNorm1D(_InstanceNorm):
+    """Instance normalisation of [batch, channels, length]."""
+
+    _ranks = (2, 3)
+    __init__ = with_defaults(_InstanceNorm.__init__, data_format="NCL")
+
+
+class InstanceNorm2D(_InstanceNorm):
+    """Instance normalisation of [batch, channels, H, W]."""
+
+    _ranks = (4,)
+
+
+class InstanceNorm3D(_InstanceNorm):
+    """Instance normalisation of [batch, channels, D, H, W]."""
+
+    _ranks = (5,)
+    __init__ = with_defaults(_InstanceNorm.__init__, data_format="NCDHW")
+
+
+class LayerNorm(Layer):
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, which have `normalized_shape`.
+
+    weight and bias are flat, as in Paddle; elementwise_affine=False leaves both out, bias=False the bias.
+    """
+
+    def __init__(self, normalized_shape: int | Sequence[int], epsilon: float = 1e-5, *, elementwise_affine: bool = True, bias: bool = True, device: Any = None, dtype: Any = None, weight_attr: Any = None, bias_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
+        super().__init__(dtype=dtype)
+        self.normalized_shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)  # fmt: skip
         self.epsilon = epsilon
-        if not self.normalized_shape or math.prod(self.normalized_shape) < 1:
+        size = math.prod(self.normalized_shape)
+        if not self.normalized_shape or size < 1:
             raise ValueError(f"normalized_shape: expected positive sizes, got {normalized_shape}")
-        self.weight = self.create_parameter(
-            self.normalized_shape, weight_attr, default_initializer=Constant(1.0)
+        attrs = (
+            weight_attr if elementwise_affine else False,
+            bias_attr if elementwise_affine and bias else False,
         )
-        self.bias = self.create_parameter(self.normalized_shape, bias_attr, is_bias=True)
+        self.weight = self.create_parameter([size], attrs[0], default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([size], attrs[1], is_bias=True)
 
     def forward(self, x: Any) -> Any:
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.epsilon)
 
     def extra_repr(self) -> str:
         return f"normalized_shape={self.normalized_shape}, epsilon={self.epsilon}"
+
+
+class GroupNorm(Layer):
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias over groups of channels and all places."""
+
+    def __init__(self, num_groups: int, num_channels: int, epsilon: float = 1e-5, *, affine: bool = True, device: Any = None, dtype: Any = None, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
+        super().__init__(dtype=dtype)
+        self.num_groups, self.num_channels, self.epsilon = num_groups, num_channels, epsilon
+        self.data_format = data_format
+        attrs = (weight_attr, bias_attr) if affine else (False, False)
+        self.weight = self.create_parameter([num_channels], attrs[0], default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_channels], attrs[1], is_bias=True)
+
+    def forward(self, x: Any) -> Any:
+        return F.group_norm(x, self.num_groups, self.epsilon, self.weight, self.bias, self.data_format)
+
+    def extra_repr(self) -> str:
+        return f"num_groups={self.num_groups}, num_channels={self.num_channels}, epsilon={self.epsilon}"
+
+
+class LocalResponseNorm(FunctionLayer, of=F.local_response_norm):
+    """x / (k + alpha mean(x^2))^beta over `size` channels about each (Krizhevsky et al., 2012)."""
+
+
+class SpectralNorm(Layer):
+    """A weight over its largest singular value, found by power_iters rounds of power iteration.
+
+    weight_shape: the weight's shape; dim: the axis that makes the rows of the matrix. eps: against division by 0.
+    """
+
+    def __init__(self, weight_shape: Sequence[int], dim: int = 0, power_iters: int = 1, eps: float = 1e-12, dtype: Any = "float32") -> None:  # fmt: skip
+        super().__init__(dtype=dtype)
+        shape = list(weight_shape)
+        if math.prod(shape) < 1 or not -len(shape) <= dim < len(shape):
+            raise ValueError(
+                f"weight_shape, dim: expected positive sizes and an axis of them, got {shape} and {dim}"
+            )
+        self._dim, self._power_iters, self._eps = dim, power_iters, eps
+        for key, size in (("weight_u", shape[dim]), ("weight_v", math.prod(shape) // shape[dim])):
+            setattr(self, key, self.create_parameter([size], default_initializer=Normal(0.0, 1.0)))
+            getattr(self, key).stop_gradient = True
+
+    def forward(self, x: Any) -> Any:
+        u, v = self.weight_u.data, self.weight_v.data  # as in Paddle they stay as they are
+        matrix = x.moveaxis(self._dim, 0).reshape([len(u), -1])
+        for _ in range(self._power_iters):
+            v = torch.nn.functional.normalize(matrix.data.mT @ u, dim=0, eps=self._eps)
+            u = torch.nn.functional.normalize(matrix.data @ v, dim=0, eps=self._eps)
+        return x / ((matrix @ Tensor(v)) * Tensor(u)).sum()

@@ -1,88 +1,131 @@
-"""Pooling over [batch, channels, H, W]."""
+"""Pooling as layers, over [batch, channels, ...]."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from . import functional as F
-from .layer import Layer
+from .function_layer import FunctionLayer
 
 # fmt: off
 __all__ = [
-    "AdaptiveAvgPool2D", "AvgPool2D", "MaxPool2D",
+    "AdaptiveAvgPool1D", "AdaptiveAvgPool1d", "AdaptiveAvgPool2D", "AdaptiveAvgPool2d", "AdaptiveAvgPool3D",
+    "AdaptiveAvgPool3d", "AdaptiveMaxPool1D", "AdaptiveMaxPool1d", "AdaptiveMaxPool2D", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3D", "AdaptiveMaxPool3d", "AvgPool1D", "AvgPool2D", "AvgPool3D", "FractionalMaxPool2D",
+    "FractionalMaxPool3D", "LPPool1D", "LPPool1d", "LPPool2D", "LPPool2d", "MaxPool1D", "MaxPool2D", "MaxPool3D",
+    "MaxUnPool1D", "MaxUnPool2D", "MaxUnPool3D", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]
 # fmt: on
 
 
-class MaxPool2D(Layer):
-    """The largest value of each window; stride is the window's size unless told."""
-
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        return_mask: bool = False,
-        ceil_mode: bool = False,
-        data_format: str = "NCHW",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name)
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
-        self.return_mask, self.ceil_mode, self.data_format = return_mask, ceil_mode, data_format
-
-    def forward(self, x: Any) -> Any:
-        return F.max_pool2d(
-            x, self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode, self.data_format
-        )
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+class _Pool(FunctionLayer, shows="kernel_size stride padding"):
+    """Pooling by windows; stride is the window's size unless told. See the function for the settings."""
 
 
-class AvgPool2D(Layer):
+class AvgPool1D(_Pool, of=F.avg_pool1d):
+    """The mean of each window. exclusive: padding is not counted."""
+
+
+class AvgPool2D(_Pool, of=F.avg_pool2d):
     """The mean of each window. exclusive: padding is not counted; divisor_override: divide by this instead."""
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        exclusive: bool = True,
-        divisor_override: int | None = None,
-        data_format: str = "NCHW",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(name)
-        self.kernel_size, self.stride, self.padding, self.ceil_mode = kernel_size, stride, padding, ceil_mode
-        self.exclusive, self.divisor_override, self.data_format = exclusive, divisor_override, data_format
 
-    def forward(self, x: Any) -> Any:
-        return F.avg_pool2d(
-            x,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.exclusive,
-            self.divisor_override,
-            self.data_format,
-        )
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+class AvgPool3D(_Pool, of=F.avg_pool3d):
+    """The mean of each window. exclusive: padding is not counted; divisor_override: divide by this instead."""
 
 
-class AdaptiveAvgPool2D(Layer):
+class MaxPool1D(_Pool, of=F.max_pool1d):
+    """The largest value of each window."""
+
+
+class MaxPool2D(_Pool, of=F.max_pool2d):
+    """The largest value of each window."""
+
+
+class MaxPool3D(_Pool, of=F.max_pool3d):
+    """The largest value of each window."""
+
+
+class LPPool1D(_Pool, of=F.lp_pool1d, shows="norm_type kernel_size stride padding"):
+    """(sum of x^p)^(1/p) over each window, p = norm_type."""
+
+
+class LPPool2D(_Pool, of=F.lp_pool2d, shows="norm_type kernel_size stride padding"):
+    """(sum of x^p)^(1/p) over each window, p = norm_type."""
+
+
+class _Adaptive(FunctionLayer, shows="output_size"):
+    """Windows chosen so that the output has `output_size` (None keeps an axis)."""
+
+
+class AdaptiveAvgPool1D(_Adaptive, of=F.adaptive_avg_pool1d):
+    """Means of windows chosen so that the output has `output_size`."""
+
+
+class AdaptiveAvgPool2D(_Adaptive, of=F.adaptive_avg_pool2d):
     """Means of windows chosen so that the output has `output_size` (a number or (H, W); None keeps that axis)."""
 
-    def __init__(self, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> None:
-        super().__init__(name)
-        self.output_size, self.data_format = output_size, data_format
 
-    def forward(self, x: Any) -> Any:
-        return F.adaptive_avg_pool2d(x, self.output_size, self.data_format)
+class AdaptiveAvgPool3D(_Adaptive, of=F.adaptive_avg_pool3d):
+    """Means of windows chosen so that the output has `output_size` (a number or (D, H, W); None keeps that axis)."""
 
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+
+class _AdaptiveMax(FunctionLayer, shows="output_size return_mask"):
+    """The largest values of windows chosen so that the output has `output_size`."""
+
+
+class AdaptiveMaxPool1D(_AdaptiveMax, of=F.adaptive_max_pool1d):
+    """The largest values of windows chosen so that the output has `output_size`."""
+
+
+class AdaptiveMaxPool2D(_AdaptiveMax, of=F.adaptive_max_pool2d):
+    """The largest values of windows chosen so that the output has `output_size`."""
+
+
+class AdaptiveMaxPool3D(_AdaptiveMax, of=F.adaptive_max_pool3d):
+    """The largest values of windows chosen so that the output has `output_size`."""
+
+
+class FractionalMaxPool2D(_AdaptiveMax, of=F.fractional_max_pool2d):
+    """The largest values of windows of random lengths (Graham, 2014)."""
+
+
+class FractionalMaxPool3D(_AdaptiveMax, of=F.fractional_max_pool3d):
+    """The largest values of windows of random lengths (Graham, 2014)."""
+
+
+class _Unpool(FunctionLayer, inputs=2, shows="output_size"):
+    """x put back at the indices that max pooling gave; output_size: the pooled one's, where several fit."""
+
+    def forward(self, x: Any, indices: Any, output_size: Any = None) -> Any:
+        if output_size:
+            warnings.warn("forward's output_size goes before the layer's", stacklevel=2)
+        settings = (self.kernel_size, self.stride, self.padding, self.data_format)
+        return self._function(x, indices, *settings, output_size or self.output_size)
+
+
+class MaxUnPool1D(_Unpool, of=F.max_unpool1d):
+    """x [batch, channels, length] put back at the indices that MaxPool1D gave."""
+
+
+class MaxUnPool2D(_Unpool, of=F.max_unpool2d):
+    """x [batch, channels, H, W] put back at the indices that MaxPool2D gave."""
+
+
+class MaxUnPool3D(_Unpool, of=F.max_unpool3d):
+    """x [batch, channels, D, H, W] put back at the indices that MaxPool3D gave."""
+
+
+AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = (
+    AdaptiveAvgPool1D,
+    AdaptiveAvgPool2D,
+    AdaptiveAvgPool3D,
+)
+AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = (
+    AdaptiveMaxPool1D,
+    AdaptiveMaxPool2D,
+    AdaptiveMaxPool3D,
+)
+LPPool1d, LPPool2d = LPPool1D, LPPool2D
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = MaxUnPool1D, MaxUnPool2D, MaxUnPool3D
