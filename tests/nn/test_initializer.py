@@ -94,3 +94,43 @@ def test_seed_decides_and_a_parameter_can_be_filled_again():
 def test_bad_settings(make, what):
     with pytest.raises(ValueError, match=what):
         make()
+
+
+def made(initializer, *shape):
+    return initializer.make(shape, "float64").numpy()
+
+
+def test_dirac_hands_its_input_on():
+    x = paddle.to_tensor(np.random.default_rng(0).normal(size=(1, 4, 5, 5)))
+    weight = paddle.to_tensor(made(nn.initializer.Dirac(2), 4, 2, 3, 3))
+    np.testing.assert_array_equal(nn.functional.conv2d(x, weight, padding=1, groups=2).numpy(), x.numpy())
+    with pytest.raises(ValueError, match="Dirac"):
+        made(nn.initializer.Dirac(2), 3, 2, 3)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 2, 3)])
+def test_orthogonal_rows_or_columns(shape):
+    matrix = made(nn.initializer.Orthogonal(2.0), *shape).reshape(shape[0], -1)
+    product = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
+    np.testing.assert_allclose(product, 4 * np.eye(len(product)), atol=1e-12)
+
+
+def test_bilinear_is_paddles():
+    """Recorded from PaddlePaddle 3.3.1."""
+    expected = [[0.0625, 0.3125, 0.4375], [0.1875, 0.6875, 0.6875], [0.1875, 0.4375, 0.3125]]
+    np.testing.assert_allclose(made(nn.initializer.Bilinear(), 1, 1, 3, 3)[0, 0], expected, atol=1e-12)
+
+
+def test_global_initializers_come_before_a_layers_own_and_after_an_attr():
+    constant = nn.initializer.Constant
+    nn.initializer.set_global_initializer(constant(3.0), constant(4.0))
+    try:
+        layer = nn.LSTMCell(1, 1)
+        assert (layer.weight_ih.numpy() == 3).all() and (layer.bias_hh.numpy() == 4).all()
+        assert (nn.Linear(2, 2, constant(1.0)).weight.numpy() == 1).all()
+    finally:
+        nn.initializer.set_global_initializer(None)
+    assert (nn.Linear(2, 2).bias.numpy() == 0).all()
+    with pytest.raises(TypeError, match="weight_init"):
+        nn.initializer.set_global_initializer(3.0)
+    assert nn.initializer.calculate_gain("conv_transpose3d") == 1

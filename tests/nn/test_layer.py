@@ -219,3 +219,71 @@ def test_containers():
     kept = nn.ParameterList([nn.Parameter(np.ones(2, np.float32))])
     kept.append(nn.Parameter(np.ones(3, np.float32)))
     assert [p.size for p in kept] == [2, 3] and len(kept.parameters()) == 2
+
+
+class Shared(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 2)
+        self.b = self.a
+        self.plain = paddle.ones([2])
+        self.register_buffer("kept", paddle.zeros([1]))
+
+    def forward(self, x, factor=1.0):
+        return self.a(x) * factor
+
+
+def test_what_stands_at_a_name():
+    net = Shared()
+    assert net.get_sublayer("a") is net.a and net.get_submodule("") is net
+    assert net.get_parameter("a.weight") is net.a.weight and net.get_buffer("kept") is net.kept
+    net.set_sublayer("a", nn.Linear(2, 5))
+    assert net.a.weight.shape == [2, 5]
+    for call, error in (
+        (lambda: net.get_sublayer("zz"), AttributeError),
+        (lambda: net.get_sublayer("plain"), AttributeError),
+        (lambda: net.set_sublayer("", net.a), ValueError),
+        (lambda: net.set_sublayer("kept", net.a), AttributeError),
+        (lambda: net.set_sublayer("new", net.a, strict=True), AttributeError),
+        (lambda: net.backward(), ValueError),
+        (lambda: net.train("yes"), ValueError),
+        (lambda: net.get_extra_state(), RuntimeError),
+    ):
+        with pytest.raises(error):
+            call()
+
+
+def test_shared_layers_buffers_and_state_hooks():
+    net = Shared()
+    assert sorted(net.state_dict()) == ["a.bias", "a.weight", "b.bias", "b.weight", "kept"]
+    assert [n for n, _ in net.named_buffers()] == ["plain", "kept"]
+    assert [n for n, _ in net.named_modules()] == ["", "a"]
+    assert len(list(net.named_parameters(remove_duplicate=False))) == 4
+    assert net.load_state_dict(net.state_dict()).missing_keys == []
+    with pytest.raises(RuntimeError, match="kept"):
+        net.load_state_dict({"a.weight": net.a.weight})
+    handle = net.register_state_dict_hook(lambda state: {k: v for k, v in state.items() if "a." in k})
+    assert sorted(net.state_dict()) == ["a.bias", "a.weight"]
+    handle.remove()
+    assert len(net.state_dict()) == 5
+    assert (
+        net.double().plain.dtype == paddle.float64
+        and net.bfloat16([nn.Linear]).a.weight.dtype == paddle.float64
+    )
+    net.requires_grad_(False)
+    assert all(p.stop_gradient for p in net.parameters())
+
+
+def test_hooks_with_keywords_first_and_always():
+    net, seen = Shared(), []
+    net.register_forward_pre_hook(lambda layer, inputs, kwargs: (inputs, {"factor": 3.0}), with_kwargs=True)
+    net.register_forward_hook(lambda layer, inputs, out: seen.append("second"))
+    net.register_forward_post_hook(
+        lambda layer, inputs, kwargs, out: seen.append(kwargs["factor"]), prepend=True, with_kwargs=True
+    )
+    net(paddle.ones([1, 2]), factor=1.0)
+    assert seen == [3.0, "second"]
+    net.register_forward_hook(lambda layer, inputs, out: seen.append(out), always_call=True)
+    with pytest.raises(ValueError, match="linear"):
+        net(paddle.ones([1, 7]))
+    assert seen[2:] == [None]

@@ -85,23 +85,3 @@ class ClipGradByGlobalNorm(ClipGrad):
             return gradients
         factor = self.clip_norm / norm.clamp(min=self.clip_norm)
         return [g * factor.to(g.dtype) for g in gradients]
-
-
-def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
-) -> Any:
-    """Scale the gradients of `parameters` in place so that their joint norm is at most max_norm; returns the norm."""
-    from ..tensor import Tensor
-
-    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    gradients = [p.grad for p in listed if p.grad is not None]
-    if not gradients:
-        return Tensor(torch.tensor(0.0))
-    norm = torch.stack([g.data.double().norm(norm_type) for g in gradients]).norm(norm_type)
-    if error_if_nonfinite and not torch.isfinite(norm):
-        raise RuntimeError(f"clip_grad_norm_: the norm of the gradients is {norm.item()}")
-    factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
-    for gradient in gradients:
-        gradient.data.mul_(factor.to(gradient.dtype))
-        gradient._mark_written()
-    return Tensor(norm.to(gradients[0].dtype))

@@ -6,27 +6,99 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .layer import Layer
-from .parameter import Parameter
 
 # fmt: off
 __all__ = [
-    "LayerDict", "LayerList", "ParameterList", "Sequential",
+    "LayerDict", "LayerList", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential",
 ]
 # fmt: on
 
 
-class Sequential(Layer):
-    """Layers applied one after the other: `Sequential(a, b)` or `Sequential(("first", a), ("second", b))`."""
+class _Holder(Layer):
+    """What all containers share. Entries are attributes; `_held` says where they are found."""
+
+    _held = "_sub_layers"
+
+    def _entries(self) -> dict[str, Any]:
+        return getattr(self, self._held)  # type: ignore[no-any-return]
+
+    def _add(self, key: str, value: Any) -> None:
+        (self.add_sublayer if self._held == "_sub_layers" else self.add_parameter)(key, value)
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+
+class _List(_Holder):
+    """Entries with the names "0", "1", ..."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._entries().values())
+
+    def _key(self, index: Any) -> str:
+        if isinstance(index, str):
+            return index
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index: expected {-len(self)} to {len(self) - 1}, got {index}")
+        return list(self._entries())[index]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return self._entries()[self._key(index)]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._add(self._key(index), value)
+
+    def __delitem__(self, index: Any) -> None:
+        for key in list(self._entries())[index] if isinstance(index, slice) else [self._key(index)]:
+            delattr(self, key)
+        if all(key.isdecimal() for key in self._entries()):
+            self._reset(list(self))
+
+    def append(self, value: Any) -> Any:
+        self._add(str(len(self)), value)
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Any:
+        for value in values:
+            self.append(value)
+        return self
+
+    def insert(self, index: int, value: Any) -> None:
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"index: expected {-len(self)} to {len(self)}, got {index}")
+        kept = list(self)
+        kept.insert(index, value)
+        self._reset(kept)
+
+    def pop(self, index: int | str) -> Any:
+        value = self[index]
+        del self[index]
+        return value
+
+    def __iadd__(self, values: Iterable[Any]) -> Any:
+        return self.extend(values)
+
+    def __add__(self, values: Iterable[Any]) -> Any:
+        return type(self)([*self, *values])
+
+    def _reset(self, values: list[Any]) -> None:
+        for name in self._entries():
+            delattr(self, name)
+        self.extend(values)
+
+
+class Sequential(_List):
+    """Layers applied one after the other: `Sequential(a, b)`, `Sequential([a, b])` or `Sequential(("first", a), ...)`."""
 
     def __init__(self, *layers: Any) -> None:
         super().__init__()
-        if len(layers) == 1 and isinstance(layers[0], (list, dict)):
+        if len(layers) == 1 and isinstance(layers[0], list | dict):
             layers = tuple(layers[0].items() if isinstance(layers[0], dict) else layers[0])
         for index, layer in enumerate(layers):
-            if isinstance(layer, tuple):
-                self.add_sublayer(str(layer[0]), layer[1])
-            else:
-                self.add_sublayer(str(index), layer)
+            name, value = (str(layer[0]), layer[1]) if isinstance(layer, tuple) else (str(index), layer)
+            self.add_sublayer(name, value)
 
     def forward(self, x: Any) -> Any:
         for layer in self.__dict__.values():
@@ -34,140 +106,84 @@ class Sequential(Layer):
                 x = layer(x)
         return x
 
-    def __len__(self) -> int:
-        return len(self._sub_layers)
 
-    def __iter__(self) -> Iterator[Layer]:
-        return iter(self._sub_layers.values())
-
-    def __getitem__(self, key: int | str | slice) -> Any:
-        layers = self._sub_layers
-        if isinstance(key, slice):
-            return Sequential(*list(layers.items())[key])
-        return layers[key] if isinstance(key, str) else list(layers.values())[key]
-
-    def __setitem__(self, key: int | str, layer: Layer) -> None:
-        self.add_sublayer(key if isinstance(key, str) else list(self._sub_layers)[key], layer)
-
-    def append(self, layer: Layer) -> Sequential:
-        self.add_sublayer(str(len(self)), layer)
-        return self
-
-
-class LayerList(Layer):
+class LayerList(_List):
     """A list of layers whose parameters are found; it has no forward of its own."""
 
     def __init__(self, sublayers: Iterable[Layer] | None = None) -> None:
         super().__init__()
         self.extend(sublayers or [])
 
-    def __len__(self) -> int:
-        return len(self._sub_layers)
 
-    def __iter__(self) -> Iterator[Layer]:
-        return iter(self._sub_layers.values())
+class ParameterList(_List):
+    """A list of parameters."""
 
-    def __getitem__(self, index: int | slice) -> Any:
-        layers = list(self)
-        return LayerList(layers[index]) if isinstance(index, slice) else layers[index]
+    _held = "_parameters"
 
-    def __setitem__(self, index: int, layer: Layer) -> None:
-        self.add_sublayer(list(self._sub_layers)[index], layer)
-
-    def __delitem__(self, index: int | slice) -> None:
-        layers = list(self)
-        del layers[index]
-        self._reset(layers)
-
-    def append(self, sublayer: Layer) -> LayerList:
-        self.add_sublayer(str(len(self)), sublayer)
-        return self
-
-    def extend(self, sublayers: Iterable[Layer]) -> LayerList:
-        for layer in sublayers:
-            self.append(layer)
-        return self
-
-    def insert(self, index: int, sublayer: Layer) -> None:
-        layers = list(self)
-        layers.insert(index, sublayer)
-        self._reset(layers)
-
-    def _reset(self, layers: list[Layer]) -> None:
-        for name in self._sub_layers:
-            delattr(self, name)
-        self.extend(layers)
-
-
-class LayerDict(Layer):
-    """A dictionary of layers whose parameters are found."""
-
-    def __init__(self, sublayers: Mapping[str, Layer] | Iterable[tuple[str, Layer]] | None = None) -> None:
+    def __init__(self, parameters: Iterable[Any] | None = None) -> None:
         super().__init__()
-        self.update(sublayers or {})
+        self.extend(parameters or [])
 
-    def __len__(self) -> int:
-        return len(self._sub_layers)
+
+class _Dict(_Holder):
+    """Entries by name."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._sub_layers)
+        return iter(self._entries())
 
     def __contains__(self, key: str) -> bool:
-        return key in self._sub_layers
+        return key in self._entries()
 
-    def __getitem__(self, key: str) -> Layer:
-        return self._sub_layers[key]
+    def __getitem__(self, key: str) -> Any:
+        return self._entries()[key]
 
-    def __setitem__(self, key: str, layer: Layer) -> None:
-        self.add_sublayer(key, layer)
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._add(key, value)
 
     def __delitem__(self, key: str) -> None:
-        del self._sub_layers[key]
+        del self._entries()[key]
         delattr(self, key)
 
     def keys(self) -> Iterable[str]:
-        return self._sub_layers.keys()
+        return self._entries().keys()
 
-    def values(self) -> Iterable[Layer]:
-        return self._sub_layers.values()
+    def values(self) -> Iterable[Any]:
+        return self._entries().values()
 
-    def items(self) -> Iterable[tuple[str, Layer]]:
-        return self._sub_layers.items()
+    def items(self) -> Iterable[tuple[str, Any]]:
+        return self._entries().items()
 
     def clear(self) -> None:
-        for key in self._sub_layers:
+        for key in self._entries():
             delattr(self, key)
 
-    def pop(self, key: str) -> Layer:
-        layer = self[key]
+    def pop(self, key: str) -> Any:
+        value = self[key]
         del self[key]
-        return layer
+        return value
 
-    def update(self, sublayers: Mapping[str, Layer] | Iterable[tuple[str, Layer]]) -> None:
-        for key, layer in sublayers.items() if isinstance(sublayers, Mapping) else sublayers:
-            self.add_sublayer(key, layer)
+    def update(self, entries: Any) -> None:
+        """Take over a dictionary, another of this kind, or pairs."""
+        for key, value in entries.items() if isinstance(entries, Mapping | _Dict) else entries:
+            self._add(key, value)
 
 
-class ParameterList(Layer):
-    """A list of parameters."""
+class LayerDict(_Dict):
+    """A dictionary of layers whose parameters are found."""
 
-    def __init__(self, parameters: Iterable[Parameter] | None = None) -> None:
+    def __init__(self, sublayers: Any = None) -> None:
         super().__init__()
-        for parameter in parameters or []:
-            self.append(parameter)
+        self.update(sublayers or {})
 
-    def __len__(self) -> int:
-        return len(self._parameters)
 
-    def __iter__(self) -> Iterator[Parameter]:
-        return iter(self._parameters.values())
+class ParameterDict(_Dict):
+    """A dictionary of parameters."""
 
-    def __getitem__(self, index: int) -> Parameter:
-        return list(self)[index]
+    _held = "_parameters"
 
-    def __setitem__(self, index: int, parameter: Parameter) -> None:
-        self.add_parameter(list(self._parameters)[index], parameter)
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self.update(parameters or {})
 
-    def append(self, parameter: Parameter) -> ParameterList:
-        self.add_parameter(str(len(self)), parameter)
-        return self
+
+ModuleList, ModuleDict = LayerList, LayerDict

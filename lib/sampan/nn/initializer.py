@@ -128,15 +128,11 @@ class XavierUniform(XavierNormal):
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor that keeps the variance through a nonlinearity. ValueError for an unknown one."""
     if nonlinearity == "leaky_relu":
-        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    gains = {
-        "sigmoid": 1.0,
-        "linear": 1.0,
-        "conv2d": 1.0,
-        "tanh": 5 / 3,
-        "relu": math.sqrt(2.0),
-        "selu": 0.75,
-    }
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else float(param)) ** 2))
+    convolutions = [f"conv{n}d{t}" for n in (1, 2, 3) for t in ("", "_transpose")]
+    convolutions += [f"conv_transpose{n}d" for n in (1, 2, 3)]
+    gains: dict[str, float] = dict.fromkeys(["sigmoid", "linear", *convolutions], 1.0)
+    gains |= {"tanh": 5 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
     if nonlinearity not in gains:
         raise ValueError(f"nonlinearity: expected leaky_relu, {', '.join(gains)}, got {nonlinearity!r}")
     return gains[nonlinearity]
@@ -188,3 +184,72 @@ class Assign(Initializer):
         if value.shape != buffer.shape:
             raise ValueError(f"Assign: expected shape {list(buffer.shape)}, got {list(value.shape)}")
         buffer.copy_(value)
+
+
+class Dirac(Initializer):
+    """1 in the middle of the kernel from input channel i to output channel i, in each of `groups`; else 0.
+
+    A convolution with it hands its input on. For [out, in, *kernel] of 3 to 5 axes.
+    """
+
+    def __init__(self, groups: int = 1, name: str | None = None) -> None:
+        if not isinstance(groups, int) or groups < 1:
+            raise ValueError(f"groups: expected a positive whole number, got {groups!r}")
+        self.groups = groups
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        if not 3 <= buffer.ndim <= 5 or buffer.shape[0] % self.groups:
+            raise ValueError(
+                f"Dirac: expected [out, in, *kernel], out divided by {self.groups}, got {list(buffer.shape)}"
+            )
+        buffer.zero_()
+        middle = tuple(n // 2 for n in buffer.shape[2:])
+        rows = buffer.shape[0] // self.groups
+        for group in range(self.groups):
+            for i in range(min(rows, buffer.shape[1])):
+                buffer[(group * rows + i, i, *middle)] = 1.0
+
+
+class Orthogonal(Initializer):
+    """A random matrix [shape[0], the rest] with orthonormal rows or columns, times gain (Saxe et al. 2014)."""
+
+    def __init__(self, gain: float = 1.0, name: str | None = None) -> None:
+        self.gain = gain
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        if buffer.ndim < 2:
+            raise ValueError(f"Orthogonal: expected at least 2 axes, got {list(buffer.shape)}")
+        rows, columns = buffer.shape[0], math.prod(buffer.shape[1:])
+        drawn = torch.randn(max(rows, columns), min(rows, columns), dtype=torch.float64)
+        q, r = torch.linalg.qr(drawn)
+        q = q * r.diagonal().sign()  # so that it is uniform over all such matrices
+        buffer.copy_((q if rows >= columns else q.T).reshape(buffer.shape) * self.gain)
+
+
+class Bilinear(Initializer):
+    """For a transposed convolution that enlarges by interpolation: [out, in, n, n]. The numbers are Paddle's."""
+
+    def fill(self, buffer: torch.Tensor) -> None:
+        if buffer.ndim != 4 or buffer.shape[2] != buffer.shape[3]:
+            raise ValueError(f"Bilinear: expected [out, in, n, n], got {list(buffer.shape)}")
+        size = buffer.shape[3]
+        half = math.ceil(size / 2)
+        center = (2 * half - 1 - half % 2) / (2 * half)
+        place = torch.arange(buffer.numel(), dtype=torch.float64)
+        x, y = place % size, place / size % size
+        buffer.copy_(((1 - (x / half - center).abs()) * (1 - (y / half - center).abs())).view(buffer.shape))
+
+
+_global: list[Initializer | None] = [None, None]  # of weights, of biases
+
+
+def set_global_initializer(weight_init: Initializer | None, bias_init: Initializer | None = None) -> None:
+    """What parameters of layers that are made from here on start with, unless their attr says otherwise; None: the usual."""
+    for name, value in (("weight_init", weight_init), ("bias_init", bias_init)):
+        if value is not None and not isinstance(value, Initializer):
+            raise TypeError(f"{name}: expected an initializer or None, got {type(value).__name__}")
+    _global[:] = [weight_init, bias_init]
+
+
+def global_initializer(is_bias: bool) -> Initializer | None:
+    return _global[is_bias]

@@ -6,22 +6,23 @@ attribute belongs to it, in the order of assignment. So an attribute costs a pla
 
 from __future__ import annotations
 
+import functools
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from ..dtype import as_device, as_dtype, default_dtype
 from ..tensor import HookHandle, Tensor
 from .attr import ParamAttr
-from .initializer import Constant, Initializer, XavierUniform
+from .initializer import Constant, Initializer, XavierUniform, global_initializer
 from .parameter import Parameter, unique_name
 
 # fmt: off
 __all__ = [
-    "Layer",
+    "Layer", "Module",
 ]
 # fmt: on
 
@@ -36,11 +37,13 @@ class Layer:
     _buffer_names: dict[str, bool] = {}  # name: persistable; an own dict as soon as there is a buffer
     _pre_hooks: Sequence[Callable[..., Any]] = ()
     _post_hooks: Sequence[Callable[..., Any]] = ()
+    _state_hooks: Sequence[Callable[..., Any]] = ()
 
     def __init__(self, name_scope: str | None = None, dtype: Any = None) -> None:
-        scope = name_scope or re.sub(
-            r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__
-        ).lower()
+        scope = (
+            name_scope
+            or re.sub(r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
+        )
         self._full_name = unique_name(scope)
         self._dtype = default_dtype() if dtype is None else as_dtype(dtype)
 
@@ -55,39 +58,63 @@ class Layer:
         return self.forward(*inputs, **kwargs)
 
     def _call_with_hooks(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for hook in tuple(self._pre_hooks):
-            changed = hook(self, inputs)
-            if changed is not None:
-                inputs = changed if isinstance(changed, tuple) else (changed,)
-        outputs = self.forward(*inputs, **kwargs)
-        for hook in tuple(self._post_hooks):
-            changed = hook(self, inputs, outputs)
-            if changed is not None:
-                outputs = changed
+        outputs, finished = None, False
+        try:
+            for hook in tuple(self._pre_hooks):
+                if hook.with_kwargs:  # type: ignore[attr-defined]
+                    inputs, kwargs = hook(self, inputs, kwargs) or (inputs, kwargs)
+                    continue
+                changed = hook(self, inputs)
+                if changed is not None:
+                    inputs = changed if isinstance(changed, tuple) else (changed,)
+            outputs, finished = self.forward(*inputs, **kwargs), True
+        finally:
+            for hook in tuple(self._post_hooks):
+                if finished or hook.always_call:  # type: ignore[attr-defined]
+                    given = (inputs, kwargs) if hook.with_kwargs else (inputs,)  # type: ignore[attr-defined]
+                    changed = hook(self, *given, outputs)
+                    outputs = outputs if changed is None else changed
         return outputs
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(layer, inputs)` before forward; what it returns, unless None, replaces the inputs."""
-        return self._hook("_pre_hooks", hook)
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):  # type: ignore[no-untyped-def]
+        """Call `hook(layer, inputs)` before forward; what it returns, unless None, replaces the inputs.
 
-    def register_forward_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(layer, inputs, outputs)` after forward; what it returns, unless None, replaces the outputs."""
-        return self._hook("_post_hooks", hook)
+        with_kwargs: `hook(layer, inputs, kwargs)`, which returns both or None. prepend: before the others.
+        """
+        return self._hook("_pre_hooks", hook, prepend, with_kwargs)
 
-    def _hook(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
+    def register_forward_post_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):  # type: ignore[no-untyped-def]
+        """Call `hook(layer, inputs, outputs)` after forward; what it returns, unless None, replaces the outputs.
+
+        with_kwargs: `hook(layer, inputs, kwargs, outputs)`. always_call: also when forward raises, with None.
+        """
+        return self._hook("_post_hooks", hook, prepend, with_kwargs, always_call)
+
+    register_forward_hook = register_forward_post_hook
+
+    def register_state_dict_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(state_dict)` at the end of `state_dict`; it may change the dictionary, or return another."""
+        return self._hook("_state_hooks", hook)
+
+    def _hook(self, kind: str, hook: Any, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> HookHandle:  # fmt: skip
         hooks = vars(self).setdefault(kind, [])
-        hooks.append(hook)
-        return HookHandle(hooks, hook)
+        kept = functools.partial(hook)
+        kept.with_kwargs, kept.always_call = with_kwargs, always_call  # type: ignore[attr-defined]
+        hooks.insert(0 if prepend else len(hooks), kept)
+        return HookHandle(hooks, kept)
 
-    def train(self) -> Layer:
+    def backward(self, *inputs: Any) -> Any:
+        raise ValueError(f"{type(self).__name__}.backward: a Layer has none; call backward() of its result")
+
+    def train(self, mode: bool = True) -> Layer:
+        if not isinstance(mode, bool):
+            raise ValueError(f"mode: expected True or False, got {mode!r}")
         for layer in self.sublayers(include_self=True):
-            layer.training = True
+            layer.training = mode
         return self
 
     def eval(self) -> Layer:
-        for layer in self.sublayers(include_self=True):
-            layer.training = False
-        return self
+        return self.train(False)
 
     # --- what it holds ---
 
@@ -98,25 +125,30 @@ class Layer:
         dtype: Any = None,
         is_bias: bool = False,
         default_initializer: Initializer | None = None,
+        device: Any = None,
     ) -> Parameter | None:
         """A new Parameter, or None for `attr=False`. Biases start at 0, weights XavierUniform, unless told."""
         attr = ParamAttr.of(attr)
         if attr is None:
             return None
-        initializer = (
-            attr.initializer or default_initializer or (Constant(0.0) if is_bias else XavierUniform())
-        )
-        buffer = initializer.make(shape, self._dtype if dtype is None else dtype)
+        usual = global_initializer(is_bias) or default_initializer
+        initializer = attr.initializer or usual or (Constant(0.0) if is_bias else XavierUniform())
+        buffer = initializer.make(shape, self._dtype if dtype is None else dtype).to(as_device(device))
         name = attr.name or unique_name(f"{self._full_name}.{'b' if is_bias else 'w'}")
         return Parameter(
             buffer, not attr.trainable, name, attr.learning_rate, attr.regularizer, attr.need_clip
         )
 
-    def create_tensor(self, name: str | None = None, persistable: bool = False, dtype: Any = None) -> Tensor:
+    def create_tensor(
+        self, name: str | None = None, persistable: bool | None = None, dtype: Any = None
+    ) -> Tensor:
         """An empty Tensor of this layer's dtype."""
-        return Tensor(
-            torch.empty(0, dtype=self._dtype if dtype is None else as_dtype(dtype), device=as_device(None))
-        )
+        kind = self._dtype if dtype is None else as_dtype(dtype)
+        made = Tensor(torch.empty(0, dtype=kind, device=as_device(None)))
+        made.name = f"{self._full_name}.{name}" if name else unique_name(f"{self._full_name}._generated_var")
+        return made
+
+    create_variable = create_tensor
 
     def add_parameter(self, name: str, parameter: Parameter | None) -> Parameter | None:
         if parameter is not None and not isinstance(parameter, Parameter):
@@ -129,6 +161,52 @@ class Layer:
             raise TypeError(f"sublayer: expected a Layer, got {type(sublayer).__name__}")
         setattr(self, self._attribute(name), sublayer)
         return sublayer
+
+    def register_module(self, name: str, module: Layer) -> None:
+        self.add_sublayer(name, module)
+
+    add_module = register_module
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        self.add_parameter(name, param)
+
+    def _found(self, target: str, kind: Any) -> Any:
+        """What stands at a dotted name, if it is of this kind. AttributeError otherwise."""
+        place: Any = self
+        atoms = target.split(".") if target else []
+        for depth, atom in enumerate(atoms):
+            if not hasattr(place, atom):
+                raise AttributeError(f"{type(place).__name__} has no attribute {atom!r}")
+            place = getattr(place, atom)
+            wanted = kind if depth == len(atoms) - 1 else Layer
+            if not isinstance(place, wanted):
+                raise AttributeError(f"{target!r}: {atom!r} is no {wanted.__name__}")
+        return place
+
+    def get_sublayer(self, target: str) -> Layer:
+        """The layer at a dotted name such as "block.0"; this one for "". AttributeError where there is none."""
+        return self._found(target, Layer)  # type: ignore[no-any-return]
+
+    def get_parameter(self, target: str) -> Tensor:
+        return self._found(target, Tensor)  # type: ignore[no-any-return]
+
+    get_buffer = get_parameter
+
+    def set_sublayer(self, target: str, layer: Layer, strict: bool = False) -> None:
+        """Put a layer at a dotted name, in place of another; strict: there must be one. ValueError, AttributeError."""
+        if not target or not isinstance(layer, Layer):
+            raise ValueError(
+                f"target, layer: expected a name and a Layer, got {target!r}, {type(layer).__name__}"
+            )
+        above, _, last = target.rpartition(".")
+        if strict or hasattr(self.get_sublayer(above), last):
+            self._found(target, Layer)
+        setattr(self.get_sublayer(above), last, layer)
+
+    get_submodule, set_submodule = get_sublayer, set_sublayer
+
+    def get_extra_state(self) -> Any:
+        raise RuntimeError(f"{type(self).__name__}.get_extra_state: it has none")
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
         """Keep a Tensor that is no parameter; it goes where the layer goes, and into state_dict if persistable."""
@@ -159,7 +237,7 @@ class Layer:
 
     @property
     def _buffers(self) -> dict[str, Tensor]:
-        return {k: vars(self)[k] for k in self._buffer_names if vars(self)[k] is not None}
+        return {k: v for k, v in vars(self).items() if isinstance(v, Tensor) and not isinstance(v, Parameter)}
 
     def children(self) -> Iterator[Layer]:
         return (layer for _, layer in self.named_children())
@@ -171,49 +249,68 @@ class Layer:
                 seen.add(layer)
                 yield name, layer
 
-    def named_sublayers(
-        self, prefix: str = "", include_self: bool = False, layers_set: set[Layer] | None = None
-    ) -> Iterator[tuple[str, Layer]]:
-        """(structured name, layer) of every layer below, each once, in the order of assignment."""
+    def named_sublayers(self, prefix="", include_self=False, layers_set=None, remove_duplicate=True):  # type: ignore[no-untyped-def]
+        """(structured name, layer) of every layer below, each once (remove_duplicate), in the order of assignment."""
         seen = set() if layers_set is None else layers_set
-        if self in seen:
-            return
-        seen.add(self)
+        if remove_duplicate:
+            if self in seen:
+                return
+            seen.add(self)
         if include_self:
             yield prefix, self
         for name, layer in self._sub_layers.items():
-            yield from layer.named_sublayers(f"{prefix}.{name}" if prefix else name, True, seen)
+            yield from layer.named_sublayers(
+                f"{prefix}.{name}" if prefix else name, True, seen, remove_duplicate
+            )
+
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):  # type: ignore[no-untyped-def]
+        """torch's spelling: with this layer itself."""
+        return self.named_sublayers(prefix, True, memo, remove_duplicate)
+
+    def modules(self) -> Iterator[Layer]:
+        return (layer for _, layer in self.named_modules())
 
     def sublayers(self, include_self: bool = False) -> list[Layer]:
         return [layer for _, layer in self.named_sublayers(include_self=include_self)]
 
-    def _named(self, kind: str, prefix: str, include_sublayers: bool) -> Iterator[tuple[str, Any]]:
+    def _named(
+        self, kind: str, prefix: str, include_sublayers: bool, once: bool
+    ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
-        layers = self.named_sublayers(prefix, True) if include_sublayers else iter([(prefix, self)])
+        layers = (
+            self.named_sublayers(prefix, True, None, once) if include_sublayers else iter([(prefix, self)])
+        )
         for scope, layer in layers:
             for name, value in getattr(layer, kind).items():
-                if id(value) not in seen:
+                if not once or id(value) not in seen:
                     seen.add(id(value))
                     yield f"{scope}.{name}" if scope else name, value
 
-    def named_parameters(
-        self, prefix: str = "", include_sublayers: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """(structured name, parameter), each parameter once even where several layers share it."""
-        return self._named("_parameters", prefix, include_sublayers)
+    def named_parameters(self, prefix="", include_sublayers=True, remove_duplicate=True):  # type: ignore[no-untyped-def]
+        """(structured name, parameter), each parameter once even where several layers share it (remove_duplicate)."""
+        return self._named("_parameters", prefix, include_sublayers, remove_duplicate)
 
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:
         return [p for _, p in self.named_parameters(include_sublayers=include_sublayers)]
 
-    def named_buffers(self, prefix: str = "", include_sublayers: bool = True) -> Iterator[tuple[str, Tensor]]:
-        return self._named("_buffers", prefix, include_sublayers)
+    def named_buffers(self, prefix="", include_sublayers=True, remove_duplicate=True):  # type: ignore[no-untyped-def]
+        """(structured name, Tensor) of every Tensor that is no parameter."""
+        return self._named("_buffers", prefix, include_sublayers, remove_duplicate)
 
     def buffers(self, include_sublayers: bool = True) -> list[Tensor]:
         return [b for _, b in self.named_buffers(include_sublayers=include_sublayers)]
 
+    def requires_grad_(self, requires_grad: bool = True) -> Layer:
+        for parameter in self.parameters():
+            parameter.stop_gradient = not requires_grad
+        return self
+
     def clear_gradients(self, set_to_zero: bool = True) -> None:
         for parameter in self.parameters():
             parameter.clear_gradient(set_to_zero)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        self.clear_gradients(not set_to_none)
 
     def full_name(self) -> str:
         """The layer's own unique name, such as `linear_0`."""
@@ -231,12 +328,13 @@ class Layer:
     ) -> dict[str, Tensor]:
         """Parameters and persistable buffers by structured name. They are the layer's own, not copies."""
         found = {} if destination is None else destination
-        layers = self.named_sublayers(include_self=True) if include_sublayers else iter([("", self)])
-        for scope, layer in layers:
-            for name, value in vars(layer).items():
-                if isinstance(value, Parameter) or (value is not None and layer._buffer_names.get(name)):
-                    key = structured_name_prefix + (f"{scope}.{name}" if scope else name)
-                    found[key] = value if keep_vars else value.detach()
+        for name, value in vars(self).items():
+            if isinstance(value, Parameter) or (value is not None and self._buffer_names.get(name)):
+                found[structured_name_prefix + name] = value if keep_vars else value.detach()
+        for name, layer in self._sub_layers.items() if include_sublayers else ():
+            found = layer.state_dict(found, True, f"{structured_name_prefix}{name}.", use_hook, keep_vars)
+        for hook in self._state_hooks if use_hook else ():
+            found = hook(found) or found
         return found
 
     to_static_state_dict = state_dict
@@ -276,6 +374,15 @@ class Layer:
 
     load_dict = set_dict = set_state_dict
 
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """set_state_dict; RuntimeError for missing or unexpected names if strict."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = _Names(*self.set_state_dict(state_dict))
+        if strict and (found.missing_keys or found.unexpected_keys):
+            raise RuntimeError(f"load_state_dict: {type(self).__name__}: {found}")
+        return found
+
     def apply(self, fn: Callable[[Layer], Any]) -> Layer:
         """Call `fn` on every layer below and then on this one."""
         for layer in self.children():
@@ -283,27 +390,58 @@ class Layer:
         fn(self)
         return self
 
-    def to(self, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Layer:
+    def to(self, device=None, dtype=None, blocking=None, non_blocking=None):  # type: ignore[no-untyped-def]
         """Move parameters and buffers to a place and dtype (floating ones only), as they stand in the layer."""
         target = None if device is None else as_device(device)
         kind = None if dtype is None else as_dtype(dtype)
         if kind is not None and not kind.is_floating_point:
             raise TypeError(f"dtype: expected a floating dtype, got {dtype!r}")
-        for tensor in [*self.parameters(), *self.buffers()]:
-            chosen = kind if tensor.data.is_floating_point() else None
-            tensor.data = tensor.data.to(device=target, dtype=chosen)
-            if tensor._grad is not None and isinstance(tensor._grad, Tensor):
-                tensor._grad.data = tensor._grad.data.to(device=target, dtype=chosen)
-        if kind is not None:
-            for layer in self.sublayers(include_self=True):
-                layer._dtype = kind
+        return self._convert_all(target, kind, ())
+
+    def _convert_all(self, target: Any, kind: Any, excluded: Any) -> Any:
+        """`_convert` of all layers but those that are excluded: layers or their classes."""
+        listed = list(excluded) if isinstance(excluded, list | tuple) else [excluded]
+        kinds = tuple(e for e in listed if isinstance(e, type))
+        for layer in self.sublayers(include_self=True):
+            if not isinstance(layer, kinds) and layer not in listed:
+                layer._convert(target, kind)
         return self
 
-    def astype(self, dtype: Any) -> Layer:
-        return self.to(dtype=dtype)
+    def _convert(self, target: Any, kind: Any) -> None:
+        """Move what this layer itself holds."""
+        for tensor in [*self._parameters.values(), *self._buffers.values()]:
+            chosen = kind if tensor.data.is_floating_point() else None
+            tensor.data = tensor.data.to(device=target, dtype=chosen)
+            if isinstance(tensor._grad, Tensor):
+                tensor._grad.data = tensor._grad.data.to(device=target, dtype=chosen)
+        self._dtype = kind or self._dtype
 
-    def float(self) -> Layer:
-        return self.to(dtype="float32")
+    def astype(self, dtype: Any = None) -> Layer:
+        return self.to(dtype=dtype)  # type: ignore[no-any-return]
+
+    def type(self, dst_type: Any) -> Layer:
+        return self.to(dtype=dst_type)  # type: ignore[no-any-return]
+
+    def double(self) -> Layer:
+        return self.to(dtype="float64")  # type: ignore[no-any-return]
+
+    def half(self) -> Layer:
+        return self.to(dtype="float16")  # type: ignore[no-any-return]
+
+    def float(self, excluded_layers: Any = None) -> Layer:
+        return self._convert_all(None, torch.float32, excluded_layers or ())  # type: ignore[no-any-return]
+
+    def float16(self, excluded_layers: Any = None) -> Layer:
+        return self._convert_all(None, torch.float16, excluded_layers or ())  # type: ignore[no-any-return]
+
+    def bfloat16(self, excluded_layers: Any = None) -> Layer:
+        return self._convert_all(None, torch.bfloat16, excluded_layers or ())  # type: ignore[no-any-return]
+
+    def cpu(self) -> Layer:
+        return self.to("cpu")  # type: ignore[no-any-return]
+
+    def cuda(self, device: Any = None) -> Layer:
+        return self.to(f"gpu:{device or 0}" if device is None or isinstance(device, int) else device)  # type: ignore[no-any-return]
 
     # --- printing ---
 
@@ -318,6 +456,14 @@ class Layer:
         if not lines:
             return f"{type(self).__name__}({extra})"
         return f"{type(self).__name__}({extra}\n  " + "\n  ".join(lines) + "\n)"
+
+
+Module = Layer
+
+
+class _Names(NamedTuple):
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
 
 def _some(names: Any) -> str:
