@@ -51,8 +51,16 @@ _LATER = (
 )
 # fmt: on
 
+_LATER_NAMES = {
+    name: "amp" for name in (
+        "autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_enabled",
+    )
+}  # fmt: skip
+
 
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
         return _import_module(f".{name}", __name__)
+    if name in _LATER_NAMES:
+        return getattr(_import_module(f".{_LATER_NAMES[name]}", __name__), name)
     raise AttributeError(f"module 'sampan' has no attribute {name!r}")

@@ -407,6 +407,8 @@ def explain(
     error: Exception, operator: Operator, buffers: Sequence[Any], settings: dict[str, Any]
 ) -> Exception:
     """The error to raise for a body that refused its input: which operator, which arguments, and why."""
+    if isinstance(error, ArithmeticError):
+        return error  # an observer found it, and said all
     names = operator.parameters
     given = [f"{n}={describe(b)}" for n, b in zip(names, buffers, strict=False)]
     given += [describe(b) for b in buffers[len(names) :]]

@@ -1,0 +1,199 @@
+"""Which operator computes in which precision.
+
+`auto_cast` hangs off `operator.apply`: while it is on, an operator's floating inputs are cast before it runs, on the
+tape, so that gradients come back in the precision of what was cast. Unlike Paddle's it works on the CPU too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from ..dtype import as_dtype, name_of
+from ..nn import Layer
+from ..nn import norm as norms
+from ..operator import Operator, casts, observers
+from ..tensor import Tensor
+
+# fmt: off
+__all__ = [
+    "auto_cast", "autocast", "decorate", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+    "is_autocast_enabled", "is_bfloat16_supported", "is_float16_supported",
+]
+
+# Operators that gain most by half precision, and those that need float32; by their names here.
+WHITE = {"affine", "batched_matmul", "convolve", "fused_attention", "mm"}
+BLACK = {
+    "acos", "asin", "atanh", "cosh", "cumprod", "cumsum", "erfinv", "exp", "expm1", "huber_loss", "log", "log10", "log2",
+    "log_softmax", "mean", "mean_cross_entropy", "normalize_groups", "normalize_layer", "p_norm", "pow", "prod_along",
+    "reciprocal", "rsqrt", "sinh", "softmax", "softplus", "square", "sum", "tan", "tanhshrink",
+}
+BLACK_ALWAYS = {"put_along", "resized", "rows_at"}  # at level O2 too
+AS_THEY_ARE = {"cast", "copy_to", "full_like_of", "normalize_batch", "put", "setitem"}  # take inputs of several dtypes
+PADDLE = {  # Paddle's names for custom lists
+    "matmul": ("mm", "batched_matmul"), "matmul_v2": ("mm", "batched_matmul"), "mul": ("mm",), "linear_v2": ("mm", "affine"),
+    "linear": ("mm", "affine"), "conv2d": ("convolve",), "conv1d": ("convolve",), "conv3d": ("convolve",),
+    "flash_attn": ("fused_attention",), "elementwise_add": ("add",), "elementwise_sub": ("subtract",),
+    "elementwise_mul": ("multiply",), "elementwise_div": ("divide",), "elementwise_pow": ("pow",), "reduce_sum": ("sum",),
+    "reduce_mean": ("mean",), "reduce_prod": ("prod_along",), "reduce_max": ("max",), "reduce_min": ("min",),
+    "layer_norm": ("normalize_layer",), "group_norm": ("normalize_groups",), "batch_norm": ("normalize_batch",),
+    "cross_entropy": ("mean_cross_entropy",), "softmax_with_cross_entropy": ("mean_cross_entropy",), "pnorm": ("p_norm",),
+    "lookup_table_v2": ("rows_at",), "concat": ("concat_tensors",), "stack": ("stack_tensors",),
+}
+# fmt: on
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+last_dtype = "float32"  # of the last auto_cast that was entered: what a GradScaler goes by
+
+
+class Casting:
+    """Casts an operator's inputs, by lists and level: O1 all but the black list where nothing asks for float32, O2
+    all but what never can; OD the white list alone."""
+
+    def __init__(
+        self, level: str, dtype: torch.dtype, white: set[str], black: set[str], promote: bool
+    ) -> None:
+        self.level, self.dtype, self.white, self.black, self.promote = level, dtype, white, black, promote
+
+    def __call__(self, operator: Operator, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        name = operator.name
+        found = {a.data.dtype for a in args if isinstance(a, Tensor) and a.data.dtype in _FLOATS}
+        if not found or name in AS_THEY_ARE:
+            return args
+        target = self.dtype
+        if name in self.black or (
+            name not in self.white and self.promote and (self.level == "OD" or torch.float32 in found)
+        ):
+            target = torch.float32
+        if found == {target}:
+            return args
+        return tuple(
+            a.astype(target) if isinstance(a, Tensor) and a.data.dtype in _FLOATS else a for a in args
+        )
+
+
+class _Plain:
+    """An observer that only runs what it sees: while one is there, no operator takes a way around `apply`."""
+
+    @staticmethod
+    def forward(operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:
+        return operator.body(*buffers, **settings)
+
+    @staticmethod
+    def backward(node: Any, gradient: Any, run: Callable[[], Any]) -> Any:
+        return run()
+
+
+def _names(custom: Iterable[str] | None) -> set[str]:
+    return {own for name in custom or () for own in PADDLE.get(name, (name,))}
+
+
+@contextmanager
+def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level="O1", dtype="float16", use_promote=True):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Run operators in half precision where that pays. dtype: "float16" or "bfloat16".
+
+    level "O1": the white list (products, convolutions, attention) is cast, the black list (exp, log, sums, softmax,
+    losses, norms) stays in float32, others go by their inputs; "O2": all but a few, float32 only where an input is
+    (not even there with use_promote=False), for networks from `decorate`; "OD": the white list alone; "O0": nothing.
+    custom_white_list, custom_black_list: names of operators, Paddle's or this library's, added to the lists.
+    """
+    global last_dtype
+    level, name = level.upper(), dtype.lower() if isinstance(dtype, str) else name_of(as_dtype(dtype))
+    if level not in ("O0", "OD", "O1", "O2"):
+        raise ValueError(f"level: expected 'O0', 'OD', 'O1' or 'O2', got {level!r}")
+    if enable and name not in ("float16", "bfloat16"):
+        raise ValueError(f"dtype: expected 'float16' or 'bfloat16', got {dtype!r}")
+    white, black = _names(custom_white_list), _names(custom_black_list)
+    if white & black:
+        raise ValueError(f"custom_white_list, custom_black_list: {sorted(white & black)} in both")
+    last_dtype = name
+    before = list(casts)
+    casts.clear()  # what is off inside what is on is off
+    plain = _Plain()
+    if enable and level != "O0":
+        usual = BLACK_ALWAYS | (BLACK if level == "O1" else set()) if level != "OD" else set()
+        promote = use_promote or level != "O2"
+        casts.append(
+            Casting(level, as_dtype(name), (WHITE | white) - black, (usual | black) - white, promote)
+        )
+        observers.insert(0, plain)
+    try:
+        yield
+    finally:
+        casts[:] = before
+        if plain in observers:
+            observers.remove(plain)
+
+
+def autocast(device_type=None, dtype="float16", enabled=True, cache_enabled=True):  # type: ignore[no-untyped-def]
+    """torch's spelling of `auto_cast`."""
+    return auto_cast(enabled, dtype=dtype)
+
+
+def is_autocast_enabled(device_type: Any = None) -> bool:
+    return bool(casts)
+
+
+def get_autocast_dtype(device_type: Any = None) -> str:
+    """The dtype of the present `auto_cast`, float16 outside."""
+    return name_of(casts[-1].dtype) if casts else "float16"
+
+
+get_autocast_cpu_dtype = get_autocast_gpu_dtype = get_autocast_dtype
+
+
+def is_float16_supported(device: Any = None) -> bool:
+    """True: torch computes in it on every device, if slowly on some."""
+    return True
+
+
+is_bfloat16_supported = is_float16_supported
+
+
+def _many(value: Any, kind: Any, name: str) -> list[Any]:
+    listed = list(value) if isinstance(value, list | tuple) else [value]
+    for item in listed:
+        if not isinstance(item, kind):
+            raise TypeError(
+                f"{name}: expected a {kind.__name__} or a list of them, got {type(item).__name__}"
+            )
+    return listed
+
+
+def decorate(models, optimizers=None, level="O1", dtype="float16", master_weight=None, save_dtype=None, master_grad=False, excluded_layers=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Networks and optimizers for mixed precision. At level "O2" parameters become `dtype`, but for those of batch norm
+    (float16: of layer and instance norm too) and of excluded_layers (layers or their classes), and optimizers step
+    in float32 copies unless master_weight is False. save_dtype: what `state_dict` gives. "O1" changes nothing.
+    """
+    if level not in ("O1", "O2"):
+        raise ValueError(f"level: expected 'O1' or 'O2', got {level!r}")
+    if dtype not in ("float16", "bfloat16"):
+        raise ValueError(f"dtype: expected 'float16' or 'bfloat16', got {dtype!r}")
+    if save_dtype not in (None, "float16", "bfloat16", "float32", "float64"):
+        raise ValueError(f"save_dtype: expected a floating dtype's name, got {save_dtype!r}")
+    if level == "O2":
+        from ..optimizer import Optimizer
+
+        listed = [] if excluded_layers is None else excluded_layers
+        listed = listed if isinstance(listed, list | tuple) else [listed]
+        kinds = tuple(e for e in listed if isinstance(e, type))
+        spared = {s for e in listed if isinstance(e, Layer) for s in e.sublayers(include_self=True)}
+        wide = ("BatchNorm", "SyncBatchNorm") + (("LayerNorm", "InstanceNorm") if dtype == "float16" else ())
+        for layer in (s for m in _many(models, Layer, "models") for s in m.sublayers(include_self=True)):
+            normal = type(layer).__module__ == norms.__name__ and type(layer).__name__.startswith(wide)
+            if not normal and layer not in spared and not isinstance(layer, kinds):
+                layer._convert(None, as_dtype(dtype))
+        for model in _many(models, Layer, "models") if save_dtype else ():
+            model.register_state_dict_hook(lambda state: _saved(state, as_dtype(save_dtype)))
+        for optimizer in _many(optimizers, Optimizer, "optimizers") if optimizers is not None else ():
+            optimizer._multi_precision = master_weight is not False
+    return models if optimizers is None else (models, optimizers)
+
+
+def _saved(state: dict[str, Any], dtype: torch.dtype) -> None:
+    for key, tensor in state.items():
+        if tensor.data.is_floating_point():
+            state[key] = Tensor(tensor.data.to(dtype))
+            state[key].name = tensor.name
