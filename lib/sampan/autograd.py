@@ -395,6 +395,10 @@ def __getattr__(name: str) -> Any:
         from . import pylayer
 
         return getattr(pylayer, name)
+    if name in ("Hessian", "Jacobian", "hessian", "jacobian"):
+        from . import derivatives
+
+        return getattr(derivatives, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

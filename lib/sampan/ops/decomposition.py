@@ -84,9 +84,12 @@ def solve_matrix(a, b):  # type: ignore[no-untyped-def]
 
 @composite(method="", reference=torch.linalg.solve, samples=[((3, 3), (3,)), ((2, 3, 3), (2, 3, 4))])
 def solve(x, y, left=True, name=None):  # type: ignore[no-untyped-def]
-    """The solution a of x a = y (of a x = y unless `left`); y is a vector, or matrices."""
-    if y.ndim == 1:
-        return solve_matrix(x if left else x.mT, y.unsqueeze(-1)).squeeze(-1)
+    """The solution a of x a = y (of a x = y unless `left`); y has vectors, [..., n] like x without its last axis, or
+    matrices."""
+    if left and (y.ndim == 1 or list(y.shape) == list(x.shape[:-1])):
+        return solve_matrix(x, y.unsqueeze(-1)).squeeze(-1)
+    if y.ndim < 2:
+        raise ValueError(f"solve: y: expected matrices, got shape {list(y.shape)}")
     return solve_matrix(x, y) if left else solve_matrix(x.mT, y.mT).mT
 
 
@@ -154,12 +157,8 @@ def lstsq(x, y, rcond=None, driver=None, name=None):  # type: ignore[no-untyped-
         rcond = (1e-7 if x.dtype is torch.float32 else 1e-15) * max(x.shape[-2:])
     found = torch.linalg.lstsq(x, y, rcond=rcond, driver=driver)
     rank, values = found.rank, found.singular_values
-    return (
-        found.solution,
-        found.residuals,
-        rank if rank.ndim or driver == "gels" else rank.reshape([]),
-        values,
-    )
+    rank = rank if driver == "gels" else rank.to(torch.int32)
+    return found.solution, found.residuals, rank, values
 
 
 # --- triangles -----------------------------------------------------------------------------------------------
@@ -281,7 +280,8 @@ def eigh(x, UPLO="L", name=None):  # type: ignore[no-untyped-def]
 def _eigh_back(gw: Any, gv: Any, w: Any, v: Any) -> Any:
     gaps = w.unsqueeze(-2) - w.unsqueeze(-1) + identity(w, w.shape[-1])
     inner = adjoint(v) @ gv / gaps * (1 - identity(w, w.shape[-1])) + diagonals(gw, 0, -2, -1)
-    return v @ inner @ adjoint(v)
+    whole = v @ inner @ adjoint(v)
+    return (whole + adjoint(whole)) * 0.5
 
 
 @composite(method="")

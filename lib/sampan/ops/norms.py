@@ -76,15 +76,15 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # type: i
 def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """The norm of vectors, or of matrices where `axis` names two axes or p is "fro" or "nuc".
 
-    p: None for 2 ("fro" of matrices); see vector_norm and matrix_norm.
+    p: None for 2; see vector_norm and matrix_norm.
     """
     if dtype is not None:
         x = x.astype(dtype)
     axis = list(axis) if isinstance(axis, (tuple, list)) else axis
     if isinstance(p, str) and not (p == "fro" and (axis is None or isinstance(axis, int) or len(axis) == 1)):
         result = matrix_norm(x, p, list(range(x.ndim)) if axis is None else axis, keepdim)
-    elif p is not None and not isinstance(p, str) and isinstance(axis, list) and len(axis) == 2:
-        result = matrix_norm(x, p, axis, keepdim)
+    elif not isinstance(p, str) and isinstance(axis, list) and len(axis) == 2:
+        result = matrix_norm(x, 2 if p is None else p, axis, keepdim)
     else:
         result = vector_norm(x, 2.0 if p is None or isinstance(p, str) else p, axis, keepdim)
     return result if out is None else give(out, result)

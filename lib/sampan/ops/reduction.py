@@ -56,9 +56,14 @@ def _torch_mean(x: Any, axis: Any = None, keepdim: bool = False) -> Any:
     return torch.mean(x) if axis is None else torch.mean(x, axis, keepdim)
 
 
+_SMALL = frozenset((torch.int8, torch.int16, torch.uint8))
+
+
 @operator(method="", reference=_torch_sum, samples=[*_REDUCTIONS, ((0, 3),)])
 def sum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64."""
+    if dtype is None and x.dtype in _SMALL:
+        dtype = x.dtype
     if axis is None and dtype is None and not keepdim:
         return x.sum(), (lambda g, shape=tuple(x.shape): _spread(g, shape),)
     axes = _axes(x, axis)

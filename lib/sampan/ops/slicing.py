@@ -145,10 +145,10 @@ def unfolded_back(x, shape, axis, size, step):  # type: ignore[no-untyped-def]
     return value, (lambda g, a=axis, n=size, s=step: unfold(g, a, n, s),)
 
 
-@composite(method="", reference=torch.as_strided, samples=[((4, 3), [2, 3], [1, 2], 1)])
+@composite(method="", reference=lambda x, n, s, o: torch.as_strided(x, n, s, o // 8), samples=[((4, 3), [2, 3], [1, 2], 8)])  # fmt: skip
 def as_strided(x, shape, stride, offset=0, name=None):  # type: ignore[no-untyped-def]
-    """The entries of x's memory from `offset` on, `stride` apart along each axis of `shape`. A view."""
-    return strided(x, _ints(shape, "shape"), _ints(stride, "stride"), offset)
+    """The entries of x's memory, `stride` apart along each axis of `shape`, from `offset` bytes on. A view."""
+    return strided(x, _ints(shape, "shape"), _ints(stride, "stride"), offset // x.element_size())
 
 
 @operator(view=True, reference=torch.as_strided, samples=[((4, 3), [2, 3], [1, 2], 1)])

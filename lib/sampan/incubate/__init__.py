@@ -1,0 +1,3 @@
+"""What Paddle keeps under `incubate`: derivatives of functions."""
+
+from . import autograd as autograd

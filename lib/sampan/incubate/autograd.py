@@ -1,0 +1,117 @@
+"""Derivatives of functions: products with Jacobians from the left and the right, and the matrices themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..derivatives import Matrix, filled_grad
+from ..tensor import Tensor, declared
+
+__all__ = ["Hessian", "Jacobian", "disable_prim", "enable_prim", "forward_grad", "grad", "jvp", "vjp"]
+
+
+def _apart(x: Tensor) -> Tensor:
+    """x as a leaf of its own, tied to what made it only where it wants a gradient."""
+    if not x.stop_gradient:
+        return declared.assign(x)
+    x = x.detach()
+    x.stop_gradient = False
+    return x
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _checked(func: Any, xs: Any, v: Any) -> tuple[list[Tensor], list[Tensor] | None, Any]:
+    """Leaves for `xs` and `v`, and the function's value on them."""
+    if not callable(func):
+        raise TypeError(f"func: expected a function, got {type(func).__name__}")
+    for name, given in (("xs", _list(xs)), ("v", [] if v is None else _list(v))):
+        if not all(isinstance(t, Tensor) for t in given):
+            raise TypeError(f"{name}: expected a Tensor or a sequence of Tensors")
+    leaves = [_apart(x) for x in _list(xs)]
+    return leaves, None if v is None else [_apart(t) for t in _list(v)], func(*leaves)
+
+
+def _fits(v: list[Tensor] | None, refs: list[Tensor]) -> None:
+    if v is not None and [t.shape for t in v] != [t.shape for t in refs]:
+        raise RuntimeError(f"v: expected the shapes {[t.shape for t in refs]}, got {[t.shape for t in v]}")
+
+
+def _like(found: list[Tensor], given: Any) -> Any:
+    return tuple(found) if isinstance(given, (list, tuple)) else found[0]
+
+
+def vjp(func, xs, v=None):  # type: ignore[no-untyped-def]
+    """func(*xs), and v (ones when None, in the shapes of the value) times its Jacobian, in the shapes of `xs`."""
+    leaves, weights, ys = _checked(func, xs, v)
+    _fits(weights, _list(ys))
+    return ys, _like(filled_grad(_list(ys), leaves, weights), xs)
+
+
+def jvp(func, xs, v=None):  # type: ignore[no-untyped-def]
+    """func(*xs), and its Jacobian times v (ones when None, in the shapes of `xs`), in the shapes of the value."""
+    leaves, directions, ys = _checked(func, xs, v)
+    _fits(directions, leaves)
+    return ys, _like(_forward(_list(ys), leaves, directions), ys)
+
+
+def _forward(ys: list[Tensor], xs: list[Tensor], v: list[Tensor] | None) -> list[Tensor]:
+    """The Jacobian times v: u J is linear in u, so its gradient by u in the direction v is J v, whatever u is."""
+    u = [_apart(declared.full_like_of(y.detach(), 0)) for y in ys]
+    return filled_grad(filled_grad(ys, xs, u), u, v)
+
+
+class Jacobian(Matrix):
+    """The derivatives of func(*xs) by `xs`, all flattened and joined: [rows, columns], or with `is_batched` (the first
+    axis stays) [batch, rows, columns]. Rows are worked out when they are read."""
+
+    def __init__(self, func: Callable[..., Any], xs: Any, is_batched: bool = False) -> None:
+        leaves, _, ys = _checked(func, xs, None)
+        super().__init__(_list(ys), leaves, is_batched)
+
+
+class Hessian(Jacobian):
+    """The second derivatives of func(*xs), a number (one for each place of a batch when `is_batched`)."""
+
+    def __init__(self, func: Callable[..., Any], xs: Any, is_batched: bool = False) -> None:
+        def gradient(*leaves: Tensor) -> Tensor:
+            first = Jacobian(func, leaves, is_batched)
+            if first.shape[-2] != 1:
+                raise RuntimeError(f"Hessian: expected one number from the function, got {first.shape[-2]}")
+            return first[(*[slice(None)] * is_batched, 0)]
+
+        super().__init__(gradient, xs, is_batched)
+
+
+def grad(outputs, inputs, grad_outputs=None):  # type: ignore[no-untyped-def]
+    """The gradients of the sum of `outputs` by `inputs`, recorded: one for a Tensor, a tuple for a sequence."""
+    return _like(filled_grad(_list(outputs), _list(inputs), grad_outputs), inputs)
+
+
+def forward_grad(outputs, inputs, grad_inputs=None):  # type: ignore[no-untyped-def]
+    """The derivatives of `outputs` in the direction `grad_inputs` (ones when None) of `inputs`."""
+    directions = None if grad_inputs is None else _list(grad_inputs)
+    return _like(_forward(_list(outputs), _list(inputs), directions), outputs)
+
+
+_prim = False
+
+
+def enable_prim() -> None:
+    """Taken for compatibility: every operator here has derivatives of any order by one way."""
+    global _prim
+    _prim = True
+
+
+def disable_prim() -> None:
+    """See `enable_prim`."""
+    global _prim
+    _prim = False
+
+
+def prim_enabled() -> bool:
+    """What was asked for last."""
+    return _prim

@@ -1,0 +1,299 @@
+"""Fourier transforms of every kind over one, two or any number of axes, and signals cut into frames.
+
+Three operators do all: complex to complex, real to complex, complex to real. The transpose of a transform is the
+inverse one without its scale, so each is the gradient of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import Any
+
+import torch
+
+from ..dtype import default_dtype
+from ..operator import composite, operator
+from ..tensor import Tensor
+from .complex_numbers import complex as complex_of
+from .complex_numbers import conj, real
+from .indexing import getitem
+from .shape import _free, _ints, moveaxis, pad_constant, reshape, swapaxes
+from .slicing import unfold, unfolded_back
+
+_NORMS = {
+    "backward": (0, 2),
+    "ortho": (1, 1),
+    "forward": (2, 0),
+}  # torch's numbers, of a transform and its inverse
+
+
+@operator()
+def fft_c2c(x, axes, norm, forward):  # type: ignore[no-untyped-def]
+    """Complex to complex over `axes`. norm: 0 for none, 1 for 1 / sqrt(n), 2 for 1 / n."""
+    return torch._fft_c2c(x, axes, norm, forward), (
+        lambda g, a=axes, norm=norm, f=forward: fft_c2c(g, a, norm, not f),
+    )
+
+
+@operator()
+def fft_r2c(x, axes, norm, onesided):  # type: ignore[no-untyped-def]
+    """Real to complex; `onesided`: the half of the last of `axes` that the rest follows from."""
+
+    def back(g, n=x.shape[axes[-1]], axes=axes, norm=norm):  # type: ignore[no-untyped-def]
+        return real(fft_c2c(_resized(g, [n], axes[-1:]), axes, norm, False))
+
+    return torch._fft_r2c(x, axes, norm, onesided), (back,)
+
+
+@operator()
+def fft_c2r(x, axes, norm, length):  # type: ignore[no-untyped-def]
+    """Complex to real of `length` along the last of `axes`, from the half that `fft_r2c` gives: an inverse transform."""
+
+    def back(g, axes=axes, norm=norm, length=length):  # type: ignore[no-untyped-def]
+        half = length // 2 + 1
+        weight = torch.full((half,), 2.0, dtype=g.dtype, device=g.data.device)  # those that stand for two
+        weight[0] = 1.0
+        weight[(length + 1) // 2 :] = 1.0
+        shape = [half if i == axes[-1] else 1 for i in range(len(g.shape))]
+        return fft_r2c(g, axes, norm, True) * weight.reshape(shape)
+
+    return torch._fft_c2r(x, axes, norm, length), (back,)
+
+
+def _resized(x: Any, sizes: list[int], axes: list[int]) -> Any:
+    """x cut off or filled up with zeros at the end of each of `axes`."""
+    widths = [0] * (2 * len(x.shape))
+    for n, axis in zip(sizes, axes, strict=True):
+        widths[2 * (len(x.shape) - 1 - axis) + 1] = n - x.shape[axis]
+    return pad_constant(x, widths, 0.0) if any(widths) else x
+
+
+def _planned(x: Any, s: Any, axes: Any, of: str) -> tuple[list[int] | None, list[int]]:
+    """The lengths of a transform, None for those of x, and its axes, none negative."""
+    sizes = None if s is None else _ints(s, "s")
+    if sizes is not None and any(n <= 0 for n in sizes):
+        raise ValueError(f"{of}: expected positive lengths, got {sizes}")
+    if axes is None:
+        axes = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
+    found = [_free(x, a, of=of) for a in _ints(list(axes), "axes")]
+    if len(set(found)) != len(found) or (sizes is not None and len(sizes) != len(found)):
+        raise ValueError(f"{of}: axes {found} and lengths {sizes} do not go together")
+    return sizes, found
+
+
+def _transform(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
+    """The transform `name` (of one axis) over several axes."""
+    if norm not in _NORMS:
+        raise ValueError(f'{name}: norm: expected "forward", "backward" or "ortho", got {norm!r}')
+    inverse = name.startswith("i")
+    scale, kind = _NORMS[norm][inverse], name.removeprefix("i")
+    sizes, axes = _planned(x, s, axes, name)
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        x = x.astype(default_dtype())
+    to_real = name in ("irfft", "hfft")
+    if to_real:
+        length = sizes[-1] if sizes else 2 * (x.shape[axes[-1]] - 1)
+        if length < 1:
+            raise ValueError(f"{name}: expected at least 1 entry, got {length}")
+        x = x if x.dtype.is_complex else complex_of(x, x * 0)
+        x = _resized(x, [*sizes[:-1], length // 2 + 1], axes) if sizes else x
+        return fft_c2r(conj(x) if kind == "hfft" else x, axes, scale, length)
+    x = _resized(x, sizes, axes) if sizes else x
+    if kind == "fft" and x.dtype.is_complex:
+        return fft_c2c(x, axes, scale, not inverse)
+    if x.dtype.is_complex:
+        raise TypeError(f"{name}: x: expected a real tensor, got {x.dtype}")
+    found = fft_r2c(x, axes, scale, kind != "fft")
+    return conj(found) if inverse else found
+
+
+_DOCS = {
+    "fft": "The Fourier transform, the sums of x exp(-2 pi i k t / n)",
+    "ifft": "The inverse of `fft`, with a scale of 1 / n",
+    "rfft": "The Fourier transform of real x: the half of the result that determines the rest",
+    "irfft": "The inverse of `rfft`: a real result, of 2 (m - 1) entries unless told",
+    "hfft": "The Fourier transform of x that equals its own conjugate mirror, given by its first half: a real result",
+    "ihfft": "The inverse of `hfft`: half of the inverse Fourier transform of real x",
+}
+
+
+def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: str) -> Callable[..., Any]:
+    """Declare one transform. first, axis: what its parameters for lengths and axes are called; default: those axes."""
+
+    def transform(
+        x: Any, s: Any = None, axes: Any = default, norm: str = "backward", name: str | None = None
+    ) -> Any:
+        if ending == "2" and (len(axes) != 2 or (s is not None and len(s) != 2)):
+            raise ValueError(f"{kind}2: expected two axes and two lengths, got {axes} and {s}")
+        if ending == "":
+            if s is not None and not isinstance(s, int):
+                raise ValueError(f"{kind}: n: expected an int, got {s!r}")
+            s, axes = s if s is None else [s], [-1 if axes is None else axes]
+        return _transform(kind, x, s, axes, norm)
+
+    def call(x, *args, **settings):  # type: ignore[no-untyped-def]
+        bound = shown.bind(x, *args, **settings)
+        bound.apply_defaults()
+        return transform(*bound.args)
+
+    shown = signature(transform)
+    given = [p.replace(name={"s": first, "axes": axis}.get(p.name, p.name), annotation=Parameter.empty) for p in shown.parameters.values()]  # fmt: skip
+    shown = Signature(given)
+    call.__name__ = call.__qualname__ = kind + ending
+    call.__signature__ = shown  # type: ignore[attr-defined]
+    call.__doc__ = f"{_DOCS[kind]}, over {what}. norm: where it is scaled: with 1 / n in the inverse (\"backward\") or in the transform itself (\"forward\"), or with 1 / sqrt(n) in both (\"ortho\"). {first}: cut or fill up to so many entries first."  # fmt: skip
+    samples = [((2, 5),), ((2, 4), 6)] if ending == "" else [((3, 4),)]
+    return composite(reference=getattr(torch.fft, kind + ending), samples=samples)(call)
+
+
+_TRANSFORMS = {}
+for _kind in _DOCS:
+    for _row in (
+        ("", "n", "axis", -1, "one axis"), ("2", "s", "axes", (-2, -1), "two axes"), ("n", "s", "axes", None, "axes, all of them when None"),
+    ):  # fmt: skip
+        _TRANSFORMS[_kind + _row[0]] = _family(_kind, *_row)
+globals().update(_TRANSFORMS)
+
+
+# --- frames --------------------------------------------------------------------------------------------------
+
+
+def _checked(axis: int, **lengths: Any) -> None:
+    if axis not in (0, -1):
+        raise ValueError(f"axis: expected 0 or -1, got {axis}")
+    for name, value in lengths.items():
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(f"{name}: expected a positive int, got {value!r}")
+
+
+@composite(reference=lambda x, n, hop: x.unfold(-1, n, hop).mT, samples=[((2, 7), 3, 2)])
+def frame(x, frame_length, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-def]
+    """The frames of a signal [..., time], `hop_length` apart: [..., frame_length, frames].
+
+    axis=0: of [time, ...], as [frames, frame_length, ...].
+    """
+    _checked(axis, frame_length=frame_length, hop_length=hop_length)
+    if frame_length > x.shape[axis]:
+        raise ValueError(f"frame: frame_length: expected at most {x.shape[axis]}, got {frame_length}")
+    frames = unfold(x, axis, frame_length, hop_length)
+    return swapaxes(frames, -1, -2) if axis == -1 else moveaxis(frames, -1, 1)
+
+
+@composite(
+    reference=lambda x, hop: torch.ops.aten.unfold_backward(x.mT, [2, 7], 1, 3, hop), samples=[((2, 3, 3), 2)]
+)
+def overlap_add(x, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-def]
+    """Frames [..., frame_length, frames] added up where they overlap: the signal [..., time]; axis as in `frame`."""
+    _checked(axis, hop_length=hop_length)
+    if x.ndim < 2:
+        raise ValueError(f"overlap_add: expected at least 2 axes, got shape {x.shape}")
+    frames = swapaxes(x, -1, -2) if axis == -1 else moveaxis(x, 1, -1)
+    length, count = frames.shape[-1], frames.shape[0 if axis == 0 else -2]
+    shape = list(frames.shape[:-1])
+    shape[axis] = (count - 1) * hop_length + length
+    return unfolded_back(
+        frames, shape, _free(frames, axis) if axis == 0 else len(shape) - 1, length, hop_length
+    )
+
+
+def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
+    """A window with zeros around it up to `n_fft`; ones when None."""
+    if window is None:
+        window = Tensor(torch.ones(length, dtype=like.data.real.dtype, device=like.data.device))
+    if not 0 < length <= n_fft or list(window.shape) != [length]:
+        raise ValueError(
+            f"window: expected {length} entries, from 1 to n_fft={n_fft}, got shape {window.shape}"
+        )
+    before = (n_fft - length) // 2
+    return pad_constant(window, [before, n_fft - length - before], 0.0) if length < n_fft else window
+
+
+@composite(method="")
+def stft(
+    x, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
+    onesided=None, name=None,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The Fourier transforms of windowed frames of a signal [batch, time] or [time]: [..., frequencies, frames].
+
+    hop_length: n_fft // 4 when None. window: [win_length], ones when None, in the middle of n_fft entries. center:
+    frames stand around their place, the signal is padded by `pad_mode` ("reflect" or "constant"). normalized: scaled
+    by 1 / sqrt(n_fft). onesided: n_fft // 2 + 1 frequencies; True for a real signal when None.
+    """
+    hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
+    if x.ndim not in (1, 2) or not 0 < n_fft <= x.shape[-1] or hop_length <= 0:
+        raise ValueError(
+            f"stft: expected [batch, time] or [time] with time >= n_fft, got {x.shape} and n_fft={n_fft}"
+        )
+    window = _window(window, win_length, n_fft, x)
+    if center:
+        if pad_mode not in ("reflect", "constant"):
+            raise ValueError(f'stft: pad_mode: expected "reflect" or "constant", got {pad_mode!r}')
+        n, around = x.shape[-1], n_fft // 2
+        places = torch.arange(-around, n + around, device=x.data.device).abs()
+        mirrored = torch.where(places >= n, 2 * (n - 1) - places, places)
+        x = (
+            getitem(x, (Ellipsis, mirrored))
+            if pad_mode == "reflect"
+            else pad_constant(x, [around, around], 0.0)
+        )
+    frames = swapaxes(frame(x, n_fft, hop_length), -1, -2) * window  # [..., frames, n_fft]
+    onesided = not frames.dtype.is_complex if onesided is None else onesided
+    if onesided and frames.dtype.is_complex:
+        raise ValueError("stft: onesided: expected False for a complex signal or window")
+    return swapaxes(
+        _transform("rfft" if onesided else "fft", frames, None, [-1], _scaled(normalized)), -1, -2
+    )
+
+
+def _scaled(normalized: bool) -> str:
+    return "ortho" if normalized else "backward"
+
+
+@composite(method="")
+def istft(
+    x, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=True, length=None,
+    return_complex=False, name=None,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The signal [..., time] whose `stft` is x [..., frequencies, frames], by overlapping frames divided by the window.
+
+    length: of the result; the settings are those of `stft`. Raises ValueError where the windows leave a gap.
+    """
+    hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
+    expected = n_fft // 2 + 1 if onesided else n_fft
+    if x.ndim not in (2, 3) or x.size == 0 or x.shape[-2] != expected or not 0 < hop_length <= win_length:
+        raise ValueError(
+            f"istft: expected [..., {expected}, frames] and hop <= window, got {x.shape}, {hop_length}"
+        )
+    window = _window(window, win_length, n_fft, x)
+    frames = swapaxes(x, -1, -2)
+    if return_complex:
+        if onesided:
+            raise ValueError("istft: onesided: expected False for a complex signal")
+        frames = _transform("ifft", frames, None, [-1], _scaled(normalized))
+    else:
+        half = getitem(frames, (Ellipsis, slice(n_fft // 2 + 1)))
+        frames = _transform("irfft", half, [n_fft], [-1], _scaled(normalized))
+    signal = overlap_add(swapaxes(frames * window, -1, -2), hop_length)
+    square = reshape(window * window, [-1, 1]).expand([n_fft, x.shape[-1]])
+    weight = overlap_add(square, hop_length)
+    start = n_fft // 2 if center else 0
+    stop = start + length if length is not None else -start or None
+    signal, weight = (getitem(t, (Ellipsis, slice(start, stop))) for t in (signal, weight))
+    if not bool((weight.data.abs() >= 1e-11).all()):
+        raise ValueError("istft: the windows leave a gap: their overlapping squares are 0 somewhere")
+    return signal / weight
+
+
+@composite(reference=torch.fft.fftshift, samples=[((3, 4),), ((5,), 0)])
+def fftshift(x, axes=None, name=None):  # type: ignore[no-untyped-def]
+    """The result of a transform with frequency 0 in the middle of `axes` (all when None)."""
+    found = list(range(x.ndim)) if axes is None else _ints(axes, "axes")
+    return x.roll([x.shape[a] // 2 for a in found], found)
+
+
+@composite(reference=torch.fft.ifftshift, samples=[((3, 4),), ((5,), 0)])
+def ifftshift(x, axes=None, name=None):  # type: ignore[no-untyped-def]
+    """The inverse of `fftshift`."""
+    found = list(range(x.ndim)) if axes is None else _ints(axes, "axes")
+    return x.roll([-(x.shape[a] // 2) for a in found], found)
