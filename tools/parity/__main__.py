@@ -69,13 +69,17 @@ class Comparison:
             for name, calls in wanted.items():
                 if self.oracle is not None:
                     found = self.oracle.answers(file, name, len(calls))
-                    record[name] = {
-                        cases.key(i, c): a for i, (c, a) in enumerate(zip(calls, found, strict=True))
-                    }
+                    record[name] = self.renewed(record.get(name, {}), calls, found)
                 if surface.find(self.library, name) is not surface.MISSING:
                     self.name(name, calls, record.get(name, {}))
             if self.oracle is not None:
                 records.write(file, record)
+
+    def renewed(self, old: dict[str, Any], calls: list[Call], found: list[Any]) -> dict[str, Any]:
+        """The record of a name; an answer that says the same as before stays as it is, to the last digit."""
+        new = {cases.key(i, c): a for i, (c, a) in enumerate(zip(calls, found, strict=True))}
+        kept = {k for k, a in new.items() if k in old and not compare(old[k], a) and not compare(a, old[k])}
+        return {k: old[k] if k in kept else a for k, a in new.items()}
 
     def name(self, name: str, calls: list[Call], recorded: dict[str, Any]) -> None:
         count = self.counts[surface.area_of(name)]

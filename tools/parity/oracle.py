@@ -88,8 +88,13 @@ def serve() -> None:
     import paddle
 
     from . import cases
-    from .perform import perform
+    from .perform import compare, perform
     from .surface import MISSING, signature
+
+    def steady(name: str, call: Any) -> dict[str, Any]:
+        """The answer, unless the same call is answered otherwise a second time: memory that nobody wrote."""
+        first, second = perform(paddle, name, call), perform(paddle, name, call)
+        return {"unsupported": "another answer each time"} if compare(first, second) else first
 
     while True:
         try:
@@ -101,9 +106,9 @@ def serve() -> None:
                 found = {name: signature(paddle, name) for name in rest[0]}
                 answer: Any = {name: "missing" if s is MISSING else s for name, s in found.items()}
             elif kind == "cases":
-                answer = [perform(paddle, rest[1], call) for call in cases.load()[rest[0]][rest[1]]]
+                answer = [steady(rest[1], call) for call in cases.load()[rest[0]][rest[1]]]
             elif kind == "case":
-                answer = perform(paddle, rest[1], cases.load()[rest[0]][rest[1]][rest[2]])
+                answer = steady(rest[1], cases.load()[rest[0]][rest[1]][rest[2]])
             else:
                 answer = perform(paddle, *rest)
             _send(answers, ("answer", json.loads(json.dumps(answer))))  # plain data and nothing else

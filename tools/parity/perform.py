@@ -184,7 +184,9 @@ def _perform(library: types.ModuleType, name: str, call: Call) -> dict[str, Any]
             *map(builder.build, call.args), **{k: builder.build(v) for k, v in settings.items()}
         )
         _fill(library, layer)
-        result = layer(*map(builder.build, call.layer))
+        result = layer(
+            *map(builder.build, call.layer), **{k: builder.build(v) for k, v in call.layer_settings.items()}
+        )
         builder.leaves += [p for p in layer.parameters() if not p.stop_gradient]
         result = [result, [[k, list(v.shape)] for k, v in layer.state_dict().items()]]
     else:

@@ -97,6 +97,7 @@ class Call:
     args: tuple[Any, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     layer: tuple[Any, ...] | None = None
+    layer_settings: dict[str, Any] = field(default_factory=dict)
     program: Callable[..., Any] | None = None
     values: bool = True
     grad: bool = True
@@ -105,12 +106,13 @@ class Call:
 
     def __repr__(self) -> str:
         parts = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.settings.items()]
-        where = "" if self.layer is None else f" on {', '.join(map(repr, self.layer))}"
+        given = [repr(a) for a in self.layer or ()] + [f"{k}={v!r}" for k, v in self.layer_settings.items()]
+        where = "" if self.layer is None else f" on {', '.join(given)}"
         return f"{self.text}({', '.join(parts)}){where}"
 
-    def on(self, *inputs: Any) -> Call:
+    def on(self, *inputs: Any, **settings: Any) -> Call:
         """The arguments construct a Layer; call it on these."""
-        return replace(self, layer=inputs)
+        return replace(self, layer=inputs, layer_settings=settings)
 
     def but(self, **facts: Any) -> Call:
         """The same call with other facts: `call(...).but(values=False)`."""
