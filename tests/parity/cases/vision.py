@@ -1,0 +1,148 @@
+"""Operators of detection, networks with filled weights, transforms."""
+
+import numpy as np
+
+from tools.parity.spec import array, call, given, program
+
+BOXES = given(
+    [[1.2, 2.1, 9.7, 11.3], [0, 0, 5, 5], [3.3, 4.1, 14.9, 15.2], [-3, -2, 4, 30], [6, 6, 6.4, 6.2]],
+    "float32",
+    grad=False,
+)
+# At edges PaddlePaddle's gradient of roi_align is not the derivative of its value (finite differences agree with ours).
+INSIDE = given([[1.2, 2.1, 9.7, 11.3], [0.5, 0.5, 5, 5], [3.3, 4.1, 14.2, 13.2]], "float32", grad=False)
+COUNTS = given([2, 3], "int32")
+IMAGE = array(2, 4, 16, 18)
+rng = np.random.default_rng(3)
+
+
+def random_boxes(*shape, size=20.0, seed=1):
+    drawn = np.random.default_rng(seed).random((*shape, 4))
+    low, extent = drawn[..., :2] * size, drawn[..., 2:] * size / 2 + 0.5
+    return given(np.round(np.concatenate([low, low + extent], -1), 3).tolist(), "float32", grad=False)
+
+
+def scores_of(*shape, seed=2):
+    return given(
+        np.round(np.random.default_rng(seed).permutation(np.linspace(0.02, 0.98, int(np.prod(shape)))), 4)
+        .reshape(shape)
+        .tolist(),
+        "float32",
+        grad=False,
+    )
+
+
+def detached(P, function, *args, **settings):
+    """Outputs whose gradients PaddlePaddle does not give."""
+    found = getattr(P.vision.ops, function)(*args, **settings)
+    return [
+        f.detach() if hasattr(f, "detach") else [g.detach() for g in f] if isinstance(f, list) else f
+        for f in (found if isinstance(found, tuple) else (found,))
+    ]
+
+
+def op(name, *args, **settings):
+    return program(detached, name, *args, text="values", **settings).but(grad=False)
+
+
+def layer(P, name, x, *inputs, settings=()):
+    net = getattr(P.vision.ops, name)(*settings)
+    return net(x, *inputs)
+
+
+PRIORS, SPREAD = random_boxes(4, size=1.0), given([[0.1, 0.1, 0.2, 0.2]] * 4, "float32", grad=False)
+N = 40
+NAMED = {"input": (2, 3), "feature": array(1, 3, 4, 5, grad=False), "image": array(1, 3, 40, 50, grad=False)}
+YOLO = array(2, 2 * 7, 4, 4, low=-1, high=1)
+TRUE = given(
+    [
+        [[0.3, 0.4, 0.2, 0.3], [0.7, 0.6, 0.5, 0.4], [0, 0, 0, 0]],
+        [[0.5, 0.5, 0.9, 0.9], [0.1, 0.9, 0.05, 0.1], [0.52, 0.51, 0.3, 0.2]],
+    ],
+    "float32",
+    grad=False,
+)
+LABELS, WEIGHTS = (
+    given([[0, 1, 0], [1, 0, 1]], "int32"),
+    given([[1, 0.7, 1], [0.3, 1, 0.9]], "float32", grad=False),
+)
+ANCHORS = [10, 13, 16, 30, 33, 23, 30, 61]
+YOLO_SETTINGS = {
+    "anchors": ANCHORS,
+    "anchor_mask": [1, 2],
+    "class_num": 2,
+    "ignore_thresh": 0.4,
+    "downsample_ratio": 32,
+}
+PYRAMID = random_boxes(12, size=600.0)
+FEATURE = {"scores": scores_of(2, 3, 4, 4), "deltas": array(2, 12, 4, 4, low=-0.5, high=0.5, grad=False)}
+
+
+def proposals(P, scores, deltas, anchors, **settings):
+    found = P.vision.ops.generate_proposals(scores, deltas, P.to_tensor([[60.0, 50.0], [40.0, 64.0]]), anchors,
+                                            P.to_tensor([[[[0.1, 0.1, 0.2, 0.2]] * 3] * 4] * 4), return_rois_num=True, **settings)  # fmt: skip
+    return [f.detach() for f in found]
+
+
+CASES = {
+    "paddle.vision.ops.roi_align": [
+        *(call(IMAGE, BOXES, COUNTS, *more, sampling_ratio=ratio).but(grad=False) for more in ([3], [(2, 3), 0.5]) for ratio in (-1, 2)),
+        call(IMAGE, BOXES, COUNTS, (3, 2), 1.0, 3, False),
+        call(IMAGE, BOXES, given([5, 0], "int32"), 2).but(grad=False),
+        *(call(IMAGE, INSIDE, given([1, 2], "int32"), 3, sampling_ratio=ratio) for ratio in (-1, 2)),
+    ],
+    "paddle.vision.ops.roi_pool": [call(IMAGE, BOXES, COUNTS, 3), call(IMAGE, BOXES, COUNTS, (2, 3), 0.5), call(IMAGE, BOXES, COUNTS, 1, 2.0)],
+    "paddle.vision.ops.psroi_pool": [call(array(2, 8, 16, 18), BOXES, COUNTS, 2), call(array(2, 18, 16, 18), BOXES, COUNTS, (3, 2), 0.5), call(array(2, 7, 16, 18), BOXES, COUNTS, 2)],
+    "paddle.vision.ops.deform_conv2d": [
+        call(array(2, 4, 6, 7), array(2, 18, 4, 5), array(3, 4, 3, 3), array(3)),
+        call(array(2, 4, 6, 7), array(2, 18, 3, 4), array(4, 2, 3, 3), None, 2, 1, groups=2, mask=array(2, 9, 3, 4)),
+        call(array(2, 4, 6, 7), array(2, 16, 5, 5), array(4, 4, 2, 2), padding=(1, 0), dilation=(3, 2), deformable_groups=2, mask=array(2, 8, 5, 5)),
+        call(array(2, 4, 6, 7), array(2, 18, 4, 4), array(3, 4, 3, 3)),
+    ],
+    "paddle.vision.ops.DeformConv2D": [call(4, 6, 3, padding=1).on(array(2, 4, 5, 5), array(2, 18, 5, 5)), call(4, 6, [3, 2], deformable_groups=2, groups=2, bias_attr=False).on(array(1, 4, 5, 5), array(1, 24, 3, 4), array(1, 12, 3, 4))],
+    "paddle.vision.ops.RoIAlign": [program(layer, "RoIAlign", IMAGE, INSIDE, given([1, 2], "int32"), settings=[2, 0.5], text="layer")],
+    "paddle.vision.ops.RoIPool": [program(layer, "RoIPool", IMAGE, BOXES, COUNTS, settings=[(2, 1)], text="layer")],
+    "paddle.vision.ops.PSRoIPool": [program(layer, "PSRoIPool", array(2, 8, 16, 18), BOXES, COUNTS, settings=[2, 0.5], text="layer")],
+    "paddle.vision.ops.nms": [
+        op("nms", random_boxes(N), 0.3),
+        op("nms", random_boxes(N), 0.1, scores_of(N)),
+        op("nms", random_boxes(N), 0.2, scores_of(N), given([i % 3 for i in range(N)], "int64"), [0, 1, 2]),
+        op("nms", random_boxes(N), 0.2, scores_of(N), given([i % 3 for i in range(N)], "int64"), [0, 2], 7),
+        op("nms", random_boxes(1), 0.2, scores_of(1)),
+    ],
+    "paddle.vision.ops.matrix_nms": [
+        op("matrix_nms", random_boxes(2, 12), scores_of(2, 3, 12), 0.1, 0.05, 8, 10, return_index=True),
+        op("matrix_nms", random_boxes(2, 12), scores_of(2, 3, 12), 0.3, 0.0, -1, -1, use_gaussian=True, background_label=-1, normalized=False),
+        op("matrix_nms", random_boxes(1, 12), scores_of(1, 3, 12), 0.5, 0.2, 4, 3, True, 1.5, 1, True, True, False),
+    ],
+    "paddle.vision.ops.box_coder": [
+        op("box_coder", PRIORS, SPREAD, random_boxes(3, size=1.0, seed=4)),
+        op("box_coder", PRIORS, [0.1, 0.1, 0.2, 0.2], random_boxes(3, seed=4), box_normalized=False),
+        op("box_coder", PRIORS, SPREAD, array(3, 4, 4, grad=False), "decode_center_size"),
+        op("box_coder", PRIORS, SPREAD, array(4, 3, 4, grad=False), "decode_center_size", False, 1),
+        op("box_coder", PRIORS, [0.1, 0.1, 0.2, 0.2], array(4, 3, 4, grad=False), "decode_center_size", True, 1),
+        op("box_coder", PRIORS, 0.1, random_boxes(3)),
+    ],
+    "paddle.vision.ops.prior_box": [
+        op("prior_box", NAMED["feature"], NAMED["image"], [4.0, 9.0], [8.0, 15.0], [2.0, 3.0], flip=True),
+        op("prior_box", NAMED["feature"], NAMED["image"], [4.0, 9.0], [8.0, 15.0], [1.0, 0.5], flip=True, clip=True, min_max_aspect_ratios_order=True),
+        op("prior_box", NAMED["feature"], NAMED["image"], 4.0, steps=[9.0, 7.0], offset=0.3, variance=[0.1, 0.2, 0.3, 0.4]),
+    ],
+    "paddle.vision.ops.yolo_box": [
+        op("yolo_box", YOLO, given([[100, 120], [64, 80]], "int32"), [10, 13, 16, 30], 2, 0.4, 32),
+        op("yolo_box", YOLO, given([[100, 120], [64, 80]], "int32"), [10, 13, 16, 30], 2, 0.1, 32, False, scale_x_y=1.2),
+        op("yolo_box", array(2, 2 * 8, 4, 4), given([[100, 120], [64, 80]], "int32"), [10, 13, 16, 30], 2, 0.3, 16, iou_aware=True, iou_aware_factor=0.4),
+    ],
+    "paddle.vision.ops.yolo_loss": [
+        call(YOLO, TRUE, LABELS, **YOLO_SETTINGS),
+        call(YOLO, TRUE, LABELS, **YOLO_SETTINGS, gt_score=WEIGHTS, use_label_smooth=False, scale_x_y=1.1),
+    ],
+    "paddle.vision.ops.distribute_fpn_proposals": [
+        op("distribute_fpn_proposals", PYRAMID, 2, 5, 4, 224, rois_num=given([5, 7], "int32")),
+        op("distribute_fpn_proposals", PYRAMID, 2, 5, 4, 100, True, rois_num=given([12], "int32")),
+    ],
+    "paddle.vision.ops.generate_proposals": [
+        program(proposals, FEATURE["scores"], FEATURE["deltas"], random_boxes(4, 4, 3, size=40.0), text="default").but(grad=False),
+        program(proposals, FEATURE["scores"], FEATURE["deltas"], random_boxes(4, 4, 3, size=40.0), text="few", pre_nms_top_n=20, post_nms_top_n=5, nms_thresh=0.6, min_size=3.0, eta=0.9, pixel_offset=True).but(grad=False),
+    ],
+}  # fmt: skip
