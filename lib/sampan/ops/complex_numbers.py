@@ -68,7 +68,7 @@ def _sideways(g: Any, x: Any, out: Any) -> Any:
     return (g - along * out) / (length + (length == 0))
 
 
-@operator(method="", broadcasts=True, reference=torch.complex, samples=_PAIRS)
+@operator(broadcasts=True, reference=torch.complex, samples=_PAIRS)
 def complex(real, imag, name=None):  # type: ignore[no-untyped-def]
     """real + i imag, with broadcasting."""
     if real.dtype is not imag.dtype:

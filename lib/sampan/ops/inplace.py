@@ -31,14 +31,10 @@ _RETYPES = (
     "abs cast equal greater_equal greater_than less_equal less_than logical_and logical_not logical_or logical_xor "
     "not_equal"
 ).split()
-# Where nothing is recorded these run in x's memory, by torch's method of that name or of the one given here.
-_DIRECT = {
-    **{name: name for name in (
-        "acos acosh add asin asinh atan atanh ceil cos cosh digamma erf erfinv exp expm1 floor i0 lgamma log log10 log1p "
-        "log2 neg reciprocal relu rsqrt sigmoid sin sinh sqrt square tan tanh trunc"
-    ).split()},
-    "divide": "div", "multiply": "mul", "subtract": "sub",
-}  # fmt: skip
+_DIRECT = frozenset(  # where nothing is recorded these run in x's memory, by torch's method of that name
+    "acos acosh add asin asinh atan atanh ceil cos cosh digamma divide erf erfinv exp expm1 floor i0 lgamma log log10 "
+    "log1p log2 multiply neg reciprocal relu rsqrt sigmoid sin sinh sqrt square subtract tan tanh trunc".split()
+)
 _RESHAPES = "flatten reshape squeeze t transpose unsqueeze".split()
 # fmt: off
 FAMILIES = (
@@ -53,7 +49,7 @@ def _declare(name: str, take: Callable[[Tensor, Tensor], Tensor], what: str) -> 
     operation = getattr(declared, name)
     declaration = getattr(operation, "operator", None)
     keeps = take is not _reshaped and (declaration is None or declaration.keeps)
-    direct = getattr(torch.Tensor, f"{_DIRECT[name]}_") if name in _DIRECT else None
+    direct = getattr(torch.Tensor, f"{name}_") if name in _DIRECT else None
 
     def twin(x, *args, **kwargs):  # type: ignore[no-untyped-def]
         recorded = torch.is_grad_enabled() and any(_wants_gradient(a) for a in (x, *args))

@@ -1,4 +1,4 @@
-"""Comparisons, logic, bits, and what a value is. None of them has a gradient."""
+"""Comparisons, logic, bits, common divisors, and what a value is. None of them has a gradient."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .samples import Array, integers
 # fmt: off
 __all__ = [
     "allclose", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "equal", "equal_all", "greater_equal", "greater_than", "is_complex", "is_empty",
+    "bitwise_xor", "equal", "equal_all", "gcd", "greater_equal", "greater_than", "is_complex", "is_empty",
     "is_floating_point", "is_integer", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf",
-    "isposinf", "isreal", "less_equal", "less_than", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "not_equal", "signbit",
+    "isposinf", "isreal", "lcm", "less_equal", "less_than", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "nextafter", "not_equal", "signbit",
 ]
 # fmt: on
 
 
-def _truth(name: str, function: Callable[..., Any], doc: str, *samples: Any, method: Any = "") -> Any:
+def _truth(name: str, function: Callable[..., Any], doc: str, *samples: Any) -> Any:
     names = ["x", "y"][: len(samples[0])]
 
     def unary(x, name=None):  # type: ignore[no-untyped-def]
@@ -37,7 +37,7 @@ def _truth(name: str, function: Callable[..., Any], doc: str, *samples: Any, met
 
     body = unary if len(names) == 1 else binary
     body.__name__, body.__qualname__, body.__doc__ = name, name, doc
-    return operator(body, method=method, differentiable=False, reference=function, samples=samples)
+    return operator(body, method="", differentiable=False, reference=function, samples=samples)
 
 
 _numbers = (integers((3, 4), 3), integers((4,), 3))
@@ -46,7 +46,7 @@ _one = (Array((3, 4)),)
 
 equal = _truth("equal", lambda x, y: x == y, "x = y, entry by entry.", _numbers)
 not_equal = _truth("not_equal", lambda x, y: x != y, "x ≠ y, entry by entry.", _numbers)
-less_than = _truth("less_than", lambda x, y: x < y, "x < y, entry by entry.", _numbers, method="")
+less_than = _truth("less_than", lambda x, y: x < y, "x < y, entry by entry.", _numbers)
 less_equal = _truth("less_equal", lambda x, y: x <= y, "x ≤ y, entry by entry.", _numbers)
 greater_than = _truth("greater_than", lambda x, y: x > y, "x > y, entry by entry.", _numbers)
 greater_equal = _truth("greater_equal", lambda x, y: x >= y, "x ≥ y, entry by entry.", _numbers)
@@ -60,6 +60,12 @@ isfinite = _truth("isfinite", torch.isfinite, "Whether an entry is neither infin
 isposinf = _truth("isposinf", torch.isposinf, "Whether an entry is plus infinity.", _one)
 isneginf = _truth("isneginf", torch.isneginf, "Whether an entry is minus infinity.", _one)
 isreal = _truth("isreal", torch.isreal, "Whether the imaginary part is 0.", _one)
+_whole = (integers((3, 4), 30, -30), integers((4,), 30, -30))
+gcd = _truth("gcd", torch.gcd, "The greatest common divisor of integers; 0 of two zeros.", _whole)
+lcm = _truth("lcm", torch.lcm, "The least common multiple of integers; 0 where one is 0.", _whole)
+nextafter = _truth(
+    "nextafter", torch.nextafter, "The next number that the dtype has after x, towards y.", (_one[0], _one[0])
+)
 signbit = _truth("signbit", torch.signbit, "Whether the sign is minus; that of -0.0 too.", _one)
 
 
