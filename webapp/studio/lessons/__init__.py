@@ -4,9 +4,9 @@
 instructor's notebooks, outside of any learner's process.
 """
 
-from . import drivers, kernels, orientation, tensors, training
+from . import drivers, kernels, networks, orientation, tensors, training
 
-MODULES = (orientation, tensors, training, kernels)
+MODULES = (orientation, tensors, training, kernels, networks)
 LESSONS = tuple(lesson for module in MODULES for lesson in module.LESSONS)
 PREDICTIONS = tuple(question for module in MODULES for question in module.PREDICTIONS)
 

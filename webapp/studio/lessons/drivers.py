@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import sampan
-from sampan import hapi, io, nn, optimizer
+from sampan import hapi, io, models, nn, optimizer
 from sampan.learn import slots
 from sampan.learn.drivers import driver
 from sampan.learn.plain import plain
@@ -236,3 +236,65 @@ def raced(slot: slots.Slot, inputs: list[Any], rounds: int) -> Any:
             work()
             best[place] = min(best[place], time.perf_counter() - began)
     return {"value": value, "ratio": best[0] / best[1]}
+
+
+@driver
+def function(slot: slots.Slot, inputs: list[Any], weights: Any, settings: dict[str, Any]) -> Any:
+    """(value, gradients of `sum(weights * value)`) of a function that is written with operators, called on Tensors."""
+    tensors = _leaves(inputs)
+    value = slot.placed(*tensors, **settings)
+    value.backward(_tensor(weights))
+    return value, [tensor.grad for tensor in tensors]
+
+
+@driver
+def convolution_layer(
+    slot: slots.Slot, x: Any, weight: Any, bias: Any, weights: Any, settings: dict[str, Any]
+) -> Any:
+    """(value, gradients of input, weight and bias) of the library's layer Conv2D."""
+    layer = nn.Conv2D(weight.shape[1], weight.shape[0], list(weight.shape[2:]), **settings)
+    parameters = _given(layer, weight=weight, bias=bias)
+    (x,) = _leaves([x])
+    value = layer(x)
+    value.backward(_tensor(weights))
+    return value, [x.grad, *(parameter.grad for parameter in parameters)]
+
+
+class _StepByStep(nn.LSTMCell):
+    """The library runs its own cells by one fused operator; a subclass is called step by step."""
+
+
+@driver
+def sequence(slot: slots.Slot, x: Any, weights: dict[str, Any], g: Any) -> Any:
+    """(outputs, last h, last c, gradients of the four weights) of a cell over a sequence by the library's RNN."""
+    cell = _StepByStep(x.shape[-1], weights["weight_hh"].shape[1])
+    parameters = _given(cell, **weights)
+    outputs, (h, c) = nn.RNN(cell)(_tensor(x))
+    outputs.backward(_tensor(g))
+    return outputs, h, c, [parameter.grad for parameter in parameters]
+
+
+@driver
+def cell(slot: slots.Slot, x: Any, weights: dict[str, Any], states: list[Any] | None) -> Any:
+    """(h, [h, c]) of one step of a cell with those weights."""
+    made = nn.LSTMCell(x.shape[-1], weights["weight_hh"].shape[1])
+    _given(made, **weights)
+    h, (again, c) = made(_tensor(x), None if states is None else tuple(_tensor(state) for state in states))
+    return h, [again, c]
+
+
+@driver
+def attention_layer(slot: slots.Slot, x: Any, heads: int, weights: dict[str, Any]) -> Any:
+    """The value of the attention inside the library's GPT, which looks backwards only."""
+    layer = models.gpt.Attention(x.shape[-1], heads, 0.0, 0.02)
+    _given(layer, **weights)
+    return layer(_tensor(x))
+
+
+def _given(layer: Any, **values: Any) -> list[Any]:
+    """The parameters of those names (dots as two underscores), after they have been given these values."""
+    found = dict(layer.named_parameters())
+    named = {name.replace("__", "."): value for name, value in values.items()}
+    for name, value in named.items():
+        found[name].data.copy_(value)
+    return [found[name] for name in named]

@@ -1,0 +1,189 @@
+"""Notebook 04: convolution, a recurrent cell, attention, and a small GPT."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sampan.learn.cases import Case
+from sampan.learn.lessons import Lesson, Prediction
+
+F = np.float32
+
+
+def _convolution() -> list[Case]:
+    image = np.arange(1, 10, dtype=F).reshape(1, 1, 3, 3)
+    corner = np.array([[1, 0], [0, 1]], F).reshape(1, 1, 2, 2)
+    return [
+        Case(
+            name=("a 2 x 2 filter over 3 x 3", "2 x 2 的滤波器走过 3 x 3"),
+            driver="on_tensors",
+            args=(image, corner),
+            expected=np.array([[[[1 + 5, 2 + 6], [4 + 8, 5 + 9]]]], F),
+            hint=(
+                "At each place: the filter times what lies under it, added up. It fits in two places each way.",
+                "每个位置上:滤波器与其下的数逐项相乘再相加;每个方向有两个位置。",
+            ),
+        ),
+        Case(
+            name=("the same with a border of zeros and a bias", "加一圈零,再加偏置"),
+            driver="on_tensors",
+            args=(image, corner, np.array([100.0], F), 1, 1),
+            expected=100
+            + np.array(
+                [[[[1, 2, 3, 0], [4, 1 + 5, 2 + 6, 3], [7, 4 + 8, 5 + 9, 6], [0, 7, 8, 9]]]],
+                F,
+            ),
+            hint=(
+                "padding=1 puts a row or column of zeros on each of the four sides before anything else.",
+                "padding=1 先在四边各加一行或一列零。",
+            ),
+        ),
+        Case(
+            name=("two channels become one", "两个通道合成一个"),
+            driver="on_tensors",
+            args=(np.concatenate([image, 10 * image], axis=1), np.ones((1, 2, 1, 1), F)),
+            expected=11 * image,
+            hint=("What all channels give is added up.", "各通道的结果要相加。"),
+        ),
+    ]
+
+
+def _cell() -> list[Case]:
+    zeros = {
+        "weight_ih": np.zeros((8, 3), F),
+        "weight_hh": np.zeros((8, 2), F),
+        "bias_ih": np.zeros(8, F),
+        "bias_hh": np.zeros(8, F),
+    }
+    h, c = np.zeros((1, 2), F), np.array([[1.0, -2.0]], F)
+    after = 0.5 * c
+    open_gates = {**zeros, "bias_ih": np.array([9, 9, 9, 9, 0.5, 0.5, 9, 9], F)}
+    wide = np.array([[1.0, -2.0]]) / (1 + math.exp(-9)) + math.tanh(0.5) / (1 + math.exp(-9))
+    return [
+        Case(
+            name=("all weights zero", "权重全为零"),
+            driver="cell",
+            args=(np.ones((1, 3), F), zeros, [h, c]),
+            expected=(0.5 * np.tanh(after), [0.5 * np.tanh(after), after]),
+            hint=(
+                "Every gate is sigmoid(0) = 0.5 and the candidate tanh(0) = 0: c becomes 0.5 c, h becomes 0.5 tanh(c).",
+                "每个门都是 0.5,候选值是 0:c 变成 0.5 c,h 变成 0.5 tanh(c)。",
+            ),
+        ),
+        Case(
+            name=("all gates open", "门都打开"),
+            driver="cell",
+            args=(np.ones((1, 3), F), open_gates, [h, c]),
+            expected=(np.tanh(wide) / (1 + math.exp(-9)), [np.tanh(wide) / (1 + math.exp(-9)), wide]),
+            hint=(
+                "With every gate at nearly 1, the candidate tanh(0.5) is added to c, and h is tanh of that.",
+                "门接近 1 时,候选值 tanh(0.5) 加到 c 上,h 是它的 tanh。",
+            ),
+        ),
+    ]
+
+
+def _attention() -> list[Case]:
+    values = np.array([[1.0], [3.0], [8.0]], F).reshape(1, 3, 1, 1)
+    zeros = np.zeros((1, 3, 1, 1), F)
+    sharp = np.array([0.0, 0.0, 50.0], F).reshape(1, 3, 1, 1)
+    return [
+        Case(
+            name=("nobody stands out: the mean", "都一样:取平均"),
+            driver="on_tensors",
+            args=(zeros, zeros, values),
+            expected=np.full((1, 3, 1, 1), 4.0),
+            hint=("Equal scores give equal shares, 1/3 each.", "分数相同,权重各占三分之一。"),
+        ),
+        Case(
+            name=("one key fits: its value", "一个键吻合:取它的值"),
+            driver="on_tensors",
+            args=(np.ones((1, 3, 1, 1), F), sharp, values),
+            expected=np.full((1, 3, 1, 1), 8.0),
+            hint=(
+                "Softmax runs along the keys: the last axis of the scores.",
+                "softmax 沿键的方向,即分数的最后一个轴。",
+            ),
+        ),
+        Case(
+            name=("looking backwards only", "只看过去"),
+            driver="on_tensors",
+            args=(zeros, zeros, values, None, 0.0, True),
+            expected=np.array([1.0, 2.0, 4.0]).reshape(1, 3, 1, 1),
+            hint=(
+                "With is_causal the first token sees itself, the second two, the third three. What is not seen has a score "
+                "of minus infinity before the softmax.",
+                "is_causal 时第一个只看自己,第二个看两个,第三个看三个;看不见的在 softmax 之前分数为负无穷。",
+            ),
+        ),
+    ]
+
+
+LESSONS = (
+    Lesson(
+        slot="nn.functional.conv2d",
+        hints=(
+            "Do not slide the filter over the picture: slide the picture under each of the filter's few numbers. For a 3 x 3 "
+            "filter that is nine pictures, shifted.",
+            "First pad. The result has (height - kh) // stride + 1 rows. For each i and j of the filter, the numbers that it "
+            "meets are a slice of the picture that begins at row i and column j and goes on in steps of the stride.",
+            "Each slice is [batch, channels, rows, columns], and weight[:, :, i, j] is [out, channels]: "
+            'paddle.einsum("nchw,oc->nohw", slice, weight[:, :, i, j]) adds over the channels. Add all of these up.',
+        ),
+        cases=_convolution,
+    ),
+    Lesson(
+        slot="nn.LSTMCell.forward",
+        hints=(
+            "Everything comes from one long row of numbers: the input times weight_ih plus the state h times weight_hh, and both "
+            "biases. Cut it in four.",
+            "The four pieces are i, f, g, o, in this order: sigmoid for i, f and o, tanh for g. Then c is forgotten a little, and "
+            "something new is added.",
+            "c = f * c + i * g, and h = o * tanh(c). weight_ih is [4 size, inputs]: multiply by its transpose. Give back "
+            "h, (h, c).",
+        ),
+        cases=_cell,
+    ),
+    Lesson(
+        slot="nn.functional.scaled_dot_product_attention",
+        hints=(
+            "Every query asks every key how well they fit: a product of two vectors. The scores become shares, and the shares mix "
+            "the values.",
+            "Heads work apart, so bring them forward: [batch, heads, time, features]. Then scores = q @ k.mT, divided by the square "
+            "root of the number of features, and softmax along the last axis.",
+            "paddle.triu(paddle.ones([n, m]), 1) is 1 where a key is later than the query: take a very large number away from these "
+            "scores. An attn_mask is added to the scores. Last, bring the axes back.",
+        ),
+        cases=_attention,
+    ),
+)
+
+PREDICTIONS = (
+    Prediction(
+        name="networks.convolution",
+        question="A convolution with filters of 3 x 3 from 16 channels to 32, with a bias. How many parameters, for pictures of "
+        "any size?",
+        answer=32 * 16 * 9 + 32,
+        unit=" parameters",
+        why="32 filters of 16 x 3 x 3 numbers and one bias each. A fully connected layer between two pictures of 16 x 28 x 28 and "
+        "32 x 28 x 28 numbers would need 315 million.",
+    ),
+    Prediction(
+        name="networks.scores",
+        question="Attention over 1,024 tokens with 8 heads, float32: how many bytes do all scores take, for one text?",
+        answer=8 * 1024 * 1024 * 4,
+        unit=" bytes",
+        why="Each token looks at each token, in every head. Twice as long a text takes four times as much: that is why fused "
+        "kernels never keep the whole table.",
+        tolerance=0.01,
+    ),
+    Prediction(
+        name="networks.first_loss",
+        question="A GPT that has just been made chooses among 65 characters without any preference. What is its loss, in nats?",
+        answer=math.log(65),
+        why="-ln(1/65) = ln 65. Knowing how often each character comes would bring it down to about 3.3.",
+        tolerance=0.03,
+    ),
+)
