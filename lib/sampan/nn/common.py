@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import functional as F
-from .function_layer import FunctionLayer
+from .function_layer import REQUIRED, FunctionLayer
 from .layer import Layer
 
 # fmt: off
@@ -41,15 +41,15 @@ class Pad3D(Pad1D, takes=_PAD, data_format="NCDHW"):
     """Volumes grown by padding [left, right, top, bottom, front, back], or one number for all."""
 
 
-class ConstantPad1D(Pad1D, takes="padding value data_format name"):
+class ConstantPad1D(Pad1D, takes="padding value data_format name", value=REQUIRED):
     """Padding with a value."""
 
 
-class ConstantPad2D(Pad2D, takes="padding value data_format name"):
+class ConstantPad2D(Pad2D, takes="padding value data_format name", value=REQUIRED):
     """Padding with a value."""
 
 
-class ConstantPad3D(Pad3D, takes="padding value data_format name"):
+class ConstantPad3D(Pad3D, takes="padding value data_format name", value=REQUIRED):
     """Padding with a value."""
 
 

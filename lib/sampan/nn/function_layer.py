@@ -13,6 +13,7 @@ from .layer import Layer
 
 _OWN = ("training", "out")  # a layer knows whether it trains
 _PLAIN = inspect.Parameter.POSITIONAL_OR_KEYWORD
+REQUIRED = inspect.Parameter.empty
 
 
 class FunctionLayer(Layer):
@@ -85,7 +86,7 @@ class FunctionLayer(Layer):
 
 def _named(name: str, fixed: dict[str, Any]) -> inspect.Parameter:
     """A setting that the function does not have, such as a `name` that nothing uses."""
-    return inspect.Parameter(name, _PLAIN, default=fixed.get(name, None if name == "name" else inspect.Parameter.empty))  # fmt: skip
+    return inspect.Parameter(name, _PLAIN, default=fixed.get(name, None if name == "name" else REQUIRED))  # fmt: skip
 
 
 def with_defaults(init: Any, **defaults: Any) -> Any:

@@ -64,6 +64,11 @@ class KLDivLoss(_Loss, of=F.kl_div, takes="reduction log_target"):
 class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
     """-log of Poisson's distribution."""
 
+    def _check(self) -> None:
+        super()._check()
+        if self.epsilon <= 0:
+            raise ValueError(f"epsilon: expected a positive number, got {self.epsilon}")
+
 
 class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, inputs=3):
     """-log of the normal distribution, for input, label and variance."""

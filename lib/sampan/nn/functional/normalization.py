@@ -132,5 +132,5 @@ def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW
 
 def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):  # type: ignore[no-untyped-def]
     """x / max(length, epsilon), its length along `axis` in the p-norm."""
-    value = x / p_norm(x, float(p), [axis], True).clip(min=epsilon)
+    value = x / p_norm(x, float(p), [axis % max(x.ndim, 1)], True).clip(min=epsilon)
     return value if out is None else out._write(value)
