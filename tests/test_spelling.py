@@ -73,7 +73,7 @@ def test_sizes_may_be_written_out() -> None:
 
 
 def test_a_factory_takes_sizes_a_tensor_to_fill_and_the_wish_for_a_gradient() -> None:
-    @factory
+    @factory()
     def ones(shape, dtype=None, name=None):
         return sampan.full(shape, 1.0, dtype)
 
