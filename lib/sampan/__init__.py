@@ -51,7 +51,7 @@ _LATER = (
 )
 # fmt: on
 
-_LATER_NAMES = {
+_LATER_NAMES = {"flops": "hapi.flops"} | {
     name: "amp" for name in (
         "autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_enabled",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,55 @@ class EarlyStopping(Callback):
                     f"Epoch {self._epoch + 1}: early stopping, {self.monitor} is not better than "
                     f"{self.best_value:.5g} of {best}\n"
                 )
+
+
+class ReduceLROnPlateau(Callback):
+    """Multiplies a plain learning rate by `factor` when `monitor` has not improved for `patience` evaluations.
+
+    mode, min_delta: as for EarlyStopping. cooldown: evaluations after a reduction that do not count. min_lr: the
+    rate never falls below it.
+    """
+
+    def __init__(self, monitor="loss", factor=0.1, patience=10, verbose=1, mode="auto", min_delta=1e-4, cooldown=0, min_lr=0):  # type: ignore[no-untyped-def]  # fmt: skip
+        super().__init__()
+        if factor >= 1:
+            raise ValueError(f"factor: expected a number below 1, got {factor}")
+        self.monitor, self.factor, self.patience, self.verbose = monitor, factor, patience, verbose
+        self.mode, self.min_delta, self.cooldown, self.min_lr = mode, min_delta, cooldown, min_lr
+        self.sign = 1 if mode == "max" or (mode != "min" and "acc" in monitor) else -1
+        self.on_train_begin()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {k: getattr(self, k) for k in ("best", "wait", "cooldown_counter")}
+
+    def set_state_dict(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        self.best, self.wait, self.cooldown_counter = -self.sign * math.inf, 0, 0
+
+    def on_eval_end(self, logs: Logs | None = None) -> None:
+        found, optimizer = (logs or {}).get(self.monitor), self.model._optimizer
+        if found is None or isinstance(getattr(optimizer, "_learning_rate", None), Scheduler):
+            what = (
+                f"{self.monitor!r} is not in the evaluation's logs"
+                if found is None
+                else "there is a scheduler"
+            )
+            warnings.warn(f"ReduceLROnPlateau: {what}; nothing is done", stacklevel=2)
+            return
+        value = float(found[0] if isinstance(found, list | tuple) else found)
+        if self.cooldown_counter > 0:
+            self.cooldown_counter, self.wait = self.cooldown_counter - 1, 0
+        if self.sign * (value - self.best) > self.min_delta:
+            self.best, self.wait = value, 0
+        elif self.cooldown_counter == 0:
+            self.wait += 1
+            if self.wait >= self.patience and optimizer.get_lr() > self.min_lr:
+                optimizer.set_lr(max(optimizer.get_lr() * self.factor, self.min_lr))
+                self.cooldown_counter, self.wait = self.cooldown, 0
+                if self.verbose:
+                    sys.stdout.write(f"ReduceLROnPlateau: the learning rate becomes {optimizer.get_lr():g}\n")
 
 
 class LRScheduler(Callback):

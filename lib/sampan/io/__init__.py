@@ -1,14 +1,18 @@
 """Data sets, samplers and the DataLoader."""
 
+from .dataset import ChainDataset as ChainDataset
+from .dataset import ComposeDataset as ComposeDataset
 from .dataset import ConcatDataset as ConcatDataset
 from .dataset import Dataset as Dataset
 from .dataset import IterableDataset as IterableDataset
 from .dataset import Subset as Subset
 from .dataset import TensorDataset as TensorDataset
 from .dataset import random_split as random_split
+from .finder import find_batch_size as find_batch_size
 from .loader import DataLoader as DataLoader
 from .loader import get_worker_info as get_worker_info
 from .sampler import BatchSampler as BatchSampler
+from .sampler import DistributedBatchSampler as DistributedBatchSampler
 from .sampler import RandomSampler as RandomSampler
 from .sampler import Sampler as Sampler
 from .sampler import SequenceSampler as SequenceSampler

@@ -35,6 +35,49 @@ class IterableDataset(torch_data.IterableDataset):
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__}.__iter__: write it in the subclass")
 
+    def __getitem__(self, idx: Any) -> Any:
+        raise RuntimeError(f"{type(self).__name__}.__getitem__: a stream has no index")
+
+    def __len__(self) -> int:
+        raise RuntimeError(f"{type(self).__name__}.__len__: a stream has no length")
+
+
+def _several(datasets: Iterable[Any], streams: bool) -> list[Any]:
+    listed = list(datasets)
+    if not listed:
+        raise ValueError("datasets: expected at least one, got none")
+    for dataset in listed:
+        if isinstance(dataset, torch_data.IterableDataset) != streams:
+            wanted = "IterableDatasets" if streams else "map-style Datasets"
+            raise TypeError(f"datasets: expected {wanted}, got {type(dataset).__name__}")
+    return listed
+
+
+class ComposeDataset(Dataset):
+    """Sample i is the fields of sample i of every data set, one after the other. They are of one length."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = _several(datasets, False)
+        if len({len(d) for d in self.datasets}) > 1:
+            raise ValueError(f"datasets: expected one length, got {[len(d) for d in self.datasets]}")
+
+    def __getitem__(self, idx: Any) -> tuple[Any, ...]:
+        samples = [dataset[idx] for dataset in self.datasets]
+        return tuple(f for s in samples for f in (s if isinstance(s, list | tuple) else [s]))
+
+    def __len__(self) -> int:
+        return len(self.datasets[0])
+
+
+class ChainDataset(IterableDataset):
+    """Streams one after the other."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = _several(datasets, True)
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.chain.from_iterable(self.datasets)
+
 
 class TensorDataset(Dataset):
     """Sample i is (t[i] for t in tensors). Tensors or arrays of one length. ValueError otherwise."""
@@ -90,9 +133,7 @@ class ConcatDataset(Dataset):
     """Data sets one after the other."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
-        self.datasets = list(datasets)
-        if not self.datasets:
-            raise ValueError("datasets: expected at least one, got none")
+        self.datasets = _several(datasets, False)
         self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
 
     def __getitem__(self, index: int) -> Any:

@@ -64,6 +64,7 @@ class DataLoader:
         collate_fn: Callable[[Any], Any] | None = None,
         num_workers: int = 0,
         use_buffer_reader: bool = True,
+        reader_buffer_size: int = 2,
         prefetch_factor: int = 2,
         use_shared_memory: bool = True,
         timeout: float = 0,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 
@@ -146,4 +148,50 @@ class BatchSampler(Sampler):
 
     def __len__(self) -> int:
         count = len(self.sampler)  # type: ignore[arg-type]
+        return count // self.batch_size if self.drop_last else math.ceil(count / self.batch_size)
+
+
+class DistributedBatchSampler(BatchSampler):
+    """Each of num_replicas processes gets its share of the batches; samples from the front fill up the last ones.
+
+    num_replicas, rank: from the environment of `torchrun` unless given. shuffle: an order of each epoch's own, the same
+    in all processes; `set_epoch` sets which.
+    """
+
+    def __init__(self, dataset, batch_size, num_replicas=None, rank=None, shuffle=False, drop_last=False):  # type: ignore[no-untyped-def]
+        super().__init__(dataset, None, False, batch_size, drop_last)
+        for name, value in (("shuffle", shuffle), ("drop_last", drop_last)):
+            if not isinstance(value, bool):
+                raise TypeError(f"{name}: expected True or False, got {value!r}")
+        self.nranks = int(os.environ.get("WORLD_SIZE", 1)) if num_replicas is None else num_replicas
+        self.local_rank = int(os.environ.get("RANK", 0)) if rank is None else rank
+        if (
+            not isinstance(self.nranks, int)
+            or not isinstance(self.local_rank, int)
+            or not 0 <= self.local_rank < self.nranks
+        ):
+            raise ValueError(
+                f"num_replicas, rank: expected 0 <= rank < num_replicas, got {self.nranks}, {self.local_rank}"
+            )
+        self.dataset, self.shuffle, self.epoch = dataset, shuffle, 0
+        self.num_samples = math.ceil(len(dataset) / self.nranks)
+        self.total_size = self.num_samples * self.nranks
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = np.resize(np.arange(len(self.dataset)), self.total_size)  # begins again where it ends
+        if self.shuffle:
+            np.random.RandomState(self.epoch).shuffle(order)
+            self.epoch += 1
+        last = self.total_size % (self.batch_size * self.nranks)
+        whole, rest = np.split(order, [self.total_size - last])
+        own = whole.reshape(-1, self.nranks, self.batch_size)[:, self.local_rank]
+        mine = [*own.ravel().tolist(), *rest.reshape(self.nranks, -1)[self.local_rank].tolist()]
+        batches = [mine[i : i + self.batch_size] for i in range(0, len(mine), self.batch_size)]
+        return iter(b for b in batches if len(b) == self.batch_size or not self.drop_last)
+
+    def __len__(self) -> int:
+        count = self.num_samples
         return count // self.batch_size if self.drop_last else math.ceil(count / self.batch_size)
