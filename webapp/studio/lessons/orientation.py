@@ -52,4 +52,19 @@ PREDICTIONS = (
         why="784 numbers of 4 bytes each. Bytes and operations are counted all through the course: they tell, "
         "before anything runs, what will be fast and what will fit.",
     ),
+    Prediction(
+        name="orientation.comparisons",
+        question="relu looks at a batch of 64 such images. How many numbers does it compare with zero?",
+        answer=64 * 28 * 28,
+        unit=" comparisons",
+        why="One for each number, whatever its neighbours are: such an operator is called elementwise.",
+    ),
+    Prediction(
+        name="orientation.moved",
+        question="And how many bytes does it move between memory and processor, when each is read once and written once?",
+        answer=64 * 28 * 28 * 4 * 2,
+        unit=" bytes",
+        why="4 bytes in and 4 bytes out for one comparison. The processor could compare far more numbers than memory can "
+        "deliver, so the moving is what takes the time.",
+    ),
 )
