@@ -108,7 +108,7 @@ class Methods:
     def as_real(self, name: str | None = None) -> Tensor:
         """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     def as_strided(self, shape: Any, stride: Any, offset: int = 0, name: str | None = None) -> Tensor:
-        """The entries of x's memory from `offset` on, `stride` apart along each axis of `shape`. A view."""
+        """The entries of x's memory, `stride` apart along each axis of `shape`, from `offset` bytes on. A view."""
     def asin(self, name: str | None = None) -> Tensor:
         """Arc sine, in radians."""
     def asin_(self, name: str | None = None) -> Tensor:
@@ -246,8 +246,6 @@ class Methods:
         """`clip` in place: the result, which must have x's shape, takes the place of x's values."""
     def combinations(self, r: int = 2, with_replacement: bool = False, name: str | None = None) -> Tensor:
         """All ways to take r entries of the vector `x`, in its order, [ways, r]."""
-    def complex(self, imag: Any, name: str | None = None, out: Any = None) -> Tensor:
-        """real + i imag, with broadcasting."""
     def complex128(self) -> Tensor:
         """A copy as complex128, or the tensor itself where it has that dtype."""
     def complex64(self) -> Tensor:
@@ -667,6 +665,20 @@ class Methods:
         """Whether an entry is plus infinity."""
     def isreal(self, name: str | None = None) -> Tensor:
         """Whether the imaginary part is 0."""
+    def istft(
+        self,
+        n_fft: Any,
+        hop_length: Any = None,
+        win_length: Any = None,
+        window: Any = None,
+        center: bool = True,
+        normalized: bool = False,
+        onesided: bool = True,
+        length: Any = None,
+        return_complex: bool = False,
+        name: str | None = None,
+    ) -> Tensor:
+        """The signal [..., time] whose `stft` is x [..., frequencies, frames], by overlapping frames divided by the window."""
     def kron(self, y: Any, name: str | None = None) -> Tensor:
         """The Kronecker product: every entry of x times the whole of y, as blocks."""
     def kthvalue(
@@ -913,7 +925,9 @@ class Methods:
     def neg_(self, name: str | None = None) -> Tensor:
         """`neg` in place: the result, which must have x's shape, takes the place of x's values."""
     def negative(self, name: str | None = None) -> Tensor:
-        """-x. Raises TypeError for bools."""
+        """-x."""
+    def negative_(self, name: str | None = None) -> Tensor:
+        """`neg` in place: the result, which must have x's shape, takes the place of x's values."""
     def new_empty(
         self,
         size: Any,
@@ -1196,7 +1210,7 @@ class Methods:
     ) -> Tensor:
         """`softmax` in place: the result, which must have x's shape, takes the place of x's values."""
     def solve(self, y: Any, left: bool = True, name: str | None = None, out: Any = None) -> Tensor:
-        """The solution a of x a = y (of a x = y unless `left`); y is a vector, or matrices."""
+        """The solution a of x a = y (of a x = y unless `left`); y has vectors, [..., n] like x without its last axis, or matrices."""
     def sort(
         self,
         axis: int | Sequence[int] | None = -1,
@@ -1237,6 +1251,19 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """The standard deviation over `axis`: the square root of `var`."""
+    def stft(
+        self,
+        n_fft: Any,
+        hop_length: Any = None,
+        win_length: Any = None,
+        window: Any = None,
+        center: bool = True,
+        pad_mode: str = "reflect",
+        normalized: bool = False,
+        onesided: Any = None,
+        name: str | None = None,
+    ) -> Tensor:
+        """The Fourier transforms of windowed frames of a signal [batch, time] or [time]: [..., frequencies, frames]."""
     def stride(self, dim: Any = None) -> Tensor:
         """Steps in elements along each axis, or along one."""
     def strided_slice(
@@ -1268,9 +1295,9 @@ class Methods:
         """U, S and V of the q largest singular values of x (of x - M), by random projection: 6 when q is None."""
     def svdvals(self, name: str | None = None) -> Tensor:
         """The singular values, in descending order."""
-    def swapaxes(self, axis1: Any, axis2: Any, name: str | None = None) -> Tensor:
+    def swapaxes(self, axis0: Any, axis1: Any, name: str | None = None) -> Tensor:
         """Two axes exchanged. A view."""
-    def swapdims(self, axis1: Any, axis2: Any, name: str | None = None) -> Tensor:
+    def swapdims(self, axis0: Any, axis1: Any, name: str | None = None) -> Tensor:
         """Two axes exchanged. A view."""
     def t(self, name: str | None = None) -> Tensor:
         """The transpose of a matrix; a vector or scalar as it is."""
@@ -1343,7 +1370,9 @@ class Methods:
         """The upper triangle, zero below `diagonal`."""
     def triu_(self, diagonal: int = 0, name: str | None = None) -> Tensor:
         """`triu` in place: the result, which must have x's shape, takes the place of x's values."""
-    def true_divide(self, other: Any, out: Any = None) -> Tensor:
+    def true_divide(
+        self, y: Any, name: str | None = None, rounding_mode: Any = None, out: Any = None
+    ) -> Tensor:
         """x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None."""
     def true_divide_(self, y: Any, name: str | None = None, rounding_mode: Any = None) -> Tensor:
         """`divide` in place: the result, which must have x's shape, takes the place of x's values."""
@@ -1409,9 +1438,9 @@ class Methods:
         """x's memory in another shape, or its bytes as another dtype. A view."""
     def view_as(self, other: Any, name: str | None = None) -> Tensor:
         """x's memory in the shape of `other`. A view."""
-    def view_as_complex(self) -> Tensor:
+    def view_as_complex(self, name: str | None = None) -> Tensor:
         """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
-    def view_as_real(self) -> Tensor:
+    def view_as_real(self, name: str | None = None) -> Tensor:
         """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     def vsplit(self, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
         """A list of views of `x` cut along axis 0; see tensor_split."""
