@@ -115,7 +115,7 @@ MATHS = [
         "int64",
     ),
     Difference(
-        both("true_divide view_as_real view_as_complex trunc trunc_"),
+        both("true_divide view_as_real view_as_complex") + " paddle.trunc paddle.trunc_",
         "signature",
         "shown with x and y as the functions that they are second names of; `input` and `other` are taken too",
     ),
