@@ -121,6 +121,7 @@ def signature_of(function):
         (lambda x, /: 0, lambda x: 0, True),
         (lambda x, p=1: 0, lambda x, p=1.0: 0, True),
         (lambda *args, **kwargs: 0, lambda x: 0, True),
+        (lambda x: 0, lambda x=0: 0, True),
         (lambda x, axis=None: 0, lambda x, axis=0: 0, False),
         (lambda x, axis=None: 0, lambda axis=None, x=None: 0, False),
         (lambda x, axis=None: 0, lambda x, *, axis=None: 0, False),

@@ -93,9 +93,11 @@ def same(theirs: Any, ours: Any) -> bool:
     named = {n: d for n, k, d in theirs if k == "keyword"}
     left = list(ours)
     for wanted in placed:
-        if not left or left[0][1] not in ("", "position") or [left[0][0], left[0][2]] != wanted:
+        if not left or left[0][1] not in ("", "position"):
             return False
-        left.pop(0)
+        name, _, default = left.pop(0)
+        if name != wanted[0] or (default != wanted[1] and wanted[1] is not None):
+            return False
     found = {n: d for n, k, d in left if k in ("", "keyword")}
     more = [d for n, d in found.items() if n not in named]
     there = {kind for _, kind, _ in left}
