@@ -18,7 +18,8 @@ from ..optimizer import Optimizer
 from ..serialization import load, save
 from ..tensor import Tensor
 from . import feed, state
-from .run import EveryFew, Run
+from .precision import Precision, stepping
+from .run import Run
 from .summary import summary
 
 
@@ -39,6 +40,7 @@ class Model:
         self._optimizer: Any = None
         self._loss: Any = None
         self._metrics: list[Metric] = []
+        self._precision: Precision | None = None
         self.stop_training = False
         self._where = ""  # epoch and step, for messages
         self._kept: Path | None = None  # the last good checkpoint
@@ -48,10 +50,9 @@ class Model:
     ) -> Model:
         """Set what trains and measures the network; returns the Model.
 
-        loss: a Layer or function of (outputs, labels). metrics: a Metric or a list.
+        loss: a Layer or function of (outputs, labels). metrics: a Metric or a list. amp_configs: mixed precision's
+        level, "O1" or "O2", or a dictionary with it and what `amp.auto_cast` and `amp.GradScaler` take.
         """
-        if amp_configs is not None:
-            raise ValueError("amp_configs: only None is supported")
         if optimizer is not None and not isinstance(optimizer, Optimizer):
             raise TypeError(f"optimizer: expected an Optimizer, got {type(optimizer).__name__}")
         if loss is not None and not callable(loss):
@@ -60,7 +61,17 @@ class Model:
         for metric in self._metrics:
             if not isinstance(metric, Metric):
                 raise TypeError(f"metrics: expected Metrics, got {type(metric).__name__}")
+        self._precision = Precision.of(amp_configs)
+        if self._precision is not None:
+            self._precision.decorate(self.network, optimizer)
         return self
+
+    def _forward(self, *inputs: Any) -> Any:
+        """The network, in the precision that was asked for."""
+        if self._precision is None:
+            return self.network(*inputs)
+        with self._precision.casting():
+            return self.network(*inputs)
 
     # --- one batch ---
 
@@ -69,6 +80,8 @@ class Model:
         if self._loss is None:
             raise RuntimeError("loss: call prepare(optimizer, loss) before training")
         loss = self._plain_loss(outputs, *labels)
+        if self._precision is not None:
+            self._precision.scale(loss)
         value = loss.item()
         if not math.isfinite(value):
             kept = (
@@ -99,7 +112,7 @@ class Model:
         """Train on one batch; returns [loss], or ([loss], [metrics]). update=False: gradients are only added up."""
         self._ready()
         self.network.train()
-        optimizer = self._optimizer if update else EveryFew(self._optimizer, 2**62, None)
+        optimizer = stepping(self._optimizer, self._precision, 1 if update else 2**62, None)
         seen: list[float] = []
 
         def after(loss: Tensor, outputs: Any, labels: list[Any]) -> None:
@@ -107,7 +120,7 @@ class Model:
             self._measure(outputs, labels)
 
         pair = (feed.tensors(inputs), feed.tensors(labels))
-        hapi.train_epoch(self.network, [pair], self._loss_of, optimizer, after)
+        hapi.train_epoch(self._forward, [pair], self._loss_of, optimizer, after)
         return (seen, list(self._measured().values())) if self._metrics else seen
 
     def eval_batch(self, inputs: Any, labels: Any = None) -> Any:
@@ -115,7 +128,7 @@ class Model:
         self.network.eval()
         given = feed.tensors(labels)
         with no_grad():
-            outputs = self.network(*feed.tensors(inputs))
+            outputs = self._forward(*feed.tensors(inputs))
             losses = [] if self._loss is None else [float(self._plain_loss(outputs, *given).item())]
         self._measure(outputs, given)
         return (losses, list(self._measured().values())) if self._metrics else losses
@@ -129,7 +142,7 @@ class Model:
         """The outputs for one batch, as arrays."""
         self.network.eval()
         with no_grad():
-            outputs = self.network(*feed.tensors(inputs))
+            outputs = self._forward(*feed.tensors(inputs))
         return [o.numpy() for o in feed.as_list(outputs)]
 
     def _ready(self) -> None:
@@ -234,17 +247,17 @@ class Model:
         verbose: int = 2,
         num_workers: int = 0,
         callbacks: Any = None,
-        num_samples: int | None = None,
+        num_iters: int | None = None,
     ) -> dict[str, Any]:
-        """{"loss": mean over the samples, and each metric}. num_samples: stop after about so many."""
+        """{"loss": mean over the samples, and each metric}. num_iters: stop after so many batches."""
         loader = feed.as_loader(eval_data, batch_size, False, False, num_workers, "eval_data")
         listed = feed.as_list(callbacks)
         if not any(isinstance(c, _callbacks.ProgBarLogger) for c in listed):
             listed = [_callbacks.ProgBarLogger(log_freq, verbose), *listed]
         chain = _callbacks.CallbackList(listed, self, self._params(None, loader, 1, loader, verbose, None))
-        return self._evaluate(loader, chain, num_samples)
+        return self._evaluate(loader, chain, num_iters)
 
-    def _evaluate(self, loader: Any, chain: Any, num_samples: int | None) -> dict[str, Any]:
+    def _evaluate(self, loader: Any, chain: Any, num_iters: int | None) -> dict[str, Any]:
         for metric in self._metrics:
             metric.reset()
         modes = [(layer, layer.training) for layer in self.network.sublayers(include_self=True)]
@@ -257,7 +270,7 @@ class Model:
                 chain.call("on_eval_batch_begin", step, {})
                 inputs, labels = feed.split(batch, self._arity)
                 with no_grad():
-                    outputs = self.network(*inputs)
+                    outputs = self._forward(*inputs)
                     size = len(inputs[0])
                     if self._loss is not None:
                         total += self._plain_loss(outputs, *labels).item() * size
@@ -265,7 +278,7 @@ class Model:
                 count += size
                 logs = ({} if self._loss is None else {"loss": total / count}) | self._measured()
                 chain.call("on_eval_batch_end", step, logs)
-                if num_samples is not None and count >= num_samples:
+                if num_iters is not None and step + 1 >= num_iters:
                     break
         finally:
             for layer, mode in modes:

@@ -8,25 +8,7 @@ from typing import Any
 from .. import hapi
 from ..tensor import Tensor
 from . import feed, state
-
-
-class EveryFew:
-    """An optimizer that acts on every n-th step only: gradients add up in between."""
-
-    def __init__(self, optimizer: Any, every: int, steps: int | None) -> None:
-        self.optimizer, self.every, self.steps, self.seen = optimizer, every, steps, 0
-
-    def step(self) -> None:
-        self.seen += 1
-        if self._acts():
-            self.optimizer.step()
-
-    def clear_grad(self) -> None:
-        if self._acts():
-            self.optimizer.clear_grad()
-
-    def _acts(self) -> bool:
-        return self.seen % self.every == 0 or self.seen == self.steps
+from .precision import EveryFew, stepping
 
 
 class Run:
@@ -49,7 +31,7 @@ class Run:
         self.epoch = self.step = self.done = 0
         self.totals = [0.0, 0]  # loss times samples, samples of this epoch
         self.chance: Any = None  # where chance stood when this epoch began
-        self.optimizer = model._optimizer if every == 1 else EveryFew(model._optimizer, every, self.steps)
+        self.optimizer = stepping(model._optimizer, model._precision, every, self.steps)
 
     @property
     def exhausted(self) -> bool:
@@ -74,7 +56,7 @@ class Run:
         iterator = feed.batches(self.loader, self.step)
         if present is not None:
             state.set_chance(present)
-        hapi.train_epoch(model.network, self._batches(iterator), model._loss_of, self.optimizer, self._after)
+        hapi.train_epoch(model._forward, self._batches(iterator), model._loss_of, self.optimizer, self._after)
         finished = not ((model.stop_training and self.step != self.steps) or self.exhausted)
         logs = {"loss": self.totals[0] / max(self.totals[1], 1), **model._measured(), "steps_done": self.step}
         if finished:
