@@ -179,6 +179,8 @@ class Embedding(Layer):
     _weight: the table to begin with; _freeze: it gets no gradient. sparse: accepted, the gradient is dense.
     """
 
+    weight: Any
+
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, *, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Any = None, _freeze: bool = False, device: Any = None, dtype: Any = None, weight_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
         super().__init__(dtype=dtype)
         for key, value in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from operator import attrgetter
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..spelling import renamed
 from .layer import Layer
@@ -28,8 +28,15 @@ class FunctionLayer(Layer):
     """
 
     _function: Callable[..., Any]
+    _names: list[str]
+    _values: Any
+    _settings: inspect.Signature
     _inputs = 1
     _shows: str | None = None
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...  # the settings
 
     def __init_subclass__(cls, of: Any = None, takes: str | None = None, inputs: int | None = None, shows: str | None = None, **fixed: Any) -> None:  # fmt: skip
         super().__init_subclass__()

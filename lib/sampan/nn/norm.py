@@ -223,9 +223,10 @@ class SpectralNorm(Layer):
                 f"weight_shape, dim: expected positive sizes and an axis of them, got {shape} and {dim}"
             )
         self._dim, self._power_iters, self._eps = dim, power_iters, eps
-        for key, size in (("weight_u", shape[dim]), ("weight_v", math.prod(shape) // shape[dim])):
-            setattr(self, key, self.create_parameter([size], default_initializer=Normal(0.0, 1.0)))
-            getattr(self, key).stop_gradient = True
+        start, sizes = Normal(0.0, 1.0), (shape[dim], math.prod(shape) // shape[dim])
+        made: list[Any] = [self.create_parameter([n], default_initializer=start) for n in sizes]
+        self.weight_u, self.weight_v = made
+        self.weight_u.stop_gradient = self.weight_v.stop_gradient = True
 
     def forward(self, x: Any) -> Any:
         u, v = self.weight_u.data, self.weight_v.data  # as in Paddle they stay as they are

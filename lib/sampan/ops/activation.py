@@ -63,7 +63,7 @@ def activation(name: str, settings: str, value: Callable[..., Any], slope: Calla
     namespace = {"value_of": value, "slope_of": slope, "vendor_of": vendor, "Buffer": Buffer}
     exec(compile(source, f"<activation {name}>", "exec"), namespace)
     body, alone = namespace[name], namespace["alone"]
-    body.__doc__, body.__module__ = f"{doc}\n\nElementwise, any shape.", __name__  # type: ignore[union-attr]
+    body.__doc__, body.__module__ = f"{doc}\n\nElementwise, any shape.", __name__
     return operator(body, reference=alone, samples=[(_AWAY,), (Array((2, 1, 3), -4, -0.2),)], value=alone)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.nn import grad as torch_grad
 
 from ..operator import operator
 from .elementwise import Buffer
@@ -50,7 +51,7 @@ def _gradients(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], needed: l
 
 
 @operator(
-    reference=lambda x, w, b, s: (torch.conv_transpose2d(x, w, b, s[0], s[1], s[4], s[5], s[2]) if s[3] else torch.conv2d(x, w, b, *s[:3], s[5])),
+    reference=lambda x, w, b, s: (torch.conv_transpose2d(x, w, b, s[0], s[1], s[4], s[5], s[2]) if s[3] else torch.conv2d(x, w, b, s[0], s[1], s[2], s[5])),
     samples=[
         ((2, 3, 5, 5), (4, 3, 3, 3), (4,), _ONE),
         ((1, 4, 6, 5), (4, 2, 3, 2), None, ((2, 1), (0, 1), (1, 2), False, (0, 0), 2)),
@@ -74,7 +75,7 @@ def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
 
 
 @operator(
-    reference=lambda g, x, shape, s: torch.nn.grad.conv2d_weight(x, shape, g, *s[:3], s[5]),
+    reference=lambda g, x, shape, s: torch_grad.conv2d_weight(x, shape, g, s[0], s[1], s[2], s[5]),
     samples=[((2, 4, 5, 5), (2, 3, 5, 5), (4, 3, 3, 3), _ONE)],
 )
 def convolve_weight(g, x, shape, settings):  # type: ignore[no-untyped-def]

@@ -23,7 +23,16 @@ _UNIT = [
     (Array((3, 4), 0.1, 0.9), Array((3, 4), 0.1, 0.9), 1),
     (Array((3,), 0.1, 0.9), Array((3,), 0.1, 0.9), 0),
 ]
-_WORDS = ("none", "mean", "sum")
+
+
+def _torchs(loss: Any, *names: str) -> Any:
+    """torch's function of the same meaning; names: of its settings after the reduction."""
+
+    def twin(x: Any, y: Any, reduction: int, *more: Any) -> Any:
+        settings = dict(zip(names, more, strict=True))
+        return loss(*torch.broadcast_tensors(x, y), reduction=tuple(NUMBERS)[reduction], **settings)
+
+    return twin
 
 
 def _spread(g: Any, slope: Any, reduction: int) -> Any:
@@ -36,7 +45,7 @@ def _alike(g: Any, x: Any, y: Any) -> bool:
     return g.__class__ is Buffer and x.shape == y.shape
 
 
-@operator(broadcasts=True, reference=lambda x, y, r: torch.nn.functional.mse_loss(*torch.broadcast_tensors(x, y), reduction=_WORDS[r]), samples=_PAIR)  # fmt: skip
+@operator(broadcasts=True, reference=_torchs(torch.nn.functional.mse_loss), samples=_PAIR)  # fmt: skip
 def squared_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """(x - y)^2."""
     return aten.mse_loss(x, y, reduction), (
@@ -45,7 +54,7 @@ def squared_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@operator(broadcasts=True, reference=lambda x, y, r: torch.nn.functional.l1_loss(*torch.broadcast_tensors(x, y), reduction=_WORDS[r]), samples=_PAIR)  # fmt: skip
+@operator(broadcasts=True, reference=_torchs(torch.nn.functional.l1_loss), samples=_PAIR)  # fmt: skip
 def absolute_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """|x - y|."""
     away = (x - y).abs_()
@@ -56,7 +65,7 @@ def absolute_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     )
 
 
-@operator(broadcasts=True, reference=lambda x, y, r, d: torch.nn.functional.huber_loss(*torch.broadcast_tensors(x, y), reduction=_WORDS[r], delta=d), samples=[(*sample, 0.5) for sample in _PAIR])  # fmt: skip
+@operator(broadcasts=True, reference=_torchs(torch.nn.functional.huber_loss, "delta"), samples=[(*sample, 0.5) for sample in _PAIR])  # fmt: skip
 def huber_loss(x, y, reduction, delta):  # type: ignore[no-untyped-def]
     """(x - y)^2 / 2 up to a distance of delta, delta (|x - y| - delta / 2) beyond it (Huber, 1964)."""
     return aten.huber_loss(x, y, reduction, delta), (
@@ -65,7 +74,7 @@ def huber_loss(x, y, reduction, delta):  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@operator(broadcasts=True, reference=lambda x, y, r: torch.nn.functional.binary_cross_entropy(x, y, reduction=_WORDS[r]), samples=_UNIT)  # fmt: skip
+@operator(broadcasts=True, reference=_torchs(torch.nn.functional.binary_cross_entropy), samples=_UNIT)  # fmt: skip
 def bernoulli_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """-y log(x) - (1 - y) log(1 - x), either logarithm at least -100."""
     return aten.binary_cross_entropy(x, y, None, reduction), (
@@ -78,7 +87,7 @@ def bernoulli_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     )
 
 
-@operator(broadcasts=True, reference=lambda x, y, r: torch.nn.functional.binary_cross_entropy_with_logits(x, y, reduction=_WORDS[r]), samples=_UNIT)  # fmt: skip
+@operator(broadcasts=True, reference=_torchs(torch.nn.functional.binary_cross_entropy_with_logits), samples=_UNIT)  # fmt: skip
 def logistic_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """bernoulli_loss of sigmoid(x), without overflow: max(x, 0) - x y + log(1 + e^-|x|)."""
     return torch.binary_cross_entropy_with_logits(x, y, None, None, reduction), (

@@ -1,5 +1,6 @@
 """Operators under the names that Paddle has in `nn.functional`."""
 
+from ...ops.activation import *  # noqa: F403
 from ...ops.indexing import one_hot as one_hot
 from ...ops.linalg import linear as linear
 from ...spelling import spelled

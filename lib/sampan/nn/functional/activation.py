@@ -7,16 +7,15 @@ from typing import Any
 import torch
 
 from ...ops import activation as ops
-from ...ops.activation import *  # noqa: F403
-from ...ops.inplace import elu_, hardtanh_, leaky_relu_, relu_, silu_, softmax_, tanh_, thresholded_relu_
+from ...ops.inplace import elu_, hardtanh_, leaky_relu_, relu_, silu_, softmax_, tanh_, thresholded_relu_  # type: ignore[attr-defined]
 from ...ops.regularization import masked
 from ...tensor import Tensor
 from .normalization import channels_first
 
 # fmt: off
 __all__ = [
-    *ops.__all__, "elu_", "gumbel_softmax", "hardtanh_", "leaky_relu_", "logsigmoid", "prelu", "relu_", "rrelu",
-    "softmax_", "tanh_", "thresholded_relu_",
+    "elu_", "gumbel_softmax", "hardtanh_", "leaky_relu_", "logsigmoid", "prelu", "relu_", "rrelu", "silu", "softmax_",
+    "tanh_", "thresholded_relu_",
 ]
 # fmt: on
 
