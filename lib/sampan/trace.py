@@ -17,7 +17,7 @@ import torch
 from . import kernels
 from .operator import Operator, observers
 from .tape import Node, kept_by
-from .tensor import Tensor
+from .tensor import Tensor, declared
 
 _HERE = f"{Path(__file__).parent}{os.sep}"
 Buffers = Sequence[torch.Tensor]
@@ -55,6 +55,10 @@ class trace:
     ...     loss = model(x).sum()
     >>> print(seen.table())
     """
+
+    def __new__(cls, *args: Any, **settings: Any) -> Any:
+        """Called with arguments it is Paddle's function of this name: `trace(x)`, the sum of a diagonal."""
+        return declared.trace(*args, **settings) if args or settings else super().__new__(cls)
 
     def __init__(self) -> None:
         self.records: list[Record] = []

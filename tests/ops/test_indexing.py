@@ -282,7 +282,7 @@ def test_take_and_put_along_an_axis() -> None:
     same(x.put_along_axis(index, v, 1, "add", include_self=False), fresh, (x, t), (v, w))
     put = x.put_along_axis(paddle.to_tensor([[0]]), 9.0, 1)
     assert put.numpy()[:, 0].tolist() == [9.0] * 3  # as PaddlePaddle 3.3.1: indices broadcast
-    with pytest.raises(ValueError, match="reduce: expected 'assign' or one of add, mul, .*, got 'median'"):
+    with pytest.raises(ValueError, match=r"reduce: expected 'assign' or one of add, mul, .*, got 'median'"):
         x.put_along_axis(index, 1.0, 1, "median")
     with pytest.raises(ValueError, match="take_along_axis: indices have 1 axes, the array has 2"):
         x.take_along_axis(paddle.to_tensor([0]), 1)

@@ -11,7 +11,6 @@ import torch
 from ..dtype import as_dtype, default_dtype
 from ..operator import composite, operator
 from ..spelling import give
-from ..tensor import declared
 from .samples import Array
 
 _REDUCTIONS = [((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, None, True)]
@@ -232,15 +231,10 @@ def _cumprod_back(g: Any, x: Any, out: Any, axis: int) -> Any:
         x, out = x.conj(), out.conj()
     if not bool((x == 0).any()):
         return (g * out).flip([axis]).cumsum(axis=axis).flip([axis]) / x
-    parts, n = [], x.shape[axis]
-    slices = [x.unbind(axis)[i] for i in range(n)]
-    for k in range(n):
-        product, total = out.unbind(axis)[k - 1] if k else slices[0] * 0 + 1, 0
-        for i in range(k, n):
-            product = product if i == k else product * slices[i]
-            total = g.unbind(axis)[i] * product + total
-        parts.append(total.unsqueeze(axis))
-    return torch.cat(parts, axis) if isinstance(x, torch.Tensor) else declared.concat(parts, axis)
+    n = x.shape[axis]
+    itself = torch.eye(n, dtype=torch.bool, device=x.data.device)
+    rows = x.moveaxis(axis, -1).unsqueeze(-2) * ~itself + itself  # row i: without entry i
+    return (cumprod(rows, -1) * g.moveaxis(axis, -1).unsqueeze(-2)).triu().sum(-1).moveaxis(-1, axis)
 
 
 @operator(method="", reference=lambda x, a=None: x.flatten().logcumsumexp(0) if a is None else x.logcumsumexp(a), samples=[((3, 4), 1), ((4,),)])  # fmt: skip
