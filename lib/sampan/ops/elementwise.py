@@ -121,7 +121,9 @@ def _scaled(sign: int) -> Callable[..., Any]:
     """x plus or minus alpha y."""
 
     def body(x: Any, y: Any, alpha: Any) -> Any:
-        return x + y * (sign * alpha), (lambda g: g, lambda g: g * (sign * alpha))
+        tensors = x.__class__ is y.__class__ is Buffer
+        value = torch.add(x, y, alpha=sign * alpha) if tensors else x + y * (sign * alpha)
+        return value, (lambda g: g, lambda g: g * (sign * alpha))
 
     return body
 
