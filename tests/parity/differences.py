@@ -314,4 +314,38 @@ DIFFERENCES = [
         "a plus sign changes nothing, of a bool as of anything else",
         call=r"^\+x\(",
     ),
+    # --- linear algebra ---
+    Difference(
+        "*.matrix_power",
+        "answer",
+        "the power 0 is the identity whatever x is: it is a constant, not a function with a gradient of zeros",
+        call="0\\)$",
+        text="grad",
+    ),
+    Difference(
+        "paddle.mm Tensor.mm",
+        "answer",
+        "mm is the product of two matrices, as its documentation says; matmul takes vectors",
+        text="must be a matrix",
+    ),
+    Difference(
+        "paddle.fft.fftshift paddle.fft.ifftshift",
+        "answer",
+        "Paddle's own call of roll fails for vectors and for one axis",
+        text="SystemError",
+    ),
+    Difference(
+        "paddle.linalg.triangular_solve",
+        "answer",
+        "with unitriangular the diagonal is taken to be 1 and not read, so that its gradient is 0",
+        call="unitriangular",
+        text="grad",
+    ),
+    Difference(
+        "paddle.linalg.vector_norm",
+        "answer",
+        "the norm of order 0 counts entries that are not zero: its gradient is 0",
+        call=", 0, ",
+        text="grad",
+    ),
 ]
