@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,7 +73,7 @@ class Accuracy(Metric):
     Names are `acc`, or `acc_top1`, `acc_top5` for several.
     """
 
-    def __init__(self, topk: int | Sequence[int] = (1,), name: str | None = None) -> None:
+    def __init__(self, topk=(1,), name=None, *args, **kwargs):  # type: ignore[no-untyped-def]
         self.topk = (topk,) if isinstance(topk, int) else tuple(topk)
         if not self.topk or any(not isinstance(k, int) or k < 1 for k in self.topk):
             raise ValueError(f"topk: expected positive whole numbers, got {topk!r}")

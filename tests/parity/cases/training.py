@@ -1,312 +1,188 @@
-"""Optimizers over several steps, learning-rate schedules, clipping, metrics, samplers, parameter utilities."""
+"""Recurrent networks, attention, optimizers and their rates, initializers, layers' methods, data, metrics."""
 
-from tools.parity.spec import array, call, given, program
+from __future__ import annotations
 
-X = array(4, 3, grad=False)
-WEIGHTS = array(3, 2, grad=False)
+from tools.parity.spec import array, call, given, made, program
 
-
-def trained(P, kind, x, weights, steps=4, **settings):
-    """The weights after some steps down a bowl, and the state's names and shapes."""
-    layer = P.nn.Linear(3, 2)
-    layer.weight.set_value(weights)
-    layer.bias.set_value(P.full([2], 0.3))
-    clip = settings.pop("clip", None)
-    if clip:
-        settings["grad_clip"] = getattr(P.nn, clip[0])(*clip[1:])
-    decay = settings.pop("decay", None)
-    if decay:
-        settings["weight_decay"] = (
-            getattr(P.regularizer, decay[0])(decay[1]) if isinstance(decay, tuple) else decay
-        )
-    optimizer = getattr(P.optimizer, kind)(parameters=layer.parameters(), **settings)
-    for _ in range(steps):
-        loss = (layer(x) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-        optimizer.clear_grad()
-    return [layer.weight.detach(), layer.bias.detach(), optimizer.get_lr(), loss.detach()]
+X = array(2, 5, 3)
+LENGTHS = given([5, 2], "int64")
 
 
-def closed(P, x, weights, **settings):
-    layer = P.nn.Linear(3, 2)
-    layer.weight.set_value(weights)
-    layer.bias.set_value(P.full([2], 0.3))
-    optimizer = P.optimizer.LBFGS(parameters=layer.parameters(), **settings)
-
-    def loss():
-        optimizer.clear_grad()
-        value = (layer(x) ** 2).mean()
-        value.backward()
-        return value
-
-    values = [optimizer.step(loss).detach() for _ in range(2)]
-    return [values, layer.weight.detach()]
+def states(*shapes):
+    return tuple(array(*shape) for shape in shapes)
 
 
-def groups(P, kind, x, weights):
-    layer = P.nn.Linear(3, 2)
-    layer.weight.set_value(weights)
-    parts = [{"params": [layer.weight]}, {"params": [layer.bias], "learning_rate": 0.1, "weight_decay": 0.2}]
-    optimizer = getattr(P.optimizer, kind)(learning_rate=0.1, parameters=parts, weight_decay=0.01)
-    for _ in range(3):
-        (layer(x) ** 2).mean().backward()
-        optimizer.step()
-        optimizer.clear_grad()
-    return [layer.weight.detach(), layer.bias.detach()]
+def last(P, kind, x, h, c=None, **settings):
+    """A network with small fixed weights: outputs, last states, and gradients by them."""
+    net = getattr(P.nn, kind)(3, 4, **settings)
+    for place, p in enumerate(net.parameters()):
+        p.set_value(((P.arange(p.size, dtype="float32") * (place + 3)) % 7 / 7 - 0.4).reshape(p.shape))
+    out, state = net(x, h if c is None else (h, c))
+    total = (out * out).sum() + sum((s * s).sum() for s in (state if isinstance(state, tuple) else [state]))
+    total.backward()
+    return [out, state, *(p.grad for p in net.parameters())]
 
 
-def minimized(P, x, weights):
-    layer = P.nn.Linear(3, 2)
-    layer.weight.set_value(weights)
-    optimizer = P.optimizer.SGD(0.1, parameters=layer.parameters())
-    loss = (layer(x) ** 2).mean()
-    loss.backward()
-    result = optimizer.minimize(loss)
-    return [type(result).__name__, layer.weight.detach()]
+STEPS = 6
 
 
-def rate_set(P, x, weights):
-    layer = P.nn.Linear(3, 2)
-    optimizer = P.optimizer.SGD(0.1, parameters=layer.parameters())
-    seen = [optimizer.get_lr()]
-    optimizer.set_lr(0.5)
-    seen.append(optimizer.get_lr())
-    optimizer.set_lr_scheduler(P.optimizer.lr.StepDecay(0.2, 3))
-    seen.append(optimizer.get_lr())
-    optimizer.set_lr(0.3)
-    return seen
+def stepped(P, kind, *args, **settings):
+    """Parameters and state after a few steps with the same gradients."""
+    p = P.create_parameter(
+        [2, 3], "float32", default_initializer=P.nn.initializer.Assign([[1.0, -2, 3], [0.5, 0, -1]])
+    )
+    optim = getattr(P.optimizer, kind)(*args, parameters=[p], **settings)
+    for i in range(STEPS):
+        ((p * (P.arange(6, dtype="float32").reshape([2, 3]) - 2 + i)).sum() + (p * p).sum()).backward()
+        optim.step()
+        optim.clear_grad()
+    state = {k.rsplit(".w_0", 1)[-1]: v for k, v in optim.state_dict().items() if hasattr(v, "numpy")}
+    return [p.numpy(), {k: v.numpy() for k, v in sorted(state.items()) if v.size == 6}]
 
 
-def rates(P, kind, *args, steps=12, metrics=None, **settings):
-    schedule = getattr(P.optimizer.lr, kind)(*args, **settings)
-    seen = [schedule() if callable(schedule) else None, schedule.last_lr]
-    for step in range(steps):
-        schedule.step(*([metrics[step]] if metrics else []))
-        seen.append(schedule.last_lr)
-    return [*seen, sorted(schedule.state_dict())]
+def rates(P, kind, *args, **settings):
+    scheduler = getattr(P.optimizer.lr, kind)(*args, **settings)
+    found = []
+    for _ in range(12):
+        found.append(float(scheduler()))
+        scheduler.step()
+    state = scheduler.state_dict()
+    return [found, sorted(state), state["last_epoch"]]
 
 
-def nested(P, **settings):
-    inner = P.optimizer.lr.PiecewiseDecay([3, 6], [0.1, 0.05, 0.01])
-    return rates(P, "LinearWarmup", inner, **settings)
+def measured(P, kind, preds, labels):
+    metric = getattr(P.metric, kind)()
+    values = metric.compute(preds, labels)
+    metric.update(*(values if isinstance(values, tuple) else (values,)))
+    return [metric.accumulate(), metric.name()]
 
 
-def scheduled(P, x, weights):
-    layer = P.nn.Linear(3, 2)
-    layer.weight.set_value(weights)
-    schedule = P.optimizer.lr.ExponentialDecay(0.1, 0.5)
-    optimizer = P.optimizer.SGD(schedule, parameters=layer.parameters())
-    for _ in range(3):
-        (layer(x) ** 2).mean().backward()
-        optimizer.step()
-        optimizer.clear_grad()
-        schedule.step()
-    return [layer.weight.detach(), optimizer.get_lr()]
+def filled(P, kind, shape, *args):
+    init = getattr(P.nn.initializer, kind)(*args)
+    return P.create_parameter(shape, "float32", default_initializer=init)
 
 
-def counted(P, kind, updates, *args, **settings):
-    metric = getattr(P.metric, kind)(*args, **settings)
-    seen = []
-    for update in updates:
-        made = [P.to_tensor(u) for u in update]
-        if hasattr(metric, "compute") and kind == "Accuracy":
-            made = [metric.compute(*made)]
-        seen.append(metric.update(*made))
-        seen.append(metric.accumulate())
-    seen.append(metric.name())
-    metric.reset()
-    return seen
+class Numbers:
+    def __init__(self, n):
+        self.n = n
+
+    def __getitem__(self, i):
+        return i
+
+    def __len__(self):
+        return self.n
 
 
-def clipped(P, kind, x, weights, *args, **settings):
-    layer = P.nn.Linear(3, 2)
-    layer.weight.set_value(weights)
-    (layer(x) ** 2).sum().backward()
-    result = getattr(P.nn.utils, kind)(layer.parameters(), *args, **settings)
-    return [None if result is None else result.detach(), layer.weight.grad.detach(), layer.bias.grad.detach()]
-
-
-def as_vector(P, weights):
-    layer = P.nn.Linear(3, 2)
-    layer.weight.set_value(weights)
-    vector = P.nn.utils.parameters_to_vector(layer.parameters())
-    P.nn.utils.vector_to_parameters(vector * 2, layer.parameters())
-    return [vector.detach(), layer.weight.detach()]
-
-
-def normed(P, kind, weights, x, **settings):
-    layer = P.nn.Linear(3, 2)
-    layer.weight.set_value(weights)
-    getattr(P.nn.utils, kind)(layer, **settings)
-    names = sorted(name for name, _ in layer.named_parameters())
-    shapes = [list(p.shape) for _, p in sorted(layer.named_parameters())]
-    return [names, shapes, layer(x).detach() if kind == "weight_norm" else None]
-
-
-def unnormed(P, weights, x):
-    layer = P.nn.Linear(3, 2)
-    layer.weight.set_value(weights)
-    P.nn.utils.weight_norm(layer)
-    before = layer(x).detach()
-    P.nn.utils.remove_weight_norm(layer)
-    return [before, layer(x).detach(), sorted(name for name, _ in layer.named_parameters())]
-
-
-def batches(P, length, **settings):
-    return [list(b) for b in P.io.BatchSampler(dataset=list(range(length)), **settings)]
-
-
-def shares(P, length, rank, **settings):
-    sampler = P.io.DistributedBatchSampler(list(range(length)), num_replicas=3, rank=rank, **settings)
-    return [[list(b) for b in sampler], len(sampler)]
-
-
-def datasets(P):
-    class Squares(P.io.Dataset):
-        def __init__(self, n):
-            self.n = n
-
-        def __len__(self):
-            return self.n
-
-        def __getitem__(self, i):
-            return i * i
-
-    class Stream(P.io.IterableDataset):
-        def __iter__(self):
-            return iter(range(3))
-
-    both = P.io.ConcatDataset([Squares(3), Squares(2)])
-    side = P.io.ComposeDataset([Squares(3), Squares(3)])
-    part = P.io.Subset(Squares(5), [4, 1])
-    chain = P.io.ChainDataset([Stream(), Stream()])
+def shares(P, n, size, ranks, shuffle, drop):
     return [
-        [both[i] for i in range(5)],
-        [side[i] for i in range(3)],
-        list(map(part.__getitem__, range(2))),
-        list(chain),
-        len(both),
+        [list(map(int, b)) for b in P.io.DistributedBatchSampler(Numbers(n), size, ranks, r, shuffle, drop)]
+        for r in range(ranks)
     ]
 
 
-def loaded(P, n, **settings):
-    class Pairs(P.io.Dataset):
-        def __len__(self):
-            return n
-
-        def __getitem__(self, i):
-            return [float(i), float(i) / 2], i
-
-    found = []
-    for x, y in P.io.DataLoader(Pairs(), **settings):
-        found.append([x[0] if isinstance(x, list) else x, y])
-    return found
-
-
-def split(P):
-    parts = P.io.random_split(list(range(7)), [3, 4])
-    return [len(parts), sorted(v for part in parts for v in part)]
+def shared_layer(P):
+    net = P.nn.Sequential(P.nn.Linear(2, 3), P.nn.ReLU(), P.nn.Linear(3, 1))
+    net.insert(1, P.nn.Sigmoid())
+    names = [n for n, _ in net.named_parameters()]
+    modules = [n for n, _ in net.named_modules()]
+    return [
+        names,
+        modules,
+        len(net),
+        net.get_parameter("0.weight").shape,
+        sorted(net.double().state_dict()),
+        net[0].full_name().split("_")[0],
+    ]
 
 
-RULES = {
-    "SGD": [{}, {"decay": 0.1}, {"decay": ("L1Decay", 0.1)}, {"decay": ("L2Decay", 0.1)}],
-    "Momentum": [{}, {"momentum": 0.5, "use_nesterov": True}, {"decay": 0.1}],
-    "Adagrad": [{}, {"initial_accumulator_value": 0.1}, {"decay": 0.1}],
-    "Adadelta": [{}, {"rho": 0.8}],
-    "RMSProp": [{}, {"rho": 0.8, "momentum": 0.5}, {"centered": True}, {"decay": 0.1}],
-    "Adam": [{}, {"beta1": 0.5, "beta2": 0.9}, {"decay": 0.1}, {"amsgrad": True}, {"clip": ("ClipGradByGlobalNorm", 0.5)}, {"clip": ("ClipGradByNorm", 0.3)}, {"clip": ("ClipGradByValue", 0.1)}],
-    "AdamW": [{}, {"decay": 0.3}, {"amsgrad": True}],
-    "Adamax": [{}, {"decay": 0.1}],
-    "NAdam": [{}, {"momentum_decay": 0.01}, {"decay": 0.1}],
-    "RAdam": [{}, {"beta2": 0.9}, {"decay": 0.1}],
-    "ASGD": [{}, {"batch_num": 3}, {"decay": 0.1}],
-    "Rprop": [{}, {"etas": (0.4, 1.3)}, {"learning_rate_range": (0.01, 0.2)}],
-    "Lamb": [{}, {"lamb_weight_decay": 0.1}],
-}  # fmt: skip
+def weights_normed(P, dim):
+    net = P.nn.Linear(3, 2)
+    net.weight.set_value(P.arange(6, dtype="float32").reshape([3, 2]) / 7 - 0.3)
+    P.nn.utils.weight_norm(net, dim=dim)
+    net(P.ones([1, 3])).sum().backward()
+    return [net.weight_g, net.weight_v, net.weight_g.grad, net.weight_v.grad]
+
+
+def clipped(P, limit, kind):
+    net = P.nn.Linear(3, 2)
+    net(P.arange(6, dtype="float32").reshape([2, 3])).sum().backward()
+    return [P.nn.utils.clip_grad_norm_(net.parameters(), limit, kind), net.weight.grad, net.bias.grad]
+
+
+def attention(P, q, k, v, **settings):
+    return P.nn.functional.scaled_dot_product_attention(q, k, v, **settings)
+
+
+def multi_head(P, query, key, value, mask=None):
+    layer = P.nn.MultiHeadAttention(8, 2, kdim=6, vdim=4, need_weights=True)
+    for place, p in enumerate(layer.parameters()):
+        p.set_value(((P.arange(p.size, dtype="float32") * (place + 3)) % 11 / 11 - 0.4).reshape(p.shape))
+    return list(layer(query, key, value, mask))
+
+
+def decoded(P, x, memory):
+    layer = P.nn.TransformerDecoderLayer(8, 2, 12, 0.0, "gelu", normalize_before=True)
+    for place, p in enumerate(layer.parameters()):
+        p.set_value(((P.arange(p.size, dtype="float32") * (place + 3)) % 11 / 11 - 0.4).reshape(p.shape))
+    whole = layer(x, memory)
+    one, cache = layer(x[:, :1], memory, cache=layer.gen_cache(memory))
+    return [whole, one, cache[0].k, cache[1].v, sorted(layer.state_dict())]
+
+
+SEEN = given([[[[True, True, False, True, True]] * 3]] * 2, "bool")
+# fmt: off
+OPTIMIZERS = {
+    "SGD": [((0.1,), {"weight_decay": 0.05})], "Momentum": [((0.1, 0.8), {}), ((0.1, 0.8), {"use_nesterov": True})],
+    "Adam": [((0.1,), {}), ((0.1,), {"amsgrad": True, "beta2": 0.9})], "AdamW": [((0.1,), {"weight_decay": 0.1})],
+    "Adagrad": [((0.1,), {"initial_accumulator_value": 0.2})], "Adadelta": [((0.9,), {"rho": 0.9})],
+    "RMSProp": [((0.1,), {}), ((0.1,), {"centered": True, "momentum": 0.5})], "Adamax": [((0.1,), {"epsilon": 1e-3})],
+    "NAdam": [((0.1,), {})], "RAdam": [((0.1,), {"beta2": 0.9})], "ASGD": [((0.1, 3), {})], "Rprop": [((0.1,), {})],
+    "Lamb": [((0.1,), {}), ((0.1, 0.0), {}), ((0.1, 0.0), {"always_adapt": True})],
+}
 RATES = {
-    "CosineAnnealingDecay": [call(0.5, T_max=5), call(0.5, 5, 0.1)],
-    "CosineAnnealingWarmRestarts": [call(0.5, 3), call(0.5, 2, T_mult=2, eta_min=0.1)],
-    "CyclicLR": [call(0.1, 0.5, 3), call(0.1, 0.5, 2, 4, mode="triangular2"), call(0.1, 0.5, 3, mode="exp_range", exp_gamma=0.9)],
-    "ExponentialDecay": [call(0.5, 0.9)],
-    "InverseTimeDecay": [call(0.5, 0.1)],
-    "LambdaDecay": [],
-    "LinearLR": [call(0.5, 5), call(0.5, 4, start_factor=0.5, end_factor=0.8), call(0.5, 0)],
-    "LinearWarmup": [call(0.5, 4, 0.0, 0.5)],
-    "MultiStepDecay": [call(0.5, [3, 6], 0.5), call(0.5, (4,)), call(0.5, 3)],
-    "NaturalExpDecay": [call(0.5, 0.1)],
-    "NoamDecay": [call(64, 4), call(64, 4, 2.0)],
-    "OneCycleLR": [call(1.0, 12), call(1.0, 12, divide_factor=10.0, phase_pct=0.5, anneal_strategy="linear"), call(1.0, 12, three_phase=True, phase_pct=0.4)],
-    "PiecewiseDecay": [call([3, 6], [0.1, 0.05, 0.01])],
-    "PolynomialDecay": [call(0.5, 5), call(0.5, 5, power=2.0, cycle=True), call(0.5, 5, end_lr=0.1)],
-    "ReduceOnPlateau": [call(0.5, metrics=[1.0, 0.9] + [0.95] * 20, patience=2, factor=0.5), call(0.5, metrics=[1.0] * 20, patience=1, cooldown=2, mode="max")],
-    "StepDecay": [call(0.5, 3), call(0.5, 3, gamma=0.5), call(0.5, "3"), call(0.5, 3, 2.0)],
-}  # fmt: skip
-SCORES = [[[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]], [[0], [1], [1]]]
+    "NoamDecay": (64, 5), "PiecewiseDecay": ([3, 6], [0.1, 0.2, 0.3]), "NaturalExpDecay": (0.5, 0.1),
+    "InverseTimeDecay": (0.5, 0.1), "PolynomialDecay": (0.5, 6), "LinearWarmup": (0.5, 5, 0.1, 0.5),
+    "ExponentialDecay": (0.5, 0.9), "MultiStepDecay": (0.5, [3, 8]), "StepDecay": (0.5, 3),
+    "CosineAnnealingDecay": (0.5, 7, 0.01), "OneCycleLR": (0.5, 30), "CyclicLR": (0.1, 0.5, 4, 3, "triangular2"),
+    "LinearLR": (0.5, 8), "CosineAnnealingWarmRestarts": (0.5, 4, 2),
+}
 CASES = {
-    **{f"paddle.optimizer.{kind}": [
-        program(trained, kind, X, WEIGHTS, learning_rate=0.1, text=kind, **settings) for settings in choices
-    ] for kind, choices in RULES.items()},
-    **{f"paddle.optimizer.lr.{kind}": [
-        program(rates, kind, *c.args, text=kind, **c.settings) for c in choices
-    ] for kind, choices in RATES.items()},
-}  # fmt: skip
-CASES["paddle.optimizer.lr.LinearWarmup"] += [
-    program(nested, warmup_steps=4, start_lr=0.0, end_lr=0.1, text="nested")
-]
-CASES["paddle.optimizer.SGD"] += [
-    program(minimized, X, WEIGHTS, text="minimized"),
-    program(rate_set, X, WEIGHTS, text="rates"),
-    program(scheduled, X, WEIGHTS, text="scheduled"),
-]
-for kind in ("SGD", "Momentum", "Adam", "AdamW"):
-    CASES[f"paddle.optimizer.{kind}"] += [program(groups, kind, X, WEIGHTS, text="groups")]
-CASES |= {
-    "paddle.optimizer.LBFGS": [
-        program(closed, X, WEIGHTS, text="plain", max_iter=3),
-        program(closed, X, WEIGHTS, text="search", line_search_fn="strong_wolfe", max_iter=2),
-        program(closed, X, WEIGHTS, text="slow", learning_rate=0.1, max_iter=5, history_size=2),
+    **{f"paddle.nn.{kind}": [
+        program(last, kind, X, *states(*[(2, 2, 4)] * n), num_layers=2, text="two layers"),
+        program(last, kind, X, *states(*[(2, 2, 4)] * n), direction="bidirect", text="two directions"),
+        call(3, 4).on(X), call(3, 4, direction="bidirect").on(X, None, LENGTHS), call(3, 4, time_major=True).on(X),
+        call(3, 0), call(3, 4, direction="back"),
+    ] for kind, n in (("LSTM", 2), ("GRU", 1), ("SimpleRNN", 1))},
+    **{f"paddle.nn.{kind}": [call(3, 4).on(array(2, 3)), call(3, -1)] for kind in ("LSTMCell", "GRUCell", "SimpleRNNCell")},
+    "paddle.nn.RNN": [call(made(lambda P: P.nn.GRUCell(3, 4)), *more).on(X, None, LENGTHS) for more in ((), (True,))],
+    "paddle.nn.BiRNN": [call(made(lambda P: P.nn.GRUCell(3, 4)), made(lambda P: P.nn.GRUCell(3, 4))).on(X)],
+    "paddle.nn.MultiHeadAttention": [
+        program(multi_head, array(2, 3, 8), array(2, 5, 6), array(2, 5, 4), text="weights"),
+        program(multi_head, array(2, 3, 8), array(2, 5, 6), array(2, 5, 4), SEEN, text="mask"),
+        call(8, 3), call(0, 1),
     ],
-    "paddle.metric.Accuracy": [
-        program(counted, "Accuracy", [SCORES, SCORES], text="one"),
-        program(counted, "Accuracy", [SCORES], text="two", topk=(1, 2)),
+    "paddle.nn.TransformerDecoderLayer": [program(decoded, array(2, 3, 8), array(2, 4, 8))],
+    "paddle.nn.TransformerEncoderLayer": [call(8, 2, 12, 0.0).on(array(2, 3, 8)), call(8, 2, 0)],
+    "paddle.nn.functional.scaled_dot_product_attention": [
+        program(attention, array(2, 3, 4, 8), array(2, 5, 2, 8), array(2, 5, 2, 8), text="groups"),
+        program(attention, array(2, 3, 4, 8), array(2, 5, 4, 8), array(2, 5, 4, 8), is_causal=True),
+        program(attention, array(2, 3, 4, 8), array(2, 5, 4, 8), array(2, 5, 4, 8), attn_mask=SEEN),
+        program(attention, array(2, 3, 4, 8), array(2, 5, 4, 8), array(2, 5, 4, 8), attn_mask=array(3, 5)),
+        program(attention, array(3, 4, 8), array(5, 4, 8), array(5, 4, 8), scale=0.3),
+        program(attention, array(2, 3, 4, 8), array(2, 5, 3, 8), array(2, 5, 3, 8)),
     ],
-    "paddle.metric.Precision": [program(counted, "Precision", [[[0.9, 0.2, 0.8], [1, 0, 0]], [[0.6], [1]]])],
-    "paddle.metric.Recall": [program(counted, "Recall", [[[0.9, 0.2, 0.8], [1, 1, 0]], [[0.6], [1]]])],
-    "paddle.metric.Auc": [program(counted, "Auc", [SCORES, SCORES])],
-    "paddle.metric.accuracy": [
-        call(given(SCORES[0]), given(SCORES[1], "int64")).but(grad=False),
-        call(given(SCORES[0]), given(SCORES[1], "int64"), k=2).but(grad=False),
-    ],
-    "paddle.nn.utils.clip_grad_norm_": [
-        program(clipped, "clip_grad_norm_", X, WEIGHTS, 0.5, text="two"),
-        program(clipped, "clip_grad_norm_", X, WEIGHTS, 0.5, text="inf", norm_type=float("inf")),
-        program(clipped, "clip_grad_norm_", X, WEIGHTS, 0.5, text="one", norm_type=1.0),
-    ],
-    "paddle.nn.utils.clip_grad_value_": [program(clipped, "clip_grad_value_", X, WEIGHTS, 0.5)],
-    "paddle.nn.utils.parameters_to_vector": [program(as_vector, WEIGHTS)],
-    "paddle.nn.utils.weight_norm": [
-        program(normed, "weight_norm", WEIGHTS, X, text="plain"),
-        program(normed, "weight_norm", WEIGHTS, X, text="axis", dim=1),
-        program(normed, "weight_norm", WEIGHTS, X, text="all", dim=None),
-    ],
-    "paddle.nn.utils.spectral_norm": [program(normed, "spectral_norm", WEIGHTS, X)],
-    "paddle.nn.utils.remove_weight_norm": [program(unnormed, WEIGHTS, X)],
-    "paddle.io.BatchSampler": [
-        program(batches, 7, text="plain", batch_size=3),
-        program(batches, 7, text="dropped", batch_size=3, drop_last=True),
-        program(batches, 7, text="none", batch_size=0),
-    ],
-    "paddle.io.DistributedBatchSampler": [
-        program(shares, 10, 0, text="first", batch_size=2),
-        program(shares, 10, 2, text="last", batch_size=2),
-        program(shares, 10, 1, text="dropped", batch_size=2, drop_last=True),
-    ],
-    "paddle.io.ConcatDataset": [program(datasets)],
-    "paddle.io.DataLoader": [
-        program(loaded, 5, text="plain", batch_size=2),
-        program(loaded, 5, text="dropped", batch_size=2, drop_last=True),
-        program(loaded, 3, text="one"),
-    ],
-    "paddle.io.random_split": [program(split)],
+    **{f"paddle.optimizer.{kind}": [program(stepped, kind, *a, **s).but(tolerance=1e-4) for a, s in given_] for kind, given_ in OPTIMIZERS.items()},
+    **{f"paddle.optimizer.lr.{kind}": [program(rates, kind, *a)] for kind, a in RATES.items()},
+    "paddle.metric.Precision": [program(measured, "Precision", array(9, 1, low=0, high=1, grad=False), array(9, 1, low=0, high=2, dtype="int64"))],
+    "paddle.metric.Recall": [program(measured, "Recall", array(9, 1, low=0, high=1, grad=False), array(9, 1, low=0, high=2, dtype="int64"))],
+    "paddle.metric.Accuracy": [program(measured, "Accuracy", array(9, 4, grad=False), array(9, 1, low=0, high=4, dtype="int64"))],
+    "paddle.metric.accuracy": [call(array(9, 4, grad=False), array(9, 1, low=0, high=4, dtype="int64"), k) for k in (1, 2)],
+    "paddle.nn.initializer.Dirac": [program(filled, "Dirac", [4, 2, 3, 3], 2), program(filled, "Dirac", [3, 2, 3], 2)],
+    "paddle.nn.initializer.Bilinear": [program(filled, "Bilinear", [1, 2, 4, 4]), program(filled, "Bilinear", [1, 2, 4])],
+    "paddle.nn.initializer.Constant": [program(filled, "Constant", [2, 2], 3.0)],
+    "paddle.nn.initializer.calculate_gain": [call(n) for n in ("tanh", "relu", "selu", "leaky_relu", "conv3d", "nothing")],
+    "paddle.io.DistributedBatchSampler": [program(shares, n, 4, 3, s, d) for n in (5, 23) for s in (False, True) for d in (False, True)],
+    "paddle.nn.Sequential": [program(shared_layer)],
+    "paddle.nn.utils.weight_norm": [program(weights_normed, dim) for dim in (0, 1, None)],
+    "paddle.nn.utils.clip_grad_norm_": [program(clipped, limit, kind).but(values=False) for limit, kind in ((1.0, 2.0), (0.1, float("inf")))],
 }
