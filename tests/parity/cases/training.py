@@ -37,7 +37,11 @@ def stepped(P, kind, *args, **settings):
         optim.step()
         optim.clear_grad()
     state = {k.rsplit(".w_0", 1)[-1]: v for k, v in optim.state_dict().items() if hasattr(v, "numpy")}
-    return [p.numpy(), {k: v.numpy() for k, v in sorted(state.items()) if v.size == 6}]
+    counts = ("pow_0", "product_0", "rho_0")  # PaddlePaddle keeps these numbers once an element
+    return [
+        p.numpy(),
+        {k: v.numpy() for k, v in sorted(state.items()) if v.size == 6 and not k.endswith(counts)},
+    ]
 
 
 def rates(P, kind, *args, **settings):
