@@ -11,7 +11,7 @@ import torch
 from ..dtype import as_dtype
 from ..operator import composite, operator
 from .elementwise import Buffer, aten, sigmoid, tanh
-from .joining import chunk
+from .joining import chunk, concat
 from .samples import Array
 
 _AWAY = Array((3, 4), 0.2, 2.0)  # away from the kink at 0
@@ -24,6 +24,7 @@ elu_backward = aten.elu_backward.default._op
 hardtanh_backward = aten.hardtanh_backward.default._op
 leaky_relu_backward = aten.leaky_relu_backward.default._op
 silu_backward = aten.silu_backward.default._op
+glu_backward = aten.glu_backward.default._op
 prelu_backward = aten._prelu_kernel_backward.default._op
 tnf = torch.nn.functional
 
@@ -67,6 +68,9 @@ def activation(name: str, settings: str, value: Callable[..., Any], slope: Calla
     return operator(body, reference=alone, samples=[(_AWAY,), (Array((2, 1, 3), -4, -0.2),)], value=alone)
 
 
+_SIXTH = (0.1666667, 0.5)  # what torch has a kernel for
+
+
 def _selu(x: Any, scale: float, alpha: float) -> Any:
     if scale <= 1 or alpha < 0:
         raise ValueError(f"selu: expected scale above 1 and alpha of 0 or more, got {scale} and {alpha}")
@@ -99,8 +103,10 @@ elu = activation("elu", "alpha=1.0", aten.elu,
 hardshrink = activation("hardshrink", "threshold=0.5", tnf.hardshrink,
     lambda g, x, threshold: g * (x.abs() > threshold), aten.hardshrink_backward.default._op,
     doc="x where |x| > threshold, 0 elsewhere.")
-hardsigmoid = activation("hardsigmoid", "slope=0.1666667, offset=0.5", lambda x, slope, offset: (x * slope).add_(offset).clamp_(0.0, 1.0),
+hardsigmoid = activation("hardsigmoid", "slope=0.1666667, offset=0.5",
+    lambda x, slope, offset: tnf.hardsigmoid(x) if (slope, offset) == _SIXTH else (x * slope).add_(offset).clamp_(0.0, 1.0),
     lambda g, x, slope, offset: _within(g * slope, x * slope + offset, 0.0, 1.0),
+    lambda g, x, slope, offset: aten.hardsigmoid_backward(g, x) if (slope, offset) == _SIXTH else _within(g * slope, x * slope + offset, 0.0, 1.0),
     doc="slope x + offset, held between 0 and 1.")
 hardswish = activation("hardswish", "", tnf.hardswish,
     lambda g, x: g * (x >= 3) + _within(g, x, -3.0, 3.0) * (x / 3 + 0.5), aten.hardswish_backward.default._op,
@@ -217,13 +223,17 @@ def parametric_relu(x, weight):  # type: ignore[no-untyped-def]
     )
 
 
-@composite(reference=tnf.glu, samples=[((3, 4),), ((4, 3), 0)])
+@operator(reference=tnf.glu, samples=[((3, 4),), ((4, 3), 0)])
 def glu(x, axis=-1, name=None):  # type: ignore[no-untyped-def]
     """a sigmoid(b) for the halves a and b of x along `axis` (Dauphin et al., 2017)."""
-    if not -x.ndim <= axis < x.ndim or x.shape[axis] % 2:
-        raise ValueError(f"glu: expected an axis of even length, got axis {axis} of {list(x.shape)}")
+    value = tnf.glu(x, _axis(x, axis))
+    return value, (lambda g, n=axis: glu_backward(g, x, n) if g.__class__ is Buffer else _glu_slope(g, x, n),)
+
+
+def _glu_slope(g: Any, x: Any, axis: int) -> Any:
     a, b = chunk(x, 2, axis)
-    return a * sigmoid(b)
+    s = b.sigmoid()
+    return concat([g * s, g * a * s * (1 - s)], axis)
 
 
 @composite(

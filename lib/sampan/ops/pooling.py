@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from ..operator import operator
 from .elementwise import aten
-from .gathering import take_along_axis
+from .samples import integers
 
 torch_nn = torch._C._nn
 MAX = {2: torch_nn.max_pool2d_with_indices, 3: torch_nn.max_pool3d_with_indices}
@@ -41,16 +43,22 @@ def max_unpool(g, x, places, settings):  # type: ignore[no-untyped-def]
     return value, (lambda gg, i=places: at_places(gg, i), lambda gg: None)
 
 
+@operator(
+    reference=lambda x, i: x.flatten(2).gather(2, i.flatten(2)).reshape(i.shape),
+    samples=[((1, 2, 3, 4), integers((1, 2, 5), 12))],
+)
 def at_places(x, places):  # type: ignore[no-untyped-def]
     """The entries of x [n, c, ...] at flat places per channel, in the shape of `places`: a max pooling's value."""
-    return take_along_axis(x.flatten(2), places.flatten(2), 2, False).reshape(places.shape)
+    value = x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape)
+    return value, (lambda g, i=places, size=list(x.shape[2:]): put_at_places(g, i, size, True),)
 
 
 @operator()
-def put_at_places(x, places, size):  # type: ignore[no-untyped-def]
-    """Zeros [n, c, *size] with x [n, c, ...] written at flat places per channel."""
-    empty = x.new_zeros([*x.shape[:2], torch.Size(size).numel()])
-    value = empty.scatter_(2, places.flatten(2), x.flatten(2)).reshape([*x.shape[:2], *size])
+def put_at_places(x, places, size, add=False):  # type: ignore[no-untyped-def]
+    """Zeros [n, c, *size] with x [n, c, ...] written, or added, at flat places per channel."""
+    empty = x.new_zeros([*x.shape[:2], math.prod(size)])
+    write = empty.scatter_add_ if add else empty.scatter_
+    value = write(2, places.flatten(2), x.flatten(2)).reshape([*x.shape[:2], *size])
     return value, (lambda g, i=places: at_places(g, i),)
 
 

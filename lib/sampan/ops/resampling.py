@@ -55,6 +55,18 @@ def resized_back(g, size, shape, kind, more):  # type: ignore[no-untyped-def]
     return _RESIZE[kind][1](g, size, shape, *more), (lambda x, s=(size, kind, more): resized(x, *s),)
 
 
+@operator(reference=torch.pixel_shuffle, samples=[((1, 8, 2, 3), 2)])
+def pixels_shuffled(x, r):  # type: ignore[no-untyped-def]
+    """[n, c r^2, h, w] to [n, c, h r, w r]."""
+    return torch.pixel_shuffle(x, r), (lambda g, r=r: pixels_gathered(g, r),)
+
+
+@operator(reference=torch.pixel_unshuffle, samples=[((1, 2, 4, 6), 2)])
+def pixels_gathered(x, r):  # type: ignore[no-untyped-def]
+    """[n, c, h r, w r] to [n, c r^2, h, w]."""
+    return torch.pixel_unshuffle(x, r), (lambda g, r=r: pixels_shuffled(g, r),)
+
+
 @operator()
 def sampled(x, grid, mode, outside, align_corners):  # type: ignore[no-untyped-def]
     """x [n, c, ...] at the places of `grid`, by torch's numbers for the mode and for what lies outside."""

@@ -126,7 +126,8 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None):  # type
     if log_target:
         loss = label.exp() * (label - input)
     else:
-        loss = where(label > 0, label * (label.clip(min=1e-38).log() - input), label * 0.0)
+        share = label.data.clamp(min=0)
+        loss = wrap(torch.xlogy(share, share)) - wrap(share) * input
     if reduction == "batchmean":
         return loss.sum() / input.shape[0] if input.ndim else loss
     return reduced(loss, reduction)

@@ -178,9 +178,9 @@ def _adaptive(of: str, n: int, x: Any, output_size: Any, data_format: str, large
         value = value.squeeze(2) if n == 1 else value
         return value.moveaxis(1, -1) if last else value
     places = ADAPTIVE_MAX[len(size)](x.data, size)[1]
-    found = at_places(x, places), wrap(places.to(torch.int32))
-    found = tuple(f.squeeze(2) for f in found) if n == 1 else found
-    return found if return_mask else found[0]
+    found = [at_places(x, places)] + ([wrap(places.to(torch.int32))] if return_mask else [])
+    found = [f.squeeze(2) for f in found] if n == 1 else found
+    return tuple(found) if return_mask else found[0]
 
 
 def adaptive_avg_pool1d(x, output_size, name=None):  # type: ignore[no-untyped-def]

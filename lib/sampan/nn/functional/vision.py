@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ...ops.joining import concat
-from ...ops.resampling import resized, sampled, windows, windows_summed
+from ...ops.resampling import pixels_gathered, pixels_shuffled, resized, sampled, windows, windows_summed
 from ...ops.shape import pad_constant
 from ...tensor import Tensor, is_tensor
 from .convolution import FORMATS, by_hand, channels_first, ints
@@ -158,20 +158,14 @@ def _image(of: str, x: Any, factor: Any, name: str, data_format: str) -> tuple[A
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """[n, c r^2, h, w] to [n, c, h r, w r]: channels become places (Shi et al., 2016)."""
     x, last = _image("pixel_shuffle", x, upscale_factor, "upscale_factor", data_format)
-    (n, c, h, w), r = x.shape, upscale_factor
-    if c % (r * r):
-        raise ValueError(f"pixel_shuffle: the square of upscale_factor {r} does not divide {c} channels")
-    value = x.reshape([n, c // (r * r), r, r, h, w]).permute([0, 1, 4, 2, 5, 3]).reshape([n, c // (r * r), h * r, w * r])  # fmt: skip
+    value = pixels_shuffled(x, upscale_factor)
     return value.moveaxis(1, -1) if last else value
 
 
 def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """[n, c, h r, w r] to [n, c r^2, h, w]: pixel_shuffle undone."""
     x, last = _image("pixel_unshuffle", x, downscale_factor, "downscale_factor", data_format)
-    (n, c, h, w), r = x.shape, downscale_factor
-    if h % r or w % r:
-        raise ValueError(f"pixel_unshuffle: downscale_factor {r} does not divide an image of {h} by {w}")
-    value = x.reshape([n, c, h // r, r, w // r, r]).permute([0, 1, 3, 5, 2, 4]).reshape([n, c * r * r, h // r, w // r])  # fmt: skip
+    value = pixels_gathered(x, downscale_factor)
     return value.moveaxis(1, -1) if last else value
 
 
