@@ -89,7 +89,7 @@ PARTS: dict[str, list[str]] = {
     "lib/sampan/kernels": [],
     "lib/sampan/ops": [],
     "lib/sampan/nn": [],
-    "lib/sampan": ["data", "course"],
+    "lib/sampan": ["data", "course", "vision"],
     "webapp": ["studio"],
     "tools": ["test"],
     "benchmarks": ["test"],

@@ -19,17 +19,6 @@ from ..random import multinomial
 from ..tensor import Tensor
 
 
-class Embedding(nn.Layer):
-    """Row `ids` of a table: [...] to [..., width]."""
-
-    def __init__(self, rows: int, width: int, weight_attr: Any = None) -> None:
-        super().__init__()
-        self.weight = self.create_parameter([rows, width], weight_attr)
-
-    def forward(self, ids: Any) -> Any:
-        return self.weight[ids]
-
-
 def _drawn(std: float) -> nn.ParamAttr:
     return nn.ParamAttr(initializer=nn.initializer.Normal(0.0, std))
 
@@ -101,8 +90,8 @@ class GPT(nn.Layer):
         if width % num_heads:
             raise ValueError(f"width: expected a multiple of num_heads={num_heads}, got {width}")
         self.context = context
-        self.wte = Embedding(vocab_size, width, _drawn(0.02))
-        self.wpe = Embedding(context, width, _drawn(0.01))
+        self.wte = nn.Embedding(vocab_size, width, weight_attr=_drawn(0.02))
+        self.wpe = nn.Embedding(context, width, weight_attr=_drawn(0.01))
         self.drop = nn.Dropout(dropout)
         # What every block adds to the stream starts smaller, the more blocks there are (GPT-2, section 2.3).
         std = 0.02 / math.sqrt(2 * num_layers)

@@ -1,4 +1,7 @@
 """Images: networks, transforms, operators of detection, data sets."""
 
+from . import datasets as datasets
 from . import models as models
 from . import ops as ops
+from . import transforms as transforms
+from .image import *  # noqa: F403

@@ -84,6 +84,177 @@ def proposals(P, scores, deltas, anchors, **settings):
     return [f.detach() for f in found]
 
 
+def pixels(*shape):
+    """Bytes of a smooth picture: neighbours differ little, so that ways of rounding do not show much."""
+    grid = np.stack(np.meshgrid(*(np.linspace(0, 3, n) for n in shape), indexing="ij"))
+    return ((np.sin(grid.sum(0)) + np.cos(2 * grid[0] - grid[-1]) + 2) * 63).astype("uint8")
+
+
+def picture(P, function, *args, mode="RGB", **settings):
+    """A function of a PIL image, its result as an array."""
+    from PIL import Image
+
+    image = Image.fromarray(pixels(9, 12, 3) if mode == "RGB" else pixels(9, 12))
+    found = getattr(P.vision.transforms, function)(image, *args, **settings)
+    return found if hasattr(found, "detach") else np.array(found)
+
+
+def tensor_of(P, function, x, *args, **settings):
+    return getattr(P.vision.transforms, function)(x, *args, **settings)
+
+
+def applied(P, name, *args, seed=4, **settings):
+    """A transform as an object, on a PIL image and on a Tensor; the same random numbers on both sides."""
+    import random
+
+    from PIL import Image
+
+    transform = getattr(P.vision.transforms, name)(*args, **settings)
+    found = []
+    for image in (
+        Image.fromarray(pixels(9, 12, 3)),
+        P.to_tensor(pixels(9, 12, 3).transpose(2, 0, 1).astype("float32") / 255),
+    ):
+        random.seed(seed), np.random.seed(seed)
+        out = transform(image)
+        found.append(out if hasattr(out, "detach") else np.array(out))
+    return found
+
+
+def pil(name, *args, **settings):
+    return program(picture, name, *args, text="pil", **settings)
+
+
+def plane(name, *args, **settings):
+    return program(tensor_of, name, *args, text="tensor", **settings)
+
+
+PLANES = array(3, 6, 8, low=0.0, high=1.0)
+CORNERS, MOVED = [[0, 0], [7, 0], [7, 5], [0, 5]], [[1, 0], [6, 1], [7, 4], [0, 5]]
+WIDE, BENT = [[0, 0], [11, 0], [11, 8], [0, 8]], [[1, 0], [10, 2], [11, 7], [0, 8]]
+TRANSFORMS = {
+    "to_tensor": [
+        pil("to_tensor"),
+        pil("to_tensor", "HWC"),
+        pil("to_tensor", mode="L"),
+        plane("to_tensor", PLANES),
+        plane("to_tensor", array(3, 4, numpy=True)),
+        call("no image"),
+    ],
+    "resize": [
+        pil("resize", 5),
+        pil("resize", (7, 5), "nearest"),
+        pil("resize", [4, 20], "bicubic"),
+        pil("resize", 9, mode="L"),
+        plane("resize", PLANES, (4, 5)),
+        plane("resize", PLANES, 3, "nearest"),
+        plane("resize", PLANES, 9, "bicubic"),
+        plane("resize", PLANES, "5"),
+    ],
+    "pad": [
+        pil("pad", 2),
+        pil("pad", (1, 2), 7),
+        pil("pad", [1, 2, 3, 4], (1, 2, 3)),
+        pil("pad", 2, 0, "edge"),
+        pil("pad", 2, 0, "reflect"),
+        pil("pad", 2, 0, "symmetric"),
+        pil("pad", [1, 2, 3]),
+        plane("pad", PLANES, [1, 2, 0, 1], 0.5),
+        plane("pad", PLANES, (1, 2), 0, "reflect"),
+        plane("pad", PLANES, 1, 0, "edge"),
+    ],
+    "crop": [pil("crop", 2, 3, 4, 5), plane("crop", PLANES, 1, 2, 3, 4)],
+    "center_crop": [pil("center_crop", 4), pil("center_crop", (4, 7)), plane("center_crop", PLANES, (3, 4))],
+    "hflip": [pil("hflip"), plane("hflip", PLANES), plane("hflip", array(2, 3, 4, 5))],
+    "vflip": [pil("vflip"), plane("vflip", PLANES)],
+    "adjust_brightness": [
+        pil("adjust_brightness", 1.4),
+        plane("adjust_brightness", PLANES, 0.5),
+        plane("adjust_brightness", given(pixels(3, 4, 5).tolist(), "uint8"), 1.3),
+    ],
+    "adjust_contrast": [
+        pil("adjust_contrast", 1.4),
+        plane("adjust_contrast", PLANES, 0.5),
+        plane("adjust_contrast", array(1, 4, 5, low=0, high=1), 1.5),
+    ],
+    "adjust_hue": [
+        pil("adjust_hue", 0.2),
+        pil("adjust_hue", -0.3),
+        pil("adjust_hue", 0.2, mode="L"),
+        plane("adjust_hue", PLANES, 0.3).but(grad=False),
+        plane("adjust_hue", PLANES, -0.4).but(grad=False),
+        pil("adjust_hue", 0.7),
+    ],
+    "to_grayscale": [
+        pil("to_grayscale"),
+        pil("to_grayscale", 3),
+        plane("to_grayscale", PLANES),
+        plane("to_grayscale", PLANES, 3),
+        pil("to_grayscale", 2),
+    ],
+    "normalize": [
+        pil("normalize", [100.0, 110, 120], [5.0, 6, 7], "HWC"),
+        plane("normalize", PLANES, [0.1, 0.2, 0.3], [1.0, 2, 3]),
+        plane("normalize", array(4, 5, 3, numpy=True), [0.1, 0.2, 0.3], [1.0, 2, 3], "HWC", True),
+    ],
+    "erase": [pil("erase", 1, 2, 3, 4, 9), plane("erase", PLANES, 1, 2, 3, 4, 0.5)],
+    "affine": [
+        pil("affine", 20, [1, 2], 1.2, [5, 3]),
+        pil("affine", -35.0, [0, 0], 0.8, 4, "bilinear", 7, [2, 3]),
+        plane("affine", PLANES, 20, [1, 0.5], 1.1, [5, 3], "bilinear"),
+        plane("affine", PLANES, 20, [1], 1.1, [5, 3]),
+    ],
+    "rotate": [
+        pil("rotate", 30),
+        pil("rotate", 30, "bilinear", True),
+        pil("rotate", -20, "nearest", False, [3, 4], [9, 8, 7]),
+        plane("rotate", PLANES, 30, "bilinear"),
+        plane("rotate", PLANES, 30, "bilinear", True),
+        plane("rotate", PLANES, -75.0, "bilinear", False, [2, 3], 0.5),
+    ],
+    "perspective": [
+        pil("perspective", WIDE, BENT),
+        pil("perspective", WIDE, BENT, "bilinear", 5),
+        plane("perspective", PLANES, CORNERS, MOVED, "bilinear"),
+    ],
+    "ToTensor": [program(applied, "ToTensor", text="applied")],
+    "Resize": [program(applied, "Resize", 5, text="applied")],
+    "CenterCrop": [program(applied, "CenterCrop", 5, text="applied")],
+    "Pad": [program(applied, "Pad", 2, text="applied"), program(applied, "Pad", [1, 2, 3], text="applied")],
+    "Grayscale": [program(applied, "Grayscale", 3, text="applied")],
+    "Normalize": [program(applied, "Normalize", 0.5, 2.0, text="applied")],
+    "Transpose": [program(applied, "Transpose", text="applied")],
+    "RandomHorizontalFlip": [
+        program(applied, "RandomHorizontalFlip", 1, text="applied"),
+        program(applied, "RandomHorizontalFlip", text="applied"),
+    ],
+    "RandomVerticalFlip": [program(applied, "RandomVerticalFlip", 1, text="applied")],
+    "BrightnessTransform": [
+        program(applied, "BrightnessTransform", 0.4, text="applied"),
+        program(applied, "BrightnessTransform", -1, text="applied"),
+    ],
+    "ContrastTransform": [program(applied, "ContrastTransform", 0.4, text="applied")],
+    "SaturationTransform": [
+        program(applied, "SaturationTransform", 0.4, text="applied"),
+        program(applied, "SaturationTransform", [0.5, 0.8], text="applied"),
+    ],
+    "HueTransform": [
+        program(applied, "HueTransform", 0.4, text="applied"),
+        program(applied, "HueTransform", [-0.8, 0.8], text="applied"),
+    ],
+    "ColorJitter": [program(applied, "ColorJitter", 0.4, 0.3, 0.2, text="applied")],
+    "RandomResizedCrop": [program(applied, "RandomResizedCrop", 5, text="applied").but(values=False)],
+    "RandomCrop": [
+        program(applied, "RandomCrop", 5, text="applied"),
+        program(applied, "RandomCrop", (12, 14), 1, True, text="applied").but(values=False),
+    ],
+    "RandomErasing": [program(applied, "RandomErasing", 1, text="applied").but(values=False)],
+    "RandomAffine": [program(applied, "RandomAffine", 20, text="applied").but(values=False)],
+    "RandomRotation": [program(applied, "RandomRotation", 20, text="applied").but(tolerance=2e-3)],
+    "RandomPerspective": [program(applied, "RandomPerspective", 1.0, text="applied").but(values=False)],
+    "Compose": [program(lambda P: repr(P.vision.transforms.Compose([1, "a"])), text="shown")],
+}
+
 CASES = {
     "paddle.vision.ops.roi_align": [
         *(call(IMAGE, BOXES, COUNTS, *more, sampling_ratio=ratio).but(grad=False) for more in ([3], [(2, 3), 0.5]) for ratio in (-1, 2)),
@@ -146,3 +317,4 @@ CASES = {
         program(proposals, FEATURE["scores"], FEATURE["deltas"], random_boxes(4, 4, 3, size=40.0), text="few", pre_nms_top_n=20, post_nms_top_n=5, nms_thresh=0.6, min_size=3.0, eta=0.9, pixel_offset=True).but(grad=False),
     ],
 }  # fmt: skip
+CASES.update({f"paddle.vision.transforms.{name}": calls for name, calls in TRANSFORMS.items()})

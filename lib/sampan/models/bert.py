@@ -1,0 +1,110 @@
+"""BERT: an encoder of transformer blocks that reads a text in both directions (Devlin et al. 2018).
+
+Parameters carry the names of PaddleNLP's BertModel: `embeddings.word_embeddings.weight`,
+`encoder.layers.0.self_attn.q_proj.weight` and so on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .. import nn
+from ..nn import functional as F
+from ..tensor import Tensor
+
+
+class Embeddings(nn.Layer):
+    """norm(word + position + segment)."""
+
+    def __init__(self, vocab_size: int, width: int, context: int, segments: int, dropout: float) -> None:
+        super().__init__()
+        self.word_embeddings = nn.Embedding(vocab_size, width)
+        self.position_embeddings = nn.Embedding(context, width)
+        self.token_type_embeddings = nn.Embedding(segments, width)
+        self.layer_norm = nn.LayerNorm(width, 1e-12)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, ids: Any, segments: Any) -> Any:
+        x = self.word_embeddings(ids) + self.position_embeddings.weight[: ids.shape[1]]
+        x = x + (
+            self.token_type_embeddings.weight[0] if segments is None else self.token_type_embeddings(segments)
+        )
+        return self.dropout(self.layer_norm(x))
+
+
+class Pooler(nn.Layer):
+    """tanh of a linear layer of the first token."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, width)
+
+    def forward(self, x: Any) -> Any:
+        return F.tanh(self.dense(x[:, 0]))
+
+
+class BERT(nn.Layer):
+    """The defaults are BERT base, uncased (109,482,240 parameters).
+
+    forward: ids [batch, time], segments [batch, time] (0 or 1; all 0 unless given) and mask [batch, time] (0 for
+    padding; without it, every token counts), to (hidden states [batch, time, width], a summary [batch, width]).
+    """
+
+    def __init__(
+        self,
+        vocab_size: int = 30522,
+        width: int = 768,
+        num_layers: int = 12,
+        num_heads: int = 12,
+        context: int = 512,
+        segments: int = 2,
+        dropout: float = 0.1,
+        pooler: bool = True,
+    ) -> None:
+        super().__init__()
+        self.context = context
+        self.embeddings = Embeddings(vocab_size, width, context, segments, dropout)
+        block = nn.TransformerEncoderLayer(
+            width, num_heads, 4 * width, dropout, "gelu", act_dropout=0.0, layer_norm_eps=1e-12
+        )
+        self.encoder = nn.TransformerEncoder(block, num_layers)
+        self.pooler = Pooler(width) if pooler else None
+        start = nn.initializer.Normal(0.0, 0.02)
+        for name, parameter in self.named_parameters():
+            if parameter.ndim == 2 and "norm" not in name:
+                start(parameter)
+
+    def forward(self, ids: Any, segments: Any = None, mask: Any = None) -> Any:
+        if ids.shape[1] > self.context:
+            raise ValueError(f"ids: expected at most context={self.context} tokens a row, got {ids.shape[1]}")
+        hidden = self.encoder(self.embeddings(ids, segments), None if mask is None else _bias(mask))
+        return hidden, None if self.pooler is None else self.pooler(hidden)
+
+
+def _bias(mask: Any) -> Tensor:
+    """[batch, 1, 1, time]: what attention adds to its scores, 0 or, for padding, so little that nothing is left."""
+    hidden = mask.data[:, None, None, :] == 0
+    return Tensor(
+        torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, torch.finfo(torch.float32).min)
+    )
+
+
+class MaskedLM(nn.Layer):
+    """BERT that guesses words: forward as BERT's, to logits [batch, time, vocab_size].
+
+    The words' own table is the last layer's weight (109,514,298 parameters by default).
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        self.bert = BERT(**settings, pooler=False)
+        words, width = self.bert.embeddings.word_embeddings.weight.shape
+        self.transform = nn.Linear(width, width)
+        self.layer_norm = nn.LayerNorm(width, 1e-12)
+        self.decoder_bias = self.create_parameter([words], is_bias=True)
+
+    def forward(self, ids: Any, segments: Any = None, mask: Any = None) -> Any:
+        hidden = self.layer_norm(F.gelu(self.transform(self.bert(ids, segments, mask)[0])))
+        return hidden @ self.bert.embeddings.word_embeddings.weight.T + self.decoder_bias

@@ -1,0 +1,330 @@
+"""Transforms of pictures as objects, fixed and random ones: what DataLoader's data sets call."""
+
+# fmt: off
+from __future__ import annotations
+
+import inspect
+import math
+import random
+from collections.abc import Sequence
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...tensor import Tensor
+from .functional import (
+    _check_padding,
+    _size,
+    adjust_brightness,
+    adjust_contrast,
+    adjust_hue,
+    adjust_saturation,
+    affine,
+    center_crop,
+    crop,
+    erase,
+    hflip,
+    normalize,
+    pad,
+    perspective,
+    resize,
+    rotate,
+    to_grayscale,
+    to_tensor,
+    vflip,
+)
+
+__all__ = [
+    "BaseTransform", "BrightnessTransform", "CenterCrop", "ColorJitter", "Compose", "ContrastTransform", "Grayscale",
+    "HueTransform", "Normalize", "Pad", "RandomAffine", "RandomCrop", "RandomErasing", "RandomHorizontalFlip",
+    "RandomPerspective", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip", "Resize", "SaturationTransform",
+    "ToTensor", "Transpose",
+]
+
+
+class Compose:
+    """Transforms one after the other."""
+
+    def __init__(self, transforms):  # type: ignore[no-untyped-def]
+        self.transforms = transforms
+
+    def __call__(self, data: Any) -> Any:
+        for transform in self.transforms:
+            data = transform(data)
+        return data
+
+    def __repr__(self) -> str:
+        return "\n".join([f"{type(self).__name__}(", *(f"    {t}" for t in self.transforms), ")"])
+
+
+class BaseTransform:
+    """Subclass it with `_apply_image(img)`, and `_apply_boxes` or `_apply_mask` where these are to follow.
+
+    Called with a tuple it transforms the values that `keys` names ("image", "boxes", "mask", "coords") in their
+    order and hands on the others; `_get_params(inputs)` is asked first, and its answer kept as `params`.
+    """
+
+    def __init_subclass__(cls, settings: str = "", applies: Any = None) -> None:
+        """Give the class an __init__ that keeps these settings, and a function that is applied with them."""
+        if not settings:
+            return
+        signature = inspect.signature(eval(f"lambda self, {settings}, keys=None: None"))
+        names = list(signature.parameters)[1:-1]
+
+        def __init__(self, *args, **kwargs):  # type: ignore[no-untyped-def]
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            BaseTransform.__init__(self, bound.arguments["keys"])
+            vars(self).update((name, bound.arguments[name]) for name in names)
+            if not 0 <= getattr(self, "prob", 0) <= 1:
+                raise ValueError(f"prob: expected a probability from 0 to 1, got {self.prob}")
+            self._check()
+
+        __init__.__signature__ = signature  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[method-assign]
+        if applies is not None:
+            cls.__doc__ = applies.__doc__
+            cls._apply_image = lambda self, img: applies(img, *(getattr(self, n) for n in names))  # type: ignore[method-assign]
+
+    def __init__(self, keys=None):  # type: ignore[no-untyped-def]
+        self.keys, self.params = ("image",) if keys is None else keys, None
+        if not isinstance(self.keys, Sequence):
+            raise ValueError(f"keys: expected a sequence of names, got {keys!r}")
+        for key in self.keys:
+            if not hasattr(self, f"_apply_{key}"):
+                raise NotImplementedError(f"keys: {key!r} is none of image, boxes, mask and coords")
+
+    def _check(self) -> None:
+        """Look at the settings."""
+
+    def _get_params(self, inputs: Any) -> Any:
+        return None
+
+    def _missing(self, value: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not say how to transform this")
+
+    _apply_image = _apply_boxes = _apply_mask = _apply_coords = _missing
+
+    def __call__(self, inputs: Any) -> Any:
+        inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+        self.params = self._get_params(inputs)
+        outputs = [getattr(self, f"_apply_{key}")(value) for key, value in zip(self.keys, inputs, strict=False)]
+        outputs += inputs[len(self.keys) :]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _span(value: Any, name: str, lengths: tuple[int, ...] = (2,), center: float = 0.0) -> list[float]:
+    """A range: `center` less and more a number, or as given."""
+    if isinstance(value, Number):
+        if value < 0:  # type: ignore[operator]
+            raise ValueError(f"{name}: expected 0 or more for a single number, got {value}")
+        return [center - value, center + value]  # type: ignore[operator, list-item]
+    if not isinstance(value, Sequence):
+        raise TypeError(f"{name}: expected a number or a sequence, got {value!r}")
+    if len(value) not in lengths:
+        raise ValueError(f"{name}: expected {' or '.join(map(str, lengths))} numbers, got {value!r}")
+    return [float(v) for v in value]
+
+
+class ToTensor(BaseTransform, settings="data_format='CHW'", applies=to_tensor): ...
+class Resize(BaseTransform, settings="size, interpolation='bilinear'", applies=resize): ...
+class CenterCrop(BaseTransform, settings="size", applies=center_crop): ...
+class Grayscale(BaseTransform, settings="num_output_channels=1", applies=to_grayscale): ...
+
+
+class Pad(BaseTransform, settings="padding, fill=0, padding_mode='constant'", applies=pad):
+    def _check(self) -> None:
+        _check_padding(self.padding, self.fill, self.padding_mode)
+
+
+class Normalize(BaseTransform, settings="mean=0.0, std=1.0, data_format='CHW', to_rgb=False", applies=normalize):
+    def _check(self) -> None:
+        self.mean, self.std = ([v] * 3 if isinstance(v, Number) else v for v in (self.mean, self.std))
+
+
+class Transpose(BaseTransform, settings="order=(2, 0, 1)"):
+    """The axes in another order; images and arrays give arrays, with a last axis for channels first."""
+
+    def _apply_image(self, img: Any) -> Any:
+        if isinstance(img, Tensor):
+            return img.transpose(self.order)
+        pixels = np.asarray(img)
+        return (pixels if pixels.ndim == 3 else pixels[..., None]).transpose(self.order)
+
+
+class RandomHorizontalFlip(BaseTransform, settings="prob=0.5"):
+    """Left and right exchanged with probability `prob`."""
+
+    def _apply_image(self, img: Any) -> Any:
+        return hflip(img) if random.random() < self.prob else img
+
+
+class RandomVerticalFlip(BaseTransform, settings="prob=0.5"):
+    """Top and bottom exchanged with probability `prob`."""
+
+    def _apply_image(self, img: Any) -> Any:
+        return vflip(img) if random.random() < self.prob else img
+
+
+class _Colour(BaseTransform):
+    """A factor drawn from 1 - value to 1 + value, or from the range given."""
+
+    _adjust: Any
+    _center, _low, _high = 1.0, 0.0, math.inf
+
+    def _check(self) -> None:
+        low, high = _span(self.value, type(self).__name__, center=self._center)
+        low = max(low, 0) if self._low == 0 and isinstance(self.value, Number) else low
+        if not self._low <= low <= high <= self._high:
+            raise ValueError(f"value: expected a range between {self._low} and {self._high}, got {self.value}")
+        self.value = None if low == high == self._center else [low, high]
+
+    def _apply_image(self, img: Any) -> Any:
+        return img if self.value is None else type(self)._adjust(img, random.uniform(*self.value))
+
+
+class BrightnessTransform(_Colour, settings="value"):
+    __doc__, _adjust = _Colour.__doc__, staticmethod(adjust_brightness)
+
+
+class ContrastTransform(_Colour, settings="value"):
+    __doc__, _adjust = _Colour.__doc__, staticmethod(adjust_contrast)
+
+
+class SaturationTransform(_Colour, settings="value"):
+    __doc__, _adjust = _Colour.__doc__, staticmethod(adjust_saturation)
+
+
+class HueTransform(_Colour, settings="value"):
+    """A turn drawn from -value to value (at most 0.5), or from the range given."""
+
+    _adjust, _center, _low, _high = staticmethod(adjust_hue), 0.0, -0.5, 0.5
+
+
+class ColorJitter(BaseTransform, settings="brightness=0, contrast=0, saturation=0, hue=0"):
+    """Brightness, contrast, saturation and hue changed at random, in random order."""
+
+    def _apply_image(self, img: Any) -> Any:
+        given = ((BrightnessTransform, self.brightness), (ContrastTransform, self.contrast), (SaturationTransform, self.saturation), (HueTransform, self.hue))
+        changes = [kind(value, self.keys) for kind, value in given if value is not None]
+        random.shuffle(changes)
+        return Compose(changes)(img)
+
+
+def _part(img: Any, scale: Any, ratio: Any) -> tuple[int, int, int, int] | None:
+    """(top, left, height, width) of a part with a random share of the area and a random width / height."""
+    width, height = _size(img)
+    for _ in range(10):
+        area, shape = np.random.uniform(*scale) * width * height, math.exp(np.random.uniform(*np.log(ratio)))
+        w, h = round(math.sqrt(area * shape)), round(math.sqrt(area / shape))
+        if 0 < w <= width and 0 < h <= height:
+            return random.randint(0, height - h), random.randint(0, width - w), h, w
+    return None
+
+
+def _ordered(low: float, values: Any, name: str, high: float = math.inf) -> None:
+    if not isinstance(values, (list, tuple)) or not low <= values[0] <= values[1] <= high:
+        raise ValueError(f"{name}: expected (smallest, largest) between {low} and {high}, got {values!r}")
+
+
+class RandomResizedCrop(BaseTransform, settings="size, scale=(0.08, 1.0), ratio=(3.0 / 4, 4.0 / 3), interpolation='bilinear'"):
+    """A part with `scale` of the area and width / height in `ratio`, at random, in another size (Szegedy, 2014)."""
+
+    def _check(self) -> None:
+        self.size = (self.size, self.size) if isinstance(self.size, int) else self.size
+        _ordered(0, self.scale, "scale")
+        _ordered(0, self.ratio, "ratio")
+
+    def _apply_image(self, img: Any) -> Any:
+        part = _part(img, self.scale, self.ratio)
+        if part is None:  # the middle, as near to the wanted shape as there is
+            width, height = _size(img)
+            w, h = min(width, round(height * max(self.ratio))), min(height, round(width / min(self.ratio)))
+            part = (height - h) // 2, (width - w) // 2, h, w
+        return resize(crop(img, *part), self.size, self.interpolation)
+
+
+class RandomCrop(BaseTransform, settings="size, padding=None, pad_if_needed=False, fill=0, padding_mode='constant'"):
+    """A part of this size (height, width) from a random place, after padding."""
+
+    def _apply_image(self, img: Any) -> Any:
+        th, tw = (int(self.size),) * 2 if isinstance(self.size, Number) else self.size
+        if self.padding is not None:
+            img = pad(img, self.padding, self.fill, self.padding_mode)
+        w, h = _size(img)
+        if self.pad_if_needed and (w < tw or h < th):
+            img = pad(img, (max(tw - w, 0), max(th - h, 0)), self.fill, self.padding_mode)
+            w, h = _size(img)
+        return crop(img, random.randint(0, h - th), random.randint(0, w - tw), th, tw)
+
+
+class RandomErasing(BaseTransform, settings="prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False"):
+    """With probability `prob`, `value` (or "random" noise) over a random part (Zhong et al., 2017)."""
+
+    def _check(self) -> None:
+        _ordered(0, self.scale, "scale", 1)
+        _ordered(0, self.ratio, "ratio")
+        if not isinstance(self.value, (Number, list, tuple)) and self.value != "random":
+            raise ValueError(f"value: expected numbers or 'random', got {self.value!r}")
+
+    def _apply_image(self, img: Any) -> Any:
+        part = _part(img, self.scale, self.ratio) if random.random() < self.prob else None
+        if part is None:
+            return img
+        channels = img.shape[-3] if isinstance(img, Tensor) else np.asarray(img).shape[2:]
+        if self.value == "random":
+            shape = [channels, *part[2:]] if isinstance(img, Tensor) else [*part[2:], *channels]
+            noise = np.random.normal(size=shape) * (1 if isinstance(img, Tensor) else 255)
+        else:
+            noise = np.reshape(self.value, [-1, 1, 1] if isinstance(img, Tensor) else [-1])
+        value = Tensor(torch.tensor(noise).to(img.data)) if isinstance(img, Tensor) else noise
+        return erase(img, *part, value, self.inplace)
+
+
+class RandomAffine(BaseTransform, settings="degrees, translate=None, scale=None, shear=None, interpolation='nearest', fill=0, center=None"):
+    """Turned, moved (by parts of the size), scaled and sheared at random within these ranges."""
+
+    def _check(self) -> None:
+        self.degrees = _span(self.degrees, "degrees")
+        if self.translate is not None and not all(0 <= t <= 1 for t in _span(self.translate, "translate")):
+            raise ValueError(f"translate: expected two numbers from 0 to 1, got {self.translate}")
+        if self.scale is not None and not all(s > 0 for s in _span(self.scale, "scale")):
+            raise ValueError(f"scale: expected two positive numbers, got {self.scale}")
+        self.shear = None if self.shear is None else _span(self.shear, "shear", (2, 4))
+
+    def _apply_image(self, img: Any) -> Any:
+        most = [t * n for t, n in zip(self.translate or (0, 0), _size(img), strict=True)]
+        moved = [int(random.uniform(-m, m)) for m in most]
+        scale = 1.0 if self.scale is None else random.uniform(*self.scale)
+        low_x, high_x, low_y, high_y = [*(self.shear or (0, 0)), 0, 0][:4]
+        shear = random.uniform(low_x, high_x), random.uniform(low_y, high_y)
+        return affine(img, random.uniform(*self.degrees), moved, scale, shear, self.interpolation, self.fill, self.center)
+
+
+class RandomRotation(BaseTransform, settings="degrees, interpolation='nearest', expand=False, center=None, fill=0"):
+    """Turned by an angle from -degrees to degrees, or from the range given."""
+
+    def _check(self) -> None:
+        self.degrees = _span(self.degrees, "degrees")
+
+    def _apply_image(self, img: Any) -> Any:
+        return rotate(img, random.uniform(*self.degrees), self.interpolation, self.expand, self.center, self.fill)
+
+
+class RandomPerspective(BaseTransform, settings="prob=0.5, distortion_scale=0.5, interpolation='nearest', fill=0"):
+    """With probability `prob` the corners move inwards, each by up to distortion_scale of half the size."""
+
+    def _check(self) -> None:
+        if not 0 <= self.distortion_scale <= 1:
+            raise ValueError(f"distortion_scale: expected 0 to 1, got {self.distortion_scale}")
+
+    def _apply_image(self, img: Any) -> Any:
+        if random.random() >= self.prob:
+            return img
+        w, h = _size(img)
+        corners = [[0, 0], [w - 1, 0], [w - 1, h - 1], [0, h - 1]]
+        most = [int(self.distortion_scale * (n // 2)) for n in (w, h)]
+        moved = [[v + (1 if v == 0 else -1) * random.randint(0, m) for v, m in zip(c, most, strict=True)] for c in corners]
+        return perspective(img, corners, moved, self.interpolation, self.fill)
