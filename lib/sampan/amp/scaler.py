@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,10 @@ _KEPT = (
     "decr_every_n_nan_or_inf",
     "use_dynamic_loss_scaling",
 )
+
+
+def _reads(attribute: str) -> Callable[[Any], Any]:
+    return lambda self: getattr(self, attribute)
 
 
 class GradScaler:
@@ -137,20 +142,11 @@ class GradScaler:
     def set_decr_every_n_nan_or_inf(self, new_decr_every_n_nan_or_inf: int) -> None:
         self._decr_every_n_nan_or_inf = new_decr_every_n_nan_or_inf
 
-    def get_init_loss_scaling(self) -> float:
-        return self._init_loss_scaling
-
-    def get_incr_ratio(self) -> float:
-        return self._incr_ratio
-
-    def get_decr_ratio(self) -> float:
-        return self._decr_ratio
-
-    def get_incr_every_n_steps(self) -> int:
-        return self._incr_every_n_steps
-
-    def get_decr_every_n_nan_or_inf(self) -> int:
-        return self._decr_every_n_nan_or_inf
+    get_init_loss_scaling = _reads("_init_loss_scaling")
+    get_incr_ratio = _reads("_incr_ratio")
+    get_decr_ratio = _reads("_decr_ratio")
+    get_incr_every_n_steps = _reads("_incr_every_n_steps")
+    get_decr_every_n_nan_or_inf = _reads("_decr_every_n_nan_or_inf")
 
     def state_dict(self) -> dict[str, Any]:
         """Paddle's keys; empty when it is off."""

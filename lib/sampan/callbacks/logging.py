@@ -6,6 +6,7 @@ import os
 import struct
 import time
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,7 @@ class WandbCallback(_Writer):
     def __init__(self, project=None, entity=None, name=None, dir=None, mode=None, job_type=None, **kwargs):  # type: ignore[no-untyped-def]
         super().__init__()
         try:
-            import wandb
+            wandb = import_module("wandb")
         except ImportError as error:
             raise ModuleNotFoundError(
                 "WandbCallback needs wandb, which is not installed: pip install wandb"

@@ -28,6 +28,9 @@ class _Named(Metric):
 class _Share(_Named):
     """A share of right answers among those that `_counted` picks; predictions are probabilities, rounded."""
 
+    _rounded: Any
+    _counted: Any
+
     def reset(self) -> None:
         self.tp = self.others = 0
 

@@ -20,7 +20,7 @@ class _Holder(Layer):
     _held = "_sub_layers"
 
     def _entries(self) -> dict[str, Any]:
-        return getattr(self, self._held)  # type: ignore[no-any-return]
+        return getattr(self, self._held)
 
     def _add(self, key: str, value: Any) -> None:
         (self.add_sublayer if self._held == "_sub_layers" else self.add_parameter)(key, value)
@@ -44,7 +44,7 @@ class _List(_Holder):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return type(self)(list(self)[index])
+            return self._like(list(self)[index])
         return self._entries()[self._key(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -81,7 +81,11 @@ class _List(_Holder):
         return self.extend(values)
 
     def __add__(self, values: Iterable[Any]) -> Any:
-        return type(self)([*self, *values])
+        return self._like([*self, *values])
+
+    def _like(self, values: Any) -> Any:
+        kind: Any = type(self)
+        return kind(values)
 
     def _reset(self, values: list[Any]) -> None:
         for name in self._entries():

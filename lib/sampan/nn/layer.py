@@ -185,10 +185,10 @@ class Layer:
 
     def get_sublayer(self, target: str) -> Layer:
         """The layer at a dotted name such as "block.0"; this one for "". AttributeError where there is none."""
-        return self._found(target, Layer)  # type: ignore[no-any-return]
+        return self._found(target, Layer)
 
     def get_parameter(self, target: str) -> Tensor:
-        return self._found(target, Tensor)  # type: ignore[no-any-return]
+        return self._found(target, Tensor)
 
     get_buffer = get_parameter
 
@@ -417,31 +417,31 @@ class Layer:
         self._dtype = kind or self._dtype
 
     def astype(self, dtype: Any = None) -> Layer:
-        return self.to(dtype=dtype)  # type: ignore[no-any-return]
+        return self.to(dtype=dtype)
 
     def type(self, dst_type: Any) -> Layer:
-        return self.to(dtype=dst_type)  # type: ignore[no-any-return]
+        return self.to(dtype=dst_type)
 
     def double(self) -> Layer:
-        return self.to(dtype="float64")  # type: ignore[no-any-return]
+        return self.to(dtype="float64")
 
     def half(self) -> Layer:
-        return self.to(dtype="float16")  # type: ignore[no-any-return]
+        return self.to(dtype="float16")
 
     def float(self, excluded_layers: Any = None) -> Layer:
-        return self._convert_all(None, torch.float32, excluded_layers or ())  # type: ignore[no-any-return]
+        return self._convert_all(None, torch.float32, excluded_layers or ())
 
     def float16(self, excluded_layers: Any = None) -> Layer:
-        return self._convert_all(None, torch.float16, excluded_layers or ())  # type: ignore[no-any-return]
+        return self._convert_all(None, torch.float16, excluded_layers or ())
 
     def bfloat16(self, excluded_layers: Any = None) -> Layer:
-        return self._convert_all(None, torch.bfloat16, excluded_layers or ())  # type: ignore[no-any-return]
+        return self._convert_all(None, torch.bfloat16, excluded_layers or ())
 
     def cpu(self) -> Layer:
-        return self.to("cpu")  # type: ignore[no-any-return]
+        return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Layer:
-        return self.to(f"gpu:{device or 0}" if device is None or isinstance(device, int) else device)  # type: ignore[no-any-return]
+        return self.to(f"gpu:{device or 0}" if device is None or isinstance(device, int) else device)
 
     # --- printing ---
 

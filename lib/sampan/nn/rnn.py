@@ -83,6 +83,10 @@ class _Cell(RNNCellBase):
     """What the three cells share: two weights and two biases. An attr of False means constant ones, or zeros."""
 
     gates = 1
+    weight_ih: Any
+    weight_hh: Any
+    bias_ih: Any
+    bias_hh: Any
 
     def _build(self, input_size: int, hidden_size: int, attrs: tuple[Any, ...], proj_size: int = 0) -> None:
         if hidden_size <= 0:
@@ -172,11 +176,12 @@ def _fits(cell: Any, inputs: Any, kwargs: dict[str, Any]) -> bool:
     """Whether the fused operator can take the place of calling `cell` step by step."""
     if type(cell) not in (LSTMCell, GRUCell, SimpleRNNCell) or cell.proj_size or kwargs or cell._pre_hooks:
         return False
-    x, weight = getattr(inputs, "data", None), cell.weight_ih.data
-    usable = (
-        isinstance(x, torch.Tensor) and x.dtype in (torch.float32, torch.float64) and x.dtype is weight.dtype
+    x: Any = getattr(inputs, "data", None)
+    if not isinstance(x, torch.Tensor) or x.dtype is not cell.weight_ih.data.dtype or cell._post_hooks:
+        return False
+    return (
+        x.dtype in (torch.float32, torch.float64) and x.device.type == "cpu" and x.ndim == 3 and x.numel() > 0
     )
-    return usable and x.device.type == "cpu" and x.ndim == 3 and x.numel() > 0 and not cell._post_hooks
 
 
 def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False):  # type: ignore[no-untyped-def]
