@@ -351,4 +351,67 @@ DIFFERENCES = [
         call=", 0, ",
         text="grad",
     ),
+    # --- arrays ---
+    Difference(
+        "paddle.allclose Tensor.allclose paddle.isclose Tensor.isclose",
+        "answer",
+        "shapes are broadcast as everywhere else; Paddle documents it and refuses",
+        text="same dimension size",
+    ),
+    Difference(
+        "*.diag_embed *.diagonal_scatter",
+        "answer",
+        "the values that are put in have a gradient; Paddle's does not reach them",
+        text="grad",
+    ),
+    Difference(
+        "*.masked_fill",
+        "answer",
+        "a value that fills several places gets the sum of their gradients, also under a mask that broadcasts",
+        text="grad",
+    ),
+    Difference(
+        "*.unfold",
+        "answer",
+        "windows that overlap add their gradients; Paddle keeps the last one and leaves memory unwritten",
+        text="grad",
+    ),
+    Difference(
+        "*.median *.nanmedian *.nanquantile",
+        "answer",
+        "the gradient goes to the entry that is the result; Paddle spreads it over rows that hold a NaN",
+        call="nan",
+        text="grad",
+    ),
+    Difference(
+        "*.median *.nanmedian *.amax *.amin *.argmax *.argmin",
+        "answer",
+        "of no values there is no middle one and no largest: the call is refused",
+        call="0, 3",
+        text="does not raise",
+    ),
+    Difference(
+        "*.std *.var *.mean *.nanmedian",
+        "answer",
+        "statistics of ints and bools are floats; Paddle rounds within and returns ints",
+        call="int|bool",
+    ),
+    Difference(
+        "*.nonzero",
+        "answer",
+        "a 0-d tensor has one place or none, as in NumPy before 2.0 and in torch",
+        text="number of dimension",
+    ),
+    Difference(
+        "*.unique",
+        "answer",
+        "unique entries without an axis are a vector, also when there are none",
+        call="0, 3",
+    ),
+    Difference(
+        "*.transpose",
+        "answer",
+        "an order of axes names each axis once",
+        text="no permutation",
+    ),
 ]

@@ -105,7 +105,7 @@ def ravel(input):  # type: ignore[no-untyped-def]
 @operator(method="", view=True, reference=lambda x, axis=None: x.squeeze() if axis is None else x.squeeze(axis), samples=[((2, 1, 3, 1),), ((2, 1, 3, 1), 1)])  # fmt: skip
 def squeeze(x, axis=None, name=None):  # type: ignore[no-untyped-def]
     """Without the axes of length 1, or without those of `axis` that have length 1. A view."""
-    axes = range(x.ndim) if axis is None else [_free(x, a) for a in _ints(axis, "axis")]
+    axes = range(x.ndim) if axis is None else [_free(x, a, x.ndim == 0) for a in _ints(axis, "axis")]
     kept = [n for i, n in enumerate(x.shape) if not (n == 1 and i in axes)]
     return x.reshape(kept), (lambda g, shape=x.shape: g.reshape(shape),)
 
