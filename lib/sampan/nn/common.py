@@ -187,9 +187,7 @@ class Embedding(Layer):
             if value <= 0:
                 raise ValueError(f"{key}: expected 1 or more, got {value}")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(
-                f"padding_idx: expected {-num_embeddings} to {num_embeddings - 1}, got {padding_idx}"
-            )
+            raise ValueError(f"padding_idx: expected less than {num_embeddings}, got {padding_idx}")
         shape = [num_embeddings, embedding_dim]
         self.padding_idx, self._sparse = padding_idx, sparse
         self._settings = (max_norm, norm_type, sparse, scale_grad_by_freq)

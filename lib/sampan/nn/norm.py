@@ -219,9 +219,7 @@ class SpectralNorm(Layer):
         super().__init__(dtype=dtype)
         shape = list(weight_shape)
         if math.prod(shape) < 1 or not -len(shape) <= dim < len(shape):
-            raise ValueError(
-                f"weight_shape, dim: expected positive sizes and an axis of them, got {shape} and {dim}"
-            )
+            raise ValueError(f"weight_shape, dim: {shape} and {dim} make no matrix")
         self._dim, self._power_iters, self._eps = dim, power_iters, eps
         start, sizes = Normal(0.0, 1.0), (shape[dim], math.prod(shape) // shape[dim])
         made: list[Any] = [self.create_parameter([n], default_initializer=start) for n in sizes]

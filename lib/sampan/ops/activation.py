@@ -18,13 +18,11 @@ _AWAY = Array((3, 4), 0.2, 2.0)  # away from the kink at 0
 
 softmax_backward = torch._softmax_backward_data
 log_softmax_backward = torch._log_softmax_backward_data
-threshold_backward = aten.threshold_backward.default._op
-gelu_backward = aten.gelu_backward.default._op
-elu_backward = aten.elu_backward.default._op
-hardtanh_backward = aten.hardtanh_backward.default._op
-leaky_relu_backward = aten.leaky_relu_backward.default._op
-silu_backward = aten.silu_backward.default._op
-glu_backward = aten.glu_backward.default._op
+_VENDOR = "elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu mish silu softplus softshrink threshold"
+_back = {
+    name: getattr(aten, f"{name}_backward").default._op for name in _VENDOR.split()
+}  # torch's fused backwards
+threshold_backward = _back["threshold"]
 prelu_backward = aten._prelu_kernel_backward.default._op
 tnf = torch.nn.functional
 
@@ -41,7 +39,7 @@ def relu(x, name=None):  # type: ignore[no-untyped-def]
     return out, (lambda g: threshold_backward(g, out, 0) if g.__class__ is Buffer else g * (out > 0),)
 
 
-def activation(name: str, settings: str, value: Callable[..., Any], slope: Callable[..., Any], vendor: Callable[..., Any] | None = None, *, doc: str) -> Any:  # fmt: skip
+def activation(name: str, settings: str, doc: str, value: Callable[..., Any], slope: Callable[..., Any], vendor: Callable[..., Any] | None = None) -> Any:  # fmt: skip
     """Declare an activation.
 
     settings: its parameters after x, as in a signature. value(x, *settings): its value, torch's function.
@@ -52,16 +50,12 @@ def activation(name: str, settings: str, value: Callable[..., Any], slope: Calla
     given, bound = ", ".join(["x", *names]), ", ".join(["g", *(f"{n}={n}" for n in names)])
     inner = ", ".join(["g", "x", *names])
     signature = ", ".join(["x", *([settings] if settings else []), "name=None"])
-    back = (
-        f"vendor_of({inner}) if g.__class__ is Buffer else slope_of({inner})"
-        if vendor
-        else f"slope_of({inner})"
-    )
+    back = f"vendor_of({inner}) if g.__class__ is Buffer else slope_of({inner})"
     source = (
         f"def {name}({signature}):\n    return value_of({given}), (lambda {bound}: {back},)\n"
         f"def alone({signature}):\n    return value_of({given})\n"
     )
-    namespace = {"value_of": value, "slope_of": slope, "vendor_of": vendor, "Buffer": Buffer}
+    namespace = {"value_of": value, "slope_of": slope, "vendor_of": vendor or slope, "Buffer": Buffer}
     exec(compile(source, f"<activation {name}>", "exec"), namespace)
     body, alone = namespace[name], namespace["alone"]
     body.__doc__, body.__module__ = f"{doc}\n\nElementwise, any shape.", __name__
@@ -75,6 +69,20 @@ def _selu(x: Any, scale: float, alpha: float) -> Any:
     if scale <= 1 or alpha < 0:
         raise ValueError(f"selu: expected scale above 1 and alpha of 0 or more, got {scale} and {alpha}")
     return aten.elu(x, alpha, scale, 1.0)
+
+
+def _hardsigmoid(x: Any, slope: float, offset: float) -> Any:
+    return tnf.hardsigmoid(x) if (slope, offset) == _SIXTH else (x * slope).add_(offset).clamp_(0.0, 1.0)
+
+
+def _hardsigmoid_back(g: Any, x: Any, slope: float, offset: float) -> Any:
+    if (slope, offset) == _SIXTH:
+        return _back["hardsigmoid"](g, x)
+    return _within(g * slope, x * slope + offset, 0.0, 1.0)
+
+
+def _outside(g: Any, x: Any, threshold: float) -> Any:
+    return g * (x.abs() > threshold)
 
 
 def _within(g: Any, x: Any, low: float, high: float) -> Any:
@@ -92,60 +100,32 @@ def _silu_slope(g: Any, x: Any) -> Any:
 
 
 # fmt: off
-celu = activation("celu", "alpha=1.0", lambda x, alpha: aten.elu(x, alpha, 1.0, 1.0 / alpha),
-    lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * (x.clip(max=0.0) / alpha).exp(),
-    lambda g, x, alpha: elu_backward(g, alpha, 1.0, 1.0 / alpha, False, x),
-    doc="max(0, x) + min(0, alpha (e^(x / alpha) - 1)) (Barron, 2017).")
-elu = activation("elu", "alpha=1.0", aten.elu,
-    lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * alpha * x.clip(max=0.0).exp(),
-    lambda g, x, alpha: elu_backward(g, alpha, 1.0, 1.0, False, x),
-    doc="x where positive, alpha (e^x - 1) elsewhere (Clevert et al., 2016).")
-hardshrink = activation("hardshrink", "threshold=0.5", tnf.hardshrink,
-    lambda g, x, threshold: g * (x.abs() > threshold), aten.hardshrink_backward.default._op,
-    doc="x where |x| > threshold, 0 elsewhere.")
-hardsigmoid = activation("hardsigmoid", "slope=0.1666667, offset=0.5",
-    lambda x, slope, offset: tnf.hardsigmoid(x) if (slope, offset) == _SIXTH else (x * slope).add_(offset).clamp_(0.0, 1.0),
-    lambda g, x, slope, offset: _within(g * slope, x * slope + offset, 0.0, 1.0),
-    lambda g, x, slope, offset: aten.hardsigmoid_backward(g, x) if (slope, offset) == _SIXTH else _within(g * slope, x * slope + offset, 0.0, 1.0),
-    doc="slope x + offset, held between 0 and 1.")
-hardswish = activation("hardswish", "", tnf.hardswish,
-    lambda g, x: g * (x >= 3) + _within(g, x, -3.0, 3.0) * (x / 3 + 0.5), aten.hardswish_backward.default._op,
-    doc="x relu6(x + 3) / 6 (Howard et al., 2019).")
-hardtanh = activation("hardtanh", "min=-1.0, max=1.0", tnf.hardtanh, _within, hardtanh_backward,
-    doc="x held between min and max.")
-leaky_relu = activation("leaky_relu", "negative_slope=0.01", tnf.leaky_relu,
-    lambda g, x, slope: g * (x > 0) + g * (x <= 0) * slope,
-    lambda g, x, slope: leaky_relu_backward(g, x, slope, False),
-    doc="x where positive, negative_slope x elsewhere.")
-log_sigmoid = activation("log_sigmoid", "", tnf.logsigmoid, lambda g, x: g * (-x).sigmoid(),
-    doc="-log(1 + e^-x).")
-mish = activation("mish", "", tnf.mish, _mish_slope, aten.mish_backward.default._op,
-    doc="x tanh(softplus(x)) (Misra, 2019).")
-relu6 = activation("relu6", "", tnf.relu6, lambda g, x: _within(g, x, 0.0, 6.0),
-    lambda g, x: hardtanh_backward(g, x, 0.0, 6.0),
-    doc="x held between 0 and 6.")
-selu = activation("selu", "scale=1.0507009873554805, alpha=1.6732632423543772", _selu,
-    lambda g, x, scale, alpha: g * scale * (x > 0) + g * (x <= 0) * (scale * alpha) * x.clip(max=0.0).exp(),
-    lambda g, x, scale, alpha: elu_backward(g, alpha, scale, 1.0, False, x),
-    doc="scale times elu(x, alpha), which keeps mean 0 and variance 1 (Klambauer et al., 2017).")
-silu = activation("silu", "", tnf.silu, _silu_slope, silu_backward,
-    doc="x sigmoid(x) (Elfwing et al., 2018).")
-softplus = activation("softplus", "beta=1, threshold=20", tnf.softplus,
-    lambda g, x, beta, threshold: g * (x * beta).sigmoid(), aten.softplus_backward.default._op,
-    doc="log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold.")
-softshrink = activation("softshrink", "threshold=0.5", tnf.softshrink,
-    lambda g, x, threshold: g * (x.abs() > threshold), aten.softshrink_backward.default._op,
-    doc="x nearer to 0 by threshold, 0 where |x| is below it.")
-softsign = activation("softsign", "", tnf.softsign, lambda g, x: g / (1 + x.abs()) ** 2.0,
-    doc="x / (1 + |x|).")
-swish = activation("swish", "", tnf.silu, _silu_slope, silu_backward,
-    doc="x sigmoid(x) (Ramachandran et al., 2017): silu's other name.")
-tanhshrink = activation("tanhshrink", "", tnf.tanhshrink, lambda g, x: g * x.tanh() ** 2.0,
-    doc="x - tanh(x).")
-thresholded_relu = activation("thresholded_relu", "threshold=1.0, value=0.0", tnf.threshold,
-    lambda g, x, threshold, value: g * (x > threshold),
-    lambda g, x, threshold, value: threshold_backward(g, x, threshold),
-    doc="x where it is above the threshold, value elsewhere.")
+celu = activation("celu", "alpha=1.0", "max(0, x) + min(0, alpha (e^(x / alpha) - 1)) (Barron, 2017).", lambda x, alpha: aten.elu(x, alpha, 1.0, 1.0 / alpha),
+    lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * (x.clip(max=0.0) / alpha).exp(), lambda g, x, alpha: _back["elu"](g, alpha, 1.0, 1.0 / alpha, False, x))
+elu = activation("elu", "alpha=1.0", "x where positive, alpha (e^x - 1) elsewhere (Clevert et al., 2016).", aten.elu,
+    lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * alpha * x.clip(max=0.0).exp(), lambda g, x, alpha: _back["elu"](g, alpha, 1.0, 1.0, False, x))
+hardshrink = activation("hardshrink", "threshold=0.5", "x where |x| > threshold, 0 elsewhere.", tnf.hardshrink, _outside, _back["hardshrink"])
+hardsigmoid = activation("hardsigmoid", "slope=0.1666667, offset=0.5", "slope x + offset, held between 0 and 1.", _hardsigmoid,
+    lambda g, x, slope, offset: _within(g * slope, x * slope + offset, 0.0, 1.0), _hardsigmoid_back)
+hardswish = activation("hardswish", "", "x relu6(x + 3) / 6 (Howard et al., 2019).", tnf.hardswish,
+    lambda g, x: g * (x >= 3) + _within(g, x, -3.0, 3.0) * (x / 3 + 0.5), _back["hardswish"])
+hardtanh = activation("hardtanh", "min=-1.0, max=1.0", "x held between min and max.", tnf.hardtanh, _within, _back["hardtanh"])
+leaky_relu = activation("leaky_relu", "negative_slope=0.01", "x where positive, negative_slope x elsewhere.", tnf.leaky_relu,
+    lambda g, x, slope: g * (x > 0) + g * (x <= 0) * slope, lambda g, x, slope: _back["leaky_relu"](g, x, slope, False))
+log_sigmoid = activation("log_sigmoid", "", "-log(1 + e^-x).", tnf.logsigmoid, lambda g, x: g * (-x).sigmoid())
+mish = activation("mish", "", "x tanh(softplus(x)) (Misra, 2019).", tnf.mish, _mish_slope, _back["mish"])
+relu6 = activation("relu6", "", "x held between 0 and 6.", tnf.relu6, lambda g, x: _within(g, x, 0.0, 6.0), lambda g, x: _back["hardtanh"](g, x, 0.0, 6.0))
+selu = activation("selu", "scale=1.0507009873554805, alpha=1.6732632423543772", "scale times elu(x, alpha), which keeps mean 0 and variance 1 (Klambauer et al., 2017).", _selu,
+    lambda g, x, scale, alpha: g * scale * (x > 0) + g * (x <= 0) * (scale * alpha) * x.clip(max=0.0).exp(), lambda g, x, scale, alpha: _back["elu"](g, alpha, scale, 1.0, False, x))
+silu = activation("silu", "", "x sigmoid(x) (Elfwing et al., 2018).", tnf.silu, _silu_slope, _back["silu"])
+softplus = activation("softplus", "beta=1, threshold=20", "log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold.", tnf.softplus,
+    lambda g, x, beta, threshold: g * (x * beta).sigmoid(), _back["softplus"])
+softshrink = activation("softshrink", "threshold=0.5", "x nearer to 0 by threshold, 0 where |x| is below it.", tnf.softshrink, _outside, _back["softshrink"])
+softsign = activation("softsign", "", "x / (1 + |x|).", tnf.softsign, lambda g, x: g / (1 + x.abs()) ** 2.0)
+swish = activation("swish", "", "x sigmoid(x) (Ramachandran et al., 2017): silu's other name.", tnf.silu, _silu_slope, _back["silu"])
+tanhshrink = activation("tanhshrink", "", "x - tanh(x).", tnf.tanhshrink, lambda g, x: g * x.tanh() ** 2.0)
+thresholded_relu = activation("thresholded_relu", "threshold=1.0, value=0.0", "x where it is above the threshold, value elsewhere.", tnf.threshold,
+    lambda g, x, threshold, value: g * (x > threshold), lambda g, x, threshold, value: _back["threshold"](g, x, threshold))
 # fmt: on
 
 
@@ -156,7 +136,7 @@ def gelu(x, approximate=False, name=None):  # type: ignore[no-untyped-def]
     kind = approximate if isinstance(approximate, str) else "tanh" if approximate else "none"
     return torch.nn.functional.gelu(x, approximate=kind), (
         lambda g, kind=kind: (
-            gelu_backward(g, x, approximate=kind) if g.__class__ is Buffer else g * _gelu_slope(x, kind)
+            _back["gelu"](g, x, approximate=kind) if g.__class__ is Buffer else g * _gelu_slope(x, kind)
         ),
     )
 
@@ -227,7 +207,7 @@ def parametric_relu(x, weight):  # type: ignore[no-untyped-def]
 def glu(x, axis=-1, name=None):  # type: ignore[no-untyped-def]
     """a sigmoid(b) for the halves a and b of x along `axis` (Dauphin et al., 2017)."""
     value = tnf.glu(x, _axis(x, axis))
-    return value, (lambda g, n=axis: glu_backward(g, x, n) if g.__class__ is Buffer else _glu_slope(g, x, n),)
+    return value, (lambda g, n=axis: _back["glu"](g, x, n) if g.__class__ is Buffer else _glu_slope(g, x, n),)
 
 
 def _glu_slope(g: Any, x: Any, axis: int) -> Any:

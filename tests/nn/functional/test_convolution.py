@@ -67,7 +67,7 @@ def test_a_transposed_convolution_has_the_size_that_was_asked_for() -> None:
         (x, t),
     )
     for size in ([13, 9], [10, 9]):
-        with pytest.raises(ValueError, match=r"output_size from \[11, 9\], less than a stride"):
+        with pytest.raises(ValueError, match=r"output_size in \[11, 9\] to less than \(2, 2\) more"):
             F.conv2d_transpose(x, w, stride=2, output_size=size)
     with pytest.raises(ValueError, match="output_padding or output_size"):
         F.conv2d_transpose(x, w, stride=2, output_size=[12, 9], output_padding=1)

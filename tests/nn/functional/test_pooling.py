@@ -67,7 +67,7 @@ def test_unpooling_refuses_what_does_not_fit() -> None:
     for call, words in (
         (lambda: F.max_unpool2d(value, mask, 2, output_size=[11, 8]), "output_size: expected about"),
         (lambda: F.max_unpool2d(value, mask + 100, 2), "expected indices from 0 to 63"),
-        (lambda: F.max_unpool2d(value, mask[:, :, :1], 2), "indices of its shape"),
+        (lambda: F.max_unpool2d(value, mask[:, :, :1], 2), "indices of x's shape"),
         (lambda: F.max_unpool2d(value, mask, 2, data_format="NHWC"), "data_format"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -36,9 +36,7 @@ def prelu(x, weight, data_format="NCHW", name=None):  # type: ignore[no-untyped-
         return ops.parametric_relu(x, weight.reshape([1] * x.ndim))
     x, last = channels_first("prelu", x, data_format)
     if weight.ndim != 1 or x.ndim < 2 or weight.shape[0] != x.shape[1]:
-        raise ValueError(
-            f"prelu: expected weight [1] or one for each channel of x {list(x.shape)}, got {list(weight.shape)}"
-        )
+        raise ValueError(f"prelu: weight {list(weight.shape)} fits no channels of x {list(x.shape)}")
     value = ops.parametric_relu(x, weight.reshape([-1] + [1] * (x.ndim - 2)))
     return value.moveaxis(1, -1) if last else value
 

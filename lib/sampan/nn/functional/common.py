@@ -53,9 +53,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
         first = 1 if data_format[-1] == "C" else 2
         widths[first : first + inner] = pairs[::-1]
     elif mode != "constant":
-        raise ValueError(
-            f"pad: mode {mode!r} needs {inner} pairs for x of shape {list(x.shape)}, got {given}"
-        )
+        raise ValueError(f"pad: mode {mode!r} needs {inner} pairs for x {list(x.shape)}, got {given}")
     elif len(pairs) == n and pad_from_left_axis:
         widths = pairs
     else:
@@ -108,9 +106,7 @@ def bilinear(x1, x2, weight, bias=None, name=None):  # type: ignore[no-untyped-d
     """x1^T W_k x2 for each k: x1 [n, a], x2 [n, b], weight [out, a, b], bias [1, out] or None; [n, out]."""
     out, a, b = weight.shape
     if list(x1.shape[1:]) != [a] or list(x2.shape) != [x1.shape[0], b]:
-        raise ValueError(
-            f"bilinear: weight {list(weight.shape)} does not fit x1 {list(x1.shape)} and x2 {list(x2.shape)}"
-        )
+        raise ValueError(f"bilinear: weight {weight.shape} does not fit {x1.shape} and {x2.shape}")
     between = (x1 @ weight.permute([1, 0, 2]).reshape([a, out * b])).reshape([-1, out, b])
     value = (between @ x2.unsqueeze(-1)).squeeze(-1)
     return value if bias is None else value + bias
@@ -150,9 +146,7 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):  # type: ignore[no-
 def gather_tree(ids, parents):  # type: ignore[no-untyped-def]
     """The whole beams of a beam search, from each step's ids and the beams they came from: all [time, batch, beam]."""
     if ids.ndim != 3 or list(ids.shape) != list(parents.shape):
-        raise ValueError(
-            f"gather_tree: expected two of [time, batch, beam], got {ids.shape} and {parents.shape}"
-        )
+        raise ValueError(f"gather_tree: expected [time, batch, beam] twice, got {ids.shape}, {parents.shape}")
     if not ids.shape[0]:
         return ids.clone()
     steps, beams = [ids.data[-1]], parents.data[-1].long()
@@ -169,7 +163,7 @@ def class_center_sample(label, num_classes, num_samples, group=None):  # type: i
     """
     if num_samples > num_classes or label.ndim != 1 or not label.size:
         raise ValueError(
-            f"class_center_sample: expected labels [n] and num_samples up to {num_classes}, got {label.shape} and {num_samples}"
+            f"class_center_sample: {num_samples} of {num_classes} classes for label {label.shape}"
         )
     positive = label.data.unique()
     others = torch.ones(num_classes, dtype=torch.bool, device=positive.device)

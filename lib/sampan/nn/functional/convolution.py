@@ -63,7 +63,7 @@ def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: S
         values = [v for pair in inner for v in pair]
     if len(values) not in (n, 2 * n) or not all(isinstance(v, (int, np.integer)) for v in values):
         raise ValueError(
-            f"padding: expected an int, {n} or {2 * n} ints, {n + 2} pairs, 'SAME' or 'VALID', got {padding!r}"
+            f"padding: expected an int, {n} or {2 * n}, {n + 2} pairs, 'SAME' or 'VALID', got {padding!r}"
         )
     if len(values) == n:
         values = [v for v in values for _ in range(2)]
@@ -86,8 +86,7 @@ def _convolution(of: str, n: int, x: Any, weight: Any, bias: Any, stride: Any, p
     channels = weight.shape[0] if transposed else weight.shape[1] * groups
     if groups < 1 or x.shape[1] != channels or weight.shape[0] % groups:
         raise ValueError(
-            f"{of}: x {list(x.shape)} has {x.shape[1]} channels, weight {list(weight.shape)} with groups={groups} "
-            f"expects {channels}, and groups must divide {weight.shape[0]}"
+            f"{of}: x {x.shape} should have {channels} channels for weight {weight.shape}, groups={groups}"
         )
     step, spread = ints(stride, n, "stride"), ints(dilation, n, "dilation")
     kernel, size = weight.shape[2:], x.shape[2:]
@@ -106,7 +105,7 @@ def _convolution(of: str, n: int, x: Any, weight: Any, bias: Any, stride: Any, p
         extra = tuple(w - m for w, m in zip(ints(wanted, n, "output_size"), smallest, strict=True))
         if any(not 0 <= e < s for e, s in zip(extra, step, strict=True)):
             raise ValueError(
-                f"{of}: expected output_size from {smallest}, less than a stride {list(step)} more; got {wanted}"
+                f"{of}: expected output_size in {smallest} to less than {step} more; got {wanted}"
             )
     if uneven and not transposed:
         x = pad_constant(x, by_hand(pads), 0.0)

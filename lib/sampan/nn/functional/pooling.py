@@ -218,7 +218,7 @@ def _unpooled(of: str, n: int, x: Any, indices: Any, kernel_size: Any, stride: A
         raise ValueError(f"data_format: expected {FORMATS[n][0]!r}, got {data_format!r}")
     if x.ndim != n + 2 or list(indices.shape) != list(x.shape):
         raise ValueError(
-            f"{of}: expected x with {n + 2} axes and indices of its shape, got {list(x.shape)} and {list(indices.shape)}"
+            f"{of}: expected {n + 2} axes and indices of x's shape, got {x.shape} and {indices.shape}"
         )
     kernel = ints(kernel_size, n, "kernel_size")
     step = kernel if stride is None else ints(stride, n, "stride")
@@ -229,7 +229,7 @@ def _unpooled(of: str, n: int, x: Any, indices: Any, kernel_size: Any, stride: A
         size = [int(m) for m in output_size][-n:]
         if len(output_size) not in (n, n + 2) or any(abs(m - u) >= s for m, u, s in zip(size, usual, step, strict=True)):  # fmt: skip
             raise ValueError(
-                f"output_size: expected about {usual}, less than a stride {list(step)} away, got {output_size}"
+                f"output_size: expected about {usual}, within strides {list(step)}, got {output_size}"
             )
     places = indices.data.long()
     if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < math.prod(size):

@@ -42,9 +42,7 @@ def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", nam
     """1 - cos where label is 1, max(0, cos - margin) where it is -1; inputs [n, d] or [d], label [n] or [1]."""
     same_shape("cosine_embedding_loss", input1, input2)
     if label.ndim != 1 or input1.ndim > 2 or not input1.dtype.is_floating_point:
-        raise ValueError(
-            f"cosine_embedding_loss: expected inputs [n, d] or [d] of floats and label [n], got {list(input1.shape)} and {list(label.shape)}"
-        )
+        raise ValueError(f"cosine_embedding_loss: label {label.shape} does not fit floats {input1.shape}")
     lengths = [(x * x).sum(axis=-1) + 1e-11 for x in (input1, input2)]
     cos = (input1 * input2).sum(axis=-1) / (lengths[0] * lengths[1]).sqrt()
     apart = (cos - margin).clip(min=0.0)
@@ -174,9 +172,7 @@ def adaptive_log_softmax_with_loss(input, label, head_weight, tail_weights, cuto
         input, label = input.unsqueeze(0), label.unsqueeze(0)
     wanted = label.data.long()
     if wanted.numel() and not 0 <= int(wanted.min()) <= int(wanted.max()) < cutoffs[-1]:
-        raise ValueError(
-            f"label: expected 0 to {cutoffs[-1] - 1}, got {int(wanted.min())} to {int(wanted.max())}"
-        )
+        raise ValueError(f"label: expected 0 to {cutoffs[-1] - 1}, got {wanted.min()} to {wanted.max()}")
     ends = torch.tensor([int(c) for c in cutoffs], device=wanted.device)
     cluster = torch.bucketize(wanted, ends, right=True)
     place = torch.where(cluster > 0, ends[0] + cluster - 1, wanted)

@@ -58,7 +58,7 @@ def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=F
         raise ValueError(f"interpolate: expected size or scale_factor, got {size} and {scale_factor}")
     if align_mode not in (0, 1) or (align_corners and mode == "nearest") or (antialias and mode not in ("bilinear", "bicubic")):  # fmt: skip
         raise ValueError(
-            f"interpolate: mode {mode!r} does not go with align_corners={align_corners}, align_mode={align_mode}, antialias={antialias}"
+            f"interpolate: {mode} does not go with {align_corners=}, {align_mode=}, {antialias=}"
         )
     if not isinstance(align_corners, bool):
         raise TypeError(f"align_corners: expected True or False, got {align_corners!r}")
@@ -138,9 +138,7 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     First derivatives only. Raises ValueError for other modes and shapes that do not fit.
     """
     if mode not in _SAMPLING or padding_mode not in _OUTSIDE:
-        raise ValueError(
-            f"grid_sample: expected mode bilinear or nearest and padding_mode zeros, border or reflection, got {mode!r} and {padding_mode!r}"
-        )
+        raise ValueError(f"grid_sample: unknown mode {mode!r} or padding_mode {padding_mode!r}")
     if x.ndim not in (4, 5) or grid.ndim != x.ndim or grid.shape[-1] != x.ndim - 2:
         raise ValueError(f"grid_sample: grid {list(grid.shape)} does not fit x {list(x.shape)}")
     return sampled(x, grid, _SAMPLING[mode], _OUTSIDE[padding_mode], bool(align_corners))
