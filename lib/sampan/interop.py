@@ -152,14 +152,9 @@ class TorchLayer(Layer):
         for name, buffer in module.named_buffers():
             self.register_buffer(_free_name(self, name), Tensor(buffer))
 
-    def train(self) -> TorchLayer:
-        self.module.train()
-        super().train()
-        return self
-
-    def eval(self) -> TorchLayer:
-        self.module.eval()
-        super().eval()
+    def train(self, mode: bool = True) -> TorchLayer:
+        self.module.train(mode)
+        super().train(mode)
         return self
 
     def forward(self, *inputs: Any) -> Any:
