@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..operator import composite, operator
-from ..tensor import Tensor
+from ..tensor import Tensor, to_tensor
 from .elementwise import Buffer
 from .indexing import diagonal
 from .shape import _free, _ints, expand, permute, reshape, swapaxes
@@ -58,9 +59,11 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
     x: [..., n, k], or [..., k, n] with transpose_x; y: [..., k, m], or [..., m, k] with transpose_y.
     Raises ValueError when the inner lengths differ.
     """
-    if x.dtype is not y.dtype and (x.dtype.is_complex or y.dtype.is_complex):
-        kind = torch.promote_types(x.dtype, y.dtype)
-        x, y = x.astype(kind), y.astype(kind)
+    if x.dtype is not y.dtype:
+        x, y = (to_tensor(v) if isinstance(v, np.ndarray) else v for v in (x, y))
+        if x.dtype.is_complex or y.dtype.is_complex:
+            kind = torch.promote_types(x.dtype, y.dtype)
+            x, y = x.astype(kind), y.astype(kind)
     dims = len(x.shape), len(y.shape)
     if dims == (2, 2) and not (transpose_x or transpose_y):
         return mm(x, y)
@@ -208,7 +211,7 @@ def vecdot(x, y, axis=-1, name=None):  # type: ignore[no-untyped-def]
 @composite(method="", reference=lambda x, o=0, a=0, b=1: x.diagonal(o, a, b).sum(-1), samples=[((3, 4),), ((2, 3, 4), 1, 1, 2)])  # fmt: skip
 def trace(x, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
     """The sum of the diagonal `offset` of two axes."""
-    return diagonal(x, offset, axis1, axis2).sum(axis=-1)
+    return diagonal(x, offset, axis1, axis2).sum(axis=-1, dtype=x.dtype)
 
 
 @composite(method="", reference=lambda x: x.mT, samples=[((2, 3, 4),)])
@@ -270,30 +273,51 @@ def linear(x, weight, bias=None, name=None):  # type: ignore[no-untyped-def]
 def einsum(equation, *operands):  # type: ignore[no-untyped-def]
     """Sums of products by Einstein's notation: letters name axes, letters missing after `->` are summed over.
 
-    Supports `...`, repeated letters (diagonals) and any number of operands; two operands at a time become one
-    batched matrix product. Raises ValueError for an equation that does not fit its operands.
+    Supports `...`, repeated letters (diagonals) and any number of operands. Raises ValueError for an equation that does not fit its operands.
     """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     inputs, output = _parse(equation.replace(" ", ""), operands)
     sizes: dict[str, int] = {}
-    for letters, tensor in zip(inputs, operands, strict=True):
-        for letter, n in zip(letters, tensor.shape, strict=True):
+    tensors = []
+    for place, tensor in enumerate(operands):
+        for letter in dict.fromkeys(inputs[place]):
+            while inputs[place].count(letter) > 1:
+                first, second = (i for i, c in enumerate(inputs[place]) if c == letter)
+                tensor = diagonal(tensor, 0, first, second)
+                inputs[place] = inputs[place].replace(letter, "") + letter
+        tensors.append(tensor)
+        for letter, n in zip(inputs[place], tensor.shape, strict=True):
             if sizes.setdefault(letter, n) != n and 1 not in (n, sizes[letter]):
                 raise ValueError(
                     f"einsum: axis {letter!r} of {equation!r} has lengths {sizes[letter]} and {n}"
                 )
             sizes[letter] = max(sizes[letter], n)
-    letters, value = _alone(inputs[0], operands[0], set("".join(inputs[1:])) | set(output))
-    for i in range(1, len(operands)):
-        rest = set("".join(inputs[i + 1 :])) | set(output)
-        mine, other = _alone(inputs[i], operands[i], rest | set(letters))
-        letters, value = _pair(letters, value, mine, other, rest, sizes)
-    extra = [i for i, letter in enumerate(letters) if letter not in output]
-    if extra:
-        value = value.sum(axis=extra)
-        letters = "".join(c for c in letters if c in output)
-    return permute(value, [letters.index(c) for c in output]) if letters != output else value
+    return contract(*tensors, letters=tuple(inputs), output=output)
+
+
+@operator(reference=lambda *xs, letters, output: torch.einsum(f"{','.join(letters)}->{output}", *xs))
+def contract(*tensors, letters, output):  # type: ignore[no-untyped-def]
+    """The sums of products that `einsum` stands for; no operand names an axis twice."""
+
+    def back(g, needed, letters=letters, output=output):  # type: ignore[no-untyped-def]
+        return tuple(
+            _share_of(i, g, tensors, letters, output) if needed[i] else None for i in range(len(tensors))
+        )
+
+    return torch.einsum(f"{','.join(letters)}->{output}", *tensors), back
+
+
+def _share_of(place: int, g: Any, tensors: Any, letters: Any, output: str) -> Any:
+    """The gradient of one operand: the result's times all the others, by the same notation."""
+    others = [t.conj() if t.dtype.is_complex else t for i, t in enumerate(tensors) if i != place]
+    names = (output, *(n for i, n in enumerate(letters) if i != place))
+    mine, shape = letters[place], tensors[place].shape
+    part = contract(g, *others, letters=names, output="".join(c for c in mine if c in "".join(names)))
+    lengths = iter(part.shape)
+    part = reshape(part, [next(lengths) if c in "".join(names) else 1 for c in mine])
+    repeated = [i for i, n in enumerate(shape) if n == 1 and part.shape[i] != 1]
+    return expand(part.sum(axis=repeated, keepdim=True) if repeated else part, shape)
 
 
 def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
@@ -323,39 +347,3 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
     if unknown or len(set(result)) != len(result):
         raise ValueError(f"einsum: the result of {equation!r} names {sorted(unknown) or 'an axis twice'}")
     return filled, result
-
-
-def _alone(letters: str, tensor: Any, needed: set[str]) -> tuple[str, Any]:
-    """One operand with its diagonals taken and the axes that nobody else needs summed."""
-    for letter in dict.fromkeys(letters):
-        while letters.count(letter) > 1:
-            first = letters.index(letter)
-            second = letters.index(letter, first + 1)
-            tensor = diagonal(tensor, 0, first, second)
-            letters = letters[:first] + letters[first + 1 : second] + letters[second + 1 :] + letter
-    gone = [i for i, c in enumerate(letters) if c not in needed]
-    if gone:
-        tensor = tensor.sum(axis=gone)
-        letters = "".join(c for c in letters if c in needed)
-    return letters, tensor
-
-
-def _pair(a: str, x: Any, b: str, y: Any, needed: set[str], sizes: dict[str, int]) -> tuple[str, Any]:
-    """Two operands as one batched matrix product: [shared, own of a, summed] @ [shared, summed, own of b]."""
-    shared = [c for c in a if c in b and c in needed]
-    summed = [c for c in a if c in b and c not in needed]
-    own_a = [c for c in a if c not in b]
-    own_b = [c for c in b if c not in a]
-    x = _arranged(x, a, [*shared, *own_a, *summed], sizes, set(shared) | set(summed))
-    y = _arranged(y, b, [*shared, *summed, *own_b], sizes, set(shared) | set(summed))
-    lengths = [[sizes[c] for c in group] for group in (shared, own_a, summed, own_b)]
-    n = [math.prod(group) for group in lengths]
-    product = batched_matmul(reshape(x, [n[0], n[1], n[2]]), reshape(y, [n[0], n[2], n[3]]))
-    letters = "".join([*shared, *own_a, *own_b])
-    return letters, product.reshape([*lengths[0], *lengths[1], *lengths[3]])
-
-
-def _arranged(tensor: Any, letters: str, order: list[str], sizes: dict[str, int], full: set[str]) -> Any:
-    tensor = permute(tensor, [letters.index(c) for c in order])
-    shape = [sizes[c] if c in full else n for c, n in zip(order, tensor.shape, strict=True)]
-    return expand(tensor, shape) if shape != list(tensor.shape) else tensor
