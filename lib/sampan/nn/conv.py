@@ -19,10 +19,10 @@ __all__ = [
 
 
 class _Convolution(Layer):
-    """Keeps what a convolution over `_axes` axes needs; `_run` is its function."""
+    """Keeps what a convolution over `_axes` axes needs; `_run` is the name of its function, looked up when it is called."""
 
     _axes = 2
-    _run: Any = None
+    _run = ""
     output_padding: Any = 0
 
     def _keep(self, shape: list[int], channels: tuple[int, int], kernel_size: Any, stride: Any, padding: Any, dilation: Any, groups: int, padding_mode: str, attrs: tuple[Any, Any], data_format: str) -> None:  # fmt: skip
@@ -76,13 +76,13 @@ class _Plain(_Convolution):
         if self.padding_mode != "zeros":
             x, padding = F.pad(x, padding, self.padding_mode, data_format=self.data_format), 0
         settings = (self.stride, padding, self.dilation, self.groups, self.data_format)
-        return type(self)._run(x, self.weight, self.bias, *settings)
+        return getattr(F, self._run)(x, self.weight, self.bias, *settings)
 
 
 class Conv1D(_Plain, axes=1, data_format="NCL"):
     """1-D convolution: [batch, in, L] to [batch, out, L']; see Conv2D."""
 
-    _run = staticmethod(F.conv1d)
+    _run = "conv1d"
 
 
 class Conv2D(_Plain, axes=2, data_format="NCHW"):
@@ -93,13 +93,13 @@ class Conv2D(_Plain, axes=2, data_format="NCHW"):
     The weight starts Normal(0, sqrt(2 / (in kh kw))), the bias at 0.
     """
 
-    _run = staticmethod(F.conv2d)
+    _run = "conv2d"
 
 
 class Conv3D(_Plain, axes=3, data_format="NCDHW"):
     """3-D convolution: [batch, in, D, H, W] to [batch, out, D', H', W']; see Conv2D."""
 
-    _run = staticmethod(F.conv3d)
+    _run = "conv3d"
 
 
 class _Transposed(_Convolution):
@@ -110,7 +110,7 @@ class _Transposed(_Convolution):
         self._keep(shape, (in_channels, out_channels), kernel_size, stride, padding, dilation, groups, "zeros", (weight_attr, bias_attr), data_format)  # fmt: skip
 
     def forward(self, x: Any, output_size: Any = None) -> Any:
-        return type(self)._run(
+        return getattr(F, self._run)(
             x, self.weight, self.bias, self.stride, self.padding, self.output_padding if output_size is None else 0,
             dilation=self.dilation, groups=self.groups, output_size=output_size, data_format=self.data_format,
         )  # fmt: skip
@@ -119,7 +119,7 @@ class _Transposed(_Convolution):
 class Conv1DTranspose(_Transposed):
     """The transpose of Conv1D; see Conv2DTranspose."""
 
-    _axes, _run = 1, staticmethod(F.conv1d_transpose)
+    _axes, _run = 1, "conv1d_transpose"
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCL") -> None:  # fmt: skip
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, weight_attr, bias_attr, data_format)  # fmt: skip
@@ -131,13 +131,13 @@ class Conv2DTranspose(_Transposed):
     H' = (H - 1) stride - 2 padding + dilation (kh - 1) + 1 + output_padding, or the output_size given to forward.
     """
 
-    _run = staticmethod(F.conv2d_transpose)
+    _run = "conv2d_transpose"
 
 
 class Conv3DTranspose(_Transposed):
     """The transpose of Conv3D; see Conv2DTranspose."""
 
-    _axes, _run = 3, staticmethod(F.conv3d_transpose)
+    _axes, _run = 3, "conv3d_transpose"
     __init__ = with_defaults(_Transposed.__init__, data_format="NCDHW")
 
 
