@@ -54,12 +54,7 @@ def iinfo(dtype):  # type: ignore[no-untyped-def]
 def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):  # type: ignore[no-untyped-def]
     """How tensors are printed: digits, from how many values on they are shortened, to how many at each edge; whether
     as 1.5e+00; characters a line. None leaves a setting as it is."""
-    given = {
-        "precision": precision,
-        "threshold": threshold,
-        "edgeitems": edgeitems,
-        "max_line_width": linewidth,
-    }
+    given = dict(precision=precision, threshold=threshold, edgeitems=edgeitems, max_line_width=linewidth)
     for value in given.values():
         if value is not None and not isinstance(value, int):
             raise TypeError(f"set_printoptions: expected ints, got {value!r}")
@@ -71,12 +66,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
 
 # --- flags and modes ---
 
-_flags: dict[str, Any] = {
-    "FLAGS_check_nan_inf": False,
-    "FLAGS_cudnn_deterministic": False,
-    "FLAGS_eager_delete_tensor_gb": 0.0,
-    "FLAGS_use_mkldnn": True,
-}
+_flags: dict[str, Any] = {"FLAGS_check_nan_inf": False, "FLAGS_eager_delete_tensor_gb": 0.0}
 _modes = {"dynamic": True}
 
 
