@@ -47,6 +47,7 @@ ELSEWHERE = {
         ("crop", "index_put", "masked_scatter", "scatter_nd", "shard_index", "unique", "unique_consecutive"),
         "tests/ops/test_gathering.py",
     ),
+    "contract": "tests/ops/test_nn_ops.py",
     "histogramdd": "tests/ops/test_statistics.py",
     **dict.fromkeys(("fft_c2c", "fft_c2r", "fft_r2c", "istft", "stft"), "tests/ops/test_spectral.py"),
     **dict.fromkeys(

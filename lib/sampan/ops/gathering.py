@@ -147,6 +147,8 @@ def put_along(x, index, source, axis, reduce, include_self):  # type: ignore[no-
     out, index = _found(kernel, x, axis, index, source)
 
     def back(g, index=index, axis=axis, reduce=reduce, include_self=include_self):  # type: ignore[no-untyped-def]
+        if reduce == "sum" and include_self:
+            return g, None, picked_along(g, index, axis)
         ones = torch.ones_like(x.data)
         others = ones.scatter(axis, index, 0)  # what keeps its value where x itself does not count
         if reduce == "":

@@ -13,6 +13,7 @@ import torch
 from ..autograd import unbroadcast
 from ..dtype import default_dtype
 from ..operator import as_method, composite, operator
+from ..spelling import spelled
 from ..tensor import Tensor
 from .samples import Array, integers
 from .shape import expand, reshape
@@ -177,6 +178,7 @@ def select(condition, x, y):  # type: ignore[no-untyped-def]
     )
 
 
+@spelled
 def where(condition, x=None, y=None, name=None):  # type: ignore[no-untyped-def]
     """x where the condition holds, y elsewhere; with the condition alone, the coordinates where it holds."""
     if x is None and y is None:
@@ -188,12 +190,7 @@ def where(condition, x=None, y=None, name=None):  # type: ignore[no-untyped-def]
     return select(condition, x, y)
 
 
-def _where_method(self, x, y=None, name=None):  # type: ignore[no-untyped-def]
-    """Paddle's `condition.where(x, y)`."""
-    return where(self, x, y)
-
-
-as_method(_where_method, "where")
+as_method(where)
 
 
 @composite(method="")

@@ -109,7 +109,9 @@ def argwhere(input):  # type: ignore[no-untyped-def]
 @operator(
     method="", differentiable=False, reference=torch.searchsorted, samples=[(Array((1,), 0, 1), (2, 3))]
 )
-def searchsorted(sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, sorter=None):  # type: ignore[no-untyped-def]
+def searchsorted(  # type: ignore[no-untyped-def]
+    sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, out=None, sorter=None
+):
     """Where each value belongs in the last axis of an ascending sequence: before the first entry that is not smaller.
 
     right (or side="right"): before the first entry that is larger. sorter: indices that sort the sequence.
@@ -129,7 +131,7 @@ def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):  # t
 
 
 @composite(method="")
-def unique(
+def unique(  # type: ignore[no-untyped-def]
     x,
     return_index=False,
     return_inverse=False,
@@ -138,7 +140,7 @@ def unique(
     dtype="int64",
     sorted=True,
     name=None,
-):  # type: ignore[no-untyped-def]
+):
     """What occurs in x, in ascending order: entries, or slices along `axis`.
 
     After it, where asked for, in `dtype`: the index of the first occurrence of each, for each entry of x the place of

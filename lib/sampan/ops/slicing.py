@@ -202,13 +202,11 @@ def rot90(x, k=1, axes=[0, 1], name=None):  # type: ignore[no-untyped-def]  # no
     first, second = (_free(x, a, of="rot90") for a in axes)
     if first == second:
         raise ValueError(f"rot90: expected two different axes, got {axes}")
-    if k % 4 == 2:
-        return flip(x, [first, second])
     order = list(range(x.ndim))
-    order[first], order[second] = order[second], order[first]
-    if k % 4 == 1:
-        return permute(flip(x, [second]), order)
-    return flip(permute(x, order), [second]) if k % 4 else x * 1
+    if k % 2:
+        order[first], order[second] = second, first
+    turned = flip(x, [[], [second], [first, second], [first]][k % 4])
+    return permute(turned, order)
 
 
 @composite(method="")
@@ -231,31 +229,31 @@ def reduce_as(x, target, name=None):  # type: ignore[no-untyped-def]
     return reshape(x.sum(axis=axes, keepdim=True) if axes else x, target.shape)
 
 
-def resize_(self, shape, fill_zero=False):  # type: ignore[no-untyped-def]
+def resize_(x, shape, fill_zero=False, name=None):  # type: ignore[no-untyped-def]
     """Give x another shape, in place: its first entries, and zeros after them where it grows (with `fill_zero`)."""
     sizes = _ints(shape, "shape")
     count = math.prod(sizes)
-    if count > self.size and not fill_zero:
+    if count > x.size and not fill_zero:
         raise ValueError(
-            f"resize_: {sizes} has more than the {self.size} entries there are; pass fill_zero=True"
+            f"resize_: {sizes} has more than the {x.size} entries there are; pass fill_zero=True"
         )
-    flat = torch.zeros(count, dtype=self.dtype, device=self.data.device)
-    flat[: self.size] = self.data.reshape(-1)[:count]
-    self.data = flat.reshape(sizes)
-    return self
+    flat = torch.zeros(count, dtype=x.dtype, device=x.data.device)
+    flat[: x.size] = x.data.reshape(-1)[:count]
+    x.data = flat.reshape(sizes)
+    return x
 
 
-def set_(self, source=None, shape=None, stride=None, offset=0):  # type: ignore[no-untyped-def]
+def set_(x, source=None, shape=None, stride=None, offset=0, name=None):  # type: ignore[no-untyped-def]
     """Make x show the memory of `source` (its own when None; empty without any argument) by shape and strides."""
     if source is None and shape is None:
-        self.data = torch.empty(0, dtype=self.dtype, device=self.data.device)
-        return self
-    data = self.data if source is None else source.data
+        x.data = torch.empty(0, dtype=x.dtype, device=x.data.device)
+        return x
+    data = x.data if source is None else source.data
     sizes = list(data.shape) if shape is None else _ints(shape, "shape")
     steps = torch.empty(sizes, device="meta").stride() if stride is None else _ints(stride, "stride")
     same = shape is None and stride is None
-    self.data = data if same else torch.as_strided(data, sizes, steps, offset // data.element_size())
-    return self
+    x.data = data if same else torch.as_strided(data, sizes, steps, offset // data.element_size())
+    return x
 
 
 for _function in (resize_, set_):

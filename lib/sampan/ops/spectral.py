@@ -210,10 +210,10 @@ def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
 
 
 @composite(method="")
-def stft(
+def stft(  # type: ignore[no-untyped-def]
     x, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
     onesided=None, name=None,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """The Fourier transforms of windowed frames of a signal [batch, time] or [time]: [..., frequencies, frames].
 
     hop_length: n_fft // 4 when None. window: [win_length], ones when None, in the middle of n_fft entries. center:
@@ -251,10 +251,10 @@ def _scaled(normalized: bool) -> str:
 
 
 @composite(method="")
-def istft(
+def istft(  # type: ignore[no-untyped-def]
     x, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=True, length=None,
     return_complex=False, name=None,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """The signal [..., time] whose `stft` is x [..., frequencies, frames], by overlapping frames divided by the window.
 
     length: of the result; the settings are those of `stft`. Raises ValueError where the windows leave a gap.

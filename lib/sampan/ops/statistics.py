@@ -10,13 +10,13 @@ import torch
 from ..operator import composite, operator
 from ..tensor import Tensor
 from .complex_numbers import complex as complex_of
-from .gathering import take_along_axis
+from .gathering import added_along, take_along_axis
 from .indexing import diag, select
 from .joining import concat_tensors, stack
 from .reduction import _axes, _kept, cumsum, sum
 from .samples import Array, integers
 from .search import sort
-from .shape import flatten, moveaxis, reshape
+from .shape import flatten, moveaxis, pad_constant, reshape
 
 # fmt: off
 __all__ = [
@@ -130,6 +130,37 @@ def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):  # type
     return _quantile(x, q, axis, keepdim, interpolation, True)
 
 
+@operator(
+    reference=lambda x, m, s: torch.quantile(x, 0.5, -1),
+    samples=[((3, 4), "avg", False), ((5,), "avg", True)],
+)
+def middle(x, mode, skip_nan):  # type: ignore[no-untyped-def]
+    """The medians of the last axis; for the mode "min" their indices too. NaN counts unless it is skipped."""
+    if mode == "min":
+        value, place = (torch.nanmedian if skip_nan else torch.median)(x, -1)
+        return (value, place), lambda g, i=place[..., None], s=x.shape: added_along(
+            g[0].unsqueeze(-1), i, s, -1
+        )
+    if not x.shape[-1]:
+        return x.sum(-1) * math.nan, (lambda g, shape=x.shape: g.unsqueeze(-1).expand(shape),)
+    ordered, order = x.sort(-1)
+    last = torch.full((*x.shape[:-1], 1), x.shape[-1] - 1, device=x.device)
+    missing = ordered.isnan()  # sorted to the end
+    if skip_nan:
+        last = (last - missing.sum(-1, True)).clamp(min=0)
+    low, high = last // 2, (last + 1) // 2
+    if not skip_nan:
+        low, high = (torch.where(missing[..., -1:], last, p) for p in (low, high))
+    places = torch.cat([low, high], -1)
+    value, sources = ordered.gather(-1, places).mean(-1), order.gather(-1, places)
+
+    def back(g, places=sources, shape=x.shape):  # type: ignore[no-untyped-def]
+        halves = (g * 0.5).unsqueeze(-1)
+        return added_along(halves.expand([*shape[:-1], 2]), places, shape, -1)
+
+    return value, back
+
+
 def _median(x: Any, axis: Any, keepdim: bool, mode: str, skip_nan: bool) -> Any:
     if not isinstance(x, Tensor):
         raise TypeError(f"median: x: expected a Tensor, got {type(x).__name__}")
@@ -137,24 +168,13 @@ def _median(x: Any, axis: Any, keepdim: bool, mode: str, skip_nan: bool) -> Any:
         raise ValueError(f'median: mode: expected "avg" or "min", got {mode!r}')
     if isinstance(axis, (list, tuple)) and not (axis and skip_nan):
         raise ValueError(f"median: axis: expected None or an int, got {axis!r}")
-    if mode == "avg" and x.dtype is not torch.float64 and not skip_nan:
-        x = x.astype("float32")
+    if mode == "avg" and x.dtype is not torch.float64:
+        x = x if skip_nan and x.dtype.is_floating_point else x.astype("float32")
     rows, kept = _folded(x, axis)
-    order = rows.data.argsort(dim=-1, stable=True)
-    ordered = rows.data.gather(-1, order)
-    missing = ordered.isnan() if x.dtype.is_floating_point else torch.zeros_like(ordered, dtype=torch.bool)
-    count = (~missing).sum(-1, keepdim=True)
-    if not skip_nan and mode == "avg":  # NaN is sorted to the end
-        count = torch.where(missing.any(-1, keepdim=True), 2 * ordered.shape[-1] - 1, count)
-    shape = kept if keepdim else list(rows.shape[:-1])
-    low, high = (order.gather(-1, (c // 2).clamp(0, ordered.shape[-1] - 1)) for c in (count - 1, count))
-    entry = take_along_axis(rows, Tensor(low), -1)
-    if mode == "min":
-        found = reshape(entry, shape)
-        return (
-            found if axis is None or isinstance(axis, (list, tuple)) else (found, Tensor(low.reshape(shape)))
-        )
-    return reshape((entry + take_along_axis(rows, Tensor(high), -1)) * 0.5, shape)
+    found = middle(rows, mode, skip_nan)
+    found = found if mode == "min" else (found,)
+    found = [reshape(t, kept) if keepdim else t for t in found]
+    return tuple(found) if mode == "min" and isinstance(axis, int) else found[0]
 
 
 @composite(method="", reference=lambda x, a=None: torch.quantile(x, 0.5, a), samples=[((3, 4),), ((3, 5), 1)])
@@ -202,8 +222,9 @@ def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, nam
     """
     low, high = _range(input, float(min), float(max))
     inside = (input >= low) & (input <= high)
-    values = input[inside].to(torch.float64)
-    places = ((values - low) * (bins / (high - low))).long().clamp(0, bins - 1)
+    values = input[inside]
+    values = values if values.is_floating_point() else values.to(torch.float64)
+    places = ((values - low) * bins / (high - low)).long().clamp(0, bins - 1)
     counts = torch.bincount(places, None if weight is None else weight[inside], bins)
     if density:
         counts = counts / (counts.sum() * ((high - low) / bins))
@@ -292,11 +313,16 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):  # type: ignore
     (axis,) = _axes(x, axis)
     parts = [t for t in (prepend, x, append) if t is not None]
     x = concat_tensors(*parts, axis=axis) if len(parts) > 1 else x
-    before = (slice(None),) * axis
     for _ in range(n):
-        high, low = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
-        x = high ^ low if x.dtype is torch.bool else high - low
+        x = neighbours(x, axis)
     return x
+
+
+@operator(reference=lambda x, a: torch.diff(x, dim=a), samples=[((3, 4), 0), ((3, 4), 1)])
+def neighbours(x, axis):  # type: ignore[no-untyped-def]
+    """The differences of neighbours along an axis."""
+    width = [0, 0] * (x.ndim - 1 - axis) + [1, 1]
+    return torch.diff(x, dim=axis), (lambda g, w=width, a=axis: -neighbours(pad_constant(g, w, 0.0), a),)
 
 
 def _areas(y: Any, x: Any, dx: Any, axis: int) -> Any:
