@@ -128,12 +128,6 @@ MATHS = [
 
 LAYERS = [
     Difference(
-        "paddle.nn.functional.cross_entropy",
-        "answer",
-        "the mean leaves ignored rows out for every ignore_index; PaddlePaddle counts them for negative ones",
-        r"-100|ignore_index=-1",
-    ),
-    Difference(
         "paddle.nn.functional.softmax_with_cross_entropy",
         "answer",
         "labels [n] are taken where PaddlePaddle's reshape fails; the returned softmax has its gradient",

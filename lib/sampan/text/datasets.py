@@ -9,6 +9,7 @@ import string
 import tarfile
 import zipfile
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,7 @@ class Conll05st(_Rows):
     def __init__(self, data_file=None, word_dict_file=None, verb_dict_file=None, target_dict_file=None, emb_file=None, download=True):  # type: ignore[no-untyped-def]
         source = "{} of Paddle's conll05st"
         self.word_dict, self.predicate_dict, tags = (
-            {line.strip(): i for i, line in enumerate(open(local_file(path, f"{name}_file", source.format(own)), encoding="utf-8"))}  # noqa: SIM115
+            {line.strip(): i for i, line in enumerate(Path(local_file(path, f"{name}_file", source.format(own))).read_text().splitlines())}
             for path, name, own in ((word_dict_file, "word_dict", "wordDict.txt"), (verb_dict_file, "verb_dict", "verbDict.txt"),
                                     (target_dict_file, "target_dict", "targetDict.txt")))
         kinds = sorted({tag[2:] for tag in tags if tag[:2] in ("B-", "I-")})

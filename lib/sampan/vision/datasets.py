@@ -19,7 +19,7 @@ from ..datasets.readers import read_idx
 from ..dtype import get_default_dtype
 from ..io import Dataset
 from ..pickled import _Restricted
-from .image import get_image_backend
+from .image import get_image_backend, image_load
 
 __all__ = ["MNIST", "VOC2012", "Cifar10", "Cifar100", "DatasetFolder", "FashionMNIST", "Flowers", "ImageFolder"]
 
@@ -138,21 +138,17 @@ class Flowers(_Pictures):
         from scipy.io import loadmat
 
         self.labels, self.indexes = loadmat(label_file)["labels"][0], loadmat(setid_file)[flag][0]
-        self._tar = tarfile.open(data_file)  # noqa: SIM115
+        self.data_path = data_file.removesuffix(".tgz") + "/"
+        if not os.path.exists(self.data_path + "jpg"):  # a compressed archive has no way in but from its start
+            with tarfile.open(data_file) as archive:
+                archive.extractall(self.data_path, filter="data")
 
     def __getitem__(self, idx: Any) -> Any:
         index = self.indexes[idx]
-        return self._item(_opened(self._tar, f"jpg/image_{index:05}.jpg"), np.array([self.labels[index - 1]], np.int64))
+        return self._item(image_load(f"{self.data_path}jpg/image_{index:05}.jpg", "pil"), np.array([self.labels[index - 1]], np.int64))
 
     def __len__(self) -> int:
         return len(self.indexes)
-
-
-def _opened(archive: tarfile.TarFile, name: str) -> Any:
-    """A picture in an archive."""
-    from PIL import Image
-
-    return Image.open(io.BytesIO(archive.extractfile(name).read()))  # type: ignore[union-attr]
 
 
 class VOC2012(_Pictures):
@@ -162,12 +158,19 @@ class VOC2012(_Pictures):
         flag = chosen(mode, {"train": "trainval", "test": "train", "valid": "val"})
         self._settle(transform, backend)
         source = "VOCtrainval_11-May-2012.tar from http://host.robots.ox.ac.uk/pascal/VOC/voc2012/"
-        self._tar = tarfile.open(local_file(data_file, "data_file", source))  # noqa: SIM115
-        listed = self._tar.extractfile(f"VOCdevkit/VOC2012/ImageSets/Segmentation/{flag}.txt")
-        self.data = listed.read().decode().split()  # type: ignore[union-attr]
+        self.data_file = local_file(data_file, "data_file", source)
+        with tarfile.open(self.data_file) as archive:
+            self._places = {member.name: (member.offset_data, member.size) for member in archive}
+        self.data = self._read(f"ImageSets/Segmentation/{flag}.txt").decode().split()
+
+    def _read(self, name: str) -> bytes:
+        start, size = self._places[f"VOCdevkit/VOC2012/{name}"]
+        with open(self.data_file, "rb") as file:
+            file.seek(start)
+            return file.read(size)
 
     def __getitem__(self, idx: Any) -> Any:
-        picture, kinds = (_opened(self._tar, f"VOCdevkit/VOC2012/{folder}/{self.data[idx]}.{ending}")
+        picture, kinds = (image_load(io.BytesIO(self._read(f"{folder}/{self.data[idx]}.{ending}")), "pil")
                           for folder, ending in (("JPEGImages", "jpg"), ("SegmentationClass", "png")))
         return self._item(picture, np.array(kinds).astype(self.dtype) if self.backend == "cv2" else kinds)
 
@@ -180,10 +183,7 @@ IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tif
 
 def _load(path: str) -> Any:
     """A picture with three colours."""
-    from PIL import Image
-
-    with Image.open(path) as image:
-        colours = image.convert("RGB")
+    colours = image_load(path, "pil").convert("RGB")
     return np.array(colours) if get_image_backend() == "cv2" else colours
 
 

@@ -33,7 +33,8 @@ def image_load(path, backend=None):  # type: ignore[no-untyped-def]
     """The picture in a file: a PIL image ("pil"), or an array [height, width, 3] of blue, green, red as cv2 has it."""
     from PIL import Image
 
-    image = Image.open(path)
+    with Image.open(path) as image:
+        image.load()
     if _known(backend or _chosen) == "pil":
         return image
     return np.ascontiguousarray(np.array(image.convert("RGB"))[..., ::-1])

@@ -1,5 +1,7 @@
 """Operators of detection, networks with filled weights, transforms."""
 
+import zlib
+
 import numpy as np
 
 from tools.parity.spec import array, call, given, program
@@ -82,6 +84,38 @@ def proposals(P, scores, deltas, anchors, **settings):
     found = P.vision.ops.generate_proposals(scores, deltas, P.to_tensor([[60.0, 50.0], [40.0, 64.0]]), anchors,
                                             P.to_tensor([[[[0.1, 0.1, 0.2, 0.2]] * 3] * 4] * 4), return_rois_num=True, **settings)  # fmt: skip
     return [f.detach() for f in found]
+
+
+def filled(net):
+    """The network in evaluation, every value of its state drawn from its name."""
+    for key, value in net.state_dict().items():
+        shape = list(value.shape)
+        drawn = np.random.default_rng(zlib.crc32(key.encode())).standard_normal(shape)
+        if key.endswith("_variance"):
+            drawn = np.abs(drawn) * 0.3 + 0.7
+        elif len(shape) > 1:
+            drawn = drawn * (2 / np.prod(shape[1:] if len(shape) == 4 else shape[:1])) ** 0.5
+        else:
+            drawn = drawn * 0.1 + key.endswith("weight")
+        value.set_value(drawn.astype("float32"))
+    net.eval()
+    return net
+
+
+def network(P, name, side, channels=3, **settings):
+    """What a network gives for a picture; deep ones let numbers grow, so they are compared as parts of the largest."""
+    picture = np.random.default_rng(0).standard_normal((1, channels, side, side)).astype("float32")
+    found = filled(getattr(P.vision.models, name)(**settings))(P.to_tensor(picture))
+    outs = list(found) if isinstance(found, (list, tuple)) else [found]
+    return [(out / out.abs().max()).detach() for out in outs]
+
+
+def net(name, side=64, **settings):
+    return {
+        f"paddle.vision.models.{name}": [
+            program(network, name, side, text="outputs", **settings).but(grad=False, tolerance=2e-3)
+        ]
+    }
 
 
 def pixels(*shape):
@@ -318,3 +352,28 @@ CASES = {
     ],
 }  # fmt: skip
 CASES.update({f"paddle.vision.transforms.{name}": calls for name, calls in TRANSFORMS.items()})
+for named in (
+    net("LeNet", 28, channels=1), net("alexnet", num_classes=0), net("vgg11", 32, num_classes=0, batch_norm=True),
+    net("squeezenet1_0", num_classes=7), net("squeezenet1_1", num_classes=7), net("resnet18", 32, num_classes=7),
+    net("resnext50_32x4d", 32, num_classes=7), net("densenet121", 32, num_classes=7), net("googlenet", num_classes=0, with_pool=False),
+    net("inception_v3", 80, num_classes=7), net("mobilenet_v1", num_classes=7, scale=0.5), net("mobilenet_v2", num_classes=7),
+    net("mobilenet_v3_small", num_classes=7), net("mobilenet_v3_large", num_classes=7), net("shufflenet_v2_x0_5", num_classes=7),
+    net("shufflenet_v2_swish", num_classes=7),
+):  # fmt: skip
+    CASES.update(named)
+
+
+def tags(P, tags=True, seed=0):
+    random = np.random.default_rng(seed)
+    scores, steps = (
+        P.to_tensor(random.standard_normal(shape).astype("float32")) for shape in ((3, 6, 5), (5, 5))
+    )
+    decoder = P.text.ViterbiDecoder(steps, tags)
+    lengths = P.to_tensor(np.array([[6, 3, 1], [4, 4, 2]][seed], "int64"))
+    return [*P.text.viterbi_decode(scores, steps, lengths, tags), *decoder(scores, lengths)]
+
+
+CASES["paddle.text.viterbi_decode"] = [
+    program(tags, given, seed, text="best") for given in (True, False) for seed in (0, 1)
+]
+CASES["paddle.text.ViterbiDecoder"] = [program(tags, text="best")]
