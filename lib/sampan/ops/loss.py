@@ -20,14 +20,18 @@ nll_loss_backward = aten.nll_loss_backward.default._op
     reference=lambda x, y: torch.nn.functional.cross_entropy(x, y), samples=[((4, 5), integers((4,), 5))]
 )
 def mean_cross_entropy(x, label, ignore_index=-100):  # type: ignore[no-untyped-def]
-    """The mean of -log_softmax(x)[label] over the rows of x [n, classes] that count: one node on the tape.
+    """The mean of -log_softmax(x)[label] over the rows of x [n, classes]: one node on the tape.
 
-    label: [n] int64. Rows with the label ignore_index do not count; when none does the loss is 0, as in Paddle.
+    label: [n] int64. Rows with the label ignore_index add nothing; as in Paddle they are left out of the count when
+    ignore_index is 0 or more, and counted when it is negative. When no row adds anything the loss is 0.
     """
     logs = torch.log_softmax(x, 1)
     value, total = nll_loss_forward(logs, label, None, 1, ignore_index)
-    if not total.item():
+    counted = total.item()
+    if not counted:
         value = torch.zeros_like(value)
+    elif ignore_index < 0 and counted < len(label):
+        value, total = value * (counted / len(label)), torch.full_like(total, len(label))
     return value, (
         lambda g, logs=logs, label=label, total=total, ignore=ignore_index: (
             log_softmax_backward(
@@ -40,9 +44,9 @@ def mean_cross_entropy(x, label, ignore_index=-100):  # type: ignore[no-untyped-
 
 
 def _softmax_minus_one_hot(g: Any, x: Any, label: Any, ignore_index: int) -> Any:
-    """g (softmax(x) - one_hot(label)) / n over the n rows that count, by operators."""
+    """g (softmax(x) - one_hot(label)) / n over the n rows, by operators."""
     counted = (label != ignore_index).to(x.dtype)
     hot = torch.zeros(x.shape, dtype=x.dtype, device=label.device)
     hot[torch.arange(len(label), device=label.device), label.clamp(min=0)] = 1
-    share = counted / counted.sum().clamp(min=1)
+    share = counted / (counted.sum().clamp(min=1) if ignore_index >= 0 else len(label))
     return (softmax(x, 1) - Tensor(hot)) * Tensor(share.unsqueeze(1)) * g

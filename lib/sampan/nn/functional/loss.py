@@ -31,7 +31,8 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
 
     input: [..., classes, ...] scores. label: integers [...] or with length 1 at `axis`; with soft_label,
     probabilities of input's shape. weight: [classes], a factor for each class, by which the mean is weighted too.
-    ignore_index: rows with this label do not count, also not in the mean. label_smoothing: this share of the label
+    ignore_index: rows with this label add nothing; the mean leaves them out too, but as in Paddle not those of a
+    negative ignore_index, unless there are weights. label_smoothing: this share of the label
     spread over all classes.
     Returns a 0-d tensor, or with reduction "none" the shape of the label.
     Raises ValueError for labels out of range and shapes that do not fit.
@@ -57,12 +58,11 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
         return _soft(input, label, weight, reduction, axis, use_softmax, label_smoothing)
     hard = _hard_labels(input, label, axis, classes, ignore_index)
     logs = log_softmax(input, axis) if use_softmax else input.log()
-    return _picked(
-        logs, hard, weight, ignore_index, reduction, axis, label_smoothing, label.ndim == input.ndim
-    )
+    keep, count_all = label.ndim == input.ndim, ignore_index < 0 and weight is None
+    return _picked(logs, hard, weight, ignore_index, reduction, axis, label_smoothing, keep, count_all)
 
 
-def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str, axis: int, smoothing: float, keep: bool) -> Any:  # fmt: skip
+def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str, axis: int, smoothing: float, keep: bool, count_all: bool) -> Any:  # fmt: skip
     """The weighted, smoothed, reduced loss of integer labels from log probabilities."""
     ignored = hard == ignore_index
     places = hard.masked_fill(ignored, 0)
@@ -78,7 +78,7 @@ def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str
         return loss.unsqueeze(axis) if keep else loss
     if reduction == "sum":
         return loss.sum()
-    total = float(factor.sum())
+    total = factor.numel() if count_all else float(factor.sum())
     return loss.sum() / total if total else loss.sum() * 0.0
 
 
@@ -129,4 +129,4 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     if reduction not in _REDUCTIONS:
         raise ValueError(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
     hard = _hard_labels(input, label, 1, input.shape[1], ignore_index)
-    return _picked(input, hard, weight, ignore_index, reduction, 1, 0.0, False)
+    return _picked(input, hard, weight, ignore_index, reduction, 1, 0.0, False, False)
