@@ -4,4 +4,7 @@ from . import datasets as datasets
 from . import models as models
 from . import ops as ops
 from . import transforms as transforms
+from .datasets import *  # noqa: F403
 from .image import *  # noqa: F403
+from .models import *  # noqa: F403
+from .transforms import *  # noqa: F403
