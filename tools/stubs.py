@@ -35,7 +35,7 @@ _RETURNS = {  # what comes back, and of which methods
     "Any": "atleast_1d atleast_2d atleast_3d histogramdd median nanmedian nonzero qr unique unique_consecutive",
     "list[Tensor]": "broadcast_tensors chunk dsplit hsplit split tensor_split unbind unstack vsplit",
     "list[int]": "broadcast_shape broadcast_shapes",
-    "tuple[Tensor, ...]": "lu split_sizes",
+    "tuple[Tensor, ...]": "lu split_sizes top_p_sampling",
     "tuple[Tensor, Tensor, Tensor, Tensor]": "lstsq",
     "tuple[Tensor, Tensor, Tensor]": "lu_unpack pca_lowrank svd_lowrank",
     "tuple[Tensor, Tensor]": "cummax cummin eig eigh frexp kthvalue mode topk",

@@ -1406,10 +1406,9 @@ class Methods:
     def std(
         self,
         axis: builtins.int | Sequence[builtins.int] | None = None,
-        unbiased: Any = None,
+        unbiased: builtins.bool = True,
         keepdim: builtins.bool = False,
         name: str | None = None,
-        correction: builtins.int = 1,
     ) -> Tensor:
         """The standard deviation over `axis`: the square root of `var`."""
     def stft(
@@ -1505,6 +1504,18 @@ class Methods:
         """`thresholded_relu` in place: the result, which must have x's shape, takes the place of x's values."""
     def tile(self, repeat_times: Any, name: str | None = None) -> Tensor:
         """The whole array repeated `repeat_times` along each axis."""
+    def top_p_sampling(
+        self,
+        ps: Any,
+        threshold: Any = None,
+        topp_seed: Any = None,
+        seed: builtins.int = -1,
+        k: builtins.int = 0,
+        mode: str = "truncated",
+        return_top: builtins.bool = False,
+        name: str | None = None,
+    ) -> tuple[Tensor, ...]:
+        """One entry drawn from each row of probabilities x [rows, n], among the most likely whose sum first reaches ps [rows]: (value [rows, 1], index [rows, 1])."""
     def topk(
         self,
         k: Any,

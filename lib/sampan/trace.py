@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from math import prod
 from pathlib import Path
 from types import TracebackType
@@ -16,8 +17,9 @@ import torch
 
 from . import kernels
 from .operator import Operator, observers
+from .ops.linalg import trace as sum_of_diagonal
 from .tape import Node, kept_by
-from .tensor import Tensor, declared
+from .tensor import Tensor
 
 _HERE = f"{Path(__file__).parent}{os.sep}"
 Buffers = Sequence[torch.Tensor]
@@ -56,9 +58,11 @@ class trace:
     >>> print(seen.table())
     """
 
+    __signature__ = signature(sum_of_diagonal)
+
     def __new__(cls, *args: Any, **settings: Any) -> Any:
         """Called with arguments it is Paddle's function of this name: `trace(x)`, the sum of a diagonal."""
-        return declared.trace(*args, **settings) if args or settings else super().__new__(cls)
+        return sum_of_diagonal(*args, **settings) if args or settings else super().__new__(cls)
 
     def __init__(self) -> None:
         self.records: list[Record] = []

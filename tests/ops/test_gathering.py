@@ -292,3 +292,28 @@ def test_where_a_value_belongs() -> None:
     same(paddle.searchsorted(backwards, values, sorter=order), np.searchsorted(edges.numpy(), values.numpy()))
     with pytest.raises(ValueError, match="bucketize: sorted_sequence: expected a vector"):
         paddle.bucketize(values, edges.reshape([2, 2]))
+
+
+def test_top_p_sampling_draws_among_the_most_likely() -> None:
+    x = paddle.to_tensor([[0.1, 0.2, 0.7], [0.3, 0.4, 0.3]])
+    ps = paddle.to_tensor([0.5, 0.6])
+    paddle.seed(2)
+    seen = [set(), set()]
+    for _ in range(60):
+        values, indices = x.top_p_sampling(ps)
+        for row in range(2):
+            seen[row].add(int(indices[row]))
+            assert float(values[row]) == float(x[row, int(indices[row])])
+    assert seen[0] == {2} and seen[1] == {0, 1}  # 0.4 alone does not reach 0.6
+    wide = {int(x.top_p_sampling(ps, mode="non-truncated")[1][0]) for _ in range(80)}
+    assert wide == {0, 1, 2}
+    high = {int(x.top_p_sampling(ps * 2, threshold=paddle.to_tensor([0.15, 0.0]))[1][0]) for _ in range(60)}
+    assert high == {1, 2}
+    starts = paddle.to_tensor([5, 5])
+    assert (
+        x.top_p_sampling(ps, topp_seed=starts)[1].tolist()
+        == x.top_p_sampling(ps, topp_seed=starts)[1].tolist()
+    )
+    assert x.top_p_sampling(ps, k=2, return_top=True)[3].tolist() == [[2, 1], [1, 0]]
+    with pytest.raises(ValueError, match="top_p_sampling: expected x"):
+        x.top_p_sampling(ps, mode="greedy")

@@ -44,7 +44,16 @@ ELSEWHERE = {
     "scatter_nd_add": "tests/ops/test_indexing.py",
     "masked_select": "tests/ops/test_indexing.py",
     **dict.fromkeys(
-        ("crop", "index_put", "masked_scatter", "scatter_nd", "shard_index", "unique", "unique_consecutive"),
+        (
+            "crop",
+            "index_put",
+            "masked_scatter",
+            "scatter_nd",
+            "shard_index",
+            "top_p_sampling",
+            "unique",
+            "unique_consecutive",
+        ),
         "tests/ops/test_gathering.py",
     ),
     "contract": "tests/ops/test_nn_ops.py",

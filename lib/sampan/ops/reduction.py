@@ -155,45 +155,43 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):  # type:
     return result if out is None else give(out, result)
 
 
-def _variance(x: Any, axis: Any = None, unbiased: Any = None, keepdim: bool = False) -> Any:
-    return torch.var(x, axis, correction=1 if unbiased is None else int(unbiased), keepdim=keepdim)
+def _variance(x: Any, axis: Any = None, unbiased: bool = True, keepdim: bool = False) -> Any:
+    return torch.var(x, axis, correction=int(unbiased), keepdim=keepdim)
 
 
-def _deviation(x: Any, axis: Any = None, unbiased: Any = None, keepdim: bool = False) -> Any:
-    return torch.std(x, axis, correction=1 if unbiased is None else int(unbiased), keepdim=keepdim)
+def _deviation(x: Any, axis: Any = None, unbiased: bool = True, keepdim: bool = False) -> Any:
+    return torch.std(x, axis, correction=int(unbiased), keepdim=keepdim)
 
 
-def _spread_out(name: str, reduce: Any, slope: Any, doc: str) -> Any:
-    """Declare var or std. slope: the gradient by the distance from the mean, from g, the value and the divisor."""
-
-    def body(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):  # type: ignore[no-untyped-def]
-        if unbiased is not None and correction != 1:
-            raise RuntimeError("expected unbiased or correction, not both")
-        correction, given = correction if unbiased is None else int(unbiased), x.dtype
-        axes = _axes(x, axis)
-        kept = _kept(x, axes)
-        if not (x.is_floating_point() or x.is_complex()):
-            x = x.to(default_dtype())
-        divisor = math.prod(x.shape[a] for a in axes) - correction
-        if divisor <= 0:  # torch would warn
-            return (x.sum(axes, keepdim) if axes else x) * math.nan, (lambda g: x * math.nan,)
-        out = reduce(x, axes or None, correction=correction, keepdim=keepdim)
-        return (
-            out.to(given),
-            lambda g, axes=axes, kept=kept, n=divisor, slope=slope: (
-                (x - x.mean(axis=axes or None, keepdim=True)) * slope(g.reshape(kept), out.reshape(kept), n)
-            ),
-        )
-
-    body.__name__, body.__doc__ = name, doc
-    return operator(
-        body, method="", reference=_variance if name == "var" else _deviation,
-        samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], False, True)],
-    )  # fmt: skip
+_SPREADS = [((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], False, True)]
 
 
-var = _spread_out("var", torch.var, lambda g, out, n: g * (2 / n), "The variance over `axis`: divided by n - 1 when `unbiased`, else by n; or by n - correction.")  # fmt: skip
-std = _spread_out("std", torch.std, lambda g, out, n: g / (out * n), "The standard deviation over `axis`: the square root of `var`.")  # fmt: skip
+@operator(method="", reference=_variance, samples=_SPREADS)
+def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):  # type: ignore[no-untyped-def]
+    """The variance over `axis`: divided by n - 1 when `unbiased`, else by n; or by n - correction."""
+    if unbiased is not None and correction != 1:
+        raise RuntimeError("expected unbiased or correction, not both")
+    given, correction = x.dtype, correction if unbiased is None else int(unbiased)
+    axes = _axes(x, axis)
+    kept = _kept(x, axes)
+    if not (x.is_floating_point() or x.is_complex()):
+        x = x.to(default_dtype())
+    divisor = math.prod(x.shape[a] for a in axes) - correction
+    if divisor <= 0:  # torch would warn
+        return (x.sum(axes, keepdim) if axes else x) * math.nan, (lambda g: x * math.nan,)
+    value = torch.var(x, axes or None, correction=correction, keepdim=keepdim)
+    return (
+        value.to(given),
+        lambda g, axes=axes, kept=kept, n=divisor: (
+            (x - x.mean(axis=axes or None, keepdim=True)) * (g.reshape(kept) * (2 / n))
+        ),
+    )
+
+
+@composite(method="", reference=_deviation, samples=_SPREADS)
+def std(x, axis=None, unbiased=True, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    """The standard deviation over `axis`: the square root of `var`."""
+    return var(x, axis, unbiased, keepdim).sqrt()
 
 
 def _logsumexp(x: Any, axis: Any = None, keepdim: bool = False) -> Any:

@@ -173,3 +173,30 @@ def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, 
     value, inverse, counts = torch.unique_consecutive(data, return_inverse=True, return_counts=True, dim=axis)
     more = [v for asked, v in ((return_inverse, inverse), (return_counts, counts)) if asked]
     return _results(value, more, dtype)
+
+
+@composite(method="")
+def top_p_sampling(  # type: ignore[no-untyped-def]
+    x, ps, threshold=None, topp_seed=None, seed=-1, k=0, mode="truncated", return_top=False, name=None
+):
+    """One entry drawn from each row of probabilities x [rows, n], among the most likely whose sum first reaches ps
+    [rows]: (value [rows, 1], index [rows, 1]).
+
+    threshold: [rows], smaller entries are not drawn. topp_seed: [rows], or seed: where the draw starts. mode:
+    "truncated", or "non-truncated" to draw among all. return_top: also the k largest entries and their indices.
+    """
+    if mode not in ("truncated", "non-truncated") or x.ndim != 2 or ps.size != x.shape[0]:
+        raise ValueError(
+            f"top_p_sampling: expected x [rows, n] and ps [rows], got {x.shape}, {ps.shape}, {mode!r}"
+        )
+    ordered, order = torch.sort(x.data, dim=-1, descending=True, stable=True)
+    dropped = (ordered.cumsum(-1) - ordered >= ps.data.reshape(-1, 1)) & (mode == "truncated")
+    if threshold is not None:
+        dropped |= ordered < threshold.data.reshape(-1, 1)
+    dropped[:, 0] = False  # the most likely one stays
+    chances = ordered.masked_fill(dropped, 0).float()
+    seeds = [seed] * x.shape[0] if topp_seed is None else topp_seed.data.flatten().tolist()
+    own = [None if s == -1 else torch.Generator(chances.device).manual_seed(s) for s in seeds]
+    drawn = torch.stack([torch.multinomial(row, 1, generator=o) for row, o in zip(chances, own, strict=True)])
+    found = (Tensor(ordered.gather(-1, drawn)), Tensor(order.gather(-1, drawn)))
+    return (*found, Tensor(ordered[:, :k]), Tensor(order[:, :k])) if return_top else found
