@@ -35,7 +35,7 @@ def _exp_float32(x):  # type: ignore[no-untyped-def]
     return x if x != x else (p * f * f + f + np.float32(1.0)) * power
 
 
-@overload(_exp, inline="always")
+@overload(_exp)
 def _overload_exp(x):  # type: ignore[no-untyped-def]
     return _exp_float32 if x == types.float32 else lambda x: np.exp(x)
 
