@@ -51,10 +51,20 @@ def test_a_notebook_counts_its_code_cells_only(tmp_path):
     assert size.count(tmp_path) == 2
 
 
-def test_floors_0_to_2_stay_under_the_limit():
+def test_the_library_stays_under_its_limits():
     library = size.rooms(size.LIBRARY)
     assert {"kernels", "ops", "tensor.py", "autograd.py"} <= set(library)
     assert size.core_size(library) < size.CORE_LIMIT
+    assert sum(library.values()) < size.LIBRARY_LIMIT
+
+
+def test_no_file_of_the_library_is_long():
+    long = {
+        str(p.relative_to(size.LIBRARY)): n
+        for p in size.LIBRARY.rglob("*.py")
+        if (n := size.code_lines(p.read_text())) > 400
+    }
+    assert set(long) <= {"tensor.py"}, long  # what everybody reads stands in one place
 
 
 def test_core_size_counts_the_facade_and_the_lower_floors_only():

@@ -10,7 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "lib" / "sampan"
-CORE_LIMIT = 3000  # floors 0 to 2 stay readable in a weekend
+# Code lines at most. They may only fall: the aim is 12,000 for the whole library.
+CORE_LIMIT = 6100  # floors 0 to 2: the Tensor, the tape, every operator
+LIBRARY_LIMIT = 19200
 
 # The floors of the library. A file imports from its own floor or from below it (tests/test_floors.py).
 FLOORS = [
@@ -110,6 +112,7 @@ def main() -> None:
             floor = FLOOR_OF.get(name.removesuffix(".py")) if table is library else None
             print(f"  {lines:6}  {name}" + (f"  (floor {floor})" if floor is not None else ""))
     print(f"\nfloors 0 to 2: {core_size(library)} of at most {CORE_LIMIT} code lines")
+    print(f"lib/sampan: {sum(library.values())} of at most {LIBRARY_LIMIT}")
 
 
 if __name__ == "__main__":
