@@ -66,7 +66,7 @@ def test_without_boxes():
     [
         (lambda x, b: ops.roi_align(x, b, t([3], "int32"), 2), "boxes_num: .* does not share 4 boxes"),
         (lambda x, b: ops.roi_pool(x, b, t([4], "int32"), 0), "output_size: expected"),
-        (lambda x, b: ops.roi_pool(x[0], b, t([4], "int32"), 1), "expected x"),
+        (lambda x, b: ops.roi_pool(x, b[0], t([4], "int32"), 1), "expected x"),
         (lambda x, b: ops.psroi_pool(x, b, t([4], "int32"), 3), "x: expected a multiple of 9 channels"),
         (lambda x, b: ops.deform_conv2d(x, b, t(np.ones((2, 4, 2, 2)))), "offset: expected shape"),
         (lambda x, b: ops.nms(b, 0.3, b[:, 0], b[:, 0]), "categories: expected the list"),

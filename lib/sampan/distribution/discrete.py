@@ -44,8 +44,8 @@ class Bernoulli(ExponentialFamily, parameters="probs name"):
 
     def _settle(self, event_axes: int = 0, **given: Any) -> None:
         super()._settle(event_axes, **given)
-        self.probs = inner(self.probs)
-        self.logits = self.probs.log() - (-self.probs).log1p()
+        probs = inner(vars(self)["probs"])
+        vars(self).update(probs=probs, logits=probs.log() - (-probs).log1p())
 
     mean, variance = fact(lambda probs: probs), fact(lambda probs: probs * (1 - probs))
     entropy, log_prob = formula(lambda probs: binary(probs, probs)), formula(lambda value, probs: -binary(value, probs))

@@ -11,6 +11,7 @@ method is given, `normal`, `uniform`, `exponential`, `cauchy` draw noise, anythi
 Shapes: a sample has shape [*shape, *batch_shape, *event_shape]; log_prob and entropy have one number an event.
 """
 
+# fmt: off
 from __future__ import annotations
 
 import functools
@@ -18,7 +19,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,11 +29,7 @@ from ..dtype import as_device, default_dtype
 from ..ops.shape import _ints, expand
 from ..tensor import Tensor
 
-# fmt: off
-__all__ = [
-    "Distribution", "ExponentialFamily", "kl_divergence", "register_kl",
-]
-# fmt: on
+__all__ = ["Distribution", "ExponentialFamily", "kl_divergence", "register_kl"]
 
 
 def missing(what: str, error: type[Exception] = NotImplementedError) -> Any:
@@ -139,6 +136,11 @@ class Family(Distribution):
     _accepts: tuple[type, ...] = (Number, list, tuple, np.ndarray, Tensor)
     _mixed = False  # whether numbers may stand beside Tensors
     _keeps_float64 = False  # whether NumPy's doubles stay such
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The parameters."""
 
     def __init_subclass__(cls, parameters: str = "", event_axes: int = 0) -> None:
         """Give the class an __init__ that takes these parameters (and a name, which is not used)."""

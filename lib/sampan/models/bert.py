@@ -52,17 +52,7 @@ class BERT(nn.Layer):
     padding; without it, every token counts), to (hidden states [batch, time, width], a summary [batch, width]).
     """
 
-    def __init__(
-        self,
-        vocab_size: int = 30522,
-        width: int = 768,
-        num_layers: int = 12,
-        num_heads: int = 12,
-        context: int = 512,
-        segments: int = 2,
-        dropout: float = 0.1,
-        pooler: bool = True,
-    ) -> None:
+    def __init__(self, vocab_size: int = 30522, width: int = 768, num_layers: int = 12, num_heads: int = 12, context: int = 512, segments: int = 2, dropout: float = 0.1, pooler: bool = True) -> None:  # fmt: skip
         super().__init__()
         self.context = context
         self.embeddings = Embeddings(vocab_size, width, context, segments, dropout)

@@ -77,15 +77,7 @@ class GPT(nn.Layer):
     `context`, to logits [batch, time, vocab_size].
     """
 
-    def __init__(
-        self,
-        vocab_size: int = 50257,
-        context: int = 1024,
-        num_layers: int = 12,
-        num_heads: int = 12,
-        width: int = 768,
-        dropout: float = 0.1,
-    ) -> None:
+    def __init__(self, vocab_size: int = 50257, context: int = 1024, num_layers: int = 12, num_heads: int = 12, width: int = 768, dropout: float = 0.1) -> None:  # fmt: skip
         super().__init__()
         if width % num_heads:
             raise ValueError(f"width: expected a multiple of num_heads={num_heads}, got {width}")
@@ -113,9 +105,7 @@ class GPT(nn.Layer):
         return F.cross_entropy(logits.reshape([-1, logits.shape[-1]]), targets.reshape([-1]))
 
     @no_grad()
-    def generate(
-        self, ids: Any, max_new_tokens: int, temperature: float = 1.0, top_k: int | None = None
-    ) -> Any:
+    def generate(self, ids: Any, max_new_tokens: int, temperature: float = 1.0, top_k: int | None = None) -> Any:  # fmt: skip
         """`ids` [batch, time] followed by sampled tokens, drawn from softmax(logits / temperature).
 
         temperature 0 takes the likeliest token. top_k: only the k likeliest are drawn from. `paddle.seed` makes

@@ -76,7 +76,7 @@ class Imdb(_Rows):
             for member in archive:
                 named = re.match(r"aclImdb/(train|test)/(pos|neg)/.*\.txt$", member.name)
                 if named:
-                    text = archive.extractfile(member).read().rstrip(b"\n\r")  # type: ignore[union-attr]
+                    text = archive.extractfile(member).read().rstrip(b"\n\r")
                     found.append((named[1], named[2], text.translate(None, string.punctuation.encode()).lower().split()))
         self.word_idx = _numbered(Counter(word for _, _, words in found for word in words), cutoff)
         unknown = self.word_idx["<unk>"]
@@ -214,7 +214,7 @@ class Conll05st(_Rows):
         self.label_dict = {tag: i for i, tag in enumerate([*(f"{b}-{kind}" for kind in kinds for b in "BI"), "O"])}
         self.emb_file, self.data = emb_file, []
         with tarfile.open(local_file(data_file, "data_file", source.format("conll05st-tests.tar.gz"))) as archive:
-            words, marks = (gzip.decompress(archive.extractfile(f"conll05st-release/test.wsj/{n}/test.wsj.{n}.gz").read())  # type: ignore[union-attr]
+            words, marks = (gzip.decompress(archive.extractfile(f"conll05st-release/test.wsj/{n}/test.wsj.{n}.gz").read())
                             .decode().split("\n\n") for n in ("words", "props"))
         for sentence, table in zip(words, marks, strict=True):
             verbs, *roles = zip(*(line.split() for line in table.splitlines()), strict=True) if table.strip() else [()]

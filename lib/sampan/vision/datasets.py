@@ -107,7 +107,7 @@ class Cifar10(_Pictures):
         source = f"{self._archive} from https://www.cs.toronto.edu/~kriz/cifar.html"
         with tarfile.open(local_file(data_file, "data_file", source)) as archive:
             for name in sorted(member.name for member in archive if flag in os.path.basename(member.name)):
-                batch = _Restricted(io.BytesIO(archive.extractfile(name).read()), encoding="bytes").load()  # type: ignore[union-attr]
+                batch = _Restricted(io.BytesIO(archive.extractfile(name).read()), encoding="bytes").load()
                 pictures = batch[b"data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
                 self.data += zip(pictures, batch.get(b"labels", batch.get(b"fine_labels")), strict=True)
 

@@ -178,14 +178,14 @@ class DeformConv2D(nn.Layer):
         super().__init__()
         if weight_attr is False or in_channels % groups:
             raise ValueError(f"expected a weight, and in_channels a multiple of groups={groups}, got {in_channels}")
-        self._settings = stride, padding, dilation, deformable_groups, groups
+        self._settings = {"stride": stride, "padding": padding, "dilation": dilation, "deformable_groups": deformable_groups, "groups": groups}
         shape = [out_channels, in_channels // groups, *_both(kernel_size)]
         start = nn.initializer.Normal(0.0, (2.0 / (math.prod(shape[2:]) * in_channels)) ** 0.5)
         self.weight = self.create_parameter(shape, weight_attr, default_initializer=start)
         self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
 
     def forward(self, x: Any, offset: Any, mask: Any = None) -> Any:
-        return deform_conv2d(x, offset, self.weight, self.bias, *self._settings, mask)
+        return deform_conv2d(x, offset, self.weight, self.bias, mask=mask, **self._settings)
 
 
 class _Regions(nn.Layer):

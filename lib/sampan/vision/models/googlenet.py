@@ -76,10 +76,11 @@ class GoogLeNet(nn.Layer):
         if self.with_pool:
             outs = [F.adaptive_avg_pool2d(outs[0], 1), *(F.avg_pool2d(out, 5, 3) for out in outs[1:])]
         if self.num_classes > 0:
-            first = F.relu(self._fc_o1(self._conv_o1(outs[1]).flatten(1)))
-            second = self._fc_o2(self._conv_o2(outs[2]).flatten(1))  # no relu here, as in Paddle
-            outs = [self._fc_out(self._drop(outs[0]).squeeze([2, 3])), self._out1(self._drop_o1(first)),
-                    self._out2(self._drop_o2(second))]
+            for i in (1, 2):
+                hidden = getattr(self, f"_fc_o{i}")(getattr(self, f"_conv_o{i}")(outs[i]).flatten(1))
+                hidden = F.relu(hidden) if i == 1 else hidden  # the second has none, as in Paddle
+                outs[i] = getattr(self, f"_out{i}")(getattr(self, f"_drop_o{i}")(hidden))
+            outs[0] = self._fc_out(self._drop(outs[0]).squeeze([2, 3]))
         return tuple(outs)
 
 

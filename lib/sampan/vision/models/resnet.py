@@ -30,12 +30,12 @@ __all__ = [
 class _Block(nn.Layer):
     """relu(x + convolutions with norm, and relu between them); `downsample` fits x to what is added to it."""
 
-    def _keep(self, downsample: Any, norm_layer: Any, *convs: nn.Conv2D) -> None:
+    def _keep(self, downsample: Any, norm_layer: Any, *convs: tuple[int, nn.Layer]) -> None:
         norm = norm_layer or nn.BatchNorm2D
         self.depth = len(convs)
-        for i, conv in enumerate(convs, 1):
+        for i, (channels, conv) in enumerate(convs, 1):
             setattr(self, f"conv{i}", conv)
-            setattr(self, f"bn{i}", norm(conv.weight.shape[0]))
+            setattr(self, f"bn{i}", norm(channels))
         self.downsample = downsample
 
     def forward(self, x: Any) -> Any:
@@ -56,7 +56,7 @@ class BasicBlock(_Block):
         if dilation > 1:
             raise NotImplementedError(f"dilation: expected 1, got {dilation}")
         first = nn.Conv2D(inplanes, planes, 3, stride, 1, bias_attr=False)
-        self._keep(downsample, norm_layer, first, nn.Conv2D(planes, planes, 3, 1, 1, bias_attr=False))
+        self._keep(downsample, norm_layer, (planes, first), (planes, nn.Conv2D(planes, planes, 3, 1, 1, bias_attr=False)))
 
 
 class BottleneckBlock(_Block):
@@ -69,7 +69,7 @@ class BottleneckBlock(_Block):
         width = int(planes * (base_width / 64)) * groups
         middle = nn.Conv2D(width, width, 3, stride, dilation, dilation, groups, bias_attr=False)
         narrow, wide = nn.Conv2D(inplanes, width, 1, bias_attr=False), nn.Conv2D(width, planes * 4, 1, bias_attr=False)
-        self._keep(downsample, norm_layer, narrow, middle, wide)
+        self._keep(downsample, norm_layer, (width, narrow), (width, middle), (planes * 4, wide))
 
 
 _BLOCKS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
@@ -102,7 +102,9 @@ class ResNet(Classifier):
 
     def features(self, x: Any) -> Any:
         x = self.maxpool(F.relu(self.bn1(self.conv1(x))))
-        return self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        for i in range(1, 5):
+            x = getattr(self, f"layer{i}")(x)
+        return x
 
 
 _PLAIN, _DEEP = {"block": BasicBlock}, {"block": BottleneckBlock}

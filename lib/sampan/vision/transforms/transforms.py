@@ -8,7 +8,7 @@ import math
 import random
 from collections.abc import Sequence
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -80,13 +80,13 @@ class BaseTransform:
             vars(self).update((name, bound.arguments[name]) for name in names)
             if not 0 <= getattr(self, "prob", 0) <= 1:
                 raise ValueError(f"prob: expected a probability from 0 to 1, got {self.prob}")
-            self._check()
+            vars(self).update(self._checked())
 
         __init__.__signature__ = signature  # type: ignore[attr-defined]
         cls.__init__ = __init__  # type: ignore[method-assign]
         if applies is not None:
             cls.__doc__ = applies.__doc__
-            cls._apply_image = lambda self, img: applies(img, *(getattr(self, n) for n in names))  # type: ignore[method-assign]
+            cls._apply_image = lambda self, img: applies(img, *(getattr(self, n) for n in names))
 
     def __init__(self, keys=None):  # type: ignore[no-untyped-def]
         self.keys, self.params = ("image",) if keys is None else keys, None
@@ -96,13 +96,19 @@ class BaseTransform:
             if not hasattr(self, f"_apply_{key}"):
                 raise NotImplementedError(f"keys: {key!r} is none of image, boxes, mask and coords")
 
-    def _check(self) -> None:
-        """Look at the settings."""
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The settings."""
+
+    def _checked(self) -> dict[str, Any]:
+        """Look at the settings; those that are to be kept in another form."""
+        return {}
 
     def _get_params(self, inputs: Any) -> Any:
         return None
 
-    def _missing(self, value: Any) -> Any:
+    def _missing(self, img: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not say how to transform this")
 
     _apply_image = _apply_boxes = _apply_mask = _apply_coords = _missing
@@ -120,7 +126,7 @@ def _span(value: Any, name: str, lengths: tuple[int, ...] = (2,), center: float 
     if isinstance(value, Number):
         if value < 0:  # type: ignore[operator]
             raise ValueError(f"{name}: expected 0 or more for a single number, got {value}")
-        return [center - value, center + value]  # type: ignore[operator, list-item]
+        return [center - value, center + value]  # type: ignore[operator]
     if not isinstance(value, Sequence):
         raise TypeError(f"{name}: expected a number or a sequence, got {value!r}")
     if len(value) not in lengths:
@@ -135,13 +141,14 @@ class Grayscale(BaseTransform, settings="num_output_channels=1", applies=to_gray
 
 
 class Pad(BaseTransform, settings="padding, fill=0, padding_mode='constant'", applies=pad):
-    def _check(self) -> None:
+    def _checked(self) -> dict[str, Any]:
         _check_padding(self.padding, self.fill, self.padding_mode)
+        return {}
 
 
 class Normalize(BaseTransform, settings="mean=0.0, std=1.0, data_format='CHW', to_rgb=False", applies=normalize):
-    def _check(self) -> None:
-        self.mean, self.std = ([v] * 3 if isinstance(v, Number) else v for v in (self.mean, self.std))
+    def _checked(self) -> dict[str, Any]:
+        return {name: [v] * 3 if isinstance(v := getattr(self, name), Number) else v for name in ("mean", "std")}
 
 
 class Transpose(BaseTransform, settings="order=(2, 0, 1)"):
@@ -174,12 +181,12 @@ class _Colour(BaseTransform):
     _adjust: Any
     _center, _low, _high = 1.0, 0.0, math.inf
 
-    def _check(self) -> None:
+    def _checked(self) -> dict[str, Any]:
         low, high = _span(self.value, type(self).__name__, center=self._center)
         low = max(low, 0) if self._low == 0 and isinstance(self.value, Number) else low
         if not self._low <= low <= high <= self._high:
             raise ValueError(f"value: expected a range between {self._low} and {self._high}, got {self.value}")
-        self.value = None if low == high == self._center else [low, high]
+        return {"value": None if low == high == self._center else [low, high]}
 
     def _apply_image(self, img: Any) -> Any:
         return img if self.value is None else type(self)._adjust(img, random.uniform(*self.value))
@@ -207,8 +214,9 @@ class ColorJitter(BaseTransform, settings="brightness=0, contrast=0, saturation=
     """Brightness, contrast, saturation and hue changed at random, in random order."""
 
     def _apply_image(self, img: Any) -> Any:
-        given = ((BrightnessTransform, self.brightness), (ContrastTransform, self.contrast), (SaturationTransform, self.saturation), (HueTransform, self.hue))
-        changes = [kind(value, self.keys) for kind, value in given if value is not None]
+        kinds: Any = BrightnessTransform, ContrastTransform, SaturationTransform, HueTransform
+        given = self.brightness, self.contrast, self.saturation, self.hue
+        changes = [kind(value, self.keys) for kind, value in zip(kinds, given, strict=True) if value is not None]
         random.shuffle(changes)
         return Compose(changes)(img)
 
@@ -232,10 +240,10 @@ def _ordered(low: float, values: Any, name: str, high: float = math.inf) -> None
 class RandomResizedCrop(BaseTransform, settings="size, scale=(0.08, 1.0), ratio=(3.0 / 4, 4.0 / 3), interpolation='bilinear'"):
     """A part with `scale` of the area and width / height in `ratio`, at random, in another size (Szegedy, 2014)."""
 
-    def _check(self) -> None:
-        self.size = (self.size, self.size) if isinstance(self.size, int) else self.size
+    def _checked(self) -> dict[str, Any]:
         _ordered(0, self.scale, "scale")
         _ordered(0, self.ratio, "ratio")
+        return {"size": (self.size, self.size) if isinstance(self.size, int) else self.size}
 
     def _apply_image(self, img: Any) -> Any:
         part = _part(img, self.scale, self.ratio)
@@ -249,8 +257,11 @@ class RandomResizedCrop(BaseTransform, settings="size, scale=(0.08, 1.0), ratio=
 class RandomCrop(BaseTransform, settings="size, padding=None, pad_if_needed=False, fill=0, padding_mode='constant'"):
     """A part of this size (height, width) from a random place, after padding."""
 
+    def _checked(self) -> dict[str, Any]:
+        return {"size": (self.size, self.size) if isinstance(self.size, Number) else self.size}
+
     def _apply_image(self, img: Any) -> Any:
-        th, tw = (int(self.size),) * 2 if isinstance(self.size, Number) else self.size
+        th, tw = self.size
         if self.padding is not None:
             img = pad(img, self.padding, self.fill, self.padding_mode)
         w, h = _size(img)
@@ -263,36 +274,36 @@ class RandomCrop(BaseTransform, settings="size, padding=None, pad_if_needed=Fals
 class RandomErasing(BaseTransform, settings="prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False"):
     """With probability `prob`, `value` (or "random" noise) over a random part (Zhong et al., 2017)."""
 
-    def _check(self) -> None:
+    def _checked(self) -> dict[str, Any]:
         _ordered(0, self.scale, "scale", 1)
         _ordered(0, self.ratio, "ratio")
         if not isinstance(self.value, (Number, list, tuple)) and self.value != "random":
             raise ValueError(f"value: expected numbers or 'random', got {self.value!r}")
+        return {}
 
     def _apply_image(self, img: Any) -> Any:
         part = _part(img, self.scale, self.ratio) if random.random() < self.prob else None
         if part is None:
             return img
-        channels = img.shape[-3] if isinstance(img, Tensor) else np.asarray(img).shape[2:]
+        planes = isinstance(img, Tensor)
         if self.value == "random":
-            shape = [channels, *part[2:]] if isinstance(img, Tensor) else [*part[2:], *channels]
-            noise = np.random.normal(size=shape) * (1 if isinstance(img, Tensor) else 255)
+            shape = (img.shape[-3], *part[2:]) if planes else (*part[2:], *np.asarray(img).shape[2:])
+            value = np.random.normal(size=shape) * (1 if planes else 255)
         else:
-            noise = np.reshape(self.value, [-1, 1, 1] if isinstance(img, Tensor) else [-1])
-        value = Tensor(torch.tensor(noise).to(img.data)) if isinstance(img, Tensor) else noise
-        return erase(img, *part, value, self.inplace)
+            value = np.reshape(self.value, [-1, 1, 1] if planes else [-1])
+        return erase(img, *part, Tensor(torch.tensor(value).to(img.data)) if planes else value, self.inplace)
 
 
 class RandomAffine(BaseTransform, settings="degrees, translate=None, scale=None, shear=None, interpolation='nearest', fill=0, center=None"):
     """Turned, moved (by parts of the size), scaled and sheared at random within these ranges."""
 
-    def _check(self) -> None:
-        self.degrees = _span(self.degrees, "degrees")
+    def _checked(self) -> dict[str, Any]:
         if self.translate is not None and not all(0 <= t <= 1 for t in _span(self.translate, "translate")):
             raise ValueError(f"translate: expected two numbers from 0 to 1, got {self.translate}")
         if self.scale is not None and not all(s > 0 for s in _span(self.scale, "scale")):
             raise ValueError(f"scale: expected two positive numbers, got {self.scale}")
-        self.shear = None if self.shear is None else _span(self.shear, "shear", (2, 4))
+        shear = None if self.shear is None else _span(self.shear, "shear", (2, 4))
+        return {"degrees": _span(self.degrees, "degrees"), "shear": shear}
 
     def _apply_image(self, img: Any) -> Any:
         most = [t * n for t, n in zip(self.translate or (0, 0), _size(img), strict=True)]
@@ -306,8 +317,8 @@ class RandomAffine(BaseTransform, settings="degrees, translate=None, scale=None,
 class RandomRotation(BaseTransform, settings="degrees, interpolation='nearest', expand=False, center=None, fill=0"):
     """Turned by an angle from -degrees to degrees, or from the range given."""
 
-    def _check(self) -> None:
-        self.degrees = _span(self.degrees, "degrees")
+    def _checked(self) -> dict[str, Any]:
+        return {"degrees": _span(self.degrees, "degrees")}
 
     def _apply_image(self, img: Any) -> Any:
         return rotate(img, random.uniform(*self.degrees), self.interpolation, self.expand, self.center, self.fill)
@@ -316,9 +327,10 @@ class RandomRotation(BaseTransform, settings="degrees, interpolation='nearest', 
 class RandomPerspective(BaseTransform, settings="prob=0.5, distortion_scale=0.5, interpolation='nearest', fill=0"):
     """With probability `prob` the corners move inwards, each by up to distortion_scale of half the size."""
 
-    def _check(self) -> None:
+    def _checked(self) -> dict[str, Any]:
         if not 0 <= self.distortion_scale <= 1:
             raise ValueError(f"distortion_scale: expected 0 to 1, got {self.distortion_scale}")
+        return {}
 
     def _apply_image(self, img: Any) -> Any:
         if random.random() >= self.prob:
