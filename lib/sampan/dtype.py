@@ -184,7 +184,7 @@ def as_device(place: object) -> torch.device:
     return device
 
 
-def set_device(device: str) -> Place:
+def set_device(device: str | int | Place) -> Place:
     """Make `cpu` or `gpu:N` the place of new tensors. Raises ValueError when there is no such device."""
     global _device
     _device = as_device(device)

@@ -136,8 +136,11 @@ def _rounded(x: Any, y: Any, mode: Any) -> Any:
 
 
 def _subtract(x: Any, y: Any) -> Any:
-    """x - y; torch refuses a bool beside a number, Python and Paddle take it for 0 or 1."""
-    return x * 1 - y * 1 if x.__class__ is bool or y.__class__ is bool else x - y
+    """x - y; torch refuses bools, Python and Paddle take them for 0 and 1."""
+    try:
+        return x - y
+    except RuntimeError:
+        return x * 1 - y * 1
 
 
 def _integral(x: Any) -> bool:
