@@ -96,7 +96,7 @@ class Size(list[int]):
     """A shape: a list of ints that equals a tuple of the same ints too."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def numel(self) -> builtins.int:
         return math.prod(self)
@@ -194,7 +194,7 @@ def set_device(device: str | int | Place) -> Place:
 def get_device(input: object = None) -> str | builtins.int:
     """`cpu` or `gpu:N`; of a tensor, the number of its GPU, or -1."""
     if input is not None:
-        return input.data.get_device()  # type: ignore[attr-defined,no-any-return]
+        return input.data.get_device()  # type: ignore[attr-defined]
     return "cpu" if _device.type == "cpu" else f"gpu:{_device.index or 0}"
 
 

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from . import cases, records, surface, table
-from .oracle import ROOT, Oracle
+from .oracle import ROOT, UNSTEADY, Oracle
 from .perform import compare, perform
 from .spec import Call, Family
 
@@ -76,9 +76,11 @@ class Comparison:
                 records.write(file, record)
 
     def renewed(self, old: dict[str, Any], calls: list[Call], found: list[Any]) -> dict[str, Any]:
-        """The record of a name; an answer that says the same as before stays as it is, to the last digit."""
+        """The record of a name; an answer that says the same as before stays as it is, to the last digit, and one
+        that was found to change from call to call stays out."""
         new = {cases.key(i, c): a for i, (c, a) in enumerate(zip(calls, found, strict=True))}
         kept = {k for k, a in new.items() if k in old and not compare(old[k], a) and not compare(a, old[k])}
+        kept |= {k for k in new if old.get(k) == UNSTEADY}
         return {k: old[k] if k in kept else a for k, a in new.items()}
 
     def name(self, name: str, calls: list[Call], recorded: dict[str, Any]) -> None:
