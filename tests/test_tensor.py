@@ -294,7 +294,9 @@ def test_numpy_protocols() -> None:
     assert (x + np.array([1.0, 2.0], "float32")[::-1]).tolist() == [3.0, 3.0]
     assert (x + np.broadcast_to(np.float32(1), (2,))).tolist() == [2.0, 3.0]
     np.testing.assert_allclose(np.sin(x), np.sin([1.0, 2.0]), rtol=1e-6)
-    assert paddle.to_tensor([1.5], dtype="bfloat16").numpy().dtype == np.float32
+    bits = paddle.to_tensor([1.5, -2.0], dtype="bfloat16").numpy()  # NumPy has no such dtype
+    assert bits.dtype == np.uint16 and bits.tolist() == [0x3FC0, 0xC000]
+    assert paddle.to_tensor(bits).dtype is paddle.bfloat16 and paddle.to_tensor(bits).tolist() == [1.5, -2.0]
 
 
 # --- converting and copying -----------------------------------------------------------------------------------

@@ -231,9 +231,14 @@ class Tensor(Methods):
     # --- leaving and changing representation ---
 
     def numpy(self) -> np.ndarray:
-        """The values as a NumPy array; on the CPU it shares this tensor's memory (bfloat16 becomes float32)."""
+        """The values as a NumPy array; on the CPU it shares this tensor's memory.
+
+        NumPy has no bfloat16: as in Paddle its bits come as uint16, which `to_tensor` takes for bfloat16 again.
+        """
         data = self.data.cpu()
-        return (data.float() if data.dtype is torch.bfloat16 else data.resolve_conj().resolve_neg()).numpy()
+        return (
+            data.view(torch.uint16) if data.dtype is torch.bfloat16 else data.resolve_conj().resolve_neg()
+        ).numpy()
 
     def item(self, *args: int) -> Any:
         """The single value, or the one at a flat index or at one index per axis."""
@@ -293,10 +298,13 @@ class Tensor(Methods):
         return _from_numpy, (type(self), self.numpy(), name_of(self.dtype), self.stop_gradient)
 
     def astype(self, dtype: Any) -> Tensor:
-        """A copy in another dtype, recorded on the tape between floating dtypes."""
-        return declared.cast(self, as_dtype(dtype))
+        """A copy in another dtype, recorded on the tape between floating dtypes; the tensor itself where it has it."""
+        kind = as_dtype(dtype)
+        return self if kind is self.data.dtype else declared.cast(self, kind)
 
-    cast = astype
+    def cast(self, dtype: Any) -> Tensor:
+        """A copy in another dtype."""
+        return declared.cast(self, as_dtype(dtype))
 
     def to(self, *args: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Tensor:
         """Convert by dtype, place, or another tensor's both: `to("float64")`, `to("gpu:0")`, `to(other)`."""
@@ -545,7 +553,8 @@ class Tensor(Methods):
 
     def __repr__(self) -> str:
         made = f", made by {self.node.name}" if self.node is not None else ""
-        body = np.array2string(self.detach().numpy(), separator=", ", prefix="       ", **print_options)
+        shown = self.detach().astype("float32") if self.dtype is torch.bfloat16 else self.detach()
+        body = np.array2string(shown.numpy(), separator=", ", prefix="       ", **print_options)
         return (
             f"Tensor(shape={self.shape}, dtype={name_of(self.dtype)}, place={self.place}, "
             f"stop_gradient={self.stop_gradient}{made},\n       {body})"
@@ -575,13 +584,14 @@ def is_tensor(x: Any) -> bool:
 
 
 def _from_numpy(kind: type[Tensor], array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:
-    return kind(torch.from_numpy(array).to(as_dtype(dtype)), stop_gradient=stop_gradient)
+    return kind(torch.from_numpy(array).view(as_dtype(dtype)), stop_gradient=stop_gradient)
 
 
 def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
     """A Tensor with a copy of `data`: numbers, nested lists, NumPy arrays, torch tensors, Tensors.
 
-    dtype: floats, also in lists, become the default dtype, ints int64, bools bool; arrays and Tensors keep theirs.
+    dtype: floats, also in lists, become the default dtype, ints int64, bools bool; arrays and Tensors keep theirs,
+    but an array of uint16 holds the bits of bfloat16, as `numpy` gives them.
     place: `cpu`, `gpu:N` or a Place; the current one when None.
     Raises TypeError or ValueError when `data` is ragged or holds something that is no number.
     """
@@ -593,6 +603,8 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
         buffer = data.detach().clone()
     else:
         buffer = _from_python(data)
+        if buffer.dtype is torch.uint16 and target is not torch.uint16:
+            buffer = buffer.view(torch.bfloat16)  # what `numpy` made of it
         if target is None and not isinstance(data, np.ndarray | np.generic) and not _holds_tensor(data):
             if buffer.is_floating_point():
                 target = default_dtype()
