@@ -61,6 +61,8 @@ def start_studio(home: Path, *arguments: str, **environment: str) -> Studio:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # Tests that were started in the background ignore interrupts, and so would what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     while time.monotonic() - began < START_S:
         if process.poll() is not None:
