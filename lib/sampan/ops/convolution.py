@@ -64,6 +64,9 @@ def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
     settings: (stride, padding, dilation, transposed, output_padding, groups); tuples with one int for each axis.
     The transposed one takes weight [c, out / groups, ...].
     """
+    if settings[5] == weight.shape[0] > 1 and x.ndim == 4 and x.device.type == "cpu":
+        # A convolution of each channel alone is twice as fast with the channels innermost, and what follows keeps that.
+        x = x.contiguous(memory_format=torch.channels_last)
     return (
         torch.convolution(x, weight, bias, *settings),
         lambda g, needed, s=settings: (
