@@ -241,9 +241,8 @@ def run(
             into = gradients if type(edge) is Node else collected
             before = into.get(edge)
             into[edge] = part if before is None else before + part
-    if (
-        wanted is None
-    ):  # only now: memory that becomes a leaf's gradient may have been another Node's on the way
+    # Only now: memory that becomes a leaf's gradient may have been another Node's on the way.
+    if wanted is None:
         for leaf, gradient in collected.items():
             if leaf._hooks is not None:
                 gradient = _call_hooks(leaf._hooks, gradient, create_graph, owners)

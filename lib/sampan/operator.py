@@ -39,12 +39,8 @@ _Buffer = torch.Tensor
 _EMPTY: dict[str, Any] = {}
 MISSING: Any = object()
 MISSING_DEFAULT = inspect.Parameter.empty
-REFUSALS = (
-    RuntimeError,
-    IndexError,
-    TypeError,
-    AttributeError,
-)  # what torch raises for input that it cannot take
+# What torch raises for input that it cannot take.
+REFUSALS = (RuntimeError, IndexError, TypeError, AttributeError)
 observers: list[Any] = []  # the last of them runs bodies and pullbacks in our place: see trace
 casts: list[Any] = []  # the last of them may cast an operator's arguments before it runs: see amp
 

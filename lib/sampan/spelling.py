@@ -39,10 +39,7 @@ TAKES_OUT = frozenset(
     "ifft ifft2 ifftn ihfft ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftn".split()
 )
 # The functions whose last setting, a list of ints, may be written out as separate arguments.
-TAKES_SIZES = {
-    "reshape": "shape", "expand": "shape", "tile": "repeat_times", "view": "shape_or_dtype", "broadcast_to": "shape",
-    "permute": "perm", "reshape_": "shape",
-}  # fmt: skip
+TAKES_SIZES = frozenset("reshape expand tile view broadcast_to permute reshape_".split())
 
 
 def renamed(parameters: Mapping[str, Any] | list[str], settings: dict[str, Any]) -> dict[str, Any]:
@@ -97,9 +94,8 @@ def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` with the aliases of its arguments, and with `out` and separate sizes where Paddle takes them."""
     name = function.__name__
     signature = inspect.signature(function)
-    own_out = "out" in signature.parameters
-    takes_out, sizes = name in TAKES_OUT and not own_out, name in TAKES_SIZES
     parameters = signature.parameters
+    takes_out, sizes = name in TAKES_OUT and "out" not in parameters, name in TAKES_SIZES
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return function
 
