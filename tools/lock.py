@@ -28,7 +28,7 @@ ENVIRONMENT_HEADER = (
 
 # A GPU build of torch names these as dependencies; its own wheel chooses them. They are never locked, so
 # that a lock renewed on a machine with such a build still installs everywhere.
-GPU_ONLY = re.compile(r"^(nvidia-|cuda-|triton$)")
+GPU_ONLY = re.compile(r"^(nvidia-(?!ml-py$)|cuda-|triton$)")
 
 
 def canonical(name: str) -> str:
