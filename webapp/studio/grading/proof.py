@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .grader import Report, grade, load_checks
-from .release import grade_id, leaks, read, release, slot_of, write
+from .release import check_id, grade_id, leaks, read, release, slot_of, write
 
 WRONG_NEEDED = 3
 SETUP_TAG = "setup"
@@ -92,11 +92,6 @@ def _declared(name: str, instructor: Any, points: dict[str, int]) -> Proof:
 
 
 ABOUT = ("title", "title_zh", "summary", "summary_zh", "minutes")
-
-
-def check_id(slot: str) -> str:
-    """The grade id of the cell that holds an exercise's visible check and its points."""
-    return f"check-{slot.replace('.', '-')}"
 
 
 def _marked(notebook: Any, key: str) -> list[Any]:

@@ -42,6 +42,11 @@ def grade_id(cell: Any) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def check_id(slot: str) -> str:
+    """The grade id of the cell that holds an exercise's visible check and its points."""
+    return f"check-{slot.replace('.', '-')}"
+
+
 def slot_of(source: str) -> str | None:
     """The exercise slot that a cell fills, if it fills one."""
     found = SLOT.search(source)

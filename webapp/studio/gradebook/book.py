@@ -1,0 +1,237 @@
+"""nbgrader's gradebook through its own Python API.
+
+A graded exercise lands in `auto_score` of the grade cell `check-<slot>` of the same notebook, as nbgrader's own
+autograder would write it: formgrader, manual grades, comments and every export go on as a teacher knows them.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
+
+from studio.environment import clean_environment
+from studio.grading.release import check_id
+
+from .classroom import Classroom
+from .outcomes import Outcome
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
+
+# The columns of `nbgrader export`.
+COLUMNS = (
+    "assignment",
+    "duedate",
+    "timestamp",
+    "student_id",
+    "last_name",
+    "first_name",
+    "email",
+    "raw_score",
+    "late_submission_penalty",
+    "score",
+    "max_score",
+)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@contextmanager
+def opened(classroom: Classroom) -> Iterator[Gradebook]:
+    """The class's gradebook, made if there is none and brought up to this nbgrader's schema if it is older."""
+    from nbgrader.api import Gradebook  # seconds of imports, needed by few processes
+
+    with FileLock(classroom.private / "gradebook.lock"):
+        _prepare(classroom)
+    with Gradebook(classroom.database, classroom.course_id) as gradebook:
+        yield gradebook
+
+
+def _prepare(classroom: Classroom) -> None:
+    """Tables and their version. Where they are missing, `Gradebook` itself starts the program `alembic` to ask for the
+    version: seconds, and an error where it is not on the PATH."""
+    from alembic.script import ScriptDirectory
+    from nbgrader import dbutil
+    from nbgrader.api import Base
+    from sqlalchemy import create_engine, inspect, text
+
+    engine = create_engine(classroom.database)
+    try:
+        newest = ScriptDirectory(dbutil.ALEMBIC_DIR).get_current_head()
+        tables = inspect(engine).get_table_names()
+        with engine.begin() as connection:
+            if not tables:
+                Base.metadata.create_all(connection)
+                connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
+                connection.execute(text("INSERT INTO alembic_version VALUES (:version)"), {"version": newest})
+            versioned = not tables or "alembic_version" in tables
+            ours = (
+                connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+                if versioned
+                else None
+            )
+    finally:
+        engine.dispose()
+    if ours != newest:
+        _upgrade(classroom)
+
+
+def _upgrade(classroom: Classroom) -> None:
+    """As `nbgrader db upgrade` does: a copy under a dated name, then the migrations, in a process of their own."""
+    file = classroom.root / "gradebook.db"
+    if file.is_file():
+        shutil.copy2(file, f"{file}.{datetime.now():%Y-%m-%d-%H%M%S.%f}")
+    environment = clean_environment(os.environ)
+    environment["PATH"] = os.pathsep.join(
+        [sysconfig.get_path("scripts"), environment.get("PATH", os.defpath)]
+    )
+    command = [sys.executable, "-c", "import sys; from nbgrader.dbutil import upgrade; upgrade(sys.argv[1])"]
+    done = subprocess.run([*command, classroom.database], env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise ValueError(f"the gradebook of {classroom.name} could not be upgraded: {done.stderr[-2000:]}")
+
+
+def know(classroom: Classroom, assignment: str, notebook: str, released: Any) -> None:
+    """Enters a notebook's cells and points, by nbgrader's own hand; `released` also gets its checksums.
+
+    Raises `ValueError` when graded cells have come or gone since somebody has handed it in.
+    """
+    from nbgrader.preprocessors import ComputeChecksums, SaveCells
+
+    resources = {
+        "nbgrader": {"notebook": notebook, "assignment": assignment, "db_url": classroom.database},
+    }
+    with opened(classroom) as gradebook:
+        gradebook.update_or_create_assignment(assignment, course_id=classroom.course_id)
+    ComputeChecksums().preprocess(released, resources)
+    try:
+        SaveCells().preprocess(released, resources)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
+
+
+def knows(gradebook: Gradebook, assignment: str, notebook: str) -> bool:
+    from nbgrader.api import MissingEntry
+
+    try:
+        return bool(gradebook.find_notebook(notebook, assignment).grade_cells)
+    except MissingEntry:
+        return False
+
+
+def enter(gradebook: Gradebook, outcome: Outcome) -> None:
+    """The marks of one notebook, in one transaction. A teacher's own marks are never touched.
+
+    What could not be graded gets no points and waits for the teacher's eyes. Raises `ValueError` when the gradebook has
+    no cell for an exercise.
+    """
+    assignment, student, name = outcome.assignment, outcome.student, outcome.notebook
+    gradebook.update_or_create_student(student)
+    with gradebook.db.no_autoflush:  # nbgrader's own way of adding one is warned about otherwise
+        submission = gradebook.update_or_create_submission(assignment, student)
+        notebook = _submitted(gradebook, submission, name)
+    grades = {grade.name: grade for grade in notebook.grades}
+    earned = {check_id(slot): points for slot, points in outcome.earned().items()}
+    unknown = sorted(earned.keys() - grades.keys())
+    if unknown:
+        raise ValueError(f"{assignment}/{name}: the gradebook has no graded cell {', '.join(unknown)}")
+    when = datetime.fromtimestamp(outcome.submitted, UTC).replace(tzinfo=None)
+    submission.timestamp = max(when, submission.timestamp or when)  # of the notebook that came last
+    for cell, grade in grades.items():
+        if cell in earned or (outcome.trouble and cell.startswith("check-")):
+            grade.auto_score = earned.get(cell, 0.0)
+            grade.needs_manual_grade = bool(outcome.trouble) or grade.manual_score is not None
+    gradebook.db.commit()
+
+
+def _submitted(gradebook: Gradebook, submission: Any, name: str) -> Any:
+    """The notebook's row in a submission; made now when the notebook joined the assignment later."""
+    from nbgrader.api import Comment, Grade, MissingEntry, SubmittedNotebook
+
+    assignment, student = submission.assignment.name, submission.student.id
+    try:
+        return gradebook.find_submission_notebook(name, assignment, student)
+    except MissingEntry:
+        notebook = gradebook.find_notebook(name, assignment)
+    row = SubmittedNotebook(notebook=notebook, assignment=submission)
+    row.grades = [Grade(cell_id=cell.id) for cell in (*notebook.grade_cells, *notebook.task_cells)]
+    row.comments = [Comment(cell_id=cell.id) for cell in (*notebook.solution_cells, *notebook.task_cells)]
+    gradebook.db.add(row)
+    return row
+
+
+def agrees(gradebook: Gradebook, outcome: Outcome) -> bool:
+    """Whether the outcome's marks are in the gradebook."""
+    from nbgrader.api import MissingEntry
+
+    try:
+        row = gradebook.find_submission_notebook(outcome.notebook, outcome.assignment, outcome.student)
+    except MissingEntry:
+        return False
+    scores = {grade.name: grade.auto_score for grade in row.grades if grade.name.startswith("check-")}
+    if outcome.trouble:
+        return all(score == 0 for score in scores.values())
+    return {check_id(slot): points for slot, points in outcome.earned().items()} == scores
+
+
+def marks(gradebook: Gradebook) -> list[dict[str, Any]]:
+    """One row for each assignment and student, with the columns and the values of `nbgrader export`."""
+    from nbgrader.api import MissingEntry
+
+    rows = []
+    for assignment in gradebook.assignments:
+        for student in gradebook.students:
+            row: dict[str, Any] = {
+                "assignment": assignment.name,
+                "duedate": assignment.duedate,
+                "student_id": student.id,
+                "last_name": student.last_name,
+                "first_name": student.first_name,
+                "email": student.email,
+                "max_score": assignment.max_score,
+            }
+            try:
+                submission = gradebook.find_submission(assignment.name, student.id)
+            except MissingEntry:
+                row |= {"timestamp": "", "raw_score": 0.0, "late_submission_penalty": 0.0, "score": 0.0}
+            else:
+                late = submission.late_submission_penalty
+                row |= {
+                    "timestamp": submission.timestamp,
+                    "raw_score": submission.score,
+                    "late_submission_penalty": late,
+                    "score": max(0.0, submission.score - late),
+                }
+            rows.append({column: row[column] for column in COLUMNS})
+    return rows
+
+
+def as_csv(rows: list[dict[str, Any]]) -> str:
+    """For a spreadsheet: quoted where it must be, and no text that one would run as a formula."""
+    out = StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({column: _defused(value) for column, value in row.items()} for row in rows)
+    return out.getvalue()
+
+
+def _defused(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def write_csv(classroom: Classroom, path: Path) -> None:
+    with opened(classroom) as gradebook:
+        path.write_text(as_csv(marks(gradebook)), "utf-8")

@@ -1,0 +1,181 @@
+"""A class on disk, as nbgrader lays it out: source, release, submitted, autograded and the gradebook.
+
+CLASS/source/ASSIGNMENT/NOTEBOOK.ipynb              the instructor's version, its hidden checks in checks/ beside it
+CLASS/release/ASSIGNMENT/NOTEBOOK.ipynb             what learners get
+CLASS/submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb   what came back
+CLASS/autograded/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb  the same with its verdicts, for nbgrader's formgrader
+CLASS/gradebook.db                                  nbgrader's gradebook
+CLASS/.sampan/                                      verdicts and the state of a grading run (`outcomes.py`, `run.py`)
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.paths import NOTEBOOKS
+
+PRIVATE = ".sampan"
+OWN = "own"  # the class of whoever works in this Studio: their own checks land in it
+OWN_ASSIGNMENT = "course"
+SETTINGS = "nbgrader_config.py"
+NAME = re.compile(
+    r"[^\W_][\w.@-]{0,63}"
+)  # of a class, an assignment, a notebook or a learner, as a folder's name
+
+
+@dataclass(frozen=True, order=True)
+class Submission:
+    """One notebook that a learner has handed in, whatever lies at that place."""
+
+    student: str
+    assignment: str
+    notebook: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.student}/{self.assignment}/{self.notebook}"
+
+
+class Classroom:
+    """The folder of one class. `course` holds the instructor's notebooks that the class has no `source` of its own for.
+
+    Raises `ValueError` when the folder or its nbgrader_config.py cannot be used.
+    """
+
+    def __init__(self, folder: Path, course: Path = NOTEBOOKS) -> None:
+        self.root = Path(os.path.abspath(folder))
+        if not self.root.is_dir():
+            raise ValueError(f"a class is a folder, {str(folder)!r} is none")
+        self.course = course
+        settings = _settings(self.root / SETTINGS)
+        self.course_id = settings.get("course_id", "default_course") or "default_course"
+        self.layout = settings.get("directory_structure", "{nbgrader_step}/{student_id}/{assignment_id}")
+        self.steps = {
+            step: settings.get(f"{step}_directory", step)
+            for step in ("source", "release", "submitted", "autograded")
+        }
+        # Half a minute of patience: a grading run and the Studio's pages may write at the same moment.
+        self.database = settings.get("db_url") or f"sqlite:///{self.root / 'gradebook.db'}?timeout=30"
+
+    @property
+    def name(self) -> str:
+        return self.root.name
+
+    @property
+    def private(self) -> Path:
+        """The Studio's own folder inside the class; made now if it is not there."""
+        folder = self.root / PRIVATE
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
+
+    def folder(self, step: str, assignment: str, student: str = ".") -> Path:
+        """Where one assignment lies: of the class ("source", "release"), or of a student ("submitted", "autograded")."""
+        place = self.layout.format(
+            nbgrader_step=self.steps[step], student_id=student, assignment_id=assignment
+        )
+        return Path(os.path.normpath(self.root / place))
+
+    def assignments(self) -> dict[str, list[str]]:
+        """{assignment: its notebooks}, both in the order of their names; without a source, what was handed in says it."""
+        found: dict[str, set[str]] = {}
+        for step in ("source", "release"):
+            for folder in _folders(self.folder(step, "x").parent):
+                names = {path.stem for path in folder.glob("*.ipynb")}
+                found.setdefault(folder.name, set()).update(names)
+        handed_in = {name for student in self.students() for name in self._handed_in(student)}
+        for name in handed_in - found.keys():
+            found[name] = {path.stem for path in self.course.glob("*.ipynb")}
+        return {name: sorted(found[name]) for name in sorted(found)}
+
+    def students(self) -> list[str]:
+        """Who has handed in anything; a name that is a link counts, and is refused when it is read."""
+        folder = self.folder("submitted", "x", "x").parent.parent
+        if not folder.is_dir():
+            return []
+        found = [e.name for e in os.scandir(folder) if e.is_dir() or e.is_symlink()]
+        return sorted(name for name in found if name.isprintable() and not name.startswith("."))
+
+    def _handed_in(self, student: str) -> list[str]:
+        return [folder.name for folder in _folders(self.folder("submitted", "x", student).parent)]
+
+    def submissions(self) -> list[Submission]:
+        """Everything that was handed in for a notebook of the class, whether it can be read or not."""
+        return [
+            submission
+            for assignment, notebooks in self.assignments().items()
+            for student in self.students()
+            for notebook in notebooks
+            if os.path.lexists(self.path(submission := Submission(student, assignment, notebook)))
+        ]
+
+    def path(self, submission: Submission) -> Path:
+        folder = self.folder("submitted", submission.assignment, submission.student)
+        return folder / f"{submission.notebook}.ipynb"
+
+    def instructor(self, assignment: str, notebook: str) -> Path | None:
+        """The instructor's version that has hidden checks: the class's own, else the course's. None: there is none."""
+        for folder in (self.folder("source", assignment), self.course):
+            if (folder / f"{notebook}.ipynb").is_file() and (folder / "checks" / f"{notebook}.py").is_file():
+                return folder / f"{notebook}.ipynb"
+        return None
+
+
+def classes(home: Path) -> dict[str, Path]:
+    """The classes of a workspace by name: the folders in `classes/`. A link there is the teacher's own doing."""
+    return {folder.name: folder for folder in _folders(home / "classes") if NAME.fullmatch(folder.name)}
+
+
+def create(home: Path, name: str) -> Classroom:
+    """An empty class. Raises `ValueError` for a name that is no folder's name, or is taken."""
+    checked(name)
+    folder = home / "classes" / name
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise ValueError(f"there is a class named {name!r} already") from None
+    return Classroom(folder)
+
+
+def checked(name: str) -> str:
+    """The name itself. Raises `ValueError` when it could not be a folder's name everywhere."""
+    if not NAME.fullmatch(name):
+        raise ValueError(f"a name of letters, digits and . _ @ - is expected, {name!r} came")
+    return name
+
+
+def _folders(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def _settings(path: Path) -> dict[str, str]:
+    """What nbgrader_config.py says of `c.CourseDirectory`, read and never run: a page must not execute a class's files.
+
+    Raises `ValueError` for one of these settings that is computed instead of written down.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        tree = ast.parse(path.read_text("utf-8"))
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not Python: {error}") from error
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            words = ast.unparse(target).split(".")
+            if words[-2:-1] == ["CourseDirectory"] and len(words) == 3:
+                if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+                    found[words[2]] = node.value.value
+                elif words[2] in ("course_id", "db_url") or words[2].startswith("directory"):
+                    raise ValueError(
+                        f"{path.name}, line {node.lineno}: {words[2]} must be a text written out here, "
+                        f"{ast.unparse(node.value)!r} came"
+                    )
+    return found
