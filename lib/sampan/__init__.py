@@ -26,6 +26,7 @@ from .dtype import *  # noqa: F403
 from .framework import *  # noqa: F403
 from .hapi import Model as Model
 from .hapi import summary as summary
+from .inner import install as _install_inner
 from .nn import ParamAttr as ParamAttr
 from .ops import *  # noqa: F403
 from .random import *  # noqa: F403
@@ -42,6 +43,8 @@ __version__ = "0.1.0"
 # The files of `ops` came along with its names; `sampan.linalg` is to be Paddle's.
 for _name in [n for n, v in globals().items() if str(getattr(v, "__name__", "")).startswith("sampan.ops.")]:
     del globals()[_name]
+
+_install_inner()
 
 # Rooms that a program may not need are imported when they are first named.
 # fmt: off
@@ -64,7 +67,7 @@ _LATER_NAMES = {name: room for room, names in _ELSEWHERE.items() for name in nam
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _LATER:
+    if name in _LATER or name in ("_C_ops", "_legacy_C_ops", "jit", "pir", "pir_utils"):
         return _import_module(f".{name}", __name__)
     if name in _LATER_NAMES:
         return getattr(_import_module(f".{_LATER_NAMES[name]}", __name__), name)

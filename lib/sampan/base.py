@@ -1,32 +1,39 @@
 """What dynamic-graph programs reach for in Paddle's inner modules `base` (once `fluid`), `base.core`,
-`base.framework` and `base.dygraph`: this module is all of them. Any other name says that it belongs to static graphs
-or to C++."""
-
-from __future__ import annotations
+`base.framework` and `base.dygraph`: this module is all of them. Any other name is a stand-in, which says that it
+belongs to static graphs or to C++ when it is used."""
 
 import contextlib
+import importlib
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from . import device
+from . import device, static
 from . import framework as _framework
-from .dtype import NAMES, Place, as_device, as_dtype
+from .autograd import is_grad_enabled
+from .dtype import NAMES, Place, as_dtype, get_device, name_of, set_device
 from .framework import disable_static, enable_static, in_dynamic_mode
-from .static import NoStaticGraph
+from .nn.parameter import Parameter
 from .tensor import Tensor, to_tensor
+from .utils import unique_name as unique_name
 
 __path__: list[str] = []  # so that `import` looks for the modules inside, which are this one
 core = dygraph = framework = sys.modules[__name__]
 for _name in ("core", "dygraph", "framework"):
     sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
+sys.modules[f"{__name__}.unique_name"] = unique_name
 
 _OLD_NAMES = {"float16": "FP16", "bfloat16": "BF16", "float32": "FP32", "float64": "FP64"}
+_KINDS = {kind: kind for kind in ("DENSE_TENSOR", "DENSE_TENSOR_ARRAY", "SELECTED_ROWS", "STRINGS", "RAW")}
 VarDesc = SimpleNamespace(
-    VarType=SimpleNamespace(**{_OLD_NAMES.get(n, n.upper()): d for n, d in NAMES.items()})
+    VarType=SimpleNamespace(**{_OLD_NAMES.get(n, n.upper()): d for n, d in NAMES.items()}, **_KINDS)
 )
+DataType = SimpleNamespace(**{n.upper(): d for n, d in NAMES.items()})
 eager = SimpleNamespace(Tensor=Tensor)
+EnforceNotMet = RuntimeError
+EagerParamBase = Parameter
+Variable = Tensor
 enabled = in_dygraph_mode = in_dynamic_or_pir_mode = in_dynamic_mode
 enable_dygraph, disable_dygraph = disable_static, enable_static
 convert_np_dtype_to_dtype_ = as_dtype
@@ -51,19 +58,46 @@ def to_variable(
     return to_tensor(value, dtype)
 
 
-def in_pir_mode() -> bool:
-    """Never: that is a form of static graphs."""
+def in_pir_mode(*args: Any) -> bool:
+    """Never: that is a form of static graphs, or a kind of hardware or library that torch's buffers do without."""
     return False
 
 
+# fmt: off
+use_pir_api = is_compiled_with_onednn = is_compiled_with_mkldnn = is_compiled_with_brpc = in_pir_mode
+supports_bfloat16 = is_float16_supported = is_bfloat16_supported = _is_fwd_prim_enabled = in_pir_mode
+_is_bwd_prim_enabled = _is_all_prim_enabled = _is_eager_prim_enabled = in_pir_mode
+# fmt: on
+
+
+def check_type(input: Any, input_name: str, expected_type: Any, op_name: str, extra_message: str = "") -> None:
+    """Nothing to do: an operator looks at its arguments when it runs. So for variables and dtypes."""
+
+
+check_variable_and_dtype = check_dtype = check_type
+
+
+def convert_dtype(dtype: Any) -> str:
+    """The name of a dtype."""
+    return name_of(as_dtype(dtype))
+
+
 def _current_expected_place() -> Place:
-    return Place(as_device(None))
+    return set_device(get_device())
+
+
+def _dygraph_tracer() -> SimpleNamespace:
+    return SimpleNamespace(_has_grad=is_grad_enabled())
 
 
 def __getattr__(name: str) -> Any:
-    for room in (device, sys.modules[__package__]):
-        if not name.startswith("__") and hasattr(room, name):
+    if name in ("data_feeder", "executor", "layer_helper", "layers", "param_attr", "backward"):
+        return importlib.import_module(f"{__name__}.{name}")
+    for room in (device, static, sys.modules[__package__]):
+        if name in vars(room) or (not name.startswith("__") and room.__name__ == __package__ and hasattr(room, name)):
             return getattr(room, name)
-    raise NoStaticGraph(
-        f"base.{name}: Sampan has neither static graphs nor a C++ core; its buffers are torch tensors"
-    )
+    if "set_prim" in name:
+        return lambda enabled: None  # there are no primitives to switch
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return static.absent(f"base.{name}")

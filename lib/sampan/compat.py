@@ -1,7 +1,5 @@
 """`import paddle` that gives Sampan: `install()`, and `uninstall()`."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.abc
 import importlib.util

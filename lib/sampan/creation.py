@@ -1,7 +1,5 @@
 """Tensors from nothing or from plain values: filled, counted, copied."""
 
-from __future__ import annotations
-
 import builtins
 import inspect
 import math

@@ -1,7 +1,5 @@
 """Matrices of derivatives, row by row and only as far as they are read."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

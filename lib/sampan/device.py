@@ -3,8 +3,6 @@
 Whatever asks a GPU raises ValueError, and says so, where there is none.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable

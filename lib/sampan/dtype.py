@@ -1,7 +1,5 @@
 """Data types and places: Paddle's names over torch's objects, and the conversions between the spellings."""
 
-from __future__ import annotations
-
 import builtins
 import math
 import re

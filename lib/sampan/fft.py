@@ -1,8 +1,6 @@
 """Fourier transforms by Paddle's names (see `ops.spectral`), and the frequencies of their results."""
 
 # ruff: noqa: F822
-from __future__ import annotations
-
 from .creation import arange
 from .dtype import default_dtype
 from .ops import spectral

@@ -1,7 +1,5 @@
 """Paddle's small names: number formats, places, flags, constructors by dtype, modes, and what else has no other room."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable, Iterator

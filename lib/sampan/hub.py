@@ -1,7 +1,5 @@
 """Models described by a folder's `hubconf.py`: its functions that build a layer. Nothing is downloaded."""
 
-from __future__ import annotations
-
 import builtins
 import runpy
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Reads Paddle's pickled checkpoints without running what is in them: arrays and plain values, nothing else."""
 
-from __future__ import annotations
-
 import collections
 import os
 import pickle

@@ -1,7 +1,5 @@
 """PyLayer: an entry of the tape whose forward and backward a user writes."""
 
-from __future__ import annotations
-
 import weakref
 from typing import Any
 

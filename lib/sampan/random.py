@@ -1,7 +1,5 @@
 """Random tensors. All draw from one generator per device, which `seed` sets."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 In Paddle's definition the gradient of L2Decay is coeff * p and that of L1Decay coeff * sign(p).
 """
 
-from __future__ import annotations
-
 import torch
 
 

@@ -5,8 +5,6 @@ the nesting as JSON and a SHA-256 over all of it, so that a cut-off or changed f
 another file under the name stays whole until the new one is on the disk.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,14 +1,18 @@
-"""Of Paddle's static graphs only the description of an input; every other name says that there are none."""
+"""Of Paddle's static graphs only the description of an input, and what changes nothing where there are none.
+
+Every other name is a stand-in: a program can import it, and hears that there are no static graphs when it uses it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from .dtype import as_dtype, name_of
+from .dtype import CPUPlace, as_dtype, name_of
 from .tensor import Tensor
 
 
@@ -54,5 +58,53 @@ class InputSpec:
         )
 
 
+class _Absent(type):
+    """The class of stand-ins: calling one, or asking it for anything, raises NoStaticGraph."""
+
+    def __call__(cls, *args: Any, **settings: Any) -> Any:
+        raise NoStaticGraph(cls.__doc__)
+
+    def __getattr__(cls, name: str) -> Any:
+        raise AttributeError(name) if name.startswith("__") else NoStaticGraph(cls.__doc__)
+
+
+def absent(name: str) -> Any:
+    """A stand-in for something of static graphs or of Paddle's C++ core."""
+    text = f"{name}: Sampan runs operators at once on torch's buffers, without static graphs or a C++ core"
+    return _Absent(name.rpartition(".")[2], (), {"__doc__": text})
+
+
+def default_main_program() -> SimpleNamespace:
+    """What takes a `random_seed`, and nothing else."""
+    return SimpleNamespace(random_seed=0)
+
+
+default_startup_program = default_main_program
+
+
+def to_static(function=None, **settings):  # type: ignore[no-untyped-def]
+    """The function or layer as it is: it runs at once, as Paddle's does after `enable_to_static(False)`."""
+    return (lambda given: given) if function is None else function
+
+
+def not_to_static(func=None):  # type: ignore[no-untyped-def]
+    """The function as it is."""
+    return to_static(func)
+
+
+def enable_to_static(enable_to_static_bool):  # type: ignore[no-untyped-def]
+    """Nothing to do: functions run at once, either way."""
+
+
+test_with_pir_api = test_with_dygraph_pir = test_with_old_ir_only = not_to_static
+
+
+def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
+    """As many of them as were asked for."""
+    return [CPUPlace() for _ in range(device_count or 1)]
+
+
 def __getattr__(name: str) -> Any:
-    raise NoStaticGraph(f"static.{name}: Sampan runs operators at once and has no static graph")
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return absent(f"static.{name}")

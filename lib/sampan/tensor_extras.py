@@ -1,7 +1,5 @@
 """Tensor's small methods: conversions by name, facts that older programs ask for, tensors like this one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Helpers of programs: optional imports, versions, deprecation, nested structures, unique names."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re

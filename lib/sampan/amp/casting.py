@@ -4,8 +4,6 @@
 tape, so that gradients come back in the precision of what was cast. Unlike Paddle's it works on the CPU too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from typing import Any

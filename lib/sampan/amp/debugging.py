@@ -1,7 +1,5 @@
 """Where a NaN or infinity comes from, and in which precision each operator ran."""
 
-from __future__ import annotations
-
 import csv
 import functools
 import re

@@ -1,7 +1,5 @@
 """Loss scaling: gradients that would vanish in float16 are computed of a larger loss, and scaled back."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What a callback is: methods that Model calls as training goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Training written down for a page that draws it: TensorBoard's event files, or wandb."""
 
-from __future__ import annotations
-
 import os
 import struct
 import time

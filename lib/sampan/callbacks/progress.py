@@ -1,7 +1,5 @@
 """The progress of training as text."""
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Callbacks that steer training: when to stop, and the learning rate."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -5,8 +5,6 @@ cache; and, only with `download=True`, fetched from the official source into the
 against the checksum on its card before it is read. Used in notebooks 00, 02, 03 and 04.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

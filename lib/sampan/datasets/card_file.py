@@ -4,8 +4,6 @@ A card is `<folder>/<name>/card.toml`. The project's own cards are in `datasets/
 may hold further ones, and a data set described by a card is loaded without any new code.
 """
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path

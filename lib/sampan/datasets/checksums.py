@@ -1,7 +1,5 @@
 """Checksums, computed once for each state of a file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

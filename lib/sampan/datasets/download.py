@@ -1,7 +1,5 @@
 """Fetching an official file: progress, resume, checksum. Called only when the user asks for it."""
 
-from __future__ import annotations
-
 import os
 import urllib.error
 import urllib.request

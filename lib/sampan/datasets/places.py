@@ -1,7 +1,5 @@
 """Where data sets are looked for, in order: the project, SAMPAN_DATA, the user's cache."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

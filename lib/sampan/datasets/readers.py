@@ -4,8 +4,6 @@ Each refuses a truncated or foreign file with a ValueError that says what is wro
 anything that a file contains (no pickle).
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import importlib.util

@@ -1,8 +1,6 @@
 """Families on the real line and on parts of it."""
 
 # fmt: off
-from __future__ import annotations
-
 import math
 from numbers import Number
 from typing import Any

@@ -1,8 +1,6 @@
 """Families of counts and choices."""
 
 # fmt: off
-from __future__ import annotations
-
 import math
 from numbers import Integral, Number
 from typing import Any

@@ -1,8 +1,6 @@
 """Families of vectors and matrices whose entries depend on one another."""
 
 # fmt: off
-from __future__ import annotations
-
 import math
 from numbers import Number
 from typing import Any

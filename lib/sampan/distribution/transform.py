@@ -1,8 +1,6 @@
 """Functions that know their inverse and the logarithm of their Jacobian's determinant; distributions transformed."""
 
 # fmt: off
-from __future__ import annotations
-
 import enum
 import functools
 import math

@@ -1,8 +1,6 @@
 """What a transform takes and gives: whether discrete, how many axes make one event, and which values are allowed."""
 
 # fmt: off
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What goes into a Model: batches cut into inputs and labels."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How many multiplications with additions a network's layers make, counted as Paddle counts them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The loop of training itself. `Model` looks it up as `hapi.train_epoch`: another one can take its place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One run of `Model.fit`: its epochs, and how it is written down and taken up again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The state of a training run in one file, from which it continues as if it had never stopped."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A table of a network's layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

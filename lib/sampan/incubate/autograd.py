@@ -1,7 +1,5 @@
 """Derivatives of functions: products with Jacobians from the left and the right, and the matrices themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Optimizers around others: LookAhead (Zhang et al. 2019) and the average of a run's parameters (Polyak 1992)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """From samples to a batch of buffers, and from buffers to Tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data sets. They are torch data sets too, and torch's can be used in their place."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import math

@@ -1,7 +1,5 @@
 """The batch size at which training is fastest."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

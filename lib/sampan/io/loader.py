@@ -1,7 +1,5 @@
 """DataLoader: batches of Tensors from a data set, made here or by torch's worker processes."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 from collections.abc import Callable, Iterator

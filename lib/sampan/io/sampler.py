@@ -1,7 +1,5 @@
 """Which samples, in which order. Chance comes from `sampan.seed`: one draw an epoch seeds the epoch's order."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ and its state is read and written once. A rule is written for one element. From 
 what torch does for dtypes, devices and strides that have no loop.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import cache

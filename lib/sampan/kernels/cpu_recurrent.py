@@ -4,8 +4,6 @@ Arrays of one step are [batch, gates * size]: `x` holds the inputs' share of the
 whose sequence has ended (step >= length) hand their state on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

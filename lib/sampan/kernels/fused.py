@@ -5,8 +5,6 @@ only for plain arithmetic (transcendental functions run faster in torch's vector
 not fit the cache; everything else is evaluated by torch, step by step, from the same formula.
 """
 
-from __future__ import annotations
-
 import ast
 import atexit
 import hashlib

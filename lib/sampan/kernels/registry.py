@@ -1,7 +1,5 @@
 """How a kernel picks its form: a serial and a parallel loop from one body, by size; every choice can be watched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any

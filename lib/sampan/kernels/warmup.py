@@ -1,7 +1,5 @@
 """Compile every loop once, so that no first use waits: `python -m sampan.kernels.warmup`."""
 
-from __future__ import annotations
-
 import time
 
 from .cpu_optimizer import warm_up as warm_up_optimizers

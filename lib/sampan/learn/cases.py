@@ -4,8 +4,6 @@ Visible checks and hidden checks are both lists of cases; they differ in where t
 or drawn fresh) and in what the learner is told (everything, or the case's name and the kind of mistake).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

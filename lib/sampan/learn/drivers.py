@@ -4,8 +4,6 @@ Drivers run where the learner's code runs and know no right answers. The visible
 Arrays reach the function as buffers (`torch.Tensor`), a `Strided` one as a view with gaps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

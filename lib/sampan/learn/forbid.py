@@ -4,8 +4,6 @@ A forbidden name is dotted (`"torch.matmul"`: also found as `t.matmul` after `im
 `from torch import matmul as mm`), a method of anything (`".matmul"`), or an operator sign (`"@"`).
 """
 
-from __future__ import annotations
-
 import ast
 import textwrap
 from collections.abc import Iterable

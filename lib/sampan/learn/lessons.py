@@ -4,8 +4,6 @@ The library holds no course. An installed package brings one as an entry point o
 with `LESSONS` and `PREDICTIONS`, which also registers the drivers that its cases name.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plain values: what a learner's function is given and what it gives back, as trees of numbers, texts and arrays."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a learner asks for in a notebook: hints, visible checks that teach, and prediction questions."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Measures of two classes: precision, recall, and the area under the ROC curve."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

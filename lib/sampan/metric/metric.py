@@ -1,7 +1,5 @@
 """What every metric shares, and accuracy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Parameters carry the names of PaddleNLP's BertModel: `embeddings.word_embeddings
 `encoder.layers.0.self_attn.q_proj.weight` and so on.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -3,8 +3,6 @@
 Parameters carry GPT-2's names and shapes, so a GPT-2 checkpoint (safetensors) loads by `set_state_dict`.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

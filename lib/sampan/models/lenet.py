@@ -1,7 +1,5 @@
 """LeNet (LeCun et al. 1998), with ReLU and max pooling as it is built today."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .. import nn

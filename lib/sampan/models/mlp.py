@@ -1,7 +1,5 @@
 """Multilayer perceptron (Rumelhart, Hinton and Williams 1986, with ReLU)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Activations as layers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from . import functional as F

@@ -1,7 +1,5 @@
 """Gradient clipping: given to an optimizer as `grad_clip`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Padding, resizing and rearranging, distances, look-up of rows and bilinear maps as layers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from . import functional as F

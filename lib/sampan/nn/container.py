@@ -1,7 +1,5 @@
 """Layers that hold layers or parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Convolutions and transposed convolutions as layers."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

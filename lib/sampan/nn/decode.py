@@ -1,7 +1,5 @@
 """Decoding step by step: a loop over any decoder, and beam search over a recurrent cell."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, NamedTuple
 

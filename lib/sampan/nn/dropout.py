@@ -1,7 +1,5 @@
 """Dropout as layers: active in training only."""
 
-from __future__ import annotations
-
 from . import functional as F
 from .function_layer import FunctionLayer
 

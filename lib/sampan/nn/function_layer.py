@@ -1,7 +1,5 @@
 """Layers that only keep the settings of a function: one row each, their signature taken from the function's."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from operator import attrgetter

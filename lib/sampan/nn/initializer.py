@@ -3,8 +3,6 @@
 References: Glorot and Bengio 2010 (Xavier), He et al. 2015 (Kaiming, formulas 10 and 14).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

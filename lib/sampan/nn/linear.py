@@ -1,7 +1,5 @@
 """Linear, Flatten and Identity."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from . import functional as F

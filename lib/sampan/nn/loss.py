@@ -1,7 +1,5 @@
 """Losses as layers. reduction: "mean", "sum" or "none"."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

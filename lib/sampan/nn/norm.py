@@ -1,8 +1,6 @@
 """Normalisation: Ioffe and Szegedy 2015 (batch), Ba et al. 2016 (layer), Ulyanov et al. 2016 (instance), Wu and He
 2018 (group), Miyato et al. 2018 (spectral)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

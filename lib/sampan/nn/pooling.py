@@ -1,7 +1,5 @@
 """Pooling as layers, over [batch, channels, ...]."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

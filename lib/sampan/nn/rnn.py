@@ -3,8 +3,6 @@
 Sequences are [batch, time, features], or [time, batch, features] with time_major.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ Sequences are [batch, time, width]. Masks are added to the scores (0 or minus in
 False or 0 hides a key; they are broadcast to [batch, heads, queries, keys].
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any, NamedTuple

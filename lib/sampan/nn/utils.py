@@ -1,7 +1,5 @@
 """Gradients clipped by hand, parameters as one vector, and weights that are computed from others."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Second names of operators, as functions, as methods and, where there is one, for their in-place twins."""
 
-from __future__ import annotations
-
 from ..operator import as_method
 from ..tensor import Tensor, declared
 from . import inplace

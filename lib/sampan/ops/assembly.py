@@ -1,7 +1,5 @@
 """Larger arrays made of smaller ones: diagonals, blocks, products of sets, powers, choices among arrays."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -3,8 +3,6 @@
 Arrays are [batch, time, heads, features]; key and value may have another time than query.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 The gradient of a real loss by a complex z = a + ib is dL/da + i dL/db, Paddle's convention and torch's.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -4,8 +4,6 @@ The gradient of a convolution by its input is the transposed convolution with th
 round; so the two operators below are each other's gradients, of any order.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -3,8 +3,6 @@
 reduction: torch's numbers, 0 for each entry's own loss, 1 for their mean, 2 for their sum.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -6,8 +6,6 @@ matrix derivative results for forward and reverse mode algorithmic differentiati
 conjugate: the direction of steepest ascent.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

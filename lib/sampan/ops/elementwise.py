@@ -7,8 +7,6 @@ the fused loop of `kernels.fused` that does it in one pass over large arrays. Co
 the gradient g of a holomorphic f is g conj(f'(x)) = conj(conj(g) f'(x)).
 """
 
-from __future__ import annotations
-
 import ast
 import cmath
 import math

@@ -1,7 +1,5 @@
 """Entries gathered from and scattered to the places that arrays of indices name. Negative indices count from the end."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Picking entries out and putting them in: indexing as NumPy has it, masks, where, diagonals."""
 
-from __future__ import annotations
-
 import builtins
 import math
 from operator import index as as_int

@@ -1,8 +1,6 @@
 """In-place twins: `x.add_(y)` computes what `x.add(y)` does and writes it into x's memory."""
 
 # ruff: noqa: I001, SIM905
-from __future__ import annotations
-
 from collections.abc import Callable
 from inspect import signature
 from typing import Any

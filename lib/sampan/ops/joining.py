@@ -1,7 +1,5 @@
 """Arrays joined into one and cut into several."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Products of matrices and sums of products."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Comparisons, logic, bits, common divisors, and what a value is. None of them has a gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Layer, group, batch and root-mean-square normalisation. torch's fused kernels for the first order, formulas for the
 higher ones."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

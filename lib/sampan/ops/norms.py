@@ -1,7 +1,5 @@
 """Lengths of vectors and matrices, distances, and what is built on them: condition, rank, pseudo-inverse, low rank."""
 
-from __future__ import annotations
-
 import math
 from builtins import max as builtin_max
 from builtins import min as builtin_min

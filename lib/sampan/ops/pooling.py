@@ -1,7 +1,5 @@
 """Pooling of images and volumes: the largest or the mean of each window. Kernels of torch, by the number of axes."""
 
-from __future__ import annotations
-
 import math
 
 import torch

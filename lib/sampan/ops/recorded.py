@@ -1,7 +1,5 @@
 """Second derivatives of fused operators: their pullback on the tape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

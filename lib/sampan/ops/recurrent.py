@@ -4,8 +4,6 @@ The operator makes one product for all inputs, and for each step a small one and
 derivative goes through the steps: a recorded backward runs them on the tape.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Sums, means, extremes and what else folds axes away."""
 
-from __future__ import annotations
-
 import math
 from operator import index
 from typing import Any

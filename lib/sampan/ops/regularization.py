@@ -1,7 +1,5 @@
 """Dropout."""
 
-from __future__ import annotations
-
 from ..operator import operator
 from .samples import Array
 

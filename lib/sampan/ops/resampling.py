@@ -1,7 +1,5 @@
 """Images at other places: windows laid side by side, other sizes, sampling along a grid; rows of a table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """What the table test draws for an operator's argument: declared beside the operator, made in tests/ops."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """Order and place: sorting, the largest entries, the most frequent one, where a value belongs, what occurs once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

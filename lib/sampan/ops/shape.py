@@ -1,7 +1,5 @@
 """Operators that move entries without changing them: reshape, permute, expand, flip, repeat."""
 
-from __future__ import annotations
-
 import math
 from operator import index
 from typing import Any

@@ -1,7 +1,5 @@
 """Parts of arrays by bounds, windows and strides, and arrays with such a part exchanged."""
 
-from __future__ import annotations
-
 import builtins
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Special functions: gamma, Bessel and error functions, with derivatives in the table's notation."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

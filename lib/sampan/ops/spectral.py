@@ -4,8 +4,6 @@ Three operators do all: complex to complex, real to complex, complex to real. Th
 inverse one without its scale, so each is the gradient of another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
 from typing import Any

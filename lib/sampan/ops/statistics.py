@@ -1,7 +1,5 @@
 """What describes a set of numbers: medians, quantiles, histograms, covariances, counts; and differences and areas."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

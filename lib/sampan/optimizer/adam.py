@@ -4,8 +4,6 @@ AdamW: Loshchilov and Hutter 2019; amsgrad: Reddi et al. 2018; Adamax: Kingma an
 2016; RAdam: Liu et al. 2020; Lamb: You et al. 2020.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """L-BFGS (Nocedal 1980): a quasi-Newton step from the last changes of parameters and gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Learning-rate schedules. `scheduler.step()` moves on by one epoch (or step: the caller decides what is counted)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

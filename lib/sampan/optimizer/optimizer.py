@@ -4,8 +4,6 @@ One step: collect the buffers of all parameters that have a gradient, clip, add 
 of buffers to `update`: mostly a rule of `kernels` with its numbers. The result does not depend on how the lists are cut.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

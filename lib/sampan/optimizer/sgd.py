@@ -5,8 +5,6 @@ References: Polyak 1964 and Sutskever et al. 2013 (momentum, Nesterov's form), D
 Riedmiller and Braun 1993 (Rprop).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

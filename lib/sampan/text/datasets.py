@@ -1,8 +1,6 @@
 """Paddle's data sets of texts and ratings, from files on this machine: nothing is downloaded."""
 
 # fmt: off
-from __future__ import annotations
-
 import gzip
 import re
 import string

@@ -1,7 +1,5 @@
 """The likeliest sequence of tags (Viterbi, 1967)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

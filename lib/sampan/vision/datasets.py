@@ -4,8 +4,6 @@ MNIST and Cifar10 without files are looked for as `sampan.datasets.load` does, w
 """
 
 # fmt: off
-from __future__ import annotations
-
 import io
 import os
 import tarfile

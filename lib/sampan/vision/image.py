@@ -1,7 +1,5 @@
 """Which package loads pictures, and loading one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Boxes are (x1, y1, x2, y2). What learns from its input (regions, deformable conv
 """
 
 # fmt: off
-from __future__ import annotations
-
 import io
 import math
 from typing import Any

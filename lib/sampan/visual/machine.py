@@ -1,7 +1,5 @@
 """What a machine makes of a loop: where it reads, and how near it comes to what the machine can do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

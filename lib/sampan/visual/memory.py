@@ -1,7 +1,5 @@
 """A view and the memory under it: which cell of memory each element of a tensor reads."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Many small images on one sheet."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Optimizers racing on the same hill, as an animation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

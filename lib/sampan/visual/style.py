@@ -1,7 +1,5 @@
 """One look for all figures, and the one place that imports plotly (late: the library works without it)."""
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tape of a result, drawn: parameters above, the result below, one box for each recorded operator."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterable

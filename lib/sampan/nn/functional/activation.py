@@ -1,7 +1,5 @@
 """Activations with Paddle's arguments: those that are more than one operator, and the in-place twins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -3,8 +3,6 @@
 Arrays are [batch, time, heads, features]; "varlen" forms are [all tokens, heads, features], cut where cu_seqlens says.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Padding, look-up of rows, distances, masks and samples of labels, with Paddle's arguments."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Convolution with Paddle's arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

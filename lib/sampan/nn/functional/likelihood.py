@@ -1,7 +1,5 @@
 """Losses that compare predictions with targets, entry by entry: distances and likelihoods."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

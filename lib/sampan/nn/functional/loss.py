@@ -1,7 +1,5 @@
 """Losses with Paddle's arguments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Normalisation with Paddle's arguments."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

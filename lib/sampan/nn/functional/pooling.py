@@ -1,7 +1,5 @@
 """Pooling with Paddle's arguments. Sequences are pooled as images of height 1."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

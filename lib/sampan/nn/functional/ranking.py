@@ -1,7 +1,5 @@
 """Losses with margins and of distances between examples; hierarchical and adaptive softmax."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

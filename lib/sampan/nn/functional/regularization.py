@@ -1,7 +1,5 @@
 """Dropout of every kind, with Paddle's arguments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Images in other sizes, places and orders, with Paddle's arguments."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,8 +1,6 @@
 """AlexNet (Krizhevsky, Sutskever and Hinton 2012; in the shape of "One weird trick", 2014)."""
 
 # fmt: off
-from __future__ import annotations
-
 from typing import Any
 
 from ... import nn

@@ -1,8 +1,6 @@
 """What the networks share: convolution with norm and activation, the end of a classifier, named variants."""
 
 # fmt: off
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,6 @@
 """DenseNet (Huang et al. 2016): every layer reads all layers before it in its block."""
 
 # fmt: off
-from __future__ import annotations
-
 from typing import Any
 
 from ... import nn

@@ -1,8 +1,6 @@
 """GoogLeNet (Szegedy et al. 2014): 1x1, 3x3, 5x5 and pooling side by side; two further outputs help to train it."""
 
 # fmt: off
-from __future__ import annotations
-
 from typing import Any
 
 from ... import nn

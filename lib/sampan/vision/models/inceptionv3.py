@@ -1,8 +1,6 @@
 """Inception v3 (Szegedy et al. 2015): wide convolutions made of narrow ones."""
 
 # fmt: off
-from __future__ import annotations
-
 from typing import Any
 
 from ... import nn

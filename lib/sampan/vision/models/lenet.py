@@ -1,8 +1,6 @@
 """LeNet (LeCun et al. 1998) as Paddle has it: without activations between its linear layers."""
 
 # fmt: off
-from __future__ import annotations
-
 from typing import Any
 
 from ... import nn

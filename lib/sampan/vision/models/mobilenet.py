@@ -1,8 +1,6 @@
 """MobileNet 1 (Howard et al. 2017), 2 (Sandler et al. 2018) and 3 (Howard et al. 2019)."""
 
 # fmt: off
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

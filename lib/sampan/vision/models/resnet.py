@@ -1,8 +1,6 @@
 """ResNet (He et al. 2015), ResNeXt (Xie et al. 2016) and wide ResNet (Zagoruyko and Komodakis 2016)."""
 
 # fmt: off
-from __future__ import annotations
-
 from typing import Any
 
 from ... import nn

@@ -1,8 +1,6 @@
 """ShuffleNet v2 (Ma et al. 2018): one half of the channels is worked on, then the halves are mixed."""
 
 # fmt: off
-from __future__ import annotations
-
 from typing import Any
 
 from ... import nn

@@ -1,8 +1,6 @@
 """SqueezeNet (Iandola et al. 2016): few channels in, many out, by 1x1 and 3x3 side by side."""
 
 # fmt: off
-from __future__ import annotations
-
 from typing import Any
 
 from ... import nn

@@ -1,8 +1,6 @@
 """VGG (Simonyan and Zisserman 2014): 3x3 convolutions in five stages, then three linear layers."""
 
 # fmt: off
-from __future__ import annotations
-
 from typing import Any
 
 from ... import nn

@@ -5,8 +5,6 @@ gradients; arrays as Tensors over their memory.
 """
 
 # fmt: off
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

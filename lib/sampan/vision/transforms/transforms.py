@@ -1,8 +1,6 @@
 """Transforms of pictures as objects, fixed and random ones: what DataLoader's data sets call."""
 
 # fmt: off
-from __future__ import annotations
-
 import inspect
 import math
 import random
