@@ -21,12 +21,11 @@ from .tensor import Tensor, print_options, to_tensor
 
 # fmt: off
 __all__ = [
-    "CUDAPinnedPlace", "DataParallel", "Generator", "LazyGuard", "adaptive_avg_pool1d", "as_tensor",
-    "asarray", "batch", "check_shape", "conv1d", "conv2d", "conv3d", "create_parameter", "disable_compat",
+    "CUDAPinnedPlace", "DataParallel", "Generator", "LazyGuard", "adaptive_avg_pool1d", "as_tensor", "asarray",
+    "batch", "check_shape", "conv1d", "conv2d", "conv3d", "create_parameter", "disable_compat",
     "disable_signal_handler", "disable_static", "e", "enable_compat", "enable_static", "finfo", "from_dlpack",
-    "from_numpy", "get_cuda_rng_state", "get_flags", "group_norm", "iinfo", "in_dynamic_mode", "inf",
-    "layer_norm", "manual_seed", "nan", "newaxis", "pi", "set_cuda_rng_state", "set_flags",
-    "set_printoptions", "to_dlpack",
+    "from_numpy", "get_cuda_rng_state", "get_flags", "group_norm", "iinfo", "in_dynamic_mode", "inf", "layer_norm",
+    "manual_seed", "nan", "newaxis", "pi", "set_cuda_rng_state", "set_flags", "set_printoptions", "to_dlpack",
 ]
 # fmt: on
 

@@ -10,11 +10,7 @@ import torch
 from ..tensor import Tensor, zero_gradient
 from . import casting
 
-# fmt: off
-__all__ = [
-    "GradScaler",
-]
-# fmt: on
+__all__ = ["GradScaler"]
 
 _KEPT = (
     "incr_ratio",

@@ -18,19 +18,11 @@ from .card_file import Card, File, Layout, read_card
 from .checksums import verify
 from .download import Progress, fetch, print_progress
 
+# fmt: off
 __all__ = [
-    "Bundle",
-    "Card",
-    "File",
-    "Layout",
-    "Split",
-    "Text",
-    "available",
-    "card",
-    "cards",
-    "load",
-    "load_text",
+    "Bundle", "Card", "File", "Layout", "Split", "Text", "available", "card", "cards", "load", "load_text",
 ]
+# fmt: on
 
 
 class Split(Dataset):

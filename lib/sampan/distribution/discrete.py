@@ -16,9 +16,7 @@ from ..tensor import Tensor
 from .continuous import binary, inner, one_shape
 from .distribution import ExponentialFamily, Family, Numbers, drawer, fact, formula, register_kl, sampler
 
-__all__ = [
-    "Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "Poisson",
-]
+__all__ = ["Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "Poisson"]
 
 
 def _times_log(value: Any, x: Any) -> Any:

@@ -15,9 +15,7 @@ from ..tensor import Tensor
 from .continuous import Beta, one_shape
 from .distribution import Distribution, Family, fact, formula, register_kl, sampler
 
-__all__ = [
-    "LKJCholesky", "MultivariateNormal",
-]
+__all__ = ["LKJCholesky", "MultivariateNormal"]
 
 
 def _distance(tril: Any, x: Any) -> Any:

@@ -11,11 +11,7 @@ from ..autograd import no_grad
 from ..optimizer import LBFGS as LBFGS
 from ..optimizer import Optimizer
 
-# fmt: off
-__all__ = [
-    "LBFGS", "LookAhead", "ModelAverage",
-]
-# fmt: on
+__all__ = ["LBFGS", "LookAhead", "ModelAverage"]
 
 
 def _trained(optimizer: Any) -> list[Any]:

@@ -6,11 +6,7 @@ from typing import Any
 
 from .initializer import Initializer
 
-# fmt: off
-__all__ = [
-    "ParamAttr",
-]
-# fmt: on
+__all__ = ["ParamAttr"]
 
 
 class ParamAttr:

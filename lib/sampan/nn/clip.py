@@ -4,11 +4,7 @@ from typing import Any
 
 import torch
 
-# fmt: off
-__all__ = [
-    "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue",
-]
-# fmt: on
+__all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 
 
 class ClipGrad:

@@ -11,11 +11,7 @@ from ..tensor import Tensor
 from . import functional as F
 from .rnn import flatten, map_structure
 
-# fmt: off
-__all__ = [
-    "BeamSearchDecoder", "dynamic_decode",
-]
-# fmt: on
+__all__ = ["BeamSearchDecoder", "dynamic_decode"]
 
 _NEVER = -1e9  # the log-probability of what is ruled out
 

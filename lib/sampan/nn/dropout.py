@@ -3,11 +3,7 @@
 from . import functional as F
 from .function_layer import FunctionLayer
 
-# fmt: off
-__all__ = [
-    "AlphaDropout", "Dropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout",
-]
-# fmt: on
+__all__ = ["AlphaDropout", "Dropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout"]
 
 
 class Dropout(FunctionLayer, of=F.dropout, takes="p inplace axis mode name", shows="p axis mode inplace"):

@@ -20,11 +20,7 @@ from .attr import ParamAttr
 from .initializer import Constant, Initializer, XavierUniform, global_initializer
 from .parameter import Parameter, unique_name
 
-# fmt: off
-__all__ = [
-    "Layer", "Module",
-]
-# fmt: on
+__all__ = ["Layer", "Module"]
 
 
 class Layer:

@@ -5,11 +5,7 @@ from typing import Any
 from . import functional as F
 from .layer import Layer
 
-# fmt: off
-__all__ = [
-    "Flatten", "Identity", "Linear",
-]
-# fmt: on
+__all__ = ["Flatten", "Identity", "Linear"]
 
 
 class Linear(Layer):

@@ -19,11 +19,7 @@ from .container import LayerList
 from .initializer import Constant, Uniform
 from .layer import Layer
 
-# fmt: off
-__all__ = [
-    "GRU", "LSTM", "RNN", "BiRNN", "GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNN", "SimpleRNNCell",
-]
-# fmt: on
+__all__ = ["GRU", "LSTM", "RNN", "BiRNN", "GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNN", "SimpleRNNCell"]
 
 
 def map_structure(function: Callable[..., Any], *trees: Any) -> Any:

@@ -12,11 +12,7 @@ from .indexing import diagonal, getitem
 from .joining import stack
 from .shape import broadcast_to, reshape
 
-# fmt: off
-__all__ = [
-    "block_diag", "cartesian_prod", "combinations", "diag_embed", "diagflat", "multiplex", "vander",
-]
-# fmt: on
+__all__ = ["block_diag", "cartesian_prod", "combinations", "diag_embed", "diagflat", "multiplex", "vander"]
 
 
 @operator(reference=torch.diag_embed, samples=[((2, 3), 0, -2, -1), ((2, 3), 1, 0, 2), ((3,), -2, 0, 1)])

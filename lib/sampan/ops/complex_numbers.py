@@ -11,11 +11,7 @@ from ..operator import operator
 from ..tensor import declared
 from .samples import Array
 
-# fmt: off
-__all__ = [
-    "angle", "as_complex", "as_real", "complex", "conj", "imag", "polar", "real", "sgn",
-]
-# fmt: on
+__all__ = ["angle", "as_complex", "as_real", "complex", "conj", "imag", "polar", "real", "sgn"]
 
 _PAIRS = [((3, 4), (3, 4)), ((2, 1), (3,)), ((), (0, 2))]
 

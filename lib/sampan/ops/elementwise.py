@@ -24,12 +24,11 @@ from .samples import Array, integers
 
 # fmt: off
 __all__ = [
-    "abs", "acos", "acosh", "add", "add_n", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clip",
-    "copysign", "cos", "cosh", "deg2rad", "divide", "exp", "expm1", "floor", "floor_divide", "fmax", "fmin",
-    "frac", "frexp", "heaviside", "hypot", "increment", "ldexp", "lerp", "log", "log1p", "log2",
-    "log10", "logaddexp", "maximum", "minimum", "multiply", "nan_to_num", "neg",
-    "positive", "pow", "rad2deg", "reciprocal", "remainder", "round", "rsqrt", "scale", "sigmoid", "sign",
-    "sin", "sinh", "sqrt", "square", "stanh", "subtract", "tan", "tanh", "trunc",
+    "abs", "acos", "acosh", "add", "add_n", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clip", "copysign",
+    "cos", "cosh", "deg2rad", "divide", "exp", "expm1", "floor", "floor_divide", "fmax", "fmin", "frac", "frexp",
+    "heaviside", "hypot", "increment", "ldexp", "lerp", "log", "log1p", "log2", "log10", "logaddexp", "maximum",
+    "minimum", "multiply", "nan_to_num", "neg", "positive", "pow", "rad2deg", "reciprocal", "remainder", "round",
+    "rsqrt", "scale", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "stanh", "subtract", "tan", "tanh", "trunc",
 ]
 # fmt: on
 

@@ -12,9 +12,8 @@ from .shape import _free, _ints, expand, reshape, unsqueeze
 # fmt: off
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shape", "broadcast_shapes", "broadcast_tensors", "cat",
-    "chunk",
-    "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "repeat_interleave", "row_stack", "split",
-    "stack", "tensor_split", "unbind", "unstack", "vsplit", "vstack",
+    "chunk", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "repeat_interleave",
+    "row_stack", "split", "stack", "tensor_split", "unbind", "unstack", "vsplit", "vstack",
 ]
 # fmt: on
 

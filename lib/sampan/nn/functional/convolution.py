@@ -8,11 +8,7 @@ import numpy as np
 from ...ops.convolution import convolve
 from ...ops.shape import pad_constant
 
-# fmt: off
-__all__ = [
-    "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
-]
-# fmt: on
+__all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
 
 FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 

@@ -8,11 +8,7 @@ from ...ops.activation import log_softmax
 from ...ops.loss import mean_cross_entropy
 from ...tensor import Tensor
 
-# fmt: off
-__all__ = [
-    "cross_entropy", "nll_loss",
-]
-# fmt: on
+__all__ = ["cross_entropy", "nll_loss"]
 
 _REDUCTIONS = ("mean", "sum", "none")
 

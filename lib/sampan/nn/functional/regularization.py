@@ -7,11 +7,7 @@ import torch
 from ...ops.regularization import masked
 from ...tensor import Tensor
 
-# fmt: off
-__all__ = [
-    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
-]
-# fmt: on
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
 
 def _probability(of: str, p: Any) -> float:

@@ -8,19 +8,8 @@ from ...nn import functional as F
 from .blocks import Classifier, variant
 
 __all__ = [
-    "ResNet",
-    "resnet18",
-    "resnet34",
-    "resnet50",
-    "resnet101",
-    "resnet152",
-    "resnext50_32x4d",
-    "resnext50_64x4d",
-    "resnext101_32x4d",
-    "resnext101_64x4d",
-    "resnext152_32x4d",
-    "resnext152_64x4d",
-    "wide_resnet50_2",
+    "ResNet", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "resnext50_64x4d",
+    "resnext101_32x4d", "resnext101_64x4d", "resnext152_32x4d", "resnext152_64x4d", "wide_resnet50_2",
     "wide_resnet101_2",
 ]
 

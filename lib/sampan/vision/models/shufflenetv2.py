@@ -9,14 +9,8 @@ from ...ops import concat
 from .blocks import Classifier, ConvNormActivation, variant
 
 __all__ = [
-    "ShuffleNetV2",
-    "shufflenet_v2_swish",
-    "shufflenet_v2_x0_5",
-    "shufflenet_v2_x0_25",
-    "shufflenet_v2_x0_33",
-    "shufflenet_v2_x1_0",
-    "shufflenet_v2_x1_5",
-    "shufflenet_v2_x2_0",
+    "ShuffleNetV2", "shufflenet_v2_swish", "shufflenet_v2_x0_5", "shufflenet_v2_x0_25", "shufflenet_v2_x0_33",
+    "shufflenet_v2_x1_0", "shufflenet_v2_x1_5", "shufflenet_v2_x2_0",
 ]
 
 
