@@ -35,6 +35,9 @@ from .sandbox import GRACE_SECONDS, Gone, Sandbox
 Progress = Callable[[Literal["cell", "exercise"], int, int], None]
 
 
+VerdictKind = Literal["passed", "failed", "not_attempted", "timed_out", "out_of_memory", "broke_rule", "error"]
+
+
 @dataclass
 class Result:
     """The verdict on one exercise. `message` never shows a hidden expected value or a line of a check."""
@@ -50,6 +53,12 @@ class Result:
     library_calls: int = (
         0  # how often the library ran the learner's function, cells and hidden cases together
     )
+    verdict: VerdictKind = "failed"
+    case: str = ""  # the name of the case that was not right
+    case_zh: str = ""
+    hint: str = ""
+    hint_zh: str = ""
+    traceback: str = ""  # the learner's own lines only
 
 
 @dataclass
@@ -72,6 +81,7 @@ class Report:
     stopped: list[Cell] = field(default_factory=list)  # cells that did not end within the limit
     output: str = ""  # the end of what the learner's own code printed
     seconds: float = 0.0
+    sandboxed: bool = False  # False: the learner's code ran with the rights of whoever graded it
 
     @property
     def points(self) -> int:
@@ -198,7 +208,7 @@ def _grade_one(
     except Gone as end:
         fault = end.fault
     if fault is None:
-        result.passed, result.earned = True, exercise.points
+        result.passed, result.earned, result.verdict = True, exercise.points, "passed"
         fault = (f"all {right} hidden cases are right", f"{right} 个隐藏用例全部正确")
     result.message, result.message_zh = fault
     return result
