@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 Kind = Literal["cpu", "gpu"]
 Purpose = Literal["grading", "page", "notebook", "job"]
-# Short and interactive work goes first; within one priority the queue is in order of arrival and fair by person.
-PRIORITY: dict[Purpose, int] = {"grading": 0, "page": 1, "notebook": 1, "job": 2}
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What somebody wants. `memory` in bytes, `seconds` of wall time, `share` of one GPU's memory (0 to 1)."""
+    """What somebody wants. `memory` in bytes, `seconds` of wall time, `share` of one GPU's memory (0 to 1).
+
+    Raises ValueError for what no machine could give.
+    """
 
     owner: str
     purpose: Purpose
@@ -23,10 +24,26 @@ class Ask:
     memory: int = 2 << 30
     seconds: float = 4 * 3600.0
 
+    def __post_init__(self) -> None:
+        if not self.owner:
+            raise ValueError("owner must be a person's name, got ''")
+        if self.purpose not in get_args(Purpose):
+            raise ValueError(f"purpose must be one of {', '.join(get_args(Purpose))}, got {self.purpose!r}")
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}, got {self.kind!r}")
+        if not 0 < self.share <= 1:
+            raise ValueError(f"share is a part of one GPU, above 0 and at most 1, got {self.share!r}")
+        if self.kind == "cpu" and self.share != 1:
+            raise ValueError(f"a CPU slot is not divided: share must be 1, got {self.share!r}")
+        if self.memory <= 0:
+            raise ValueError(f"memory must be more than 0 bytes, got {self.memory!r}")
+        if not self.seconds > 0:
+            raise ValueError(f"seconds must be more than 0, got {self.seconds!r}")
+
 
 @dataclass(frozen=True)
 class Holder:
-    """The process that uses a lease; `started` tells it from a later one with the same number."""
+    """The process that uses a lease; `started` tells it from a later one with the same number (`machine.holder`)."""
 
     pid: int
     started: float
@@ -34,7 +51,11 @@ class Holder:
 
 @dataclass(frozen=True)
 class Lease:
-    """What was granted. Times are seconds since 1970. `device` is "cpu:3" (a slot), "gpu:0", or "sim:0" (simulated)."""
+    """What was granted. Times are seconds since 1970. `device` is "cpu:3" (a slot), "gpu:0", or "sim:0" (simulated).
+
+    `id` is that of the ticket, when there was one. Past `ends` it stands until its holder is gone: whoever runs
+    sessions ends that process.
+    """
 
     id: str
     ask: Ask
@@ -68,12 +89,35 @@ class Ticket:
     seen: float
 
 
-class OverQuota(Exception):
-    """This person has used up the hours of this week; `sentence` and `sentence_zh` say so, and when it eases."""
+@dataclass(frozen=True)
+class Use:
+    """A lease that is over, as it was booked. `seconds` counts a part of a GPU as that part of the time."""
+
+    id: str
+    ask: Ask
+    device: str
+    granted: float
+    ended: float
+
+    @property
+    def seconds(self) -> float:
+        return (self.ended - self.granted) * self.ask.share
+
+
+class Refused(Exception):
+    """A lease that waiting will not bring, said to people in both languages."""
 
     def __init__(self, sentence: str, sentence_zh: str) -> None:
         super().__init__(sentence)
         self.sentence, self.sentence_zh = sentence, sentence_zh
+
+
+class OverQuota(Refused):
+    """This person has used up the hours of this week; the sentences say when it eases."""
+
+
+class Impossible(Refused, ValueError):
+    """This machine can never give that: no such device, more memory than it has, longer than is allowed."""
 
 
 class Store(Protocol):
@@ -82,12 +126,15 @@ class Store(Protocol):
 
     def take(self, ask: Ask, ticket: str | None = None) -> Lease | Place:
         """The lease when a device is free and nobody is before you, else the place in the queue. Call again with
-        the ticket to move on: a ticket that is not asked for in 30 s is dropped. A ticket that was granted meanwhile
-        returns its lease. Raises `OverQuota`, and `ValueError` for what this machine can never give."""
+        the ticket every second or two: one that sleeps for 5 s lets others pass, and after 30 s it is dropped (a later
+        call starts again at the end). A ticket that was granted meanwhile returns its lease, which stays for 10 s
+        after each such call until it is bound; if `holder` is set, somebody uses it already.
+        Raises `OverQuota`, and `Impossible` (a ValueError) for what this machine can never give."""
         ...
 
     def bind(self, lease: str, holder: Holder) -> None:
-        """The process that now uses the lease (a restart binds again). LookupError: no such lease (it was taken back)."""
+        """The process that now uses the lease (a restart binds again). LookupError: no such lease (it was taken
+        back); ValueError: another process uses it and still runs."""
         ...
 
     def release(self, lease: str) -> None:
@@ -95,17 +142,30 @@ class Store(Protocol):
         ...
 
     def leave(self, ticket: str) -> None:
-        """Out of the queue."""
+        """Out of the queue; a lease that was granted and that no process uses goes back too."""
         ...
 
     def extend(self, lease: str, seconds: float) -> Lease:
-        """More wall time, within quota and the longest that is allowed."""
+        """More wall time: as much as quota and the longest time allow. LookupError: no such lease.
+        Raises `OverQuota` and `Impossible` when that is nothing."""
         ...
 
-    def leases(self, owner: str | None = None) -> list[Lease]: ...
+    def leases(self, owner: str | None = None) -> list[Lease]:
+        """All that stand, oldest first."""
+        ...
 
-    def queue(self, owner: str | None = None) -> list[Ticket]: ...
+    def queue(self, owner: str | None = None) -> list[Ticket]:
+        """Who waits, in the order in which they would be served."""
+        ...
 
-    def used(self, owner: str, since: float) -> float:
-        """Seconds of leases since then, those that run included."""
+    def uses(self, since: float, owner: str | None = None) -> list[Use]:
+        """Leases that ended since then, oldest first (those that still run are in `leases`)."""
+        ...
+
+    def used(self, owner: str, since: float, kind: Kind = "cpu") -> float:
+        """Seconds since then that count towards the quota of this kind, leases that run included."""
+        ...
+
+    def left(self, owner: str, kind: Kind = "cpu") -> float | None:
+        """Seconds of this week's quota that are left; None: there is no quota."""
         ...

@@ -1,0 +1,105 @@
+"""Opening a database of leases: its address, its engine, and its form brought up to date."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from studio import paths
+
+from . import schema
+
+WAIT_S = 10.0  # for another process's transaction
+LOCK = 0x53414D50414E  # "SAMPAN": the advisory lock that every writer of a PostgreSQL database takes first
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def address(url: str | None) -> URL:
+    """The database to use: `url`, else SAMPAN_STORE, else a file among the Studio's own. ValueError for others."""
+    given = url or os.environ.get("SAMPAN_STORE", "")
+    if not given:
+        return URL.create("sqlite", database=str(paths.state_folder(paths.workspace()) / "compute.sqlite3"))
+    try:
+        found = make_url(given)
+    except ArgumentError:
+        # Not the text itself: a password may be in it.
+        raise ValueError("SAMPAN_STORE must be a URL, sqlite:///... or postgresql://..., got none") from None
+    if found.drivername == "sqlite" and found.database not in (None, "", ":memory:"):
+        return found
+    if found.drivername in ("postgresql", "postgresql+psycopg"):
+        return found.set(drivername="postgresql+psycopg")
+    shown = found.render_as_string(hide_password=True)
+    raise ValueError(f"SAMPAN_STORE must be sqlite:///<file> or postgresql://..., got {shown}")
+
+
+def open_engine(url: URL) -> Engine:
+    """An engine on a database of the newest form. ModuleNotFoundError when PostgreSQL's driver is not installed."""
+    engine = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
+    try:
+        with reader(engine).connect() as connection:
+            if _revision(connection) == schema.REVISION:
+                return engine
+        with engine.begin() as connection:  # whoever comes second waits here, and then finds nothing to do
+            upgrade(connection)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def upgrade(connection: Connection, revision: str = "head") -> None:
+    """Bring the database to a revision, through Alembic and inside the connection's transaction."""
+    from alembic import command  # imported when there is something to do: it takes a tenth of a second
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+def reader(engine: Engine) -> Engine:
+    """The same engine for transactions that only read: they take no lock."""
+    return engine.execution_options(reads_only=True)
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("select version_num from alembic_version")).scalar()
+
+
+def _sqlite(url: URL) -> Engine:
+    path = Path(url.database or "")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # names of people are in it
+    engine = create_engine(url, connect_args={"timeout": WAIT_S})
+
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # the driver begins no transactions of its own
+        connection.execute("pragma journal_mode=wal")
+        connection.execute("pragma synchronous=normal")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        reads = connection.get_execution_options().get("reads_only")
+        connection.exec_driver_sql("begin" if reads else "begin immediate")
+
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    engine = create_engine(url, connect_args={"connect_timeout": int(WAIT_S)}, pool_pre_ping=True)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if not connection.get_execution_options().get("reads_only"):
+            connection.exec_driver_sql(f"select pg_advisory_xact_lock({LOCK})")
+
+    return engine

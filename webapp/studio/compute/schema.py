@@ -1,0 +1,66 @@
+"""The tables, once for SQLite and PostgreSQL. `migrations/` brings a database to this form; a test compares the two."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, String, Table, text
+
+REVISION = "1"  # the newest of migrations/versions
+
+metadata = MetaData()
+
+
+def _ask() -> list[Column]:
+    """The columns of an `Ask`, by its own names."""
+    return [
+        Column("owner", String, nullable=False),
+        Column("purpose", String, nullable=False),
+        Column("title", String, nullable=False),
+        Column("kind", String, nullable=False),
+        Column("share", Double, nullable=False),
+        Column("memory", BigInteger, nullable=False),
+        Column("seconds", Double, nullable=False),
+    ]
+
+
+# `boot` says where `pid` means something, and so which machine's devices these are (machine.boot).
+# `seen` is when the holder was last known to live; before there is one, when the lease was last asked for.
+lease = Table(
+    "lease",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("boot", String, nullable=False),
+    *_ask(),
+    Column("device", String, nullable=False),
+    Column("granted", Double, nullable=False),
+    Column("ends", Double, nullable=False),
+    Column("seen", Double, nullable=False),
+    Column("pid", Integer),
+    Column("started", Double),
+    Index("lease_owner", "owner", "kind"),
+)
+# Whatever the code does, the database lends nothing whole twice.
+_whole = text("share >= 1")
+Index("lease_whole", lease.c.boot, lease.c.device, unique=True, sqlite_where=_whole, postgresql_where=_whole)
+
+ticket = Table(
+    "ticket",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("boot", String, nullable=False),
+    *_ask(),
+    Column("asked", Double, nullable=False),
+    Column("seen", Double, nullable=False),
+)
+
+# Leases that are over.
+use = Table(
+    "use",
+    metadata,
+    Column("id", String, primary_key=True),
+    *_ask(),
+    Column("device", String, nullable=False),
+    Column("granted", Double, nullable=False),
+    Column("ended", Double, nullable=False),
+    Index("use_ended", "ended"),
+    Index("use_owner", "owner", "kind", "ended"),
+)

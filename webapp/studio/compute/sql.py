@@ -1,0 +1,320 @@
+"""The store of leases and queue in a database: SQLite by default, PostgreSQL by its address.
+
+Every call that changes something is one short transaction, and they come one after another: SQLite's own lock
+(`begin immediate`), an advisory lock in PostgreSQL. Whether processes still run is looked up before, outside it.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Double,
+    Row,
+    Select,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+
+from . import machine as machines
+from . import opening, turns
+from .lease import Ask, Holder, Kind, Lease, Place, Purpose, Ticket, Use
+from .machine import Machine
+from .quota import Quota, week
+from .schema import lease as leases
+from .schema import ticket as tickets
+from .schema import use as uses
+
+UNBOUND_S = 10.0  # a lease that no process uses goes back so long after it was last asked for
+TICKET_S = 30.0  # a ticket that is not asked for is dropped
+SEEN_EVERY_S = 60.0  # how often it is written down that a holder still lives
+AWAY_S = 600.0  # a holder that nobody saw for so long, on a machine that is not this one, is gone
+LOOKING = 0.05  # the part of the time that looking after processes may take
+RECENT_S = 86400.0  # use that counts when it is decided who goes first
+HISTORY_S = 7 * 86400.0  # sessions from which the length of others is estimated
+
+ASK = tuple(field.name for field in fields(Ask))
+
+
+class SqlStore:
+    """`lease.Store` on a database. Safe for threads and for any number of processes; open it after a fork, not before.
+
+    One of its own for each process: it holds the engine with its connections. `close()` when it is no longer needed.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        machine: Machine | None = None,
+        quota: Quota | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.machine = machine or machines.this_machine()
+        self.quota = quota or Quota.from_environment()
+        self._clock = clock
+        self._boot = machines.boot()
+        self._next_look = 0.0
+        self._engine = opening.open_engine(opening.address(url))
+        self._reader = opening.reader(self._engine)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __enter__(self) -> SqlStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What changes something
+
+    def take(self, ask: Ask, ticket: str | None = None) -> Lease | Place:
+        self.quota.check(ask, self.machine)
+        self._look()
+        now = self._clock()
+        with self._engine.begin() as c:
+            if ticket and (lease := self._asked_again(c, ask, ticket, now)):
+                return lease
+            if self._left(c, ask, now) <= 0:
+                c.execute(delete(tickets).where(tickets.c.id == ticket))
+                over = self.quota.over(ask.kind, now)
+            else:
+                return self._grant(c, ask, ticket or uuid.uuid4().hex, now)
+        raise over
+
+    def bind(self, lease: str, holder: Holder) -> None:
+        with self._engine.begin() as c:
+            row = c.execute(select(leases).where(leases.c.id == lease)).first()
+            if row is None:
+                raise LookupError(f"there is no lease {lease!r}: it was taken back")
+            before = _lease(row).holder
+            if before not in (None, holder) and machines.alive(before):
+                raise ValueError(f"the lease {lease!r} is used by process {before.pid}, which still runs")
+            values = {"pid": holder.pid, "started": holder.started, "seen": self._clock()}
+            c.execute(update(leases).where(leases.c.id == lease).values(values))
+
+    def release(self, lease: str) -> None:
+        with self._engine.begin() as c:
+            self._end(c, leases.c.id == lease, literal(self._clock(), Double))
+
+    def leave(self, ticket: str) -> None:
+        with self._engine.begin() as c:
+            c.execute(delete(tickets).where(tickets.c.id == ticket))
+            self._end(c, (leases.c.id == ticket) & leases.c.pid.is_(None), literal(self._clock(), Double))
+
+    def extend(self, lease: str, seconds: float) -> Lease:
+        if not seconds > 0:
+            raise ValueError(f"seconds must be more than 0, got {seconds!r}")
+        now = self._clock()
+        with self._engine.begin() as c:
+            row = c.execute(select(leases).where(leases.c.id == lease)).first()
+            if row is None:
+                raise LookupError(f"there is no lease {lease!r}: it was given back")
+            ask = _ask(row)
+            if self._left(c, ask, now) <= 0:
+                raise self.quota.over(ask.kind, now)
+            ends = min(row.ends + seconds, row.granted + self.quota.longest)
+            if ends <= row.ends:
+                raise self.quota.too_long(row.ends + seconds - row.granted)
+            c.execute(update(leases).where(leases.c.id == lease).values(ends=ends))
+            self._hold_to_quota(c, ask, now)
+            return _lease(c.execute(select(leases).where(leases.c.id == lease)).one())
+
+    # What only looks
+
+    def leases(self, owner: str | None = None) -> list[Lease]:
+        self._look()
+        return [_lease(row) for row in self._all(select(leases).order_by(leases.c.granted), owner)]
+
+    def queue(self, owner: str | None = None) -> list[Ticket]:
+        self._look()
+        now = self._clock()
+        with self._reader.connect() as c:
+            line = self._line(c, now)
+        return [ticket for ticket in line if owner in (None, ticket.ask.owner)]
+
+    def uses(self, since: float, owner: str | None = None) -> list[Use]:
+        found = select(uses).where(uses.c.ended > since).order_by(uses.c.ended)
+        return [Use(row.id, _ask(row), row.device, row.granted, row.ended) for row in self._all(found, owner)]
+
+    def used(self, owner: str, since: float, kind: Kind = "cpu") -> float:
+        self._look()
+        with self._reader.connect() as c:
+            return self._used(c, since, self._clock(), owner).get((owner, kind), 0.0)
+
+    def left(self, owner: str, kind: Kind = "cpu") -> float | None:
+        hours = self.quota.hours(kind)
+        return None if hours is None else max(0.0, hours * 3600 - self.used(owner, week(self._clock()), kind))
+
+    # Steps of a transaction
+
+    def _asked_again(self, c: Connection, ask: Ask, ticket: str, now: float) -> Lease | None:
+        row = c.execute(select(leases).where(leases.c.id == ticket)).first()
+        if row is None:
+            return None
+        if row.owner != ask.owner:
+            raise ValueError(f"the ticket {ticket!r} is not {ask.owner!r}'s")
+        c.execute(update(leases).where(leases.c.id == ticket).values(seen=now))
+        return _lease(row)
+
+    def _grant(self, c: Connection, ask: Ask, id: str, now: float) -> Lease | Place:
+        """The lease or the place of a ticket, which is in the queue until it has its lease."""
+        known = c.execute(update(tickets).where(tickets.c.id == id).values(seen=now)).rowcount
+        if not known:
+            values = {"id": id, "boot": self._boot, **asdict(ask), "asked": now, "seen": now}
+            c.execute(insert(tickets).values(values))
+        c.execute(delete(tickets).where(tickets.c.seen < now - TICKET_S))
+        line = self._line(c, now)
+        mine = next(ticket for ticket in line if ticket.id == id)
+        free = self._free(c)
+        idle = free.idle(ask)
+        device = turns.turn(mine, line, free, now)
+        if device is None:
+            return self._place(c, mine, line, idle, now)
+        c.execute(delete(tickets).where(tickets.c.id == id))
+        lease = {"id": id, "boot": self._boot, **asdict(ask), "device": device}
+        times = {"granted": now, "ends": now + ask.seconds, "seen": now}
+        c.execute(insert(leases).values(lease | times))
+        self._hold_to_quota(c, ask, now)
+        return _lease(c.execute(select(leases).where(leases.c.id == id)).one())
+
+    def _place(self, c: Connection, mine: Ticket, line: list[Ticket], idle: int, now: float) -> Place:
+        lane = [ticket for ticket in line if turns.lane(ticket.ask) == turns.lane(mine.ask)]
+        here = (leases.c.boot == self._boot) & (leases.c.kind == mine.ask.kind)
+        running = [_lease(row) for row in c.execute(select(leases).where(here))]
+        lasted = (
+            select(uses.c.purpose, func.avg(uses.c.ended - uses.c.granted))
+            .where(uses.c.kind == mine.ask.kind, uses.c.ended > now - HISTORY_S)
+            .group_by(uses.c.purpose)
+        )
+        typical: dict[Purpose, float] = {row[0]: row[1] for row in c.execute(lasted)}
+        wait = turns.wait(mine, lane, running, idle, typical, now)
+        return Place(mine.id, lane.index(mine), len(lane), wait)
+
+    def _line(self, c: Connection, now: float) -> list[Ticket]:
+        """The queue of this machine, in the order in which it will be served."""
+        found = select(tickets).where(tickets.c.boot == self._boot, tickets.c.seen >= now - TICKET_S)
+        waiting = [Ticket(row.id, _ask(row), row.asked, row.seen) for row in c.execute(found)]
+        if len(waiting) < 2:
+            return waiting
+        count = select(leases.c.owner, leases.c.kind, func.count()).group_by(leases.c.owner, leases.c.kind)
+        held: dict[turns.Person, int] = {(row[0], row[1]): row[2] for row in c.execute(count)}
+        return turns.order(waiting, held, self._used(c, now - RECENT_S, now), now)
+
+    def _free(self, c: Connection) -> turns.Free:
+        lent = (
+            select(leases.c.device, func.sum(leases.c.share), func.sum(leases.c.memory))
+            .where(leases.c.boot == self._boot)
+            .group_by(leases.c.device)
+        )
+        rows = c.execute(lent).all()
+        return turns.Free(self.machine, {row[0]: row[1] for row in rows}, sum(int(row[2]) for row in rows))
+
+    def _used(
+        self, c: Connection, since: float, now: float, owner: str | None = None
+    ) -> Mapping[turns.Person, float]:
+        """Seconds since then, of everybody or of one, grading aside."""
+        total: dict[turns.Person, float] = {}
+        for table, ended in ((uses, uses.c.ended), (leases, None)):
+            begun = case((table.c.granted > since, table.c.granted), else_=since)
+            spent = func.sum(((now if ended is None else ended) - begun) * table.c.share)
+            found = select(table.c.owner, table.c.kind, spent).where(table.c.purpose != "grading")
+            if ended is not None:
+                found = found.where(ended > since)
+            if owner is not None:
+                found = found.where(table.c.owner == owner)
+            for name, kind, seconds in c.execute(found.group_by(table.c.owner, table.c.kind)):
+                total[name, kind] = total.get((name, kind), 0.0) + max(0.0, seconds)
+        return total
+
+    def _left(self, c: Connection, ask: Ask, now: float) -> float:
+        """Seconds of quota; infinite where there is none."""
+        hours = self.quota.hours(ask.kind)
+        if hours is None or ask.purpose == "grading":
+            return float("inf")
+        return hours * 3600 - self._used(c, week(now), now, ask.owner).get((ask.owner, ask.kind), 0.0)
+
+    def _hold_to_quota(self, c: Connection, ask: Ask, now: float) -> None:
+        """All that this person has of this kind ends when the quota does: two sessions use it up in half the time."""
+        left = self._left(c, ask, now)
+        if left == float("inf"):
+            return
+        theirs = (leases.c.owner == ask.owner) & (leases.c.kind == ask.kind) & (leases.c.purpose != "grading")
+        at_once = c.execute(select(func.sum(leases.c.share)).where(theirs)).scalar_one()
+        end = now + max(0.0, left) / at_once
+        c.execute(update(leases).where(theirs, leases.c.ends > end).values(ends=end))
+
+    def _end(self, c: Connection, which: ColumnElement[bool], ended: ColumnElement[float]) -> None:
+        """Take leases away and book their use."""
+        columns = [uses.c.id, *(uses.c[name] for name in ASK), uses.c.device, uses.c.granted]
+        gone = select(*(leases.c[column.name] for column in columns), ended).where(which)
+        c.execute(insert(uses).from_select([*columns, uses.c.ended], gone))
+        c.execute(delete(leases).where(which))
+
+    # Looking after processes
+
+    def _look(self) -> None:
+        """Take back the leases of processes that are gone, and those that no process came for.
+
+        Skipped while the last one was so long ago only that looking would take up more than a small part of the time.
+        """
+        begun = time.monotonic()
+        if begun < self._next_look:
+            return
+        now = self._clock()
+        with self._reader.connect() as c:
+            columns = (leases.c.id, leases.c.boot, leases.c.pid, leases.c.started, leases.c.seen)
+            rows = c.execute(select(*columns)).all()
+        gone, live = [], []
+        for row in rows:
+            if row.pid is None:
+                if now - row.seen > UNBOUND_S:
+                    gone.append(row)
+            elif row.boot != self._boot:
+                if now - row.seen > AWAY_S:
+                    gone.append(row)
+            elif not machines.alive(Holder(row.pid, row.started)):
+                gone.append(row)
+            elif now - row.seen > SEEN_EVERY_S:
+                live.append(row.id)
+        if gone or live:
+            with self._engine.begin() as c:
+                for row in gone:
+                    # Unless it was bound anew, or asked for, meanwhile.
+                    same = (leases.c.id == row.id) & (leases.c.seen == row.seen)
+                    same &= leases.c.pid.is_(None) if row.pid is None else leases.c.pid == row.pid
+                    self._end(c, same, leases.c.seen)
+                if live:
+                    c.execute(update(leases).where(leases.c.id.in_(live)).values(seen=now))
+        self._next_look = time.monotonic() + (time.monotonic() - begun) / LOOKING
+
+    def _all(self, found: Select[Any], owner: str | None) -> list[Row[Any]]:
+        if owner is not None:
+            found = found.where(found.selected_columns.owner == owner)
+        with self._reader.connect() as c:
+            return list(c.execute(found))
+
+
+def open_store(url: str | None = None) -> SqlStore:
+    """The store at `url`, else at SAMPAN_STORE, else in the workspace's state folder, for this machine."""
+    return SqlStore(url)
+
+
+def _ask(row: Row[Any]) -> Ask:
+    return Ask(**{name: getattr(row, name) for name in ASK})
+
+
+def _lease(row: Row[Any]) -> Lease:
+    holder = None if row.pid is None else Holder(row.pid, row.started)
+    return Lease(row.id, _ask(row), row.device, row.granted, row.ends, holder)

@@ -1,0 +1,126 @@
+"""Whose turn it is: the order of the queue, which device an ask gets, and how long the others will wait."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from .lease import Ask, Kind, Lease, Purpose, Ticket
+from .machine import Device, Machine
+
+# Short and interactive work goes first.
+PRIORITY: dict[Purpose, int] = {"grading": 0, "page": 1, "notebook": 1, "job": 2}
+SHORT_S = 600.0  # a job that asks for no more goes with the interactive work
+AGEING_S = 1800.0  # who waits this long moves up by one priority: nobody waits for ever
+AWAKE_S = 5.0  # who has not asked for this long lets others pass
+
+Person = tuple[str, Kind]
+
+
+def priority(ask: Ask) -> int:
+    short = ask.purpose == "job" and ask.seconds <= SHORT_S
+    return PRIORITY["notebook"] if short else PRIORITY[ask.purpose]
+
+
+def order(
+    tickets: Iterable[Ticket], held: Mapping[Person, int], used: Mapping[Person, float], now: float
+) -> list[Ticket]:
+    """The queue as it will be served: by priority, then who holds less, then who has used less of late, then by arrival.
+
+    Of somebody's second ticket we say that they hold the first already: so two people take turns, however many
+    tickets one of them has.
+    """
+    before: Counter[tuple[Person, int]] = Counter()
+    ranked: list[tuple[tuple[int, int, float, int], Ticket]] = []
+    for ticket in sorted(tickets, key=lambda ticket: (ticket.asked, ticket.id)):
+        person = (ticket.ask.owner, ticket.ask.kind)
+        rank = max(0, priority(ticket.ask) - int((now - ticket.asked) // AGEING_S))
+        holds = held.get(person, 0) + before[person, rank]
+        before[person, rank] += 1
+        ranked.append(((rank, holds, used.get(person, 0.0), len(ranked)), ticket))
+    return [ticket for _, ticket in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def lane(ask: Ask) -> str:
+    """Asks of one lane wait for one another. Grading has a slot of its own, so it does not wait behind sessions."""
+    return "grading" if ask.purpose == "grading" else ask.kind
+
+
+class Free:
+    """What is not lent: a part of each device, and memory."""
+
+    def __init__(self, machine: Machine, lent: Mapping[str, float], memory: int) -> None:
+        """`lent`: the part of each device that is lent, by its id; `memory`: bytes that are lent."""
+        self._machine = machine
+        self._lent = dict(lent)
+        self._memory = machine.promised - memory
+
+    def devices(self, ask: Ask) -> list[Device]:
+        """Those that could ever serve it, in the order in which they are tried."""
+        fits = [
+            device
+            for device in self._machine.devices
+            if device.kind == ask.kind and (ask.purpose == "grading" or not device.grading_only)
+        ]
+        return sorted(fits, key=lambda device: not device.grading_only)  # a check leaves the other slots free
+
+    def idle(self, ask: Ask) -> int:
+        """Devices for it that nobody has any part of."""
+        return sum(not self._lent.get(device.id) for device in self.devices(ask))
+
+    def take(self, ask: Ask) -> str | None:
+        """The id of a device with room, which is now lent; None when there is none."""
+        if ask.memory > self._memory:
+            return None
+        room = [d.id for d in self.devices(ask) if self._lent.get(d.id, 0.0) + ask.share <= 1 + 1e-9]
+        if not room:
+            return None
+        best = max(
+            room, key=lambda id: self._lent.get(id, 0.0)
+        )  # fill GPUs in use first: whole ones stay whole
+        self._lent[best] = self._lent.get(best, 0.0) + ask.share
+        self._memory -= ask.memory
+        return best
+
+
+def turn(mine: Ticket, line: Iterable[Ticket], free: Free, now: float) -> str | None:
+    """The device that is mine once everybody before me in `line` has theirs; None: not yet."""
+    blocked: set[str] = set()
+    for ticket in line:
+        if ticket.id != mine.id and now - ticket.seen > AWAKE_S:
+            continue
+        device = None if lane(ticket.ask) in blocked else free.take(ticket.ask)
+        if ticket.id == mine.id:
+            return device
+        if device is None:  # nobody slips past: a whole GPU would never come free if parts of it were lent on
+            blocked.add(lane(ticket.ask))
+    raise LookupError(f"the ticket {mine.id!r} is not in the queue")
+
+
+def wait(
+    mine: Ticket,
+    line: Iterable[Ticket],
+    running: Iterable[Lease],
+    idle: int,
+    typical: Mapping[Purpose, float],
+    now: float,
+) -> float | None:
+    """Seconds until my turn, estimated: each session lasts as long as such sessions lasted on average (`typical`), and
+    no longer than it may. None when nothing runs that could end.
+
+    The time that a session has run already is not taken off: of sessions that may last minutes or hours, one that
+    has run long is no nearer to its end.
+    """
+    ends = [0.0] * idle
+    ends += [min(max(0.0, x.ends - now), typical.get(x.ask.purpose, math.inf)) for x in running]
+    if not ends:
+        return None
+    heapq.heapify(ends)
+    for ticket in line:
+        if ticket.id == mine.id:
+            break
+        begins = heapq.heappop(ends)
+        heapq.heappush(ends, begins + min(ticket.ask.seconds, typical.get(ticket.ask.purpose, math.inf)))
+    return ends[0]
