@@ -1,0 +1,139 @@
+"""From a fork of the zygote to a program of its own, as if it had been started the ordinary way."""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import random
+import runpy
+import select
+import signal
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+
+from .spawn import Spawn, encode
+
+
+def prepare(spawn: Spawn, connection: socket.socket, outputs: list[int]) -> int:
+    """Everything that must hold before the first line of the program. Returns the lifeline's descriptor.
+
+    What fails here is told to whoever asked, and ends the child.
+    """
+    connection.setblocking(True)
+    try:
+        os.setsid()
+        _tie(connection)
+        _restore_signals()
+        _redirect(outputs)
+        os.environ.clear()
+        os.environ.update(spawn.env)
+        os.chdir(spawn.cwd)
+        if spawn.limits is not None:
+            spawn.limits.apply()
+        _forget_the_zygote()
+        _say_ready(connection)
+    except Exception as error:
+        connection.send(encode(error=f"{type(error).__name__}: {error}"))
+        os._exit(1)
+    return connection.detach()
+
+
+def become(spawn: Spawn, lifeline: int) -> None:
+    """Run the program. Returning, or leaving by an exception, ends the process as it ends any."""
+    gc.enable()
+    if spawn.what == "kernel":
+        from ipykernel.kernelapp import launch_new_instance
+
+        sys.argv = ["ipykernel_launcher", *spawn.argv]
+        # 1: somebody watches over it (here the lifeline), so it need not, nor tell a terminal how to connect.
+        launch_new_instance(argv=[*spawn.argv, "--IPKernelApp.parent_handle=1"])
+        return
+    name, *arguments = spawn.argv
+    sys.excepthook = _without_our_frames
+    sys.argv = [name, *arguments]
+    if spawn.what == "script":
+        sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
+        runpy.run_path(name, run_name="__main__")
+    else:
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+def _say_ready(connection: socket.socket) -> None:
+    """With a descriptor of this process, which cannot come to mean another one as a number can."""
+    own = os.pidfd_open(os.getpid())
+    socket.send_fds(connection, [encode(ready=True, started=psutil.Process().create_time())], [own])
+    os.close(own)
+
+
+def _tie(connection: socket.socket) -> None:
+    """When the other end closes, the operating system kills this process group: no thread of ours, no lock of
+    Python's has a say, and it holds as long as anybody here has the socket open."""
+    set_signal = 10  # F_SETSIG, which the fcntl module does not name
+    fcntl.fcntl(connection, set_signal, signal.SIGKILL)
+    fcntl.fcntl(connection, fcntl.F_SETOWN, -os.getpid())
+    fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) | os.O_ASYNC)
+    hung_up = select.poll()
+    hung_up.register(connection, select.POLLHUP)
+    if hung_up.poll(0):  # it closed before this was armed
+        os._exit(1)
+
+
+def _restore_signals() -> None:
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ}:
+        if number < signal.SIGRTMIN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _redirect(outputs: list[int]) -> None:
+    """Nothing to read, and both outputs where they were asked to go. What is printed is there at the line's end."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in zip([nothing, *outputs], (0, 1, 2), strict=False):
+        os.dup2(source, target)
+    os.close(nothing)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+
+
+def _forget_the_zygote() -> None:
+    """What libraries have remembered of the zygote's environment, and the random numbers all its forks would share."""
+    time.tzset()
+    tempfile.tempdir = None
+    threads = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+    if "numba" in sys.modules:
+        from numba.core import config
+
+        config.reload_config()
+    if "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(threads)
+        torch.default_generator.seed()
+    if "threadpoolctl" in sys.modules:  # OpenBLAS read its number of threads when NumPy was imported
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(threads, user_api="blas")
+    if "numpy" in sys.modules:
+        import numpy as np
+
+        np.random.seed()
+    random.seed()
+
+
+def _without_our_frames(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> Any:
+    """A traceback that begins in the program, not in what started it."""
+    own = {__file__, str(Path(__file__).with_name("server.py")), runpy.run_path.__code__.co_filename}
+    here = trace
+    while here is not None and here.tb_frame.f_code.co_filename in own:
+        here = here.tb_next
+    sys.__excepthook__(kind, error, here or trace)

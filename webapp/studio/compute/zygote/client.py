@@ -1,0 +1,263 @@
+"""The Studio's side of the zygote: start it and keep it fresh, have it fork, watch over the forks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NoReturn
+
+from filelock import FileLock, Timeout
+
+from studio.environment import clean_environment
+
+from .spawn import LONGEST, Spawn, encode, open_pair
+
+# What a notebook, a page or a job is likely to ask for; together they cost an ordinary kernel its first seconds.
+WARM = (
+    *("torch", "numba", "threadpoolctl", "sampan", "sampan.learn"),
+    *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell"),
+    *("ipywidgets", "anywidget", "plotly.graph_objects"),
+)
+SOCKET = "zygote.sock"
+UNKNOWN_STATUS = 255  # the zygote died before its child: nobody was there to be told how the child ended
+ANSWER_S = 10.0
+_STATUS_S = 0.5  # between the end of a child and the zygote's word of it
+_LOOK_S = 2.0
+_PAUSE_S = 10.0  # between two starts: files may be changing, one after the other
+
+
+class NotReady(Exception):
+    """No warm process now: start the ordinary way. It is warming up, is gone and will be back, or cannot be had."""
+
+
+class Child:
+    """A fork of the zygote, with the face of `subprocess.Popen`. It lives no longer than this object's process.
+
+    `returncode` is its real exit status (negative: the signal that ended it), or `UNKNOWN_STATUS`.
+    `started` is its start in seconds since 1970.
+    """
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, connection: socket.socket, pid: int, started: float, end: int) -> None:
+        self.pid, self.started = pid, started
+        self.returncode: int | None = None
+        self._connection = connection
+        self._end = end  # becomes readable when it has ended
+
+    def poll(self) -> int | None:
+        """The exit status, None while it runs."""
+        return self._look(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Blocks until it has ended. Raises subprocess.TimeoutExpired after `timeout` seconds."""
+        status = self._look(timeout)
+        if status is None:
+            assert timeout is not None
+            raise subprocess.TimeoutExpired(f"fork {self.pid} of the zygote", timeout)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """To this process alone; nothing happens when it has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):  # it ended just now
+                signal.pidfd_send_signal(self._end, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kill it and all that is in its process group, and wait for it."""
+        if self.returncode is None:
+            self._connection.shutdown(socket.SHUT_WR)  # the lifeline; its status can still be read
+            self.wait()
+
+    def _look(self, timeout: float | None) -> int | None:
+        if self.returncode is None and _readable(self._end, timeout):
+            self.returncode = self._status()
+            self._connection.close()
+            os.close(self._end)
+        return self.returncode
+
+    def _status(self) -> int:
+        if _readable(self._connection.fileno(), _STATUS_S):
+            with suppress(ConnectionResetError):  # as the end of the stream
+                message = self._connection.recv(LONGEST)
+                if message:
+                    return int(json.loads(message)["exit"])
+        return UNKNOWN_STATUS
+
+
+class Zygote:
+    """The warm process of one Studio's state folder. Any process of the same person may have it fork; the first that
+    calls `ensure` owns it, and takes it along when it ends."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._ownership = FileLock(state / "zygote.lock", timeout=0, thread_local=False)
+        self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+        self._retired: list[tuple[subprocess.Popen[bytes], socket.socket]] = []
+        self._ready = False
+        self._began = -_PAUSE_S
+        self._one_at_a_time = threading.Lock()
+
+    async def spawn(self, wanted: Spawn) -> Child:
+        """A fork that runs it, all set up. Raises `NotReady` at once when there is no warm process, and OSError with
+        the child's own words when it cannot be set up as asked (no such folder, ...)."""
+        return await asyncio.to_thread(self._spawn, wanted)
+
+    def _spawn(self, wanted: Spawn) -> Child:
+        return ask(self._connect(), wanted)
+
+    def _connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            folder = os.open(self._state, os.O_PATH | os.O_DIRECTORY)
+            try:  # the address of a Unix socket may have 107 bytes; a path may be longer
+                connection.connect(f"/proc/self/fd/{folder}/{SOCKET}")
+            finally:
+                os.close(folder)
+        except OSError as error:
+            connection.close()
+            raise NotReady(f"there is no warm process to fork: {error}") from error
+        return connection
+
+    async def keep(self) -> NoReturn:
+        """`ensure` for ever: it comes back when it died, and is fresh when packages changed. Cancel to end."""
+        while True:
+            with suppress(NotReady):
+                await self.ensure()
+            await asyncio.sleep(_LOOK_S)
+
+    async def ensure(self) -> None:
+        """Start it when it is missing, again when it has died or when what it has imported has changed; at most
+        every ten seconds. Raises `NotReady` when it is not there yet."""
+        await asyncio.to_thread(self._ensure)
+
+    def _ensure(self) -> None:
+        if sys.platform != "linux":
+            raise NotReady("a warm process to fork is for Linux")
+        with self._one_at_a_time:
+            try:
+                self._ownership.acquire()
+            except Timeout:
+                self._connect().close()  # another Studio of this workspace owns it
+                return
+            self._hear()
+            if self._running is None and time.monotonic() - self._began > _PAUSE_S:
+                self._start()
+            if not self._ready:
+                raise NotReady("the warm process is warming up")
+
+    def _hear(self) -> None:
+        """What it has said since the last time; and those that retired, buried."""
+        while self._running is not None and _readable(self._running[1].fileno(), 0):
+            message = self._running[1].recv(LONGEST)
+            self._ready = message == encode(ready=True)
+            if not self._ready:  # what it has imported changed, or it died
+                self._retired.append(self._running)
+                self._running = None
+        for process, control in self._retired:
+            if process.poll() is not None:
+                control.close()
+        self._retired = [old for old in self._retired if old[0].returncode is None]
+
+    def _start(self) -> None:
+        ours, theirs = open_pair()
+        fd = str(theirs.fileno())
+        command = [sys.executable, "-Xfrozen_modules=off", "-P", "-m", "studio.compute.zygote.server"]
+        # One thread: OpenBLAS starts its own when it is loaded. A child takes as many as it was granted.
+        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        with theirs, open(self._state / "zygote.log", "wb", opener=_private) as log:
+            process = subprocess.Popen(
+                [*command, "--control", fd, "--socket", str(self._state / SOCKET), *WARM],
+                env={**clean_environment(os.environ), **threads},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # an interrupt in the terminal is for the Studio, which will tell
+            )
+        self._running, self._ready, self._began = (process, ours), False, time.monotonic()
+
+    async def stop(self) -> None:
+        """Take it away. Its forks live on until their own connections close."""
+        await asyncio.to_thread(self._stop)
+
+    def _stop(self) -> None:
+        with self._one_at_a_time:
+            ending = self._retired if self._running is None else [*self._retired, self._running]
+            for process, control in ending:
+                control.close()
+                process.kill()
+                process.wait()
+            self._running, self._retired, self._ready = None, [], False
+            self._ownership.release()
+
+
+def through(control: socket.socket) -> socket.socket:
+    """A connection to fork for, handed to a zygote over its control socket: for one that cannot be reached by path."""
+    ours, theirs = open_pair()
+    with theirs:
+        socket.send_fds(control, [b"."], [theirs.fileno()])
+    return ours
+
+
+def ask(connection: socket.socket, wanted: Spawn) -> Child:
+    """The child that the zygote at the other end forks. Raises as `Zygote.spawn` does; the connection is taken over."""
+    try:
+        connection.settimeout(ANSWER_S)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        with _outputs(wanted.output) as outputs:
+            socket.send_fds(connection, [wanted.encode()], outputs)
+        message, enclosed, *_ = connection.recvmsg(LONGEST, 1024)
+    except OSError as error:
+        connection.close()
+        raise NotReady(f"the warm process did not answer: {error}") from error
+    if not message:
+        connection.close()
+        raise NotReady("the warm process has just retired")
+    answer = json.loads(message)
+    if "error" in answer:
+        connection.close()
+        raise OSError(f"the process could not be set up: {answer['error']}")
+    described = {kind: data for _, kind, data in enclosed}
+    (end,) = struct.unpack("i", described[socket.SCM_RIGHTS])
+    pid, _, _ = struct.unpack("3i", described[socket.SCM_CREDENTIALS])
+    return Child(connection, pid, answer["started"], end)
+
+
+@contextmanager
+def _outputs(path: Path | None) -> Iterator[list[int]]:
+    """Descriptors for standard output and error: the file, else this process's own, as subprocess does."""
+    if path is None:
+        yield [1, 2]
+        return
+    with open(path, "ab", opener=_private) as stream:
+        yield [stream.fileno()] * 2
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _readable(descriptor: int, timeout: float | None) -> bool:
+    """Within so many seconds (None: however long it takes). Not select.select, which stops at descriptor 1023."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(None if timeout is None else timeout * 1000))
