@@ -134,7 +134,7 @@ class Store(Protocol):
 
     def bind(self, lease: str, holder: Holder) -> None:
         """The process that now uses the lease (a restart binds again). LookupError: no such lease (it was taken
-        back); ValueError: another process uses it and still runs."""
+        back); ValueError: another process uses it and still runs. A process may hand on a lease that it holds itself."""
         ...
 
     def release(self, lease: str) -> None:
