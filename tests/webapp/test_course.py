@@ -168,3 +168,40 @@ def test_a_move_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(FileExistsError):
         move_without_replacing(source, target)
     assert (source.read_text(), target.read_text()) == ("c", "a")
+
+
+def test_exercises_and_points_are_counted(course: Course) -> None:
+    zero, first = course.lessons()
+    assert (zero.exercises, zero.points) == (0, 0) and (first.exercises, first.points) == (1, 1)
+
+
+async def _three_copies(course: Course) -> None:
+    """The present one holds "three"; "two" and "one" were put aside before, in that order of lateness."""
+    lesson = course.lessons()[1]
+    for text in ("one", "two"):
+        await course.start_again(lesson)
+        lesson.copy.write_text(text)
+    keep_under_dated_name(lesson.copy, datetime(2026, 11, 21, 9, 8, 7))
+    await course.open_copy(lesson)
+    lesson.copy.write_text("three")
+
+
+def test_former_copies_are_listed_the_latest_first(course: Course) -> None:
+    asyncio.run(_three_copies(course))
+    lesson = course.lessons()[1]
+    (lesson.copy.parent / "01_first notes.ipynb").write_text("mine, and no former copy")
+    one, two = lesson.kept()
+    assert (one.path.read_text(), two.path.read_text()) == ("one", "two")
+    assert two.when == "2026-11-21 09:08:07"
+
+
+def test_going_back_to_a_former_copy_loses_nothing(course: Course) -> None:
+    asyncio.run(_three_copies(course))
+    lesson = course.lessons()[1]
+    asyncio.run(course.restore(lesson, lesson.kept()[1]))
+    assert lesson.copy.read_text() == "two"
+    assert sorted(kept.path.read_text() for kept in lesson.kept()) == ["one", "three", "two"]
+    lesson.copy.unlink()
+    asyncio.run(course.restore(lesson, lesson.kept()[0]))
+    assert lesson.copy.read_text() == "three"
+    assert not list(lesson.copy.parent.glob(".*"))

@@ -6,10 +6,12 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from studio import i18n
+from studio.grading.runner import VerdictKind
 from studio.paths import LOCALE, PACKAGE, TEMPLATES
 
 PAGES = sorted((TEMPLATES / "pages").glob("*.html"))
@@ -72,9 +74,11 @@ def test_no_sentence_of_the_frame_is_unused() -> None:
         "verdict.unreadable",
         "verdict.cell",
         "verdict.exercise",
+        *(f"verdict.{kind}" for kind in get_args(VerdictKind)),
+        "copy.cell.",
         "error.",
     )
-    for name in ("frame", "home", "courses", "verdict", "login", "error"):
+    for name in ("frame", "home", "courses", "copy", "verdict", "login", "error"):
         for key in files("en")[f"{name}.json"]:
             assert f'"{key}"' in text or f"'{key}'" in text or key.startswith(computed), f"{key} is unused"
 

@@ -10,11 +10,12 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from studio import i18n
+from studio.attempts import Attempt
 from studio.course import Lesson
-from studio.grading.runner import Exercise, GradingError, Job, Step, StoppedCell, Verdict
+from studio.grading.runner import Exercise, GradingError, Job, Step, StoppedCell, Verdict, VerdictKind
 from studio.server.base import environment
 
-LESSON = Lesson("01_x", Path("x"), Path("y"), {"en": "X", "zh": "某"}, {"en": "", "zh": ""}, 3, 1.0, True)
+LESSON = Lesson("01_x", Path("x"), Path("y"), {"en": "X", "zh": "某"}, {"en": "", "zh": ""}, 3, 1.0, 2, 4.0)
 KINDS = get_args(get_type_hints(GradingError.__init__)["kind"])
 
 
@@ -22,23 +23,21 @@ def translate(lang: str, key: str, **values: object) -> str:
     return i18n.t(key, lang, **values)
 
 
-def show(lang: str, job: Job | None) -> str:
+def show(lang: str, job: Job | None = None, last: Verdict | None = None, when: float = 2.0) -> str:
     values: dict[str, Any] = {"t": partial(translate, lang), "lang": lang, "lesson": LESSON, "check": job}
+    values["last"] = last and Attempt(3, when, last)
     template = environment().get_template("verdict.html")
     return template.render(**values, xsrf="x", address=lambda *parts: "/studio/" + "/".join(parts))
 
 
-def finished(verdict: Verdict) -> Job:
-    job = Job()
-    job.state, job.verdict = "done", verdict
-    return job
-
-
 def exercise(passed: bool, message: str = "case 'zero': expected 1, got <b>2</b>") -> Exercise:
-    earned = 2 if passed else 0
-    return Exercise(
-        "ops.f", {"en": "Write f", "zh": "写 f"}, 2, earned, passed, {"en": message, "zh": "用例“零”"}
-    )
+    return verdict("passed" if passed else "failed", message)
+
+
+def verdict(kind: VerdictKind, message: str = "", **more: Any) -> Exercise:
+    passed = kind == "passed"
+    titles, messages = {"en": "Write f", "zh": "写 f"}, {"en": message, "zh": "用例“零”"}
+    return Exercise("ops.f", titles, 2, 2 if passed else 0, passed, messages, kind, **more)
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
@@ -72,7 +71,7 @@ def test_how_far_it_is(step: Step, en: str, zh: str) -> None:
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
 def test_a_hint_is_shown_as_text_and_only_where_it_is_needed(lang: str) -> None:
-    html = show(lang, finished(Verdict((exercise(True), exercise(False)))))
+    html = show(lang, last=Verdict((exercise(True), exercise(False))))
     hint = {"en": "case &#39;zero&#39;: expected 1, got &lt;b&gt;2&lt;/b&gt;", "zh": "用例“零”"}[lang]
     assert html.count(hint) == 1
     assert i18n.t("verdict.partial", lang) in html
@@ -81,15 +80,53 @@ def test_a_hint_is_shown_as_text_and_only_where_it_is_needed(lang: str) -> None:
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
 def test_all_done(lang: str) -> None:
-    html = show(lang, finished(Verdict((exercise(True),))))
+    html = show(lang, last=Verdict((exercise(True),)))
     assert i18n.t("verdict.complete", lang) in html and "is-good" in html
     assert i18n.t("verdict.failed", lang) not in html
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
 def test_a_cell_that_never_ended_is_named(lang: str) -> None:
-    html = show(lang, finished(Verdict((exercise(False),), (StoppedCell(7, "while x < 1:"),))))
+    html = show(lang, last=Verdict((exercise(False),), (StoppedCell(7, "while x < 1:"),)))
     assert i18n.t("verdict.stopped", lang, number=7) in html and "while x &lt; 1:" in html
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+@pytest.mark.parametrize("kind", get_args(VerdictKind))
+def test_each_kind_of_verdict_has_its_word_and_its_mark(lang: str, kind: VerdictKind) -> None:
+    html = show(lang, last=Verdict((verdict(kind),)))
+    word = i18n.t(f"verdict.{kind}", lang)
+    assert f'aria-label="{word}"' in html and f'data-kind="{kind}"' in html
+    assert (f'<p class="sp-kind">{word}' in html) == (kind != "passed")
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_the_case_the_hint_and_the_learners_own_lines(lang: str) -> None:
+    case, hint = {"en": "zero", "zh": "零"}, {"en": "Think of <0>.", "zh": "想想 <0>。"}
+    shown = verdict("error", "it stopped", cases=case, hints=hint, traceback="cell 7, line 2\n  1 / x<0>")
+    html = unescape(show(lang, last=Verdict((shown,))))
+    assert i18n.t("verdict.case", lang, case=case[lang]) in html and hint[lang] in html
+    assert "cell 7, line 2\n  1 / x<0></pre>" in html
+
+
+def test_a_hint_that_the_message_tells_is_not_told_twice() -> None:
+    html = show("en", last=Verdict((verdict("failed", "got 2. Think.", hints={"en": "Think."}),)))
+    assert html.count("Think.") == 1
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+@pytest.mark.parametrize("when", [0.5, 2.0])
+def test_which_attempt_and_whether_the_copy_was_saved_since(lang: str, when: float) -> None:
+    html = show(lang, last=Verdict((exercise(True),)), when=when)
+    assert i18n.t("verdict.attempt", lang, number=3, when=Attempt(3, when, Verdict(())).when_text) in html
+    assert (i18n.t("verdict.saved_since", lang) in html) == (when < 1.0)  # the copy was saved at 1.0
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+@pytest.mark.parametrize("sandboxed", [True, False])
+def test_a_verdict_without_a_sandbox_says_so(lang: str, sandboxed: bool) -> None:
+    html = show(lang, last=Verdict((exercise(True),), sandboxed=sandboxed))
+    assert (i18n.t("verdict.unsandboxed", lang) in html) == (not sandboxed)
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shutil
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +14,9 @@ from typing import Any
 
 from .grading import release
 
+_DATED = re.compile(
+    r"(\d{4}-\d\d-\d\d) (\d\d)\.(\d\d)\.(\d\d)( \(\d+\))?"
+)  # as keep_under_dated_name writes it
 _KERNEL = {"name": "sampan", "display_name": "Sampan", "language": "python"}
 
 
@@ -30,7 +35,12 @@ class Lesson:
     summaries: dict[str, str]
     minutes: int
     edited: float | None  # when the copy was last changed, in seconds since 1970; None: there is no copy
-    graded: bool
+    exercises: int
+    points: float
+
+    @property
+    def graded(self) -> bool:
+        return self.exercises > 0
 
     def title(self, lang: str) -> str:
         return self.titles[lang]
@@ -41,6 +51,24 @@ class Lesson:
     @property
     def edited_text(self) -> str:
         return "" if self.edited is None else datetime.fromtimestamp(self.edited).strftime("%Y-%m-%d %H:%M")
+
+    def kept(self) -> list[KeptCopy]:
+        """Former copies that were put aside, the latest first."""
+        found = []
+        for path in self.copy.parent.glob(f"{self.id} *{self.copy.suffix}"):
+            dated = _DATED.fullmatch(path.stem.removeprefix(f"{self.id} "))
+            if dated:
+                day, hour, minute, second, count = dated.groups(default="")
+                found.append(KeptCopy(path, f"{day} {hour}:{minute}:{second}{count}"))
+        return sorted(found, key=lambda kept: kept.path.stem, reverse=True)
+
+
+@dataclass(frozen=True)
+class KeptCopy:
+    """A former copy beside the present one; `when` is the date and time at which it was put aside, as text."""
+
+    path: Path
+    when: str
 
 
 class Course:
@@ -73,7 +101,8 @@ class Course:
             summaries={"en": summary, "zh": str(about.get("summary_zh") or summary)},
             minutes=int(about.get("minutes") or 0),
             edited=copy.stat().st_mtime if copy.is_file() else None,
-            graded=bool(about["graded"]),
+            exercises=int(about["exercises"]),
+            points=float(about["points"]),
         )
 
     def _about(self, path: Path) -> dict[str, Any]:
@@ -83,9 +112,9 @@ class Course:
             try:
                 notebook = json.loads(path.read_text("utf-8"))
                 about = dict(notebook["metadata"].get("sampan", {}))
-                about["graded"] = any(
-                    cell.get("metadata", {}).get("nbgrader", {}).get("grade") for cell in notebook["cells"]
-                )
+                marks = [cell.get("metadata", {}).get("nbgrader", {}) for cell in notebook["cells"]]
+                points = [float(mark.get("points") or 0) for mark in marks if mark.get("grade")]
+                about["exercises"], about["points"] = len(points), sum(points)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ValueError(f"{path.name} is not a notebook: {error}") from error
             self._read[path] = (changed, about)
@@ -104,6 +133,19 @@ class Course:
             if lesson.copy.exists():
                 keep_under_dated_name(lesson.copy, datetime.now())
             await self._make(lesson)
+        return lesson.copy
+
+    async def restore(self, lesson: Lesson, kept: KeptCopy) -> Path:
+        """`kept` is the copy to work in again. The one so far is put aside, and `kept` stays where it is too."""
+        async with self._making.setdefault(lesson.id, asyncio.Lock()):
+            fresh = lesson.copy.with_name(f".{lesson.copy.stem}.restored.ipynb")
+            try:
+                await asyncio.to_thread(shutil.copyfile, kept.path, fresh)
+                if lesson.copy.exists():
+                    keep_under_dated_name(lesson.copy, datetime.now())
+                move_without_replacing(fresh, lesson.copy)
+            finally:
+                fresh.unlink(missing_ok=True)
         return lesson.copy
 
     async def _make(self, lesson: Lesson) -> None:

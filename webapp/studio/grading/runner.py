@@ -11,9 +11,9 @@ import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 from studio import processes
 
@@ -33,9 +33,14 @@ class GradingError(RuntimeError):
         self.kind = kind
 
 
+VerdictKind = Literal[
+    "passed", "failed", "not_attempted", "timed_out", "out_of_memory", "broke_rule", "error"
+]
+
+
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise's verdict. The message is the grader's: what was right, or a hint."""
+    """One exercise's verdict. The message is the grader's; `traceback` holds the learner's own lines only."""
 
     id: str
     titles: dict[str, str]
@@ -43,12 +48,22 @@ class Exercise:
     earned: float
     passed: bool
     messages: dict[str, str]
+    verdict: VerdictKind
+    cases: dict[str, str] = field(default_factory=dict)  # the name of the case that failed, by language
+    hints: dict[str, str] = field(default_factory=dict)
+    traceback: str = ""
 
     def title(self, lang: str) -> str:
         return self.titles[lang]
 
     def message(self, lang: str) -> str:
         return self.messages[lang]
+
+    def case(self, lang: str) -> str:
+        return self.cases.get(lang, "")
+
+    def hint(self, lang: str) -> str:
+        return self.hints.get(lang, "")
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,7 @@ class StoppedCell:
 class Verdict:
     exercises: tuple[Exercise, ...]
     stopped: tuple[StoppedCell, ...] = ()
+    sandboxed: bool = True  # False: graded with --trust-learners where there is no sandbox
 
     @property
     def passed(self) -> int:
@@ -88,6 +104,7 @@ def parse_report(text: str) -> Verdict:
         return Verdict(
             exercises=tuple(_exercise(entry) for entry in report["exercises"]),
             stopped=tuple(StoppedCell(int(c["number"]), str(c["first_line"])) for c in report["stopped"]),
+            sandboxed=bool(report.get("sandboxed", True)),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise GradingError("unreadable", f"the grader's report: {error!r} in {text[:500]!r}") from error
@@ -96,6 +113,9 @@ def parse_report(text: str) -> Verdict:
 def _exercise(entry: dict[str, Any]) -> Exercise:
     if not isinstance(entry["passed"], bool):
         raise TypeError(f"passed must be true or false, got {entry['passed']!r}")
+    kind = str(entry.get("verdict") or ("passed" if entry["passed"] else "failed"))
+    if kind not in get_args(VerdictKind):
+        raise ValueError(f"verdict must be one of {', '.join(get_args(VerdictKind))}, got {kind!r}")
     return Exercise(
         id=str(entry["id"]),
         titles={"en": str(entry["title"]), "zh": str(entry["title_zh"])},
@@ -103,6 +123,10 @@ def _exercise(entry: dict[str, Any]) -> Exercise:
         earned=float(entry["earned"]),
         passed=entry["passed"],
         messages={"en": str(entry["message"]), "zh": str(entry["message_zh"])},
+        verdict=cast(VerdictKind, kind),
+        cases={"en": str(entry.get("case", "")), "zh": str(entry.get("case_zh", ""))},
+        hints={"en": str(entry.get("hint", "")), "zh": str(entry.get("hint_zh", ""))},
+        traceback=str(entry.get("traceback", "")),
     )
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from jupyter_server.utils import url_path_join
 from tornado import web
 from tornado.escape import url_escape
 
-from studio.course import Course, Lesson
+from studio.attempts import Attempts
+from studio.changes import changes
+from studio.course import Course, KeptCopy, Lesson
+from studio.grading import release
 from studio.grading.runner import CheckDesk, Verdict, grade, grader_command
 
 from .base import StudioPage
@@ -18,15 +23,40 @@ from .base import StudioPage
 class CoursePage(StudioPage):
     section = "courses"
 
-    def initialize(self, course: Course, desk: CheckDesk) -> None:
+    def initialize(self, course: Course, desk: CheckDesk, attempts: Attempts) -> None:
         self.course = course
         self.desk = desk
+        self.attempts = attempts
 
     def find(self, lesson_id: str) -> Lesson:
         lesson = self.course.lesson(lesson_id)
         if lesson is None:
             raise web.HTTPError(404, f"no notebook named {lesson_id!r}")
         return lesson
+
+    def standing(self, lesson: Lesson) -> dict[str, Any]:
+        """What verdict.html shows: the check that runs or broke off, else the last verdict on the present copy."""
+        history = self.attempts.history(lesson.id)
+        return {
+            "lesson": lesson,
+            "check": self.desk.job(lesson.id),
+            "last": history.last,
+            "best": history.best,
+        }
+
+    def find_kept(self, lesson: Lesson, name: str) -> KeptCopy | None:
+        """The former copy of that file name; None without a name."""
+        if not name:
+            return None
+        for kept in lesson.kept():
+            if kept.path.name == name:
+                return kept
+        raise web.HTTPError(404, f"no former copy of {lesson.id} is named {name!r}")
+
+    async def forget(self, lesson_id: str) -> None:
+        """A verdict on a copy that was put aside says nothing about the one in its place."""
+        self.desk.forget(lesson_id)
+        await asyncio.to_thread(self.attempts.put_aside, lesson_id)
 
     def back_to(self, lesson_id: str) -> None:
         self.redirect(f"{self.address('courses')}#lesson-{lesson_id}", status=303)
@@ -37,8 +67,16 @@ class Courses(CoursePage):
 
     @web.authenticated
     async def get(self) -> None:
-        lessons = await asyncio.to_thread(self.course.lessons)
-        self.show("courses.html", lessons=lessons, job=self.desk.job)
+        standings = await asyncio.to_thread(lambda: [self.standing(one) for one in self.course.lessons()])
+        best = [standing["best"].verdict for standing in standings if standing["best"]]
+        self.show(
+            "courses.html",
+            standings=standings,
+            passed=sum(verdict.passed for verdict in best),
+            earned=sum(verdict.earned for verdict in best),
+            exercises=sum(standing["lesson"].exercises for standing in standings),
+            points=sum(standing["lesson"].points for standing in standings),
+        )
 
 
 class OpenCopy(CoursePage):
@@ -58,8 +96,49 @@ class StartAgain(CoursePage):
     async def post(self, lesson_id: str) -> None:
         await self.desk.cancel(lesson_id)
         await self.course.start_again(self.find(lesson_id))
-        self.desk.forget(lesson_id)
+        await self.forget(lesson_id)
         self.back_to(lesson_id)
+
+
+class MyCopy(CoursePage):
+    """What was changed in the learner's copy (or in a former one, `?kept=`), all attempts, all former copies."""
+
+    @web.authenticated
+    async def get(self, lesson_id: str) -> None:
+        lesson = self.find(lesson_id)
+        kept = self.find_kept(lesson, self.get_query_argument("kept", ""))
+        if kept is None and lesson.edited is None:
+            raise web.HTTPError(404, f"there is no copy of {lesson_id}")
+        self.show(
+            "copy.html",
+            lesson=lesson,
+            kept=kept,
+            **await asyncio.to_thread(_compare, lesson, kept.path if kept else lesson.copy),
+            history=await asyncio.to_thread(self.attempts.history, lesson_id),
+        )
+
+
+def _compare(lesson: Lesson, path: Path) -> dict[str, Any]:
+    try:
+        found = changes(release.release(release.read(lesson.source)), release.read(path))
+        return {"changes": found, "unreadable": ""}
+    except ValueError as error:
+        return {"changes": [], "unreadable": str(error)}
+
+
+class Restore(CoursePage):
+    """A former copy is the one to work in again; the present one is kept beside it."""
+
+    @web.authenticated
+    async def post(self, lesson_id: str) -> None:
+        lesson = self.find(lesson_id)
+        kept = self.find_kept(lesson, self.get_body_argument("kept"))
+        if kept is None:
+            raise web.HTTPError(404, f"there is no former copy of {lesson_id} without a name")
+        await self.desk.cancel(lesson_id)
+        await self.course.restore(lesson, kept)
+        await self.forget(lesson_id)
+        self.redirect(self.address("courses", lesson_id, "copy"), status=303)
 
 
 class Check(CoursePage):
@@ -76,7 +155,9 @@ class Check(CoursePage):
     async def _grade(self, lesson: Lesson) -> Verdict:
         job = self.desk.job(lesson.id)
         assert job is not None  # this is its work
-        return await grade(grader_command(lesson.copy, lesson.source), progress=job.moved)
+        verdict = await grade(grader_command(lesson.copy, lesson.source), progress=job.moved)
+        await asyncio.to_thread(self.attempts.add, lesson.id, verdict)
+        return verdict
 
     @web.authenticated
     async def get(self, lesson_id: str) -> None:
@@ -84,7 +165,7 @@ class Check(CoursePage):
         job = self.desk.job(lesson_id)
         if job is not None and job.error is not None:
             self.log.warning("check of %s: %s", lesson_id, job.error)
-        self.show("verdict.html", lesson=lesson, check=job)
+        self.show("verdict.html", **await asyncio.to_thread(self.standing, lesson))
 
 
 class CancelCheck(CoursePage):

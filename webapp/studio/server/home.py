@@ -11,6 +11,7 @@ from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
 from studio import i18n
+from studio.attempts import Attempts
 from studio.course import Course
 from studio.grading.runner import CheckDesk
 
@@ -24,7 +25,7 @@ class Home(StudioPage):
 
     section = "home"
 
-    def initialize(self, course: Course, desk: CheckDesk) -> None:
+    def initialize(self, course: Course, desk: CheckDesk, attempts: Attempts) -> None:
         self.course = course
 
     @web.authenticated

@@ -8,9 +8,10 @@ from typing import Any
 from jupyter_server.base.handlers import FileFindHandler
 from jupyter_server.utils import url_path_join
 
+from studio.attempts import Attempts
 from studio.course import Course
 from studio.grading.runner import CheckDesk
-from studio.paths import NOTEBOOKS, PAGES, STATIC
+from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 
 from . import base, courses, home, pages
 
@@ -20,8 +21,13 @@ _LESSON = r"(?P<lesson_id>[A-Za-z0-9_\-]+)"
 def add_routes(server: Any) -> None:
     """Add the Studio's pages to a jupyter_server ServerApp."""
     app = server.web_app
-    course = Course(NOTEBOOKS, Path(server.root_dir))
-    shared = {"course": course, "desk": CheckDesk()}
+    home_folder = Path(server.root_dir)
+    course = Course(NOTEBOOKS, home_folder)
+    shared = {
+        "course": course,
+        "desk": CheckDesk(),
+        "attempts": Attempts(state_folder(home_folder) / "attempts"),
+    }
     app.settings["studio_pages"] = pages.PageShelf(PAGES)
 
     routes: list[tuple[Any, ...]] = [
@@ -31,6 +37,8 @@ def add_routes(server: Any) -> None:
         ("/courses", courses.Courses, shared),
         (f"/courses/{_LESSON}/open", courses.OpenCopy, shared),
         (f"/courses/{_LESSON}/restart", courses.StartAgain, shared),
+        (f"/courses/{_LESSON}/copy", courses.MyCopy, shared),
+        (f"/courses/{_LESSON}/restore", courses.Restore, shared),
         (f"/courses/{_LESSON}/check", courses.Check, shared),
         (f"/courses/{_LESSON}/check/cancel", courses.CancelCheck, shared),
         ("/static/(.*)", FileFindHandler, {"path": [str(STATIC)]}),

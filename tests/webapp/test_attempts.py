@@ -1,0 +1,72 @@
+"""The history of checks: kept over restarts, written whole, numbered on, and silent about a copy that was put aside."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from studio.attempts import KEPT, Attempts
+from studio.grading.runner import Exercise, StoppedCell, Verdict
+
+
+def verdict(earned: float, of: float = 4) -> Verdict:
+    titles, messages = {"en": "f", "zh": "函数"}, {"en": "case 'x'", "zh": "用例"}
+    kind = "passed" if earned == of else "timed_out"
+    one = Exercise(
+        "ops.f", titles, of, earned, earned == of, messages, kind, {"en": "x", "zh": "某"}, {}, "line 1"
+    )  # type: ignore[arg-type]
+    return Verdict((one,), (StoppedCell(3, "while True:"),), sandboxed=False)
+
+
+def test_nothing_was_tried_yet(tmp_path: Path) -> None:
+    history = Attempts(tmp_path / "attempts").history("01_x")
+    assert history.attempts == () and history.last is None and history.best is None
+
+
+def test_what_was_written_is_read_by_the_next_start(tmp_path: Path) -> None:
+    first = Attempts(tmp_path).add("01_x", verdict(0))
+    second = Attempts(tmp_path).add("01_x", verdict(4))
+    assert Attempts(tmp_path).history("01_x").attempts == (first, second)
+    assert (first.number, second.number) == (1, 2) and second.when >= first.when
+    assert Attempts(tmp_path).history("02_y").attempts == ()
+
+
+def test_the_best_stays_when_a_later_one_is_worse(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path)
+    for earned in (1, 3, 3, 0):
+        attempts.add("01_x", verdict(earned))
+    history = attempts.history("01_x")
+    assert history.best is not None and history.best.number == 3
+    assert history.last is not None and history.last.number == 4
+
+
+def test_a_copy_that_was_put_aside_has_no_last_verdict_but_its_history(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path)
+    attempts.put_aside("01_x")  # before the first check there is nothing to do
+    attempts.add("01_x", verdict(4))
+    attempts.put_aside("01_x")
+    history = attempts.history("01_x")
+    assert history.last is None and history.best is not None and len(history.attempts) == 1
+    attempts.add("01_x", verdict(0))
+    last = attempts.history("01_x").last
+    assert last is not None and last.number == 2
+
+
+def test_old_ones_leave_and_numbers_go_on(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path)
+    for _ in range(KEPT + 2):
+        attempts.add("01_x", verdict(0))
+    numbers = [attempt.number for attempt in attempts.history("01_x").attempts]
+    assert numbers == list(range(3, KEPT + 3))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"attempts": [{"number": 1}], "set_aside": false}'])
+def test_a_spoiled_file_is_kept_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str) -> None:
+    (tmp_path / "01_x.json").write_text(text)
+    with caplog.at_level(logging.WARNING):
+        assert Attempts(tmp_path).history("01_x").attempts == ()
+    [kept] = tmp_path.glob("*.json")
+    assert kept.read_text() == text and kept.name in caplog.text
+    assert Attempts(tmp_path).add("01_x", verdict(0)).number == 1

@@ -1,0 +1,99 @@
+"""What came of each check, kept over restarts: a small file for each notebook in the Studio's private folder."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from .course import keep_under_dated_name
+from .grading.runner import Exercise, StoppedCell, Verdict
+from .runtime import write_atomically
+
+KEPT = 30  # attempts of one notebook; older ones leave, their numbers go on
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One check that reached a verdict. `number` counts from 1, `when` is in seconds since 1970."""
+
+    number: int
+    when: float
+    verdict: Verdict
+
+    @property
+    def when_text(self) -> str:
+        return datetime.fromtimestamp(self.when).strftime("%Y-%m-%d %H:%M")
+
+
+@dataclass(frozen=True)
+class History:
+    """The attempts at one notebook, oldest first."""
+
+    attempts: tuple[Attempt, ...] = ()
+    set_aside: bool = False  # the copy that was checked last has been put aside since
+
+    @property
+    def last(self) -> Attempt | None:
+        """The latest word on the present copy, if there is one."""
+        return self.attempts[-1] if self.attempts and not self.set_aside else None
+
+    @property
+    def best(self) -> Attempt | None:
+        """The attempt with the most points, of equals the latest: what a new copy does not take away."""
+        return max(self.attempts, key=lambda attempt: (attempt.verdict.earned, attempt.number), default=None)
+
+
+class Attempts:
+    """The histories in `folder`. Every method reads or writes a file: from the server in a thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def history(self, lesson_id: str) -> History:
+        """A file that cannot be read is put aside under a dated name, and says so in the log."""
+        path = self._path(lesson_id)
+        try:
+            told = json.loads(path.read_text("utf-8"))
+            return History(tuple(_attempt(entry) for entry in told["attempts"]), bool(told["set_aside"]))
+        except FileNotFoundError:
+            return History()
+        except (ValueError, KeyError, TypeError) as error:
+            kept = keep_under_dated_name(path, datetime.now())
+            log.warning("%s is no history of attempts (%r); it is kept as %s", path.name, error, kept.name)
+            return History()
+
+    def add(self, lesson_id: str, verdict: Verdict) -> Attempt:
+        """Write one more down, as of now."""
+        before = self.history(lesson_id).attempts
+        attempt = Attempt(before[-1].number + 1 if before else 1, time.time(), verdict)
+        self._write(lesson_id, [*before, attempt], set_aside=False)
+        return attempt
+
+    def put_aside(self, lesson_id: str) -> None:
+        """The copy has been replaced: the last verdict speaks of another one now."""
+        before = self.history(lesson_id)
+        if before.last is not None:
+            self._write(lesson_id, before.attempts, set_aside=True)
+
+    def _write(self, lesson_id: str, attempts: Sequence[Attempt], set_aside: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        told = {"attempts": [asdict(attempt) for attempt in attempts[-KEPT:]], "set_aside": set_aside}
+        write_atomically(self._path(lesson_id), json.dumps(told, ensure_ascii=False).encode())
+
+    def _path(self, lesson_id: str) -> Path:
+        return self.folder / f"{lesson_id}.json"
+
+
+def _attempt(entry: dict[str, Any]) -> Attempt:
+    verdict = dict(entry["verdict"])
+    verdict["exercises"] = tuple(Exercise(**exercise) for exercise in verdict["exercises"])
+    verdict["stopped"] = tuple(StoppedCell(**cell) for cell in verdict["stopped"])
+    return Attempt(int(entry["number"]), float(entry["when"]), Verdict(**verdict))
