@@ -72,11 +72,88 @@ def test_static_graphs_are_absent_with_a_sentence(installed):
     assert spec.batch(4).shape == (4, -1, 3)
     assert spec.unbatch() == paddle.static.InputSpec([-1, 3], name="x")
     assert paddle.static.InputSpec.from_tensor(paddle.ones([2]), name="y").shape == (2,)
-    assert not hasattr(paddle.static, "Program")
-    with pytest.raises(NotImplementedError, match=r"static\.program_guard"):
-        _ = paddle.static.program_guard
+    from paddle.base import Program, program_guard
+    from paddle.jit.dy2static import convert_ifelse
+    from paddle.static import Executor
+
+    with pytest.raises(NotImplementedError, match=r"base\.program_guard"):
+        program_guard()
     with pytest.raises(NotImplementedError, match=r"base\.Program"):
-        _ = paddle.base.Program
+        Program()
+    with pytest.raises(NotImplementedError, match=r"static\.Executor"):
+        Executor(paddle.CPUPlace())
+    with pytest.raises(NotImplementedError, match=r"static\.nn"):
+        _ = paddle.static.nn.fc
+    with pytest.raises(NotImplementedError, match=r"static\.convert_ifelse"):
+        convert_ifelse()
+    with pytest.raises(AttributeError):
+        paddle.static.__wrapped__  # noqa: B018
+    assert not isinstance(paddle.ones([1]), Program)
+
+
+def test_inner_modules_hold_what_is_around_them(installed):
+    import paddle
+    import paddle.tensor.math
+    from paddle import _C_ops
+    from paddle.autograd.py_layer import PyLayer
+    from paddle.base.data_feeder import check_type, convert_dtype
+    from paddle.base.framework import EagerParamBase, Variable, _current_expected_place, in_pir_mode
+    from paddle.framework import core
+    from paddle.incubate.autograd.functional import jvp
+    from paddle.io.dataloader.collate import default_collate_fn
+    from paddle.nn.functional.loss import ctc_loss
+    from paddle.nn.layer.norm import BatchNorm2D
+    from paddle.optimizer.lr import NoamDecay
+
+    assert paddle.tensor.math.multiplex is paddle.multiplex
+    assert paddle.tensor.linalg.svd is paddle.linalg.svd
+    assert (BatchNorm2D, ctc_loss) == (paddle.nn.BatchNorm2D, paddle.nn.functional.ctc_loss)
+    assert (PyLayer, jvp) == (paddle.autograd.PyLayer, paddle.incubate.autograd.jvp)
+    assert NoamDecay is paddle.optimizer.lr.NoamDecay
+    assert default_collate_fn([1.0, 2.0]) is not None
+    assert isinstance(paddle.nn.Linear(1, 1).weight, EagerParamBase)
+    assert isinstance(paddle.ones([1]), Variable)
+    assert not core.is_float16_supported(_current_expected_place())
+    assert not in_pir_mode()
+    assert convert_dtype(paddle.float32) == "float32"
+    assert check_type(1, "x", int, "op") is None
+    assert _C_ops.relu(paddle.to_tensor([-1.0, 2.0])).tolist() == [0, 2]
+    assert paddle.framework.random.get_rng_state is paddle.get_rng_state
+    with pytest.raises(ImportError):
+        from paddle.tensor.math import no_such_name  # noqa: F401
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("paddle.tensor.no_such_module")
+
+
+def test_to_static_runs_at_once(installed):
+    import paddle
+
+    @paddle.jit.to_static
+    def double(x):
+        return x * 2
+
+    @paddle.jit.to_static(full_graph=True)
+    def triple(x):
+        return x * 3
+
+    paddle.jit.enable_to_static(True)
+    assert double(paddle.ones([1])).item() == 2
+    assert paddle.jit.not_to_static(triple)(paddle.ones([1])).item() == 3
+
+
+def test_names_begin_anew_under_a_guard(installed):
+    import paddle
+    from paddle.utils import unique_name
+
+    with unique_name.guard():
+        assert paddle.nn.Linear(1, 1).full_name() == "linear_0"
+        with unique_name.guard("inner_"):
+            assert unique_name.generate("fc") == "inner_fc_0"
+        assert paddle.nn.Linear(1, 1).full_name() == "linear_1"
+        before = unique_name.switch()
+        assert unique_name.generate("linear") == "linear_0"
+        unique_name.switch(before)
+        assert unique_name.generate("linear") == "linear_2"
 
 
 def test_uninstall_leaves_nothing():

@@ -45,3 +45,29 @@ def test_a_check_of_the_installation(capsys):
     assert ".".join([version.major, version.minor, version.patch]) == version.full_version
     assert isinstance(version.cuda(), str)
     assert isinstance(version.cudnn(), str)
+
+
+def test_nested_structures():
+    nest = [1, (2, 3), {"a": 4}]
+    assert utils.flatten(nest) == [1, 2, 3, 4]
+    assert utils.map_structure(lambda v: v + 1, nest) == [2, (3, 4), {"a": 5}]
+    assert utils.pack_sequence_as(nest, [5, 6, 7, 8]) == [5, (6, 7), {"a": 8}]
+    assert utils.to_sequence(1) == [1]
+    assert utils.is_sequence(nest) and not utils.is_sequence("text")
+    with pytest.raises(ValueError, match="4 entries"):
+        utils.pack_sequence_as(nest, [5])
+    utils.assert_same_structure(nest, [5, (6, 7), {"a": 8}])
+    with pytest.raises(ValueError, match="numbers of entries"):
+        utils.assert_same_structure(nest, [1])
+    with pytest.raises(ValueError, match="only one of"):
+        utils.assert_same_structure([[1]], [1])
+    with pytest.raises(TypeError, match="types"):
+        utils.assert_same_structure([[1]], [(1,)])
+
+
+def test_convert_to_list():
+    assert utils.convert_to_list(2, 3, "stride") == [2, 2, 2]
+    assert utils.convert_to_list((1, 2), 2, "stride") == [1, 2]
+    for wrong in ("a", [1], [1, "a"], None):
+        with pytest.raises(ValueError, match="stride"):
+            utils.convert_to_list(wrong, 2, "stride")

@@ -388,6 +388,9 @@ def backward(
 declared.backward = backward
 
 
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside: see inner
+
+
 def __getattr__(name: str) -> Any:
     # Paddle's place for them; their file needs this one.
     if name in ("Function", "PyLayer", "PyLayerContext", "saved_tensors_hooks"):

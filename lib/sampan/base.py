@@ -70,7 +70,9 @@ _is_bwd_prim_enabled = _is_all_prim_enabled = _is_eager_prim_enabled = in_pir_mo
 # fmt: on
 
 
-def check_type(input: Any, input_name: str, expected_type: Any, op_name: str, extra_message: str = "") -> None:
+def check_type(
+    input: Any, input_name: str, expected_type: Any, op_name: str, extra_message: str = ""
+) -> None:
     """Nothing to do: an operator looks at its arguments when it runs. So for variables and dtypes."""
 
 
@@ -91,13 +93,13 @@ def _dygraph_tracer() -> SimpleNamespace:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("data_feeder", "executor", "layer_helper", "layers", "param_attr", "backward"):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name in ("data_feeder", "executor", "layer_helper", "layers", "param_attr"):
         return importlib.import_module(f"{__name__}.{name}")
-    for room in (device, static, sys.modules[__package__]):
-        if name in vars(room) or (not name.startswith("__") and room.__name__ == __package__ and hasattr(room, name)):
+    for room in (static, device, sys.modules[__package__]):
+        if name in vars(room) or (room.__name__ == __package__ and hasattr(room, name)):
             return getattr(room, name)
     if "set_prim" in name:
         return lambda enabled: None  # there are no primitives to switch
-    if name.startswith("__"):
-        raise AttributeError(name)
     return static.absent(f"base.{name}")

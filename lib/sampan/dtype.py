@@ -186,7 +186,7 @@ def set_device(device: str | int | Place) -> Place:
     """Make `cpu` or `gpu:N` the place of new tensors. Raises ValueError when there is no such device."""
     global _device
     _device = as_device(device)
-    return Place(_device)
+    return CPUPlace() if _device.type == "cpu" else CUDAPlace(_device.index or 0)
 
 
 def get_device(input: object = None) -> str | builtins.int:

@@ -65,7 +65,11 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
 
 # --- flags and modes ---
 
-_flags: dict[str, Any] = {"FLAGS_check_nan_inf": False, "FLAGS_eager_delete_tensor_gb": 0.0}
+_flags: dict[str, Any] = {
+    "FLAGS_check_nan_inf": False, "FLAGS_check_nan_inf_level": 0, "FLAGS_cudnn_deterministic": False,
+    "FLAGS_eager_delete_tensor_gb": 0.0, "FLAGS_embedding_deterministic": 0, "FLAGS_enable_pir_api": False,
+    "FLAGS_prim_all": False, "FLAGS_set_to_1d": False, "FLAGS_use_stride_kernel": True,
+}  # fmt: skip
 _modes = {"dynamic": True}
 
 

@@ -5,21 +5,26 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .framework import from_dlpack as from_dlpack
 from .framework import to_dlpack as to_dlpack
+from .nn.parameter import UniqueNameGenerator as UniqueNameGenerator
+from .nn.parameter import guard as guard
+from .nn.parameter import switch as switch
 from .nn.parameter import unique_name as _unique_name
+from .nn.rnn import flatten as flatten
+from .nn.rnn import map_structure as map_structure
 from .version import full_version
 
 __all__ = ["deprecated", "require_version", "run_check", "try_import"]
 
 generate = _unique_name
-# paddle.utils.dlpack and paddle.utils.unique_name are modules of two functions and one.
+# paddle.utils.dlpack and paddle.utils.unique_name and their like are modules of a few functions.
 __path__: list[str] = []  # so that `import` looks for the modules inside, which are this one
-dlpack = unique_name = sys.modules[__name__]
-for _name in ("dlpack", "unique_name"):
+dlpack = layers_utils = unique_name = sys.modules[__name__]
+for _name in ("dlpack", "layers_utils", "unique_name"):
     sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
 
 
@@ -74,6 +79,59 @@ def deprecated(update_to="", since="", reason="", level=0):  # type: ignore[no-u
         return call
 
     return decorate
+
+
+# --- nested structures ---
+
+
+def is_sequence(seq):  # type: ignore[no-untyped-def]
+    """Whether it is a dict, or a sequence that is no str."""
+    return isinstance(seq, (dict, Sequence)) and not isinstance(seq, str)
+
+
+def to_sequence(nest):  # type: ignore[no-untyped-def]
+    """A list of one entry around what is no sequence."""
+    return nest if is_sequence(nest) else [nest]
+
+
+def pack_sequence_as(structure, flat_sequence):  # type: ignore[no-untyped-def]
+    """The entries of `flat_sequence` in the form of `structure`. Raises ValueError for another number of them."""
+    if len(flatten(structure)) != len(flat_sequence):
+        raise ValueError(
+            f"pack_sequence_as: expected {len(flatten(structure))} entries, got {len(flat_sequence)}"
+        )
+    entries = iter(flat_sequence)
+    return map_structure(lambda _: next(entries), structure)
+
+
+def assert_same_structure(nest1, nest2, check_types=True, skip_if=None):  # type: ignore[no-untyped-def]
+    """Raise ValueError unless both have the same number of entries, and TypeError unless in the same form."""
+    if skip_if is not None and (skip_if(nest1) or skip_if(nest2)):
+        return
+    if len(flatten(nest1)) != len(flatten(nest2)):
+        raise ValueError(f"assert_same_structure: {nest1} and {nest2} have different numbers of entries")
+    if is_sequence(nest1) != is_sequence(nest2):
+        raise ValueError(f"assert_same_structure: only one of {nest1} and {nest2} is a sequence")
+    if check_types and is_sequence(nest1) and type(nest1) is not type(nest2):
+        raise TypeError(f"assert_same_structure: {nest1} and {nest2} are of different types")
+    for one, two in (
+        zip(*(n.values() if isinstance(n, dict) else n for n in (nest1, nest2)), strict=False)
+        if is_sequence(nest1)
+        else ()
+    ):
+        assert_same_structure(one, two, check_types, skip_if)
+
+
+def convert_to_list(value, n, name, dtype=int):  # type: ignore[no-untyped-def]
+    """A number n times, or the list of n numbers that was given. Raises ValueError for anything else."""
+    given = [value] * n if isinstance(value, dtype) else list(value) if hasattr(value, "__iter__") else None
+    if (
+        given is None
+        or len(given) != n
+        or not all(hasattr(v, "__index__") or isinstance(v, dtype) for v in given)
+    ):
+        raise ValueError(f"{name}: expected {dtype.__name__} or {n} of them, got {value!r}")
+    return given
 
 
 def run_check():  # type: ignore[no-untyped-def]

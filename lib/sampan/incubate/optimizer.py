@@ -11,6 +11,7 @@ from ..autograd import no_grad
 from ..optimizer import LBFGS as LBFGS
 from ..optimizer import Optimizer
 
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside: see inner
 __all__ = ["LBFGS", "LookAhead", "ModelAverage"]
 
 

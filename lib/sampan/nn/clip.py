@@ -25,6 +25,9 @@ class ClipGrad:
         ]
 
 
+ClipGradBase = ClipGrad
+
+
 class ClipGradByValue(ClipGrad):
     """Every value into min..max; min is -max unless given."""
 

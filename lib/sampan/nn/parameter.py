@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from ..tensor import Tensor
 
-# fmt: off
-__all__ = [
-    "Parameter",
-]
-# fmt: on
+__all__ = ["Parameter"]
 
-_counts: dict[str, int] = {}
+
+class UniqueNameGenerator:
+    """Names `prefix_0`, `prefix_1`, ... of each key: Paddle's names of layers and parameters."""
+
+    def __init__(self, prefix: str | None = None) -> None:
+        self.prefix, self.ids = prefix or "", Counter[str]()
+
+    def generate(self, key: str) -> str:
+        self.ids[key] += 1
+        return f"{self.prefix}{key}_{self.ids[key] - 1}"
+
+    __call__ = generate
+
+
+_generators = [UniqueNameGenerator()]
 
 
 def unique_name(prefix: str) -> str:
-    """`prefix_0`, `prefix_1`, ...: Paddle's names of layers and parameters."""
-    number = _counts.get(prefix, 0)
-    _counts[prefix] = number + 1
-    return f"{prefix}_{number}"
+    """The next name of `prefix`, from the generator in use."""
+    return _generators[-1].generate(prefix)
+
+
+def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
+    """Use another generator, a new one when None; returns the one before."""
+    before, _generators[-1] = _generators[-1], new_generator or UniqueNameGenerator()
+    return before
+
+
+@contextlib.contextmanager
+def guard(new_generator: Any = None) -> Iterator[None]:
+    """Names begin anew inside, with a prefix where one is given (a str, or a generator of names)."""
+    text = new_generator.decode() if isinstance(new_generator, bytes) else new_generator
+    before = switch(UniqueNameGenerator(text) if isinstance(text, str) else text)
+    try:
+        yield
+    finally:
+        switch(before)
 
 
 class Parameter(Tensor):
