@@ -9,6 +9,7 @@ from jupyter_server.serverapp import ServerApp
 from traitlets import Callable, Instance
 
 from studio import runtime
+from studio.compute.zygote.client import Zygote
 
 
 class StudioServer(ServerApp):
@@ -31,6 +32,7 @@ class StudioServer(ServerApp):
             flush=True,
         )
         try:
-            super().start()
+            with Zygote(self.state).kept():
+                super().start()
         finally:
             runtime.remove(self.state, running)

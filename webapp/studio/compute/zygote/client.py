@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn
 
 from filelock import FileLock, Timeout
 
@@ -137,12 +136,26 @@ class Zygote:
             raise NotReady(f"there is no warm process to fork: {error}") from error
         return connection
 
-    async def keep(self) -> NoReturn:
-        """`ensure` for ever: it comes back when it died, and is fresh when packages changed. Cancel to end."""
-        while True:
-            with suppress(NotReady):
-                await self.ensure()
-            await asyncio.sleep(_LOOK_S)
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """`ensure` now and then, for as long as the block runs: it comes back when it died, and is fresh when packages
+        changed. At the end it is taken away."""
+        over = threading.Event()
+
+        def look() -> None:
+            while not over.is_set():
+                with suppress(NotReady):
+                    self._ensure()
+                over.wait(_LOOK_S)
+
+        thread = threading.Thread(target=look, name="zygote")
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+            self.stop()
 
     async def ensure(self) -> None:
         """Start it when it is missing, again when it has died or when what it has imported has changed; at most
@@ -195,11 +208,8 @@ class Zygote:
             )
         self._running, self._ready, self._began = (process, ours), False, time.monotonic()
 
-    async def stop(self) -> None:
+    def stop(self) -> None:
         """Take it away. Its forks live on until their own connections close."""
-        await asyncio.to_thread(self._stop)
-
-    def _stop(self) -> None:
         with self._one_at_a_time:
             ending = self._retired if self._running is None else [*self._retired, self._running]
             for process, control in ending:

@@ -65,7 +65,7 @@ class ForkServer:
                 # Unless an earlier event has closed it.
                 asked = key.data(key.fd) if self._selector.get_map().get(key.fd) is key else None
                 if asked is not None:
-                    return asked  # type: ignore[no-any-return]
+                    return asked
         return None
 
     @property
