@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from studio.gradebook import commands as gradebook
+
 
 def _port(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
@@ -31,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     )
     studio.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
     studio.set_defaults(run=_studio)
+    gradebook.add_to(commands)
     return top
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,16 +17,17 @@ from .environment import clean_environment
 DRAIN_S = 2.0
 
 
-async def start(command: Sequence[str]) -> Process:
+async def start(command: Sequence[str], stdin: int = DEVNULL, longest_line: int = 65536) -> Process:
     """Start a program without secrets in its environment; its output can be read. Cancelling leaves none behind."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *command,
             env=clean_environment(os.environ),
-            stdin=DEVNULL,
+            stdin=stdin,
             stdout=PIPE,
             stderr=PIPE,
             start_new_session=True,
+            limit=longest_line,
         )
     )
     try:
@@ -45,6 +47,25 @@ async def stop(process: Process) -> None:
         ):  # a process that fled the family may still hold the pipes: do not wait for it
             async with asyncio.timeout(DRAIN_S):
                 await process.communicate()
+
+
+async def end(pid: int, patience: float = 3.0) -> None:
+    """Interrupt a process, ask it to end, then kill it; `patience` in seconds for each. Nothing of it is left."""
+    family: list[psutil.Process] = []
+    try:
+        process = psutil.Process(pid)
+        family = process.children(recursive=True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process.send_signal(number)
+            deadline = time.monotonic() + patience
+            while time.monotonic() < deadline and process.status() != psutil.STATUS_ZOMBIE:
+                await asyncio.sleep(0.05)
+    except psutil.NoSuchProcess:  # it went by itself; its children may not have
+        for child in family:
+            if child.is_running():
+                stop_tree(child.pid)
+    else:
+        stop_tree(pid)
 
 
 def stop_tree(pid: int) -> None:

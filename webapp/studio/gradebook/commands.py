@@ -1,0 +1,180 @@
+"""`sampan grade` and `sampan class`: what a teacher does from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.i18n import negotiate, t
+from studio.paths import NOTEBOOKS
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The parsers of both commands."""
+    grade = commands.add_parser(
+        "grade", help="grade a class", description="Grade what a class has handed in."
+    )
+    grade.add_argument("folder", type=Path, help="the class: a folder in nbgrader's layout")
+    grade.add_argument(
+        "--course", type=Path, default=NOTEBOOKS, help="notebooks that the class has no source of"
+    )
+    grade.add_argument("--workers", type=_count, metavar="N", help="submissions at a time (as many as cores)")
+    grade.add_argument(
+        "--regrade",
+        nargs="?",
+        const="all",
+        choices=("all", "failed"),
+        help="also what has a verdict: everything, or what did not pass",
+    )
+    grade.add_argument("--only", default="", metavar="STUDENT/ASSIGNMENT/NOTEBOOK", help="one submission")
+    grade.add_argument("--trust-learners", action="store_true", help="grade where there is no sandbox")
+    grade.set_defaults(run=_grade)
+
+    classes = commands.add_parser("class", help="hand out, take in, export", description="A class's files.")
+    what = classes.add_subparsers(required=True, metavar="what")
+    release = what.add_parser("release", help="hand out an assignment")
+    release.add_argument("folder", type=Path, help="the class; made if it is not there")
+    release.add_argument("assignment")
+    release.add_argument("notebooks", type=Path, nargs="+", help="instructor's versions with their checks/")
+    release.set_defaults(run=_release)
+    take = what.add_parser("import", help="take in what learners handed in")
+    take.add_argument("folder", type=Path)
+    take.add_argument("assignment")
+    take.add_argument("source", type=Path, help="a folder or a zip file")
+    take.set_defaults(run=_import)
+    export = what.add_parser("export", help="marks as a table (CSV)")
+    export.add_argument("folder", type=Path)
+    export.add_argument("--to", type=Path, default=Path("grades.csv"))
+    export.set_defaults(run=_export)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 256:
+        raise argparse.ArgumentTypeError(f"a number from 1 to 256 is expected, got {text!r}")
+    return int(text)
+
+
+def language() -> str:
+    """That of the terminal."""
+    text = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
+    return negotiate(None, text.split(".")[0].replace("_", "-"))
+
+
+def _say(key: str, **values: object) -> None:
+    print(t(f"grading.{key}", language(), **values), flush=True)
+
+
+def _fail(error: Exception) -> int:
+    print(error, file=sys.stderr, flush=True)
+    return 2
+
+
+def _grade(arguments: argparse.Namespace) -> int:
+    from .classroom import Classroom
+    from .run import Busy
+
+    try:
+        classroom = Classroom(arguments.folder, arguments.course)
+        run = asyncio.run(_run(classroom, arguments))
+    except (ValueError, Busy) as error:
+        return _fail(error)
+    lang = language()
+    if run.phase == "stopped":
+        print(run.sentence_zh if lang == "zh" else run.sentence, file=sys.stderr, flush=True)
+        return 2
+    _say(f"said.{run.phase}", done=run.done, total=run.total, troubled=run.troubled)
+    return 0 if run.phase == "done" else 130
+
+
+async def _run(classroom: object, arguments: argparse.Namespace) -> Run:
+    from studio import people
+    from studio.compute.sql import open_store
+
+    from .classroom import Classroom
+    from .run import grade_class
+
+    assert isinstance(classroom, Classroom)
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    with open_store() as store:
+        return await grade_class(
+            classroom,
+            store,
+            people.me(),
+            arguments.regrade or "new",
+            arguments.only,
+            arguments.workers,
+            arguments.trust_learners,
+            _Follower(),
+        )
+
+
+class _Follower:
+    """Prints a line for each submission that is done, and one when it has to wait."""
+
+    def __init__(self) -> None:
+        self.done, self.waited = 0, False
+
+    def __call__(self, run: Run) -> None:
+        if run.waiting and not self.waited:
+            self.waited = True
+            _say("said.waiting")
+        if run.done > self.done:
+            self.done = run.done
+            _say("said.progress", done=run.done, total=run.total, left=duration(run.left or 0.0))
+
+
+def duration(seconds: float) -> str:
+    """Minutes and seconds, as on a clock."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def _release(arguments: argparse.Namespace) -> int:
+    from .classroom import Classroom
+    from .handout import hand_out
+
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        for path in hand_out(Classroom(arguments.folder), arguments.assignment, arguments.notebooks):
+            print(path)
+    except (ValueError, OSError) as error:
+        return _fail(error)
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from .classroom import Classroom
+    from .intake import take_in
+
+    try:
+        taken = take_in(Classroom(arguments.folder), arguments.assignment, arguments.source)
+    except (ValueError, OSError) as error:
+        return _fail(error)
+    _say("said.taken", count=len(taken.submissions))
+    for name, kind in taken.left_out:
+        print(f"  {name}: {t(f'grading.left_out.{kind}', language())}")
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from .book import write_csv
+    from .classroom import Classroom
+
+    try:
+        write_csv(Classroom(arguments.folder), arguments.to)
+    except (ValueError, OSError) as error:
+        return _fail(error)
+    print(arguments.to)
+    return 0

@@ -1,0 +1,141 @@
+"""Taking in what learners have handed in, from a folder or a zip file, into nbgrader's `submitted` folder.
+
+Nothing is unpacked by its own name: each entry is matched against the class's notebooks and written to the place that
+we name. Understood are STUDENT/ASSIGNMENT/NOTEBOOK.ipynb, STUDENT/NOTEBOOK.ipynb (below any folders), and the flat
+STUDENT_..._NOTEBOOK.ipynb that learning platforms export.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from studio.runtime import write_atomically
+
+from .classroom import NAME, Classroom
+from .submissions import MOST_BYTES, Refused, read
+
+MOST_ENTRIES = 20_000
+MOST_UNPACKED = 512 << 20  # bytes of all notebooks together
+
+
+@dataclass
+class Taken:
+    """What came of it: names of submissions that are new or changed, and what was left out, with the kind of reason
+    (`grading.left_out.<kind>`)."""
+
+    submissions: list[str] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+
+def take_in(classroom: Classroom, assignment: str, source: Path) -> Taken:
+    """Copies the notebooks of one assignment from a folder or a zip file. Raises `ValueError` when it is neither, is
+    broken, or holds more than any class hands in; the class is as it was then."""
+    known = set(classroom.assignments().get(assignment, ()))
+    if not known:
+        raise ValueError(f"the class {classroom.name} has no assignment {assignment!r}; hand it out first")
+    if source.is_dir():
+        return _take(classroom, assignment, known, _of_folder(source))
+    try:
+        with zipfile.ZipFile(source) as archive:
+            return _take(classroom, assignment, known, _of_zip(archive))
+    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
+        raise ValueError(f"{source.name} is no zip file that can be read: {error}") from error
+
+
+Entry = tuple[PurePosixPath, Callable[[], bytes]]
+
+
+def _of_folder(folder: Path) -> Iterator[Entry]:
+    for path, folders, files in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            file = Path(path) / name
+            yield PurePosixPath(file.relative_to(folder).as_posix()), lambda file=file: read(folder, file)
+
+
+def _of_zip(archive: zipfile.ZipFile) -> Iterator[Entry]:
+    entries = archive.infolist()
+    # What the directory of the archive claims is not believed: `_unpack` counts as it reads.
+    if len(entries) > MOST_ENTRIES:
+        raise ValueError(f"a class hands in at most {MOST_ENTRIES} files, the zip file holds {len(entries)}")
+    for entry in entries:
+        if not entry.is_dir():
+            yield PurePosixPath(entry.filename), lambda entry=entry: _unpack(archive, entry)
+
+
+def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        raise Refused("link", "")
+    try:
+        with archive.open(entry) as stream:
+            content = stream.read(MOST_BYTES + 1)
+    except (zipfile.BadZipFile, RuntimeError, EOFError) as error:  # a wrong checksum; a password
+        raise Refused("broken", str(error)) from error
+    if len(content) > MOST_BYTES:
+        raise Refused("too_big", "")
+    return content
+
+
+def _take(classroom: Classroom, assignment: str, known: set[str], entries: Iterator[Entry]) -> Taken:
+    taken, found, total = Taken(), dict[tuple[str, str], bytes](), 0
+    for name, content in entries:
+        if name.suffix != ".ipynb" or any(part.startswith((".", "__MACOSX")) for part in name.parts):
+            continue  # checkpoints, and what else comes along
+        whose = _whose(name, assignment, known)
+        if whose is None:
+            taken.left_out.append((str(name), "unknown"))
+        elif whose in found:
+            taken.left_out.append((str(name), "twice"))
+        else:
+            try:
+                found[whose] = content()
+            except Refused as refusal:
+                taken.left_out.append((str(name), refusal.kind))
+                continue
+            total += len(found[whose])
+            if total > MOST_UNPACKED:
+                raise ValueError(f"a class hands in at most {MOST_UNPACKED >> 20} MB, more came")
+    for (student, notebook), content_ in sorted(found.items()):
+        target = classroom.folder("submitted", assignment, student) / f"{notebook}.ipynb"
+        if _write(classroom, target, content_):
+            taken.submissions.append(f"{student}/{assignment}/{notebook}")
+    return taken
+
+
+def _whose(name: PurePosixPath, assignment: str, known: set[str]) -> tuple[str, str] | None:
+    """(student, notebook), or None where the name does not tell or names something outside."""
+    if name.is_absolute() or ".." in name.parts or "\\" in str(name):
+        return None
+    *folders, file = name.parts
+    stem = file.removesuffix(".ipynb")
+    if stem in known and folders:
+        student = folders[-2] if folders[-1] == assignment and len(folders) > 1 else folders[-1]
+        return (student, stem) if NAME.fullmatch(student) and student != assignment else None
+    for notebook in sorted(known, key=len, reverse=True):
+        if stem.endswith(f"_{notebook}"):
+            student = stem.removesuffix(f"_{notebook}").split("_")[0]
+            return (student, notebook) if NAME.fullmatch(student) else None
+    return None
+
+
+def _write(classroom: Classroom, target: Path, content: bytes) -> bool:
+    """Whether it was new. A link that lies at the place is replaced, never followed."""
+    folder = classroom.root
+    for part in target.parent.relative_to(classroom.root).parts:
+        folder = folder / part
+        if folder.is_symlink():
+            raise ValueError(f"{folder} is a link: submissions are not written through it")
+        folder.mkdir(exist_ok=True)
+    if target.is_dir() and not target.is_symlink():
+        raise ValueError(f"{target} is a folder where a notebook is expected")
+    with contextlib.suppress(FileNotFoundError, Refused):  # it is new, or something else lies there
+        if read(classroom.root, target) == content:
+            return False
+    write_atomically(target, content)
+    return True

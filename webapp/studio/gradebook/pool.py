@@ -1,0 +1,99 @@
+"""A grading process seen from outside: asked, timed, and replaced when a submission takes it down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE, Process
+from pathlib import Path
+from typing import Any
+
+from studio import processes
+from studio.grading.runner import CELL_LIMIT_S, MAX_REPORT_BYTES, TOTAL_LIMIT_S
+
+WORDS = 4000  # of its last words that are kept
+
+
+class Broken(Exception):
+    """This submission cannot be graded. `kind` names the sentence for people (`grading.trouble.<kind>`)."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+
+
+class Unable(RuntimeError):
+    """Nothing can be graded here; the message says why."""
+
+
+class Worker:
+    """One process at a time that grades (`worker.py`). It is started by the first question."""
+
+    def __init__(self, trust: bool) -> None:
+        self.trust = trust
+        self._process: Process | None = None
+        self._words = ""
+        self._listening: asyncio.Task[None] | None = None
+
+    async def pid(self) -> int:
+        """The number of the process, started now if there is none."""
+        if self._process is None or self._process.returncode is not None:
+            await self.close()
+            command = [sys.executable, "-m", "studio.gradebook.worker"]
+            self._process = await processes.start(command, stdin=PIPE, longest_line=MAX_REPORT_BYTES)
+            self._listening = asyncio.create_task(self._listen(self._process))
+        return self._process.pid
+
+    async def grade(
+        self, copy: Path, instructor: Path, autograded: Path, limit: float = TOTAL_LIMIT_S
+    ) -> dict[str, Any]:
+        """The grader's report. Raises `Broken` for this submission's own fault, `Unable` when nothing can be graded."""
+        await self.pid()
+        process = self._process
+        assert process is not None and process.stdin is not None and process.stdout is not None
+        question = {
+            "copy": str(copy),
+            "instructor": str(instructor),
+            "autograded": str(autograded),
+            "seconds": CELL_LIMIT_S,
+            "trust": self.trust,
+        }
+        try:
+            process.stdin.write(json.dumps(question).encode() + b"\n")
+            async with asyncio.timeout(limit):
+                line = await process.stdout.readline()
+        except TimeoutError as error:
+            await self.close()
+            raise Broken("timeout", f"no verdict after {limit:g} s") from error
+        except (
+            ValueError,
+            OSError,
+        ) as error:  # a report beyond all measure; a process that went while we wrote
+            await self.close()
+            raise Broken("crashed", str(error)) from error
+        if not line.endswith(b"\n"):
+            await self.close()
+            raise Broken("crashed", self._words)
+        reply = json.loads(line)
+        if "broken" in reply:
+            raise Broken("broken", str(reply["broken"])[:WORDS])
+        if "refused" in reply:
+            raise Unable(str(reply["refused"]))
+        report: dict[str, Any] = reply["report"]
+        return report
+
+    async def _listen(self, process: Process) -> None:
+        assert process.stderr is not None
+        while part := await process.stderr.read(65536):
+            self._words = (self._words + part.decode(errors="replace"))[-WORDS:]
+
+    async def close(self) -> None:
+        """Ends the process and everything that it started."""
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait([self._listening])
+            self._listening = None
+        if self._process is not None:
+            await processes.stop(self._process)
+            self._process = None

@@ -1,0 +1,333 @@
+"""Grading a class: every submission once, several at a time within leases, and on from where a kill ended it.
+
+The state of a run lies in CLASS/.sampan/run.json for whoever wants to follow it, in this process or another one; a lock
+that dies with its process says whether it still runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import dateutil.parser
+import psutil
+from filelock import FileLock, Timeout
+
+from studio.compute.lease import Ask, Lease, Store
+from studio.compute.lease import Refused as NoLease
+from studio.compute.machine import holder
+from studio.grading import release
+from studio.runtime import write_atomically
+
+from . import book, outcomes
+from .classroom import Classroom, Submission
+from .outcomes import Outcome
+from .pool import Broken, Unable, Worker
+from .submissions import Refused, mark, read
+
+Scope = Literal["new", "failed", "all"]
+Phase = Literal["running", "done", "cancelled", "stopped"]
+LEASE_S = 900.0  # wall time of one submission's lease; `pool.LIMIT_S` is shorter
+ASK_AGAIN_S = 1.0
+T = TypeVar("T")
+
+
+class Busy(RuntimeError):
+    """Another run is under way in this class."""
+
+
+@dataclass
+class Run:
+    """How a run stands. Times in seconds since 1970. `left` estimates the seconds to go, None: cannot tell yet.
+
+    `phase` "stopped" means that nothing can be graded on this machine now; `sentence` and `sentence_zh` say why.
+    """
+
+    pid: int
+    started: float  # of the process, to tell it from a later one
+    scope: Scope
+    only: str = ""  # one submission's name, or "" for the class
+    began: float = 0.0
+    since: float = 0.0  # verdicts from before this are graded again, where the scope asks for it
+    total: int = 0
+    done: int = 0
+    troubled: int = 0
+    left: float | None = None
+    waiting: bool = False  # for a free place on the machine
+    now: list[str] = field(default_factory=list)
+    phase: Phase = "running"
+    sentence: str = ""
+    sentence_zh: str = ""
+
+    @property
+    def lives(self) -> bool:
+        if self.phase != "running":
+            return False
+        try:
+            return abs(psutil.Process(self.pid).create_time() - self.started) < 2.0
+        except psutil.NoSuchProcess:
+            return False
+
+
+def state(classroom: Classroom) -> Run | None:
+    """The last run of a class; `lives` says whether it is still under way."""
+    try:
+        return Run(**json.loads((classroom.private / "run.json").read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def cancel(classroom: Classroom) -> None:
+    """Asks a run that is under way to stop; what it has graded stays."""
+    run = state(classroom)
+    if run is not None and run.lives:
+        os.kill(run.pid, signal.SIGTERM)
+
+
+async def grade_class(
+    classroom: Classroom,
+    store: Store,
+    owner: str,
+    scope: Scope = "new",
+    only: str = "",
+    workers: int | None = None,
+    trust: bool = False,
+    report: Callable[[Run], None] = lambda run: None,
+) -> Run:
+    """Grades what `scope` asks for and returns how it went. Cancelling stops it; what is graded stays graded.
+
+    "new" takes what has no verdict yet or has changed since, "failed" also what did not pass in full, "all" everything;
+    `only` names a single submission. A run that was killed is continued with its own scope.
+    Raises `Busy` when one is under way, `ValueError` when the class cannot be graded.
+    """
+    lock = FileLock(classroom.private / "run.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise Busy(f"the class {classroom.name} is being graded already") from None
+    with lock:
+        me = psutil.Process()
+        run = Run(me.pid, me.create_time(), scope, only, began=time.time(), since=time.time())
+        killed = state(classroom)
+        if killed is not None and killed.phase == "running" and scope == "new" and not only:
+            run.scope, run.only, run.since = killed.scope, killed.only, killed.since
+        return await _Grading(classroom, store, owner, run, trust, report).go(
+            workers or len(os.sched_getaffinity(0))
+        )
+
+
+class _Grading:
+    def __init__(
+        self,
+        classroom: Classroom,
+        store: Store,
+        owner: str,
+        run: Run,
+        trust: bool,
+        report: Callable[[Run], None],
+    ) -> None:
+        self.classroom, self.store, self.owner, self.run = classroom, store, owner, run
+        self.trust, self.report = trust, report
+        self.work = classroom.private / "work"
+        self.clerk = ThreadPoolExecutor(1, "gradebook")  # SQLAlchemy's session belongs to one thread
+        self.opened = ExitStack()
+
+    async def go(self, workers: int) -> Run:
+        shutil.rmtree(self.work, ignore_errors=True)  # of a run that was killed
+        self.work.mkdir()
+        self.tell()
+        try:
+            await self._clerk(self._open)
+            todo = await self._clerk(self._pending)
+            self.run.total = len(todo)
+            self.tell()
+            await self._side_by_side(iter(todo), min(workers, len(todo)))
+            self.run.phase = "done"
+        except asyncio.CancelledError:
+            self.run.phase = "cancelled"
+        except NoLease as refusal:
+            self._stop(refusal.sentence, refusal.sentence_zh)
+        except Unable as refusal:
+            self._stop(str(refusal), str(refusal))
+        except Exception as error:
+            self._stop(repr(error), repr(error))
+            raise
+        finally:
+            self.run.now, self.run.left, self.run.waiting = [], None, False
+            self.tell()
+            await self._clerk(self.opened.close)
+            self.clerk.shutdown()
+            shutil.rmtree(self.work, ignore_errors=True)
+        return self.run
+
+    def _stop(self, sentence: str, sentence_zh: str) -> None:
+        self.run.phase, self.run.sentence, self.run.sentence_zh = "stopped", sentence, sentence_zh
+
+    async def _clerk(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.clerk, work, *arguments)
+
+    async def _side_by_side(self, todo: Iterator[Submission], workers: int) -> None:
+        tasks = [asyncio.create_task(self._one_after_the_other(todo)) for _ in range(workers)]
+        try:
+            await asyncio.gather(*tasks)  # the first that raises ends the run
+        finally:
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
+
+    # ---- the clerk's thread: files and gradebook
+
+    def _open(self) -> None:
+        """Opens the gradebook, and enters what a kill has left between the verdict's file and the mark."""
+        self.gradebook = self.opened.enter_context(book.opened(self.classroom))
+        for assignment, notebooks in self.classroom.assignments().items():
+            for notebook in notebooks:
+                instructor = self.classroom.instructor(assignment, notebook)
+                if instructor is not None and not book.knows(self.gradebook, assignment, notebook):
+                    book.know(self.classroom, assignment, notebook, release.release(release.read(instructor)))
+        self.gradebook.db.expire_all()
+        for outcome in outcomes.all_of(self.classroom):
+            if not book.agrees(self.gradebook, outcome):
+                book.enter(self.gradebook, outcome)
+
+    def _pending(self) -> list[Submission]:
+        """What is to be graded. Notebooks without hidden checks are not ours to grade."""
+        found = self.classroom.submissions()
+        checked = {
+            (a, n): self.classroom.instructor(a, n) for a, n in {(s.assignment, s.notebook) for s in found}
+        }
+        return [s for s in found if checked[s.assignment, s.notebook] is not None and self._wanted(s)]
+
+    def _wanted(self, submission: Submission) -> bool:
+        if self.run.only and submission.name != self.run.only:
+            return False
+        before = outcomes.load(self.classroom, submission)
+        if before is None or before.mark != self._content(submission)[0]:
+            return True
+        asked = self.run.scope == "all" or (self.run.scope == "failed" and before.failed)
+        return asked and before.graded < self.run.since
+
+    def _content(self, submission: Submission) -> tuple[str, bytes, str]:
+        """(mark, bytes, trouble)"""
+        try:
+            content = read(self.classroom.root, self.classroom.path(submission))
+        except Refused as refusal:
+            return refusal.mark, b"", refusal.kind
+        except OSError as error:
+            return f"error:{error.errno}", b"", "no_file"
+        return mark(content), content, ""
+
+    def _finish(self, outcome: Outcome) -> None:
+        """The verdict's file first: it is what says that this submission is done."""
+        before = outcomes.load(self.classroom, outcome.submission)
+        if before is not None:
+            outcome = replace(outcome, attempt=before.attempt + 1)
+        outcomes.save(self.classroom, outcome)
+        book.enter(self.gradebook, outcome)
+
+    # ---- one submission
+
+    async def _one_after_the_other(self, todo: Iterator[Submission]) -> None:
+        worker = Worker(self.trust)
+        try:
+            for submission in todo:
+                outcome = await self._grade(submission, worker)
+                await self._clerk(self._finish, outcome)
+                self.run.done += 1
+                self.run.troubled += bool(outcome.trouble)
+                self._estimate()
+                self.tell()
+        finally:
+            await worker.close()
+
+    async def _grade(self, submission: Submission, worker: Worker) -> Outcome:
+        identity, content, trouble = await asyncio.to_thread(self._content, submission)
+        path = self.classroom.path(submission)
+        blank = Outcome(
+            **asdict(submission),
+            mark=identity,
+            submitted=_handed_in(self.classroom, path),
+            graded=time.time(),
+            trouble=trouble,
+        )
+        if trouble:
+            return blank
+        instructor = self.classroom.instructor(submission.assignment, submission.notebook)
+        assert instructor is not None  # _pending has looked
+        copy = self.work / submission.student / submission.assignment / path.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(content)  # what is graded is what was read once, whatever happens to the file
+        autograded = (
+            self.classroom.folder("autograded", submission.assignment, submission.student) / path.name
+        )
+        began = time.monotonic()
+        try:
+            async with self._leased(submission, worker):
+                began = time.monotonic()
+                self.run.now.append(submission.name)
+                self.tell()
+                report = await worker.grade(copy, instructor, autograded)
+        except Broken as fault:
+            return replace(blank, trouble=fault.kind, detail=str(fault), seconds=time.monotonic() - began)
+        finally:
+            copy.unlink()
+            if submission.name in self.run.now:
+                self.run.now.remove(submission.name)
+        return replace(
+            blank,
+            graded=time.time(),
+            seconds=round(time.monotonic() - began, 3),
+            sandboxed=bool(report.get("sandboxed", False)),
+            exercises=report["exercises"],
+        )
+
+    @asynccontextmanager
+    async def _leased(self, submission: Submission, worker: Worker) -> AsyncIterator[None]:
+        """A place on the machine, waited for in the queue like everybody else's."""
+        ask = Ask(self.owner, "grading", f"{self.classroom.name}: {submission.name}", seconds=LEASE_S)
+        ticket = None
+        try:
+            while not isinstance(got := await asyncio.to_thread(self.store.take, ask, ticket), Lease):
+                ticket, self.run.waiting = got.ticket, not self.run.now
+                self.tell()
+                await asyncio.sleep(ASK_AGAIN_S)
+        except asyncio.CancelledError:
+            if ticket is not None:
+                await asyncio.to_thread(self.store.leave, ticket)
+            raise
+        self.run.waiting = False
+        try:
+            await asyncio.to_thread(self.store.bind, got.id, holder(await worker.pid()))
+            yield
+        finally:
+            await asyncio.to_thread(self.store.release, got.id)
+
+    def _estimate(self) -> None:
+        spent = time.time() - self.run.began
+        self.run.left = spent / self.run.done * (self.run.total - self.run.done)
+
+    def tell(self) -> None:
+        """Writes the state down for whoever follows, and says it to whoever started the run."""
+        write_atomically(self.classroom.private / "run.json", json.dumps(asdict(self.run)).encode())
+        self.report(self.run)
+
+
+def _handed_in(classroom: Classroom, path: Path) -> float:
+    """When, in seconds since 1970: what nbgrader's timestamp.txt beside it says, else when the file was last changed."""
+    try:
+        said = dateutil.parser.parse(read(classroom.root, path.with_name("timestamp.txt"))[:100].decode())
+        return (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()
+    except (OSError, ValueError, OverflowError, Refused):
+        return path.lstat().st_mtime  # of the file itself, never of what a link leads to

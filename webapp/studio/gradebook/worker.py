@@ -1,0 +1,63 @@
+"""A process that grades one submission after the other, so that imports are paid once for a class.
+
+    python -m studio.gradebook.worker
+
+A line of JSON in: {"copy", "instructor", "autograded", "seconds", "trust"}. A line of JSON out: {"report"}, or
+{"broken"} when the submission cannot be graded, or {"refused"} when nothing can be. Whatever a submission does to this
+process, `run.py` starts another; when the end of its input says that the run is gone, it goes too, with its children.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
+
+from studio.grading.grader import grade
+
+from .formgrader import write_autograded
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """What came of one submission."""
+    copy, instructor = Path(request["copy"]), Path(request["instructor"])
+    more = {"trust_learners": True} if request["trust"] else {}
+    try:
+        report = grade(copy, instructor, time_limit=request["seconds"], **more).to_dict()
+    except RuntimeError as error:
+        if isinstance(error, RecursionError):  # JSON nested a thousand times deep
+            return {"broken": repr(error)}
+        return {"refused": str(error)}
+    except Exception as error:  # whatever a hostile file may raise: it is that submission's, not the class's
+        return {"broken": str(error) or repr(error)}
+    write_autograded(copy, instructor, Path(request["autograded"]), report)
+    return {"report": report}
+
+
+def _follow(lines: IO[bytes], requests: queue.SimpleQueue[bytes]) -> None:
+    for line in lines:
+        requests.put(line)
+    for child in psutil.Process().children(recursive=True):
+        child.kill()
+    os._exit(0)
+
+
+def main() -> None:
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anything prints is no reply
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_follow, args=(sys.stdin.buffer, requests), daemon=True).start()
+    while True:
+        reply = answer(json.loads(requests.get()))
+        replies.write(json.dumps(reply, ensure_ascii=True).encode() + b"\n")
+        replies.flush()
+
+
+if __name__ == "__main__":
+    main()
