@@ -27,7 +27,7 @@ _NAMES = frozenset(
     ]
 )
 _FAMILIES = ("LC_", "SAMPAN_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "TORCH_")
-_SECRET_WORDS = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "API_KEY", "CREDENTIAL")
+_SECRET_WORDS = ("TOKEN", "TICKET", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "API_KEY", "CREDENTIAL")
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -36,5 +36,6 @@ def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
         name: value
         for name, value in environment.items()
         if (name in _NAMES or name.startswith(_FAMILIES))
+        and name != "SAMPAN_STORE"  # the address of a database, perhaps with its password
         and not any(w in name.upper() for w in _SECRET_WORDS)
     }

@@ -1,0 +1,273 @@
+"""A kernel has a lease, limits and an environment without secrets, whoever starts it; the lease always comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.kernelspec import NoSuchKernel
+from jupyter_client.manager import AsyncKernelManager, KernelManager
+from traitlets.config import Config
+
+from studio import people
+from studio.compute import here, machine, record
+from studio.compute.lease import Ask, Lease
+from studio.compute.provisioner import NoSession
+from studio.environment import clean_environment
+from studio.paths import JUPYTER_SHARE
+from studio.server.kernels import StudioKernels
+
+
+@pytest.fixture(scope="module")
+def specs() -> Iterator[StudioKernels]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_PATH", str(JUPYTER_SHARE))
+        yield StudioKernels(allowed_kernelspecs={"sampan"}, ensure_native_kernel=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A workspace of its own, two CPU slots, and secrets around."""
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAMPAN_HOME", str(folder))
+        patch.delenv("SAMPAN_STORE", raising=False)
+        patch.setenv("SAMPAN_CPU_SLOTS", "2")
+        patch.setenv("SAMPAN_THREADS", "3")
+        patch.setenv("MY_CLOUD_TOKEN", "do-not-tell")
+        patch.setenv("DATABASE_URL", "postgres://user:do-not-tell@host")
+        yield folder
+        here.store().close()
+
+
+@pytest.fixture(scope="module")
+def kernel(specs: StudioKernels, home: Path) -> Iterator[KernelManager]:
+    """One kernel for all that only look."""
+    manager = KernelManager(kernel_name="sampan", kernel_spec_manager=specs, transport_encryption="auto")
+    environment = {**os.environ, "JPY_SESSION_NAME": "lessons/one.ipynb"}
+    manager.start_kernel(cwd=str(home), env=environment)
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
+def value(manager: KernelManager, expression: str, before: str = "") -> Any:
+    """What an expression is inside the kernel, after some lines."""
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=60)
+        client.execute(f"{before}\nimport json; print(json.dumps({expression}))")
+        while True:
+            try:
+                message = client.get_iopub_msg(timeout=30)
+            except queue.Empty:
+                raise AssertionError("the kernel said nothing") from None
+            assert message["msg_type"] != "error", message["content"]
+            if message["msg_type"] == "stream":
+                return json.loads(message["content"]["text"])
+    finally:
+        client.stop_channels()
+
+
+def until(found: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """Poll until there is something."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if result := found():
+            return result
+        time.sleep(0.05)
+    raise AssertionError(f"still nothing after {seconds} s")
+
+
+def leases() -> list[Lease]:
+    return here.store().leases()
+
+
+def test_clean_environment() -> None:
+    kept = {
+        "PATH": "/bin",
+        "HOME": "/h",
+        "LC_ALL": "C",
+        "SAMPAN_DATA": "/d",
+        "OMP_NUM_THREADS": "2",
+        "TZ": "UTC",
+    }
+    kept["QUERY_STRING"] = "lang=zh"
+    dropped = {
+        "JPY_API_TOKEN": "x",
+        "JUPYTER_TOKEN": "x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+        "SAMPAN_TOKEN": "x",
+        "SAMPAN_API_KEY": "x",
+        "SAMPAN_TICKET": "x",
+        "SAMPAN_STORE": "postgresql://sampan:password@host/db",
+        "VOILA_REQUEST_URL": "http://127.0.0.1/?token=x",
+        "HTTPS_PROXY": "http://user:password@proxy",
+        "SSH_AUTH_SOCK": "/tmp/agent",
+    }
+    assert clean_environment({**kept, **dropped}) == kept
+
+
+def test_only_the_studios_kernel(specs: StudioKernels) -> None:
+    assert list(specs.find_kernel_specs()) == ["sampan"]
+    with pytest.raises(NoSuchKernel):
+        specs.get_kernel_spec("python3")
+
+
+def test_a_kernel_runs_under_a_lease_of_its_own(kernel: KernelManager) -> None:
+    (lease,) = leases()
+    assert kernel.provisioner is not None
+    assert lease.holder == machine.holder(kernel.provisioner.pid)
+    assert (lease.ask.purpose, lease.ask.title, lease.device[:4]) == ("notebook", "lessons/one.ipynb", "cpu:")
+    about = record.read(here.state(), lease.id)
+    assert about is not None
+    assert (about.kernel, about.device, about.ends) == (kernel.kernel_id, lease.device, lease.ends)
+
+
+def test_a_kernel_sees_no_secret_and_what_it_may_use(kernel: KernelManager) -> None:
+    environment = value(kernel, "dict(__import__('os').environ)")
+    assert "do-not-tell" not in json.dumps(environment)
+    (lease,) = leases()
+    assert environment["SAMPAN_SESSION"] == str(record.path(here.state(), lease.id))
+    assert environment["CUDA_VISIBLE_DEVICES"] == ""
+    assert environment["OMP_NUM_THREADS"] == environment["NUMBA_NUM_THREADS"] == "3"
+
+
+def test_a_kernel_is_bound_by_limits(kernel: KernelManager) -> None:
+    (lease,) = leases()
+    limits = value(kernel, "[getrlimit(n)[1] for n in (RLIMIT_DATA, RLIMIT_CORE)]", "from resource import *")
+    assert limits == [lease.ask.memory, 0]
+    grow = f"""
+try:
+    bytearray({lease.ask.memory})
+except MemoryError:
+    refused = True
+"""
+    assert value(kernel, "refused", grow) is True
+
+
+def new(specs: StudioKernels, **settings: Any) -> AsyncKernelManager:
+    """A kernel that is not started yet; `settings` of the provisioner."""
+    return AsyncKernelManager(
+        kernel_name="sampan", kernel_spec_manager=specs, config=Config(SessionProvisioner=settings)
+    )
+
+
+def test_a_restart_keeps_the_lease_and_the_end_gives_it_back(specs: StudioKernels) -> None:
+    before = leases()
+
+    async def run() -> None:
+        manager = new(specs)
+        await manager.start_kernel()
+        (first,) = [lease for lease in leases() if lease not in before]
+        await manager.restart_kernel(now=True)
+        (second,) = [lease for lease in leases() if lease not in before]
+        assert second.id == first.id and second.holder != first.holder
+        os.kill(manager.provisioner.pid, signal.SIGKILL)  # type: ignore[union-attr]
+        while await manager.is_alive():
+            await asyncio.sleep(0.02)
+        # What Jupyter's own restarter does next; whoever looks meanwhile finds it in the server's hands.
+        (third,) = [lease for lease in leases() if lease not in before]
+        assert third.id == first.id and third.holder == machine.holder(os.getpid())
+        await manager.restart_kernel(now=True)
+        (fourth,) = [lease for lease in leases() if lease not in before]
+        assert fourth.id == first.id and fourth.holder == machine.holder(manager.provisioner.pid)  # type: ignore[union-attr]
+        await manager.shutdown_kernel(now=True)
+        assert record.read(here.state(), first.id) is None
+
+    asyncio.run(run())
+    assert leases() == before
+
+
+def test_a_start_without_a_free_place_says_why_and_leaves_the_queue(
+    specs: StudioKernels, kernel: KernelManager
+) -> None:
+    other = here.store().take(Ask("ann", "notebook", memory=1 << 20))
+    assert isinstance(other, Lease)
+    here.store().bind(other.id, machine.holder(os.getpid()))
+    try:
+        with pytest.raises(NoSession) as refusal:
+            asyncio.run(new(specs, wait_s=0.2).start_kernel())
+        assert refusal.value.status_code == 503
+        assert "No place is free" in refusal.value.sentence and "没有空位" in refusal.value.sentence_zh
+        assert here.store().queue() == []
+    finally:
+        here.store().release(other.id)
+
+
+def test_a_ticket_is_redeemed_once(specs: StudioKernels, kernel: KernelManager) -> None:
+    asked = Ask(people.me(), "page", "train", seconds=600)
+    granted = here.store().take(asked)
+    assert isinstance(granted, Lease)
+
+    async def run() -> None:
+        manager = new(specs)
+        environment = {
+            **os.environ,
+            "QUERY_STRING": f"lang=zh&ticket={granted.id}",
+            "SCRIPT_NAME": "/studio/page/train",
+        }
+        await manager.start_kernel(env=environment)
+        try:
+            bound = next(lease for lease in leases() if lease.id == granted.id)
+            assert bound.holder == machine.holder(manager.provisioner.pid)  # type: ignore[union-attr]
+            assert bound.ask == asked
+            with pytest.raises(NoSession):  # the same address again: a second lease, and both slots are taken
+                await new(specs, wait_s=0.0).start_kernel(env=environment)
+            assert next(lease for lease in leases() if lease.id == granted.id) == bound
+        finally:
+            await manager.shutdown_kernel(now=True)
+
+    asyncio.run(run())
+    assert len(leases()) == 1
+
+
+def test_a_failed_launch_gives_the_lease_back(
+    specs: StudioKernels, kernel: KernelManager, tmp_path: Path
+) -> None:
+    before = leases()
+    with pytest.raises(OSError, match="nowhere"):
+        asyncio.run(new(specs).start_kernel(cwd=str(tmp_path / "nowhere")))
+    assert leases() == before
+
+
+def test_what_this_machine_can_never_give_is_said_in_words(specs: StudioKernels) -> None:
+    with pytest.raises(NoSession, match="no GPU"):
+        asyncio.run(new(specs, kind="gpu").start_kernel())
+
+
+def test_a_kernel_dies_with_whoever_started_it_and_its_lease_comes_back(home: Path) -> None:
+    """kill -9 of the server's process: nobody is left to clean up."""
+    code = (
+        "import asyncio\n"
+        "from studio.server.kernels import StudioKernels\n"
+        "from jupyter_client.manager import AsyncKernelManager\n"
+        "async def run():\n"
+        "    specs = StudioKernels(allowed_kernelspecs={'sampan'}, ensure_native_kernel=False)\n"
+        "    manager = AsyncKernelManager(kernel_name='sampan', kernel_spec_manager=specs)\n"
+        "    await manager.start_kernel()\n"
+        "    print(manager.provisioner.pid, flush=True)\n"
+        "    await asyncio.sleep(600)\n"
+        "asyncio.run(run())\n"
+    )
+    before = leases()
+    server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    with server.stdout:
+        pid = int(server.stdout.readline())
+        held = machine.holder(pid)
+        assert len(leases()) == len(before) + 1
+        server.kill()
+        server.wait()
+        until(lambda: not machine.alive(held), 30)
+    until(lambda: leases() == before, 10)

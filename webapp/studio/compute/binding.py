@@ -1,0 +1,39 @@
+"""What a lease means for the process that runs under it: its variables and its limits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from . import machine, record
+from .lease import Lease
+from .limits import Limits
+from .settings import whole
+
+PROCESSES = 512  # and threads; a session with several DataLoader workers and their pools stays well below
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def environment_of(lease: Lease, state: Path) -> dict[str, str]:
+    """The variables that show a session its device and nothing else, and where its record lies."""
+    variables = dict.fromkeys(_THREADS, str(threads()))
+    variables["SAMPAN_SESSION"] = str(record.path(state, lease.id))
+    variables["SAMPAN_SESSION_ID"] = lease.id
+    variables["CUDA_VISIBLE_DEVICES"] = ""
+    if lease.device.startswith("gpu:"):
+        device = machine.this_machine().device(lease.device)
+        # By its UUID: CUDA counts cards in another order than NVML.
+        variables["CUDA_VISIBLE_DEVICES"] = device.uuid or lease.device.removeprefix("gpu:")
+        if lease.ask.share < 1:
+            variables["PYTORCH_ALLOC_CONF"] = f"per_process_memory_fraction:{lease.ask.share:g}"
+    return variables
+
+
+def limits_of(lease: Lease) -> Limits:
+    """What the operating system holds the session to."""
+    return Limits(memory=lease.ask.memory, processes=PROCESSES)
+
+
+def threads() -> int:
+    """Threads that a session computes with: SAMPAN_THREADS, else the cores of this machine."""
+    return whole("SAMPAN_THREADS", least=1) or len(os.sched_getaffinity(0))

@@ -1,0 +1,30 @@
+"""This workspace's store of leases and its state folder, one of each for a process."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy.engine import URL
+
+from studio.paths import state_folder, workspace
+
+from . import opening
+from .sql import SqlStore, open_store
+
+
+def state() -> Path:
+    """The Studio's private folder in the workspace; it is made when it is missing."""
+    folder = state_folder(workspace())
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+def store() -> SqlStore:
+    """The store that this process uses, opened at the first call."""
+    return _opened(opening.address(None))
+
+
+@cache
+def _opened(address: URL) -> SqlStore:
+    return open_store(address.render_as_string(hide_password=False))

@@ -1,0 +1,82 @@
+"""What a session uses now: its processes' memory and cores, and their memory on the GPU."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import psutil
+import pynvml
+
+_FRESH_S = 1.0  # cores in use are an average since the look before; two looks closer than this count as one
+
+
+@dataclass(frozen=True)
+class Reading:
+    """`memory` in bytes, what is shared with other processes counted in parts; `cores` in use since the last look.
+
+    `gpu_memory` in bytes and `gpu` as the busy part of the whole card (0 to 1); None where NVML cannot tell.
+    """
+
+    memory: int = 0
+    cores: float = 0.0
+    gpu_memory: int | None = None
+    gpu: float | None = None
+
+
+class Meter:
+    """Remembers each process between two looks, as cores in use are a difference."""
+
+    def __init__(self) -> None:
+        self._before: dict[
+            int, tuple[float, float, float]
+        ] = {}  # seconds of CPU time, when, and what came of it
+
+    def read(self, pid: int, device: str = "") -> Reading:
+        """Of a process and all its descendants; zeros when it is gone."""
+        try:
+            family = [psutil.Process(pid)]
+            family += family[0].children(recursive=True)
+        except psutil.NoSuchProcess:
+            self._before.pop(pid, None)
+            return Reading()
+        memory, seconds, pids = 0, 0.0, set()
+        for process in family:
+            try:
+                full = process.memory_full_info()
+                times = process.cpu_times()
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue
+            memory += int(getattr(full, "pss", full.uss))
+            seconds += times.user + times.system
+            pids.add(process.pid)
+        gpu_memory, gpu = _gpu(device, pids)
+        return Reading(memory, self._cores(pid, seconds), gpu_memory, gpu)
+
+    def _cores(self, pid: int, seconds: float) -> float:
+        now = time.monotonic()
+        before, then, cores = self._before.get(pid, (seconds, now, 0.0))
+        if pid in self._before and now - then < _FRESH_S:
+            return cores
+        if now > then:
+            cores = max(0.0, (seconds - before) / (now - then))  # a child that ended takes its time with it
+        self._before[pid] = (seconds, now, cores)
+        return cores
+
+
+def _gpu(device: str, pids: set[int]) -> tuple[int | None, float | None]:
+    if not device.startswith("gpu:"):
+        return None, None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None, None
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByIndex(int(device.removeprefix("gpu:")))
+        ours = [p for p in pynvml.nvmlDeviceGetComputeRunningProcesses(handle) if p.pid in pids]
+        busy = pynvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
+        return sum(int(p.usedGpuMemory or 0) for p in ours), busy
+    except pynvml.NVMLError:  # the card does not tell, or is gone
+        return None, None
+    finally:
+        pynvml.nvmlShutdown()

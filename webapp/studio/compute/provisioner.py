@@ -1,0 +1,220 @@
+"""How a kernel of the Studio starts, whoever starts it: with a lease, a clean environment and limits.
+
+Lab, Voilà, nbclient and grading all start kernels through the kernelspec, and so through this one place. Where
+Jupyter ends or restarts a kernel, the lease passes to the server until the next process has it: between two
+processes it is nobody else's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.provisioning import LocalProvisioner
+from tornado import web
+from traitlets import Float, Unicode
+
+from studio import people
+from studio.environment import clean_environment
+from studio.i18n import t
+
+from . import here, machine, record
+from .binding import environment_of, limits_of
+from .lease import Ask, Lease, Place, Purpose, Refused, Store
+from .limits import Cgroup
+from .zygote.client import NotReady, Spawn, Zygote
+
+_LOOK_S = 0.3  # between two looks at the queue
+
+
+class NoSession(web.HTTPError):
+    """503 with the sentence that says why and when; Lab, Voilà, our pages and the command line show it."""
+
+    def __init__(self, sentence: str, sentence_zh: str) -> None:
+        super().__init__(503, f"{sentence}\n{sentence_zh}", reason=sentence)
+        self.sentence, self.sentence_zh = sentence, sentence_zh
+
+
+def full(place: Place) -> NoSession:
+    """What to say to somebody who finds no free place."""
+    key = "compute.full" if place.wait is None else "compute.full_wait"
+    minutes = max(1, round((place.wait or 0) / 60))
+    return NoSession(*(t(key, lang, ahead=place.ahead, minutes=minutes) for lang in ("en", "zh")))
+
+
+class SessionProvisioner(LocalProvisioner):
+    """LocalProvisioner under a lease. Settings stand in kernel.json, or in the server's configuration."""
+
+    wait_s = Float(3.0, config=True, help="how long a start waits for a free place before it answers 503")
+    memory_gb = Float(4.0, config=True, help="memory of a session, in GiB")
+    hours = Float(8.0, config=True, help="wall time of a notebook's session")
+    page_hours = Float(2.0, config=True, help="wall time of a page's session")
+    kind = Unicode("cpu", config=True, help="cpu or gpu, where no ticket says otherwise")
+
+    lease: Lease | None = None
+    _cgroup: Cgroup | None = None
+    _runs = False  # the kernel itself is the lease's holder
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        before = dict(kwargs.get("env") or os.environ)
+        await self._have_a_lease(before)
+        assert self.lease is not None
+        try:
+            prepared = await super().pre_launch(**kwargs)
+            # After super(), which fills the environment of the kernelspec in.
+            environment = clean_environment(prepared.get("env") or os.environ)
+            environment.update(environment_of(self.lease, here.state()))
+            if "QUERY_STRING" in environment:
+                environment["QUERY_STRING"] = _without_ticket(environment["QUERY_STRING"])
+            prepared["env"] = environment
+        except BaseException:
+            await self._give_back()
+            raise
+        return prepared
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
+        assert self.lease is not None
+        lease = self.lease
+        try:
+            record.write(here.state(), record.of(lease, kernel=self.kernel_id or ""))
+            limits = limits_of(lease)
+            self._cgroup = limits.cgroup(lease.id)
+            if not await self._forked(cmd, kwargs):
+                await super().launch_kernel(cmd, **kwargs, preexec_fn=limits.apply)
+            if self._cgroup is not None:
+                self._cgroup.add(self.pid)
+            await asyncio.to_thread(here.store().bind, lease.id, machine.holder(self.pid))
+            self._runs = True
+        except BaseException:
+            await self.kill()
+            await self._give_back()
+            raise
+        return self.connection_info
+
+    async def poll(self) -> int | None:
+        status = await super().poll()
+        if status is not None and self._runs:
+            self._runs = False
+            await self._hold()
+        return status
+
+    async def cleanup(self, restart: bool = False) -> None:
+        if self._cgroup is not None:
+            self._cgroup.kill()
+        if not restart:
+            await self._give_back()
+        await super().cleanup(restart)
+
+    async def _forked(self, cmd: list[str], kwargs: dict[str, Any]) -> bool:
+        """Start it from the warm process, where there is one that is ready."""
+        assert self.lease is not None
+        arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
+        spawn = Spawn(
+            what="kernel",
+            argv=arguments,
+            env=kwargs["env"],
+            cwd=str(kwargs.get("cwd") or Path.cwd()),
+            limits=limits_of(self.lease),
+            output=None,
+        )
+        try:
+            self.process = await Zygote(here.state()).spawn(spawn)
+        except NotReady as reason:
+            self.log.info("A kernel starts the ordinary way: %s", reason)
+            return False
+        self.pid = self.pgid = self.process.pid
+        self.cwd = spawn.cwd
+        return True
+
+    async def _have_a_lease(self, environment: dict[str, str]) -> None:
+        """The lease of the process before, or a new one."""
+        if self.lease is not None and await self._hold():
+            return
+        ticket = None if self.lease is not None else _ticket(environment)
+        self.lease = await self._granted(self._ask(environment), ticket)
+
+    async def _granted(self, ask: Ask, ticket: str | None) -> Lease:
+        """Waits a moment at most: to whoever waits for this, nothing can be shown meanwhile. Raises NoSession."""
+        end, current = time.monotonic() + self.wait_s, ticket
+        try:
+            while True:
+                answer = await _finish(asyncio.to_thread(self._take, ask, current), here.store())
+                if isinstance(answer, Lease):
+                    return answer
+                current = answer.ticket
+                if time.monotonic() > end:
+                    if current != ticket:  # nobody but us knows it
+                        await asyncio.to_thread(here.store().leave, current)
+                    raise full(answer)
+                await asyncio.sleep(_LOOK_S)
+        except Refused as refusal:
+            raise NoSession(refusal.sentence, refusal.sentence_zh) from refusal
+
+    def _take(self, ask: Ask, ticket: str | None) -> Lease | Place:
+        answer = here.store().take(ask, ticket)
+        if isinstance(answer, Lease):
+            if (
+                answer.holder is not None
+            ):  # the ticket was redeemed before: this is another start by the same address
+                return self._take(ask, None)
+            here.store().bind(answer.id, machine.holder(os.getpid()))
+        return answer
+
+    async def _hold(self) -> bool:
+        """Until the next process runs, the lease is this one's. False when it was taken back."""
+        if self.lease is None:
+            return False
+        try:
+            await asyncio.to_thread(here.store().bind, self.lease.id, machine.holder(os.getpid()))
+        except LookupError:
+            return False
+        return True
+
+    async def _give_back(self) -> None:
+        lease, self.lease = self.lease, None
+        if lease is not None:
+            await asyncio.to_thread(here.store().release, lease.id)
+            record.remove(here.state(), lease.id)
+        if self._cgroup is not None:
+            self._cgroup.remove()
+            self._cgroup = None
+
+    def _ask(self, environment: dict[str, str]) -> Ask:
+        """What is asked for where no ticket says it: Voilà names the page, Lab the notebook."""
+        page = environment.get("SCRIPT_NAME", "").rstrip("/").rpartition("/")[2]
+        purpose: Purpose = "page" if page else "notebook"
+        return Ask(
+            owner=people.me(),
+            purpose=purpose,
+            title=page or environment.get("JPY_SESSION_NAME", ""),
+            kind="gpu" if self.kind == "gpu" else "cpu",
+            memory=min(int(self.memory_gb * 2**30), machine.machine_memory()),
+            seconds=3600 * (self.page_hours if page else self.hours),
+        )
+
+
+async def _finish(granting: Any, store: Store) -> Lease | Place:
+    """Wait for a thread that may come back with a lease; cancelled meanwhile, the lease goes back."""
+    task: asyncio.Task[Lease | Place] = asyncio.ensure_future(granting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        answer = await task
+        if isinstance(answer, Lease):
+            await asyncio.to_thread(store.release, answer.id)
+        raise
+
+
+def _ticket(environment: dict[str, str]) -> str | None:
+    """The ticket of our waiting page: Voilà passes the query string on, others a variable."""
+    query = parse_qs(environment.get("QUERY_STRING", ""))
+    return query.get("ticket", [None])[-1] or environment.get("SAMPAN_TICKET") or None
+
+
+def _without_ticket(query: str) -> str:
+    return urlencode([(k, v) for k, values in parse_qs(query).items() if k != "ticket" for v in values])
