@@ -1,0 +1,146 @@
+"""The similarity report of one notebook of a class, in a process of its own: what strangers wrote is taken apart here.
+
+    python -m studio.gradebook.report CLASS ASSIGNMENT NOTEBOOK [--pair STUDENT STUDENT]
+
+Prints JSON: {"pairs": [...], "compared": [...], "left_out": [...]}, or with --pair the two sources, line by line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from studio import processes
+
+from .classroom import Classroom, Submission
+from .similar import Fingerprints, Pair, SideBySide, compare, fingerprints, side_by_side
+from .submissions import Refused, read
+
+MOST_CODE = 200_000  # characters of one notebook's code: more is no exercise's answer
+LIMIT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """`compared` and `left_out` are learners; left out is who has nothing that can be read, or far too much."""
+
+    pairs: tuple[Pair, ...]
+    compared: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def report(classroom: Classroom, assignment: str, notebook: str) -> Report:
+    stub, learners, left_out = _all(classroom, assignment, notebook)
+    return Report(tuple(compare(learners, stub)), tuple(learners), tuple(left_out))
+
+
+def pair(
+    classroom: Classroom, assignment: str, notebook: str, names: tuple[str, str]
+) -> tuple[SideBySide, SideBySide]:
+    """The two sources. Raises `ValueError` when one of them is not there to be compared."""
+    stub, learners, _ = _all(classroom, assignment, notebook)
+    missing = [name for name in names if name not in learners]
+    if missing:
+        raise ValueError(f"there is no code of {', '.join(missing)} to compare")
+    return side_by_side(names, (learners[names[0]], learners[names[1]]), stub)
+
+
+def _all(
+    classroom: Classroom, assignment: str, notebook: str
+) -> tuple[Fingerprints, dict[str, Fingerprints], list[str]]:
+    handed_out = _code(_released(classroom, assignment, notebook))
+    learners, left_out = {}, []
+    for student in classroom.students():
+        submission = Submission(student, assignment, notebook)
+        try:
+            own = [
+                cell
+                for cell in _code(read(classroom.root, classroom.path(submission)))
+                if cell not in handed_out
+            ]
+        except FileNotFoundError:
+            continue
+        except (OSError, Refused, ValueError, RecursionError):
+            left_out.append(student)
+            continue
+        if sum(map(len, own)) > MOST_CODE:
+            left_out.append(student)
+        else:
+            learners[student] = fingerprints(own)
+    return fingerprints(handed_out), learners, left_out
+
+
+def _released(classroom: Classroom, assignment: str, notebook: str) -> bytes:
+    copy = classroom.folder("release", assignment) / f"{notebook}.ipynb"
+    if copy.is_file():
+        return copy.read_bytes()
+    from studio.grading import release
+
+    instructor = classroom.instructor(assignment, notebook)
+    if instructor is None:
+        raise ValueError(f"{classroom.name} has no notebook {notebook!r} in {assignment!r}")
+    return json.dumps(release.release(release.read(instructor))).encode()
+
+
+def _code(notebook: bytes) -> list[str]:
+    """The sources of its code cells. Raises `ValueError` for what is no notebook."""
+    try:
+        cells = json.loads(notebook)["cells"]
+        sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+        return [text if isinstance(text, str) else "".join(text) for text in sources]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no notebook: {error!r}") from error
+
+
+async def ask(classroom: Classroom, assignment: str, notebook: str, *names: str) -> Any:
+    """The report, or with two names the two sources, made by a process of its own.
+
+    Raises `ValueError` when there is none, TimeoutError after `LIMIT_S` seconds.
+    """
+    command = [sys.executable, "-m", "studio.gradebook.report", str(classroom.root), assignment, notebook]
+    command += ["--course", str(classroom.course), *(["--pair", *names] if names else [])]
+    process = await processes.start(command)
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            out, errors = await process.communicate()
+    finally:
+        await processes.stop(process)
+    if process.returncode:
+        raise ValueError(errors.decode(errors="replace").strip()[-500:])
+    told = json.loads(out)
+    if names:
+        return [SideBySide(side["name"], tuple(map(tuple, side["lines"]))) for side in told]
+    pairs = tuple(Pair(**found) for found in told["pairs"])
+    return Report(pairs, tuple(told["compared"]), tuple(told["left_out"]))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m studio.gradebook.report")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("assignment")
+    parser.add_argument("notebook")
+    parser.add_argument("--course", type=Path, required=True)
+    parser.add_argument("--pair", nargs=2)
+    options = parser.parse_args()
+    try:
+        classroom = Classroom(options.folder, options.course)
+        what = (classroom, options.assignment, options.notebook)
+        told: Any = (
+            [asdict(side) for side in pair(*what, tuple(options.pair))]
+            if options.pair
+            else asdict(report(*what))
+        )
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(json.dumps(told))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
