@@ -21,10 +21,9 @@ from traitlets import Float, Unicode
 
 from studio import people
 from studio.environment import clean_environment
-from studio.i18n import t
 
 from . import here, machine, record
-from .binding import environment_of, limits_of
+from .binding import environment_of, full, limits_of
 from .lease import Ask, Lease, Place, Purpose, Refused, Store
 from .limits import Cgroup
 from .zygote.client import NotReady, Spawn, Zygote
@@ -35,16 +34,9 @@ _LOOK_S = 0.3  # between two looks at the queue
 class NoSession(web.HTTPError):
     """503 with the sentence that says why and when; Lab, Voilà, our pages and the command line show it."""
 
-    def __init__(self, sentence: str, sentence_zh: str) -> None:
-        super().__init__(503, f"{sentence}\n{sentence_zh}", reason=sentence)
-        self.sentence, self.sentence_zh = sentence, sentence_zh
-
-
-def full(place: Place) -> NoSession:
-    """What to say to somebody who finds no free place."""
-    key = "compute.full" if place.wait is None else "compute.full_wait"
-    minutes = max(1, round((place.wait or 0) / 60))
-    return NoSession(*(t(key, lang, ahead=place.ahead, minutes=minutes) for lang in ("en", "zh")))
+    def __init__(self, refusal: Refused) -> None:
+        super().__init__(503, f"{refusal.sentence}\n{refusal.sentence_zh}", reason=refusal.sentence)
+        self.sentence, self.sentence_zh = refusal.sentence, refusal.sentence_zh
 
 
 class SessionProvisioner(LocalProvisioner):
@@ -153,7 +145,7 @@ class SessionProvisioner(LocalProvisioner):
                     raise full(answer)
                 await asyncio.sleep(_LOOK_S)
         except Refused as refusal:
-            raise NoSession(refusal.sentence, refusal.sentence_zh) from refusal
+            raise NoSession(refusal) from refusal
 
     def _take(self, ask: Ask, ticket: str | None) -> Lease | Place:
         answer = here.store().take(ask, ticket)
@@ -184,18 +176,21 @@ class SessionProvisioner(LocalProvisioner):
             self._cgroup.remove()
             self._cgroup = None
 
-    def _ask(self, environment: dict[str, str]) -> Ask:
-        """What is asked for where no ticket says it: Voilà names the page, Lab the notebook."""
-        page = environment.get("SCRIPT_NAME", "").rstrip("/").rpartition("/")[2]
-        purpose: Purpose = "page" if page else "notebook"
+    def ask(self, purpose: Purpose, title: str) -> Ask:
+        """What a page (`title` is its name) or a notebook (its path) asks for."""
         return Ask(
             owner=people.me(),
             purpose=purpose,
-            title=page or environment.get("JPY_SESSION_NAME", ""),
+            title=title,
             kind="gpu" if self.kind == "gpu" else "cpu",
             memory=min(int(self.memory_gb * 2**30), machine.machine_memory()),
-            seconds=3600 * (self.page_hours if page else self.hours),
+            seconds=3600 * (self.page_hours if purpose == "page" else self.hours),
         )
+
+    def _ask(self, environment: dict[str, str]) -> Ask:
+        """What is asked for where no ticket says it: Voilà names the page, Lab the notebook."""
+        page = environment.get("SCRIPT_NAME", "").rstrip("/").rpartition("/")[2]
+        return self.ask("page", page) if page else self.ask("notebook", environment.get("JPY_SESSION_NAME", ""))
 
 
 async def _finish(granting: Any, store: Store) -> Lease | Place:
