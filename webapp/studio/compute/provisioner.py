@@ -190,7 +190,9 @@ class SessionProvisioner(LocalProvisioner):
     def _ask(self, environment: dict[str, str]) -> Ask:
         """What is asked for where no ticket says it: Voilà names the page, Lab the notebook."""
         page = environment.get("SCRIPT_NAME", "").rstrip("/").rpartition("/")[2]
-        return self.ask("page", page) if page else self.ask("notebook", environment.get("JPY_SESSION_NAME", ""))
+        return (
+            self.ask("page", page) if page else self.ask("notebook", environment.get("JPY_SESSION_NAME", ""))
+        )
 
 
 async def _finish(granting: Any, store: Store) -> Lease | Place:
