@@ -124,11 +124,13 @@ class Store(Protocol):
     """The one way to leases and queue. Direct client: `sql.SqlStore`. Every call is one short transaction and blocks:
     from the server always through `asyncio.to_thread`. Each first takes back what belongs to processes that are gone."""
 
-    def take(self, ask: Ask, ticket: str | None = None) -> Lease | Place:
+    def take(self, ask: Ask, ticket: str | None = None, holder: Holder | None = None) -> Lease | Place:
         """The lease when a device is free and nobody is before you, else the place in the queue. Call again with
         the ticket every second or two: one that sleeps for 5 s lets others pass, and after 30 s it is dropped (a later
         call starts again at the end). A ticket that was granted meanwhile returns its lease, which stays for 10 s
-        after each such call until it is bound; if `holder` is set, somebody uses it already.
+        after each such call until it is bound; if the lease has a holder, somebody uses it already.
+        With a `holder` the lease is bound to that process at once, and a ticket that somebody redeemed before counts
+        as none: of two that come with one ticket, the second asks anew.
         Raises `OverQuota`, and `Impossible` (a ValueError) for what this machine can never give."""
         ...
 

@@ -34,14 +34,20 @@ class Device:
 
 @dataclass(frozen=True)
 class Machine:
-    """`memory` in bytes is the most that one lease can have; all leases together may be promised `promised`."""
+    """`memory` in bytes is the most that one lease can have."""
 
     devices: tuple[Device, ...]
     memory: int
 
     @property
     def promised(self) -> int:
+        """Bytes that all leases together may be promised."""
         return OVERCOMMIT * self.memory
+
+    @property
+    def slot_memory(self) -> int:
+        """Bytes that every CPU slot can have at the same time: who asks for no more never waits for memory."""
+        return min(self.memory, self.promised // sum(device.kind == "cpu" for device in self.devices))
 
     def device(self, id: str) -> Device:
         """The device of a lease. KeyError when the machine no longer has it."""
@@ -151,4 +157,7 @@ def holder(pid: int) -> Holder:
 
 def alive(holder: Holder) -> bool:
     """Whether the process still runs; a later one that got the same number does not count."""
-    return started(holder.pid) == holder.started
+    try:
+        return started(holder.pid) == holder.started
+    except PermissionError:  # another person's, on a machine that hides them: there is something at least
+        return True

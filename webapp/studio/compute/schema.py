@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, String, Table, text
 
-REVISION = "1"  # the newest of migrations/versions
+REVISION = "2"  # the newest of migrations/versions
 
 metadata = MetaData()
 
@@ -56,7 +56,8 @@ ticket = Table(
 use = Table(
     "use",
     metadata,
-    Column("id", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("id", String, nullable=False),  # the lease's
     *_ask(),
     Column("device", String, nullable=False),
     Column("granted", Double, nullable=False),

@@ -41,7 +41,7 @@ UNBOUND_S = 10.0  # a lease that no process uses goes back so long after it was 
 TICKET_S = 30.0  # a ticket that is not asked for is dropped
 SEEN_EVERY_S = 60.0  # how often it is written down that a holder still lives
 AWAY_S = 600.0  # a holder that nobody saw for so long, on a machine that is not this one, is gone
-LOOKING = 0.05  # the part of the time that looking after processes may take
+LOOKING = 0.25  # the part of the time that looking after processes may take
 RECENT_S = 86400.0  # use that counts when it is decided who goes first
 HISTORY_S = 7 * 86400.0  # sessions from which the length of others is estimated
 
@@ -80,18 +80,22 @@ class SqlStore:
 
     # What changes something
 
-    def take(self, ask: Ask, ticket: str | None = None) -> Lease | Place:
+    def take(self, ask: Ask, ticket: str | None = None, holder: Holder | None = None) -> Lease | Place:
         self.quota.check(ask, self.machine)
         self._look()
         now = self._clock()
         with self._engine.begin() as c:
-            if ticket and (lease := self._asked_again(c, ask, ticket, now)):
-                return lease
+            granted = self._granted(c, ask, ticket, now) if ticket else None
+            if granted and granted.holder is None and holder is not None:
+                return self._bound(c, granted.id, holder, now)
+            if granted and holder is None:
+                return granted
+            id = uuid.uuid4().hex if granted or not ticket else ticket
             if self._left(c, ask, now) <= 0:
-                c.execute(delete(tickets).where(tickets.c.id == ticket))
+                c.execute(delete(tickets).where(tickets.c.id == id))
                 over = self.quota.over(ask.kind, now)
             else:
-                return self._grant(c, ask, ticket or uuid.uuid4().hex, now)
+                return self._grant(c, ask, id, holder, now)
         raise over
 
     def bind(self, lease: str, holder: Holder) -> None:
@@ -103,8 +107,7 @@ class SqlStore:
             free = (None, holder, machines.holder(os.getpid()))  # the last: we hand our own on
             if before not in free and machines.alive(before):
                 raise ValueError(f"the lease {lease!r} is used by process {before.pid}, which still runs")
-            values = {"pid": holder.pid, "started": holder.started, "seen": self._clock()}
-            c.execute(update(leases).where(leases.c.id == lease).values(values))
+            self._bound(c, lease, holder, self._clock())
 
     def release(self, lease: str) -> None:
         with self._engine.begin() as c:
@@ -126,9 +129,10 @@ class SqlStore:
             ask = _ask(row)
             if self._left(c, ask, now) <= 0:
                 raise self.quota.over(ask.kind, now)
-            ends = min(row.ends + seconds, row.granted + self.quota.longest)
+            wanted = max(row.ends, now) + seconds
+            ends = min(wanted, row.granted + self.quota.longest)
             if ends <= row.ends:
-                raise self.quota.too_long(row.ends + seconds - row.granted)
+                raise self.quota.too_long(wanted - row.granted)
             c.execute(update(leases).where(leases.c.id == lease).values(ends=ends))
             self._hold_to_quota(c, ask, now)
             return _lease(c.execute(select(leases).where(leases.c.id == lease)).one())
@@ -161,7 +165,7 @@ class SqlStore:
 
     # Steps of a transaction
 
-    def _asked_again(self, c: Connection, ask: Ask, ticket: str, now: float) -> Lease | None:
+    def _granted(self, c: Connection, ask: Ask, ticket: str, now: float) -> Lease | None:
         row = c.execute(select(leases).where(leases.c.id == ticket)).first()
         if row is None:
             return None
@@ -170,28 +174,33 @@ class SqlStore:
         c.execute(update(leases).where(leases.c.id == ticket).values(seen=now))
         return _lease(row)
 
-    def _grant(self, c: Connection, ask: Ask, id: str, now: float) -> Lease | Place:
+    def _bound(self, c: Connection, lease: str, holder: Holder, now: float) -> Lease:
+        values = {"pid": holder.pid, "started": holder.started, "seen": now}
+        c.execute(update(leases).where(leases.c.id == lease).values(values))
+        return _lease(c.execute(select(leases).where(leases.c.id == lease)).one())
+
+    def _grant(self, c: Connection, ask: Ask, id: str, holder: Holder | None, now: float) -> Lease | Place:
         """The lease or the place of a ticket, which is in the queue until it has its lease."""
         known = c.execute(update(tickets).where(tickets.c.id == id).values(seen=now)).rowcount
         if not known:
             values = {"id": id, "boot": self._boot, **asdict(ask), "asked": now, "seen": now}
             c.execute(insert(tickets).values(values))
-        c.execute(delete(tickets).where(tickets.c.seen < now - TICKET_S))
+        c.execute(delete(tickets).where(tickets.c.boot == self._boot, tickets.c.seen < now - TICKET_S))
         line = self._line(c, now)
         mine = next(ticket for ticket in line if ticket.id == id)
-        free = self._free(c)
-        idle = free.idle(ask)
-        device = turns.turn(mine, line, free, now)
+        device = turns.turn(mine, line, self._free(c), now)
         if device is None:
-            return self._place(c, mine, line, idle, now)
+            return self._place(c, mine, line, now)
         c.execute(delete(tickets).where(tickets.c.id == id))
         lease = {"id": id, "boot": self._boot, **asdict(ask), "device": device}
-        times = {"granted": now, "ends": now + ask.seconds, "seen": now}
-        c.execute(insert(leases).values(lease | times))
+        lease |= {"granted": now, "ends": now + ask.seconds, "seen": now}
+        if holder is not None:
+            lease |= {"pid": holder.pid, "started": holder.started}
+        c.execute(insert(leases).values(lease))
         self._hold_to_quota(c, ask, now)
         return _lease(c.execute(select(leases).where(leases.c.id == id)).one())
 
-    def _place(self, c: Connection, mine: Ticket, line: list[Ticket], idle: int, now: float) -> Place:
+    def _place(self, c: Connection, mine: Ticket, line: list[Ticket], now: float) -> Place:
         lane = [ticket for ticket in line if turns.lane(ticket.ask) == turns.lane(mine.ask)]
         here = (leases.c.boot == self._boot) & (leases.c.kind == mine.ask.kind)
         running = [_lease(row) for row in c.execute(select(leases).where(here))]
@@ -201,7 +210,8 @@ class SqlStore:
             .group_by(uses.c.purpose)
         )
         typical: dict[Purpose, float] = {row[0]: row[1] for row in c.execute(lasted)}
-        wait = turns.wait(mine, lane, running, idle, typical, now)
+        devices = turns.suited(self.machine, mine.ask)
+        wait = turns.wait(mine, lane, running, devices, typical, now)
         return Place(mine.id, lane.index(mine), len(lane), wait)
 
     def _line(self, c: Connection, now: float) -> list[Ticket]:
@@ -280,11 +290,8 @@ class SqlStore:
             rows = c.execute(select(*columns)).all()
         gone, live = [], []
         for row in rows:
-            if row.pid is None:
-                if now - row.seen > UNBOUND_S:
-                    gone.append(row)
-            elif row.boot != self._boot:
-                if now - row.seen > AWAY_S:
+            if row.boot != self._boot or row.pid is None:
+                if now - row.seen > (UNBOUND_S if row.boot == self._boot else AWAY_S):
                     gone.append(row)
             elif not machines.alive(Holder(row.pid, row.started)):
                 gone.append(row)

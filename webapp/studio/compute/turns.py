@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from .lease import Ask, Kind, Lease, Purpose, Ticket
-from .machine import Device, Machine
+from .machine import Machine
 
 # Short and interactive work goes first.
 PRIORITY: dict[Purpose, int] = {"grading": 0, "page": 1, "notebook": 1, "job": 2}
@@ -48,6 +48,14 @@ def lane(ask: Ask) -> str:
     return "grading" if ask.purpose == "grading" else ask.kind
 
 
+def suited(machine: Machine, ask: Ask) -> list[str]:
+    """The devices that could ever serve it, in the order in which they are tried."""
+    fit = [device for device in machine.devices if device.kind == ask.kind]
+    kept = [device.id for device in fit if device.grading_only]
+    rest = [device.id for device in fit if not device.grading_only]
+    return kept + rest if ask.purpose == "grading" else rest
+
+
 class Free:
     """What is not lent: a part of each device, and memory."""
 
@@ -57,24 +65,11 @@ class Free:
         self._lent = dict(lent)
         self._memory = machine.promised - memory
 
-    def devices(self, ask: Ask) -> list[Device]:
-        """Those that could ever serve it, in the order in which they are tried."""
-        fits = [
-            device
-            for device in self._machine.devices
-            if device.kind == ask.kind and (ask.purpose == "grading" or not device.grading_only)
-        ]
-        return sorted(fits, key=lambda device: not device.grading_only)  # a check leaves the other slots free
-
-    def idle(self, ask: Ask) -> int:
-        """Devices for it that nobody has any part of."""
-        return sum(not self._lent.get(device.id) for device in self.devices(ask))
-
     def take(self, ask: Ask) -> str | None:
         """The id of a device with room, which is now lent; None when there is none."""
         if ask.memory > self._memory:
             return None
-        room = [d.id for d in self.devices(ask) if self._lent.get(d.id, 0.0) + ask.share <= 1 + 1e-9]
+        room = [id for id in suited(self._machine, ask) if self._lent.get(id, 0.0) + ask.share <= 1 + 1e-9]
         if not room:
             return None
         best = max(
@@ -102,19 +97,20 @@ def turn(mine: Ticket, line: Iterable[Ticket], free: Free, now: float) -> str | 
 def wait(
     mine: Ticket,
     line: Iterable[Ticket],
-    running: Iterable[Lease],
-    idle: int,
+    leases: Iterable[Lease],
+    devices: list[str],
     typical: Mapping[Purpose, float],
     now: float,
 ) -> float | None:
-    """Seconds until my turn, estimated: each session lasts as long as such sessions lasted on average (`typical`), and
-    no longer than it may. None when nothing runs that could end.
+    """Seconds until one of the `devices` is mine, estimated: each session lasts as long as such sessions lasted on
+    average (`typical`), and no longer than it may. None when nothing runs that could end.
 
     The time that a session has run already is not taken off: of sessions that may last minutes or hours, one that
     has run long is no nearer to its end.
     """
-    ends = [0.0] * idle
-    ends += [min(max(0.0, x.ends - now), typical.get(x.ask.purpose, math.inf)) for x in running]
+    running = [lease for lease in leases if lease.device in devices]
+    ends = [min(max(0.0, x.ends - now), typical.get(x.ask.purpose, math.inf)) for x in running]
+    ends += [0.0] * len(set(devices) - {lease.device for lease in running})
     if not ends:
         return None
     heapq.heapify(ends)
