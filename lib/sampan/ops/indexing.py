@@ -110,16 +110,18 @@ def spread(x, index, shape):  # type: ignore[no-untyped-def]
     """Zeros of `shape` with `x` added at `index`, where repeated positions add up: the transpose of `getitem`."""
     target = torch.zeros(shape, dtype=x.dtype, device=x.device)
     flips, key = _flipped(target, index)
-    if _may_repeat(key):
+    parts = key if isinstance(key, tuple) else (key,)
+    if not _may_repeat(parts):
+        target[key] = x
+    elif builtins.all(isinstance(p, torch.Tensor) for p in parts):
+        target.index_put_(parts, x, accumulate=True)
+    else:
         places = torch.arange(target.numel(), device=x.device).reshape(target.shape)[key].reshape(-1)
         target.view(-1).index_add_(0, places, x.reshape(-1))
-    else:
-        target[key] = x
     return target.flip(flips) if flips else target, (lambda g, index=index: getitem(g, index),)
 
 
-def _may_repeat(key: Any) -> bool:
-    parts = key if isinstance(key, tuple) else (key,)
+def _may_repeat(parts: Any) -> bool:
     return builtins.any(isinstance(p, torch.Tensor) and p.dtype is not torch.bool for p in parts)
 
 

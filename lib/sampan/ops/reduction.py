@@ -47,6 +47,11 @@ def _spread(g: Any, shape: Any) -> Any:
     return g.expand(*shape) if shape and g.__class__ is torch.Tensor else g.expand(shape)
 
 
+def _as(g: Any, kind: torch.dtype) -> Any:
+    """`g` in that dtype. Asking first is cheaper than a call of torch that finds nothing to do."""
+    return g if g.dtype is kind else g.to(kind)
+
+
 def _torch_sum(x: Any, axis: Any = None, dtype: Any = None, keepdim: bool = False) -> Any:
     return torch.sum(x) if axis is None else torch.sum(x, axis, keepdim)
 
@@ -69,7 +74,9 @@ def sum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-
     kind = None if dtype is None else as_dtype(dtype)
     value = x.sum(axis=axes or None, keepdim=keepdim, dtype=kind)
     kept = _kept(x, axes)
-    return value, (lambda g, shape=x.shape, kept=kept, kind=x.dtype: g.to(kind).reshape(kept).expand(shape),)
+    return value, (
+        lambda g, shape=x.shape, kept=kept, kind=x.dtype: _spread(_as(g, kind).reshape(kept), shape),
+    )
 
 
 @operator(method="", reference=_torch_mean, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, True)])  # fmt: skip
@@ -88,7 +95,7 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):  # type: ignore
     kept = _kept(x, axes)
     return value, (
         lambda g, shape=x.shape, kept=kept, scale=scale, kind=given: _spread(
-            (g * scale).to(kind).reshape(kept), shape
+            _as(g * scale, kind).reshape(kept), shape
         ),
     )
 
@@ -287,10 +294,10 @@ def _position(name: str, search: Any, doc: str) -> Any:
         if kind not in (torch.int32, torch.int64):
             raise RuntimeError(f"dtype: expected int32 or int64, got {dtype}")
         axis = None if axis is None else int(axis)
-        value = search(x, dim=axis, keepdim=keepdim) if axis is not None else search(x)
+        value = search(x) if axis is None else search(x, axis, keepdim)
         if axis is None and keepdim:
             value = value.reshape([1] * x.ndim)
-        return value.to(kind)
+        return _as(value, kind)
 
     body.__name__, body.__doc__ = name, doc
     return operator(body, method="", differentiable=False, reference=search, samples=[((3, 4),), ((3, 4), 1)])

@@ -145,6 +145,8 @@ def unique(  # type: ignore[no-untyped-def]
     its equal in the result, and how often each occurs.
     """
     axis = None if axis is None or (isinstance(axis, (list, tuple)) and not axis) else int(axis)
+    if not (return_index or return_inverse or return_counts):
+        return _results(torch.unique(x.data, dim=axis), [], dtype)
     data = x.data.flatten() if axis is None else x.data
     value, inverse, counts = torch.unique(data, return_inverse=True, return_counts=True, dim=axis)
     order = torch.arange(inverse.numel(), device=data.device)
