@@ -136,4 +136,5 @@ def _without_our_frames(kind: type[BaseException], error: BaseException, trace: 
     here = trace
     while here is not None and here.tb_frame.f_code.co_filename in own:
         here = here.tb_next
-    sys.__excepthook__(kind, error, here or trace)
+    # Python prints the error's own traceback, whatever the third argument is.
+    sys.__excepthook__(kind, error.with_traceback(here or trace), None)
