@@ -26,3 +26,26 @@ class Exercise:
     cases: Callable[[np.random.Generator], Iterable[Case]]
     forbid: tuple[str, ...] = field(default=())
     seconds: float = 10.0  # the longest one call may take
+
+
+@dataclass(frozen=True)
+class Lap:
+    """One answer to be timed, with inputs of its own, and the same work done outside by the plain program."""
+
+    args: tuple[object, ...]
+    expected: object
+    baseline: Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Race(Case):
+    """A rung: right answers, given `times` as fast as a baseline that the grader runs itself.
+
+    `lap()` draws fresh inputs, so that no answer can be remembered; `per_lap` is how many times a lap asks for the work
+    that the baseline does once. `ratios` are those measured so far: rungs of one race share the list.
+    """
+
+    lap: Callable[[], Lap] = lambda: Lap((), None, lambda: None)
+    times: float = 1.0
+    per_lap: int = 1
+    ratios: list[float] = field(default_factory=list)

@@ -10,12 +10,12 @@ after the learner's cells have run. Exit code: 0 all exercises passed, 1 some di
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
 import secrets
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -24,41 +24,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sampan.learn import forbid
-from sampan.learn.cases import Case, Holds, Text, difference
-from sampan.learn.plain import plain
-
+from .cells import Code, needed
 from .exercise import Exercise
 from .release import grade_id, read, release, slot_of
-from .sandbox import GRACE_SECONDS, Gone, Sandbox
+from .sandbox import Gone, Sandbox, Warm
+from .submission import read_submission
+from .verdict import Result, judge
 
+SETUP_TAG = "setup"
 Progress = Callable[[Literal["cell", "exercise"], int, int], None]
-
-
-VerdictKind = Literal["passed", "failed", "not_attempted", "timed_out", "out_of_memory", "broke_rule", "error"]
-
-
-@dataclass
-class Result:
-    """The verdict on one exercise. `message` never shows a hidden expected value or a line of a check."""
-
-    id: str
-    title: str
-    title_zh: str
-    points: int
-    earned: int
-    passed: bool
-    message: str
-    message_zh: str
-    library_calls: int = (
-        0  # how often the library ran the learner's function, cells and hidden cases together
-    )
-    verdict: VerdictKind = "failed"
-    case: str = ""  # the name of the case that was not right
-    case_zh: str = ""
-    hint: str = ""
-    hint_zh: str = ""
-    traceback: str = ""  # the learner's own lines only
 
 
 @dataclass
@@ -70,7 +44,8 @@ class Cell:
     first_line: str
     error: str | None = None
     too_long: bool = False
-    ran: bool = True
+    ran: bool = True  # False: no exercise needs it (`cells.py`), or the process had ended before it
+    traceback: str = ""
 
 
 @dataclass
@@ -118,33 +93,36 @@ def grade(
     time_limit: float = 60.0,
     seed: int | None = None,
     progress: Progress = lambda kind, number, count: None,
+    warm: Warm | None = None,
+    trust: bool = False,
 ) -> Report:
     """Grades a learner's copy. `time_limit` is in seconds, for one cell; a notebook whose cells together take three
     times as long is stopped too. `seed` fixes the hidden inputs (tests only; by default they are drawn fresh).
-    `progress` hears which cell runs, or which exercise is looked at, of how many.
+    `progress` hears which cell runs, or which exercise is looked at, of how many. `warm` is the process to fork the
+    learner's from (who grades many keeps one); without it one is started and ended, with `trust` even where there is no
+    sandbox.
 
-    Raises `ValueError` when a file is no notebook or has no checks, `RuntimeError` when no process can be started.
+    Raises `ValueError` when a file is no notebook or has no checks, `NoSandbox`, and `RuntimeError` when no process can be
+    started.
     """
     if not time_limit > 0:
         raise ValueError(f"time_limit must be a positive number of seconds, {time_limit!r} came")
     began = time.monotonic()
-    learner, instructor = read(notebook_path), read(instructor_path)
+    learner, instructor = read_submission(notebook_path), read(instructor_path)
     exercises = load_checks(instructor_path)
     released = release(instructor)
     rng = np.random.default_rng(secrets.randbits(64) if seed is None else seed)
-    with tempfile.TemporaryDirectory(prefix="sampan-grading-", ignore_cleanup_errors=True) as scratch:
-        sandbox = Sandbox(Path(scratch))
-        try:
-            sandbox.start()
-            cells = _run_cells(sandbox, learner, released, time_limit, progress)
-            results = []
-            for number, exercise in enumerate(exercises, start=1):
-                progress("exercise", number, len(exercises))
-                results.append(_grade_one(sandbox, exercise, rng, learner, released))
-            _explain_missing(results, cells, learner)
-            output = sandbox.output()
-        finally:
-            sandbox.close()
+    with contextlib.ExitStack() as stack:
+        if warm is None:
+            warm = stack.enter_context(Warm(trust))
+        sandbox = stack.enter_context(contextlib.closing(warm.fork()))
+        cells = _run_cells(sandbox, learner, released, time_limit, progress)
+        results = []
+        for number, exercise in enumerate(exercises, start=1):
+            progress("exercise", number, len(exercises))
+            results.append(judge(sandbox, exercise, rng, learner, released, cells))
+        sandbox.kill()
+        output = sandbox.output()
     return Report(
         notebook=Path(instructor_path).stem,
         exercises=results,
@@ -152,140 +130,63 @@ def grade(
         stopped=[cell for cell in cells if cell.too_long],
         output=output,
         seconds=round(time.monotonic() - began, 3),
+        sandboxed=sandbox.walled,
     )
 
 
 def _run_cells(sandbox: Sandbox, learner: Any, released: Any, limit: float, progress: Progress) -> list[Cell]:
-    """Runs the learner's code cells in order; locked cells run as they were handed out."""
-    locked = {
-        grade_id(cell): cell.source
-        for cell in released.cells
-        if cell.metadata.get("nbgrader", {}).get("locked", False)
-    }
-    cells, left, gone = [], 3 * limit, False
-    for number, cell in enumerate(learner.cells, start=1):
-        if cell.cell_type != "code" or not cell.source.strip():
+    """Runs those of the learner's code cells that grading needs, in order; locked cells run as they were handed out."""
+    records, sources, needed = _code_cells(learner, released)
+    left, gone = 3 * limit, False
+    for record, source, run in zip(records, sources, needed, strict=True):
+        if not run:
+            record.ran = False
             continue
-        progress("cell", number, len(learner.cells))
-        source = locked.get(grade_id(cell), cell.source)
-        first = next(line.strip() for line in source.splitlines() if line.strip())
-        record = Cell(number, grade_id(cell), first[:120])
-        cells.append(record)
+        progress("cell", record.number, len(learner.cells))
         seconds, started = min(limit, left), time.monotonic()
         try:
             if gone or left <= 0:
                 record.ran, record.error = False, "not run"
                 continue
-            reply = sandbox.ask({"kind": "cell", "source": source, "seconds": seconds}, seconds)
+            message = {"kind": "cell", "number": record.number, "source": source, "seconds": seconds}
+            reply = sandbox.ask(message, seconds)
             error = reply.get("error")
             record.too_long = reply.get("too_long") is True
             record.error = None if error is None else str(error)
+            record.traceback = str(reply.get("traceback") or "")
         except Gone as end:
             gone = True
             record.error, record.too_long = end.fault[0], time.monotonic() - started >= seconds
         left -= time.monotonic() - started
         if record.too_long:
             record.error = f"did not end within {seconds:g} s and was stopped"
-    return cells
+    return records
 
 
-def _grade_one(
-    sandbox: Sandbox, exercise: Exercise, rng: np.random.Generator, learner: Any, released: Any
-) -> Result:
-    result = Result(exercise.slot, exercise.title, exercise.title_zh, exercise.points, 0, False, "", "")
-    try:
-        before = _library_calls(sandbox, exercise.slot)
-        fault, right = _forbidden(exercise, learner, released), 0
-        for case in exercise.cases(rng) if fault is None else ():
-            fault = _run_case(sandbox, exercise, case)
-            if fault is not None:
-                break
-            right += 1
-            result.earned += case.earns
-        result.library_calls = _library_calls(sandbox, exercise.slot)
-        if fault is None and result.library_calls <= before:
-            result.earned, fault = 0, ("the library never ran your function", "库从未运行过你的函数")
-    except Gone as end:
-        fault = end.fault
-    if fault is None:
-        result.passed, result.earned, result.verdict = True, exercise.points, "passed"
-        fault = (f"all {right} hidden cases are right", f"{right} 个隐藏用例全部正确")
-    result.message, result.message_zh = fault
-    return result
-
-
-def _run_case(sandbox: Sandbox, exercise: Exercise, case: Case) -> Text | None:
-    """What is wrong with the answer to one case, or None."""
-    token = secrets.token_hex(8)  # a reply prepared in advance cannot carry it
-    message = {"kind": "call", "id": token, "slot": exercise.slot, "driver": case.driver, "args": case.args}
-    head, head_zh = f"case '{case.name[0]}': ", f"用例“{case.name[1]}”:"
-    try:
-        reply = sandbox.ask({**message, "seconds": exercise.seconds}, exercise.seconds)
-        if reply.get("id") != token:
-            sandbox.end("the process answered out of turn", "进程的应答顺序不对")
-    except Gone as end:
-        return head + end.fault[0], head_zh + end.fault[1]
-    if reply.get("missing"):
-        return MISSING
-    if reply.get("unwritten"):
-        return "not written yet", "尚未完成"
-    if reply.get("too_long"):
-        seconds = f"{exercise.seconds:g}"
-        return (
-            f"{head}no answer within {seconds} s. {case.hint[0]}",
-            f"{head_zh}{seconds} 秒内没有应答。{case.hint[1]}",
-        )
-    if reply.get("error") is not None:
-        error = str(reply["error"])[:300]
-        return (
-            f"{head}your function stopped with {error}. {case.hint[0]}",
-            f"{head_zh}函数出错:{error}。{case.hint[1]}",
-        )
-    expected = case.expected if isinstance(case.expected, Holds) else plain(case.expected)
-    found = difference(reply.get("value"), expected, case.rtol, case.atol, case.dtype)
-    if found is None:
-        return None
-    told, told_zh = found.told()
-    return f"{head}{told}. {case.hint[0]}", f"{head_zh}{told_zh}。{case.hint[1]}"
-
-
-MISSING: Text = ("your notebook puts no function into this slot", "笔记本没有为这个练习提供函数")
-
-
-def _library_calls(sandbox: Sandbox, slot: str) -> int:
-    reply = sandbox.ask({"kind": "counts"}, GRACE_SECONDS)
-    counts = reply.get("library_calls")
-    count = counts.get(slot, 0) if isinstance(counts, dict) else 0
-    return count if isinstance(count, int) else 0
-
-
-def _forbidden(exercise: Exercise, learner: Any, released: Any) -> Text | None:
-    """A forbidden name, or the library's own version called by name, in a cell that the learner has changed."""
-    handed_out = {cell.source for cell in released.cells}
-    code = [cell.source for cell in learner.cells if cell.cell_type == "code"]
-    known = forbid.aliases("\n".join(code))
-    own = (f"sampan.{exercise.slot}", f"paddle.{exercise.slot}")
-    for source in code:
-        if source in handed_out:
+def _code_cells(learner: Any, released: Any) -> tuple[list[Cell], list[str], list[bool]]:
+    """The records of the learner's code cells, the source that each is run with, and whether it is needed."""
+    handed_out = {cell.source: cell for cell in released.cells if cell.cell_type == "code"}
+    locked = {
+        grade_id(cell): cell.source
+        for cell in released.cells
+        if cell.metadata.get("nbgrader", {}).get("locked", False)
+    }
+    records, sources, codes = [], [], []
+    for number, cell in enumerate(learner.cells, start=1):
+        if cell.cell_type != "code" or not cell.source.strip():
             continue
-        mine = slot_of(source) == exercise.slot
-        found = forbid.uses(source, (*exercise.forbid, *own) if mine else own, known)
-        if found:
-            name = found[0][0]
-            return f"{name} may not be used in this exercise", f"本练习不允许使用 {name}"
-    return None
+        source = locked.get(grade_id(cell), cell.source)
+        first = next(line.strip() for line in source.splitlines() if line.strip())
+        records.append(Cell(number, grade_id(cell), first[:120]))
+        sources.append(source)
+        given = handed_out.get(source)
+        codes.append(Code(source, given is not None, given is not None and _is_root(given)))
+    return records, sources, needed(codes)
 
 
-def _explain_missing(results: list[Result], cells: list[Cell], learner: Any) -> None:
-    """Where a slot was never filled, says which cell of the notebook is to blame."""
-    for result in results:
-        if result.message != MISSING[0]:
-            continue
-        numbers = {n for n, cell in enumerate(learner.cells, start=1) if slot_of(cell.source) == result.id}
-        for cell in cells:
-            if cell.number in numbers and cell.error is not None:
-                result.message = f"cell {cell.number} ({cell.first_line}) stopped: {cell.error}"
-                result.message_zh = f"第 {cell.number} 个单元格({cell.first_line})中断:{cell.error}"
+def _is_root(given: Any) -> bool:
+    graded = given.metadata.get("nbgrader", {}).get("grade", False)
+    return graded or SETUP_TAG in given.metadata.get("tags", []) or slot_of(given.source) is not None
 
 
 def _say(kind: str, number: int, count: int) -> None:
@@ -294,9 +195,7 @@ def _say(kind: str, number: int, count: int) -> None:
 
 def _text(report: Report) -> str:
     lines = [f"{report.notebook}: {report.earned} of {report.points} points in {report.seconds:.1f} s"]
-    lines += [
-        f"  {'passed' if r.passed else 'failed'}  {r.title} ({r.id}): {r.message}" for r in report.exercises
-    ]
+    lines += [f"  {r.verdict.replace('_', ' ')}  {r.title} ({r.id}): {r.message}" for r in report.exercises]
     lines += [f"  cell {cell.number} ({cell.first_line}) {cell.error}" for cell in report.stopped]
     return "\n".join(lines)
 
@@ -311,9 +210,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--time-limit", type=float, default=60.0, metavar="S", help="seconds for one cell (60)"
     )
+    parser.add_argument(
+        "--trust-learners",
+        action="store_true",
+        help="grade even where there is no sandbox, with all your rights",
+    )
     options = parser.parse_args(arguments)
     try:
-        report = grade(options.copy, options.instructor, options.time_limit, progress=_say)
+        report = grade(
+            options.copy, options.instructor, options.time_limit, progress=_say, trust=options.trust_learners
+        )
     except (ValueError, RuntimeError, OSError) as error:
         print(f"could not grade: {error}", file=sys.stderr)
         return 2

@@ -1,103 +1,193 @@
-"""The learner's process, seen from outside: started, asked, and ended by the grader."""
+"""The learner's process, seen from outside: forked from a warm one, asked, and ended by the grader.
+
+One warm process per grader, a fork for each submission: torch, numba, the library and IPython are imported once. The
+other way, a pool of sandboxes that are each started anew and thrown away, was measured (`benchmarks/grading.py`): 90
+submissions cost 3.4 s of processor time each for imports alone and 250 MB for each one that waits, a fork
+0.05 s and 30 MB. A fork shares nothing that can be written: it gets namespaces, a work folder and limits of its own.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from sampan.learn.cases import Text
 
-from . import wire
+from . import bubble, guard, wire
 
-START_SECONDS = 120.0  # imports of the learner's process, on a busy machine
+START_SECONDS = 120.0  # imports of the warm process, on a busy machine
+FORK_SECONDS = 30.0
+END_SECONDS = 20.0  # until the guard has seen the last of the learner's processes go
 GRACE_SECONDS = 3.0  # after its own alarm, before it is killed
 OUTPUT_TAIL = 4096
-ENVIRONMENT = (
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "VIRTUAL_ENV",
-    "PYTHONPATH",
-    "LD_LIBRARY_PATH",
-    "SAMPAN_DATA",
-)
+TRUST = "SAMPAN_TRUST_LEARNERS"
 
 
-def command(python: str, channel: int, folder: Path) -> list[str]:
-    """The command line of the learner's process: the one place where a sandbox is put around it.
+class NoSandbox(RuntimeError):
+    """Learners' code cannot be walled in on this machine, and nobody said that it may run without; `why` in both
+    languages."""
 
-    `channel` is the number of an inherited socket, `folder` an empty scratch folder, the process's working folder.
-    """
-    return [python, "-m", "studio.grading.sandboxed", str(channel)]
+    def __init__(self, reason: Text) -> None:
+        self.why: Text = (
+            f"no sandbox, so nothing is graded: {reason[0]}. To grade without one, with all your rights given to the "
+            f"notebook's code, use --trust-learners or set {TRUST}=1",
+            f"没有沙箱,因此不评分:{reason[1]}。若要不用沙箱评分(笔记本的代码将拥有你的全部权限),请使用 "
+            f"--trust-learners 或设置 {TRUST}=1",
+        )
+        super().__init__(self.why[0])
+
+
+def trusted() -> bool:
+    """Whether whoever runs this has said that learners' code may run without a sandbox."""
+    return os.environ.get(TRUST, "") == "1"
+
+
+available = bubble.available
 
 
 class Gone(Exception):
-    """The learner's process is no more; `fault` says why."""
+    """The learner's process is no more; `fault` says why, `verdict` which kind of end it was."""
 
-    def __init__(self, fault: Text) -> None:
+    def __init__(self, fault: Text, verdict: str) -> None:
         super().__init__(fault[0])
-        self.fault = fault
+        self.fault, self.verdict = fault, verdict
+
+
+class Warm:
+    """The warm process. It starts at once and is waited for at the first `fork`; may be used from several threads.
+
+    Raises `NoSandbox` where there is none, unless `trust` (then `walled` is False where there is none).
+    """
+
+    def __init__(self, trust: bool = False) -> None:
+        reason = available()
+        if reason is not None and not (trust or trusted()):
+            raise NoSandbox(reason)
+        self.walled = reason is None
+        self._turn = threading.Lock()
+        self._start()
+
+    def _start(self) -> None:
+        self._ready = False
+        self._control, theirs = socket.socketpair()
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the process
+        number = theirs.fileno()
+        program = [sys.executable, "-m", "studio.grading.sandboxed", str(number)]
+        with theirs:
+            self.process = subprocess.Popen(
+                bubble.command([*program, "walled"]) if self.walled else [*program, "open"],
+                env={**bubble.environment(), "HOME": os.environ.get("HOME", "/")},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._words,
+                pass_fds=[number],
+                start_new_session=True,
+            )
+
+    def fork(self) -> Sandbox:
+        """A fresh learner's process. Raises `RuntimeError` with the warm process's last words when there is none."""
+        with self._turn:
+            if self._ready and self.process.poll() is not None:  # it was killed: the next one
+                self._stop()
+                self._start()
+            try:
+                self._wait()
+                return self._fork()
+            except (OSError, EOFError, wire.WireError) as error:
+                raise RuntimeError(f"the learner's process did not start: {self._said() or error}") from error
+
+    def _wait(self) -> None:
+        if not self._ready:
+            self._control.settimeout(START_SECONDS)
+            if self._control.recv(1) != guard.READY:
+                raise EOFError("the warm process ended")
+            self._ready = True
+
+    def _fork(self) -> Sandbox:
+        ours, channel = socket.socketpair()
+        lifeline, theirs = socket.socketpair()
+        reading, writing = os.pipe()
+        try:
+            handed_over = [channel.fileno(), theirs.fileno(), writing]
+            socket.send_fds(self._control, [guard.FORK], handed_over)
+        finally:
+            channel.close()
+            theirs.close()
+            os.close(writing)
+        made = Sandbox(ours, lifeline, reading, self.walled)
+        try:
+            ready = wire.receive(ours, time.monotonic() + FORK_SECONDS)
+        except BaseException:
+            made.close()
+            if made.output():
+                raise EOFError(made.output()) from None
+            raise
+        if ready != {"ready": True}:
+            made.close()
+            raise EOFError(f"it sent {ready!r:.200}")
+        return made
+
+    def _said(self) -> str:
+        self._words.seek(0)
+        return self._words.read().decode(errors="replace").strip()[-2000:]
+
+    def _stop(self) -> None:
+        self._control.close()
+        self.process.kill()
+        self.process.wait()
+        self._words.close()
+
+    def close(self) -> None:
+        """Ends it, with all that was forked from it."""
+        with self._turn:
+            self._stop()
+
+    def __enter__(self) -> Warm:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
 
 
 class Sandbox:
-    """The learner's process: a process group of its own that dies at the limit, and with the grader."""
+    """The process of one submission, thrown away after it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._ours, theirs = socket.socketpair()
-        self._log = (folder / "output").open("w+b")
-        work = folder / "work"
-        work.mkdir()
-        kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
-        # One thread: exercises are small, and several learners are graded on one machine.
-        kept.update(
-            {name: os.environ.get(name, "1") for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")},
-            IPYTHONDIR=str(work / ".ipython"),
-            PLOTLY_RENDERER="json",  # a figure shown by a cell opens no browser here
-            PYTHONSAFEPATH="1",
-        )
-        with theirs:
-            self.process = subprocess.Popen(
-                command(sys.executable, theirs.fileno(), work),
-                cwd=work,
-                env=kept,
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=subprocess.STDOUT,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        self._killed = False
+    def __init__(self, channel: socket.socket, lifeline: socket.socket, output: int, walled: bool) -> None:
+        self._channel, self._lifeline, self.walled = channel, lifeline, walled
         self._gone: Gone | None = None
+        self._memory = False
+        self._ended = False
+        self._tail = b""
+        self._reader = threading.Thread(target=self._drain, args=(output,), daemon=True)
+        self._reader.start()
 
-    def start(self) -> None:
-        """Waits for it to be ready. Raises `RuntimeError` with its last words when it does not come up."""
-        try:
-            ready = wire.receive(self._ours, time.monotonic() + START_SECONDS)
-        except (EOFError, OSError, wire.WireError) as error:
-            raise RuntimeError(f"the learner's process did not start: {self.output() or error}") from error
-        if ready != {"ready": True}:
-            raise RuntimeError(f"the learner's process did not start: it sent {ready!r:.200}")
+    def _drain(self, output: int) -> None:
+        """Keeps the last words of whatever is printed; there is no room to fill."""
+        with open(output, "rb", buffering=0) as stream:
+            while part := stream.read(1 << 20):
+                self._tail = (self._tail + part)[-OUTPUT_TAIL:]
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The reply. Raises `Gone`, now and ever after, when there is none: the process is ended then."""
         if self._gone is not None:
             raise self._gone
+        deadline = time.monotonic() + seconds + GRACE_SECONDS
         try:
-            wire.send(self._ours, message)
-            reply = wire.receive(self._ours, time.monotonic() + seconds + GRACE_SECONDS)
+            wire.send(self._channel, message, deadline)
+            reply = wire.receive(self._channel, deadline)
         except TimeoutError:
             self.end(
                 f"the code did not end within {seconds:g} s and was stopped",
                 f"代码在 {seconds:g} 秒内没有结束,已被停止",
+                "timed_out",
             )
         except wire.WireError:
             self.end("the process sent something that is no reply", "进程发回的不是应答")
@@ -107,27 +197,63 @@ class Sandbox:
             self.end("the process sent something that is no reply", "进程发回的不是应答")
         return reply
 
-    def end(self, why: str, why_zh: str) -> NoReturn:
+    def end(self, why: str, why_zh: str, verdict: str = "error") -> NoReturn:
         """Ends the process for a reason, which every later question gets to hear."""
         self.kill()
-        self._gone = Gone((why, why_zh))
+        if self._memory:
+            why, why_zh = (
+                "the code took more memory than it may and was stopped",
+                "代码占用的内存超过限制,已被停止",
+            )
+            verdict = "out_of_memory"
+        self._gone = Gone((why, why_zh), verdict)
         raise self._gone
 
-    def output(self) -> str:
-        self._log.flush()
-        end = self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, end - OUTPUT_TAIL))
-        return self._log.read().decode(errors="replace").strip()
+    @contextlib.contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Within the block none of the learner's processes runs, so that none can slow down what is timed here."""
+        self._order(guard.STOP)
+        try:
+            yield
+        finally:
+            self._order(guard.GO_ON)
+
+    def _order(self, order: bytes) -> None:
+        if self._gone is not None:
+            raise self._gone
+        self._lifeline.settimeout(END_SECONDS)
+        try:
+            self._lifeline.sendall(order)
+            answer = self._lifeline.recv(1)
+        except OSError:
+            answer = b""
+        if answer != order:
+            self._heard(answer)
+            self.end("the process ended, or could not be made to wait", "进程已结束,或无法使其等待")
+
+    def _heard(self, answer: bytes) -> None:
+        self._memory = self._memory or answer == guard.MEMORY
 
     def kill(self) -> None:
-        """Ends the whole process group, children of the learner's code included."""
-        if not self._killed:  # once: afterwards the number may belong to somebody else
-            self._killed = True
-            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        """Ends all of its processes; returns when none is left."""
+        if self._ended:
+            return
+        self._ended = True
+        self._lifeline.settimeout(END_SECONDS)
+        with contextlib.suppress(
+            OSError
+        ):  # the guard has ended everything already, or died with the warm process
+            self._lifeline.shutdown(socket.SHUT_WR)
+            while answer := self._lifeline.recv(1):
+                self._heard(answer)
+
+    def output(self) -> str:
+        """The end of what the learner's own code printed; complete once the process has ended."""
+        if self._ended:
+            self._reader.join(GRACE_SECONDS)
+        return self._tail.decode(errors="replace").strip()
 
     def close(self) -> None:
         self.kill()
-        self._ours.close()
-        self._log.close()
+        self._channel.close()
+        self._lifeline.close()

@@ -1,25 +1,32 @@
-"""The inside of grading: runs the learner's cells and answers calls, over one socket. It knows no right answers.
+"""The inside of grading: a warm process that forks for each submission, and what the fork does: it runs the learner's
+cells and answers calls, over one socket. Nothing here knows a right answer, and nothing decides a verdict.
 
-Started by `sandbox.py` as `python -m studio.grading.sandboxed FD`. Nothing that happens here decides a verdict.
+Started by `sandbox.py` as `python -m studio.grading.sandboxed FD walled|open`. The warm process only imports: one
+thread, no torch operation, and no learner's code ever runs in it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import resource
+import gc
+import os
 import signal
 import socket
 import sys
 from collections.abc import Iterator
 from typing import Any
 
-from sampan.learn import drivers, slots
+import numpy as np
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
-from . import wire
+from sampan.learn import drivers, lessons, slots
 
-MAX_FILE = 64 << 20
+from . import guard, isolation, wire
+
 ERROR_TEXT = 500
+TRACEBACK_LINES = 12
+CELL = "<ipython-input-{}-cell>"  # the name that IPython's own tools expect of a cell's code
 
 
 class TooLong(BaseException):
@@ -34,9 +41,8 @@ def _within(seconds: float) -> Iterator[None]:
         raise TooLong
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(
-        signal.ITIMER_REAL, seconds, 0.5
-    )  # again and again: a bare `except: pass` loop may catch one
+    # again and again: a bare `except: pass` loop may catch one
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
     try:
         yield
     finally:
@@ -44,28 +50,16 @@ def _within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _fence() -> None:
-    """Limits that need no sandbox: dies with the grader, no core files, no huge files."""
-    if sys.platform == "linux":
-        set_parent_death_signal = 1
-        ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL, 0, 0, 0)
-        # A grader that was gone before this line shows as the end of the socket in `serve`.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE, MAX_FILE))
-
-
-def _shell() -> Any:
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
-
+def _shell() -> InteractiveShell:
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "nocolor"
     return InteractiveShell.instance(config=config)
 
 
-def _cell(shell: Any, source: str, seconds: float) -> dict[str, Any]:
+def _cell(shell: InteractiveShell, number: int, source: str, seconds: float) -> dict[str, Any]:
     """Runs one cell as a notebook does (magics too), without showing its last value."""
+    shell.compile.get_code_name = lambda raw, transformed, count: CELL.format(number)
     error: BaseException | None = None
     try:
         with _within(seconds):
@@ -75,7 +69,7 @@ def _cell(shell: Any, source: str, seconds: float) -> dict[str, Any]:
         error = alarm
     sys.stdout.flush()
     sys.stderr.flush()
-    return {"error": _words(error), "too_long": isinstance(error, TooLong)}
+    return _told(error)
 
 
 def _call(message: dict[str, Any]) -> dict[str, Any]:
@@ -87,18 +81,43 @@ def _call(message: dict[str, Any]) -> dict[str, Any]:
     except (Exception, TooLong) as caught:
         error = caught
     missing = isinstance(error, (LookupError, ValueError)) and message["slot"] not in slots.filled()
+    return {"id": message["id"], "value": value, "missing": missing, **_told(error)}
+
+
+def _told(error: BaseException | None) -> dict[str, Any]:
+    """What there is to say about how a piece of code ended."""
+    words = None if error is None else f"{type(error).__name__}: {error}".removesuffix(": ")[:ERROR_TEXT]
+    frames = _own_frames(error)
     return {
-        "id": message["id"],
-        "value": value,
-        "error": _words(error),
-        "missing": missing,
-        "unwritten": isinstance(error, NotImplementedError),
+        "error": words,
+        "traceback": "\n".join(text for _, text in frames),
+        "unwritten": isinstance(error, NotImplementedError) and bool(frames) and frames[-1][0],
         "too_long": isinstance(error, TooLong),
+        "memory": isinstance(error, MemoryError) or "can't allocate memory" in (words or ""),
     }
 
 
-def _words(error: BaseException | None) -> str | None:
-    return None if error is None else f"{type(error).__name__}: {error}".removesuffix(": ")[:ERROR_TEXT]
+def _own_frames(error: BaseException | None) -> list[tuple[bool, str]]:
+    """The frames of the traceback that lie in cells: (whether it is the innermost of all, its text)."""
+    import linecache
+
+    found = []
+    if isinstance(error, SyntaxError) and error.filename:
+        found.append((True, _line(error.filename, error.lineno or 0, "", error.text or "")))
+    step = None if error is None else error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if code.co_filename.startswith("<ipython-input-"):
+            line = linecache.getline(code.co_filename, step.tb_lineno)
+            found.append((step.tb_next is None, _line(code.co_filename, step.tb_lineno, code.co_name, line)))
+        step = step.tb_next
+    return found[-TRACEBACK_LINES:]
+
+
+def _line(name: str, number: int, function: str, source: str) -> str:
+    cell = name.split("-")[2] if name.startswith("<ipython-input-") else "?"
+    inside = f", in {function}" if function and function != "<module>" else ""
+    return f"cell {cell}, line {number}{inside}\n    {source.strip()[:200]}"
 
 
 def _counts() -> dict[str, int]:
@@ -116,7 +135,7 @@ def serve(channel: socket.socket) -> None:
             return
         kind = message["kind"]
         if kind == "cell":
-            reply: dict[str, Any] = _cell(shell, message["source"], message["seconds"])
+            reply: dict[str, Any] = _cell(shell, message["number"], message["source"], message["seconds"])
         elif kind == "call":
             reply = _call(message)
         else:
@@ -127,8 +146,49 @@ def serve(channel: socket.socket) -> None:
             wire.send(channel, {**reply, "value": None, "error": str(error)})
 
 
-if __name__ == "__main__":
-    _fence()
-    import sampan  # noqa: F401  before "ready", so that no learner's cell pays for the import
+def _learner(channel: socket.socket, walled: bool) -> None:
+    """A fork becomes the learner's process, and stays it to its end."""
+    if walled:
+        isolation.settle()
+    np.random.seed()
+    isolation.LIMITS.apply()
+    if walled:
+        from .syscalls import learners_filter
 
-    serve(socket.socket(fileno=int(sys.argv[1])))
+        learners_filter().load()
+    serve(channel)
+
+
+def main(control: socket.socket, walled: bool) -> None:
+    """Forks one learner's process for each request, until the grader closes the connection."""
+    lessons.installed()  # the course's drivers, and with them numba and all of the library
+    if walled:
+        from . import syscalls  # noqa: F401
+    gc.collect()
+    gc.freeze()  # a collection in a fork would copy every page it looks at
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
+    control.sendall(guard.READY)
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(control, 1, 3)
+        if not request:
+            return
+        channel, lifeline, output = descriptors
+        if os.fork() == 0:
+            status = 1
+            try:
+                control.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                status = guard.run(
+                    socket.socket(fileno=lifeline),
+                    keep=(channel, output),
+                    walled=walled,
+                    learner=lambda: _learner(socket.socket(fileno=channel), walled),
+                )
+            finally:
+                os._exit(status)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2] == "walled")

@@ -111,8 +111,11 @@ def _value(node: Any, arrays: list[np.ndarray], depth: int) -> Any:
     return node
 
 
-def send(channel: socket.socket, message: Any) -> None:
-    channel.sendall(encode(message))
+def send(channel: socket.socket, message: Any, deadline: float | None = None) -> None:
+    """Raises `TimeoutError` when the other side has not taken it by the deadline (a `time.monotonic()` value)."""
+    frame = encode(message)
+    channel.settimeout(None if deadline is None else max(1e-3, deadline - time.monotonic()))
+    channel.sendall(frame)
 
 
 def receive(channel: socket.socket, deadline: float | None = None) -> Any:

@@ -1,0 +1,173 @@
+"""The walls around the process that runs learners' code: bubblewrap's command line, and whether they stand here."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import sampan
+from sampan.datasets import places
+from sampan.learn.cases import Text
+from studio import paths
+
+from .isolation import WORK
+
+SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+LEARNER = 1000  # inside; outside it is whoever grades, or for root:
+NOBODY_ELSE = 64_000  # an account that owns nothing, since limits of processes do not bind root
+PROBE_SECONDS = 30.0
+
+
+def command(program: list[str]) -> list[str]:
+    """`program` inside bubblewrap: own namespaces, a read-only system, no network, a cleared environment.
+
+    It sees the interpreter, the library, the Studio's code and the open data; not the course with its checks, the
+    repository, the workspace, or anybody's home. No account of its own is needed; started by root, it ends as one
+    that owns nothing. User namespaces stay allowed, once: each submission gets its own (`isolation.py`), and
+    switches them off behind it.
+    """
+    seen = _needed()
+    inner = ["bwrap", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox"]
+    inner += [f"--unshare-{kind}" for kind in ("user", "pid", "net", "ipc", "uts", "cgroup")]
+    inner += ["--uid", str(LEARNER), "--gid", str(LEARNER), "--ro-bind", "/usr", "/usr"]
+    for name in SYSTEM:
+        path = Path("/", name)
+        if path.is_symlink():
+            inner += ["--symlink", os.readlink(path), str(path)]
+        elif path.is_dir():
+            inner += ["--ro-bind", str(path), str(path)]
+    for name in SETTINGS:
+        inner += ["--ro-bind-try", name, name]
+    for path in seen:
+        inner += ["--ro-bind", str(path), str(path)]
+    for path in _hidden(seen):
+        inner += ["--tmpfs", str(path), "--remount-ro", str(path)]
+    inner += ["--dir", str(WORK), "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    if not any(path.is_relative_to("/tmp") for path in seen):
+        inner += ["--symlink", str(WORK / "tmp"), "/tmp"]
+    inner += ["--clearenv", *_environment(), "--remount-ro", "/", "--chdir", "/", "--", *program]
+    return [*_as_nobody_else(seen), *inner] if os.geteuid() == 0 else inner
+
+
+def _needed() -> list[Path]:
+    """Folders that a learner's process reads, the outermost of each nest."""
+    interpreter = Path(sys.executable).resolve().parents[1]
+    found = {Path(sys.prefix), Path(sys.base_prefix), interpreter, paths.PACKAGE}
+    found |= {
+        Path(sampan.__file__).resolve().parent,
+        *(folder for folder in places.folders() if folder.is_dir()),
+    }
+    return sorted(
+        path
+        for path in found
+        if not path.is_relative_to("/usr")
+        and not any(path != other and path.is_relative_to(other) for other in found)
+    )
+
+
+def _hidden(seen: Iterable[Path]) -> list[Path]:
+    """Private folders that lie inside of what is seen, as in an environment that is the repository's own root."""
+    private = (paths.NOTEBOOKS, paths.NOTEBOOKS.parent / ".git", paths.workspace())
+    return [path for path in private if path.is_dir() and any(path.is_relative_to(one) for one in seen)]
+
+
+def _as_nobody_else(seen: Iterable[Path]) -> list[str]:
+    """For root: everything as it is, but as an account that owns nothing; closed folders on the way are stepped over."""
+    opened: list[str] = []
+    made: set[Path] = set()
+    for path in seen:
+        closed = next((one for one in reversed(path.parents) if not one.stat().st_mode & 0o001), None)
+        if closed is None:
+            continue
+        if closed not in made:
+            opened += ["--tmpfs", str(closed)]
+            made.add(closed)
+        for between in reversed(path.parents):
+            if between.is_relative_to(closed) and between not in made:
+                opened += ["--dir", str(between)]
+                made.add(between)
+        opened += ["--ro-bind", str(path), str(path)]
+    return [
+        *("bwrap", "--die-with-parent", "--dev-bind", "/", "/", *opened),
+        *(
+            "--cap-drop",
+            "ALL",
+            "--cap-add",
+            "CAP_SETUID",
+            "--cap-add",
+            "CAP_SETGID",
+            "--cap-add",
+            "CAP_SETPCAP",
+        ),
+        *("--", "setpriv", f"--reuid={NOBODY_ELSE}", f"--regid={NOBODY_ELSE}", "--clear-groups"),
+        *("--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"),
+    ]
+
+
+def environment() -> dict[str, str]:
+    """All that a learner's code finds in its environment. One thread: several learners are graded on one machine."""
+    threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+    packages = (Path(sampan.__file__).resolve().parents[1], paths.PACKAGE.parent)
+    return {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "HOME": str(WORK),
+        "USER": "learner",
+        "LANG": "C.UTF-8",
+        "TMPDIR": str(WORK / "tmp"),
+        "IPYTHONDIR": str(WORK / ".ipython"),
+        "NUMBA_CACHE_LOCATOR_CLASSES": "studio.grading.kernel_cache.ReadOnly,IPythonCacheLocator",
+        "PLOTLY_RENDERER": "json",  # a figure shown by a cell opens no browser here
+        "PYTHONSAFEPATH": "1",
+        "PYTHONPATH": ":".join(map(str, packages)),
+        "SAMPAN_DATA": ":".join(map(str, places.folders())),
+        **dict.fromkeys(threads, "1"),
+    }
+
+
+def _environment() -> list[str]:
+    return [word for name, value in environment().items() for word in ("--setenv", name, value)]
+
+
+@functools.cache
+def available() -> Text | None:
+    """None where learners' code can be walled in, else why not, in both languages. Tried once, for real (0.3 s)."""
+    if sys.platform != "linux":
+        return "the sandbox needs Linux", "沙箱需要 Linux"
+    for program, package in (("bwrap", "bubblewrap"), ("setpriv", "util-linux")):
+        if shutil.which(program) is None:
+            return (
+                f"{package} is missing; install it with: sudo apt-get install {package}",
+                f"缺少 {package};请安装:sudo apt-get install {package}",
+            )
+    try:
+        import pyseccomp  # noqa: F401
+    except (ImportError, RuntimeError, OSError):
+        return (
+            "libseccomp is missing; install it with: sudo apt-get install libseccomp2",
+            "缺少 libseccomp;请安装:sudo apt-get install libseccomp2",
+        )
+    try:
+        tried = subprocess.run(
+            command([sys.executable, "-m", "studio.grading.isolation"]),
+            capture_output=True,
+            text=True,
+            timeout=PROBE_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return (
+            f"the sandbox did not start within {PROBE_SECONDS:g} s",
+            f"沙箱在 {PROBE_SECONDS:g} 秒内没有启动",
+        )
+    if tried.returncode == 0:
+        return None
+    words = (tried.stderr.strip().splitlines() or [f"exit status {tried.returncode}"])[-1][:300]
+    return (
+        f"this machine does not let bubblewrap make namespaces ({words})",
+        f"本机不允许 bubblewrap 建立命名空间({words})",
+    )
