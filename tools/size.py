@@ -17,7 +17,7 @@ LIBRARY_LIMIT = 19200
 # The floors of the library. A file imports from its own floor or from below it (tests/test_floors.py).
 FLOORS = [
     "kernels",
-    "tensor tensor_methods autograd tape dtype operator pylayer spelling version derivatives",
+    "tensor printing tensor_methods autograd tape dtype operator pylayer spelling version derivatives",
     "ops",
     "nn optimizer amp io jit metric hapi callbacks regularizer interop serialization pickled trace random "
     "creation linalg fft signal device framework tensor_extras static",

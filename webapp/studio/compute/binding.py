@@ -1,12 +1,14 @@
-"""What a lease means for the process that runs under it: its variables and its limits."""
+"""What a lease means for the process that runs under it: its variables and its limits; and what to say without one."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from studio.i18n import t
+
 from . import machine, record
-from .lease import Lease
+from .lease import Lease, Place, Refused
 from .limits import Limits
 from .settings import whole
 
@@ -37,3 +39,10 @@ def limits_of(lease: Lease) -> Limits:
 def threads() -> int:
     """Threads that a session computes with: SAMPAN_THREADS, else the cores of this machine."""
     return whole("SAMPAN_THREADS", least=1) or len(os.sched_getaffinity(0))
+
+
+def full(place: Place) -> Refused:
+    """What to say to somebody who finds no free place and does not wait for one."""
+    key = "compute.full" if place.wait is None else "compute.full_wait"
+    minutes = max(1, round((place.wait or 0) / 60))
+    return Refused(*(t(key, lang, ahead=place.ahead, minutes=minutes) for lang in ("en", "zh")))

@@ -148,14 +148,7 @@ class SessionProvisioner(LocalProvisioner):
             raise NoSession(refusal) from refusal
 
     def _take(self, ask: Ask, ticket: str | None) -> Lease | Place:
-        answer = here.store().take(ask, ticket)
-        if isinstance(answer, Lease):
-            if (
-                answer.holder is not None
-            ):  # the ticket was redeemed before: this is another start by the same address
-                return self._take(ask, None)
-            here.store().bind(answer.id, machine.holder(os.getpid()))
-        return answer
+        return here.store().take(ask, ticket, machine.holder(os.getpid()))
 
     async def _hold(self) -> bool:
         """Until the next process runs, the lease is this one's. False when it was taken back."""

@@ -1,0 +1,157 @@
+"""Jobs: a script runs in the background under a lease, and how it stands is always to be read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from studio import people
+from studio.compute import here, jobs, machine
+from studio.compute.jobs import Job
+from studio.compute.lease import Ask, Lease, Refused
+
+ENDLESS = "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A workspace with one CPU slot; no job outlives its test."""
+    monkeypatch.setenv("SAMPAN_HOME", str(tmp_path))
+    monkeypatch.delenv("SAMPAN_STORE", raising=False)
+    monkeypatch.setenv("SAMPAN_CPU_SLOTS", "1")
+    monkeypatch.setenv("MY_CLOUD_TOKEN", "do-not-tell")
+    yield tmp_path
+    for job in jobs.all():
+        jobs.cancel(job.id)
+        over(job)
+    here.store().close()
+
+
+def script(home: Path, text: str, *arguments: str, queue: bool = True, **ask: Any) -> Job:
+    (home / "script.py").write_text(text)
+    asked = Ask(people.me(), "job", "script.py", memory=ask.pop("memory", 512 << 20), **ask)
+    return jobs.start("script.py", arguments, ask=asked, cwd=home, queue=queue)
+
+
+def until(found: Callable[[], Any], seconds: float = 30.0) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if result := found():
+            return result
+        time.sleep(0.05)
+    raise AssertionError(f"still nothing after {seconds} s")
+
+
+def over(job: Job) -> Job:
+    """The job when it has ended."""
+    return until(lambda: now if (now := jobs.find(job.id)).over else None)  # type: ignore[no-any-return]
+
+
+def running(job: Job) -> Lease:
+    """The lease of a job whose script has begun."""
+    until(lambda: "begun" in job.log())
+    (lease,) = here.store().leases()
+    return lease
+
+
+def test_a_job_runs_to_its_end(home: Path) -> None:
+    told = (
+        "import sys, os, sampan\n"
+        "print(sys.argv[1:], 'token' in str(os.environ).lower())\n"
+        "for n in range(3):\n"
+        "    sampan.session.progress(n + 1, 3, loss=1 / (n + 1))\n"
+        "(sampan.session.artefacts() / 'model.txt').write_text('weights')\n"
+        "print(sampan.session.device(), sampan.session.time_left() < 100)\n"
+    )
+    job = script(home, told, "--epochs", "3", seconds=100)
+    assert job.state == "waiting"
+    ended = over(job)
+    assert (ended.state, ended.status, ended.why) == ("done", 0, ""), ended.log()
+    assert ended.log().splitlines() == ["['--epochs', '3'] False", f"{ended.device} True"]
+    assert ended.curve() == {"loss": [(1, 1.0), (2, 0.5), (3, 1 / 3)]}
+    progress = ended.progress()
+    assert progress is not None and progress.part == 1.0
+    assert [(path.name, path.read_text()) for path in ended.files()] == [("model.txt", "weights")]
+    assert here.store().leases() == [] and list((here.state() / "sessions").iterdir()) == []
+    jobs.remove(ended.id)
+    assert jobs.all() == [] and not ended.folder.exists()
+
+
+def test_a_job_that_fails_says_how(home: Path) -> None:
+    ended = over(script(home, "raise SystemExit(3)"))
+    assert (ended.state, ended.status, ended.why) == ("failed", 3, "")
+    ended = over(script(home, "bytearray(1 << 30)"))
+    assert (ended.state, ended.why) == ("failed", "memory") and "MemoryError" in ended.log()
+    ended = over(script(home, "import os; os.kill(os.getpid(), 9)"))
+    assert (ended.state, ended.status, ended.why) == ("failed", -9, "killed")
+
+
+def test_the_time_of_a_job_is_up_unless_it_is_extended(home: Path) -> None:
+    job = script(home, ENDLESS, seconds=2)
+    lease = running(job)
+    here.store().extend(lease.id, 1)
+    ended = over(job)
+    assert (ended.state, ended.why) == ("failed", "time") and ended.ended - lease.granted >= 3
+
+
+def test_a_cancelled_job_leaves_nothing_behind(home: Path) -> None:
+    stubborn = (
+        "import signal, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "print('begun', child.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    job = script(home, stubborn)
+    running(job)
+    child = int(job.log().split()[1])
+    with pytest.raises(ValueError, match="cancel it first"):
+        jobs.remove(job.id)
+    jobs.cancel(job.id)
+    ended = over(job)
+    assert ended.state == "cancelled" and "KeyboardInterrupt" in ended.log()  # it could have saved its work
+    assert machine.started(child) is None
+    assert here.store().leases() == []
+
+
+def test_a_job_waits_for_its_turn_or_not(home: Path) -> None:
+    first = script(home, ENDLESS)
+    running(first)
+    with pytest.raises(Refused, match="No place is free"):
+        script(home, "print('never')", queue=False)
+    second = script(home, "print('begun')")
+    assert until(lambda: jobs.find(second.id).supervisor)
+    assert jobs.find(second.id).state == "waiting" and len(here.store().queue()) == 1
+    third = script(home, "print('never')")
+    jobs.cancel(third.id)
+    assert over(third).state == "cancelled" and over(third).log() == ""
+    jobs.cancel(first.id)
+    assert over(second).state == "done"
+    assert [job.id for job in jobs.all()] == [third.id, second.id, first.id]
+
+
+def test_whoever_is_killed_the_lease_comes_back(home: Path) -> None:
+    job = script(home, ENDLESS)
+    lease = running(job)
+    supervisor = jobs.find(job.id).supervisor
+    assert supervisor is not None and lease.holder is not None and psutil.Process(supervisor.pid).ppid() == 1
+    os.kill(supervisor.pid, signal.SIGKILL)
+    until(lambda: not machine.alive(lease.holder))
+    assert over(job).state == "lost"
+    until(lambda: here.store().leases() == [], 10)
+
+
+def test_what_cannot_be_started(home: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no script 'nothing\.py'"):
+        jobs.start("nothing.py", ask=Ask("ann", "job"), cwd=home)
+    with pytest.raises(Refused, match="no GPU"):
+        script(home, "", kind="gpu")
+    with pytest.raises(LookupError):
+        jobs.cancel("nothing")
+    assert jobs.all() == [] and here.store().leases() == []

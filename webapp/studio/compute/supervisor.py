@@ -1,0 +1,191 @@
+"""What looks after one job: waits for its place, runs the script, writes down how it stands (`jobs.py`)."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from studio import processes
+from studio.environment import clean_environment
+
+from . import here, jobs, machine, record
+from .binding import environment_of, limits_of
+from .jobs import State, Why
+from .lease import Lease, Refused
+from .limits import Limits
+
+LOG_MOST = 256 << 20  # bytes: a job that prints without end must not fill the disk
+_LOOK_S = 0.2  # between two looks at the script, and at what was asked of us
+_QUEUE_S = 2.0  # between two looks at the queue
+_OUT_OF_MEMORY = (
+    "MemoryError",
+    "torch.OutOfMemoryError",
+    "torch.cuda.OutOfMemoryError",
+    "DefaultCPUAllocator",
+)
+
+
+def supervise(folder: Path) -> None:
+    """Runs the job to its end. What it cannot do it says in the job's log."""
+    asyncio.run(Supervisor(folder).run())
+
+
+class Supervisor:
+    """Of one job, from its place in the queue to its last word."""
+
+    def __init__(self, folder: Path) -> None:
+        self.job = jobs.read(folder)
+        self._say(supervisor=machine.holder(os.getpid()))
+        self.store, self.state = here.store(), here.state()
+
+    async def run(self) -> None:
+        try:
+            lease = await self._wait()
+            if lease is None:
+                self._over("cancelled")
+                return
+            try:
+                await self._run(lease)
+            finally:
+                self.store.release(lease.id)
+        except Refused as refusal:
+            self._print(f"{refusal.sentence}\n{refusal.sentence_zh}")
+            self._over("failed", "lease")
+        except Exception as error:
+            self._print(f"The job could not be run: {error}\n任务无法运行:{error}")
+            self._over("failed", "start")
+            raise
+
+    async def _wait(self) -> Lease | None:
+        """Its lease; None when it was cancelled before its turn."""
+        ticket = self.job.ticket
+        while not self._cancelled:
+            answer = self.store.take(self.job.ask, ticket)
+            if isinstance(answer, Lease):  # ours already, where it was free when the job was started
+                self.store.bind(answer.id, machine.holder(os.getpid()))
+                return answer
+            ticket = answer.ticket
+            self._say(ticket=ticket, ahead=answer.ahead, wait=answer.wait)
+            await self._unless_cancelled(_QUEUE_S)
+        self.store.leave(ticket)
+        return None
+
+    async def _run(self, lease: Lease) -> None:
+        limits = limits_of(lease)
+        group = limits.cgroup(lease.id)
+        record.write(self.state, record.of(lease, job=self.job.id))
+        process = None
+        try:
+            process = self._start(lease, limits)
+            if group is not None:
+                group.add(process.pid)
+            self.store.bind(lease.id, machine.holder(process.pid))
+            self._say(state="running", started=time.time(), lease=lease.id, device=lease.device, ahead=0)
+            why = await self._watch(process.pid, lease)
+            memory = group is not None and group.out_of_memory()
+        finally:
+            if process is not None:
+                await processes.end(process.pid)
+                with suppress(ProcessLookupError):  # nothing is left of its group
+                    os.killpg(
+                        process.pid, signal.SIGKILL
+                    )  # before it is reaped: the number is surely its own
+                process.wait()
+            if group is not None:
+                group.kill()
+                group.remove()
+            record.remove(self.state, lease.id)
+        status = process.returncode
+        if self._cancelled and why != "time":
+            self._over("cancelled", status=status)
+        elif status == 0 and not why:
+            self._over("done", status=0)
+        else:
+            memory = memory or any(sign in self.job.log(2048) for sign in _OUT_OF_MEMORY)
+            killed: Why = "killed" if status < 0 else ""
+            self._over("failed", why or ("memory" if memory else killed), status)
+
+    def _start(self, lease: Lease, limits: Limits) -> subprocess.Popen[bytes]:
+        environment = {
+            **clean_environment(os.environ),
+            **environment_of(lease, self.state),
+            "PYTHONUNBUFFERED": "1",  # what it prints is in the log at once
+            "SAMPAN_JOB": str(self.job.folder),
+        }
+        with open(self.job.log_file, "ab") as log:
+            return subprocess.Popen(
+                [sys.executable, *self.job.command],
+                cwd=self.job.cwd,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_tied(limits),
+            )
+
+    async def _watch(self, pid: int, lease: Lease) -> Why:
+        """Until it has ended, or must end; says why it must."""
+        ends = lease.ends
+        while not _has_ended(pid) and not self._cancelled:
+            if time.time() > ends:
+                ends = next((now.ends for now in self.store.leases() if now.id == lease.id), 0.0)
+                if time.time() > ends:  # nobody has extended it
+                    return "time"
+            with suppress(FileNotFoundError):
+                if self.job.log_file.stat().st_size > LOG_MOST:
+                    os.truncate(self.job.log_file, 0)
+                    self._print(f"[over {LOG_MOST >> 20} MiB: the log was cut here | 日志过长,已在此截断]")
+            await asyncio.sleep(_LOOK_S)
+        return ""
+
+    async def _unless_cancelled(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not self._cancelled:
+            await asyncio.sleep(_LOOK_S)
+
+    @property
+    def _cancelled(self) -> bool:
+        return (self.job.folder / "cancel").exists()
+
+    def _over(self, state: State, why: Why = "", status: int | None = None) -> None:
+        self._say(state=state, why=why, status=status, ended=time.time())
+
+    def _say(self, **values: Any) -> None:
+        self.job = replace(self.job, **values)
+        jobs.write(self.job)
+
+    def _print(self, text: str) -> None:
+        with open(self.job.log_file, "a", encoding="utf-8") as log:
+            log.write(f"{text}\n")
+
+
+def _has_ended(pid: int) -> bool:
+    """Without burying it: its number stays its own until then."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _tied(limits: Limits) -> Callable[[], None]:
+    """What a child does before its first line: limits, and an end of its own when the supervisor is killed."""
+    libc = ctypes.CDLL(None)  # loaded before the fork
+    supervisor = os.getpid()
+
+    def bind() -> None:
+        die_with_parent = 1  # PR_SET_PDEATHSIG
+        libc.prctl(die_with_parent, signal.SIGKILL)
+        if os.getppid() != supervisor:  # it was killed just before
+            os._exit(1)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts what it runs in the background without it
+        limits.apply()
+
+    return bind
