@@ -72,6 +72,11 @@ def read(state: Path, lease_id: str) -> Record | None:
         return None
 
 
+def keep(state: Path, lease_id: str) -> None:
+    """As `sampan.session.keep()` does from inside: whoever uses it wants it, idle or not."""
+    path(state, lease_id).with_suffix(".keep").touch()
+
+
 def kept(state: Path, lease_id: str) -> float:
     """When `keep()` was last called, in seconds since 1970; 0 if never."""
     try:
