@@ -23,7 +23,7 @@ FLOORS = [
     "creation linalg fft signal device framework tensor_extras static",
     "sparse graph speech embedding distribution incubate",
     "models text vision datasets",
-    "hub serving inference profiler utils compat base inner",
+    "hub serving inference profiler session utils compat base inner",
     "visual learn",
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
