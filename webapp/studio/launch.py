@@ -107,6 +107,7 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
     c.LabApp.extension_manager = "readonly"
 
+    server.session_manager_class = "studio.server.waiting.NotebookSessions"
     server.kernel_spec_manager_class = "studio.server.kernels.StudioKernels"
     c.KernelSpecManager.ensure_native_kernel = False
     c.KernelSpecManager.allowed_kernelspecs = {"sampan"}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from hashlib import sha256
 from http.client import responses
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -15,7 +17,9 @@ from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from studio import i18n
+from studio import figures, i18n, people
+from studio.compute.lease import Ask
+from studio.compute.provisioner import NoSession
 from studio.paths import STATIC, TEMPLATES
 
 # No 'unsafe-*': these pages carry no inline script and no inline style.
@@ -46,6 +50,7 @@ class StudioPage(JupyterHandler):
     """A page for people: the visitor's language and theme, one look, errors in words."""
 
     section = ""  # which entry of the navigation is the current one
+    waiting_page = ""  # where to wait for a place, when there was none for this
 
     @property
     def content_security_policy(self) -> str:
@@ -97,7 +102,7 @@ class StudioPage(JupyterHandler):
                 theme=self.theme,
                 languages=i18n.NAMES,
                 html_languages=i18n.HTML_LANGUAGE,
-                here=self.request.path,
+                here=self.request.uri,
                 section=self.section,
                 address=self.address,
                 asset=self.asset,
@@ -106,10 +111,23 @@ class StudioPage(JupyterHandler):
                 nav_pages=self.settings["studio_pages"].listed(),
                 xsrf=self.xsrf_token.decode(),
                 signed_in=bool(self.current_user),
+                admin=people.is_admin(),
+                session_title=self.session_title,
+                duration=partial(_swapped, figures.duration, lang),
+                ordinal=partial(_swapped, figures.ordinal, lang),
+                size=figures.size,
                 version=version("sampan"),
                 **values,
             )
         )
+
+    def session_title(self, ask: Ask) -> str:
+        """What people know a session by: its page's title, or its notebook or script as it lies in the workspace."""
+        page = self.settings["studio_pages"].page(ask.title) if ask.purpose == "page" else None
+        if page is not None:
+            return str(page.title(self.language))
+        root = f"{Path(self.settings['server_root_dir']).expanduser()}/"
+        return ask.title.removeprefix(root) or i18n.t("sessions.untitled", self.language)
 
     def show(self, template: str, **values: Any) -> None:
         """Answer with a page."""
@@ -123,11 +141,18 @@ class StudioPage(JupyterHandler):
         key = f"error.{status_code}" if status_code in (403, 404, 405, 409, 503) else "error.other"
         if reason == responses.get(status_code):
             reason = ""
-        self.show("error.html", status=status_code, sentence=key, reason=reason)
+        if isinstance(error, NoSession) and self.language == "zh":
+            reason = error.sentence_zh
+        waiting = self.waiting_page if isinstance(error, NoSession) else ""
+        self.show("error.html", status=status_code, sentence=key, reason=reason, waiting=waiting)
 
 
 def _translate(lang: str, key: str, **values: object) -> str:
     return i18n.t(key, lang, **values)
+
+
+def _swapped(say: Callable[[Any, str], str], lang: str, value: Any) -> str:
+    return say(value, lang)
 
 
 class LoginHandler(StudioPage, LoginFormHandler):

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jupyter_server.utils import url_path_join
 from tornado import web
 from tornado.escape import url_escape
 
@@ -80,13 +79,13 @@ class Courses(CoursePage):
 
 
 class OpenCopy(CoursePage):
-    """To the learner's copy in Lab; makes it on the first visit."""
+    """To the learner's copy in Lab, past the queue if there is one; makes the copy on the first visit."""
 
     @web.authenticated
     async def post(self, lesson_id: str) -> None:
         copy = await self.course.open_copy(self.find(lesson_id))
         inside = copy.relative_to(self.course.workspace).as_posix()
-        self.redirect(url_path_join(self.base_url, "lab/tree", url_escape(inside, plus=False)), status=303)
+        self.redirect(self.address("open/lab", url_escape(inside, plus=False)), status=303)
 
 
 class StartAgain(CoursePage):

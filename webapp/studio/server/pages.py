@@ -119,8 +119,12 @@ class PageHandler(StudioPage, TornadoVoilaHandler):
         if page is None:
             raise web.HTTPError(404)
         self.section = f"page/{name}"
-        # Voilà hands the query string to the kernel: language and theme go in, anything else stays out.
-        self.request.query = urlencode({"lang": self.language, "theme": self.theme})
+        self.waiting_page = self.address("open/page", name)
+        ticket = self.get_query_argument("ticket", "")
+        # Voilà hands the query string to the kernel: language and theme go in, and the ticket, which goes no further
+        # than the kernel's provisioner. Anything else stays out.
+        query = {"lang": self.language, "theme": self.theme} | ({"ticket": ticket} if ticket else {})
+        self.request.query = urlencode(query)
         self.request.arguments = {}
         async for html in self.get_generator(path=f"{name}.ipynb"):
             self.write(html)

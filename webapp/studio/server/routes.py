@@ -9,12 +9,17 @@ from jupyter_server.base.handlers import FileFindHandler
 from jupyter_server.utils import url_path_join
 
 from studio.attempts import Attempts
+from studio.compute import here
+from studio.compute.room import WaitingRoom
+from studio.compute.sessions import Sessions
 from studio.course import Course
 from studio.grading.runner import CheckDesk
 from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 
-from . import base, courses, home, pages
+from . import base, courses, grading, home, pages, sessions, waiting
 
+_ID = "(?P<session_id>[0-9a-f]{32})"
+_JOB = r"(?P<job_id>[0-9a-f\-]+)"
 _LESSON = r"(?P<lesson_id>[A-Za-z0-9_\-]+)"
 
 
@@ -29,6 +34,8 @@ def add_routes(server: Any) -> None:
         "attempts": Attempts(state_folder(home_folder) / "attempts"),
     }
     app.settings["studio_pages"] = pages.PageShelf(PAGES)
+    app.settings["studio_room"] = room = WaitingRoom(here.store())
+    running = {"sessions": Sessions(here.store(), here.state(), server.kernel_manager)}
 
     routes: list[tuple[Any, ...]] = [
         ("", home.Home, shared),
@@ -41,7 +48,18 @@ def add_routes(server: Any) -> None:
         (f"/courses/{_LESSON}/restore", courses.Restore, shared),
         (f"/courses/{_LESSON}/check", courses.Check, shared),
         (f"/courses/{_LESSON}/check/cancel", courses.CancelCheck, shared),
+        *grading.routes(home_folder, course),
         ("/static/(.*)", FileFindHandler, {"path": [str(STATIC)]}),
+        ("/open/(?P<kind>page|lab)/(?P<path>.+?)", waiting.Open, {"room": room, **running}),
+        ("/sessions", sessions.Overview, running),
+        ("/sessions/(?P<live>live)", sessions.Overview, running),
+        (r"/sessions/line/(?P<kernel>[0-9a-f\-]+)", sessions.Line, running),
+        (rf"/sessions/{_ID}/stop", sessions.Stop, running),
+        (rf"/sessions/{_ID}/extend", sessions.Extend, running),
+        (rf"/sessions/{_ID}/keep", sessions.Keep, running),
+        (rf"/jobs/{_JOB}/cancel", sessions.CancelJob, running),
+        (rf"/jobs/{_JOB}/remove", sessions.RemoveJob, running),
+        (rf"/jobs/{_JOB}/files/(?P<path>.+?)", sessions.JobFile, running),
         *pages.routes(server),
         ("/(.*)", base.NotFound),
     ]

@@ -1,11 +1,115 @@
 // What the Studio's pages do beyond links and forms. Each of them works without this file, only less smoothly:
-// the theme changes without a reload (a page that computes must not lose its kernel), and a check shows how it
-// stands while it runs. No sentence is written here: the server sends them in the visitor's language.
+// the theme changes without a reload (a page that computes must not lose its kernel), and pieces that change by
+// themselves do so in place. No sentence is written here: the server sends them in the visitor's language.
+//
+//   data-live="<address>"     a piece of the page that the server draws again while it is looked at: every
+//                             data-every milliseconds, or, without that, as long as something in it is data-active
+//   form[data-quiet]          sent in the background; then the live pieces around it (data-around) are drawn again
+//   data-queue="<address>"    a place in the queue, told by server-sent events: "place" draws, "go" leads on
 
-const POLL_MS = 500;
+const ACTIVE_MS = 500;
+const AGAIN_MS = 3000;  // after an answer that never came
 
 const post = (form, submitter) =>
   fetch(form.action, { method: "POST", body: new FormData(form, submitter), redirect: "manual" });
+
+// ---- drawing again ------------------------------------------------------------------------------------
+
+// Makes `old` equal to `fresh` and touches only what differs: focus, opened details and selections stay.
+function morph(old, fresh) {
+  for (const { name, value } of [...fresh.attributes]) {
+    if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  for (const { name } of [...old.attributes]) {
+    if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
+  }
+  const named = new Map([...old.children].filter((node) => node.id).map((node) => [node.id, node]));
+  let at = old.firstChild;
+  for (const node of [...fresh.childNodes]) {
+    const same = at && !at.id && at.nodeName === node.nodeName ? at : null;
+    const mine = node.id ? named.get(node.id) : same;
+    if (!mine) {
+      old.insertBefore(node, at);
+      continue;
+    }
+    if (mine !== at) old.insertBefore(mine, at);
+    at = mine.nextSibling;
+    if (mine.nodeType === Node.ELEMENT_NODE) morph(mine, node);
+    else if (mine.nodeValue !== node.nodeValue) mine.nodeValue = node.nodeValue;
+  }
+  while (at) {
+    const next = at.nextSibling;
+    at.remove();
+    at = next;
+  }
+}
+
+function redraw(piece, html) {
+  const fresh = piece.cloneNode(false);
+  fresh.innerHTML = html;
+  morph(piece, fresh);
+}
+
+// ---- live pieces --------------------------------------------------------------------------------------
+
+const timers = new WeakMap();
+
+async function refresh(piece) {
+  clearTimeout(timers.get(piece));
+  try {
+    const reply = await fetch(piece.dataset.live);
+    if (!reply.ok) {
+      if (reply.status !== 404) location.reload();  // the login, or a sentence; 404: what it told of is over
+      return;
+    }
+    const html = await reply.text();
+    const held = piece.contains(document.activeElement);
+    redraw(piece, html);
+    settle(piece, held);
+  } catch {  // the server is away for a moment
+    timers.set(piece, setTimeout(refresh, AGAIN_MS, piece));
+    return;
+  }
+  schedule(piece);
+}
+
+function schedule(piece) {
+  const every = Number(piece.dataset.every) || (piece.querySelector("[data-active]") ? ACTIVE_MS : 0);
+  if (every) timers.set(piece, setTimeout(() => (document.hidden ? schedule(piece) : refresh(piece)), every));
+}
+
+// What starts something is disabled while it runs; the keyboard then goes to what stops it, and back.
+function settle(piece, held) {
+  const start = piece.closest("[data-around]")?.querySelector("[data-check] button");
+  if (!start) return;
+  const stop = piece.querySelector("[data-cancel] button");
+  const leaves = held || document.activeElement === start;
+  start.disabled = !!piece.querySelector("[data-active]");
+  if (leaves && !piece.contains(document.activeElement)) (stop ?? start).focus();
+}
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.matches("form[data-quiet]")) return;
+  event.preventDefault();
+  await post(form, event.submitter);
+  (form.closest("[data-around]") ?? document).querySelectorAll("[data-live]").forEach(refresh);
+});
+
+document.querySelectorAll("[data-live]").forEach((piece) => { settle(piece, false); schedule(piece); });
+
+// ---- the queue ----------------------------------------------------------------------------------------
+
+document.querySelectorAll("[data-queue]").forEach((place) => {
+  const stream = new EventSource(place.dataset.queue);  // it connects again by itself
+  stream.addEventListener("place", (event) => redraw(place, event.data));
+  stream.addEventListener("go", (event) => { stream.close(); location.replace(event.data); });
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), AGAIN_MS);
+  });
+});
+
+// ---- theme, buttons, address --------------------------------------------------------------------------
 
 const isDark = () => {
   const chosen = document.documentElement.dataset.theme;
@@ -26,46 +130,16 @@ function prepareTheme(form) {
   });
 }
 
-async function follow(place) {
-  const reply = await fetch(place.dataset.verdict);
-  if (!reply.ok) { location.reload(); return; }
-  const fresh = document.createElement("div");
-  fresh.innerHTML = await reply.text();
-  const running = fresh.querySelector("[data-active]");
-  const doing = place.querySelector("[data-doing]");
-  const button = place.closest("li").querySelector("[data-check] button");
-  if (running && doing) {  // only the seconds moved on: leave the focus where it is, and screen readers quiet
-    doing.textContent = fresh.querySelector("[data-doing]").textContent;
-  } else {
-    const held = place.contains(document.activeElement) || document.activeElement === button;
-    button.disabled = !!running;
-    place.replaceChildren(...fresh.childNodes);
-    listen(place);
-    if (held) (place.querySelector("[data-cancel] button") ?? button).focus();
-  }
-  if (running) setTimeout(() => follow(place), POLL_MS);
-}
-
-function listen(root) {
-  root.querySelectorAll("form[data-check], form[data-cancel]").forEach((form) => {
-    form.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      await post(form);
-      follow(form.closest("li").querySelector("[data-verdict]"));
-    });
-  });
-}
-
 document.querySelectorAll("form[data-theme-form]").forEach(prepareTheme);
 document.querySelectorAll("form[data-busy]").forEach((form) => {
   form.addEventListener("submit", () => form.querySelector("button").setAttribute("aria-busy", "true"));
 });
-// Back from the browser's memory of pages: nothing is busy any more.
-addEventListener("pageshow", () => {
+addEventListener("pageshow", (event) => {
+  if (event.persisted && document.querySelector("[data-queue]")) location.reload();
+  // Back from the browser's memory of pages: nothing is busy any more.
   document.querySelectorAll("[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
 });
-listen(document);
-document.querySelectorAll("[data-verdict]:has([data-active])").forEach((place) => {
-  place.closest("li").querySelector("[data-check] button").disabled = true;
-  follow(place);
-});
+// A page's ticket is used up: opened again from history or a bookmark, the page asks for a place anew.
+if (document.body.dataset.voila && new URLSearchParams(location.search).has("ticket")) {
+  history.replaceState(history.state, "", location.pathname);
+}

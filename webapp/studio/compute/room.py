@@ -1,0 +1,65 @@
+"""Where leases wait for a kernel that is on its way: somebody was let in, and their browser still loads the page."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from .lease import Ask, Lease, Place, Refused, Store
+
+RENEW_S = 3.0  # a lease that no process uses must be asked for this often, or it goes back
+# From the redirect to the start of the kernel. Lab may load for long on a small machine before it asks for one.
+HELD_S = {"page": 20.0, "notebook": 60.0}
+
+
+class WaitingRoom:
+    """Tickets in this server's hands. All methods belong to the event loop's thread."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._held: dict[str, Ask] = {}
+        self._gone: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def look(self, ask: Ask, ticket: str | None = None) -> Lease | Place:
+        """Ask for a place, or ask again; a lease is held from then on. Raises as `Store.take`, and LookupError when the
+        ticket's owner has left the queue."""
+        if ticket in self._gone:
+            raise LookupError(f"the ticket {ticket!r} was given up")
+        answer = await asyncio.to_thread(self.store.take, ask, ticket)
+        if isinstance(answer, Lease) and answer.holder is None and answer.id not in self._held:
+            self._held[answer.id] = ask
+            task = asyncio.create_task(self._hold(answer.id, ask))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return answer
+
+    async def leave(self, ticket: str) -> None:
+        """Out of the queue for good: what still asks with this ticket hears so."""
+        self._gone.add(ticket)
+        self._held.pop(ticket, None)
+        await asyncio.to_thread(self.store.leave, ticket)
+
+    def ticket(self, title: str) -> str | None:
+        """The ticket of the notebook at this path whose kernel starts now. Each is given out once."""
+        for ticket, ask in self._held.items():
+            if ask.purpose == "notebook" and ask.title == title:
+                del self._held[ticket]
+                return ticket
+        return None
+
+    async def _hold(self, ticket: str, ask: Ask) -> None:
+        """Until its kernel has the lease, or nobody came for it."""
+        end = time.monotonic() + HELD_S[ask.purpose]
+        while time.monotonic() < end:
+            await asyncio.sleep(RENEW_S)
+            if ticket not in self._held:
+                return
+            try:
+                answer = await asyncio.to_thread(self.store.take, ask, ticket)
+            except Refused:  # the quota ended meanwhile
+                break
+            if isinstance(answer, Place) or answer.holder is not None:
+                break
+        if self._held.pop(ticket, None):
+            await asyncio.to_thread(self.store.leave, ticket)  # does nothing to a lease in use

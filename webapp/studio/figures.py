@@ -1,0 +1,28 @@
+"""Figures as people read them: spans of time, sizes, places in a queue."""
+
+from __future__ import annotations
+
+from .i18n import t
+
+
+def duration(seconds: float, lang: str) -> str:
+    """ "40 s", "12 min", "3 h 05 min"; never below zero."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return t("figure.seconds", lang, seconds=whole)
+    if whole < 3600:
+        return t("figure.minutes", lang, minutes=whole // 60)
+    return t("figure.hours", lang, hours=whole // 3600, minutes=f"{whole % 3600 // 60:02}")
+
+
+def size(memory: float) -> str:
+    """Bytes as "812 MB" or "1.4 GB", by powers of 1024 as every system monitor counts."""
+    return f"{memory / 2**30:.1f} GB" if memory >= 2**30 else f"{memory / 2**20:.0f} MB"
+
+
+def ordinal(number: int, lang: str) -> str:
+    """ "1st", "2nd", "11th"; Chinese sentences bring their own words around the bare number."""
+    if lang != "en":
+        return str(number)
+    teen = 10 <= number % 100 <= 20
+    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

@@ -1,0 +1,77 @@
+"""Small charts as plain numbers; templates/pages/charts.html draws them as SVG, coloured by the stylesheet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+WIDTH, HEIGHT = 340.0, 150.0  # of the week
+FLOOR, ROOF = 122.0, 22.0
+CURVE_WIDTH, CURVE_HEIGHT = 240.0, 72.0
+POINTS = 200  # of a curve that are drawn: more than there are pixels tell nothing
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One day. Sizes in the picture's own units; `weekday` counts from Monday = 0."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    seconds: float
+    weekday: int
+
+    @property
+    def middle(self) -> float:
+        return self.x + self.width / 2
+
+
+def week(days: Sequence[tuple[float, float]]) -> list[Bar]:
+    """A bar for each (midnight UTC, seconds)."""
+    most = max(
+        [3600.0, *(seconds for _, seconds in days)]
+    )  # of an hour and more: minutes do not look like much
+    step = WIDTH / max(1, len(days))
+    return [
+        Bar(
+            x=round(i * step + step * 0.18, 1),
+            y=round(FLOOR - (FLOOR - ROOF) * seconds / most, 1),
+            width=round(step * 0.64, 1),
+            height=round((FLOOR - ROOF) * seconds / most, 1),
+            seconds=seconds,
+            weekday=datetime.fromtimestamp(midnight, UTC).weekday(),
+        )
+        for i, (midnight, seconds) in enumerate(days)
+    ]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """`points` for an SVG polyline in a box of CURVE_WIDTH by CURVE_HEIGHT; the rest is text around it."""
+
+    name: str
+    points: str
+    low: str
+    high: str
+    last: str
+    steps: int
+
+
+def curve(name: str, values: Sequence[tuple[float, float]]) -> Curve | None:
+    """One value over its steps; None when nothing of it can be drawn."""
+    finite = [(x, y) for x, y in values if math.isfinite(x) and math.isfinite(y)]
+    if not finite:
+        return None
+    every = math.ceil(len(finite) / POINTS)
+    drawn = finite[::every] if (len(finite) - 1) % every == 0 else [*finite[::every], finite[-1]]
+    xs, ys = [x for x, _ in finite], [y for _, y in finite]
+    left, right, low, high = min(xs), max(xs), min(ys), max(ys)
+    across, up = (right - left) or 1.0, (high - low) or 1.0
+    points = " ".join(
+        f"{4 + (x - left) / across * (CURVE_WIDTH - 8):.1f},{4 + (high - y) / up * (CURVE_HEIGHT - 8):.1f}"
+        for x, y in drawn
+    )
+    return Curve(name, points, f"{low:.4g}", f"{high:.4g}", f"{ys[-1]:.4g}", len(finite))

@@ -1,0 +1,232 @@
+"""Sessions: what runs, what it uses, how long it may; the queue, jobs with their curves, and the week's use."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import psutil
+from jupyter_server.utils import url_path_join
+from tornado import web
+from tornado.escape import url_escape
+
+from studio import people
+from studio.compute import jobs, record
+from studio.compute.jobs import Job
+from studio.compute.lease import Lease, Refused
+from studio.compute.machine import Device, Machine
+from studio.compute.sessions import Session, Sessions
+
+from . import charts
+from .base import StudioPage
+
+EXTEND_S = 3600.0
+JOBS_SHOWN = 20
+LOG_SHOWN = 4000  # characters of a job's log on the page; the whole of it has an address of its own
+
+
+@dataclass(frozen=True)
+class Share:
+    """What is free of this machine: places and GPUs out of all, bytes of memory, cores that are busy."""
+
+    places: int
+    of_places: int
+    gpus: int
+    of_gpus: int
+    simulated: bool
+    memory: int
+    of_memory: int
+    cores: float
+    of_cores: int
+
+
+def share(machine: Machine, leases: list[Lease]) -> Share:
+    """The machine's free share. Blocks a moment: it asks the system."""
+    lent: dict[str, float] = {}
+    for lease in leases:
+        lent[lease.device] = lent.get(lease.device, 0.0) + lease.ask.share
+    places = [device for device in machine.devices if device.kind == "cpu" and not device.grading_only]
+    gpus = [device for device in machine.devices if device.kind == "gpu"]
+
+    def free(devices: list[Device]) -> int:
+        return sum(lent.get(device.id, 0.0) == 0 for device in devices)
+
+    count = psutil.cpu_count() or 1
+    return Share(
+        places=free(places),
+        of_places=len(places),
+        gpus=free(gpus),
+        of_gpus=len(gpus),
+        simulated=any(device.id.startswith("sim:") for device in gpus),
+        memory=psutil.virtual_memory().available,
+        of_memory=machine.memory,
+        cores=psutil.cpu_percent() / 100 * count,  # since the look before
+        of_cores=count,
+    )
+
+
+class SessionPage(StudioPage):
+    section = "sessions"
+
+    def initialize(self, sessions: Sessions) -> None:
+        self.sessions = sessions
+
+    @property
+    def everyone(self) -> bool:
+        """Whether this is the admin, looking at everybody's."""
+        return people.is_admin() and self.get_query_argument("who", "") == "everyone"
+
+    def find(self, session_id: str) -> Session:
+        """A session of theirs; for the admin, anybody's. 404 when it is over."""
+        try:
+            return self.sessions.find(session_id, None if people.is_admin() else people.me())
+        except LookupError as error:
+            raise web.HTTPError(404, str(error)) from error
+
+    def find_job(self, job_id: str) -> Job:
+        try:
+            return jobs.find(job_id, None if people.is_admin() else people.me())
+        except LookupError as error:
+            raise web.HTTPError(404, str(error)) from error
+
+    def back(self) -> None:
+        """Where the form was, if that is an address of ours; else the list."""
+        there = self.get_body_argument("next", "")
+        ours = there.startswith(self.address() + "/")
+        self.redirect(there if ours else self.address("sessions"), status=303)
+
+    def notebook_address(self, session: Session) -> str:
+        """A notebook's address in Lab; "" for anything else."""
+        title = self.session_title(session.lease.ask)
+        if session.lease.ask.purpose != "notebook" or not title.endswith(".ipynb") or title.startswith("/"):
+            return ""
+        return url_path_join(self.base_url, "lab/tree", url_escape(title, plus=False))
+
+    def gather(self, owner: str | None) -> dict[str, Any]:
+        """Everything the page shows that changes by itself. Blocks."""
+        store, me = self.sessions.store, people.me()
+        running = self.sessions.running(owner)
+        return {
+            "running": running,
+            "share": share(store.machine, store.leases()),
+            "queue": store.queue(),
+            "jobs": [(job, _curves(job)) for job in jobs.all(owner)[:JOBS_SHOWN]],
+            "week": charts.week(self.sessions.week(me)),
+            "left": {kind: store.left(me, kind) for kind in ("cpu", "gpu")},
+            "me": me,
+        }
+
+
+def _curves(job: Job) -> list[charts.Curve]:
+    found = (charts.curve(name, values) for name, values in sorted(job.curve().items()))
+    return [curve for curve in found if curve is not None]
+
+
+class Overview(SessionPage):
+    """/studio/sessions, and /studio/sessions/live: the piece of it that is drawn again."""
+
+    @web.authenticated
+    async def get(self, live: str = "") -> None:
+        everyone = self.everyone
+        told = await asyncio.to_thread(self.gather, None if everyone else people.me())
+        self.show(
+            "sessions_live.html" if live else "sessions.html",
+            everyone=everyone,
+            chart=charts,
+            now=time.time(),
+            notebook_address=self.notebook_address,
+            log_shown=LOG_SHOWN,
+            **told,
+        )
+
+
+class Stop(SessionPage):
+    """Ends a session: interrupt, then kill; its place is free at once."""
+
+    @web.authenticated
+    async def post(self, session_id: str) -> None:
+        await self.sessions.stop(await asyncio.to_thread(self.find, session_id))
+        self.back()
+
+
+class Extend(SessionPage):
+    """An hour more."""
+
+    @web.authenticated
+    async def post(self, session_id: str) -> None:
+        session = await asyncio.to_thread(self.find, session_id)
+        try:
+            await asyncio.to_thread(self.sessions.extend, session.id, EXTEND_S)
+        except LookupError as error:
+            raise web.HTTPError(404, str(error)) from error
+        except Refused as refusal:
+            raise web.HTTPError(409, reason=refusal.sentence) from refusal
+        self.back()
+
+
+class Keep(SessionPage):
+    """Idle, but wanted: it is not culled for now."""
+
+    @web.authenticated
+    async def post(self, session_id: str) -> None:
+        session = await asyncio.to_thread(self.find, session_id)
+        record.keep(self.sessions.state, session.id)
+        await asyncio.to_thread(self.sessions.note, session.id, culled_at=0.0)
+        self.back()
+
+
+class Line(SessionPage):
+    """The status line of the session that runs this kernel, for the head of a page and the foot of a notebook."""
+
+    @web.authenticated
+    async def get(self, kernel: str) -> None:
+        running = await asyncio.to_thread(self.sessions.running, None if people.is_admin() else people.me())
+        session = next((session for session in running if session.kernel == kernel), None)
+        if session is None:
+            raise web.HTTPError(404, f"no session runs the kernel {kernel!r}")
+        self.show("session_line.html", session=session, now=time.time())
+
+
+class CancelJob(SessionPage):
+    @web.authenticated
+    async def post(self, job_id: str) -> None:
+        job = await asyncio.to_thread(self.find_job, job_id)
+        await asyncio.to_thread(jobs.cancel, job.id)
+        self.back()
+
+
+class RemoveJob(SessionPage):
+    """Deletes a job that is over, with what it made."""
+
+    @web.authenticated
+    async def post(self, job_id: str) -> None:
+        job = await asyncio.to_thread(self.find_job, job_id)
+        try:
+            await asyncio.to_thread(jobs.remove, job.id)
+        except ValueError as error:
+            raise web.HTTPError(409, str(error)) from error
+        self.back()
+
+
+class JobFile(SessionPage):
+    """A job's log, or something it made: to be saved, never shown as a page of ours."""
+
+    @web.authenticated
+    async def get(self, job_id: str, path: str) -> None:
+        job = await asyncio.to_thread(self.find_job, job_id)
+        found = {job.log_file.name: job.log_file} if job.log_file.is_file() else {}
+        found |= {file.relative_to(job.folder).as_posix(): file for file in job.files()}
+        file: Path | None = found.get(path)
+        if file is None:
+            raise web.HTTPError(404, f"the job {job.id} has made no {path!r}")
+        self.set_header("Content-Type", "application/octet-stream")
+        self.set_header("X-Content-Type-Options", "nosniff")
+        name = url_escape(PurePosixPath(path).name, plus=False)
+        self.set_header("Content-Disposition", f"attachment; filename*=utf-8''{name}")
+        with file.open("rb") as stream:
+            while part := await asyncio.to_thread(stream.read, 1 << 20):
+                self.write(part)
+                await self.flush()
