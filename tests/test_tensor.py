@@ -127,10 +127,10 @@ def test_spellings_of_a_dtype(spelling) -> None:
 
 def test_python_types_and_wrong_spellings() -> None:
     assert [name(paddle.zeros([1], d)) for d in (float, int, bool, complex)] == [
-        "float32",
+        "float64",
         "int64",
         "bool",
-        "complex64",
+        "complex128",
     ]
     for wrong in ("floaty", 3, [], None.__class__, np.dtype("datetime64[s]")):
         with pytest.raises(TypeError, match="dtype: expected one of uint8"):
@@ -398,9 +398,20 @@ def test_printing_says_what_one_looks_for() -> None:
     x = paddle.to_tensor([[1.0, 2.5], [3.0, 4.0]], stop_gradient=False)
     assert repr(x) == (
         "Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=False,\n"
-        "       [[1. , 2.5],\n        [3. , 4. ]])"
+        "       [[1.        , 2.50000000],\n        [3.        , 4.        ]])"
     )
-    assert "made by multiply" in repr(x * 2.0)
+    assert repr(x - 2.0).endswith("[[-1.       , 0.50000000],\n        [ 1.       ,  2.       ]])")
+    assert repr(paddle.arange(30)).endswith(
+        "[0 , 1 , 2 , 3 , 4 , 5 , 6 , 7 , 8 , 9 , 10, 11, 12, 13, 14, 15, 16, 17,\n        18, 19, 20, 21, 22, "
+        "23, 24, 25, 26, 27, 28, 29])"
+    )
+    assert repr(paddle.to_tensor([1 + 2j, 0.5 - 1j])).endswith(
+        "[(1.00000000+2.00000000j), (0.50000000-1.00000000j)])"
+    )
+    assert repr(paddle.arange(2000).reshape([2, 1000])).endswith(
+        "[[0   , 1   , 2   , ..., 997 , 998 , 999 ],\n        [1000, 1001, 1002, ..., 1997, 1998, 1999]])"
+    )
+    assert f"{paddle.to_tensor(1.5)}, {paddle.to_tensor(2):03d}" == "1.5, 002"
     assert repr(paddle.to_tensor(1)).endswith("stop_gradient=True,\n       1)")
     assert "shape=[0, 3]" in repr(paddle.zeros([0, 3])) and "True" in repr(paddle.to_tensor([True]))
     assert "..." in repr(paddle.zeros([100, 100])) and len(repr(paddle.zeros([100, 100]))) < 2000
@@ -475,3 +486,32 @@ def test_python_operators_from_either_side() -> None:
     y = x
     y += 1
     assert x.tolist() == [1.0, 2.0, 4.0] and y is not x  # as in Paddle, += makes a new tensor
+
+
+def test_size_is_a_number_and_a_function() -> None:
+    x = paddle.zeros([2, 3])
+    assert (x.size, x.size + 1, x.size(), x.size(-1)) == (6, 7, [2, 3], 3)
+
+
+def test_what_paddle_calls_inside() -> None:
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    assert x._grad_ivar() is None and not x.persistable
+    called = []
+    x._register_backward_hook(lambda: called.append(1))
+    (x * 3).sum().backward()
+    assert called == [1] and x._grad_ivar().tolist() == [3, 3] and not x.grad.stop_gradient
+    x._zero_grads()
+    assert x.grad.tolist() == [0, 0]
+    x._clear_gradient()
+    y = paddle.zeros([2])
+    x.detach()._share_buffer_to(y)
+    assert x._is_shared_buffer_with(y) and y.tolist() == [1, 2] and not x._is_shared_buffer_with(x * 1)
+    assert (x._numel(), x._is_initialized(), x._inplace_version()) == (2, True, 0)
+    assert x._copy_to(paddle.CPUPlace(), True).tolist() == [1, 2]
+    y.persistable = True
+    assert y.persistable
+    y.copy_(paddle.ones([3]))
+    assert y.tolist() == [1, 1, 1]
+    for wrong in (lambda: x.set_value(np.ones(3, "float32")), lambda: bool(x), lambda: len(paddle.ones([]))):
+        with pytest.raises(AssertionError):
+            wrong()

@@ -14,7 +14,7 @@ import torch
 from . import tape
 from .operator import observers, wrap
 from .tape import Node, check_unwritten
-from .tensor import Tensor, declared, zero_gradient
+from .tensor import Refused, Tensor, declared, zero_gradient
 
 _by_sequence = attrgetter("sequence")
 
@@ -301,6 +301,7 @@ def _accumulate(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -
         gradient = _fit(gradient, data.shape, data.dtype)
     if before is None or before is zero_gradient:
         leaf._grad = wrap(_owned(gradient, owners))
+        leaf._grad.stop_gradient = False  # as in Paddle, where a gradient is a leaf like its tensor
     else:
         before.data.add_(gradient)
 
@@ -343,7 +344,7 @@ def _start(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str) -
     if not isinstance(gradient, Tensor):
         raise TypeError(f"{name}: expected a Tensor or None, got {type(gradient).__name__}")
     if gradient.data.shape != tensor.data.shape:
-        raise ValueError(f"{name}: expected shape {tensor.shape}, that of the tensor, got {gradient.shape}")
+        raise Refused(f"{name}: expected shape {tensor.shape}, that of the tensor, got {gradient.shape}")
     if gradient.data.dtype is not tensor.data.dtype:
         gradient = gradient.astype(tensor.data.dtype)
     return tensor.node or tensor, gradient if recorded else gradient.data
@@ -374,7 +375,7 @@ def backward(
         tensors = list(tensors)
         given = list(grad_tensors or [None] * len(tensors))
     if len(given) != len(tensors):
-        raise ValueError(f"grad_tensors: expected {len(tensors)}, one per tensor, got {len(given)}")
+        raise Refused(f"grad_tensors: expected {len(tensors)}, one per tensor, got {len(given)}")
     roots = []
     for tensor, gradient in zip(tensors, given, strict=True):
         if tensor.stop_gradient:
@@ -425,16 +426,16 @@ def grad(
     no_grad_vars: tensors that are taken as constants.
     """
     if not only_inputs:
-        raise ValueError("only_inputs: only True is supported, got False")
+        raise Refused("only_inputs: only True is supported, got False")
     outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if not outputs or not inputs:
-        raise ValueError(f"grad: expected outputs and inputs, got {len(outputs)} and {len(inputs)}")
+        raise Refused(f"grad: expected outputs and inputs, got {len(outputs)} and {len(inputs)}")
     given = (
         [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(outputs))
     )
     if len(given) != len(outputs):
-        raise ValueError(f"grad_outputs: expected {len(outputs)}, one per output, got {len(given)}")
+        raise Refused(f"grad_outputs: expected {len(outputs)}, one per output, got {len(given)}")
     constants = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or [])
     blocked = {t.node or t for t in constants}
     targets = [t.node or t for t in inputs]

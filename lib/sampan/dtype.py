@@ -38,8 +38,10 @@ dtype = torch.dtype
 NAMES: dict[str, torch.dtype] = {
     name: value for name, value in list(globals().items()) if isinstance(value, torch.dtype)
 }
-_ALIASES = {"float": float32, "double": float64, "half": float16, "int": int32, "long": int64}
-_PYTHON = {builtins.float: float32, builtins.int: int64, builtins.bool: bool, builtins.complex: complex64}
+_ALIASES = {
+    "float": float64, "double": float64, "half": float16, "int": int64, "long": int64, "complex": complex128
+}  # fmt: skip
+_PYTHON = {builtins.float: float64, builtins.int: int64, builtins.bool: bool, builtins.complex: complex128}
 half, float, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
 _default = float32
 
@@ -99,6 +101,12 @@ class Size(list[int]):
     def numel(self) -> builtins.int:
         return math.prod(self)
 
+    def __add__(self, other: object) -> "Size":  # type: ignore[override]
+        return Size([*self, *other])  # type: ignore[misc]
+
+    def __radd__(self, other: object) -> "Size":
+        return Size([*other, *self])  # type: ignore[misc]
+
     def __eq__(self, other: object) -> builtins.bool:
         return list.__eq__(self, list(other) if isinstance(other, tuple) else other)
 
@@ -124,9 +132,8 @@ class Place:
         """Never: there are CPUs and GPUs."""
         return False
 
-    is_cuda_pinned_place = is_custom_place = is_ipu_place = is_xpu_place = is_xpu_pinned_place = (
-        is_other_place
-    )
+    is_cuda_pinned_place = is_custom_place = is_other_place
+    is_ipu_place = is_xpu_place = is_xpu_pinned_place = is_other_place
 
     def gpu_device_id(self) -> int:
         return self.device.index or 0
@@ -176,9 +183,7 @@ def as_device(place: object) -> torch.device:
     if device.type == "cuda":
         device = torch.device("cuda", device.index or 0)
         if (device.index or 0) >= torch.cuda.device_count():
-            raise ValueError(
-                f"place: {place!r} was asked for, but {torch.cuda.device_count()} GPUs are visible"
-            )
+            raise ValueError(f"place: {place!r}, but {torch.cuda.device_count()} GPUs are visible")
     return device
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from . import printing
 from .creation import empty
 from .dtype import Place, as_dtype, name_of, set_device
 from .nn.functional import adaptive_avg_pool1d, conv1d, conv2d, conv3d, group_norm, layer_norm
@@ -17,7 +18,7 @@ from .nn.layer import Layer
 from .random import get_rng_state as _rng_state
 from .random import seed
 from .random import set_rng_state as _set_rng_state
-from .tensor import Tensor, print_options, to_tensor
+from .tensor import Tensor, to_tensor
 
 # fmt: off
 __all__ = [
@@ -53,14 +54,13 @@ def iinfo(dtype):  # type: ignore[no-untyped-def]
 def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):  # type: ignore[no-untyped-def]
     """How tensors are printed: digits, from how many values on they are shortened, to how many at each edge; whether
     as 1.5e+00; characters a line. None leaves a setting as it is."""
-    given = dict(precision=precision, threshold=threshold, edgeitems=edgeitems, max_line_width=linewidth)
-    for value in given.values():
-        if value is not None and not isinstance(value, int):
-            raise TypeError(f"set_printoptions: expected ints, got {value!r}")
-    print_options.update({name: value for name, value in given.items() if value is not None})
-    if sci_mode is not None:
-        digits = print_options["precision"]
-        print_options["formatter"] = {"float_kind": lambda v: f"{v:.{digits}e}"} if sci_mode else None
+    given = dict(
+        precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth, sci_mode=sci_mode
+    )
+    for name, value in given.items():
+        if value is not None and not isinstance(value, type(printing.options[name])):
+            raise TypeError(f"set_printoptions: {name} cannot be {value!r}")
+    printing.options.update({name: value for name, value in given.items() if value is not None})
 
 
 # --- flags and modes ---
@@ -151,9 +151,8 @@ def get_cuda_rng_state():  # type: ignore[no-untyped-def]
 def set_cuda_rng_state(state_list):  # type: ignore[no-untyped-def]
     """Continue from states that `get_cuda_rng_state` returned. Raises ValueError for another number of them."""
     if len(state_list) != torch.cuda.device_count():
-        raise ValueError(
-            f"set_cuda_rng_state: expected {torch.cuda.device_count()} states, got {len(state_list)}"
-        )
+        count = torch.cuda.device_count()
+        raise ValueError(f"set_cuda_rng_state: expected {count} states, got {len(state_list)}")
     _set_rng_state([*_rng_state()[:1], *state_list])
 
 
@@ -207,9 +206,7 @@ def _constructor(name: str, kind: torch.dtype) -> Callable[..., Tensor]:
         device = kwargs.get("device")
         if len(args) == 1 and not isinstance(args[0], int):
             if isinstance(args[0], float):
-                raise ValueError(
-                    f"{name}: expected lengths, a sequence, an array or a Tensor, got {args[0]!r}"
-                )
+                raise ValueError(f"{name}: expected lengths, a sequence, array or Tensor, got {args[0]!r}")
             return to_tensor(args[0], kind, device)
         return empty(list(args) or [0], kind).to(device)
 

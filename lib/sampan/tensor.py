@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from . import tape
+from . import printing, tape
 from .dtype import NAMES, Place, Size, as_device, as_dtype, default_dtype, name_of
 from .tape import Node
 
@@ -29,8 +29,26 @@ declared: Any = (
 zero_gradient: Any = (
     SimpleNamespace()
 )  # stands for a gradient that was cleared: zeros, made only when looked at
-print_options: dict[str, Any] = {"precision": 8, "threshold": 1000}  # see set_printoptions
 _names = iter(range(1 << 62))
+_UNKNOWN_TO_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
+
+
+class Refused(ValueError, AssertionError):
+    """Raised where Paddle asserts something of an argument's value."""
+
+
+class _NoLength(TypeError, AssertionError):
+    """A 0-d tensor is no sequence."""
+
+
+class Count(int):
+    """How many values a tensor has; called, its lengths."""
+
+    lengths: Size
+
+    def __call__(self, dim: int | None = None) -> Any:
+        """The lengths, or the one along an axis."""
+        return self.lengths if dim is None else self.lengths[dim]
 
 
 class Tensor(Methods):
@@ -41,14 +59,14 @@ class Tensor(Methods):
     node: the tape entry that made it; None for leaves.
     """
 
-    __slots__ = ("__weakref__", "_grad", "_hooks", "_name", "data", "node", "stop_gradient")
+    __slots__ = ("__weakref__", "_grad", "_hooks", "_name", "_persistable", "data", "node", "stop_gradient")
     __array_priority__ = 100  # so that `ndarray + Tensor` comes to Tensor.__radd__
 
     data: torch.Tensor
     node: Node | None
     stop_gradient: bool
 
-    def __init__(self, data: Any, stop_gradient: bool = True) -> None:
+    def __init__(self, data: Any = (), stop_gradient: bool = True) -> None:
         if not isinstance(data, torch.Tensor):
             data = to_tensor(data).data
         self.data = data.detach() if data.requires_grad else data
@@ -77,8 +95,10 @@ class Tensor(Methods):
         return self.data.ndim
 
     @property
-    def size(self) -> int:
-        return self.data.numel()
+    def size(self) -> Count:
+        count = Count(self.data.numel())
+        count.lengths = self.shape
+        return count
 
     @property
     def strides(self) -> list[int]:
@@ -106,7 +126,11 @@ class Tensor(Methods):
 
     @property
     def persistable(self) -> bool:
-        return False
+        return getattr(self, "_persistable", False)
+
+    @persistable.setter
+    def persistable(self, value: bool) -> None:
+        self._persistable = value
 
     @property
     def inplace_version(self) -> int:
@@ -136,7 +160,7 @@ class Tensor(Methods):
 
     def __len__(self) -> int:
         if self.data.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
+            raise _NoLength("len() of a 0-d tensor")
         return self.data.shape[0]
 
     # --- gradients ---
@@ -145,7 +169,7 @@ class Tensor(Methods):
     def grad(self) -> Tensor | None:
         """The gradient that backward left here; None before the first, zeros after clear_gradient()."""
         if self._grad is zero_gradient:
-            self._grad = Tensor(torch.zeros_like(self.data))
+            self._grad = Tensor(torch.zeros_like(self.data), stop_gradient=False)
         return self._grad
 
     @grad.setter
@@ -230,7 +254,7 @@ class Tensor(Methods):
 
     # --- leaving and changing representation ---
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self, blocking: bool = True) -> np.ndarray:
         """The values as a NumPy array; on the CPU it shares this tensor's memory.
 
         NumPy has no bfloat16: as in Paddle its bits come as uint16, which `to_tensor` takes for bfloat16 again.
@@ -246,7 +270,7 @@ class Tensor(Methods):
             return self.data.flatten()[args[0]].item()
         data = self.data[args] if args else self.data
         if data.numel() != 1:
-            raise ValueError(f"item: expected a tensor with one value, got shape {self.shape}")
+            raise Refused(f"item: expected a tensor with one value, got shape {self.shape}")
         return data.item()
 
     def tolist(self) -> Any:
@@ -274,7 +298,7 @@ class Tensor(Methods):
 
     def __bool__(self) -> bool:
         if self.data.numel() != 1:
-            raise ValueError(
+            raise Refused(
                 f"the truth value of a tensor of shape {self.shape} is ambiguous: use any() or all()"
             )
         return bool(self.data)
@@ -396,13 +420,16 @@ class Tensor(Methods):
         """Overwrite the values, keeping shape, dtype and place. Raises ValueError for another shape."""
         source = value.data if isinstance(value, Tensor) else _from_python(value)
         if source.shape != self.data.shape:
-            raise ValueError(f"set_value: expected shape {self.shape}, got {list(source.shape)}")
+            raise Refused(f"set_value: expected shape {self.shape}, got {list(source.shape)}")
         if not torch.can_cast(source.dtype, self.data.dtype):
             raise TypeError(f"set_value: expected {name_of(self.dtype)}, got {name_of(source.dtype)}")
         self.data.copy_(source)
         self._mark_written()
 
     def copy_(self, other: Tensor, blocking: bool = True) -> Tensor:
+        """Take the values of another tensor, and its shape where that differs."""
+        if other.data.shape != self.data.shape:
+            self.data = torch.empty_like(other.data, dtype=self.dtype, device=self.data.device)
         self.set_value(other)
         return self
 
@@ -551,16 +578,15 @@ class Tensor(Methods):
         return f"{type(self).__name__}{name} {name_of(self.dtype)}{self.shape}"
 
     def __repr__(self) -> str:
-        made = f", made by {self.node.name}" if self.node is not None else ""
-        shown = self.detach().astype("float32") if self.dtype is torch.bfloat16 else self.detach()
-        body = np.array2string(shown.numpy(), separator=", ", prefix="       ", **print_options)
+        shown = self.data.to(torch.float32) if self.dtype in _UNKNOWN_TO_NUMPY else self.data
+        body = printing.layout(shown.cpu().resolve_conj().resolve_neg().numpy(), 7)
         return (
-            f"Tensor(shape={self.shape}, dtype={name_of(self.dtype)}, place={self.place}, "
-            f"stop_gradient={self.stop_gradient}{made},\n       {body})"
+            f"Tensor(shape={list(self.shape)}, dtype={name_of(self.dtype)}, place={self.place}, "
+            f"stop_gradient={self.stop_gradient},\n       {body})"
         )
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and self.data.numel() == 1 else format(repr(self), spec)
+        return format(self.item(), spec) if self.data.ndim == 0 else object.__format__(self, spec)
 
 
 class HookHandle:

@@ -34,6 +34,11 @@ _FACTS: dict[str, Callable[[Tensor], Any]] = {
     "type": lambda x: "DENSE_TENSOR",
 }
 _ANSWERS: dict[str, Callable[[Tensor], Any]] = {
+    "_grad_ivar": lambda self: self.grad,
+    "_inplace_version": lambda self: self.inplace_version,
+    "_is_initialized": lambda self: True,
+    "_numel": lambda self: self.data.numel(),
+    "_zero_grads": lambda self: self.clear_gradient(),
     "dense_dim": lambda self: self.ndim,
     "get_device": lambda self: self.data.get_device(),
     "is_dense": lambda self: True,
@@ -119,8 +124,34 @@ def _create_tensor(dtype: Any, name: str | None = None, persistable: bool = Fals
     return empty([0], dtype)
 
 
+def __copy_to(self, place, blocking=True):  # type: ignore[no-untyped-def]
+    """A copy at a place."""
+    return self.clone().to(place)
+
+
+def __share_buffer_to(self, other):  # type: ignore[no-untyped-def]
+    """Let another tensor look at this one's memory."""
+    other.data = self.data
+
+
+def __is_shared_buffer_with(self, other):  # type: ignore[no-untyped-def]
+    """Whether both look at one memory."""
+    return self.data.untyped_storage().data_ptr() == other.data.untyped_storage().data_ptr()
+
+
+def __register_backward_hook(self, hook):  # type: ignore[no-untyped-def]
+    """Call `hook()` when backward reaches this tensor."""
+    self.register_hook(lambda gradient: hook() and None)
+
+
+def __clear_gradient(self, set_to_zero=True):  # type: ignore[no-untyped-def]
+    """`clear_gradient` inside Paddle."""
+    self.clear_gradient(set_to_zero)
+
+
 for _method in (
     _apply, _apply_, _stride, _pin_memory, _type_as, _repeat, _split_with_sizes, _is_same_shape, _create_tensor,
+    __copy_to, __share_buffer_to, __is_shared_buffer_with, __register_backward_hook, __clear_gradient,
 ):  # fmt: skip
     _method.__name__ = _method.__name__.removeprefix("_")
     as_method(_method, _method.__name__)
@@ -143,9 +174,8 @@ def numel(x, name=None):  # type: ignore[no-untyped-def]
 
 def rank(input):  # type: ignore[no-untyped-def]
     """How many axes it has, as an int32 tensor."""
-    return Tensor(
-        torch.tensor(np.ndim(input) if not isinstance(input, Tensor) else input.ndim, dtype=torch.int32)
-    )
+    axes = input.ndim if isinstance(input, Tensor) else np.ndim(input)
+    return Tensor(torch.tensor(axes, dtype=torch.int32))
 
 
 def shape(input):  # type: ignore[no-untyped-def]

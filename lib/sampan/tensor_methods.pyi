@@ -7,6 +7,26 @@ from typing import Any
 from .tensor import Tensor
 
 class Methods:
+    def _clear_gradient(self, set_to_zero: builtins.bool = True) -> Tensor:
+        """`clear_gradient` inside Paddle."""
+    def _copy_to(self, place: Any, blocking: builtins.bool = True) -> Tensor:
+        """A copy at a place."""
+    def _grad_ivar(self) -> Tensor:
+        """"""
+    def _inplace_version(self) -> Tensor:
+        """"""
+    def _is_initialized(self) -> Tensor:
+        """"""
+    def _is_shared_buffer_with(self, other: Any) -> Tensor:
+        """Whether both look at one memory."""
+    def _numel(self) -> Tensor:
+        """"""
+    def _register_backward_hook(self, hook: Any) -> Tensor:
+        """Call `hook()` when backward reaches this tensor."""
+    def _share_buffer_to(self, other: Any) -> Tensor:
+        """Let another tensor look at this one's memory."""
+    def _zero_grads(self) -> Tensor:
+        """"""
     def abs(self, name: str | None = None, out: Any = None) -> Tensor:
         """|x|; its derivative at 0 is taken as 0."""
     def abs_(self, name: str | None = None) -> Tensor:

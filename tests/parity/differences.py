@@ -264,12 +264,6 @@ DIFFERENCES = [
         text="raises ValueError .*does not match the type of data",
     ),
     Difference(
-        "paddle.set_printoptions",
-        "answer",
-        "numbers are printed with as many digits as tell them apart, up to the precision, not always with all",
-        text="Tensor.shape",
-    ),
-    Difference(
         "*.gammainc *.gammainc_ *.gammaincc *.gammaincc_",
         "answer",
         "Paddle reads past the end of a broadcast argument and returns numbers that mean nothing",

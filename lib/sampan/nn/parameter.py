@@ -81,6 +81,7 @@ class Parameter(Tensor):
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer = regularizer
         self.need_clip = need_clip
+        self.persistable = True
 
     @property
     def trainable(self) -> bool:
@@ -89,10 +90,6 @@ class Parameter(Tensor):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self.stop_gradient = not value
-
-    @property
-    def persistable(self) -> bool:
-        return True
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         copied = Parameter(self.data.clone(), self.stop_gradient, None, 1.0, self.regularizer, self.need_clip)
