@@ -106,7 +106,9 @@ def compare(learners: Mapping[str, Fingerprints], stub: Fingerprints) -> list[Pa
     for first, second in combinations(sorted(own), 2):
         shared = sum(bits[gram] for gram in own[first] & own[second])
         alike = shared / min(weight[first], weight[second])
-        told = shared / GRAM  # neighbours overlap: each fingerprint tells one node that the one before has not
+        told = (
+            shared / GRAM
+        )  # neighbours overlap: each fingerprint tells one node that the one before has not
         if alike >= LEAST_ALIKE and told >= LEAST_BITS:
             found.append(Pair(first, second, min(1.0, alike), told))
     return sorted(found, key=lambda pair: (-pair.bits, -pair.alike, pair.first, pair.second))

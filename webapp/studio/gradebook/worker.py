@@ -3,8 +3,9 @@
     python -m studio.gradebook.worker
 
 A line of JSON in: {"copy", "instructor", "autograded", "seconds", "trust"}. A line of JSON out: {"report"}, or
-{"broken"} when the submission cannot be graded, or {"refused"} when nothing can be. Whatever a submission does to this
-process, `run.py` starts another; when the end of its input says that the run is gone, it goes too, with its children.
+{"broken"} when the submission is none that can be graded, or {"refused"} when nothing can be. Whatever else happens
+ends this process, with its last words on stderr, and `pool.py` starts another. When the end of its input says that the
+run is gone, it goes too, with its children.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     more = {"trust_learners": True} if request["trust"] else {}
     try:
         report = grade(copy, instructor, time_limit=request["seconds"], **more).to_dict()
-    except RuntimeError as error:
-        if isinstance(error, RecursionError):  # JSON nested a thousand times deep
-            return {"broken": repr(error)}
-        return {"refused": str(error)}
-    except Exception as error:  # whatever a hostile file may raise: it is that submission's, not the class's
+    except (
+        ValueError,
+        RecursionError,
+        MemoryError,
+    ) as error:  # no notebook; JSON nested a thousand times deep
         return {"broken": str(error) or repr(error)}
+    except RuntimeError as error:
+        return {"refused": str(error)}
     write_autograded(copy, instructor, Path(request["autograded"]), report)
     return {"report": report}
 

@@ -1,0 +1,342 @@
+"""Grading: a teacher's classes, who stands where, what was handed in, and the run that grades it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from tornado import web
+
+from studio import people
+from studio.course import Course
+from studio.environment import clean_environment
+from studio.gradebook import book, classroom, outcomes, report, run, table
+from studio.gradebook.classroom import Classroom, Submission
+from studio.gradebook.commands import duration
+from studio.gradebook.handout import hand_out
+from studio.gradebook.intake import Taken, take_in
+from studio.gradebook.submissions import Refused, read
+from studio.grading.runner import parse_report
+
+from .base import STRICT_POLICY, StudioPage
+
+MOST_UPLOADED = 256 << 20  # bytes of one zip file
+T = TypeVar("T")
+
+
+@dataclass
+class Desk:
+    """What the pages share: the course, the runs that this server has begun, and what the last intake said."""
+
+    home: Path
+    course: Course
+    begun: dict[str, Process] = field(default_factory=dict)
+    taken: dict[str, Taken] = field(default_factory=dict)
+    tables: dict[tuple[str, str], tuple[Any, table.Table]] = field(default_factory=dict)
+
+
+class GradingPage(StudioPage):
+    """For whoever runs the Studio, and nobody else."""
+
+    section = "grading"
+
+    def initialize(self, desk: Desk) -> None:
+        self.desk = desk
+
+    async def prepare(self, *args: Any, **kwargs: Any) -> None:
+        await super().prepare(*args, **kwargs)
+        if self.current_user and not people.is_admin():
+            raise web.HTTPError(403)
+
+    def find(self, name: str) -> Classroom:
+        folder = classroom.classes(self.desk.home).get(name)
+        if folder is None:
+            raise web.HTTPError(404, f"no class named {name!r}")
+        return self.tried(lambda: Classroom(folder, self.desk.course.folder))
+
+    def tried(self, work: Callable[[], T]) -> T:
+        """What `work` returns; a ValueError of it is what the visitor reads."""
+        try:
+            return work()
+        except ValueError as error:
+            raise web.HTTPError(409, str(error), reason=_one_line(str(error))) from error
+
+    async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.to_thread(self.tried, lambda: work(*arguments))
+
+    def to_class(self, name: str, assignment: str = "") -> None:
+        query = f"?assignment={quote(assignment)}" if assignment else ""
+        self.redirect(self.address("grading", quote(name)) + query, status=303)
+
+    def run_of(self, room: Classroom) -> dict[str, Any]:
+        """What grading_run.html shows."""
+        found, begun = run.state(room), self.desk.begun.get(room.name)
+        starting = (
+            begun is not None and begun.returncode is None and (found is None or found.pid != begun.pid)
+        )
+        failed = begun is not None and begun.returncode == 2 and (found is None or found.pid != begun.pid)
+        words = (room.private / "run.log").read_text("utf-8", "replace") if failed else ""
+        return {
+            **{"room": room, "run": found, "starting": starting, "said": words.strip()[-500:]},
+            **{"clock": duration, "day": _day, "place": self.request.path},
+        }
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+
+
+def _one_line(text: str) -> str:
+    """Fit for a status line, which takes Latin-1 without line ends."""
+    return " ".join(text.split())[:300].encode("latin-1", "replace").decode("latin-1")
+
+
+class Classes(GradingPage):
+    """All of them, and a new one."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        names = list(await asyncio.to_thread(classroom.classes, self.desk.home))
+        self.show("grading.html", names=names, own=classroom.OWN)
+
+    @web.authenticated
+    async def post(self) -> None:
+        name = self.get_body_argument("name", "").strip()
+        await self.in_thread(classroom.create, self.desk.home, name)
+        self.to_class(name)
+
+
+class ClassPage(GradingPage):
+    """Who stands where in one assignment."""
+
+    @web.authenticated
+    async def get(self, name: str) -> None:
+        room = self.find(name)
+        names = await self.in_thread(table.assignments, room)
+        chosen = self.get_query_argument("assignment", names[0] if names else "")
+        if names and chosen not in names:
+            raise web.HTTPError(404, f"no assignment named {chosen!r}")
+        standing = self.run_of(room)
+        shown = await self.in_thread(self.table, room, chosen, standing["run"]) if names else None
+        if self.get_query_argument("part", ""):
+            self.show("grading_board.html", **standing, table=shown)
+            return
+        self.show(
+            "grading_class.html",
+            **standing,
+            assignments=names,
+            table=shown,
+            lessons=[lesson for lesson in await asyncio.to_thread(self.desk.course.lessons) if lesson.graded],
+            taken=self.desk.taken.pop(name, None),
+            own=classroom.OWN,
+        )
+
+    def table(self, room: Classroom, assignment: str, state: run.Run | None) -> table.Table:
+        """While a run is under way the page asks twice a second: the same table until one more is graded."""
+        progress = (state.began, state.done) if state is not None and state.lives else None
+        known = self.desk.tables.get((room.name, assignment))
+        if known is None or progress is None or known[0] != progress:
+            known = self.desk.tables[room.name, assignment] = (progress, table.table(room, assignment))
+        return known[1]
+
+
+class Release(GradingPage):
+    """Hands course notebooks out as an assignment."""
+
+    @web.authenticated
+    async def post(self, name: str) -> None:
+        room, assignment = self.find(name), self.get_body_argument("assignment", "").strip()
+        lessons = [self.desk.course.lesson(lesson_id) for lesson_id in self.get_body_arguments("lesson")]
+        paths = [lesson.source for lesson in lessons if lesson is not None]
+        await self.in_thread(hand_out, room, assignment, paths)
+        self.to_class(name, assignment)
+
+
+class TakeIn(GradingPage):
+    """A zip file of what was handed in."""
+
+    @web.authenticated
+    async def post(self, name: str) -> None:
+        room, assignment = self.find(name), self.get_body_argument("assignment")
+        files = self.request.files.get("file", [])
+        if len(files) != 1 or len(files[0].body) > MOST_UPLOADED:
+            raise web.HTTPError(400, f"one zip file of at most {MOST_UPLOADED >> 20} MB is expected")
+        with tempfile.NamedTemporaryFile(suffix=".zip") as zipped:
+            zipped.write(files[0].body)
+            zipped.flush()
+            self.desk.taken[name] = await self.in_thread(take_in, room, assignment, Path(zipped.name))
+        self.to_class(name, assignment)
+
+
+class RunPage(GradingPage):
+    """Begins a run."""
+
+    @web.authenticated
+    async def post(self, name: str) -> None:
+        room = self.find(name)
+        scope, only = self.get_body_argument("scope", "new"), self.get_body_argument("only", "")
+        if scope not in ("new", "failed", "all"):
+            raise web.HTTPError(400, f"scope must be new, failed or all, got {scope!r}")
+        begun = self.desk.begun.get(name)
+        state = run.state(room)
+        if (begun is None or begun.returncode is not None) and not (state and state.lives):
+            self.desk.begun[name] = await _begin(room, scope, only)
+        back = self.get_body_argument("next", "")
+        if back.startswith(self.address("grading") + "/"):
+            self.redirect(back, status=303)
+        else:
+            self.to_class(name)
+
+
+async def _begin(room: Classroom, scope: str, only: str) -> Process:
+    """`sampan grade` as from a terminal, so that it outlives this server."""
+    command = [sys.executable, "-m", "studio.cli", "grade", str(room.root), "--course", str(room.course)]
+    command += [] if scope == "new" else ["--regrade", scope]
+    command += [f"--only={only}"] if only else []
+    with (room.private / "run.log").open("wb") as log:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            env=clean_environment(os.environ),
+            stdin=DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+class CancelRun(GradingPage):
+    @web.authenticated
+    async def post(self, name: str) -> None:
+        room = self.find(name)
+        await asyncio.to_thread(run.cancel, room)
+        self.to_class(name)
+
+
+class Marks(GradingPage):
+    """The gradebook as `nbgrader export` writes it, for a spreadsheet."""
+
+    @web.authenticated
+    async def get(self, name: str) -> None:
+        room = self.find(name)
+        text = await self.in_thread(_csv, room)
+        self.set_header("Content-Type", "text/csv; charset=utf-8")
+        self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(name)}.csv")
+        self.finish(text)
+
+
+def _csv(room: Classroom) -> str:
+    with book.opened(room) as gradebook:
+        return book.as_csv(book.marks(gradebook))
+
+
+class WorkPage(GradingPage):
+    """What one learner handed in, and its verdicts."""
+
+    @property
+    def content_security_policy(self) -> str:
+        return f"{STRICT_POLICY}; frame-src 'self'"  # the notebook below, which may do nothing at all
+
+    def submission(self, room: Classroom, assignment: str, notebook: str, student: str) -> Submission:
+        found = Submission(student, assignment, notebook)
+        if found not in room.submissions():
+            raise web.HTTPError(404, f"nothing was handed in as {found.name}")
+        return found
+
+    @web.authenticated
+    async def get(self, name: str, assignment: str, notebook: str, student: str) -> None:
+        room = self.find(name)
+        submission = self.submission(room, assignment, notebook, student)
+        outcome = await asyncio.to_thread(outcomes.load, room, submission)
+        self.show(
+            "grading_verdict.html" if self.get_query_argument("part", "") else "grading_work.html",
+            **self.run_of(room),
+            submission=submission,
+            outcome=outcome,
+            verdict=parse_report(json.dumps({"exercises": outcome.exercises, "stopped": []}))
+            if outcome
+            else None,
+        )
+
+
+class WorkNotebook(WorkPage):
+    """The notebook itself, without anything that could run, for the frame on the page above."""
+
+    @property
+    def content_security_policy(self) -> str:
+        return (
+            "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
+            "base-uri 'none'; frame-ancestors 'self'"
+        )
+
+    @web.authenticated
+    async def get(self, name: str, assignment: str, notebook: str, student: str) -> None:
+        room = self.find(name)
+        submission = self.submission(room, assignment, notebook, student)
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish(await asyncio.to_thread(_sanitised, room, submission))
+
+
+def _sanitised(room: Classroom, submission: Submission) -> str:
+    from .untrusted import notebook_html
+
+    try:
+        content = read(room.root, room.path(submission))
+        with tempfile.TemporaryDirectory(prefix="sampan-shown-") as folder:
+            copy = Path(folder) / "submission.ipynb"
+            copy.write_bytes(content)
+            return notebook_html(copy)
+    except (OSError, ValueError, RecursionError, Refused) as error:
+        raise web.HTTPError(409) from error
+
+
+class Alike(GradingPage):
+    """Which submissions are alike; with `?first=&second=`, two of them side by side."""
+
+    @web.authenticated
+    async def get(self, name: str, assignment: str, notebook: str) -> None:
+        room = self.find(name)
+        names = [self.get_query_argument(which, "") for which in ("first", "second")]
+        if any(names) and not set(names) <= set(room.students()):
+            raise web.HTTPError(404, f"no such learners: {names}")
+        try:
+            found = await report.ask(room, assignment, notebook, *filter(None, names))
+        except ValueError as error:
+            raise web.HTTPError(409, str(error)) from error
+        template = "grading_pair.html" if any(names) else "grading_alike.html"
+        self.show(
+            template,
+            room=room,
+            place=self.request.path,
+            assignment=assignment,
+            notebook=notebook,
+            found=found,
+        )
+
+
+def routes(home: Path, course: Course) -> list[tuple[Any, ...]]:
+    shared = {"desk": Desk(home, course)}
+    part = "([^/]+)"
+    one = f"/grading/{part}"
+    work = f"{one}/work/{part}/{part}/{part}"
+    return [
+        ("/grading", Classes, shared),
+        (one, ClassPage, shared),
+        (f"{one}/release", Release, shared),
+        (f"{one}/import", TakeIn, shared),
+        (f"{one}/run", RunPage, shared),
+        (f"{one}/cancel", CancelRun, shared),
+        (f"{one}/marks.csv", Marks, shared),
+        (work, WorkPage, shared),
+        (f"{work}/notebook", WorkNotebook, shared),
+        (f"{one}/alike/{part}/{part}", Alike, shared),
+    ]
