@@ -50,7 +50,10 @@ class Nest:
 
     def warm(self) -> int:
         """Waits until it is ready; returns its process number."""
-        until(self._ready, "a warm process")
+        try:
+            until(self._ready, "a warm process")
+        except AssertionError as error:
+            raise AssertionError((self.folder / "zygote.log").read_text()) from error
         assert self.zygote._running is not None
         return self.zygote._running[0].pid
 
@@ -170,6 +173,20 @@ def test_the_exit_status_is_the_real_one(nest: Nest, source: str, status: int) -
     assert child.poll() == child.returncode == status
 
 
+def test_the_end_is_as_pythons(nest: Nest) -> None:
+    """Threads are waited for, then what was registered for the end runs, then what was printed is written."""
+    nest.warm()
+    child = nest.script(
+        "import atexit, os, sys, threading, time\n"
+        "sys.stdout = os.fdopen(os.dup(1), 'w', buffering=1000)\n"
+        "atexit.register(print, 'registered')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()\n"
+        "print('main')\n"
+        "sys.exit(9)"
+    )
+    assert child.wait(WAIT_S) == 9 and nest.output() == "main\nthread\nregistered\n"
+
+
 def test_a_traceback_begins_in_the_script(nest: Nest) -> None:
     nest.warm()
     nest.script("def f():\n    1 / 0\nf()").wait(WAIT_S)
@@ -263,8 +280,10 @@ def test_signals(nest: Nest) -> None:
 _CLIENT = """
 import asyncio, sys, time
 from pathlib import Path
+from studio.compute.zygote import client
 from studio.compute.zygote.client import NotReady, Zygote
 from studio.compute.zygote.spawn import Spawn
+client.WARM = ("json",)
 folder = Path(sys.argv[1])
 zygote = Zygote(folder)
 while True:

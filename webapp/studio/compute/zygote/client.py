@@ -26,7 +26,8 @@ from .spawn import LONGEST, Spawn, encode, open_pair
 # What a notebook, a page or a job is likely to ask for; together they cost an ordinary kernel its first seconds.
 WARM = (
     *("torch", "numba", "threadpoolctl", "sampan", "sampan.learn"),
-    *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell"),
+    *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.debugger"),
+    *("IPython.core.completerlib", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
     *("ipywidgets", "anywidget", "plotly.graph_objects"),
 )
 SOCKET = "zygote.sock"

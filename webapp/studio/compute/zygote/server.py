@@ -54,8 +54,8 @@ class ForkServer:
         self._stamp = stamp()
         self._over = False
 
-    def run(self) -> tuple[Spawn, int] | None:
-        """Returns in every child, with what it is to be and its lifeline; in the zygote None, at its end."""
+    def run(self) -> Spawn | None:
+        """Returns in every child, with what it is to be; in the zygote None, at its end."""
         self._control.send(encode(ready=True))
         while not self._over:
             events = self._selector.select(LOOK_S)
@@ -72,7 +72,7 @@ class ForkServer:
     def _retired(self) -> bool:
         return self._stamp == ()
 
-    def _watch(self, what: socket.socket | int, react: Callable[[int], tuple[Spawn, int] | None]) -> None:
+    def _watch(self, what: socket.socket | int, react: Callable[[int], Spawn | None]) -> None:
         self._selector.register(what, selectors.EVENT_READ, react)
 
     def _retire(self) -> None:
@@ -110,7 +110,7 @@ class ForkServer:
         connection.setblocking(False)
         self._watch(connection, lambda _: self._asked(connection))
 
-    def _asked(self, connection: socket.socket) -> tuple[Spawn, int] | None:
+    def _asked(self, connection: socket.socket) -> Spawn | None:
         self._selector.unregister(connection)
         message, outputs, *_ = socket.recv_fds(connection, LONGEST, _OUTPUTS)
         try:
@@ -149,7 +149,7 @@ class ForkServer:
         fork.connection.close()
         self._over = self._over or (self._retired and not self._forks)
 
-    def _be_child(self, spawn: Spawn, connection: socket.socket, outputs: list[int]) -> tuple[Spawn, int]:
+    def _be_child(self, spawn: Spawn, connection: socket.socket, outputs: list[int]) -> Spawn:
         """Leave everything of the zygote behind but the lifeline."""
         self._selector.close()
         for fork in self._forks.values():
@@ -157,7 +157,8 @@ class ForkServer:
         self._control.close()
         if self._door is not None:
             self._door.close()
-        return spawn, child.prepare(spawn, connection, outputs)
+        child.prepare(spawn, connection, outputs)
+        return spawn
 
 
 def stamp() -> tuple[tuple[str, int], ...]:
@@ -223,7 +224,7 @@ def main() -> None:
     door = None if arguments.socket is None else _listen(arguments.socket)
     asked = ForkServer(control, door).run()
     if asked is not None:
-        child.become(*asked)
+        child.become(asked)
 
 
 if __name__ == "__main__":
