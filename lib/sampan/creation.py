@@ -207,10 +207,8 @@ def meshgrid(*args, **kwargs):  # type: ignore[no-untyped-def]
         vectors[:2] = vectors[1::-1]
     n = len(vectors)
     shape = [v.size for v in vectors]
-    grids = [
-        declared.expand(declared.reshape(v, [-1 if j == i else 1 for j in builtins.range(n)]), shape)
-        for i, v in enumerate(vectors)
-    ]
+    apart = [declared.reshape(v, [1] * i + [-1] + [1] * (n - 1 - i)) for i, v in enumerate(vectors)]
+    grids = [declared.expand(v, shape) for v in apart]
     if indexing == "ij" or n < 2:
         return grids
     return [grids[1], grids[0], *grids[2:]]
@@ -244,13 +242,9 @@ def _new_of(function: Any) -> None:
 
     own = inspect.signature(function).parameters.values()
     shown = [p for p in own if p.name not in ("dtype", "name", "out", "device")]
-    keywords = [
-        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in ("dtype", "device")
-    ]
-    first = [
-        inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-        shown[0].replace(name="size"),
-    ]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    keywords = [inspect.Parameter(n, keyword, default=None) for n in ("dtype", "device")]
+    first = [inspect.Parameter("self", shown[0].kind), shown[0].replace(name="size")]
     made.__name__ = f"new_{function.__name__}"
     made.__signature__ = inspect.Signature([*first, *shown[1:-2], *keywords, *shown[-2:]])  # type: ignore[attr-defined]
     made.__doc__ = f"`{function.__name__}` in this tensor's dtype and place, unless told otherwise."

@@ -90,9 +90,7 @@ def _of_gpu(name: str) -> Callable[..., Any]:
     def call(device=None):  # type: ignore[no-untyped-def]
         return getattr(torch.cuda, name)(_gpu(device, name))
 
-    call.__doc__ = (
-        f"torch.cuda's `{name}` of a GPU, the current one when None. Raises ValueError without one."
-    )
+    call.__doc__ = f"torch.cuda's `{name}` of a GPU, the current one when None. ValueError without one."
     return call
 
 

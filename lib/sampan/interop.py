@@ -21,9 +21,8 @@ from .tensor import Tensor
 def from_dlpack(dlpack: Any) -> Tensor:
     """A Tensor over the memory of any object with `__dlpack__` (torch, NumPy, JAX, CuPy, ...) or a capsule."""
     if not hasattr(dlpack, "__dlpack__") and type(dlpack).__name__ != "PyCapsule":
-        raise TypeError(
-            f"from_dlpack: expected an object with __dlpack__, or a capsule, got {type(dlpack).__name__}"
-        )
+        kind = type(dlpack).__name__
+        raise TypeError(f"from_dlpack: expected an object with __dlpack__, or a capsule, got {kind}")
     return Tensor(torch.from_dlpack(dlpack))
 
 
@@ -41,9 +40,7 @@ class _LayerFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, module: TorchModule, count: int, *buffers: torch.Tensor) -> Any:
         wants = [b.requires_grad for b in buffers[:count]]
-        inputs = [
-            Tensor(b.detach(), stop_gradient=not w) for b, w in zip(buffers[:count], wants, strict=True)
-        ]
+        inputs = [Tensor(b.detach(), not w) for b, w in zip(buffers[:count], wants, strict=True)]
         with autograd.enable_grad():
             result = module.layer(*inputs)
         ctx.module, ctx.inputs = module, inputs
@@ -53,27 +50,16 @@ class _LayerFunction(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        pairs = [
-            (o, g)
-            for o, g in zip(ctx.outputs, gradients, strict=True)
-            if not o.stop_gradient and g is not None
-        ]
+        both = zip(ctx.outputs, gradients, strict=True)
+        pairs = [(o, g) for o, g in both if not o.stop_gradient and g is not None]
         parameters = ctx.module.sampan_parameters
         sources = [t for t in (*ctx.inputs, *parameters) if not t.stop_gradient]
-        found = autograd.grad(
-            [o for o, _ in pairs],
-            sources,
-            [Tensor(g.contiguous()) for _, g in pairs],
-            retain_graph=True,
-            allow_unused=True,
-        )
+        outputs, given = [o for o, _ in pairs], [Tensor(g.contiguous()) for _, g in pairs]
+        found = autograd.grad(outputs, sources, given, retain_graph=True, allow_unused=True)
         by_source = {id(s): g for s, g in zip(sources, found, strict=True)}
 
-        def given(t: Tensor) -> Any:
-            gradient = by_source.get(id(t))
-            return None if gradient is None else gradient.data
-
-        return None, None, *(given(t) for t in ctx.inputs), *(given(p) for p in parameters)
+        own = [by_source.get(id(t)) for t in (*ctx.inputs, *parameters)]
+        return None, None, *(None if g is None else g.data for g in own)
 
 
 class TorchModule(torch.nn.Module):
@@ -94,11 +80,8 @@ class TorchModule(torch.nn.Module):
     def _apply(self, fn: Any, recurse: bool = True) -> TorchModule:
         """What `to`, `double`, `cuda`, ... go through: the layer's tensors move with the module's."""
         super()._apply(fn, recurse)
-        for ours, theirs in zip(
-            (*self.sampan_parameters, *self.sampan_buffers),
-            (*self.parameters(), *self.buffers()),
-            strict=True,
-        ):
+        own, moved = (*self.sampan_parameters, *self.sampan_buffers), (*self.parameters(), *self.buffers())
+        for ours, theirs in zip(own, moved, strict=True):
             ours.data, ours.grad = theirs.detach(), None
         return self
 
@@ -161,10 +144,9 @@ class TorchLayer(Layer):
         own = self._own
         tensors = [t for t in inputs if isinstance(t, Tensor)]
         recorded = autograd.is_grad_enabled() and any(not t.stop_gradient for t in (*tensors, *own))
-        buffers = [
-            t.data.detach().requires_grad_(recorded and not t.stop_gradient) if isinstance(t, Tensor) else t
-            for t in inputs
-        ]
+        wants = [recorded and isinstance(t, Tensor) and not t.stop_gradient for t in inputs]
+        buffers = [t.data.detach() if isinstance(t, Tensor) else t for t in inputs]
+        buffers = [b.requires_grad_() if want else b for b, want in zip(buffers, wants, strict=True)]
         with torch.set_grad_enabled(recorded):
             result = self.module(*buffers)
         outputs = [result] if isinstance(result, torch.Tensor) else list(result)
@@ -178,23 +160,15 @@ class TorchLayer(Layer):
         sources = [b for b in buffers if isinstance(b, torch.Tensor)] + self._torch_parameters
 
         def pullback(gradient: Any) -> tuple[Any, ...]:
-            if isinstance(gradient, Tensor) or (
-                isinstance(gradient, tuple) and isinstance(gradient[0], Tensor)
-            ):
+            first = gradient[0] if isinstance(gradient, tuple) else gradient
+            if isinstance(first, Tensor):
                 raise NotImplementedError("a torch module has no second derivative on Sampan's tape")
             given = gradient if isinstance(gradient, tuple) else (gradient,)
             pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o.requires_grad]
             wanted = [s for s in sources if s.requires_grad]
             with torch.enable_grad():
-                found = iter(
-                    torch.autograd.grad(
-                        [o for o, _ in pairs],
-                        wanted,
-                        [g for _, g in pairs],
-                        retain_graph=True,
-                        allow_unused=True,
-                    )
-                )
+                ends, given = [o for o, _ in pairs], [g for _, g in pairs]
+                found = iter(torch.autograd.grad(ends, wanted, given, retain_graph=True, allow_unused=True))
             return tuple(next(found) if s.requires_grad else None for s in sources)
 
         node.pullback, node.sequence = pullback, next_sequence()

@@ -49,15 +49,7 @@ def read_pickled(path: str | os.PathLike[str]) -> Any:
     try:
         with open(path, "rb") as file:
             return _Restricted(file).load()
-    except (
-        pickle.UnpicklingError,
-        EOFError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        KeyError,
-    ) as error:
+    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, LookupError) as error:
         raise ValueError(
             f"load: {os.fspath(path)!r} cannot be read as a Paddle checkpoint: {error}"
         ) from None

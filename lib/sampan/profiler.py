@@ -98,9 +98,8 @@ class Profiler:
     ) -> None:  # fmt: skip
         if isinstance(scheduler, (tuple, list)):
             first, last = scheduler
-            scheduler = make_scheduler(
-                closed=max(first - 1, 0), ready=int(first > 0), record=last - first, repeat=1
-            )
+            before = {"closed": max(first - 1, 0), "ready": int(first > 0)}
+            scheduler = make_scheduler(**before, record=last - first, repeat=1)
         self._state_at = scheduler or (lambda step: ProfilerState.RECORD)
         self._ready, self._timer_only = on_trace_ready, timer_only
         self.step_num = 0
@@ -166,10 +165,8 @@ class Profiler:
         """Write the recording for chrome://tracing or Perfetto."""
         if format != "json":
             raise ValueError(f"export: expected 'json' as format, got {format!r}")
-        events = [
-            {"name": n, "ph": "X", "ts": s * 1e6, "dur": d * 1e6, "pid": 0, "tid": 0}
-            for n, s, d in self.spans
-        ]
+        common = {"ph": "X", "pid": 0, "tid": 0}
+        events = [{"name": n, "ts": s * 1e6, "dur": d * 1e6, **common} for n, s, d in self.spans]
         Path(path).write_text(json.dumps({"traceEvents": events}))
 
     def summary(
@@ -182,9 +179,7 @@ class Profiler:
             lengths[name].append(seconds * _UNITS[time_unit])
         rows = [(name, len(t), sum(t), sum(t) / len(t), max(t), min(t)) for name, t in lengths.items()]
         rows.sort(key=lambda row: row[2 + sorted_by.value % 4], reverse=sorted_by.value % 4 != 3)
-        print(
-            f"{'name':<32}{'calls':>8}"
-            + "".join(f"{h + ' ' + time_unit:>14}" for h in ("total", "avg", "max", "min"))
-        )
+        heads = (f"{head} {time_unit}" for head in ("total", "avg", "max", "min"))
+        print(f"{'name':<32}{'calls':>8}" + "".join(f"{head:>14}" for head in heads))
         for name, calls, *times in rows:
             print(f"{name:<32}{calls:>8}" + "".join(f"{t:>14.4f}" for t in times))

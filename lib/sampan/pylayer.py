@@ -116,18 +116,14 @@ class PyLayer:
             recorded = any(isinstance(g, Tensor) for g in arrived.values())
             zeros = torch.zeros if context.materialize_grads else (lambda shape, dtype: None)
             given = [arrived[i] if i in arrived else zeros(s, dtype=t) for i, (s, t) in shown.items()]
-            wrapped = [
-                g if isinstance(g, Tensor) or g is None else Tensor(g if g.dim() else g.clone())
-                for g in given
-            ]
+            plain = [g.clone() if isinstance(g, torch.Tensor) and not g.dim() else g for g in given]
+            wrapped = [Tensor(g) if isinstance(g, torch.Tensor) else g for g in plain]
             with autograd.set_grad_enabled(recorded):
                 found = cls.backward(context, *wrapped)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
             if len(found) != count:
-                raise ValueError(
-                    f"{cls.__name__}.backward: expected {count} gradients, one per Tensor given to forward, "
-                    f"got {len(found)}"
-                )
+                wanted = f"{count} gradients, one per Tensor given to forward"
+                raise ValueError(f"{cls.__name__}.backward: expected {wanted}, got {len(found)}")
             return found if recorded else tuple(None if g is None else g.data for g in found)
 
         node = Node()

@@ -42,9 +42,7 @@ def get_rng_state(device: Any = None) -> list[torch.Tensor]:
 def set_rng_state(state_list: list[torch.Tensor], device: Any = None) -> None:
     """Continue from states that `get_rng_state` returned. Raises ValueError where there is none."""
     if not state_list:
-        raise ValueError(
-            "set_rng_state: expected the list of states that get_rng_state returned, got an empty one"
-        )
+        raise ValueError("set_rng_state: expected the list that get_rng_state returned, got an empty one")
     torch.set_rng_state(state_list[0])
     if len(state_list) > 1:
         torch.cuda.set_rng_state_all(state_list[1:])
@@ -195,9 +193,7 @@ def multinomial(x, num_samples=1, replacement=False, name=None):  # type: ignore
     Without replacement an index is drawn once at most; ValueError where fewer weights than samples are not 0.
     """
     if not replacement and num_samples > int((x != 0).sum(-1).min()):
-        raise RuntimeError(
-            "without replacement num_samples must not exceed the number of weights that are not 0"
-        )
+        raise RuntimeError("num_samples must not exceed the weights that are not 0 without replacement")
     return torch.multinomial(x, num_samples, replacement)
 
 

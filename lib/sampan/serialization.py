@@ -26,6 +26,7 @@ _CODES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
     torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
 }  # fmt: skip
+_UNKNOWN = ("uint16", "uint32", "uint64", "longdouble")  # NumPy's that torch's files do not know
 
 
 @contextlib.contextmanager
@@ -67,11 +68,8 @@ def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: A
     position = 0
     for key, buffer in ordered:
         end = position + buffer.numel() * buffer.element_size()
-        header[key] = {
-            "dtype": _CODES[buffer.dtype],
-            "shape": list(buffer.shape),
-            "data_offsets": [position, end],
-        }
+        facts = {"dtype": _CODES[buffer.dtype], "shape": list(buffer.shape)}
+        header[key] = {**facts, "data_offsets": [position, end]}
         position = end
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -81,9 +79,8 @@ def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: A
             for _, buffer in ordered:
                 file.write(_bytes(buffer))
     except OSError as error:
-        raise OSError(
-            error.errno, f"save: nothing was changed: {os.strerror(error.errno or 0)}", str(path)
-        ) from error
+        why = f"save: nothing was changed: {os.strerror(error.errno or 0)}"
+        raise OSError(error.errno, why, str(path)) from error
 
 
 def load(path: str | os.PathLike[str], return_numpy: bool = False, **configs: Any) -> Any:
@@ -107,17 +104,14 @@ def load(path: str | os.PathLike[str], return_numpy: bool = False, **configs: An
             f"load: {os.fspath(path)!r} is cut off or no file of this library: {error}"
         ) from None
     if "sampan" not in metadata:
-        raise ValueError(
-            f"load: {os.fspath(path)!r} is a safetensors file of another program: it has no nesting"
-        )
+        raise ValueError(f"load: {os.fspath(path)!r} is another program's safetensors file: no nesting")
     tree = metadata["sampan"]
     if _digest(tree, list(buffers.items())) != metadata.get("sha256"):
         raise ValueError(f"load: {os.fspath(path)!r} is damaged: its content does not fit its checksum")
     content = json.loads(tree)
     if content["format"] > FORMAT:
-        raise ValueError(
-            f"load: {os.fspath(path)!r} has format {content['format']}, this version reads {FORMAT}"
-        )
+        formats = f"has format {content['format']}, this version reads {FORMAT}"
+        raise ValueError(f"load: {os.fspath(path)!r} {formats}")
     return _decode(content["tree"], buffers, return_numpy)
 
 
@@ -145,12 +139,7 @@ def _encode(value: Any, buffers: dict[Any, tuple[str, torch.Tensor]], where: str
             buffer, facts = value.detach(), {}
         else:
             array = np.asarray(value)
-            if array.dtype.kind not in "biufc" or array.dtype.name in (
-                "uint16",
-                "uint32",
-                "uint64",
-                "longdouble",
-            ):
+            if array.dtype.kind not in "biufc" or array.dtype.name in _UNKNOWN:
                 raise TypeError(f"save: {where} is an array of dtype {array.dtype}, which cannot be saved")
             buffer, facts = torch.from_numpy(np.array(array)), {"array": True}
         if buffer.is_complex():
@@ -162,9 +151,8 @@ def _encode(value: Any, buffers: dict[Any, tuple[str, torch.Tensor]], where: str
     if isinstance(value, dict):
         for key in value:
             if type(key) not in (str, int):
-                raise TypeError(
-                    f"save: {where} has a key of type {type(key).__name__}; expected strings or numbers"
-                )
+                kind = type(key).__name__
+                raise TypeError(f"save: {where} has a key of type {kind}; expected strings or numbers")
         return {"dict": [[k, _encode(v, buffers, f"{where}[{k!r}]")] for k, v in value.items()]}
     if isinstance(value, list | tuple):
         kind = "tuple" if isinstance(value, tuple) else "list"
@@ -197,12 +185,7 @@ def _decode(node: Any, buffers: dict[str, torch.Tensor], return_numpy: bool) -> 
 
 def _pickled_tensors(value: Any, return_numpy: bool) -> Any:
     """Paddle's nesting with its arrays as Tensors; a pair (name, array) is a named one."""
-    if (
-        isinstance(value, tuple)
-        and len(value) == 2
-        and isinstance(value[0], str)
-        and isinstance(value[1], np.ndarray)
-    ):
+    if isinstance(value, tuple) and [type(v) for v in value] == [str, np.ndarray]:
         made = _pickled_tensors(value[1], return_numpy)
         if isinstance(made, Tensor):
             made.name = value[0]
@@ -210,11 +193,8 @@ def _pickled_tensors(value: Any, return_numpy: bool) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype == np.uint16 and not return_numpy:  # how Paddle writes bfloat16: its upper 16 bits
             return Tensor(torch.from_numpy(value.view(np.int16).copy()).view(torch.bfloat16))
-        return (
-            value
-            if return_numpy or value.dtype.kind not in "biufc"
-            else Tensor(torch.from_numpy(value.copy()))
-        )
+        stays = return_numpy or value.dtype.kind not in "biufc"
+        return value if stays else Tensor(torch.from_numpy(value.copy()))
     if isinstance(value, dict):
         return {k: _pickled_tensors(v, return_numpy) for k, v in value.items()}
     if isinstance(value, list):

@@ -93,7 +93,7 @@ class trace:
             return operator.body(*buffers, **settings)
         result, seconds = self._timed(lambda: operator.body(*buffers, **settings))
         value = result[0] if operator.differentiable else result
-        given, made = _flat(buffers), _flat(value)
+        given, made = flat(buffers), flat(value)
         self._note(operator, False, given, made, _work(operator, given, made), seconds, 0)
         return result
 
@@ -101,9 +101,9 @@ class trace:
         """Run a pullback and note it. Called by the walk backwards."""
         kept = dict(kept_by(node))
         result, seconds = self._timed(run)
-        given, made = _flat(gradient), [_buffer(r) for r in result]
+        given, made = flat(gradient), [_buffer(r) for r in result]
         work = _work_back(node.operator, given, made, kept)
-        self._note(node.operator, True, given, _flat(made), work, seconds, node.sequence, list(kept.values()))
+        self._note(node.operator, True, given, flat(made), work, seconds, node.sequence, list(kept.values()))
         return result
 
     def _timed(self, run: Callable[[], Any]) -> tuple[Any, float]:
@@ -142,10 +142,8 @@ class trace:
 
     def table(self) -> str:
         """The records as text, one line each, with a sum below."""
-        head = (
-            f"{'operator':<20} {'inputs':<28} {'output':<14} {'kB':>9} {'kflop':>9} {'µs':>8}  kernel, line"
-        )
-        lines = [head]
+        head = f"{'operator':<20} {'inputs':<28} {'output':<14} {'kB':>9} {'kflop':>9} {'µs':>8}"
+        lines = [f"{head}  kernel, line"]
         for r in self.records:
             name = f"{r.operator}{' (back)' if r.backward else ''}"
             shapes = " ".join("x".join(map(str, s)) or "·" for s in r.inputs)
@@ -155,9 +153,8 @@ class trace:
                 f"{r.seconds * 1e6:>8.1f}  {r.kernel}, {r.line}"
             )
         seconds = sum(r.seconds for r in self.records)
-        lines.append(
-            f"{len(self)} calls: {self.bytes / 1e6:.3f} MB, {self.flops / 1e6:.3f} Mflop, {seconds * 1e3:.2f} ms"
-        )
+        total = f"{self.bytes / 1e6:.3f} MB, {self.flops / 1e6:.3f} Mflop, {seconds * 1e3:.2f} ms"
+        lines.append(f"{len(self)} calls: {total}")
         return "\n".join(lines)
 
 
@@ -170,10 +167,10 @@ def _same_memory(made: torch.Tensor, given: Buffers) -> bool:
     return any(address == g.untyped_storage().data_ptr() for g in given)
 
 
-def _flat(value: Any) -> list[torch.Tensor]:
+def flat(value: Any) -> list[torch.Tensor]:
     """The buffers in a value, a list, or a list of lists."""
     if isinstance(value, (list, tuple)):
-        return [t for v in value for t in _flat(v)]
+        return [t for v in value for t in flat(v)]
     value = _buffer(value) if isinstance(value, Tensor) else value
     return [value] if isinstance(value, torch.Tensor) else []
 
@@ -208,9 +205,8 @@ def _work_back(operator: Operator, given: Buffers, made: Sequence[Any], kept: di
         return 0
     if name in _PRODUCTS:
         sides = arriving.shape[-2:]
-        lengths = [
-            prod(m.shape[-2:]) // max(n, 1) for m, n in zip(made, sides, strict=False) if m is not None
-        ]
+        pairs = zip(made, sides, strict=False)
+        lengths = [prod(m.shape[-2:]) // max(n, 1) for m, n in pairs if m is not None]
         return sum(2 * arriving.numel() * k for k in lengths) + _bias(arriving, made)
     if name in _CONVOLUTIONS:
         image = arriving if name == "convolve" else made[0] if made[0] is not None else kept["g"]

@@ -60,16 +60,12 @@ class Casting:
         found = {a.data.dtype for a in args if isinstance(a, Tensor) and a.data.dtype in _FLOATS}
         if not found or name in AS_THEY_ARE:
             return args
-        target = self.dtype
-        if name in self.black or (
-            name not in self.white and self.promote and (self.level == "OD" or torch.float32 in found)
-        ):
-            target = torch.float32
-        if found == {target}:
+        rises = self.promote and (self.level == "OD" or torch.float32 in found)
+        wide = name in self.black or (name not in self.white and rises)
+        kind = torch.float32 if wide else self.dtype
+        if found == {kind}:
             return args
-        return tuple(
-            a.astype(target) if isinstance(a, Tensor) and a.data.dtype in _FLOATS else a for a in args
-        )
+        return tuple(a.astype(kind) if isinstance(a, Tensor) and a.data.dtype in _FLOATS else a for a in args)
 
 
 class _Plain:
@@ -113,9 +109,8 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
     if enable and level != "O0":
         usual = BLACK_ALWAYS | (BLACK if level == "O1" else set()) if level != "OD" else set()
         promote = use_promote or level != "O2"
-        casts.append(
-            Casting(level, as_dtype(name), (WHITE | white) - black, (usual | black) - white, promote)
-        )
+        lists = ((WHITE | white) - black, (usual | black) - white)
+        casts.append(Casting(level, as_dtype(name), *lists, promote))
         observers.insert(0, plain)
     try:
         yield
@@ -154,9 +149,7 @@ def _many(value: Any, kind: Any, name: str) -> list[Any]:
     listed = list(value) if isinstance(value, list | tuple) else [value]
     for item in listed:
         if not isinstance(item, kind):
-            raise TypeError(
-                f"{name}: expected a {kind.__name__} or a list of them, got {type(item).__name__}"
-            )
+            raise TypeError(f"{name}: expected a {kind.__name__} or several, got {type(item).__name__}")
     return listed
 
 

@@ -13,6 +13,7 @@ import torch
 
 from ..operator import Operator, describe, observers
 from ..tensor import Tensor
+from ..trace import flat
 
 # fmt: off
 __all__ = [
@@ -107,20 +108,13 @@ class _Watch:
 
     def forward(self, operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:
         result = operator.body(*buffers, **settings)
-        self.see(operator.name, _flat(result[0] if operator.differentiable else result))
+        self.see(operator.name, flat(result[0] if operator.differentiable else result))
         return result
 
     def backward(self, node: Any, gradient: Any, run: Callable[[], Any]) -> Any:
         result = run()
-        self.see(f"{node.operator.name}_grad", _flat(result))
+        self.see(f"{node.operator.name}_grad", flat(result))
         return result
-
-
-def _flat(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, list | tuple):
-        return [t for v in value for t in _flat(v)]
-    value = value.data if isinstance(value, Tensor) else value
-    return [value] if isinstance(value, torch.Tensor) else []
 
 
 _watching: dict[str, _Watch] = {}  # what is on: "checker", "stats"

@@ -12,13 +12,8 @@ from . import casting
 
 __all__ = ["GradScaler"]
 
-_KEPT = (
-    "incr_ratio",
-    "decr_ratio",
-    "incr_every_n_steps",
-    "decr_every_n_nan_or_inf",
-    "use_dynamic_loss_scaling",
-)
+_SETTINGS = ("incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf")
+_KEPT = (*_SETTINGS, "use_dynamic_loss_scaling")
 
 
 def _reads(attribute: str) -> Callable[[Any], Any]:
@@ -91,10 +86,9 @@ class GradScaler:
         if self._found_inf:
             self._incr_count, self._decr_count = 0, self._decr_count + 1
             if self._decr_count == self._decr_every_n_nan_or_inf:
-                print(
-                    f"Found inf or nan, the loss scale {self._scale:g} becomes {self._scale * self._decr_ratio:g}"
-                )
-                self._scale, self._decr_count = self._scale * self._decr_ratio, 0
+                lower = self._scale * self._decr_ratio
+                print(f"Found inf or nan, the loss scale {self._scale:g} becomes {lower:g}")
+                self._scale, self._decr_count = lower, 0
         else:
             self._incr_count, self._decr_count = self._incr_count + 1, 0
             if self._incr_count == self._incr_every_n_steps:

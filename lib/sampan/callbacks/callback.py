@@ -84,11 +84,8 @@ class CallbackList:
 
     def state_dict(self) -> dict[str, Any]:
         """The states of those that have one, by place and class."""
-        return {
-            f"{i}.{type(c).__name__}": c.state_dict()
-            for i, c in enumerate(self.callbacks)
-            if hasattr(c, "state_dict")
-        }
+        kept = [(i, c) for i, c in enumerate(self.callbacks) if hasattr(c, "state_dict")]
+        return {f"{i}.{type(c).__name__}": c.state_dict() for i, c in kept}
 
     def set_state_dict(self, state: dict[str, Any]) -> None:
         for i, callback in enumerate(self.callbacks):

@@ -87,9 +87,8 @@ class _Writer(Callback):
     def _note(self, mode: str, logs: Logs | None, step: int) -> None:
         given = {k: v[0] if isinstance(v, list | tuple) and v else v for k, v in (logs or {}).items()}
         names = self.params.get("metrics") or given
-        self.write(
-            mode, {k: float(v) for k, v in given.items() if k in names and isinstance(v, int | float)}, step
-        )
+        numbers = {k: float(v) for k, v in given.items() if k in names and isinstance(v, int | float)}
+        self.write(mode, numbers, step)
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         self.training, self.train_step = True, 0
@@ -138,17 +137,8 @@ class WandbCallback(_Writer):
         try:
             wandb = import_module("wandb")
         except ImportError as error:
-            raise ModuleNotFoundError(
-                "WandbCallback needs wandb, which is not installed: pip install wandb"
-            ) from error
-        settings = {
-            "project": project,
-            "entity": entity,
-            "name": name,
-            "dir": dir,
-            "mode": mode,
-            "job_type": job_type,
-        }
+            raise ModuleNotFoundError("WandbCallback needs wandb: pip install wandb") from error
+        settings = dict(project=project, entity=entity, name=name, dir=dir, mode=mode, job_type=job_type)
         self.run = wandb.run or wandb.init(**settings, **kwargs)
 
     def write(self, mode: str, numbers: dict[str, float], step: int) -> None:

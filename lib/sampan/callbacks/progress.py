@@ -72,12 +72,8 @@ class ProgBarLogger(Callback):
     # --- drawing ---
 
     def _start(self, steps: str, first: int) -> None:
-        self._began, self._drawn, self._steps, self._first = (
-            time.monotonic(),
-            0.0,
-            self.params.get(steps),
-            first,
-        )
+        self._began, self._drawn = time.monotonic(), 0.0
+        self._steps, self._first = self.params.get(steps), first
 
     def _progress(self, done: int, logs: Logs | None) -> None:
         if not self.verbose or done == self._steps:

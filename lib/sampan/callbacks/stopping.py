@@ -20,16 +20,10 @@ class EarlyStopping(Callback):
     """
 
     def __init__(
-        self,
-        monitor: str = "loss",
-        mode: str = "auto",
-        patience: int = 0,
-        verbose: int = 1,
-        min_delta: float = 0,
-        baseline: float | None = None,
-        save_best_model: bool = True,
+        self, monitor: str = "loss", mode: str = "auto", patience: int = 0, verbose: int = 1,
+        min_delta: float = 0, baseline: float | None = None, save_best_model: bool = True,
         save_dir: str | os.PathLike[str] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         if mode not in ("auto", "min", "max"):
             raise ValueError(f"mode: expected 'auto', 'min' or 'max', got {mode!r}")
@@ -66,9 +60,8 @@ class EarlyStopping(Callback):
     def on_eval_end(self, logs: Logs | None = None) -> None:
         found = (logs or {}).get(self.monitor)
         if found is None:
-            raise ValueError(
-                f"monitor: expected a name in the evaluation's logs, {sorted(logs or {})}, got {self.monitor!r}"
-            )
+            known = f"a name in the evaluation's logs, {sorted(logs or {})}"
+            raise ValueError(f"monitor: expected {known}, got {self.monitor!r}")
         value = float(found[0] if isinstance(found, list | tuple) else found)
         if self.sign * (value - self.best_value) > self.min_delta:
             self.best_value, self.best_epoch, self.wait_epoch = value, self._epoch, 0
@@ -116,11 +109,7 @@ class ReduceLROnPlateau(Callback):
     def on_eval_end(self, logs: Logs | None = None) -> None:
         found, optimizer = (logs or {}).get(self.monitor), self.model._optimizer
         if found is None or isinstance(getattr(optimizer, "_learning_rate", None), Scheduler):
-            what = (
-                f"{self.monitor!r} is not in the evaluation's logs"
-                if found is None
-                else "there is a scheduler"
-            )
+            what = "there is a scheduler" if found is not None else f"the logs have no {self.monitor!r}"
             warnings.warn(f"ReduceLROnPlateau: {what}; nothing is done", stacklevel=2)
             return
         value = float(found[0] if isinstance(found, list | tuple) else found)

@@ -50,9 +50,8 @@ class Split(Dataset):
         if images.ndim == 3:
             images = images[:, None]  # [batch, H, W] -> [batch, 1, H, W]
         else:
-            images = np.ascontiguousarray(
-                images.transpose(0, 3, 1, 2)
-            )  # [batch, H, W, 3] -> [batch, 3, H, W]
+            # [batch, H, W, 3] -> [batch, 3, H, W]
+            images = np.ascontiguousarray(images.transpose(0, 3, 1, 2))
         return images, self.labels[indices, None]
 
 
@@ -122,9 +121,8 @@ def load_text(name: str, download: bool = False, progress: Progress = print_prog
         raise ValueError(f"{name} is a set of images, and no text: load({name!r})")
     whole = arrays["text"].tobytes().decode()
     if len(whole) != layout.train + layout.test:
-        raise ValueError(
-            f"{name}: {len(whole):,} characters came, its card says {layout.train:,} and {layout.test:,}"
-        )
+        stated = f"{layout.train:,} and {layout.test:,}"
+        raise ValueError(f"{name}: {len(whole):,} characters came, its card says {stated}")
     return Text(known, layout, whole[: layout.train], whole[layout.train :])
 
 
@@ -169,43 +167,36 @@ def _split(known: Card, layout: Layout, arrays: readers.Arrays, part: str) -> Sp
     images, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
     count = getattr(layout, part)
     if len(images) != count or labels.shape != (count,) or images.ndim not in (3, 4):
-        raise ValueError(
-            f"{known.name}: the {part} part has images {list(images.shape)} and labels {list(labels.shape)}, "
-            f"its card says {count} of each"
-        )
+        came = f"images {list(images.shape)} and labels {list(labels.shape)}"
+        raise ValueError(f"{known.name}: the {part} part has {came}, its card says {count} of each")
     if images.dtype != np.uint8 or labels.dtype.kind not in "iu":
-        raise ValueError(
-            f"{known.name}: images are {images.dtype} and labels {labels.dtype}, expected uint8 and integers"
-        )
+        came = f"images are {images.dtype} and labels {labels.dtype}"
+        raise ValueError(f"{known.name}: {came}, expected uint8 and integers")
     if labels.min() < 0 or labels.max() >= len(known.classes):
-        raise ValueError(
-            f"{known.name}: a label of the {part} part lies outside 0 to {len(known.classes) - 1}: "
-            f"they run from {labels.min()} to {labels.max()}"
-        )
+        came = f"its labels run from {labels.min()} to {labels.max()}"
+        raise ValueError(f"{known.name}: the {part} part lies outside 0 to {len(known.classes) - 1}: {came}")
     return Split(images, labels, known.scale)
 
 
 def _check_package(known: Card, layout: Layout, arrays: readers.Arrays) -> None:
     found, expected = readers.array_checksum(arrays), layout.files["arrays"].sha256
     if found != expected:
+        why = f"sha256 {found}, expected {expected}"
         raise ValueError(
-            f"{known.name}: the installed package holds other data than its card describes: "
-            f"sha256 {found}, expected {expected}"
+            f"{known.name}: the installed package holds other data than its card describes: {why}"
         )
 
 
 def _how_to_get(known: Card) -> str:
     if any(layout.reader == "scikit-learn" for layout in known.layouts):
         return f"{known.name} comes with scikit-learn, which is not installed: pip install scikit-learn"
-    ways = [
-        " and ".join(file.path for file in layout.files.values()) + f" ({layout.title})"
-        for layout in known.layouts
-    ]
-    looked = ", ".join(str(folder / known.name) for folder in places.folders())
-    text = (
-        f"{known.name} is not on this machine. Looked in {looked}. Set SAMPAN_DATA to a folder that holds, "
+    needs = [" and ".join(file.path for file in layout.files.values()) for layout in known.layouts]
+    ways = "; or ".join(
+        f"{files} ({layout.title})" for files, layout in zip(needs, known.layouts, strict=True)
     )
-    text += f"under {known.name}/, either " + "; or ".join(ways) + "."
+    looked = ", ".join(str(folder / known.name) for folder in places.folders())
+    text = f"{known.name} is not on this machine. Looked in {looked}. "
+    text += f"Set SAMPAN_DATA to a folder that holds, under {known.name}/, either {ways}."
     if any(layout.downloadable for layout in known.layouts):
         text += f" Or let it be fetched from its official source: sampan.datasets.load({known.name!r}, download=True)."
     return text + f" About it: {known.source}"

@@ -88,22 +88,13 @@ def _layout(table: dict[str, Any], where: str) -> Layout:
         raise ValueError(f"`reader` in {where} is {reader!r}, expected one of {', '.join(READERS)}")
     files = {}
     for role, entry in _take(table, "files", dict, where).items():
-        files[role] = File(
-            path=_take(entry, "path", str, where),
-            bytes=_take(entry, "bytes", int, where),
-            sha256=_take(entry, "sha256", str, where),
-            url=entry.get("url", ""),
-        )
+        facts = [_take(entry, *fact, where) for fact in (("path", str), ("bytes", int), ("sha256", str))]
+        files[role] = File(*facts, url=entry.get("url", ""))
     roles = READERS[reader][0]
     if set(files) != set(roles):
         raise ValueError(f"the {reader} files in {where} are {sorted(files)}, expected {sorted(roles)}")
-    return Layout(
-        reader=reader,
-        title=_take(table, "title", str, where),
-        train=_take(table, "train", int, where),
-        test=_take(table, "test", int, where),
-        files=files,
-    )
+    facts = [_take(table, *fact, where) for fact in (("title", str), ("train", int), ("test", int))]
+    return Layout(reader, *facts, files)
 
 
 def read_card(path: Path) -> Card:

@@ -33,17 +33,14 @@ def read_idx(path: Path) -> np.ndarray[Any, Any]:
         try:
             zeros, code, axes = struct.unpack(">HBB", _exactly(stream, 4, path))
             if zeros != 0 or code not in _IDX_TYPES or not 1 <= axes <= 4:
-                raise ValueError(
-                    f"{path} is not an IDX file: it begins with {zeros:04x} {code:02x} {axes:02x}"
-                )
+                begun = f"{zeros:04x} {code:02x} {axes:02x}"
+                raise ValueError(f"{path} is not an IDX file: it begins with {begun}")
             shape = struct.unpack(f">{axes}I", _exactly(stream, 4 * axes, path))
             dtype = np.dtype(_IDX_TYPES[code])
             # A forged size must not be believed before the bytes are there: read in pieces, up to it.
             data = _exactly(stream, math.prod(shape) * dtype.itemsize, path)
             if stream.read(1):
-                raise ValueError(
-                    f"{path} goes on after the {len(data)} bytes that its header {shape} announces"
-                )
+                raise ValueError(f"{path} goes on after the {len(data)} bytes that its header {shape} states")
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{path} is a damaged gzip file: {error}") from error
     return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)

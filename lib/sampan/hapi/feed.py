@@ -15,9 +15,8 @@ def as_loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_wo
     if isinstance(data, DataLoader):
         return data
     if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, str | dict):
-        return DataLoader(
-            data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=num_workers
-        )
+        order = {"shuffle": shuffle, "drop_last": drop_last}
+        return DataLoader(data, batch_size=batch_size, num_workers=num_workers, **order)
     if isinstance(data, IterableDataset):
         return DataLoader(data, batch_size=batch_size, drop_last=drop_last, num_workers=num_workers)
     if hasattr(data, "__iter__") and not isinstance(data, str | dict):
@@ -51,13 +50,10 @@ def tensors(value: Any) -> list[Any]:
 
 def inputs_of(forward: Any) -> int | None:
     """How many inputs a network's forward asks for; None when it takes any number."""
-    positional = [
-        p
-        for p in inspect.signature(forward).parameters.values()
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-    ]
-    takes_any = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(forward).parameters.values())
-    return None if takes_any else len(positional)
+    given = inspect.signature(forward).parameters.values()
+    plain = [p for p in given if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    takes_any = any(p.kind is p.VAR_POSITIONAL for p in given)
+    return None if takes_any else sum(p.default is p.empty for p in plain)
 
 
 def split(batch: Any, inputs: int | None) -> tuple[list[Any], list[Any]]:

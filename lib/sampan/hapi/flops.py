@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import nn
-from ..autograd import no_grad
 from ..random import randn
+from .summary import watched
 
 # For a layer m, its inputs x and its output y; by the beginning of its class's name.
 _COUNTS: dict[str, Callable[[Any, Any, Any], float]] = {
@@ -41,30 +41,17 @@ def flops(net: nn.Layer, input_size: Any, custom_ops: Any = None, print_detail: 
         if custom_ops and type(layer) in custom_ops:
             custom_ops[type(layer)](layer, inputs, output)
         else:
-            name = (
-                type(layer).__name__.removesuffix("6").rstrip("123D").removesuffix("Transpose").rstrip("123D")
-            )
+            kind = type(layer).__name__.removesuffix("6").rstrip("123D")
+            name = kind.removesuffix("Transpose").rstrip("123D")
             layer.total_ops = _COUNTS[name](layer, inputs, first) if name in _COUNTS else 0
         size = sum(p.size for p in layer.parameters())
         rows.append((layer.full_name(), str(inputs[0].shape), str(first.shape), size, int(layer.total_ops)))
         del layer.total_ops
 
-    layers = net.sublayers(include_self=True)
-    handles = [layer.register_forward_post_hook(note) for layer in layers if not layer._sub_layers]
-    modes = [layer.training for layer in layers]
-    net.eval()
-    try:
-        with no_grad():
-            net(randn(list(input_size)))
-    finally:
-        for handle in handles:
-            handle.remove()
-        for layer, mode in zip(layers, modes, strict=True):
-            layer.training = mode
+    layers = [layer for layer in net.sublayers(include_self=True) if not layer._sub_layers]
+    watched(net, layers, note, [randn(list(input_size))])
     for row in rows if print_detail else ():
-        print(
-            "  ".join(str(cell).ljust(width) for cell, width in zip(row, (24, 20, 20, 12, 12), strict=True))
-        )
+        print("  ".join(str(cell).ljust(n) for cell, n in zip(row, (24, 20, 20, 12, 12), strict=True)))
     total = sum(row[4] for row in rows)
     print(f"Total Flops: {total}     Total Params: {sum(row[3] for row in rows)}")
     return total

@@ -5,12 +5,9 @@ from typing import Any
 
 
 def train_epoch(
-    network: Callable[..., Any],
-    batches: Iterable[tuple[list[Any], list[Any]]],
-    loss_function: Callable[..., Any],
-    optimizer: Any,
-    after_batch: Callable[[Any, Any, list[Any]], None],
-) -> None:
+    network: Callable[..., Any], batches: Iterable[tuple[list[Any], list[Any]]],
+    loss_function: Callable[..., Any], optimizer: Any, after_batch: Callable[[Any, Any, list[Any]], None],
+) -> None:  # fmt: skip
     """Train on every batch once.
 
     batches: pairs (inputs, labels) of lists of Tensors. loss_function(outputs, *labels) gives a Tensor with one

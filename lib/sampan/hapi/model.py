@@ -85,9 +85,7 @@ class Model:
         value = loss.item()
         if not math.isfinite(value):
             kept = (
-                f"the last good checkpoint is {str(self._kept)!r}"
-                if self._kept
-                else "no checkpoint was asked for"
+                f"the last good checkpoint is {str(self._kept)!r}" if self._kept else "there is no checkpoint"
             )
             raise FloatingPointError(
                 f"the loss is {value}{self._where} (learning rate {self._optimizer.get_lr():g}); the parameters are "
@@ -152,25 +150,12 @@ class Model:
     # --- training ---
 
     def fit(
-        self,
-        train_data: Any = None,
-        eval_data: Any = None,
-        batch_size: int = 1,
-        epochs: int = 1,
-        eval_freq: int = 1,
-        log_freq: int = 10,
-        save_dir: str | os.PathLike[str] | None = None,
-        save_freq: int = 1,
-        verbose: int = 2,
-        drop_last: bool = False,
-        shuffle: bool = True,
-        num_workers: int = 0,
-        callbacks: Any = None,
-        accumulate_grad_batches: int = 1,
-        num_iters: int | None = None,
-        resume: bool = False,
-        save_steps: int | None = None,
-    ) -> None:
+        self, train_data: Any = None, eval_data: Any = None, batch_size: int = 1, epochs: int = 1,
+        eval_freq: int = 1, log_freq: int = 10, save_dir: str | os.PathLike[str] | None = None,
+        save_freq: int = 1, verbose: int = 2, drop_last: bool = False, shuffle: bool = True,
+        num_workers: int = 0, callbacks: Any = None, accumulate_grad_batches: int = 1,
+        num_iters: int | None = None, resume: bool = False, save_steps: int | None = None,
+    ) -> None:  # fmt: skip
         """Train for `epochs`, evaluating every `eval_freq` of them.
 
         train_data, eval_data: a Dataset (then batch_size, shuffle, drop_last and num_workers count) or a DataLoader.
@@ -216,9 +201,7 @@ class Model:
         def has(kind: type) -> bool:
             return any(isinstance(c, kind) for c in listed)
 
-        first: list[Any] = (
-            [] if has(_callbacks.ProgBarLogger) else [_callbacks.ProgBarLogger(log_freq, verbose)]
-        )
+        first = [] if has(_callbacks.ProgBarLogger) else [_callbacks.ProgBarLogger(log_freq, verbose)]
         first += [] if has(_callbacks.LRScheduler) else [_callbacks.LRScheduler()]
         wanted = save_dir is not None and not has(_callbacks.ModelCheckpoint)
         return first + listed + ([_callbacks.ModelCheckpoint(save_freq, save_dir)] if wanted else [])
@@ -240,15 +223,9 @@ class Model:
     # --- evaluation and prediction ---
 
     def evaluate(
-        self,
-        eval_data: Any,
-        batch_size: int = 1,
-        log_freq: int = 10,
-        verbose: int = 2,
-        num_workers: int = 0,
-        callbacks: Any = None,
-        num_iters: int | None = None,
-    ) -> dict[str, Any]:
+        self, eval_data: Any, batch_size: int = 1, log_freq: int = 10, verbose: int = 2,
+        num_workers: int = 0, callbacks: Any = None, num_iters: int | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
         """{"loss": mean over the samples, and each metric}. num_iters: stop after so many batches."""
         loader = feed.as_loader(eval_data, batch_size, False, False, num_workers, "eval_data")
         listed = feed.as_list(callbacks)
@@ -287,14 +264,9 @@ class Model:
         return logs
 
     def predict(
-        self,
-        test_data: Any,
-        batch_size: int = 1,
-        num_workers: int = 0,
-        stack_outputs: bool = False,
-        verbose: int = 1,
-        callbacks: Any = None,
-    ) -> list[Any]:
+        self, test_data: Any, batch_size: int = 1, num_workers: int = 0, stack_outputs: bool = False,
+        verbose: int = 1, callbacks: Any = None,
+    ) -> list[Any]:  # fmt: skip
         """One entry an output of the network: a list of arrays, one a batch; stack_outputs: one array. Labels are left out."""
         loader = feed.as_loader(test_data, batch_size, False, False, num_workers, "test_data")
         listed = feed.as_list(callbacks)

@@ -15,11 +15,8 @@ class Run:
     def __init__(
         self, model: Any, loader: Any, epochs: int, folder: Any, save_steps: Any, num_iters: Any, every: int
     ) -> None:
-        for name, value in (
-            ("save_steps", save_steps),
-            ("num_iters", num_iters),
-            ("accumulate_grad_batches", every),
-        ):
+        given = {"save_steps": save_steps, "num_iters": num_iters, "accumulate_grad_batches": every}
+        for name, value in given.items():
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise ValueError(f"{name}: expected a positive whole number, got {value!r}")
         self.model, self.loader, self.epochs, self.folder = model, loader, epochs, folder
@@ -92,9 +89,8 @@ class Run:
             return
         model = self.model
         state.check_finite(model.network, f"fit, after epoch {self.epoch}, step {self.step}")
-        gradients = {
-            n: p.grad for n, p in model.network.named_parameters() if self.every > 1 and p.grad is not None
-        }
+        named = model.network.named_parameters() if self.every > 1 else ()
+        gradients = {n: p.grad for n, p in named if p.grad is not None}
         content = {
             "network": model.network.state_dict(),
             "optimizer": model._optimizer.state_dict(),
@@ -121,9 +117,8 @@ class Run:
         if {k: t.shape for k, t in own.items()} != {k: t.shape for k, t in saved["network"].items()}:
             raise ValueError(f"resume: the state in {str(self.folder)!r} is of another network")
         if saved["step"] and saved["steps"] != self.steps:
-            raise ValueError(
-                f"resume: the state stands inside an epoch of {saved['steps']} batches, this run has {self.steps}"
-            )
+            where = f"inside an epoch of {saved['steps']} batches, this run has {self.steps}"
+            raise ValueError(f"resume: the state stands {where}")
         model._optimizer.set_state_dict(saved["optimizer"])
         model.network.set_state_dict(saved["network"])
         for name, parameter in model.network.named_parameters():

@@ -1,6 +1,6 @@
 """A table of a network's layers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -29,6 +29,21 @@ def _inputs(input_size: Any, dtypes: Any) -> list[Tensor]:
     return made
 
 
+def watched(net: Layer, layers: list[Layer], note: Callable[..., None], inputs: list[Any]) -> None:
+    """Run `net` once as in evaluation, with `note(layer, inputs, outputs)` after each of `layers`."""
+    handles = [layer.register_forward_post_hook(note) for layer in layers]
+    modes = [(layer, layer.training) for layer in net.sublayers(include_self=True)]
+    net.eval()
+    try:
+        with no_grad():
+            net(*inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+        for layer, mode in modes:
+            layer.training = mode
+
+
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
     """Print each layer with the shapes that go in and out and its number of parameters.
 
@@ -37,13 +52,8 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     """
     if input_size is None and input is None:
         raise ValueError("input_size, input: expected one of the two, got neither")
-    given = (
-        _inputs(input_size, dtypes)
-        if input is None
-        else list(input)
-        if isinstance(input, list | tuple)
-        else [input]
-    )
+    given = list(input) if isinstance(input, list | tuple) else [input]
+    given = _inputs(input_size, dtypes) if input is None else given
     rows: list[tuple[str, str, str, int]] = []
     counted: set[int] = set()
 
@@ -57,17 +67,7 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     names = {layer: f"{type(layer).__name__} ({name})" if name else type(layer).__name__
              for name, layer in net.named_sublayers(include_self=True)}  # fmt: skip
     leaves = [layer for layer in names if not layer._sub_layers or layer._parameters]
-    handles = [layer.register_forward_post_hook(note) for layer in leaves]
-    modes = [(layer, layer.training) for layer in names]
-    net.eval()
-    try:
-        with no_grad():
-            net(*given)
-    finally:
-        for handle in handles:
-            handle.remove()
-        for layer, mode in modes:
-            layer.training = mode
+    watched(net, leaves, note, given)
     parameters = net.parameters()
     total = sum(p.size for p in parameters)
     trainable = sum(p.size for p in parameters if not p.stop_gradient)

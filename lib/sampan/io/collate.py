@@ -58,9 +58,7 @@ def _stack(samples: Sequence[Any], where: str) -> Any:
         if len({len(s) for s in samples}) > 1:
             raise ValueError(f"collate: {where} has different numbers of fields in one batch")
         return [_stack(field, f"{where}[{i}]") for i, field in enumerate(zip(*samples, strict=True))]
-    raise TypeError(
-        f"collate: {where} is a {type(first).__name__}; expected arrays, Tensors, numbers, lists or dicts"
-    )
+    raise TypeError(f"collate: {where} is a {type(first).__name__}; expected arrays, numbers, lists or dicts")
 
 
 def _fill(samples: Sequence[torch.Tensor], where: str) -> torch.Tensor:

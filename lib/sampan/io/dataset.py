@@ -104,9 +104,8 @@ class TensorDataset(Dataset):
 def _rows(buffer: torch.Tensor, chosen: np.ndarray) -> torch.Tensor:
     if buffer.is_cuda or buffer.dtype is torch.bfloat16:
         return buffer[torch.from_numpy(chosen).to(buffer.device)]
-    return torch.from_numpy(
-        buffer.numpy()[chosen]
-    )  # for a small batch many times faster than torch's index_select
+    # for a small batch many times faster than torch's index_select
+    return torch.from_numpy(buffer.numpy()[chosen])
 
 
 class Subset(Dataset):

@@ -50,25 +50,13 @@ class DataLoader:
     """
 
     def __init__(
-        self,
-        dataset: Any,
-        feed_list: Any = None,
-        places: Any = None,
-        return_list: bool = True,
-        batch_sampler: Any = None,
-        batch_size: int | None = 1,
-        shuffle: bool = False,
-        drop_last: bool = False,
-        collate_fn: Callable[[Any], Any] | None = None,
-        num_workers: int = 0,
-        use_buffer_reader: bool = True,
-        reader_buffer_size: int = 2,
-        prefetch_factor: int = 2,
-        use_shared_memory: bool = True,
-        timeout: float = 0,
-        worker_init_fn: Callable[[int], Any] | None = None,
-        persistent_workers: bool = False,
-    ) -> None:
+        self, dataset: Any, feed_list: Any = None, places: Any = None, return_list: bool = True,
+        batch_sampler: Any = None, batch_size: int | None = 1, shuffle: bool = False,
+        drop_last: bool = False, collate_fn: Callable[[Any], Any] | None = None, num_workers: int = 0,
+        use_buffer_reader: bool = True, reader_buffer_size: int = 2, prefetch_factor: int = 2,
+        use_shared_memory: bool = True, timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None, persistent_workers: bool = False,
+    ) -> None:  # fmt: skip
         if not isinstance(num_workers, int) or num_workers < 0:
             raise ValueError(f"num_workers: expected a whole number of at least 0, got {num_workers!r}")
         if timeout < 0:
@@ -123,9 +111,8 @@ class DataLoader:
             return self._stream()
         dataset = self.dataset
         order = iter(self._order.batches)
-        for _ in range(
-            skip
-        ):  # now and not at the first batch: the order's draw belongs to the epoch's beginning
+        # now and not at the first batch: the order's draw belongs to the epoch's beginning
+        for _ in range(skip):
             next(order, None)
         if self.batch_sampler is None:
             return (dataset[index] for index in order)
@@ -155,11 +142,8 @@ class DataLoader:
                 "persistent_workers": self.persistent_workers,
             }
             if self._streams and self.batch_size is not None:
-                shared |= {
-                    "batch_size": self.batch_size,
-                    "drop_last": self.drop_last,
-                    "collate_fn": self._collate,
-                }
+                shared |= {"batch_size": self.batch_size, "drop_last": self.drop_last}
+                shared["collate_fn"] = self._collate
             elif self.batch_sampler is not None:
                 shared |= {"batch_sampler": self._order, "collate_fn": self._collate}
             else:
@@ -180,11 +164,7 @@ def _watched(iterator: Any) -> Iterator[Any]:
             return
         except RuntimeError as error:
             text = str(error)
-            if (
-                "exited unexpectedly" not in text
-                and "is killed by signal" not in text
-                and "timed out" not in text
-            ):
+            if not any(sign in text for sign in ("exited unexpectedly", "is killed by signal", "timed out")):
                 raise
             raise RuntimeError(_obituary(iterator, text)) from error
         yield batch
@@ -200,9 +180,7 @@ def _obituary(iterator: Any, text: str) -> str:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         dead.append(f"worker {number} (process {process.pid}) {how}")
     if not dead:
-        return (
-            f"DataLoader: {text}; give a larger timeout, or use num_workers=0 to see where the data set hangs"
-        )
+        return f"DataLoader: {text}; give a larger timeout, or num_workers=0 to see where the data set hangs"
     return (
         f"DataLoader: {'; '.join(dead)}. SIGKILL mostly means that memory ran out (use fewer workers or smaller "
         "batches), anything else a crash in the data set's own code (use num_workers=0 to see it)"

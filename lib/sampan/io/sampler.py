@@ -43,19 +43,14 @@ class RandomSampler(Sampler):
     """A new random order each epoch; with replacement, num_samples independent draws."""
 
     def __init__(
-        self,
-        data_source: Any,
-        replacement: bool = False,
-        num_samples: int | None = None,
+        self, data_source: Any, replacement: bool = False, num_samples: int | None = None,
         generator: torch.Generator | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(data_source)
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples < 1):
             raise ValueError(f"num_samples: expected a positive whole number, got {num_samples!r}")
         if not replacement and num_samples is not None and num_samples > len(data_source):
-            raise ValueError(
-                f"num_samples: expected at most {len(data_source)} without replacement, got {num_samples}"
-            )
+            raise ValueError(f"num_samples: unless replaced at most {len(data_source)}, got {num_samples}")
         self.replacement, self._num_samples, self.generator = replacement, num_samples, generator
 
     @property
@@ -93,24 +88,17 @@ class WeightedRandomSampler(Sampler):
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True) -> None:
         super().__init__(weights)
         self.weights = torch.as_tensor(weights, dtype=torch.float64)
-        if (
-            not bool(torch.isfinite(self.weights).all())
-            or bool((self.weights < 0).any())
-            or not self.weights.sum() > 0
-        ):
+        if not (bool((self.weights >= 0).all()) and 0 < float(self.weights.sum()) < math.inf):
             raise ValueError("weights: expected finite numbers of at least 0, not all of them 0")
         if num_samples < 1 or (not replacement and num_samples > int((self.weights > 0).sum())):
-            raise ValueError(
-                "num_samples: expected a positive number, and without replacement at most the number of weights "
-                f"above 0, got {num_samples}"
-            )
+            most = "" if replacement else ", without replacement at most the weights above 0"
+            raise ValueError(f"num_samples: expected a positive number{most}, got {num_samples}")
         self.num_samples, self.replacement = num_samples, replacement
 
     def __iter__(self) -> Iterator[int]:
         chance = _epoch_generator(None)
-        return iter(
-            torch.multinomial(self.weights, self.num_samples, self.replacement, generator=chance).tolist()
-        )
+        drawn = torch.multinomial(self.weights, self.num_samples, self.replacement, generator=chance)
+        return iter(drawn.tolist())
 
     def __len__(self) -> int:
         return self.num_samples
@@ -120,13 +108,9 @@ class BatchSampler(Sampler):
     """Lists of `batch_size` indices, from a sampler, or from a data set in order or shuffled."""
 
     def __init__(
-        self,
-        dataset: Any = None,
-        sampler: Iterable[int] | None = None,
-        shuffle: bool = False,
-        batch_size: int = 1,
-        drop_last: bool = False,
-    ) -> None:
+        self, dataset: Any = None, sampler: Iterable[int] | None = None, shuffle: bool = False,
+        batch_size: int = 1, drop_last: bool = False,
+    ) -> None:  # fmt: skip
         if (dataset is None) == (sampler is None):
             raise ValueError("dataset, sampler: expected exactly one of the two")
         if sampler is not None and shuffle:
@@ -166,14 +150,9 @@ class DistributedBatchSampler(BatchSampler):
                 raise TypeError(f"{name}: expected True or False, got {value!r}")
         self.nranks = int(os.environ.get("WORLD_SIZE", 1)) if num_replicas is None else num_replicas
         self.local_rank = int(os.environ.get("RANK", 0)) if rank is None else rank
-        if (
-            not isinstance(self.nranks, int)
-            or not isinstance(self.local_rank, int)
-            or not 0 <= self.local_rank < self.nranks
-        ):
-            raise ValueError(
-                f"num_replicas, rank: expected 0 <= rank < num_replicas, got {self.nranks}, {self.local_rank}"
-            )
+        whole = isinstance(self.nranks, int) and isinstance(self.local_rank, int)
+        if not whole or not 0 <= self.local_rank < self.nranks:
+            raise ValueError(f"num_replicas, rank: expected 0 <= rank < {self.nranks}, got {self.local_rank}")
         self.dataset, self.shuffle, self.epoch = dataset, shuffle, 0
         self.num_samples = math.ceil(len(dataset) / self.nranks)
         self.total_size = self.num_samples * self.nranks

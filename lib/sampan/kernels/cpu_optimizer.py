@@ -74,9 +74,8 @@ def _loop(name: str) -> Loop:
     arrays, numbers, lines, changed = _parts(name)
     text = _HEADER.format(name=name) + f"def loop({', '.join([a.upper() for a in arrays] + numbers)}):\n"
     inner = [f"{a} = {a.upper()}[i]" for a in arrays] + lines + [f"{a.upper()}[i] = {a}" for a in changed]
-    text += f"    for i in prange({arrays[0].upper()}.size):\n" + "".join(
-        f"        {line}\n" for line in inner
-    )
+    lines = "".join(f"        {line}\n" for line in inner)
+    text += f"    for i in prange({arrays[0].upper()}.size):\n{lines}"
     return loop_of(text, f"step_{name}", PARALLEL_FROM, f"{name}_step")
 
 
@@ -126,16 +125,9 @@ def sgd_step(parameters: Buffers, gradients: Buffers, lr: float) -> None:
 
 
 def adam_step(
-    parameters: Buffers,
-    gradients: Buffers,
-    moments: Buffers,
-    variances: Buffers,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
-    step: int,
-) -> None:
+    parameters: Buffers, gradients: Buffers, moments: Buffers, variances: Buffers, lr: float, beta1: float,
+    beta2: float, epsilon: float, step: int,
+) -> None:  # fmt: skip
     """One step of Adam (Kingma and Ba 2015, algorithm 1), in place on parameters, moments and variances::
 
         m <- beta1 * m + (1 - beta1) * g

@@ -51,11 +51,7 @@ class _Typed(ast.NodeTransformer):
         return ast.Call(ast.Name("T", ast.Load()), [ast.Constant(float(node.value))], [])  # type: ignore[arg-type]
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return (
-            ast.parse(f"{node.id}[i]", mode="eval").body
-            if node.id != "sqrt"
-            else ast.Name("sqrt", ast.Load())
-        )
+        return node if node.id == "sqrt" else ast.parse(f"{node.id}[i]", mode="eval").body
 
 
 def _source(formula: str, dtype: str) -> str:
@@ -75,10 +71,8 @@ def _source(formula: str, dtype: str) -> str:
 
 def cache_folder() -> Path:
     """Where generated loops and their machine code are kept: SAMPAN_CACHE, or the user's cache."""
-    root = os.environ.get("SAMPAN_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sampan"
-    )
-    return Path(root) / "kernels"
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(os.environ.get("SAMPAN_CACHE") or os.path.join(base, "sampan")) / "kernels"
 
 
 @cache

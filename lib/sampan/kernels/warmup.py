@@ -10,9 +10,7 @@ def main() -> None:
     started = time.perf_counter()
     warm_up_optimizers()
     count = warm_up_fused()
-    print(
-        f"kernels ready: {count} fused loops and the optimizer steps, {time.perf_counter() - started:.1f} s"
-    )
+    print(f"kernels ready: {count} fused loops and the optimizer steps, {time.perf_counter() - started:.1f}s")
 
 
 if __name__ == "__main__":

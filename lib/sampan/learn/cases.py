@@ -59,10 +59,8 @@ class Difference:
             return self.fault
         where, where_zh = (f" in {self.where}", f"(位置:{self.where})") if self.where else ("", "")
         if self.kind == "values":
-            return (
-                f"{self.wrong} of {self.total} numbers are not right{where}",
-                f"{self.total} 个数中有 {self.wrong} 个不对{where_zh}",
-            )
+            text = f"{self.wrong} of {self.total} numbers are not right{where}"
+            return text, f"{self.total} 个数中有 {self.wrong} 个不对{where_zh}"
         if self.kind == "shape":
             came, expected = f"shape {list(self.came.shape)}", f"shape {list(self.expected.shape)}"
             return f"{came} came{where}, {expected} was expected", f"得到 {came},应为 {expected}{where_zh}"
@@ -106,9 +104,8 @@ def difference(
         if len(came) != len(expected):
             return Difference("length", where, came, expected)
         for index, (one, other) in enumerate(zip(came, expected, strict=True)):
-            part = difference(
-                one, other, rtol, atol, dtype, f"{where}[{index}]" if where else f"item {index}"
-            )
+            inside = f"{where}[{index}]" if where else f"item {index}"
+            part = difference(one, other, rtol, atol, dtype, inside)
             if part is not None:
                 return part
         return None

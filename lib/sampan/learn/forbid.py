@@ -33,9 +33,8 @@ def aliases(source: str) -> dict[str, str]:
     for node in ast.walk(_tree(source)):
         if isinstance(node, ast.Import):
             for item in node.names:
-                found[item.asname or item.name.split(".")[0]] = (
-                    item.name if item.asname else item.name.split(".")[0]
-                )
+                short = item.name.split(".")[0]
+                found[item.asname or short] = item.name if item.asname else short
         elif isinstance(node, ast.ImportFrom) and node.module:
             for item in node.names:
                 found[item.asname or item.name] = f"{node.module}.{item.name}"

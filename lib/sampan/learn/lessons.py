@@ -39,10 +39,8 @@ class Prediction:
 def installed() -> tuple[dict[str, Lesson], dict[str, Prediction]]:
     """Every lesson by its slot and every question by its name, of all courses on this machine."""
     courses = [point.load() for point in entry_points(group=GROUP)]
-    return (
-        {lesson.slot: lesson for course in courses for lesson in course.LESSONS},
-        {question.name: question for course in courses for question in course.PREDICTIONS},
-    )
+    lessons = {lesson.slot: lesson for course in courses for lesson in course.LESSONS}
+    return lessons, {question.name: question for course in courses for question in course.PREDICTIONS}
 
 
 def exercise(slot: str) -> Lesson:

@@ -158,11 +158,8 @@ def exercise(name: str, forbid: Iterable[str] = ()) -> Callable[[Callable[..., A
 def _source(function: Callable[..., Any]) -> str:
     try:
         return inspect.getsource(function)
-    except (
-        OSError,
-        TypeError,
-    ):  # typed into a plain prompt: no source is kept; the grader reads the notebook itself
-        return ""
+    except (OSError, TypeError):
+        return ""  # typed into a plain prompt: no source is kept; the grader reads the notebook itself
 
 
 def _same_parameters(slot: Slot, function: Callable[..., Any]) -> None:

@@ -42,18 +42,14 @@ def _right(input: Any, label: Any, k: int) -> torch.Tensor:
     scores = input.data if isinstance(input, Tensor) else torch.as_tensor(np.asarray(input))
     labels = label.data if isinstance(label, Tensor) else torch.as_tensor(np.asarray(label))
     if scores.ndim < 2 or not 1 <= k <= scores.shape[-1]:
-        raise ValueError(
-            f"input: expected [batch, classes] with at least {k} classes, got shape {list(scores.shape)}"
-        )
+        raise ValueError(f"input: expected [batch, {k} classes or more], got shape {list(scores.shape)}")
     if labels.ndim == scores.ndim and labels.shape[-1] == scores.shape[-1] > 1:
         labels = labels.argmax(-1)  # one-hot
     elif labels.ndim == scores.ndim and labels.shape[-1] == 1:
         labels = labels[..., 0]
     if labels.shape != scores.shape[:-1]:
-        raise ValueError(
-            f"label: expected shape {list(scores.shape[:-1])} for an input of {list(scores.shape)}, "
-            f"got {list(labels.shape)}"
-        )
+        shapes = f"{list(scores.shape[:-1])} for an input of {list(scores.shape)}, got {list(labels.shape)}"
+        raise ValueError(f"label: expected shape {shapes}")
     best = scores.argmax(-1, keepdim=True) if k == 1 else scores.topk(k, dim=-1).indices
     return best == labels[..., None].to(best.device)
 

@@ -74,9 +74,8 @@ class BERT(nn.Layer):
 def _bias(mask: Any) -> Tensor:
     """[batch, 1, 1, time]: what attention adds to its scores, 0 or, for padding, so little that nothing is left."""
     hidden = mask.data[:, None, None, :] == 0
-    return Tensor(
-        torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, torch.finfo(torch.float32).min)
-    )
+    least = torch.finfo(torch.float32).min
+    return Tensor(torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, least))
 
 
 class MaskedLM(nn.Layer):

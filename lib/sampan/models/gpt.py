@@ -34,9 +34,8 @@ class Attention(nn.Layer):
         batch, time, width = x.shape
         qkv = self.c_attn(x).reshape([batch, time, 3, self.heads, width // self.heads])
         q, k, v = qkv.unbind(2)  # each [batch, time, heads, width / heads]
-        mixed = F.scaled_dot_product_attention(
-            q, k, v, dropout_p=self.dropout, is_causal=True, training=self.training
-        )
+        drop = {"dropout_p": self.dropout, "training": self.training}
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, **drop)
         return self.c_proj(mixed.reshape([batch, time, width]))
 
 

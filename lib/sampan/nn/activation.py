@@ -139,9 +139,8 @@ class PReLU(Layer):
     def __init__(self, num_parameters: int = 1, init: float = 0.25, weight_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
         super().__init__()
         self._num_parameters, self._init, self._data_format = num_parameters, init, data_format
-        self._weight = self.create_parameter(
-            [num_parameters], weight_attr, default_initializer=Constant(init)
-        )
+        start = Constant(init)
+        self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=start)
 
     def forward(self, x: Any) -> Any:
         return F.prelu(x, self._weight, self._data_format)

@@ -17,22 +17,13 @@ class ParamAttr:
     """
 
     def __init__(
-        self,
-        name: str | None = None,
-        initializer: Initializer | None = None,
-        learning_rate: float = 1.0,
-        regularizer: Any = None,
-        trainable: bool = True,
-        do_model_average: bool = True,
+        self, name: str | None = None, initializer: Initializer | None = None, learning_rate: float = 1.0,
+        regularizer: Any = None, trainable: bool = True, do_model_average: bool = True,
         need_clip: bool = True,
-    ) -> None:
-        self.name = name
-        self.initializer = initializer
-        self.learning_rate = learning_rate
-        self.regularizer = regularizer
-        self.trainable = trainable
-        self.do_model_average = do_model_average
-        self.need_clip = need_clip
+    ) -> None:  # fmt: skip
+        self.name, self.initializer, self.trainable = name, initializer, trainable
+        self.learning_rate, self.regularizer = learning_rate, regularizer
+        self.do_model_average, self.need_clip = do_model_average, need_clip
 
     @staticmethod
     def of(value: Any) -> ParamAttr | None:
@@ -48,6 +39,4 @@ class ParamAttr:
             return ParamAttr(name=value)
         if isinstance(value, Initializer):
             return ParamAttr(initializer=value)
-        raise TypeError(
-            f"attr: expected a ParamAttr, a name, an initializer, True, False or None, got {type(value).__name__}"
-        )
+        raise TypeError(f"attr: expected a ParamAttr, name, initializer or bool, got {type(value).__name__}")

@@ -19,10 +19,9 @@ class ClipGrad:
 
         chosen = [g.data for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
         clipped = iter(self.clip(chosen))
-        return [
-            (p, Tensor(next(clipped)) if g is not None and getattr(p, "need_clip", True) else g)
-            for p, g in params_grads
-        ]
+        wants = [g is not None and getattr(p, "need_clip", True) for p, g in params_grads]
+        pairs = zip(params_grads, wants, strict=True)
+        return [(p, Tensor(next(clipped)) if want else g) for (p, g), want in pairs]
 
 
 ClipGradBase = ClipGrad

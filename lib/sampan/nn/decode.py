@@ -129,9 +129,7 @@ def dynamic_decode(decoder, inits=None, max_step_num=None, output_time_major=Fal
         outputs, new, inputs, ended = decoder.step(time, inputs, states, **kwargs)
         if decoder.tracks_own_finished:
             if not hasattr(new, "lengths"):
-                warnings.warn(
-                    "dynamic_decode: the decoder's states have no `lengths`; 0 is returned", stacklevel=2
-                )
+                warnings.warn("dynamic_decode: the states have no `lengths`; 0 is returned", stacklevel=2)
             lengths = getattr(new, "lengths", lengths)
         else:
             ended = Tensor(ended.data | finished.data)

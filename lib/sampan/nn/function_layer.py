@@ -101,9 +101,6 @@ def with_defaults(init: Any, **defaults: Any) -> Any:
     made = FunctionType(init.__code__, init.__globals__, init.__name__, None, init.__closure__)
     made.__defaults__ = tuple(defaults.get(n, old[n]) for n in names if n in old)
     made.__kwdefaults__ = {k: defaults.get(k, v) for k, v in (init.__kwdefaults__ or {}).items()}
-    made.__doc__, made.__annotations__, made.__qualname__ = (
-        init.__doc__,
-        init.__annotations__,
-        init.__qualname__,
-    )
+    for key in ("__doc__", "__annotations__", "__qualname__"):
+        setattr(made, key, getattr(init, key))
     return made

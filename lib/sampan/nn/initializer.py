@@ -22,9 +22,8 @@ class Initializer:
 
     def make(self, shape: Sequence[int], dtype: Any = None) -> torch.Tensor:
         """A new buffer of `shape`, on the current place."""
-        buffer = torch.empty(
-            tuple(shape), dtype=default_dtype() if dtype is None else as_dtype(dtype), device=as_device(None)
-        )
+        kind = default_dtype() if dtype is None else as_dtype(dtype)
+        buffer = torch.empty(tuple(shape), dtype=kind, device=as_device(None))
         self.fill(buffer)
         return buffer
 
@@ -96,20 +95,16 @@ class XavierNormal(Initializer):
     """Normal with variance 2 / (fan in + fan out)."""
 
     def __init__(
-        self,
-        fan_in: float | None = None,
-        fan_out: float | None = None,
-        gain: float = 1.0,
+        self, fan_in: float | None = None, fan_out: float | None = None, gain: float = 1.0,
         name: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.fan_in, self.fan_out, self.gain = fan_in, fan_out, gain
 
     def _total(self, buffer: torch.Tensor) -> float:
         fan_in, fan_out = fans(buffer.shape)
-        total = (self.fan_in if self.fan_in is not None else fan_in) + (
-            self.fan_out if self.fan_out is not None else fan_out
-        )
-        return max(total, 1)  # a layer without inputs and outputs has nothing to fill
+        fan_in = fan_in if self.fan_in is None else self.fan_in
+        fan_out = fan_out if self.fan_out is None else self.fan_out
+        return max(fan_in + fan_out, 1)  # a layer without inputs and outputs has nothing to fill
 
     def fill(self, buffer: torch.Tensor) -> None:
         buffer.normal_(0.0, self.gain * math.sqrt(2.0 / self._total(buffer)))
@@ -140,20 +135,13 @@ class KaimingNormal(Initializer):
     """Normal with standard deviation gain / sqrt(fan in)."""
 
     def __init__(
-        self,
-        fan_in: float | None = None,
-        negative_slope: float = 0.0,
-        nonlinearity: str = "relu",
+        self, fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu",
         mode: str = "fan_in",
-    ) -> None:
+    ) -> None:  # fmt: skip
         if mode not in ("fan_in", "fan_out"):
             raise ValueError(f"mode: expected 'fan_in' or 'fan_out', got {mode!r}")
-        self.fan_in, self.negative_slope, self.nonlinearity, self.mode = (
-            fan_in,
-            negative_slope,
-            nonlinearity,
-            mode,
-        )
+        self.fan_in, self.negative_slope = fan_in, negative_slope
+        self.nonlinearity, self.mode = nonlinearity, mode
 
     def _std(self, buffer: torch.Tensor) -> float:
         fan = self.fan_in if self.fan_in is not None else fans(buffer.shape)[self.mode == "fan_out"]
@@ -197,9 +185,7 @@ class Dirac(Initializer):
 
     def fill(self, buffer: torch.Tensor) -> None:
         if not 3 <= buffer.ndim <= 5 or buffer.shape[0] % self.groups:
-            raise ValueError(
-                f"Dirac: expected [out, in, *kernel], out divided by {self.groups}, got {list(buffer.shape)}"
-            )
+            raise ValueError(f"Dirac: expected [{self.groups} n, in, *kernel], got {list(buffer.shape)}")
         buffer.zero_()
         middle = tuple(n // 2 for n in buffer.shape[2:])
         rows = buffer.shape[0] // self.groups

@@ -36,11 +36,8 @@ class Layer:
     _state_hooks: Sequence[Callable[..., Any]] = ()
 
     def __init__(self, name_scope: str | None = None, dtype: Any = None) -> None:
-        scope = (
-            name_scope
-            or re.sub(r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
-        )
-        self._full_name = unique_name(scope)
+        words = re.sub(r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__)
+        self._full_name = unique_name(name_scope or words.lower())
         self._dtype = default_dtype() if dtype is None else as_dtype(dtype)
 
     # --- running ---
@@ -115,14 +112,9 @@ class Layer:
     # --- what it holds ---
 
     def create_parameter(
-        self,
-        shape: Sequence[int],
-        attr: Any = None,
-        dtype: Any = None,
-        is_bias: bool = False,
-        default_initializer: Initializer | None = None,
-        device: Any = None,
-    ) -> Parameter | None:
+        self, shape: Sequence[int], attr: Any = None, dtype: Any = None, is_bias: bool = False,
+        default_initializer: Initializer | None = None, device: Any = None,
+    ) -> Parameter | None:  # fmt: skip
         """A new Parameter, or None for `attr=False`. Biases start at 0, weights XavierUniform, unless told."""
         attr = ParamAttr.of(attr)
         if attr is None:
@@ -131,9 +123,8 @@ class Layer:
         initializer = attr.initializer or usual or (Constant(0.0) if is_bias else XavierUniform())
         buffer = initializer.make(shape, self._dtype if dtype is None else dtype).to(as_device(device))
         name = attr.name or unique_name(f"{self._full_name}.{'b' if is_bias else 'w'}")
-        return Parameter(
-            buffer, not attr.trainable, name, attr.learning_rate, attr.regularizer, attr.need_clip
-        )
+        rate, decay = attr.learning_rate, attr.regularizer
+        return Parameter(buffer, not attr.trainable, name, rate, decay, attr.need_clip)
 
     def create_tensor(
         self, name: str | None = None, persistable: bool | None = None, dtype: Any = None
@@ -191,9 +182,7 @@ class Layer:
     def set_sublayer(self, target: str, layer: Layer, strict: bool = False) -> None:
         """Put a layer at a dotted name, in place of another; strict: there must be one. ValueError, AttributeError."""
         if not target or not isinstance(layer, Layer):
-            raise ValueError(
-                f"target, layer: expected a name and a Layer, got {target!r}, {type(layer).__name__}"
-            )
+            raise ValueError(f"target, layer: expected a name and a Layer, got {target!r}, {type(layer)}")
         above, _, last = target.rpartition(".")
         if strict or hasattr(self.get_sublayer(above), last):
             self._found(target, Layer)
@@ -218,9 +207,7 @@ class Layer:
         if not isinstance(name, str):
             raise TypeError(f"name: expected a string, got {type(name).__name__}")
         if not name or "." in name or getattr(type(self), name, None) is not None:
-            raise KeyError(
-                f"name: {name!r} is empty, has a dot or is an attribute of every {type(self).__name__}"
-            )
+            raise KeyError(f"name: {name!r} is empty, has a dot or is an attribute of {type(self).__name__}")
         return name
 
     @property
@@ -273,9 +260,8 @@ class Layer:
         self, kind: str, prefix: str, include_sublayers: bool, once: bool
     ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
-        layers = (
-            self.named_sublayers(prefix, True, None, once) if include_sublayers else iter([(prefix, self)])
-        )
+        own = [(prefix, self)]
+        layers = self.named_sublayers(prefix, True, None, once) if include_sublayers else own
         for scope, layer in layers:
             for name, value in getattr(layer, kind).items():
                 if not once or id(value) not in seen:
@@ -315,13 +301,9 @@ class Layer:
     # --- state ---
 
     def state_dict(
-        self,
-        destination: dict[str, Tensor] | None = None,
-        include_sublayers: bool = True,
-        structured_name_prefix: str = "",
-        use_hook: bool = True,
-        keep_vars: bool = True,
-    ) -> dict[str, Tensor]:
+        self, destination: dict[str, Tensor] | None = None, include_sublayers: bool = True,
+        structured_name_prefix: str = "", use_hook: bool = True, keep_vars: bool = True,
+    ) -> dict[str, Tensor]:  # fmt: skip
         """Parameters and persistable buffers by structured name. They are the layer's own, not copies."""
         found = {} if destination is None else destination
         for name, value in vars(self).items():
@@ -347,10 +329,8 @@ class Layer:
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own and not name.endswith("@@")]
         if own and len(missing) == len(own):
-            raise ValueError(
-                f"state_dict: no name of it fits this {type(self).__name__}; expected {_some(own)}, "
-                f"got {_some(state_dict)}"
-            )
+            names = f"expected {_some(own)}, got {_some(state_dict)}"
+            raise ValueError(f"state_dict: no name of it fits this {type(self).__name__}; {names}")
         wrong = []
         for name, tensor in own.items():
             if name in state_dict:
@@ -358,9 +338,7 @@ class Layer:
                 if shape != tensor.shape:
                     wrong.append(f"{name}: expected {tensor.shape}, got {shape}")
         if wrong:
-            raise ValueError(
-                f"state_dict: other shapes than this {type(self).__name__}'s: {'; '.join(wrong)}"
-            )
+            raise ValueError(f"state_dict: other shapes than {type(self).__name__} has: {'; '.join(wrong)}")
         for name, tensor in own.items():
             if name in state_dict:
                 tensor.set_value(state_dict[name])
@@ -445,9 +423,7 @@ class Layer:
         return ""
 
     def __repr__(self) -> str:
-        lines = [
-            f"({name}): " + repr(layer).replace("\n", "\n  ") for name, layer in self._sub_layers.items()
-        ]
+        lines = [f"({name}): " + repr(part).replace("\n", "\n  ") for name, part in self._sub_layers.items()]
         extra = self.extra_repr()
         if not lines:
             return f"{type(self).__name__}({extra})"

@@ -15,13 +15,9 @@ class Linear(Layer):
     """
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
+        self, in_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None,
         name: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(name)
         for key, value in (("in_features", in_features), ("out_features", out_features)):
             if not isinstance(value, int) or value < 0:

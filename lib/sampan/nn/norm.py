@@ -22,10 +22,15 @@ __all__ = [
 # fmt: on
 
 
-class _OfRank:
-    """What normalises arrays of certain ranks alone."""
+class _OfRank(Layer):
+    """What normalises arrays of certain ranks alone; a subclass names them, and other defaults of its arguments."""
 
     _ranks: tuple[int, ...] = ()
+
+    def __init_subclass__(cls, ranks: tuple[int, ...] = (), **defaults: Any) -> None:
+        cls._ranks = ranks or cls._ranks
+        if defaults:
+            cls.__init__ = with_defaults(cls.__init__, **defaults)  # type: ignore[method-assign]
 
     def _check(self, x: Any) -> None:
         if self._ranks and x.ndim not in self._ranks:
@@ -33,7 +38,7 @@ class _OfRank:
             raise ValueError(f"x: {type(self).__name__} expects {ranks} axes, got shape {x.shape}")
 
 
-class _BatchNorm(_OfRank, Layer):
+class _BatchNorm(_OfRank):
     """(x - mean) / sqrt(variance + epsilon) * weight + bias, for each channel.
 
     Training uses the batch's mean and variance and moves the running ones:
@@ -64,24 +69,16 @@ class _BatchNorm(_OfRank, Layer):
         return f"num_features={self.num_features}, momentum={self.momentum}, epsilon={self.epsilon}{shown}"
 
 
-class BatchNorm1D(_BatchNorm):
+class BatchNorm1D(_BatchNorm, ranks=(2, 3), data_format="NCL"):
     """Batch normalisation of [batch, channels] or [batch, channels, length]."""
 
-    _ranks = (2, 3)
-    __init__ = with_defaults(_BatchNorm.__init__, data_format="NCL")
 
-
-class BatchNorm2D(_BatchNorm):
+class BatchNorm2D(_BatchNorm, ranks=(4,)):
     """Batch normalisation of [batch, channels, H, W]."""
 
-    _ranks = (4,)
 
-
-class BatchNorm3D(_BatchNorm):
+class BatchNorm3D(_BatchNorm, ranks=(5,), data_format="NCDHW"):
     """Batch normalisation of [batch, channels, D, H, W]."""
-
-    _ranks = (5,)
-    __init__ = with_defaults(_BatchNorm.__init__, data_format="NCDHW")
 
 
 class BatchNorm(_BatchNorm):
@@ -119,7 +116,7 @@ class SyncBatchNorm(_BatchNorm):
         return layer
 
 
-class _InstanceNorm(_OfRank, Layer):
+class _InstanceNorm(_OfRank):
     """(x - mean) / sqrt(variance + epsilon) * scale + bias over the places of each channel of each example."""
 
     def __init__(self, num_features: int, epsilon: float = 1e-5, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
@@ -138,24 +135,16 @@ class _InstanceNorm(_OfRank, Layer):
         return f"num_features={self.num_features}, epsilon={self.epsilon}"
 
 
-class InstanceNorm1D(_InstanceNorm):
+class InstanceNorm1D(_InstanceNorm, ranks=(2, 3), data_format="NCL"):
     """Instance normalisation of [batch, channels, length]."""
 
-    _ranks = (2, 3)
-    __init__ = with_defaults(_InstanceNorm.__init__, data_format="NCL")
 
-
-class InstanceNorm2D(_InstanceNorm):
+class InstanceNorm2D(_InstanceNorm, ranks=(4,)):
     """Instance normalisation of [batch, channels, H, W]."""
 
-    _ranks = (4,)
 
-
-class InstanceNorm3D(_InstanceNorm):
+class InstanceNorm3D(_InstanceNorm, ranks=(5,), data_format="NCDHW"):
     """Instance normalisation of [batch, channels, D, H, W]."""
-
-    _ranks = (5,)
-    __init__ = with_defaults(_InstanceNorm.__init__, data_format="NCDHW")
 
 
 class LayerNorm(Layer):
@@ -171,12 +160,10 @@ class LayerNorm(Layer):
         size = math.prod(self.normalized_shape)
         if not self.normalized_shape or size < 1:
             raise ValueError(f"normalized_shape: expected positive sizes, got {normalized_shape}")
-        attrs = (
-            weight_attr if elementwise_affine else False,
-            bias_attr if elementwise_affine and bias else False,
-        )
-        self.weight = self.create_parameter([size], attrs[0], default_initializer=Constant(1.0))
-        self.bias = self.create_parameter([size], attrs[1], is_bias=True)
+        weight_attr = weight_attr if elementwise_affine else False
+        bias_attr = bias_attr if elementwise_affine and bias else False
+        self.weight = self.create_parameter([size], weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([size], bias_attr, is_bias=True)
 
     def forward(self, x: Any) -> Any:
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.epsilon)

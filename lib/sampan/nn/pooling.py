@@ -115,15 +115,7 @@ class MaxUnPool3D(_Unpool, of=F.max_unpool3d):
     """x [batch, channels, D, H, W] put back at the indices that MaxPool3D gave."""
 
 
-AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = (
-    AdaptiveAvgPool1D,
-    AdaptiveAvgPool2D,
-    AdaptiveAvgPool3D,
-)
-AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = (
-    AdaptiveMaxPool1D,
-    AdaptiveMaxPool2D,
-    AdaptiveMaxPool3D,
-)
-LPPool1d, LPPool2d = LPPool1D, LPPool2D
+AdaptiveAvgPool1d, AdaptiveMaxPool1d, LPPool1d = AdaptiveAvgPool1D, AdaptiveMaxPool1D, LPPool1D
+AdaptiveAvgPool2d, AdaptiveMaxPool2d, LPPool2d = AdaptiveAvgPool2D, AdaptiveMaxPool2D, LPPool2D
+AdaptiveAvgPool3d, AdaptiveMaxPool3d = AdaptiveAvgPool3D, AdaptiveMaxPool3D
 MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = MaxUnPool1D, MaxUnPool2D, MaxUnPool3D

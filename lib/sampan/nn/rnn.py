@@ -91,9 +91,8 @@ class _Cell(RNNCellBase):
         rows = self.gates * hidden_size
         shapes = ([rows, input_size], [rows, proj_size or hidden_size], [rows], [rows])
         drawn = Uniform(-1 / math.sqrt(hidden_size), 1 / math.sqrt(hidden_size))
-        for name, shape, attr in zip(
-            ("weight_ih", "weight_hh", "bias_ih", "bias_hh"), shapes, attrs, strict=True
-        ):
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        for name, shape, attr in zip(names, shapes, attrs, strict=True):
             bias = name.startswith("bias")
             start = drawn if attr is not False else Constant(0.0 if bias else 1.0)
             made = self.create_parameter(shape, None if attr is False else attr, None, bias, start)
@@ -173,9 +172,8 @@ def _fits(cell: Any, inputs: Any, kwargs: dict[str, Any]) -> bool:
     x: Any = getattr(inputs, "data", None)
     if not isinstance(x, torch.Tensor) or x.dtype is not cell.weight_ih.data.dtype or cell._post_hooks:
         return False
-    return (
-        x.dtype in (torch.float32, torch.float64) and x.device.type == "cpu" and x.ndim == 3 and x.numel() > 0
-    )
+    plain = x.dtype in (torch.float32, torch.float64) and x.device.type == "cpu"
+    return plain and x.ndim == 3 and x.numel() > 0
 
 
 def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False):  # type: ignore[no-untyped-def]
@@ -221,9 +219,8 @@ class RNN(Layer):
         self.cell, self.is_reverse, self.time_major = cell, is_reverse, time_major
 
     def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):  # type: ignore[no-untyped-def]
-        return _run(
-            self.cell, inputs, initial_states, sequence_length, self.time_major, self.is_reverse, kwargs
-        )
+        order = (self.time_major, self.is_reverse)
+        return _run(self.cell, inputs, initial_states, sequence_length, *order, kwargs)
 
 
 class BiRNN(Layer):
@@ -257,9 +254,7 @@ class _Stack(LayerList):
 
     def _build(self, make, input_size, hidden_size, num_layers, direction, time_major, dropout, out_size):  # type: ignore[no-untyped-def]
         if direction not in ("forward", "bidirect", "bidirectional"):
-            raise ValueError(
-                f"direction: expected 'forward', 'bidirect' or 'bidirectional', got {direction!r}"
-            )
+            raise ValueError(f"direction: expected forward, bidirect or bidirectional, got {direction!r}")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.time_major, self.dropout, self.out_size = time_major, dropout, out_size
         self.num_directions = 1 if direction == "forward" else 2
@@ -298,12 +293,8 @@ class _Stack(LayerList):
         return inputs, stack(last, 0)
 
     def extra_repr(self) -> str:
-        shown = {
-            "num_layers": (self.num_layers, 1),
-            "time_major": (self.time_major, False),
-            "dropout": (self.dropout, 0),
-        }
-        extra = [f"{key}={value}" for key, (value, usual) in shown.items() if value != usual]
+        usual = {"num_layers": 1, "time_major": False, "dropout": 0}
+        extra = [f"{k}={getattr(self, k)}" for k, value in usual.items() if getattr(self, k) != value]
         return ", ".join([str(self.input_size), str(self.hidden_size), *extra])
 
 

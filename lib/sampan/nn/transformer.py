@@ -263,16 +263,8 @@ class Transformer(Layer):
 
     def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1, activation="relu", attn_dropout=None, act_dropout=None, normalize_before=False, weight_attr=None, bias_attr=None, custom_encoder=None, custom_decoder=None):  # type: ignore[no-untyped-def]  # fmt: skip
         super().__init__()
-        settings = (
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            attn_dropout,
-            act_dropout,
-            normalize_before,
-        )
+        dropouts = (dropout, activation, attn_dropout, act_dropout)
+        settings = (d_model, nhead, dim_feedforward, *dropouts, normalize_before)
         _positive(d_model=d_model, nhead=nhead, dim_feedforward=dim_feedforward)
         self.d_model, self.nhead = d_model, nhead
         (weight, decoder_weight), (bias, decoder_bias) = _shared(weight_attr), _shared(bias_attr)

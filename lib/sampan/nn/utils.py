@@ -139,12 +139,9 @@ def remove_weight_norm(layer: Layer, name: str = "weight") -> Layer:
 
 
 def spectral_norm(
-    layer: Layer,
-    name: str = "weight",
-    n_power_iterations: int = 1,
-    eps: float = 1e-12,
+    layer: Layer, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
     dim: int | None = None,
-) -> Layer:
+) -> Layer:  # fmt: skip
     """weight / its largest singular value (Miyato et al. 2018), which n_power_iterations follow in each forward.
 
     The weight is a matrix [its axis dim, the rest]; dim is 0, but 1 for a Linear and transposed convolutions.

@@ -17,20 +17,14 @@ _AWAY = Array((3, 4), 0.2, 2.0)  # away from the kink at 0
 softmax_backward = torch._softmax_backward_data
 log_softmax_backward = torch._log_softmax_backward_data
 _VENDOR = "elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu mish silu softplus softshrink threshold"
-_back = {
-    name: getattr(aten, f"{name}_backward").default._op for name in _VENDOR.split()
-}  # torch's fused backwards
+# torch's fused backwards
+_back = {name: getattr(aten, f"{name}_backward").default._op for name in _VENDOR.split()}
 threshold_backward = _back["threshold"]
 prelu_backward = aten._prelu_kernel_backward.default._op
 tnf = torch.nn.functional
 
 
-@operator(
-    value=torch.relu,
-    method="",
-    reference=torch.relu,
-    samples=[(_AWAY,), (Array((3,), -2, -0.2),), (Array(()),), (Array((0, 2)),)],
-)
+@operator(value=torch.relu, method="", reference=torch.relu, samples=[(_AWAY,), (Array((3,), -2, -0.2),), (Array(()),), (Array((0, 2)),)])  # fmt: skip
 def relu(x, name=None):  # type: ignore[no-untyped-def]
     """max(x, 0); its derivative at 0 is taken as 0."""
     out = torch.relu(x)
@@ -156,9 +150,7 @@ def _axis(x: Any, axis: int) -> int:
     return axis
 
 
-@operator(
-    method="", reference=lambda x, a=-1: torch.softmax(x, a), samples=[((3, 4),), ((2, 3, 4), 1), ((),)]
-)
+@operator(method="", reference=lambda x, a=-1: torch.softmax(x, a), samples=[((3, 4),), ((2, 3, 4), 1), ((),)])  # fmt: skip
 def softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow."""
     out = torch.softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype))
@@ -184,11 +176,7 @@ def log_softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-d
     )
 
 
-@operator(
-    broadcasts=True,
-    reference=lambda x, w: torch.where(x > 0, x, w * x),
-    samples=[((2, 3, 4), (3, 1)), (Array((3,), -2, -0.2), ())],
-)
+@operator(broadcasts=True, reference=lambda x, w: torch.where(x > 0, x, w * x), samples=[((2, 3, 4), (3, 1)), (Array((3,), -2, -0.2), ())])  # fmt: skip
 def parametric_relu(x, weight):  # type: ignore[no-untyped-def]
     """x where positive, weight x elsewhere; the weight broadcasts (He et al., 2015)."""
     return (
@@ -214,10 +202,7 @@ def _glu_slope(g: Any, x: Any, axis: int) -> Any:
     return concat([g * s, g * a * s * (1 - s)], axis)
 
 
-@composite(
-    reference=lambda x, y=None: tnf.silu(x if y is not None else x.chunk(2, -1)[0]) * (x.chunk(2, -1)[1] if y is None else y),
-    samples=[((3, 4), (3, 4)), ((2, 6),)],
-)  # fmt: skip
+@composite(reference=lambda x, y=None: tnf.silu(x if y is not None else x.chunk(2, -1)[0]) * (x.chunk(2, -1)[1] if y is None else y), samples=[((3, 4), (3, 4)), ((2, 6),)])  # fmt: skip
 def swiglu(x, y=None, name=None):  # type: ignore[no-untyped-def]
     """silu(x) y; with y None, of the halves of x along its last axis (Shazeer, 2020)."""
     a, b = chunk(x, 2, -1) if y is None else (x, y)

@@ -18,9 +18,8 @@ __all__ = ["block_diag", "cartesian_prod", "combinations", "diag_embed", "diagfl
 @operator(reference=torch.diag_embed, samples=[((2, 3), 0, -2, -1), ((2, 3), 1, 0, 2), ((3,), -2, 0, 1)])
 def diagonals(x, offset, dim1, dim2):  # type: ignore[no-untyped-def]
     """Zeros with the last axis of x on the diagonals of two new axes."""
-    return torch.diag_embed(x, offset, dim1, dim2), (
-        lambda g, o=offset, a=dim1, b=dim2: diagonal(g, o, a, b),
-    )
+    value = torch.diag_embed(x, offset, dim1, dim2)
+    return value, (lambda g, o=offset, a=dim1, b=dim2: diagonal(g, o, a, b),)
 
 
 @composite(method="", reference=torch.diag_embed, samples=[((2, 3),), ((2, 3), 1, 0, 2)])
@@ -67,9 +66,8 @@ def cartesian_prod(x, name=None):  # type: ignore[no-untyped-def]
     if len(x) == 1:
         return x[0]
     shape = [tensor.size for tensor in x]
-    grids = [
-        broadcast_to(reshape(t, [-1 if j == i else 1 for j in range(len(x))]), shape) for i, t in enumerate(x)
-    ]
+    n = len(x)
+    grids = [broadcast_to(reshape(t, [1] * i + [-1] + [1] * (n - 1 - i)), shape) for i, t in enumerate(x)]
     return reshape(stack(grids, -1), [-1, len(x)])
 
 

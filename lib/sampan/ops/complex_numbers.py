@@ -76,10 +76,7 @@ def polar(abs, angle, name=None):  # type: ignore[no-untyped-def]
     """abs (cos(angle) + i sin(angle)), with broadcasting."""
     kind = torch.promote_types(abs.dtype, angle.dtype)
     out = torch.polar(abs.to(kind), angle.to(kind))
-    return out, (
-        lambda g: real(g) * angle.cos() + imag(g) * angle.sin(),
-        lambda g: imag(out.conj() * g),
-    )
+    return out, (lambda g: real(g) * angle.cos() + imag(g) * angle.sin(), lambda g: imag(out.conj() * g))
 
 
 @operator(method="", view=True, reference=lambda x: torch.view_as_complex(x.contiguous()), samples=[((3, 2),), ((2, 1, 2),)])  # fmt: skip
@@ -87,9 +84,8 @@ def as_complex(x, name=None):  # type: ignore[no-untyped-def]
     """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
     if not x.shape or x.shape[-1] != 2:
         raise RuntimeError("the last axis must have length 2: real and imaginary part")
-    pairs = (
-        x.contiguous() if x.numel() else x.new_empty(x.shape)
-    )  # an array without entries may have odd strides
+    # an array without entries may have odd strides
+    pairs = x.contiguous() if x.numel() else x.new_empty(x.shape)
     return torch.view_as_complex(pairs), (lambda g: as_real(g),)
 
 

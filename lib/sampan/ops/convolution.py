@@ -28,19 +28,17 @@ def _turned(settings: tuple[Any, ...], x: Any, g: Any, weight: Any) -> tuple[Any
     stride, padding, dilation, transposed, _, groups = settings
     if transposed:
         return (stride, padding, dilation, False, (0,) * len(stride), groups)
-    rest = tuple(
-        x.shape[i + 2] - ((g.shape[i + 2] - 1) * s - 2 * p + d * (weight.shape[i + 2] - 1) + 1)
-        for i, (s, p, d) in enumerate(zip(stride, padding, dilation, strict=True))
-    )  # what the last stride did not reach
+    sides = zip(x.shape[2:], g.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
+    # what the last stride did not reach
+    rest = tuple(n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, k, s, p, d in sides)
     return (stride, padding, dilation, True, rest, groups)
 
 
 def _gradients(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], needed: list[bool]) -> tuple[Any, ...]:
     """The three gradients by operators."""
     forward = settings if not settings[3] else _turned(settings, x, g, weight)
-    small, large = (
-        (x, g) if settings[3] else (g, x)
-    )  # of the convolution that is not transposed: output, input
+    # of the convolution that is not transposed: output, input
+    small, large = (x, g) if settings[3] else (g, x)
     return (
         convolve(g, weight, None, _turned(settings, x, g, weight)) if needed[0] else None,
         convolve_weight(small, large, tuple(weight.shape), forward) if needed[1] else None,
@@ -75,10 +73,7 @@ def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
     )
 
 
-@operator(
-    reference=lambda g, x, shape, s: torch_grad.conv2d_weight(x, shape, g, s[0], s[1], s[2], s[5]),
-    samples=[((2, 4, 5, 5), (2, 3, 5, 5), (4, 3, 3, 3), _ONE)],
-)
+@operator(reference=lambda g, x, shape, s: torch_grad.conv2d_weight(x, shape, g, s[0], s[1], s[2], s[5]), samples=[((2, 4, 5, 5), (2, 3, 5, 5), (4, 3, 3, 3), _ONE)])  # fmt: skip
 def convolve_weight(g, x, shape, settings):  # type: ignore[no-untyped-def]
     """The gradient of a convolution, not transposed, by a weight of `shape`: linear in `g` and in `x`."""
     like = g.new_empty(1).expand(shape)

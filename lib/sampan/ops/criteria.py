@@ -17,10 +17,7 @@ mse_backward = aten.mse_loss_backward.default._op
 huber_backward = aten.huber_loss_backward.default._op
 bce_backward = aten.binary_cross_entropy_backward.default._op
 _PAIR = [((3, 4), (3, 4), 1), ((2, 3), (3,), 0)]
-_UNIT = [
-    (Array((3, 4), 0.1, 0.9), Array((3, 4), 0.1, 0.9), 1),
-    (Array((3,), 0.1, 0.9), Array((3,), 0.1, 0.9), 0),
-]
+_UNIT = [(Array(s, 0.1, 0.9), Array(s, 0.1, 0.9), r) for s, r in (((3, 4), 1), ((3,), 0))]
 
 
 def _torchs(loss: Any, *names: str) -> Any:
@@ -101,9 +98,8 @@ def ctc(x, labels, lengths, label_lengths, blank):  # type: ignore[no-untyped-de
     Connectionist temporal classification (Graves et al., 2006). lengths, label_lengths: one int for each sequence.
     """
     value, alpha = aten._ctc_loss(x, labels, lengths, label_lengths, blank, False)
-    return value, lambda g, v=value, a=alpha, s=(labels, lengths, label_lengths), b=blank: _ctc_back(
-        g, x, s, v, a, b
-    )
+    given = (labels, lengths, label_lengths)
+    return value, lambda g, v=value, a=alpha, s=given, b=blank: _ctc_back(g, x, s, v, a, b)
 
 
 def _ctc_back(g: Any, x: Any, given: Any, value: Any, alpha: Any, blank: int) -> Any:
@@ -120,9 +116,8 @@ def _lattice(stay: Any, move: Any) -> Any:
     """
     along = torch.cat([torch.zeros_like(move[:, :, :1]), move[:, :, 1:]], 2).cumsum(2)
     rows = [along[:, 0]]
-    for t in range(
-        1, stay.shape[1]
-    ):  # a row is a running sum in the probabilities that its own moves divide out
+    # a row is a running sum in the probabilities that its own moves divide out
+    for t in range(1, stay.shape[1]):
         rows.append(along[:, t] + torch.logcumsumexp(rows[-1] + stay[:, t] - along[:, t], 1))
     return torch.stack(rows, 1)
 

@@ -66,9 +66,7 @@ def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, nam
     return solve_triangle(x.mT if transpose else x, y, upper != transpose, True, unitriangular)
 
 
-@operator(
-    broadcasts=True, reference=torch.linalg.solve, samples=[((3, 3), (3, 2)), ((2, 1, 3, 3), (2, 3, 2))]
-)
+@operator(broadcasts=True, reference=torch.linalg.solve, samples=[((3, 3), (3, 2)), ((2, 1, 3, 3), (2, 3, 2))])  # fmt: skip
 def solve_matrix(a, b):  # type: ignore[no-untyped-def]
     """X with A X = B, matrices; batches broadcast."""
     out = torch.linalg.solve(a, b[None] if b.ndim < a.ndim else b)
@@ -194,9 +192,7 @@ def _qr_back(g: Any, q: Any, r: Any) -> Any:
     gq, gr = g
     k, n = r.shape[-2:]
     if k > n:
-        raise NotImplementedError(
-            'qr: mode "complete" has a gradient only where x has no more rows than columns'
-        )
+        raise NotImplementedError('qr: mode "complete" has a gradient only for no more rows than columns')
     if n > k:  # A = [X, Y] with X = Q R1 and R2 = Q^H Y
         more, gmore = q @ r[..., k:], gr[..., k:]
         gq = more @ adjoint(gmore) if gq is None else gq + more @ adjoint(gmore)
@@ -215,22 +211,18 @@ def lu_factor(x, pivot):  # type: ignore[no-untyped-def]
     def back(g, found=value[:2], pivot=pivot):  # type: ignore[no-untyped-def]
         packed, pivots = _factors(x, found, lu_factor, pivot)[:2]
         k = min(packed.shape[-2:])
-        low, glow = (
-            packed[..., :k].tril(-1) + identity(packed, packed.shape[-2])[:, :k],
-            g[0][..., :k].tril(-1),
-        )
+        low, glow = packed[..., :k].tril(-1), g[0][..., :k].tril(-1)
+        low = low + identity(packed, packed.shape[-2])[:, :k]
         up, gup = packed[..., :k, :].triu(), g[0][..., :k, :].triu()
         low1, up1, low2, up2 = low[..., :k, :], up[..., :k], low[..., k:, :], up[..., k:]
         inner = (adjoint(low1) @ glow[..., :k, :] - gup[..., k:] @ adjoint(up2)).tril(-1)
         inner = inner + (gup[..., :k] @ adjoint(up1) - adjoint(low2) @ glow[..., k:, :]).triu()
-        rows = concat_tensors(
-            solve_triangle(adjoint(low1), inner, True, True, True), glow[..., k:, :], axis=-2
-        )
+        top = solve_triangle(adjoint(low1), inner, True, True, True)
+        rows = concat_tensors(top, glow[..., k:, :], axis=-2)
         rows = solve_triangle(adjoint(up1), rows, False, left=False)
         if up.shape[-1] > k:
-            rows = concat_tensors(
-                rows, solve_triangle(adjoint(low1), gup[..., k:], True, True, True), axis=-1
-            )
+            right = solve_triangle(adjoint(low1), gup[..., k:], True, True, True)
+            rows = concat_tensors(rows, right, axis=-1)
         order = torch.lu_unpack(packed.data, pivots.data, unpack_data=False)[0]
         return Tensor(order) @ rows if isinstance(rows, Tensor) else order @ rows
 
@@ -251,9 +243,7 @@ def lu(x, pivot=True, get_infos=False, name=None):  # type: ignore[no-untyped-de
 def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):  # type: ignore[no-untyped-def]
     """P, L and U from what `lu` gave: x both triangles, y the pivots. What is not asked for is empty."""
     if x.ndim < 2 or y.ndim < 1:
-        raise ValueError(
-            f"lu_unpack: expected x [..., m, n] and y [..., k], got {list(x.shape)} and {list(y.shape)}"
-        )
+        raise ValueError(f"lu_unpack: expected x [..., m, n] and y [..., k], got {x.shape} and {y.shape}")
     nothing = Tensor(torch.empty(0, dtype=x.dtype))
     k = min(x.shape[-2:])
     p = Tensor(torch.lu_unpack(x.data, y.data, unpack_data=False)[0]) if unpack_pivots else nothing
@@ -299,9 +289,8 @@ def eig(x, name=None):  # type: ignore[no-untyped-def]
         one = identity(w, w.shape[-1])
         turned = adjoint(v) @ gv
         inner = turned - adjoint(v) @ (v * real(turned.diagonal(0, -2, -1)).unsqueeze(-2))
-        inner = inner / (w.unsqueeze(-2) - w.unsqueeze(-1) + one).conj() * (1 - one) + diagonals(
-            gw, 0, -2, -1
-        )
+        gaps = (w.unsqueeze(-2) - w.unsqueeze(-1) + one).conj()
+        inner = inner / gaps * (1 - one) + diagonals(gw, 0, -2, -1)
         return _like_input(solve_matrix(adjoint(v), inner @ adjoint(v)), x)
 
     return value, back
@@ -330,9 +319,8 @@ def _svd_back(gu: Any, gs: Any, gvh: Any, u: Any, s: Any, vh: Any) -> Any:
     row, column = s.unsqueeze(-2), s.unsqueeze(-1)
     turned, other = adjoint(u) @ gu, vh @ adjoint(gvh)
     turned, other = turned - adjoint(turned), other - adjoint(other)
-    inner = (turned * row + other * column) / (row * row - column * column + identity(s, k)) + diagonals(
-        gs, 0, -2, -1
-    )
+    inner = (turned * row + other * column) / (row * row - column * column + identity(s, k))
+    inner = inner + diagonals(gs, 0, -2, -1)
     if turned.dtype.is_complex:
         inner = inner + diagonals(turned.diagonal(0, -2, -1) / (s * 2), 0, -2, -1)
     left = u @ inner

@@ -57,16 +57,10 @@ def _as_methods(formula: str) -> str:
 
 
 def elementwise(
-    name: str,
-    value: Callable[..., Any],
-    *derivatives: str,
-    doc: str,
-    vendor: Callable[..., Any] | None = None,
-    low: float = -2.0,
-    high: float = 2.0,
-    reference: Callable[..., Any] | None = None,
-    setting: tuple[str, Any, Callable[..., Any]] | None = None,
-) -> Any:
+    name: str, value: Callable[..., Any], *derivatives: str, doc: str,
+    vendor: Callable[..., Any] | None = None, low: float = -2.0, high: float = 2.0,
+    reference: Callable[..., Any] | None = None, setting: tuple[str, Any, Callable[..., Any]] | None = None,
+) -> Any:  # fmt: skip
     """Declare an elementwise operator.
 
     value: the function that computes it on buffers (torch's). derivatives: one formula for each input.
@@ -276,11 +270,7 @@ def floor_divide(x, y, name=None):  # type: ignore[no-untyped-def]
 @operator(method="", broadcasts=True, reference=torch.lerp, samples=[((3, 4), (3, 4), 0.3), ((3, 1), (4,), (3, 4))])  # fmt: skip
 def lerp(x, y, weight, name=None):  # type: ignore[no-untyped-def]
     """x + weight (y - x): from x at weight 0 to y at weight 1. weight: a number or a tensor."""
-    return torch.lerp(x, y, weight), (
-        lambda g: g * (1 - weight),
-        lambda g: g * weight,
-        lambda g: g * (y - x),
-    )
+    return torch.lerp(x, y, weight), (lambda g: g * (1 - weight), lambda g: g * weight, lambda g: g * (y - x))
 
 
 @operator(method="", reference=torch.nan_to_num, samples=[((3, 4),), ((2, 0), 1.0, 2.0, 3.0)])
@@ -324,9 +314,7 @@ def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):  # type: ignore[no-untype
     return (x * scale_a).tanh() * scale_b
 
 
-@composite(
-    method="", reference=lambda x, y: x * 2.0**y, samples=[((3, 4), (4,)), ((3,), integers((2, 1), 4))]
-)
+@composite(method="", reference=lambda x, y: x * 2.0**y, samples=[((3, 4), (4,)), ((3,), integers((2, 1), 4))])  # fmt: skip
 def ldexp(x, y, name=None):  # type: ignore[no-untyped-def]
     """x 2^y, in float64 if one of the two is, else in the default dtype."""
     for value, called in ((x, "x"), (y, "y")):
@@ -358,9 +346,7 @@ def add_n(inputs, name=None):  # type: ignore[no-untyped-def]
     """The sum of a list of tensors of one shape; of one tensor, a copy."""
     tensors = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     if not tensors or len({tuple(t.shape) for t in tensors}) > 1:
-        raise ValueError(
-            f"add_n: expected tensors of one shape, got shapes {[list(t.shape) for t in tensors]}"
-        )
+        raise ValueError(f"add_n: expected tensors of one shape, got {[list(t.shape) for t in tensors]}")
     return summed(*tensors)
 
 

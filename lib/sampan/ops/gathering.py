@@ -121,9 +121,8 @@ def take_along_axis(arr, indices, axis, broadcast=True):  # type: ignore[no-unty
     broadcast: `indices`, of length 1 along other axes, is repeated along them.
     """
     places = _integers(indices.data, "indices")
-    return picked_along(
-        arr, _spread_along(places, arr.shape, axis, "take_along_axis") if broadcast else places, axis
-    )
+    places = _spread_along(places, arr.shape, axis, "take_along_axis") if broadcast else places
+    return picked_along(arr, places, axis)
 
 
 _REDUCES = {"add": "sum", "mul": "prod", "multiply": "prod", "mean": "mean", "amin": "amin", "amax": "amax"}
@@ -152,9 +151,8 @@ def put_along(x, index, source, axis, reduce, include_self):  # type: ignore[no-
         if reduce == "":
             order = torch.arange(index.numel(), device=index.device).reshape(index.shape)
             last = torch.zeros(x.shape, dtype=torch.int64, device=index.device).scatter(axis, index, order)
-            won = (last.gather(axis, index) == order).to(
-                ones.dtype
-            )  # of several values for one place one is kept
+            # of several values for one place one is kept
+            won = (last.gather(axis, index) == order).to(ones.dtype)
             return g * others, None, picked_along(g, index, axis) * won
         if reduce == "mean":
             counts = (ones if include_self else others).scatter_add(axis, index, torch.ones_like(source.data))
@@ -164,9 +162,8 @@ def put_along(x, index, source, axis, reduce, include_self):  # type: ignore[no-
         if reduce == "prod":
             whole = g * out
             return whole / x if include_self else g * others, None, picked_along(whole, index, axis) / source
-        hits = (source.data == out.data.gather(axis, index)).to(
-            ones.dtype
-        )  # an extreme is shared by all that have it
+        # an extreme is shared by all that have it
+        hits = (source.data == out.data.gather(axis, index)).to(ones.dtype)
         mine = (x.data == out.data).to(ones.dtype) if include_self else others
         g = g / mine.scatter_add(axis, index, hits).clamp(min=1)
         return g * mine, None, picked_along(g, index, axis) * hits
@@ -191,9 +188,8 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     to arr's lengths along the other axes.
     """
     if reduce != "assign" and reduce not in _REDUCES:
-        raise ValueError(
-            f"put_along_axis: reduce: expected 'assign' or one of {', '.join(_REDUCES)}, got {reduce!r}"
-        )
+        known = f"'assign' or one of {', '.join(_REDUCES)}"
+        raise ValueError(f"put_along_axis: reduce: expected {known}, got {reduce!r}")
     places = _integers(indices.data, "indices")
     if broadcast:
         places = _spread_along(places, arr.shape, axis, "put_along_axis")
@@ -210,9 +206,7 @@ def scatter_add(input, dim, index, src):  # type: ignore[no-untyped-def]
     return _put(input, index, src, dim, "sum", True)
 
 
-@composite(
-    method="", reference=torch.scatter_reduce, samples=[((3, 4), 1, integers((3, 2), 4), (3, 2), "sum")]
-)
+@composite(method="", reference=torch.scatter_reduce, samples=[((3, 4), 1, integers((3, 2), 4), (3, 2), "sum")])  # fmt: skip
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):  # type: ignore[no-untyped-def]
     """`scatter_add` with another way to put several entries together: "sum", "prod", "mean", "amin" or "amax"."""
     if reduce not in (*_REDUCES, "sum", "prod"):
@@ -247,11 +241,7 @@ def scatter_nd(index, updates, shape, name=None):  # type: ignore[no-untyped-def
     return spread(updates, _coordinates(index), tuple(_ints(shape, "shape")))
 
 
-@composite(
-    method="",
-    reference=lambda x, i, a, v, alpha=1: x.index_add(a, i, v, alpha=alpha),
-    samples=[((4, 3), integers((5,), 4), 0, (5, 3)), ((3, 4), integers((2,), 4), 1, (3, 2), 2)],
-)
+@composite(method="", reference=lambda x, i, a, v, alpha=1: x.index_add(a, i, v, alpha=alpha), samples=[((4, 3), integers((5,), 4), 0, (5, 3)), ((3, 4), integers((2,), 4), 1, (3, 2), 2)])  # fmt: skip
 def index_add(x, index, axis, value, alpha=1, name=None):  # type: ignore[no-untyped-def]
     """`x` with `alpha` times the slices of `value` added at the places `index` of `axis`."""
     value = value if alpha == 1 else value * alpha
@@ -280,9 +270,7 @@ def index_put(x, indices, value, accumulate=False, name=None):  # type: ignore[n
 def index_sample(x, index):  # type: ignore[no-untyped-def]
     """From each row of x [n, d] the entries that the same row of index [n, k] names: [n, k]."""
     if x.ndim != 2 or index.ndim != 2 or x.shape[0] != index.shape[0]:
-        raise ValueError(
-            f"index_sample: expected x [n, d], index [n, k], got {list(x.shape)}, {list(index.shape)}"
-        )
+        raise ValueError(f"index_sample: expected x [n, d], index [n, k], got {x.shape}, {index.shape}")
     return take_along_axis(x, index, 1, False)
 
 

@@ -223,11 +223,7 @@ def masked_select(x, mask, name=None):  # type: ignore[no-untyped-def]
     return getitem(x, mask)
 
 
-@composite(
-    method="",
-    reference=lambda x, m, v: x.masked_fill(m, v),
-    samples=[((3, 4), Array((4,), 0, 2, "bool"), 0.5)],
-)
+@composite(method="", reference=lambda x, m, v: x.masked_fill(m, v), samples=[((3, 4), Array((4,), 0, 2, "bool"), 0.5)])  # fmt: skip
 def masked_fill(x, mask, value, name=None):  # type: ignore[no-untyped-def]
     """`value` where `mask` is true, `x` elsewhere."""
     if not isinstance(value, Tensor):

@@ -77,11 +77,8 @@ def _atleast(n: int, doc: str) -> Any:
         return x if x.ndim >= n else reshape(x, shape + [1] * (n - len(shape)))
 
     def atleast(*inputs, name=None):  # type: ignore[no-untyped-def]
-        if (
-            len(inputs) == 1
-            and isinstance(inputs[0], (list, tuple))
-            and any(isinstance(x, Tensor) for x in inputs[0])
-        ):
+        listed = len(inputs) == 1 and isinstance(inputs[0], (list, tuple))
+        if listed and any(isinstance(x, Tensor) for x in inputs[0]):
             inputs = tuple(inputs[0])
         found = [grown(x) for x in inputs]
         return found[0] if len(found) == 1 else found
@@ -160,9 +157,8 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):  #
     if isinstance(repeats, Tensor) and repeats.ndim:
         if list(repeats.shape) != [n]:
             raise ValueError(f"repeat_interleave: repeats: expected shape [{n}], got {repeats.shape}")
-        places = torch.repeat_interleave(
-            torch.arange(n, device=x.data.device), repeats.data.to(x.data.device)
-        )
+        repeats = repeats.data.to(x.data.device)
+        places = torch.repeat_interleave(torch.arange(n, device=repeats.device), repeats)
         return declared.index_select(x, Tensor(places), axis)
     times = int(repeats)
     if times <= 0:
@@ -197,18 +193,15 @@ def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def
     length = x.shape[axis]
     if isinstance(num_or_sections, int):
         if num_or_sections <= 0 or length % num_or_sections:
-            raise ValueError(
-                f"split: {num_or_sections} equal parts cannot be cut from an axis of length {length}"
-            )
+            parts = f"{num_or_sections} equal parts"
+            raise ValueError(f"split: {parts} cannot be cut from an axis of length {length}")
         sizes = [length // num_or_sections] * num_or_sections
     elif isinstance(num_or_sections, (list, tuple)):
         sizes = _ints(num_or_sections, "num_or_sections")
         if sizes.count(-1) == 1:
             sizes[sizes.index(-1)] = length - sum(sizes) - 1
     else:
-        raise TypeError(
-            f"split: num_or_sections: expected an int or a list, got {type(num_or_sections).__name__}"
-        )
+        raise TypeError(f"split: num_or_sections: expected an int or a list, got {num_or_sections!r}")
     return list(split_sizes(x, sizes, axis))
 
 
@@ -243,9 +236,7 @@ def tensor_split(x, num_or_indices, axis=0, name=None):  # type: ignore[no-untyp
         size, more = divmod(length, num_or_indices)
         return list(split_sizes(x, [size + (i < more) for i in range(num_or_indices)], axis))
     if not isinstance(num_or_indices, (list, tuple)):
-        raise ValueError(
-            f"tensor_split: num_or_indices: expected an int or a list, got {type(num_or_indices).__name__}"
-        )
+        raise ValueError(f"tensor_split: num_or_indices: expected an int or a list, got {num_or_indices!r}")
     cuts = [slice(i).indices(length)[1] for i in _ints(num_or_indices, "num_or_indices")]
     before = (slice(None),) * axis
     return [x[(*before, slice(a, b))] for a, b in zip([0, *cuts], [*cuts, length], strict=True)]

@@ -84,9 +84,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
 def bmm(x, y, name=None):  # type: ignore[no-untyped-def]
     """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
     if len(x.shape) != 3 or len(y.shape) != 3 or x.shape[0] != y.shape[0]:
-        raise ValueError(
-            f"bmm: expected shapes [b, n, k] and [b, k, m], got {list(x.shape)} and {list(y.shape)}"
-        )
+        raise ValueError(f"bmm: expected shapes [b, n, k] and [b, k, m], got {x.shape} and {y.shape}")
     return batched_matmul(x, y)
 
 
@@ -100,9 +98,7 @@ def mv(x, vec, name=None):  # type: ignore[no-untyped-def]
 def dot(x, y, name=None):  # type: ignore[no-untyped-def]
     """The sum of products of two vectors, or of the rows of two matrices."""
     if x.ndim not in (1, 2) or list(x.shape) != list(y.shape):
-        raise ValueError(
-            f"dot: expected two vectors or matrices of one shape, got {list(x.shape)} and {list(y.shape)}"
-        )
+        raise ValueError(f"dot: expected two vectors or matrices of one shape, got {x.shape} and {y.shape}")
     return (x * y).sum(axis=-1)
 
 
@@ -160,11 +156,8 @@ def tensordot(x, y, axes=2, name=None):  # type: ignore[no-untyped-def]
     own_x, own_y = ([i for i in range(t.ndim) if i not in u] for t, u in ((x, first), (y, second)))
     shapes = [x.shape[i] for i in own_x], [x.shape[i] for i in first], [y.shape[j] for j in own_y]
     n, k, m = (math.prod(s) for s in shapes)
-    left, right = (
-        reshape(permute(x, [*own_x, *first]), [n, k]),
-        reshape(permute(y, [*second, *own_y]), [k, m]),
-    )
-    return reshape(mm(left, right), [*shapes[0], *shapes[2]])
+    left, right = permute(x, [*own_x, *first]), permute(y, [*second, *own_y])
+    return reshape(mm(reshape(left, [n, k]), reshape(right, [k, m])), [*shapes[0], *shapes[2]])
 
 
 @composite(method="", reference=torch.kron, samples=[((2, 3), (3, 2)), ((2,), (2, 1, 3)), ((), (2, 2))])
@@ -197,10 +190,7 @@ def cross(x, y, axis=9, name=None):  # type: ignore[no-untyped-def]
     return cross_product(x, y, axis)
 
 
-@composite(
-    reference=lambda x, y, a=-1: torch.linalg.vecdot(x, y, dim=a),
-    samples=[((2, 3), (2, 3)), ((2, 3), (2, 3), 0)],
-)
+@composite(reference=lambda x, y, a=-1: torch.linalg.vecdot(x, y, dim=a), samples=[((2, 3), (2, 3)), ((2, 3), (2, 3), 0)])  # fmt: skip
 def vecdot(x, y, axis=-1, name=None):  # type: ignore[no-untyped-def]
     """The sums of products of x (conjugated where complex) and y over one axis."""
     return ((x.conj() if x.dtype.is_complex else x) * y).sum(axis=axis)
@@ -256,9 +246,8 @@ def affine(x, weight, bias):  # type: ignore[no-untyped-def]
 def linear(x, weight, bias=None, name=None):  # type: ignore[no-untyped-def]
     """x @ weight + bias: x [..., in], weight [in, out] (Paddle's order), bias [out] or None."""
     if len(weight.shape) != 2 or not x.shape or x.shape[-1] != weight.shape[0]:
-        raise ValueError(
-            f"linear: expected x [..., in] and weight [in, out], got {list(x.shape)} and {list(weight.shape)}"
-        )
+        came = f"{x.shape} and {weight.shape}"
+        raise ValueError(f"linear: expected x [..., in] and weight [in, out], got {came}")
     if len(x.shape) == 2:
         return mm(x, weight) if bias is None else affine(x, weight, bias)
     product = reshape(mm(reshape(x, [-1, x.shape[-1]]), weight), [*x.shape[:-1], weight.shape[1]])
@@ -287,9 +276,7 @@ def einsum(equation, *operands):  # type: ignore[no-untyped-def]
         tensors.append(tensor)
         for letter, n in zip(inputs[place], tensor.shape, strict=True):
             if sizes.setdefault(letter, n) != n and 1 not in (n, sizes[letter]):
-                raise ValueError(
-                    f"einsum: axis {letter!r} of {equation!r} has lengths {sizes[letter]} and {n}"
-                )
+                raise ValueError(f"einsum: axis {letter!r} of {equation!r} is {sizes[letter]} and {n} long")
             sizes[letter] = max(sizes[letter], n)
     return contract(*tensors, letters=tuple(inputs), output=output)
 

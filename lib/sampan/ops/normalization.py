@@ -50,10 +50,7 @@ def _layer_gradients(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, 
     return dx, product.sum(axis=outer) if outer else product, g.sum(axis=outer) if outer else g
 
 
-@operator(
-    reference=lambda x, w, e: torch.nn.functional.rms_norm(x, x.shape[-1:], w, e),
-    samples=[((2, 3, 4), (4,), 1e-5), ((2, 4), None, 1e-3)],
-)
+@operator(reference=lambda x, w, e: torch.nn.functional.rms_norm(x, x.shape[-1:], w, e), samples=[((2, 3, 4), (4,), 1e-5), ((2, 4), None, 1e-3)])  # fmt: skip
 def normalize_rms(x, weight, epsilon):  # type: ignore[no-untyped-def]
     """x / sqrt(mean(x^2) + epsilon) weight along the last axis (Zhang and Sennrich, 2019); weight may be None."""
     value = torch.nn.functional.rms_norm(x, x.shape[-1:], weight, epsilon)

@@ -105,9 +105,7 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
     if compute_mode not in (f"{modes[1]}_if_necessary", *modes[1:]):
         raise ValueError(f"cdist: compute_mode: expected one of {', '.join(modes)}, got {compute_mode!r}")
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1] or p < 0:
-        raise ValueError(
-            f"cdist: expected x [..., n, k], y [..., m, k], p >= 0, got {x.shape}, {y.shape}, {p}"
-        )
+        raise ValueError(f"cdist: expected x [..., n, k], y [..., m, k], p >= 0, got {x.shape}, {y.shape}")
     many = x.shape[-2] > 25 or y.shape[-2] > 25
     if p == 2 and (compute_mode == modes[1] or (many and compute_mode != modes[2])):
         square = (x * x).sum(-1, keepdim=True) + (y * y).sum(-1, keepdim=True).mT - (x @ y.mT) * 2
@@ -236,9 +234,8 @@ def householder_product(x, tau, name=None):  # type: ignore[no-untyped-def]
     x: [..., m, n], v_i its column i below the diagonal, with 1 on it and 0 above; tau: [..., k], k <= n <= m.
     """
     if x.ndim < 2 or x.ndim != tau.ndim + 1 or not x.shape[-2] >= x.shape[-1] >= tau.shape[-1]:
-        raise ValueError(
-            f"householder_product: expected x [..., m, n], tau [..., k], got {x.shape}, {tau.shape}"
-        )
+        came = f"{x.shape}, {tau.shape}"
+        raise ValueError(f"householder_product: expected x [..., m, n], tau [..., k], got {came}")
     one = identity(x, x.shape[-2])
     vectors = x.tril(-1) + one[:, : x.shape[-1]]
     product = Tensor(one[:, : x.shape[-1]])
@@ -266,9 +263,7 @@ def svd_lowrank(x, q=None, niter=2, M=None, name=None):  # type: ignore[no-untyp
     m, n = x.shape[-2:]
     q = builtin_min(6, m, n) if q is None else q
     if not 0 <= q <= builtin_min(m, n) or niter < 0:
-        raise ValueError(
-            f"svd_lowrank: expected 0 <= q <= {builtin_min(m, n)} and niter >= 0, got {q} and {niter}"
-        )
+        raise ValueError(f"svd_lowrank: expected 0 <= q <= {builtin_min(m, n)}, niter >= 0, got {q}, {niter}")
     x = x if M is None else x - broadcast_to(M, x.shape)
     turned = m < n
     x = adjoint(x) if turned else x

@@ -11,17 +11,16 @@ from .samples import integers
 torch_nn = torch._C._nn
 MAX = {2: torch_nn.max_pool2d_with_indices, 3: torch_nn.max_pool3d_with_indices}
 ADAPTIVE_MAX = {2: torch_nn.adaptive_max_pool2d, 3: torch_nn.adaptive_max_pool3d}
-_MAX_BACK = {
-    2: aten.max_pool2d_with_indices_backward.default._op,
-    3: aten.max_pool3d_with_indices_backward.default._op,
-}
 _AVG = {2: torch_nn.avg_pool2d, 3: torch_nn.avg_pool3d}
-_AVG_BACK = {2: aten.avg_pool2d_backward.default._op, 3: aten.avg_pool3d_backward.default._op}
 _ADAPTIVE = {2: torch_nn.adaptive_avg_pool2d, 3: torch_nn.adaptive_avg_pool3d}
-_ADAPTIVE_BACK = {
-    2: aten._adaptive_avg_pool2d_backward.default._op,
-    3: aten._adaptive_avg_pool3d_backward.default._op,
-}
+_MAX_BACK, _AVG_BACK, _ADAPTIVE_BACK = (
+    {n: getattr(aten, name.format(n)).default._op for n in (2, 3)}
+    for name in (
+        "max_pool{}d_with_indices_backward",
+        "avg_pool{}d_backward",
+        "_adaptive_avg_pool{}d_backward",
+    )
+)
 
 
 @operator(reference=lambda x, k, s, p, c: torch.nn.functional.max_pool2d(x, k, s, p, 1, c), samples=[((2, 3, 6, 5), (2, 2), (2, 2), (0, 0), False), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True)])  # fmt: skip
@@ -41,10 +40,7 @@ def max_unpool(g, x, places, settings):  # type: ignore[no-untyped-def]
     return value, (lambda gg, i=places: at_places(gg, i), lambda gg: None)
 
 
-@operator(
-    reference=lambda x, i: x.flatten(2).gather(2, i.flatten(2)).reshape(i.shape),
-    samples=[((1, 2, 3, 4), integers((1, 2, 5), 12))],
-)
+@operator(reference=lambda x, i: x.flatten(2).gather(2, i.flatten(2)).reshape(i.shape), samples=[((1, 2, 3, 4), integers((1, 2, 5), 12))])  # fmt: skip
 def at_places(x, places):  # type: ignore[no-untyped-def]
     """The entries of x [n, c, ...] at flat places per channel, in the shape of `places`: a max pooling's value."""
     value = x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape)
@@ -74,15 +70,10 @@ def avg_unpool(x, shape, settings):  # type: ignore[no-untyped-def]
     return value, (lambda g, s=settings: avg_pool(g, *s[:4], not s[4], s[5]),)
 
 
-@operator(
-    reference=torch.nn.functional.adaptive_avg_pool2d,
-    samples=[((2, 3, 7, 5), (3, 2)), ((1, 2, 4, 4), (1, 1))],
-)
+@operator(reference=torch.nn.functional.adaptive_avg_pool2d, samples=[((2, 3, 7, 5), (3, 2)), ((1, 2, 4, 4), (1, 1))])  # fmt: skip
 def adaptive_pool(x, size):  # type: ignore[no-untyped-def]
     """The mean of `size` windows of x [n, c, ...] that cover it as evenly as they can."""
-    return _ADAPTIVE[len(size)](x, size), (
-        lambda g, shape=x.shape, size=size: adaptive_unpool(g, shape, size),
-    )
+    return _ADAPTIVE[len(size)](x, size), (lambda g, shape=x.shape, n=size: adaptive_unpool(g, shape, n),)
 
 
 @operator()

@@ -78,10 +78,7 @@ def _sampled_back(g: Any, x: Any, grid: Any, settings: tuple[int, int, bool], ne
     return _GRID_BACK[x.ndim](g, x, grid, *settings, needed[:2])
 
 
-@operator(
-    reference=lambda i, w, p=-1: torch.nn.functional.embedding(i, w, p if p >= 0 else None),
-    samples=[(integers((2, 3), 4), (4, 2)), (integers((5,), 3), (3, 2))],
-)
+@operator(reference=lambda i, w, p=-1: torch.nn.functional.embedding(i, w, p if p >= 0 else None), samples=[(integers((2, 3), 4), (4, 2)), (integers((5,), 3), (3, 2))])  # fmt: skip
 def rows_at(x, weight, padding=-1, by_frequency=False):  # type: ignore[no-untyped-def]
     """The rows `x`, any shape of ints, of weight [n, d]; zeros for the row `padding`, which gets no gradient.
 

@@ -104,9 +104,7 @@ def argwhere(input):  # type: ignore[no-untyped-def]
     return nonzero(input)
 
 
-@operator(
-    method="", differentiable=False, reference=torch.searchsorted, samples=[(Array((1,), 0, 1), (2, 3))]
-)
+@operator(method="", differentiable=False, reference=torch.searchsorted, samples=[(Array((1,), 0, 1), (2, 3))])  # fmt: skip
 def searchsorted(  # type: ignore[no-untyped-def]
     sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, out=None, sorter=None
 ):

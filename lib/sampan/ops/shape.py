@@ -72,18 +72,14 @@ def t(input, name=None):  # type: ignore[no-untyped-def]
     return input if input.ndim < 2 else swapaxes(input, 0, 1)
 
 
-@operator(
-    method="", view=True, reference=torch.moveaxis, samples=[((2, 3, 4), 0, 2), ((2, 3, 4), [0, 1], [2, 0])]
-)
+@operator(method="", view=True, reference=torch.moveaxis, samples=[((2, 3, 4), 0, 2), ((2, 3, 4), [0, 1], [2, 0])])  # fmt: skip
 def moveaxis(x, source, destination, name=None):  # type: ignore[no-untyped-def]
     """The axes `source` moved to the places `destination`. A view."""
     a, b = _ints(source, "source"), _ints(destination, "destination")
     return x.moveaxis(a, b), (lambda g, a=a, b=b: g.moveaxis(b, a),)
 
 
-@composite(
-    method="", reference=lambda x, a=0, b=-1: torch.flatten(x, a, b), samples=[((2, 3, 4),), ((2, 3, 4), 1)]
-)
+@composite(method="", reference=lambda x, a=0, b=-1: torch.flatten(x, a, b), samples=[((2, 3, 4),), ((2, 3, 4), 1)])  # fmt: skip
 def flatten(x, start_axis=0, stop_axis=-1, name=None):  # type: ignore[no-untyped-def]
     """Axes start_axis to stop_axis, both included, as one."""
     if x.ndim == 0:
@@ -165,10 +161,7 @@ def roll(x, shifts, axis=None, name=None):  # type: ignore[no-untyped-def]
 # --- growing and cutting off ---------------------------------------------------------------------------------
 
 
-@operator(
-    reference=lambda x, w, v: torch.nn.functional.pad(x, w, value=v),
-    samples=[((2, 3), [1, 2], 0.5), ((2, 3), [-1, 0, 1, 1], 0.0)],
-)
+@operator(reference=lambda x, w, v: torch.nn.functional.pad(x, w, value=v), samples=[((2, 3), [1, 2], 0.5), ((2, 3), [-1, 0, 1, 1], 0.0)])  # fmt: skip
 def pad_constant(x, widths, value):  # type: ignore[no-untyped-def]
     """Grown by `widths` (before, after pairs from the last axis backwards) filled with `value`; negative cuts."""
     grown = torch.nn.functional.pad(x, widths, value=value)

@@ -25,9 +25,7 @@ def _key(x: Any, axes: Any, starts: Any, ends: Any, strides: Any) -> tuple[built
     axes, starts, ends = _ints(axes, "axes"), _ints(starts, "starts"), _ints(ends, "ends")
     steps = [1] * len(axes) if strides is None else _ints(strides, "strides")
     if not len(axes) == len(starts) == len(ends) == len(steps):
-        raise ValueError(
-            f"slice: axes, starts, ends (and strides) differ in length: {axes}, {starts}, {ends}, {steps}"
-        )
+        raise ValueError(f"slice: the lists differ in length: {axes}, {starts}, {ends}, {steps}")
     if 0 in steps:
         raise ValueError("slice: a stride must not be 0")
     key = [builtins.slice(None)] * x.ndim
@@ -98,9 +96,7 @@ def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):  # type: igno
     )
 
 
-@composite(
-    method="", reference=torch.diagonal_scatter, samples=[((3, 4), (2,), 2), ((2, 3, 4), (2, 3), 1, 1, 2)]
-)
+@composite(method="", reference=torch.diagonal_scatter, samples=[((3, 4), (2,), 2), ((2, 3, 4), (2, 3), 1, 1, 2)])  # fmt: skip
 def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):  # type: ignore[no-untyped-def]
     """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
     return diagonal_scatter(x, y, offset, dim1, dim2)
@@ -194,9 +190,7 @@ def unflatten(x, axis, shape, name=None):  # type: ignore[no-untyped-def]
 def rot90(x, k=1, axes=[0, 1], name=None):  # type: ignore[no-untyped-def]  # noqa: B006
     """`x` turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if x.ndim < 2 or len(axes) != 2:
-        raise ValueError(
-            f"rot90: expected at least 2 axes and a plane of two, got shape {x.shape} and {axes}"
-        )
+        raise ValueError(f"rot90: expected at least 2 axes and a plane of two, got {x.shape} and {axes}")
     first, second = (_free(x, a, of="rot90") for a in axes)
     if first == second:
         raise ValueError(f"rot90: expected two different axes, got {axes}")
@@ -232,9 +226,7 @@ def resize_(x, shape, fill_zero=False, name=None):  # type: ignore[no-untyped-de
     sizes = _ints(shape, "shape")
     count = math.prod(sizes)
     if count > x.size and not fill_zero:
-        raise ValueError(
-            f"resize_: {sizes} has more than the {x.size} entries there are; pass fill_zero=True"
-        )
+        raise ValueError(f"resize_: {sizes} has more than the {x.size} entries of x; pass fill_zero=True")
     flat = torch.zeros(count, dtype=x.dtype, device=x.data.device)
     flat[: x.size] = x.data.reshape(-1)[:count]
     x.data = flat.reshape(sizes)

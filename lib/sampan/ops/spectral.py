@@ -19,11 +19,8 @@ from .indexing import getitem
 from .shape import _free, _ints, moveaxis, pad_constant, reshape, swapaxes
 from .slicing import unfold, unfolded_back
 
-_NORMS = {
-    "backward": (0, 2),
-    "ortho": (1, 1),
-    "forward": (2, 0),
-}  # torch's numbers, of a transform and its inverse
+# torch's numbers, of a transform and its inverse
+_NORMS = {"backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}
 
 
 @operator()
@@ -178,9 +175,7 @@ def frame(x, frame_length, hop_length, axis=-1, name=None):  # type: ignore[no-u
     return swapaxes(frames, -1, -2) if axis == -1 else moveaxis(frames, -1, 1)
 
 
-@composite(
-    reference=lambda x, hop: torch.ops.aten.unfold_backward(x.mT, [2, 7], 1, 3, hop), samples=[((2, 3, 3), 2)]
-)
+@composite(reference=lambda x, hop: torch.ops.aten.unfold_backward(x.mT, [2, 7], 1, 3, hop), samples=[((2, 3, 3), 2)])  # fmt: skip
 def overlap_add(x, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-def]
     """Frames [..., frame_length, frames] added up where they overlap: the signal [..., time]; axis as in `frame`."""
     _checked(axis, hop_length=hop_length)
@@ -190,9 +185,8 @@ def overlap_add(x, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-d
     length, count = frames.shape[-1], frames.shape[0 if axis == 0 else -2]
     shape = list(frames.shape[:-1])
     shape[axis] = (count - 1) * hop_length + length
-    return unfolded_back(
-        frames, shape, _free(frames, axis) if axis == 0 else len(shape) - 1, length, hop_length
-    )
+    at = _free(frames, axis) if axis == 0 else len(shape) - 1
+    return unfolded_back(frames, shape, at, length, hop_length)
 
 
 def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
@@ -200,9 +194,7 @@ def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
     if window is None:
         window = Tensor(torch.ones(length, dtype=like.data.real.dtype, device=like.data.device))
     if not 0 < length <= n_fft or list(window.shape) != [length]:
-        raise ValueError(
-            f"window: expected {length} entries, from 1 to n_fft={n_fft}, got shape {window.shape}"
-        )
+        raise ValueError(f"window: expected {length} entries, 1 to n_fft={n_fft}, got shape {window.shape}")
     before = (n_fft - length) // 2
     return pad_constant(window, [before, n_fft - length - before], 0.0) if length < n_fft else window
 
@@ -220,9 +212,7 @@ def stft(  # type: ignore[no-untyped-def]
     """
     hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
     if x.ndim not in (1, 2) or not 0 < n_fft <= x.shape[-1] or hop_length <= 0:
-        raise ValueError(
-            f"stft: expected [batch, time] or [time] with time >= n_fft, got {x.shape} and n_fft={n_fft}"
-        )
+        raise ValueError(f"stft: expected [batch, time] or [time], time >= n_fft={n_fft}, got {x.shape}")
     window = _window(window, win_length, n_fft, x)
     if center:
         if pad_mode not in ("reflect", "constant"):
@@ -230,18 +220,14 @@ def stft(  # type: ignore[no-untyped-def]
         n, around = x.shape[-1], n_fft // 2
         places = torch.arange(-around, n + around, device=x.data.device).abs()
         mirrored = torch.where(places >= n, 2 * (n - 1) - places, places)
-        x = (
-            getitem(x, (Ellipsis, mirrored))
-            if pad_mode == "reflect"
-            else pad_constant(x, [around, around], 0.0)
-        )
+        reflects = pad_mode == "reflect"
+        x = getitem(x, (Ellipsis, mirrored)) if reflects else pad_constant(x, [around, around], 0.0)
     frames = swapaxes(frame(x, n_fft, hop_length), -1, -2) * window  # [..., frames, n_fft]
     onesided = not frames.dtype.is_complex if onesided is None else onesided
     if onesided and frames.dtype.is_complex:
         raise ValueError("stft: onesided: expected False for a complex signal or window")
-    return swapaxes(
-        _transform("rfft" if onesided else "fft", frames, None, [-1], _scaled(normalized)), -1, -2
-    )
+    kind = "rfft" if onesided else "fft"
+    return swapaxes(_transform(kind, frames, None, [-1], _scaled(normalized)), -1, -2)
 
 
 def _scaled(normalized: bool) -> str:
@@ -260,9 +246,8 @@ def istft(  # type: ignore[no-untyped-def]
     hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
     expected = n_fft // 2 + 1 if onesided else n_fft
     if x.ndim not in (2, 3) or x.size == 0 or x.shape[-2] != expected or not 0 < hop_length <= win_length:
-        raise ValueError(
-            f"istft: expected [..., {expected}, frames] and hop <= window, got {x.shape}, {hop_length}"
-        )
+        wanted = f"[..., {expected}, frames] and hop <= window"
+        raise ValueError(f"istft: expected {wanted}, got {x.shape}, {hop_length}")
     window = _window(window, win_length, n_fft, x)
     frames = swapaxes(x, -1, -2)
     if return_complex:

@@ -128,10 +128,7 @@ def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):  # type
     return _quantile(x, q, axis, keepdim, interpolation, True)
 
 
-@operator(
-    reference=lambda x, m, s: torch.quantile(x, 0.5, -1),
-    samples=[((3, 4), "avg", False), ((5,), "avg", True)],
-)
+@operator(reference=lambda x, m, s: torch.quantile(x, 0.5, -1), samples=[((3, 4), "avg", False), ((5,), "avg", True)])  # fmt: skip
 def middle(x, mode, skip_nan):  # type: ignore[no-untyped-def]
     """The medians of the last axis; for the mode "min" their indices too. NaN counts unless it is skipped."""
     if mode == "min":
@@ -182,9 +179,7 @@ def median(x, axis=None, keepdim=False, mode="avg", name=None):  # type: ignore[
     return _median(x, axis, keepdim, mode, False)
 
 
-@composite(
-    method="", reference=lambda x, a=None: torch.nanquantile(x, 0.5, a), samples=[((3, 4),), ((3, 5), 1)]
-)
+@composite(method="", reference=lambda x, a=None: torch.nanquantile(x, 0.5, a), samples=[((3, 4),), ((3, 5), 1)])  # fmt: skip
 def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):  # type: ignore[no-untyped-def]
     """`median` of what is not NaN; NaN where nothing is."""
     return _median(x, axis, keepdim, mode, True)
@@ -210,9 +205,7 @@ def _range(x: torch.Tensor, low: float, high: float) -> tuple[float, float]:
     return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
-@operator(
-    method="", differentiable=False, reference=lambda x, b: torch.histc(x, b).long(), samples=[((20,), 5)]
-)
+@operator(method="", differentiable=False, reference=lambda x, b: torch.histc(x, b).long(), samples=[((20,), 5)])  # fmt: skip
 def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):  # type: ignore[no-untyped-def]
     """How many entries lie in each of `bins` equal parts of [min, max] (of x's own range when both are 0), int64.
 

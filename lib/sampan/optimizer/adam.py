@@ -32,10 +32,8 @@ class Adam(Optimizer):
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=None, grad_clip=None, lazy_mode=False, multi_precision=False, use_multi_tensor=False, amsgrad=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
         if amsgrad:
             self.rule, self.state_names = "amsgrad", ("moment1", "moment2", "moment2_max")
-        settings = _settings(beta1, beta2, epsilon, lazy_mode=lazy_mode)
-        super().__init__(
-            learning_rate, parameters, weight_decay, grad_clip, name, multi_precision, **settings
-        )
+        own = _settings(beta1, beta2, epsilon, lazy_mode=lazy_mode)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision, **own)
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         return kernels.adam_numbers(lr, settings["beta1"], settings["beta2"], settings["epsilon"], steps)
@@ -67,9 +65,8 @@ class AdamW(Adam):
 
     def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
         chosen = self._decays
-        decaying = [
-            p for p, s in zip(parameters, slots, strict=True) if chosen is None or chosen(s.parameter.name)
-        ]
+        pairs = zip(parameters, slots, strict=True)
+        decaying = [p for p, s in pairs if chosen is None or chosen(s.parameter.name)]
         if decaying and settings["weight_decay"]:
             torch._foreach_mul_(decaying, 1.0 - lr * settings["weight_decay"])
         super().update(parameters, gradients, state, lr, steps, slots, settings)
@@ -153,9 +150,8 @@ class Lamb(Optimizer):
     powers = Adam.powers
 
     def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6, parameters=None, grad_clip=None, exclude_from_weight_decay_fn=None, multi_precision=False, always_adapt=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-        settings = _settings(
-            beta1, beta2, epsilon, lamb_weight_decay=number(lamb_weight_decay, "lamb_weight_decay")
-        )
+        decay = number(lamb_weight_decay, "lamb_weight_decay")
+        settings = _settings(beta1, beta2, epsilon, lamb_weight_decay=decay)
         super().__init__(learning_rate, parameters, None, grad_clip, name, multi_precision, **settings)
         self._excluded, self.always_adapt = exclude_from_weight_decay_fn, always_adapt
 

@@ -107,10 +107,8 @@ class LBFGS(Optimizer):
                     value, gradient = self._evaluate(closure)
                     loss = float(value)
             state["alpha"] = size
-            if (
-                float((d * size).abs().max()) <= self.tolerance_change
-                or abs(loss - before) < self.tolerance_change
-            ):
+            moved = float((d * size).abs().max())
+            if moved <= self.tolerance_change or abs(loss - before) < self.tolerance_change:
                 break
             if state["func_evals"] - began >= self.max_eval:
                 break

@@ -108,9 +108,7 @@ class PiecewiseDecay(LRScheduler):
     def __init__(self, boundaries, values, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
         self.boundaries, self.values = list(boundaries), [float(v) for v in values]
         if len(self.values) != len(self.boundaries) + 1:
-            raise ValueError(
-                f"values: expected {len(self.boundaries) + 1}, one more than boundaries, got {len(values)}"
-            )
+            raise ValueError(f"values: expected {len(self.boundaries) + 1} of them, got {len(values)}")
         if self.boundaries != sorted(self.boundaries) or not self.boundaries:
             raise ValueError(f"boundaries: expected ascending numbers, got {boundaries}")
         super().__init__(self.values[0], last_epoch, verbose)
@@ -328,9 +326,8 @@ class OneCycleLR(LRScheduler):
         if not 0 <= phase_pct <= 1 or (three_phase and phase_pct >= 0.5):
             limit = "below 0.5 with three_phase" if three_phase else "up to 1"
             raise ValueError(f"phase_pct: expected a number from 0 {limit}, got {phase_pct}")
-        self.anneal_func = (
-            _cosine if _choice(anneal_strategy, "anneal_strategy", "cos", "linear") == "cos" else _line
-        )
+        kind = _choice(anneal_strategy, "anneal_strategy", "cos", "linear")
+        self.anneal_func = _cosine if kind == "cos" else _line
         turns = [phase_pct * steps - 1, 2 * phase_pct * steps - 2] if three_phase else [phase_pct * steps - 1]
         self._steps = [0, *turns, steps - 1]
         self._rates = [start, top, start, low] if three_phase else [start, top, low]
@@ -338,9 +335,7 @@ class OneCycleLR(LRScheduler):
 
     def get_lr(self) -> float:
         if self.last_epoch > self.total_steps:
-            raise ValueError(
-                f"step: expected at most total_steps ({self.total_steps}), got {self.last_epoch}"
-            )
+            raise ValueError(f"step: expected at most total_steps={self.total_steps}, got {self.last_epoch}")
         phase = 0
         while self.last_epoch > self._steps[phase + 1] and phase < len(self._rates) - 2:
             phase += 1

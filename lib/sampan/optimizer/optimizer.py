@@ -53,22 +53,16 @@ class Optimizer:
 
     state_names: tuple[str, ...] = ()
     rule = ""
-    powers: dict[
-        str, tuple[str, int]
-    ] = {}  # Paddle's counts of steps: setting^(steps + offset) under a state's name
+    powers: dict[str, tuple[str, int]] = {}  # Paddle's counts of steps, by name: setting^(steps + offset)
     decoupled = False  # True where `update` treats a number given as weight_decay itself
 
     def __init__(self, learning_rate, parameters=None, weight_decay=None, grad_clip=None, name=None, multi_precision=False, **settings):  # type: ignore[no-untyped-def]  # fmt: skip
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float | LRScheduler):
-            raise TypeError(
-                f"learning_rate: expected a number or a scheduler, got {type(learning_rate).__name__}"
-            )
+            raise TypeError(f"learning_rate: expected a number or a scheduler, got {learning_rate!r}")
         if not isinstance(learning_rate, LRScheduler) and not 0 <= learning_rate < float("inf"):
             raise ValueError(f"learning_rate: expected a finite number of at least 0, got {learning_rate}")
         if parameters is None:
-            raise ValueError(
-                "parameters: expected a list of Parameters, such as layer.parameters(), got None"
-            )
+            raise ValueError("parameters: expected Parameters, such as layer.parameters(), got None")
         if isinstance(parameters, Tensor):
             raise TypeError("parameters: expected a list of Parameters, got a single Tensor")
         self._learning_rate = learning_rate
@@ -123,9 +117,8 @@ class Optimizer:
                 gradient: Any = slot.parameter._grad if not given else given.get(id(slot.parameter))
                 if gradient is None or slot.parameter.stop_gradient:
                     continue
-                if (
-                    gradient is zero_gradient
-                ):  # cleared: counts as zeros, as in Paddle, and `.grad` makes them
+                # cleared: counts as zeros, as in Paddle, and `.grad` makes them
+                if gradient is zero_gradient:
                     gradient = slot.parameter.grad
                 slots.append(slot)
                 gradients.append(gradient.data)
@@ -138,10 +131,8 @@ class Optimizer:
             for i, clipped in zip(chosen, group.clip.clip([gradients[i] for i in chosen]), strict=True):
                 gradients[i] = clipped
         if group.decays:
-            gradients = [
-                g if s.decay is None else s.decay.add_to(g, s.parameter.data)
-                for s, g in zip(slots, gradients, strict=True)
-            ]
+            pairs = zip(slots, gradients, strict=True)
+            gradients = [g if s.decay is None else s.decay.add_to(g, s.parameter.data) for s, g in pairs]
         # What goes into one call shares its rate and its count of steps: mostly that is everything.
         calls: dict[tuple[float, int], tuple[list[Slot], list[torch.Tensor], list[torch.Tensor]]] = {}
         for slot, gradient in zip(slots, gradients, strict=True):
@@ -230,9 +221,7 @@ class Optimizer:
 
     def set_lr(self, value: float) -> None:
         if isinstance(self._learning_rate, LRScheduler):
-            raise RuntimeError(
-                "set_lr: the learning rate comes from a scheduler; use set_lr_scheduler to replace it"
-            )
+            raise RuntimeError("set_lr: the rate comes from a scheduler; use set_lr_scheduler to replace it")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise TypeError(f"value: expected a number, got {type(value).__name__}")
         self._learning_rate = float(value)
@@ -266,9 +255,8 @@ class Optimizer:
             for kind, buffer in zip(self.state_names, slot.state, strict=True):
                 found[self._key(name, kind)] = Tensor(buffer)
             for kind, (setting, offset) in self.powers.items():
-                power = torch.tensor(
-                    [group.settings[setting] ** (slot.steps + offset)], dtype=slot.state[0].dtype
-                )
+                value = group.settings[setting] ** (slot.steps + offset)
+                power = torch.tensor([value], dtype=slot.state[0].dtype)
                 found[self._key(name, kind)] = Tensor(power)
             if slot.master is not None:
                 masters[name] = Tensor(slot.master)
@@ -297,9 +285,7 @@ class Optimizer:
         counts = state_dict.get("steps", [None] * len(slots))
         if not isinstance(names, list) or not len(names) == len(slots) == len(counts):
             given = len(names) if isinstance(names, list) else "no"
-            raise ValueError(
-                f"state_dict: expected the state of {len(slots)} parameters, got {given} parameters"
-            )
+            raise ValueError(f"state_dict: expected the state of {len(slots)} parameters, got {given}")
         if isinstance(self._learning_rate, LRScheduler) and "LR_Scheduler" not in state_dict:
             raise ValueError("state_dict: expected a scheduler's state, LR_Scheduler, got none")
         taken: list[tuple[int, tuple[torch.Tensor, ...]]] = []
@@ -351,7 +337,5 @@ def _regularizer(value: Any) -> WeightDecayRegularizer | None:
     if value is None or isinstance(value, WeightDecayRegularizer):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | Tensor):
-        raise TypeError(
-            f"weight_decay: expected a number, L1Decay, L2Decay or None, got {type(value).__name__}"
-        )
+        raise TypeError(f"weight_decay: expected a number, a decay or None, got {type(value).__name__}")
     return L2Decay(float(value)) if value else None

@@ -33,10 +33,8 @@ class Momentum(Optimizer):
 
     def __init__(self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None, grad_clip=None, multi_precision=False, rescale_grad=1.0, use_multi_tensor=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
         self.rule, self._rescale = "nesterov" if use_nesterov else "momentum", rescale_grad
-        settings = {"momentum": number(momentum, "momentum", 1)}
-        super().__init__(
-            learning_rate, parameters, weight_decay, grad_clip, name, multi_precision, **settings
-        )
+        own = {"momentum": number(momentum, "momentum", 1)}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision, **own)
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         return lr, settings["momentum"]
@@ -129,9 +127,7 @@ class Rprop(Optimizer):
     def __init__(self, learning_rate=0.001, learning_rate_range=(1e-5, 50), parameters=None, etas=(0.5, 1.2), grad_clip=None, multi_precision=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
         low, high = learning_rate_range
         if isinstance(learning_rate, int | float) and not 0 < low <= learning_rate <= high:
-            raise ValueError(
-                f"learning_rate_range: expected 0 < low <= {learning_rate} <= high, got {low}, {high}"
-            )
+            raise ValueError(f"learning_rate_range: expected {learning_rate} in it, got {low} to {high}")
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"etas: expected 0 < etas[0] < 1 < etas[1], got {etas}")
         self._numbers = (low, high, *etas, 0.0)

@@ -18,15 +18,10 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
     length [batch] the tags are 0.
     """
     scores, steps, counts = potentials.data, transition_params.data, lengths.data.long()
-    if (
-        scores.ndim != 3
-        or list(steps.shape) != [scores.shape[2]] * 2
-        or list(counts.shape) != [scores.shape[0]]
-    ):
-        raise ValueError(
-            f"expected potentials [batch, time, tags], transition_params [tags, tags] and lengths [batch], got shapes "
-            f"{potentials.shape}, {transition_params.shape} and {lengths.shape}"
-        )
+    tags = scores.shape[-1:]
+    if scores.ndim != 3 or steps.shape != tags * 2 or counts.shape != scores.shape[:1]:
+        shapes = f"{potentials.shape}, {transition_params.shape} and {lengths.shape}"
+        raise ValueError(f"expected potentials [batch, time, tags], [tags, tags] and [batch], got {shapes}")
     longest = int(counts.max()) if len(counts) else 0
     best = scores[:, 0] + (steps[-1] if include_bos_eos_tag else 0)
     pointers = []

@@ -14,9 +14,8 @@ def reads(orders: Mapping[str, Sequence[int]], title: str = "") -> Any:
         raise ValueError("reads: at least one address is expected")
     made = figure(title, height=360)
     for color, (name, addresses) in zip(COLORS, orders.items(), strict=False):
-        made.add_trace(
-            plotly().Scatter(y=list(addresses), name=name, mode="lines+markers", line={"color": color})
-        )
+        line = {"color": color}
+        made.add_trace(plotly().Scatter(y=list(addresses), name=name, mode="lines+markers", line=line))
     made.update_xaxes(title="read number")
     made.update_yaxes(title="bytes from the matrix's beginning")
     return made

@@ -55,9 +55,7 @@ def strides(tensor: Any, name: str = "the view") -> Any:
         )
     )
     top = height_of_view + 1.2
-    readers = {
-        at: [list(index) for index, where in reads.items() if where == at] for at in set(reads.values())
-    }
+    readers = {at: [list(i) for i, where in reads.items() if where == at] for at in set(reads.values())}
     slots = range(begin, end)
     made.add_trace(
         _squares(
@@ -114,9 +112,8 @@ def _color(position: int, span: int) -> str:
     """From blue to orange along the memory, so that the order of reading shows."""
     start, stop = (COLORS[0], COLORS[1])
     part = position / span if span else 0.0
-    mixed = (
-        round(int(start[i : i + 2], 16) * (1 - part) + int(stop[i : i + 2], 16) * part) for i in (1, 3, 5)
-    )
+    ends = ((int(start[i : i + 2], 16), int(stop[i : i + 2], 16)) for i in (1, 3, 5))
+    mixed = (round(a * (1 - part) + b * part) for a, b in ends)
     return "#" + "".join(f"{channel:02x}" for channel in mixed)
 
 

@@ -17,9 +17,7 @@ def images(pictures: Any, captions: Sequence[Any] | None = None, columns: int = 
     Values are stretched from the smallest to the largest of all. Raises `ValueError` for other shapes, or when there are
     not as many captions as images.
     """
-    sheet = np.asarray(
-        getattr(pictures, "data", pictures) if not isinstance(pictures, np.ndarray) else pictures
-    )
+    sheet = np.asarray(pictures if isinstance(pictures, np.ndarray) else getattr(pictures, "data", pictures))
     if sheet.ndim != 3 or not sheet.size:
         raise ValueError(f"images: pictures must be [number, height, width], {list(sheet.shape)} came")
     count, height, width = sheet.shape

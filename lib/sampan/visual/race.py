@@ -11,12 +11,9 @@ MOST_FRAMES = 60
 
 
 def loss_surface_race(
-    surface: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    paths: Mapping[str, Any],
-    x_range: tuple[float, float],
-    y_range: tuple[float, float],
-    title: str = "Who finds the valley?",
-) -> Any:
+    surface: Callable[[np.ndarray, np.ndarray], np.ndarray], paths: Mapping[str, Any],
+    x_range: tuple[float, float], y_range: tuple[float, float], title: str = "Who finds the valley?",
+) -> Any:  # fmt: skip
     """Animation of several paths over the contour lines of `surface`.
 
     `surface(x, y)` takes two float64 arrays of one shape and gives the loss in that shape. `paths` maps a name to an
@@ -25,16 +22,12 @@ def loss_surface_race(
     """
     tracks = {name: _track(name, path) for name, path in paths.items()}
     if not tracks:
-        raise ValueError(
-            "loss_surface_race: paths is empty; expected a name and an array [steps, 2] at least once"
-        )
+        raise ValueError("loss_surface_race: paths is empty; expected a name and an array [steps, 2] or more")
     go = plotly()
     x, y = np.linspace(*x_range, 80), np.linspace(*y_range, 80)
     height = np.asarray(surface(*np.meshgrid(x, y)), dtype=np.float64)
     if height.shape != (80, 80):
-        raise ValueError(
-            f"loss_surface_race: surface gave shape {list(height.shape)} for inputs of shape [80, 80]"
-        )
+        raise ValueError(f"loss_surface_race: surface gave shape {list(height.shape)} for inputs of [80, 80]")
     made = figure(title, height=520, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"})
     # Logarithmic heights: a valley floor would be one flat colour otherwise.
     made.add_trace(

@@ -38,6 +38,5 @@ def figure(title: str, height: int, **layout: Any) -> Any:
 def bare_axes(made: Any, x: tuple[float, float], y: tuple[float, float], square: bool = False) -> None:
     """Axes as a mere sheet of paper: no ticks, no grid, y downwards when y[0] > y[1]."""
     made.update_xaxes(visible=False, range=list(x), fixedrange=True)
-    made.update_yaxes(
-        visible=False, range=list(y), fixedrange=True, **({"scaleanchor": "x"} if square else {})
-    )
+    scaled = {"scaleanchor": "x"} if square else {}
+    made.update_yaxes(visible=False, range=list(y), fixedrange=True, **scaled)

@@ -233,10 +233,6 @@ def _total(order: list[Node], shapes: dict[Any, Shape]) -> int:
 
 
 def _bytes(count: int) -> str:
-    return (
-        f"{count:,} bytes"
-        if count < 10_000
-        else f"{count / 1000:,.0f} kB"
-        if count < 10_000_000
-        else f"{count / 1e6:,.0f} MB"
-    )
+    if count < 10_000:
+        return f"{count:,} bytes"
+    return f"{count / 1000:,.0f} kB" if count < 10_000_000 else f"{count / 1e6:,.0f} MB"

@@ -26,9 +26,7 @@ def attention(query, key, value, mask=None, p=0.0, causal=False, training=True, 
     """(result, weights or None). mask: added to the scores, or bool: True where a key is seen. p: dropout."""
     heads, groups = query.shape[2], key.shape[2]
     if (groups and heads % groups) or groups != value.shape[2]:
-        raise ValueError(
-            f"key, value: expected heads that divide the query's {heads}, got {groups}, {value.shape[2]}"
-        )
+        raise ValueError(f"key, value: expected heads that divide {heads}, got {groups} and {value.shape[2]}")
     if groups and heads != groups:  # a head of key and value serves several of query
         key, value = (repeat_interleave(x, heads // groups, 2) for x in (key, value))
     if mask is not None and mask.dtype == torch.bool:
@@ -58,9 +56,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             *batch, attn_mask, dropout_p, is_causal, training, None, scale, enable_gqa
         )[0]
     if not enable_gqa and not query.shape[2] == key.shape[2] == value.shape[2]:
-        raise ValueError(
-            f"key, value: expected {query.shape[2]} heads, got {key.shape[2]} and {value.shape[2]}"
-        )
+        raise ValueError(f"key, value: expected {query.shape[2]} heads, got {key.shape[2]}, {value.shape[2]}")
     mask = None if is_causal else attn_mask
     return attention(query, key, value, mask, dropout_p, is_causal, training, scale)[0]
 
@@ -92,10 +88,8 @@ def flash_attn_unpadded(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqle
 
 def flash_attn_varlen_qkvpacked(qkv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale, dropout=0.0, causal=False, return_softmax=False, fixed_seed_offset=None, rng_name="", varlen_padded=True, training=True, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """flash_attn_unpadded of qkv [tokens, groups + 2, key heads, features]."""
-    cuts = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
-    return flash_attn_unpadded(
-        *_unpacked(qkv), *cuts, scale, dropout, causal, return_softmax, training=training
-    )
+    given = (*_unpacked(qkv), cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale)
+    return flash_attn_unpadded(*given, dropout, causal, return_softmax, training=training)
 
 
 def flash_attention_v3_varlen(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_q=None, seqused_k=None, softmax_scale=None, causal=False, qv=None, q_descale=None, k_descale=None, v_descale=None, window_size=(-1, -1), softcap=0.0, num_splits=1, pack_gqa=None, sm_margin=0):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -125,13 +119,11 @@ def flashmask_attention(query, key, value, startend_row_indices=None, *, dropout
         mask = Tensor(seen)
     elif startend_row_indices is not None:
         n = startend_row_indices.shape[-1]
-        if n not in ((1, 2) if causal else (2, 4)):
-            raise ValueError(
-                f"startend_row_indices: expected {'1 or 2' if causal else '2 or 4'} at the end, got {n}"
-            )
-        bounds = [
-            b.unsqueeze(2) for b in startend_row_indices.data.unbind(-1)
-        ]  # each [batch, heads, 1, keys]
+        wanted = (1, 2) if causal else (2, 4)
+        if n not in wanted:
+            raise ValueError(f"startend_row_indices: expected one of {wanted} at the end, got {n}")
+        # each [batch, heads, 1, keys]
+        bounds = [b.unsqueeze(2) for b in startend_row_indices.data.unbind(-1)]
         hidden = row >= bounds[0]
         if n == 4 or (causal and n == 2):
             hidden &= row < bounds[1]

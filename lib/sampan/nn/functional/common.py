@@ -160,9 +160,7 @@ def class_center_sample(label, num_classes, num_samples, group=None):  # type: i
     Returns (label as places in that list, the sorted list). Raises ValueError for more samples than classes.
     """
     if num_samples > num_classes or label.ndim != 1 or not label.size:
-        raise ValueError(
-            f"class_center_sample: {num_samples} of {num_classes} classes for label {label.shape}"
-        )
+        raise ValueError(f"class_center_sample: {num_samples} of {num_classes} classes, label {label.shape}")
     positive = label.data.unique()
     others = torch.ones(num_classes, dtype=torch.bool, device=positive.device)
     others[positive.long()] = False

@@ -56,9 +56,8 @@ def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: S
             raise ValueError(f"padding: batch and channels cannot be padded, got {padding!r}")
         values = [v for pair in inner for v in pair]
     if len(values) not in (n, 2 * n) or not all(isinstance(v, (int, np.integer)) for v in values):
-        raise ValueError(
-            f"padding: expected an int, {n} or {2 * n}, {n + 2} pairs, 'SAME' or 'VALID', got {padding!r}"
-        )
+        known = f"an int, {n} or {2 * n}, {n + 2} pairs, 'SAME' or 'VALID'"
+        raise ValueError(f"padding: expected {known}, got {padding!r}")
     if len(values) == n:
         values = [v for v in values for _ in range(2)]
     if min(values) < 0:
@@ -79,9 +78,8 @@ def _convolution(of: str, n: int, x: Any, weight: Any, bias: Any, stride: Any, p
         raise ValueError(f"{of}: expected weight with {n + 2} axes, got shape {list(weight.shape)}")
     channels = weight.shape[0] if transposed else weight.shape[1] * groups
     if groups < 1 or x.shape[1] != channels or weight.shape[0] % groups:
-        raise ValueError(
-            f"{of}: x {x.shape} should have {channels} channels for weight {weight.shape}, groups={groups}"
-        )
+        why = f"should have {channels} channels for weight {weight.shape}, groups={groups}"
+        raise ValueError(f"{of}: x {x.shape} {why}")
     step, spread = ints(stride, n, "stride"), ints(dilation, n, "dilation")
     kernel, size = weight.shape[2:], x.shape[2:]
     if isinstance(padding, str) and padding.upper() == "SAME":
@@ -98,9 +96,8 @@ def _convolution(of: str, n: int, x: Any, weight: Any, bias: Any, stride: Any, p
         wanted = [int(m) for m in wanted] if isinstance(wanted, (list, tuple)) else wanted
         extra = tuple(w - m for w, m in zip(ints(wanted, n, "output_size"), smallest, strict=True))
         if any(not 0 <= e < s for e, s in zip(extra, step, strict=True)):
-            raise ValueError(
-                f"{of}: expected output_size in {smallest} to less than {step} more; got {wanted}"
-            )
+            fits = f"in {smallest} to less than {step} more"
+            raise ValueError(f"{of}: expected output_size {fits}; got {wanted}")
     if uneven and not transposed:
         x = pad_constant(x, by_hand(pads), 0.0)
     value = convolve(x, weight, bias, (step, around, spread, transposed, extra, groups))

@@ -6,17 +6,8 @@ from typing import Any
 import torch
 
 from ...operator import wrap
+from ...ops import criteria
 from ...ops.activation import log_sigmoid, log_softmax, softmax
-from ...ops.criteria import (
-    NUMBERS,
-    absolute_loss,
-    bernoulli_loss,
-    ctc,
-    huber_loss,
-    logistic_loss,
-    squared_loss,
-)
-from ...ops.criteria import transducer as transducer_loss
 from ...ops.indexing import one_hot, where
 from .loss import cross_entropy, reduced
 from .vision import plain
@@ -32,9 +23,9 @@ __all__ = [
 
 def _number(reduction: str) -> int:
     """torch's number for a reduction."""
-    if reduction not in NUMBERS:
-        raise ValueError(f"reduction: expected one of {', '.join(NUMBERS)}, got {reduction!r}")
-    return NUMBERS[reduction]
+    if reduction not in criteria.NUMBERS:
+        raise ValueError(f"reduction: expected one of {', '.join(criteria.NUMBERS)}, got {reduction!r}")
+    return criteria.NUMBERS[reduction]
 
 
 def same_shape(of: str, *tensors: Any) -> None:
@@ -51,17 +42,17 @@ def constant(target: Any) -> Any:
 
 def mse_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
     """(input - label)^2, averaged, summed or as it is."""
-    return squared_loss(input, label, _number(reduction))
+    return criteria.squared_loss(input, label, _number(reduction))
 
 
 def l1_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
     """|input - label|, averaged, summed or as it is."""
-    return absolute_loss(input, label, _number(reduction))
+    return criteria.absolute_loss(input, label, _number(reduction))
 
 
 def square_error_cost(input, label):  # type: ignore[no-untyped-def]
     """(input - label)^2, entry by entry."""
-    return squared_loss(input, label, 0)
+    return criteria.squared_loss(input, label, 0)
 
 
 def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None):  # type: ignore[no-untyped-def]
@@ -69,7 +60,7 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
 
     is_huber False divides it by delta.
     """
-    loss = huber_loss(input, label, _number(reduction), float(delta))
+    loss = criteria.huber_loss(input, label, _number(reduction), float(delta))
     return loss if is_huber else loss / delta
 
 
@@ -81,8 +72,8 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     number, label = _number(reduction), constant(label)
     same_shape("binary_cross_entropy", input, label)
     if weight is None:
-        return bernoulli_loss(input, label, number)
-    return reduced(bernoulli_loss(input, label, 0) * weight, reduction)
+        return criteria.bernoulli_loss(input, label, number)
+    return reduced(criteria.bernoulli_loss(input, label, 0) * weight, reduction)
 
 
 def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -90,9 +81,9 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     number, label, pos_weight = _number(reduction), constant(label), constant(pos_weight)
     same_shape("binary_cross_entropy_with_logits", logit, label)
     if weight is None and pos_weight is None:
-        return logistic_loss(logit, label, number)
+        return criteria.logistic_loss(logit, label, number)
     if pos_weight is None:
-        loss = logistic_loss(logit, label, 0)
+        loss = criteria.logistic_loss(logit, label, 0)
     else:
         loss = (1 - label) * logit - (label * (pos_weight - 1.0) + 1.0) * log_sigmoid(logit)
     return reduced(loss if weight is None else loss * weight, reduction)
@@ -105,7 +96,7 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
         raise ValueError(f"normalizer: expected a number or [1], got shape {list(normalizer.shape)}")
     p = logit.sigmoid()
     right = p * label + (1 - p) * (1 - label)
-    loss = logistic_loss(logit, constant(label), 0) * (alpha * label + (1 - alpha) * (1 - label)) * (1 - right) ** float(gamma)  # fmt: skip
+    loss = criteria.logistic_loss(logit, constant(label), 0) * (alpha * label + (1 - alpha) * (1 - label)) * (1 - right) ** float(gamma)  # fmt: skip
     return reduced(loss if normalizer is None else loss / normalizer, reduction)
 
 
@@ -118,7 +109,7 @@ def log_loss(input, label, epsilon=0.0001, name=None):  # type: ignore[no-untype
 def kl_div(input, label, reduction="mean", log_target=False, name=None):  # type: ignore[no-untyped-def]
     """label (log(label) - input): input holds log probabilities, label probabilities (0 counts as 0), or, with
     log_target, their logarithms. reduction: also "batchmean", the sum over the number of rows."""
-    if reduction not in (*NUMBERS, "batchmean"):
+    if reduction not in (*criteria.NUMBERS, "batchmean"):
         raise ValueError(f"reduction: expected none, mean, sum or batchmean, got {reduction!r}")
     label = constant(label)
     if log_target:
@@ -142,9 +133,8 @@ def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, red
     loss = input.exp() - label * input if log_input else input - label * (input + epsilon).log()
     if full:
         safe = label.clip(min=1.0)
-        loss = loss + where(
-            label > 1, safe * safe.log() - safe + 0.5 * (2 * math.pi * safe).log(), label * 0.0
-        )
+        stirling = safe * safe.log() - safe + 0.5 * (2 * math.pi * safe).log()
+        loss = loss + where(label > 1, stirling, label * 0.0)
     return reduced(loss, reduction)
 
 
@@ -190,7 +180,7 @@ def margin_cross_entropy(logits, label, margin1=1.0, margin2=0.5, margin3=0.0, s
     logits: [n, classes], cosines (Deng et al., 2019: ArcFace; margin1 is SphereFace's, margin3 CosFace's).
     label: [n] or [n, 1]. reduction "none" or None keeps [n, 1]. return_softmax: also the softmax.
     """
-    if reduction not in (*NUMBERS, None):
+    if reduction not in (*criteria.NUMBERS, None):
         raise ValueError(f"reduction: expected none, mean, sum or None, got {reduction!r}")
     hot = one_hot(label.reshape([-1]), logits.shape[-1]).astype(logits.dtype)
     angle = (logits * hot).sum(axis=-1, keepdim=True).clip(-1.0, 1.0).acos()
@@ -220,7 +210,7 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     counts = _lengths("ctc_loss", "label_lengths", label_lengths, batch, labels.shape[-1])
     if not 0 <= blank < classes:
         raise ValueError(f"blank: expected 0 to {classes - 1}, got {blank}")
-    loss = ctc(log_softmax(log_probs, -1), labels.data.long(), lengths, counts, blank)
+    loss = criteria.ctc(log_softmax(log_probs, -1), labels.data.long(), lengths, counts, blank)
     if norm_by_times:
         own = loss / wrap(torch.tensor(lengths, dtype=loss.dtype, device=loss.data.device))
         loss = own + (loss - own).detach()
@@ -240,12 +230,8 @@ def rnnt_loss(input, label, input_lengths, label_lengths, blank=0, fastemit_lamb
     """
     _number(reduction)
     batch, times, columns, _ = input.shape
-    lengths, counts = (
-        torch.tensor(_lengths("rnnt_loss", n, v, batch, most), device=input.data.device)
-        for n, v, most in (
-            ("input_lengths", input_lengths, times),
-            ("label_lengths", label_lengths, columns - 1),
-        )
-    )
-    loss = transducer_loss(input, label.data, lengths, counts, blank, fastemit_lambda)
+    lengths = _lengths("rnnt_loss", "input_lengths", input_lengths, batch, times)
+    counts = _lengths("rnnt_loss", "label_lengths", label_lengths, batch, columns - 1)
+    both = (torch.tensor(n, device=input.data.device) for n in (lengths, counts))
+    loss = criteria.transducer(input, label.data, *both, blank, fastemit_lambda)
     return reduced(loss, reduction)

@@ -81,9 +81,7 @@ def _soft(
 ) -> Any:
     classes = input.shape[axis]
     if list(label.shape) != list(input.shape):
-        raise ValueError(
-            f"cross_entropy: soft label {list(label.shape)} does not fit input {list(input.shape)}"
-        )
+        raise ValueError(f"cross_entropy: soft label {label.shape} does not fit input {input.shape}")
     label = label if label.stop_gradient else label.detach()  # a constant, as in Paddle
     if smoothing > 0:
         label = label * (1 - smoothing) + smoothing / classes

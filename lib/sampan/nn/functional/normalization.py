@@ -97,9 +97,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
         weight, epsilon = epsilon, eps
     x, last = channels_first("group_norm", x, data_format)
     if x.ndim < 2 or num_groups < 1 or x.shape[1] % num_groups:
-        raise ValueError(
-            f"group_norm: num_groups {num_groups} does not divide the channels of {list(x.shape)}"
-        )
+        raise ValueError(f"group_norm: num_groups {num_groups} does not divide the channels of {x.shape}")
     weight, bias = (_fits("group_norm", n, v, [x.shape[1]]) for n, v in (("weight", weight), ("bias", bias)))
     value = normalize_groups(x, weight, bias, num_groups, float(epsilon))
     return value.moveaxis(1, -1) if last else value

@@ -215,9 +215,8 @@ def _unpooled(of: str, n: int, x: Any, indices: Any, kernel_size: Any, stride: A
     if data_format != FORMATS[n][0]:
         raise ValueError(f"data_format: expected {FORMATS[n][0]!r}, got {data_format!r}")
     if x.ndim != n + 2 or list(indices.shape) != list(x.shape):
-        raise ValueError(
-            f"{of}: expected {n + 2} axes and indices of x's shape, got {x.shape} and {indices.shape}"
-        )
+        came = f"{x.shape} and {indices.shape}"
+        raise ValueError(f"{of}: expected {n + 2} axes and indices of x's shape, got {came}")
     kernel = ints(kernel_size, n, "kernel_size")
     step = kernel if stride is None else ints(stride, n, "stride")
     around = ints(padding, n, "padding")
@@ -226,9 +225,7 @@ def _unpooled(of: str, n: int, x: Any, indices: Any, kernel_size: Any, stride: A
     if output_size is not None:
         size = [int(m) for m in output_size][-n:]
         if len(output_size) not in (n, n + 2) or any(abs(m - u) >= s for m, u, s in zip(size, usual, step, strict=True)):  # fmt: skip
-            raise ValueError(
-                f"output_size: expected about {usual}, within strides {list(step)}, got {output_size}"
-            )
+            raise ValueError(f"output_size: expected about {usual}, within {list(step)}, got {output_size}")
     places = indices.data.long()
     if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < math.prod(size):
         raise ValueError(f"{of}: expected indices from 0 to {math.prod(size) - 1} for an output of {size}")

@@ -53,9 +53,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):  # type: ignore[no-un
 
 def _channels(of: str, x: Any, p: Any, training: bool, data_format: str, formats: tuple[str, str]) -> Any:
     if x.ndim != len(formats[0]) or data_format not in formats:
-        raise ValueError(
-            f"{of}: expected {' or '.join(formats)}, got {data_format!r} and shape {list(x.shape)}"
-        )
+        raise ValueError(f"{of}: expected {' or '.join(formats)}, got {data_format!r} and shape {x.shape}")
     return dropout(x, p, axis=[0, 1 if data_format == formats[0] else x.ndim - 1], training=training)
 
 

@@ -19,14 +19,8 @@ __all__ = [
 ]
 # fmt: on
 
-_AXES = {
-    "linear": (1,),
-    "bilinear": (2,),
-    "bicubic": (2,),
-    "trilinear": (3,),
-    "nearest": (2, 3),
-    "area": (1, 2, 3),
-}
+_AXES = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,), "nearest": (2, 3)}
+_AXES["area"] = (1, 2, 3)
 
 
 def plain(value: Any) -> Any:
@@ -46,18 +40,16 @@ def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=F
     Raises ValueError for modes that do not fit the shape, and for neither or both of size and scale_factor.
     """
     n, mode = x.ndim - 2, mode.lower()
-    if (
-        type(align_mode) is not int
-    ):  # the other order: (..., align_corners, recompute_scale_factor, antialias)
+    # the other order: (..., align_corners, recompute_scale_factor, antialias)
+    if type(align_mode) is not int:
         recompute_scale_factor, antialias, align_mode, data_format = align_mode, bool(data_format), 0, None
     if mode not in _AXES or n not in _AXES[mode]:
         raise ValueError(f"interpolate: mode {mode!r} does not fit x of shape {list(x.shape)}")
     if (size is None) == (scale_factor is None):
         raise ValueError(f"interpolate: expected size or scale_factor, got {size} and {scale_factor}")
     if align_mode not in (0, 1) or (align_corners and mode == "nearest") or (antialias and mode not in ("bilinear", "bicubic")):  # fmt: skip
-        raise ValueError(
-            f"interpolate: {mode} does not go with {align_corners=}, {align_mode=}, {antialias=}"
-        )
+        settings = f"{align_corners=}, {align_mode=}, {antialias=}"
+        raise ValueError(f"interpolate: {mode} does not go with {settings}")
     if not isinstance(align_corners, bool):
         raise TypeError(f"align_corners: expected True or False, got {align_corners!r}")
     data_format = (data_format or FORMATS[n][0]).upper().replace("NCW", "NCL").replace("NWC", "NLC")

@@ -47,11 +47,7 @@ class GoogLeNet(nn.Layer):
     def __init__(self, num_classes=1000, with_pool=True):  # type: ignore[no-untyped-def]
         super().__init__()
         self.num_classes, self.with_pool = num_classes, with_pool
-        self._conv, self._conv_1, self._conv_2 = (
-            _conv(3, 64, 7, 2),
-            _conv(64, 64, 1),
-            _conv(64, 192, 3),
-        )
+        self._conv, self._conv_1, self._conv_2 = _conv(3, 64, 7, 2), _conv(64, 64, 1), _conv(64, 192, 3)
         for name, sizes in _INCEPTIONS.items():
             setattr(self, f"_ince{name}", Inception(*sizes))
         if num_classes > 0:

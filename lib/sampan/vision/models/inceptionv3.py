@@ -65,9 +65,8 @@ class Inception(nn.Layer):
         for branch in branches:
             width = channels
             for step in branch:
-                for name, out, kernel, *stride in (
-                    step if isinstance(step, list) else [step] * (not isinstance(step, str))
-                ):
+                steps = step if isinstance(step, list) else [] if isinstance(step, str) else [step]
+                for name, out, kernel, *stride in steps:
                     setattr(self, name, ConvNormActivation(width, out, kernel, *stride, *[0] * len(stride)))
                 width = step[1] if isinstance(step, tuple) else width
 

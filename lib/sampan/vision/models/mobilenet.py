@@ -61,15 +61,7 @@ class InvertedResidual(nn.Layer):
 
 
 # expansion, channels, blocks, stride of the first
-_V2 = [
-    (1, 16, 1, 1),
-    (6, 24, 2, 2),
-    (6, 32, 3, 2),
-    (6, 64, 4, 2),
-    (6, 96, 3, 1),
-    (6, 160, 3, 2),
-    (6, 320, 1, 1),
-]
+_V2 = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
 
 
 class MobileNetV2(Classifier):
@@ -139,9 +131,8 @@ class MobileNetV3(Classifier):
         self.conv = conv(3, channels, 3, 2)
         for kernel, wide, width, squeeze, hard, stride in blocks:
             out, act = make_divisible(width * scale), nn.Hardswish if hard else nn.ReLU
-            layers.append(
-                InvertedResidualSE(channels, kernel, make_divisible(wide * scale), out, squeeze, act, stride)
-            )
+            inner = make_divisible(wide * scale)
+            layers.append(InvertedResidualSE(channels, kernel, inner, out, squeeze, act, stride))
             channels = out
         self.blocks = nn.Sequential(*layers)
         self.lastconv = conv(channels, channels * 6, 1)

@@ -72,11 +72,8 @@ class ShuffleNetV2(Classifier):
         channels, self._order = 24, []
         for stage, (width, count) in enumerate(zip(widths, (4, 8, 4), strict=True), 2):
             for i in range(1, count + 1):
-                block = (
-                    InvertedResidual(width // 2, layer)
-                    if i > 1
-                    else InvertedResidualDS(channels, width // 2, layer)
-                )
+                half = width // 2
+                block = InvertedResidual(half, layer) if i > 1 else InvertedResidualDS(channels, half, layer)
                 self._order.append(self.add_sublayer(f"{stage}_{i}", block))
             channels = width
         self._last_conv = ConvNormActivation(channels, last, 1, activation_layer=layer)

@@ -29,11 +29,8 @@ def _vgg(stages: tuple[int, ...], batch_norm: bool, **settings: Any) -> VGG:
     for stage, count in enumerate(stages):
         width = min(64 * 2**stage, 512)
         for _ in range(count):
-            layers += [
-                nn.Conv2D(channels, width, 3, padding=1),
-                *([nn.BatchNorm2D(width)] * batch_norm),
-                nn.ReLU(),
-            ]
+            norm = [nn.BatchNorm2D(width)] * batch_norm
+            layers += [nn.Conv2D(channels, width, 3, padding=1), *norm, nn.ReLU()]
             channels = width
         layers.append(nn.MaxPool2D(2, 2))
     return VGG(nn.Sequential(*layers), **settings)
