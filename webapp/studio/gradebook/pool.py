@@ -24,7 +24,11 @@ class Broken(Exception):
 
 
 class Unable(RuntimeError):
-    """Nothing can be graded here; the message says why."""
+    """Nothing can be graded here; `sentence` and `sentence_zh` say why."""
+
+    def __init__(self, sentence: str, sentence_zh: str) -> None:
+        super().__init__(sentence)
+        self.sentence, self.sentence_zh = sentence, sentence_zh
 
 
 class Worker:
@@ -41,6 +45,7 @@ class Worker:
         if self._process is None or self._process.returncode is not None:
             await self.close()
             command = [sys.executable, "-m", "studio.gradebook.worker"]
+            command += ["--trust-learners"] if self.trust else []
             self._process = await processes.start(command, stdin=PIPE, longest_line=MAX_REPORT_BYTES)
             self._listening = asyncio.create_task(self._listen(self._process))
         return self._process.pid
@@ -57,7 +62,6 @@ class Worker:
             "instructor": str(instructor),
             "autograded": str(autograded),
             "seconds": CELL_LIMIT_S,
-            "trust": self.trust,
         }
         try:
             process.stdin.write(json.dumps(question).encode() + b"\n")
@@ -79,7 +83,7 @@ class Worker:
         if "broken" in reply:
             raise Broken("broken", str(reply["broken"])[:WORDS])
         if "refused" in reply:
-            raise Unable(str(reply["refused"]))
+            raise Unable(*map(str, reply["refused"]))
         report: dict[str, Any] = reply["report"]
         return report
 

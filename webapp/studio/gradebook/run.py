@@ -156,10 +156,8 @@ class _Grading:
             self.run.phase = "done"
         except asyncio.CancelledError:
             self.run.phase = "cancelled"
-        except NoLease as refusal:
+        except (NoLease, Unable) as refusal:
             self._stop(refusal.sentence, refusal.sentence_zh)
-        except Unable as refusal:
-            self._stop(str(refusal), str(refusal))
         except Exception as error:
             self._stop(repr(error), repr(error))
             raise

@@ -1,9 +1,10 @@
 """A process that grades one submission after the other, so that imports are paid once for a class.
 
-    python -m studio.gradebook.worker
+    python -m studio.gradebook.worker [--trust-learners]
 
-A line of JSON in: {"copy", "instructor", "autograded", "seconds", "trust"}. A line of JSON out: {"report"}, or
-{"broken"} when the submission is none that can be graded, or {"refused"} when nothing can be. Whatever else happens
+A line of JSON in: {"copy", "instructor", "autograded", "seconds"}. A line of JSON out: {"report"}, or
+{"broken"} when the submission is none that can be graded, or {"refused"} with a sentence in both languages when nothing
+can be. Whatever else happens
 ends this process, with its last words on stderr, and `pool.py` starts another. When the end of its input says that the
 run is gone, it goes too, with its children.
 """
@@ -21,16 +22,16 @@ from typing import IO, Any
 import psutil
 
 from studio.grading.grader import grade
+from studio.grading.sandbox import NoSandbox, Warm
 
 from .formgrader import write_autograded
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def answer(request: dict[str, Any], warm: Warm) -> dict[str, Any]:
     """What came of one submission."""
     copy, instructor = Path(request["copy"]), Path(request["instructor"])
-    more = {"trust_learners": True} if request["trust"] else {}
     try:
-        report = grade(copy, instructor, time_limit=request["seconds"], **more).to_dict()
+        report = grade(copy, instructor, time_limit=request["seconds"], warm=warm).to_dict()
     except (
         ValueError,
         RecursionError,
@@ -38,7 +39,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     ) as error:  # no notebook; JSON nested a thousand times deep
         return {"broken": str(error) or repr(error)}
     except RuntimeError as error:
-        return {"refused": str(error)}
+        return {"refused": [str(error), str(error)]}
     write_autograded(copy, instructor, Path(request["autograded"]), report)
     return {"report": report}
 
@@ -56,10 +57,20 @@ def main() -> None:
     os.dup2(2, 1)  # what anything prints is no reply
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_follow, args=(sys.stdin.buffer, requests), daemon=True).start()
-    while True:
-        reply = answer(json.loads(requests.get()))
-        replies.write(json.dumps(reply, ensure_ascii=True).encode() + b"\n")
+
+    def reply(said: dict[str, Any]) -> None:
+        replies.write(json.dumps(said, ensure_ascii=True).encode() + b"\n")
         replies.flush()
+
+    try:
+        warm = Warm(trust="--trust-learners" in sys.argv)
+    except NoSandbox as error:
+        requests.get()
+        reply({"refused": error.why})
+        return
+    with warm:
+        while True:
+            reply(answer(json.loads(requests.get()), warm))
 
 
 if __name__ == "__main__":
