@@ -26,6 +26,7 @@ import torch
 
 from ..autograd import enable_grad, grad, no_grad
 from ..dtype import as_device, default_dtype
+from ..nn.function_layer import init_of
 from ..ops.shape import _ints, expand
 from ..tensor import Tensor
 
@@ -146,14 +147,8 @@ class Family(Distribution):
         """Give the class an __init__ that takes these parameters (and a name, which is not used)."""
         if parameters:
             names = parameters.replace("name", "name=None").replace(" ", ", ")
-            signature = inspect.signature(eval(f"lambda self, {names}: None"))
-
-            def __init__(self, *args, **kwargs):  # type: ignore[no-untyped-def]
-                given = signature.bind(self, *args, **kwargs).arguments
-                self._settle(event_axes, **{n: v for n, v in given.items() if n not in ("self", "name")})
-
-            __init__.__signature__ = signature  # type: ignore[attr-defined]
-            cls.__init__ = __init__  # type: ignore[method-assign]
+            keep = lambda self, name=None, **given: self._settle(event_axes, **given)
+            cls.__init__ = init_of(names, keep)  # type: ignore[method-assign]
 
     def _settle(self, event_axes: int = 0, **given: Any) -> None:
         """Keep the parameters as Tensors of one shape, in a floating dtype."""

@@ -94,6 +94,19 @@ def _named(name: str, fixed: dict[str, Any]) -> inspect.Parameter:
     return inspect.Parameter(name, _PLAIN, default=fixed.get(name, None if name == "name" else REQUIRED))  # fmt: skip
 
 
+def init_of(settings: str, keep: Callable[..., None]) -> Any:
+    """An `__init__` with these settings, written as between the parentheses of a `def`: it calls keep(self, **them)."""
+    signature = inspect.signature(eval(f"lambda self, {settings}: None"))
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        keep(**bound.arguments)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
 def with_defaults(init: Any, **defaults: Any) -> Any:
     """The function `init` with other defaults of its arguments."""
     names = init.__code__.co_varnames[: init.__code__.co_argcount]

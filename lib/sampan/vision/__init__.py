@@ -7,4 +7,5 @@ from . import transforms as transforms
 from .datasets import *  # noqa: F403
 from .image import *  # noqa: F403
 from .models import *  # noqa: F403
-from .transforms import *  # noqa: F403
+from .transforms.functional import *  # noqa: F403
+from .transforms.transforms import *  # noqa: F403

@@ -14,6 +14,7 @@ import torch
 from .. import nn
 from ..creation import zeros_like
 from ..nn import functional as F
+from ..nn.function_layer import FunctionLayer
 from ..ops import concat, einsum, stack, where
 from ..tensor import Tensor
 
@@ -186,32 +187,19 @@ class DeformConv2D(nn.Layer):
         return deform_conv2d(x, offset, self.weight, self.bias, mask=mask, **self._settings)
 
 
-class _Regions(nn.Layer):
-    """A pooling of regions with its settings: forward(x, boxes, boxes_num)."""
-
-    _pool: Any
-
-    def __init__(self, output_size, spatial_scale=1.0):  # type: ignore[no-untyped-def]
-        super().__init__()
-        self.output_size, self.spatial_scale = output_size, spatial_scale
-
-    def forward(self, x: Any, boxes: Any, boxes_num: Any, **more: Any) -> Any:
-        return type(self)._pool(x, boxes, boxes_num, self.output_size, self.spatial_scale, **more)
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}, spatial_scale={self.spatial_scale}"
+class RoIPool(FunctionLayer, of=roi_pool, inputs=3, takes="output_size spatial_scale"):
+    __doc__ = roi_pool.__doc__
 
 
-class RoIPool(_Regions):
-    __doc__, _pool = roi_pool.__doc__, staticmethod(roi_pool)
+class PSRoIPool(FunctionLayer, of=psroi_pool, inputs=3, takes="output_size spatial_scale"):
+    __doc__ = psroi_pool.__doc__
 
 
-class PSRoIPool(_Regions):
-    __doc__, _pool = psroi_pool.__doc__, staticmethod(psroi_pool)
+class RoIAlign(FunctionLayer, of=roi_align, inputs=3, takes="output_size spatial_scale"):
+    __doc__ = roi_align.__doc__
 
-
-class RoIAlign(_Regions):
-    __doc__, _pool = roi_align.__doc__, staticmethod(roi_align)
+    def forward(self, x: Any, boxes: Any, boxes_num: Any, aligned: bool = True) -> Any:
+        return roi_align(x, boxes, boxes_num, self.output_size, self.spatial_scale, aligned=aligned)
 
 
 # --- boxes ---------------------------------------------------------------------------------------------------

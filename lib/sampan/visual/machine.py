@@ -38,16 +38,10 @@ def roofline(
     made = figure(title, height=420, showlegend=False)
     roof = {"x": [left, edge, right], "y": [left * bandwidth, peak, peak]}
     made.add_trace(plotly().Scatter(**roof, mode="lines", line={"color": INK, "width": 3}, hoverinfo="skip"))
-    made.add_trace(
-        plotly().Scatter(
-            x=[x for x, _ in points.values()],
-            y=[y for _, y in points.values()],
-            text=list(points),
-            mode="markers+text",
-            textposition="bottom center",
-            marker={"size": 11, "color": [COLORS[i % len(COLORS)] for i in range(len(points))]},
-        )
-    )
+    x, y = zip(*points.values(), strict=True)
+    marker = {"size": 11, "color": [COLORS[i % len(COLORS)] for i in range(len(points))]}
+    look = {"mode": "markers+text", "textposition": "bottom center", "marker": marker}
+    made.add_trace(plotly().Scatter(x=x, y=y, text=list(points), **look))
     made.add_vline(x=edge, line={"color": MUTED, "dash": "dot"})
     made.update_xaxes(type="log", title="operations for each byte that moves")
     made.update_yaxes(type="log", title="operations a second")

@@ -22,9 +22,8 @@ def strides(tensor: Any, name: str = "the view") -> Any:
     if not isinstance(buffer, torch.Tensor):
         raise TypeError(f"strides: tensor must be a Tensor or a buffer, {type(tensor).__name__} came")
     if not 1 <= buffer.numel() <= MOST_ELEMENTS or buffer.ndim > 3:
-        raise ValueError(
-            f"strides: 1 to {MOST_ELEMENTS} elements on at most 3 axes can be drawn, shape {list(buffer.shape)} came"
-        )
+        most = f"1 to {MOST_ELEMENTS} elements on at most 3 axes can be drawn"
+        raise ValueError(f"strides: {most}, shape {list(buffer.shape)} came")
     buffer = buffer.detach().cpu()
     cells = buffer.untyped_storage().nbytes() // buffer.element_size()
     reads = _reads(buffer)
@@ -33,42 +32,27 @@ def strides(tensor: Any, name: str = "the view") -> Any:
     end = min(cells, (last // ROW + 1) * ROW)
     memory = buffer.as_strided((end - begin,), (1,), begin)
 
-    bytes_of_cell = f"{buffer.element_size()} bytes each"
-    title = (
-        f"{name}: shape {list(buffer.shape)}, strides {list(buffer.stride())}, offset {buffer.storage_offset()}"
-        f"   ·   {len(reads)} elements read {len(set(reads.values()))} of {cells} cells, {bytes_of_cell}"
-    )
+    facts = f"shape {list(buffer.shape)}, strides {list(buffer.stride())}, offset {buffer.storage_offset()}"
+    seen = f"{len(reads)} elements read {len(set(reads.values()))} of {cells} cells"
+    title = f"{name}: {facts}   ·   {seen}, {buffer.element_size()} bytes each"
     places, height_of_view = _places(tuple(buffer.shape))
     rows = (end - begin + ROW - 1) // ROW
     made = figure(title, height=max(240, 90 + 34 * int(height_of_view + rows + 2)), showlegend=False)
     values = [buffer[index].item() for index in reads]
-    made.add_trace(
-        _squares(
-            [places[index][0] for index in reads],
-            [places[index][1] for index in reads],
-            [_color(at - first, last - first) for at in reads.values()],
-            [_short(value) for value in values],
-            [
-                f"index {list(index)}<br>offset {_sum(index, buffer)} = <b>{at}</b><br>value {value:.6g}"
-                for (index, at), value in zip(reads.items(), values, strict=True)
-            ],
-        )
-    )
+    colors = [_color(at - first, last - first) for at in reads.values()]
+    hover = [
+        f"index {list(index)}<br>offset {_sum(index, buffer)} = <b>{at}</b><br>value {value:.6g}"
+        for (index, at), value in zip(reads.items(), values, strict=True)
+    ]
+    made.add_trace(_squares([places[index] for index in reads], colors, values, hover))
     top = height_of_view + 1.2
     readers = {at: [list(i) for i, where in reads.items() if where == at] for at in set(reads.values())}
     slots = range(begin, end)
-    made.add_trace(
-        _squares(
-            [(at - begin) % ROW for at in slots],
-            [top + (at - begin) // ROW for at in slots],
-            [_color(at - first, last - first) if at in readers else EMPTY for at in slots],
-            [_short(memory[at - begin].item()) for at in slots],
-            [
-                f"cell {at}<br>" + (f"read by {_some(readers[at])}" if at in readers else "not in this view")
-                for at in slots
-            ],
-        )
-    )
+    cells_at = [((at - begin) % ROW, top + (at - begin) // ROW) for at in slots]
+    colors = [_color(at - first, last - first) if at in readers else EMPTY for at in slots]
+    read_by = [f"read by {_some(readers[at])}" if at in readers else "not in this view" for at in slots]
+    hover = [f"cell {at}<br>{text}" for at, text in zip(slots, read_by, strict=True)]
+    made.add_trace(_squares(cells_at, colors, [value.item() for value in memory], hover))
     for text, y in ((name, -0.85), ("its memory", top - 0.85)):
         made.add_annotation(x=-0.5, y=y, text=text, showarrow=False, xanchor="left", font={"color": MUTED})
     wide = max(ROW, max(x for x, _ in places.values()) + 1)
@@ -78,11 +62,9 @@ def strides(tensor: Any, name: str = "the view") -> Any:
 
 def _reads(buffer: torch.Tensor) -> dict[tuple[int, ...], int]:
     """The memory cell of every index, in order of the view."""
-    return {
-        index: int(buffer.storage_offset())
-        + sum(i * int(s) for i, s in zip(index, buffer.stride(), strict=True))
-        for index in product(*(range(n) for n in buffer.shape))
-    }
+    steps, start = buffer.stride(), int(buffer.storage_offset())
+    indices = product(*(range(n) for n in buffer.shape))
+    return {index: start + sum(i * s for i, s in zip(index, steps, strict=True)) for index in indices}
 
 
 def _places(shape: tuple[int, ...]) -> tuple[dict[tuple[int, ...], tuple[float, float]], float]:
@@ -95,17 +77,12 @@ def _places(shape: tuple[int, ...]) -> tuple[dict[tuple[int, ...], tuple[float, 
     return places, float(height)
 
 
-def _squares(x: list[float], y: list[float], colors: list[str], texts: list[str], hover: list[str]) -> Any:
-    return plotly().Scatter(
-        x=x,
-        y=y,
-        mode="markers+text",
-        text=texts,
-        hovertext=hover,
-        hoverinfo="text",
-        marker={"symbol": "square", "size": 26, "color": colors, "line": {"color": "white", "width": 1}},
-        textfont={"size": 11, "color": [_ink(color) for color in colors]},
-    )
+def _squares(places: list[Any], colors: list[str], values: list[Any], hover: list[str]) -> Any:
+    (x, y), shown = zip(*places, strict=True), [_short(value) for value in values]
+    marker = {"symbol": "square", "size": 26, "color": colors, "line": {"color": "white", "width": 1}}
+    texts = {"text": shown, "textfont": {"size": 11, "color": [_ink(color) for color in colors]}}
+    about = {"hovertext": hover, "hoverinfo": "text"}
+    return plotly().Scatter(x=x, y=y, mode="markers+text", marker=marker, **texts, **about)
 
 
 def _color(position: int, span: int) -> str:

@@ -35,13 +35,8 @@ def images(pictures: Any, captions: Sequence[Any] | None = None, columns: int = 
         top, left = number // columns * step_y, number % columns * step_x
         canvas[top : top + height, left : left + width] = picture
         if captions is not None:
-            made.add_annotation(
-                x=left + width / 2 - 0.5,
-                y=top + height + 0.1 * height,
-                text=str(captions[number]),
-                showarrow=False,
-                font={"size": 11, "color": INK},
-            )
+            x, y, font = left + width / 2 - 0.5, top + height + 0.1 * height, {"size": 11, "color": INK}
+            made.add_annotation(x=x, y=y, text=str(captions[number]), showarrow=False, font=font)
     made.add_trace(plotly().Heatmap(z=canvas, colorscale="Greys", showscale=False, hoverinfo="skip"))
     bare_axes(made, (-0.5, canvas.shape[1] - 0.5), (canvas.shape[0] - 0.5, -0.5), square=True)
     return made

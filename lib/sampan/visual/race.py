@@ -30,27 +30,15 @@ def loss_surface_race(
         raise ValueError(f"loss_surface_race: surface gave shape {list(height.shape)} for inputs of [80, 80]")
     made = figure(title, height=520, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"})
     # Logarithmic heights: a valley floor would be one flat colour otherwise.
-    made.add_trace(
-        go.Contour(
-            x=x,
-            y=y,
-            z=np.log1p(height - height.min()),
-            colorscale="Blues",
-            reversescale=True,
-            showscale=False,
-            ncontours=24,
-            hoverinfo="skip",
-            line={"width": 0.5},
-        )
-    )
+    blues = {"colorscale": "Blues", "reversescale": True, "showscale": False, "hoverinfo": "skip"}
+    heights = np.log1p(height - height.min())
+    made.add_trace(go.Contour(x=x, y=y, z=heights, ncontours=24, line={"width": 0.5}, **blues))
     steps = max(len(track) for track in tracks.values())
     shown = np.unique(np.linspace(1, steps, min(steps, MOST_FRAMES)).round().astype(int))
     made.add_traces(_lines(tracks, int(shown[0]), x_range, y_range, surface))
     which = list(range(1, 1 + len(tracks)))
-    made.frames = [
-        go.Frame(name=str(step - 1), data=_lines(tracks, int(step), x_range, y_range, surface), traces=which)
-        for step in shown
-    ]
+    drawn = {step: _lines(tracks, int(step), x_range, y_range, surface) for step in shown}
+    made.frames = [go.Frame(name=str(step - 1), data=data, traces=which) for step, data in drawn.items()]
     made.update_xaxes(range=list(x_range), showgrid=False, zeroline=False)
     made.update_yaxes(range=list(y_range), showgrid=False, zeroline=False)
     _controls(made, [int(step) - 1 for step in shown])
@@ -79,17 +67,10 @@ def _lines(
         else:
             label = f"{name}: gone"
         sizes = [0] * (len(seen) - 1) + [13] * min(1, len(seen))
-        made.append(
-            plotly().Scatter(
-                x=seen[:, 0],
-                y=seen[:, 1],
-                mode="lines+markers",
-                name=label,
-                line={"color": color, "width": 2.5},
-                marker={"size": sizes, "color": color, "line": {"color": "white", "width": 1.5}},
-                hovertemplate=f"{name}<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>",
-            )
-        )
+        marker = {"size": sizes, "color": color, "line": {"color": "white", "width": 1.5}}
+        look = {"mode": "lines+markers", "line": {"color": color, "width": 2.5}, "marker": marker}
+        hover = f"{name}<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>"
+        made.append(plotly().Scatter(x=seen[:, 0], y=seen[:, 1], name=label, hovertemplate=hover, **look))
     return made
 
 
@@ -107,30 +88,13 @@ def _controls(made: Any, steps: list[int]) -> None:
     # Redrawn in full: without it plotly drops the contour lines from the second frame on.
     play = {"frame": {"duration": 80, "redraw": True}, "transition": {"duration": 0}, "fromcurrent": True}
     stop = {"frame": {"duration": 0, "redraw": True}, "mode": "immediate"}
-    made.update_layout(
-        updatemenus=[
-            {
-                "type": "buttons",
-                "direction": "left",
-                "x": 0,
-                "y": -0.1,
-                "xanchor": "left",
-                "yanchor": "top",
-                "showactive": False,
-                "buttons": [
-                    {"label": "Play", "method": "animate", "args": [None, play]},
-                    {"label": "Pause", "method": "animate", "args": [[None], stop]},
-                ],
-            }
-        ],
-        sliders=[
-            {
-                "x": 0.2,
-                "len": 0.8,
-                "y": -0.1,
-                "currentvalue": {"prefix": "step "},
-                "steps": [{"label": str(s), "method": "animate", "args": [[str(s)], stop]} for s in steps],
-            }
-        ],
-    )
+
+    def animated(label: str, frames: Any, how: dict[str, Any]) -> dict[str, Any]:
+        return {"label": label, "method": "animate", "args": [frames, how]}
+
+    buttons = [animated("Play", None, play), animated("Pause", [None], stop)]
+    menu = {"type": "buttons", "direction": "left", "x": 0, "y": -0.1, "xanchor": "left", "yanchor": "top"}
+    marks = [animated(str(s), [str(s)], stop) for s in steps]
+    slider = {"x": 0.2, "len": 0.8, "y": -0.1, "currentvalue": {"prefix": "step "}, "steps": marks}
+    made.update_layout(updatemenus=[{**menu, "showactive": False, "buttons": buttons}], sliders=[slider])
     made.update_layout(margin={"t": 70, "b": 90})

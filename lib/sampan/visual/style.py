@@ -23,15 +23,10 @@ def plotly() -> ModuleType:
 def figure(title: str, height: int, **layout: Any) -> Any:
     """An empty figure in the common look; its width follows the page."""
     made = plotly().Figure()
-    made.update_layout(
-        title={"text": title, "font": {"size": 15}},
-        template="plotly_white",
-        font={"family": "system-ui, sans-serif", "size": 13, "color": INK},
-        height=height,
-        margin={"l": 20, "r": 20, "t": 48, "b": 20},
-        autosize=True,
-        **layout,
-    )
+    font = {"family": "system-ui, sans-serif", "size": 13, "color": INK}
+    head = {"text": title, "font": {"size": 15}}
+    made.update_layout(title=head, template="plotly_white", font=font, height=height, autosize=True, **layout)
+    made.update_layout(margin={"l": 20, "r": 20, "t": 48, "b": 20})
     return made
 
 

@@ -43,15 +43,13 @@ def layout(result: Tensor, costs: trace | None = None) -> Layout:
     if not isinstance(result, Tensor):
         raise TypeError(f"tape: result must be a Tensor, {type(result).__name__} came")
     if result.node is None:
-        raise ValueError(
-            "tape: nothing was recorded for this Tensor; it is data, or was made from data alone (stop_gradient=True)"
-        )
+        why = "it is data, or was made from data alone (stop_gradient=True)"
+        raise ValueError(f"tape: nothing was recorded for this Tensor; {why}")
     order = _nodes(result.node)
     leaves = list(dict.fromkeys(edge for node in order for edge in node.edges if isinstance(edge, Tensor)))
     if len(order) + len(leaves) > MOST_NODES:
-        raise ValueError(
-            f"tape: at most {MOST_NODES} boxes can be read, {len(order) + len(leaves)} came; draw a part of it"
-        )
+        came = f"{len(order) + len(leaves)} came"
+        raise ValueError(f"tape: at most {MOST_NODES} boxes can be read, {came}; draw a part of it")
     shapes = _shapes(result, order, leaves)
     spent = _matched(order, shapes, costs.records) if costs is not None else {}
     return Layout(order, leaves, shapes, *_places(order, leaves), spent)
@@ -68,24 +66,18 @@ def tape(result: Tensor, costs: trace | None = None, title: str = "") -> Any:
     order, leaves, shapes, places = found.nodes, found.leaves, found.shapes, found.places
     layers = 1 + max(y for _, y in places.values())
     wide = 1 + max(abs(x) for x, _ in places.values())
-    head = title or (
-        f"{len(order)} operators, {len(leaves)} parameters; their values take {_bytes(_total(order, shapes))}"
-    )
+    counts = f"{len(order)} operators, {len(leaves)} parameters"
+    head = title or f"{counts}; their values take {_bytes(_total(order, shapes))}"
     made = figure(head, height=int(110 + 74 * layers), showlegend=False)
     made.add_trace(_edges(places, found.lines))
     for key in [*order, *leaves]:
         x, y = places[key]
-        made.add_annotation(
-            x=x,
-            y=y,
-            text=_label(key, shapes[key]),
-            hovertext=_hover(key, shapes, found.spent.get(key)),
-            showarrow=False,
-            bgcolor=BOX_LEAF if isinstance(key, Tensor) else BOX_RESULT if key is result.node else BOX_NODE,
-            bordercolor=COLORS[0] if isinstance(key, Tensor) else MUTED,
-            borderpad=5,
-            font={"size": 12, "color": INK},
-        )
+        leaf = isinstance(key, Tensor)
+        fill = BOX_LEAF if leaf else BOX_RESULT if key is result.node else BOX_NODE
+        box = {"bgcolor": fill, "bordercolor": COLORS[0] if leaf else MUTED, "borderpad": 5}
+        text, hover = _label(key, shapes[key]), _hover(key, shapes, found.spent.get(key))
+        box |= {"showarrow": False, "font": {"size": 12, "color": INK}}
+        made.add_annotation(x=x, y=y, text=text, hovertext=hover, **box)
     bare_axes(made, (-wide, wide), (-0.6, layers - 0.4))
     return made
 

@@ -11,28 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from ...nn.function_layer import init_of
 from ...tensor import Tensor
-from .functional import (
-    _check_padding,
-    _size,
-    adjust_brightness,
-    adjust_contrast,
-    adjust_hue,
-    adjust_saturation,
-    affine,
-    center_crop,
-    crop,
-    erase,
-    hflip,
-    normalize,
-    pad,
-    perspective,
-    resize,
-    rotate,
-    to_grayscale,
-    to_tensor,
-    vflip,
-)
+from . import functional as F
 
 __all__ = [
     "BaseTransform", "BrightnessTransform", "CenterCrop", "ColorJitter", "Compose", "ContrastTransform", "Grayscale",
@@ -68,22 +49,18 @@ class BaseTransform:
         """Give the class an __init__ that keeps these settings, and a function that is applied with them."""
         if not settings:
             return
-        signature = inspect.signature(eval(f"lambda self, {settings}, keys=None: None"))
-        names = list(signature.parameters)[1:-1]
 
-        def __init__(self, *args, **kwargs):  # type: ignore[no-untyped-def]
-            bound = signature.bind(self, *args, **kwargs)
-            bound.apply_defaults()
-            BaseTransform.__init__(self, bound.arguments["keys"])
-            vars(self).update((name, bound.arguments[name]) for name in names)
-            if not 0 <= getattr(self, "prob", 0) <= 1:
+        def keep(self: BaseTransform, keys: Any, **given: Any) -> None:
+            BaseTransform.__init__(self, keys)
+            vars(self).update(given)
+            if not 0 <= given.get("prob", 0) <= 1:
                 raise ValueError(f"prob: expected a probability from 0 to 1, got {self.prob}")
             vars(self).update(self._checked())
 
-        __init__.__signature__ = signature  # type: ignore[attr-defined]
-        cls.__init__ = __init__  # type: ignore[method-assign]
+        cls.__init__ = init_of(f"{settings}, keys=None", keep)  # type: ignore[method-assign]
         if applies is not None:
             cls.__doc__ = applies.__doc__
+            names = list(inspect.signature(cls).parameters)[:-1]
             cls._apply_image = lambda self, img: applies(img, *(getattr(self, n) for n in names))
 
     def __init__(self, keys=None):  # type: ignore[no-untyped-def]
@@ -132,19 +109,19 @@ def _span(value: Any, name: str, lengths: tuple[int, ...] = (2,), center: float 
     return [float(v) for v in value]
 
 
-class ToTensor(BaseTransform, settings="data_format='CHW'", applies=to_tensor): ...
-class Resize(BaseTransform, settings="size, interpolation='bilinear'", applies=resize): ...
-class CenterCrop(BaseTransform, settings="size", applies=center_crop): ...
-class Grayscale(BaseTransform, settings="num_output_channels=1", applies=to_grayscale): ...
+class ToTensor(BaseTransform, settings="data_format='CHW'", applies=F.to_tensor): ...
+class Resize(BaseTransform, settings="size, interpolation='bilinear'", applies=F.resize): ...
+class CenterCrop(BaseTransform, settings="size", applies=F.center_crop): ...
+class Grayscale(BaseTransform, settings="num_output_channels=1", applies=F.to_grayscale): ...
 
 
-class Pad(BaseTransform, settings="padding, fill=0, padding_mode='constant'", applies=pad):
+class Pad(BaseTransform, settings="padding, fill=0, padding_mode='constant'", applies=F.pad):
     def _checked(self) -> dict[str, Any]:
-        _check_padding(self.padding, self.fill, self.padding_mode)
+        F._check_padding(self.padding, self.fill, self.padding_mode)
         return {}
 
 
-class Normalize(BaseTransform, settings="mean=0.0, std=1.0, data_format='CHW', to_rgb=False", applies=normalize):
+class Normalize(BaseTransform, settings="mean=0.0, std=1.0, data_format='CHW', to_rgb=False", applies=F.normalize):
     def _checked(self) -> dict[str, Any]:
         return {name: [v] * 3 if isinstance(v := getattr(self, name), Number) else v for name in ("mean", "std")}
 
@@ -163,14 +140,14 @@ class RandomHorizontalFlip(BaseTransform, settings="prob=0.5"):
     """Left and right exchanged with probability `prob`."""
 
     def _apply_image(self, img: Any) -> Any:
-        return hflip(img) if random.random() < self.prob else img
+        return F.hflip(img) if random.random() < self.prob else img
 
 
 class RandomVerticalFlip(BaseTransform, settings="prob=0.5"):
     """Top and bottom exchanged with probability `prob`."""
 
     def _apply_image(self, img: Any) -> Any:
-        return vflip(img) if random.random() < self.prob else img
+        return F.vflip(img) if random.random() < self.prob else img
 
 
 class _Colour(BaseTransform):
@@ -191,21 +168,21 @@ class _Colour(BaseTransform):
 
 
 class BrightnessTransform(_Colour, settings="value"):
-    __doc__, _adjust = _Colour.__doc__, staticmethod(adjust_brightness)
+    __doc__, _adjust = _Colour.__doc__, staticmethod(F.adjust_brightness)
 
 
 class ContrastTransform(_Colour, settings="value"):
-    __doc__, _adjust = _Colour.__doc__, staticmethod(adjust_contrast)
+    __doc__, _adjust = _Colour.__doc__, staticmethod(F.adjust_contrast)
 
 
 class SaturationTransform(_Colour, settings="value"):
-    __doc__, _adjust = _Colour.__doc__, staticmethod(adjust_saturation)
+    __doc__, _adjust = _Colour.__doc__, staticmethod(F.adjust_saturation)
 
 
 class HueTransform(_Colour, settings="value"):
     """A turn drawn from -value to value (at most 0.5), or from the range given."""
 
-    _adjust, _center, _low, _high = staticmethod(adjust_hue), 0.0, -0.5, 0.5
+    _adjust, _center, _low, _high = staticmethod(F.adjust_hue), 0.0, -0.5, 0.5
 
 
 class ColorJitter(BaseTransform, settings="brightness=0, contrast=0, saturation=0, hue=0"):
@@ -221,7 +198,7 @@ class ColorJitter(BaseTransform, settings="brightness=0, contrast=0, saturation=
 
 def _part(img: Any, scale: Any, ratio: Any) -> tuple[int, int, int, int] | None:
     """(top, left, height, width) of a part with a random share of the area and a random width / height."""
-    width, height = _size(img)
+    width, height = F._size(img)
     for _ in range(10):
         area, shape = np.random.uniform(*scale) * width * height, math.exp(np.random.uniform(*np.log(ratio)))
         w, h = round(math.sqrt(area * shape)), round(math.sqrt(area / shape))
@@ -246,10 +223,10 @@ class RandomResizedCrop(BaseTransform, settings="size, scale=(0.08, 1.0), ratio=
     def _apply_image(self, img: Any) -> Any:
         part = _part(img, self.scale, self.ratio)
         if part is None:  # the middle, as near to the wanted shape as there is
-            width, height = _size(img)
+            width, height = F._size(img)
             w, h = min(width, round(height * max(self.ratio))), min(height, round(width / min(self.ratio)))
             part = (height - h) // 2, (width - w) // 2, h, w
-        return resize(crop(img, *part), self.size, self.interpolation)
+        return F.resize(F.crop(img, *part), self.size, self.interpolation)
 
 
 class RandomCrop(BaseTransform, settings="size, padding=None, pad_if_needed=False, fill=0, padding_mode='constant'"):
@@ -261,12 +238,12 @@ class RandomCrop(BaseTransform, settings="size, padding=None, pad_if_needed=Fals
     def _apply_image(self, img: Any) -> Any:
         th, tw = self.size
         if self.padding is not None:
-            img = pad(img, self.padding, self.fill, self.padding_mode)
-        w, h = _size(img)
+            img = F.pad(img, self.padding, self.fill, self.padding_mode)
+        w, h = F._size(img)
         if self.pad_if_needed and (w < tw or h < th):
-            img = pad(img, (max(tw - w, 0), max(th - h, 0)), self.fill, self.padding_mode)
-            w, h = _size(img)
-        return crop(img, random.randint(0, h - th), random.randint(0, w - tw), th, tw)
+            img = F.pad(img, (max(tw - w, 0), max(th - h, 0)), self.fill, self.padding_mode)
+            w, h = F._size(img)
+        return F.crop(img, random.randint(0, h - th), random.randint(0, w - tw), th, tw)
 
 
 class RandomErasing(BaseTransform, settings="prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False"):
@@ -289,7 +266,7 @@ class RandomErasing(BaseTransform, settings="prob=0.5, scale=(0.02, 0.33), ratio
             value = np.random.normal(size=shape) * (1 if planes else 255)
         else:
             value = np.reshape(self.value, [-1, 1, 1] if planes else [-1])
-        return erase(img, *part, Tensor(torch.tensor(value).to(img.data)) if planes else value, self.inplace)
+        return F.erase(img, *part, Tensor(torch.tensor(value).to(img.data)) if planes else value, self.inplace)
 
 
 class RandomAffine(BaseTransform, settings="degrees, translate=None, scale=None, shear=None, interpolation='nearest', fill=0, center=None"):
@@ -304,12 +281,12 @@ class RandomAffine(BaseTransform, settings="degrees, translate=None, scale=None,
         return {"degrees": _span(self.degrees, "degrees"), "shear": shear}
 
     def _apply_image(self, img: Any) -> Any:
-        most = [t * n for t, n in zip(self.translate or (0, 0), _size(img), strict=True)]
+        most = [t * n for t, n in zip(self.translate or (0, 0), F._size(img), strict=True)]
         moved = [int(random.uniform(-m, m)) for m in most]
         scale = 1.0 if self.scale is None else random.uniform(*self.scale)
         low_x, high_x, low_y, high_y = [*(self.shear or (0, 0)), 0, 0][:4]
         shear = random.uniform(low_x, high_x), random.uniform(low_y, high_y)
-        return affine(img, random.uniform(*self.degrees), moved, scale, shear, self.interpolation, self.fill, self.center)
+        return F.affine(img, random.uniform(*self.degrees), moved, scale, shear, self.interpolation, self.fill, self.center)
 
 
 class RandomRotation(BaseTransform, settings="degrees, interpolation='nearest', expand=False, center=None, fill=0"):
@@ -319,7 +296,7 @@ class RandomRotation(BaseTransform, settings="degrees, interpolation='nearest', 
         return {"degrees": _span(self.degrees, "degrees")}
 
     def _apply_image(self, img: Any) -> Any:
-        return rotate(img, random.uniform(*self.degrees), self.interpolation, self.expand, self.center, self.fill)
+        return F.rotate(img, random.uniform(*self.degrees), self.interpolation, self.expand, self.center, self.fill)
 
 
 class RandomPerspective(BaseTransform, settings="prob=0.5, distortion_scale=0.5, interpolation='nearest', fill=0"):
@@ -333,8 +310,8 @@ class RandomPerspective(BaseTransform, settings="prob=0.5, distortion_scale=0.5,
     def _apply_image(self, img: Any) -> Any:
         if random.random() >= self.prob:
             return img
-        w, h = _size(img)
+        w, h = F._size(img)
         corners = [[0, 0], [w - 1, 0], [w - 1, h - 1], [0, h - 1]]
         most = [int(self.distortion_scale * (n // 2)) for n in (w, h)]
         moved = [[v + (1 if v == 0 else -1) * random.randint(0, m) for v, m in zip(c, most, strict=True)] for c in corners]
-        return perspective(img, corners, moved, self.interpolation, self.fill)
+        return F.perspective(img, corners, moved, self.interpolation, self.fill)
