@@ -95,7 +95,12 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _postgresql(url: URL) -> Engine:
-    engine = create_engine(url, connect_args={"connect_timeout": int(WAIT_S)}, pool_pre_ping=True)
+    # A process that stands still in the middle of a transaction must not keep the lock from all others.
+    patience = (
+        f"-c idle_in_transaction_session_timeout={int(WAIT_S * 500)} -c lock_timeout={int(WAIT_S * 1000)}"
+    )
+    wanted = {"connect_timeout": int(WAIT_S), "options": patience}
+    engine = create_engine(url, connect_args=wanted, pool_pre_ping=True)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

@@ -10,7 +10,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -87,7 +87,8 @@ class SqlStore:
         with self._engine.begin() as c:
             granted = self._granted(c, ask, ticket, now) if ticket else None
             if granted and granted.holder is None and holder is not None:
-                return self._bound(c, granted.id, holder, now)
+                self._bind(c, granted.id, holder, now)
+                return replace(granted, holder=holder)
             if granted and holder is None:
                 return granted
             id = uuid.uuid4().hex if granted or not ticket else ticket
@@ -107,7 +108,7 @@ class SqlStore:
             free = (None, holder, machines.holder(os.getpid()))  # the last: we hand our own on
             if before not in free and machines.alive(before):
                 raise ValueError(f"the lease {lease!r} is used by process {before.pid}, which still runs")
-            self._bound(c, lease, holder, self._clock())
+            self._bind(c, lease, holder, self._clock())
 
     def release(self, lease: str) -> None:
         with self._engine.begin() as c:
@@ -147,7 +148,7 @@ class SqlStore:
         self._look()
         now = self._clock()
         with self._reader.connect() as c:
-            line = self._line(c, now)
+            line = self._in_order(c, self._waiting(c, now), now)
         return [ticket for ticket in line if owner in (None, ticket.ask.owner)]
 
     def uses(self, since: float, owner: str | None = None) -> list[Use]:
@@ -174,31 +175,36 @@ class SqlStore:
         c.execute(update(leases).where(leases.c.id == ticket).values(seen=now))
         return _lease(row)
 
-    def _bound(self, c: Connection, lease: str, holder: Holder, now: float) -> Lease:
+    def _bind(self, c: Connection, lease: str, holder: Holder, now: float) -> None:
         values = {"pid": holder.pid, "started": holder.started, "seen": now}
         c.execute(update(leases).where(leases.c.id == lease).values(values))
-        return _lease(c.execute(select(leases).where(leases.c.id == lease)).one())
 
     def _grant(self, c: Connection, ask: Ask, id: str, holder: Holder | None, now: float) -> Lease | Place:
-        """The lease or the place of a ticket, which is in the queue until it has its lease."""
-        known = c.execute(update(tickets).where(tickets.c.id == id).values(seen=now)).rowcount
-        if not known:
-            values = {"id": id, "boot": self._boot, **asdict(ask), "asked": now, "seen": now}
-            c.execute(insert(tickets).values(values))
-        c.execute(delete(tickets).where(tickets.c.boot == self._boot, tickets.c.seen < now - TICKET_S))
-        line = self._line(c, now)
-        mine = next(ticket for ticket in line if ticket.id == id)
+        """The lease, else the place in the queue, where the ticket stands from then on."""
+        waiting = self._waiting(c, now)
+        mine = next((ticket for ticket in waiting if ticket.id == id), None)
+        if mine is None:
+            waiting.append(mine := Ticket(id, ask, asked=now, seen=now))
+        line = self._in_order(c, waiting, now)
         device = turns.turn(mine, line, self._free(c), now)
         if device is None:
+            self._wait(c, mine, now)
             return self._place(c, mine, line, now)
         c.execute(delete(tickets).where(tickets.c.id == id))
-        lease = {"id": id, "boot": self._boot, **asdict(ask), "device": device}
-        lease |= {"granted": now, "ends": now + ask.seconds, "seen": now}
+        values = {"id": id, "boot": self._boot, **asdict(ask), "device": device}
+        values |= {"granted": now, "ends": now + ask.seconds, "seen": now}
         if holder is not None:
-            lease |= {"pid": holder.pid, "started": holder.started}
-        c.execute(insert(leases).values(lease))
+            values |= {"pid": holder.pid, "started": holder.started}
+        c.execute(insert(leases).values(values))
         self._hold_to_quota(c, ask, now)
         return _lease(c.execute(select(leases).where(leases.c.id == id)).one())
+
+    def _wait(self, c: Connection, mine: Ticket, now: float) -> None:
+        """Keep the ticket in the queue, and drop those that nobody asks for."""
+        c.execute(delete(tickets).where(tickets.c.boot == self._boot, tickets.c.seen < now - TICKET_S))
+        if not c.execute(update(tickets).where(tickets.c.id == mine.id).values(seen=now)).rowcount:
+            values = {"id": mine.id, "boot": self._boot, **asdict(mine.ask), "asked": now, "seen": now}
+            c.execute(insert(tickets).values(values))
 
     def _place(self, c: Connection, mine: Ticket, line: list[Ticket], now: float) -> Place:
         lane = [ticket for ticket in line if turns.lane(ticket.ask) == turns.lane(mine.ask)]
@@ -214,10 +220,13 @@ class SqlStore:
         wait = turns.wait(mine, lane, running, devices, typical, now)
         return Place(mine.id, lane.index(mine), len(lane), wait)
 
-    def _line(self, c: Connection, now: float) -> list[Ticket]:
-        """The queue of this machine, in the order in which it will be served."""
+    def _waiting(self, c: Connection, now: float) -> list[Ticket]:
+        """The queue of this machine."""
         found = select(tickets).where(tickets.c.boot == self._boot, tickets.c.seen >= now - TICKET_S)
-        waiting = [Ticket(row.id, _ask(row), row.asked, row.seen) for row in c.execute(found)]
+        return [Ticket(row.id, _ask(row), row.asked, row.seen) for row in c.execute(found)]
+
+    def _in_order(self, c: Connection, waiting: list[Ticket], now: float) -> list[Ticket]:
+        """The queue as it will be served."""
         if len(waiting) < 2:
             return waiting
         count = select(leases.c.owner, leases.c.kind, func.count()).group_by(leases.c.owner, leases.c.kind)
