@@ -113,9 +113,7 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     c.KernelSpecManager.allowed_kernelspecs = {"sampan"}
     c.MultiKernelManager.default_kernel_name = "sampan"
     c.KernelManager.transport_encryption = "auto"  # other users of the machine cannot listen in on a kernel
-    c.MappingKernelManager.cull_idle_timeout = 1200
-    c.MappingKernelManager.cull_interval = 60
-    c.MappingKernelManager.cull_connected = False
+    c.MappingKernelManager.cull_idle_timeout = 0  # compute/culling.py warns before it culls
     return c
 
 

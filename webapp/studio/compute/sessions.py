@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
 import urllib.error
 import urllib.request
@@ -14,7 +16,7 @@ from typing import Any
 
 from studio import processes, runtime
 
-from . import record
+from . import jobs, machine, record
 from .lease import Lease, Store
 from .meter import Meter, Reading
 
@@ -56,6 +58,10 @@ class Sessions:
         """Somebody's sessions, or everyone's; oldest first."""
         return [self._session(lease) for lease in self.store.leases(owner)]
 
+    def standing(self) -> list[Session]:
+        """Everyone's, without what they use: that takes a while to find out."""
+        return [self._session(lease, look=False) for lease in self.store.leases()]
+
     def find(self, beginning: str, owner: str | None = None) -> Session:
         """The one whose id begins so. LookupError when there is none, or more than one."""
         found = [lease for lease in self.store.leases(owner) if lease.id.startswith(beginning)]
@@ -78,13 +84,16 @@ class Sessions:
     async def stop(self, session: Session) -> None:
         """Interrupt, then ask it to end, then kill; the lease goes back."""
         if session.job:
-            from . import jobs
-
-            jobs.cancel(session.job, self.state)
-            return
-        if not await self._stop_kernel(session.kernel) and session.lease.holder is not None:
-            await processes.end(session.lease.holder.pid)
-        self.store.release(session.id)
+            try:
+                await asyncio.to_thread(jobs.cancel, session.job)
+                return
+            except LookupError:  # its folder was deleted under it
+                pass
+        if not await self._stop_kernel(session.kernel):
+            holder = session.lease.holder
+            if holder is not None and machine.alive(holder) and holder.pid != os.getpid():
+                await processes.end(holder.pid)
+        await asyncio.to_thread(self.store.release, session.id)
         record.remove(self.state, session.id)
 
     def week(self, owner: str) -> list[tuple[float, float]]:
@@ -98,8 +107,10 @@ class Sessions:
             for day in days
         ]
 
-    def _session(self, lease: Lease) -> Session:
-        reading = Reading() if lease.holder is None else self._meter.read(lease.holder.pid, lease.device)
+    def _session(self, lease: Lease, look: bool = True) -> Session:
+        reading = Reading()
+        if look and lease.holder is not None:
+            reading = self._meter.read(lease.holder.pid, lease.device)
         about = record.read(self.state, lease.id)
         if about is None:
             return Session(lease, reading)
@@ -114,8 +125,8 @@ class Sessions:
                 return False
             await self.kernels.shutdown_kernel(kernel)
             return True
-        studio = runtime.find(self.state)
-        return studio is not None and _ask_to_stop(studio, kernel)
+        studio = await asyncio.to_thread(runtime.find, self.state)
+        return studio is not None and await asyncio.to_thread(_ask_to_stop, studio, kernel)
 
 
 def _ask_to_stop(studio: runtime.Running, kernel: str) -> bool:

@@ -185,7 +185,9 @@ def _tied(limits: Limits) -> Callable[[], None]:
         libc.prctl(die_with_parent, signal.SIGKILL)
         if os.getppid() != supervisor:  # it was killed just before
             os._exit(1)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell starts what it runs in the background without it
+        signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        )  # a shell starts what it runs in the background without it
         limits.apply()
 
     return bind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 
@@ -14,3 +15,9 @@ def _load_jupyter_server_extension(server: Any) -> None:
     from .routes import add_routes
 
     add_routes(server)
+
+
+async def _start_jupyter_server_extension(server: Any) -> None:
+    """Called by jupyter_server once its loop runs."""
+    settings = server.web_app.settings
+    settings["studio_culling"] = asyncio.create_task(settings["studio_culler"].run())

@@ -10,6 +10,7 @@ from jupyter_server.utils import url_path_join
 
 from studio.attempts import Attempts
 from studio.compute import here
+from studio.compute.culling import Culler
 from studio.compute.room import WaitingRoom
 from studio.compute.sessions import Sessions
 from studio.course import Course
@@ -36,9 +37,10 @@ def add_routes(server: Any) -> None:
     app.settings["studio_pages"] = pages.PageShelf(PAGES)
     app.settings["studio_room"] = room = WaitingRoom(here.store())
     running = {"sessions": Sessions(here.store(), here.state(), server.kernel_manager)}
+    app.settings["studio_culler"] = Culler(running["sessions"], server.kernel_manager)
 
     routes: list[tuple[Any, ...]] = [
-        ("", home.Home, shared),
+        ("", home.Home, {"course": course, **running}),
         ("/health", home.Health),
         ("/preferences", home.Preferences),
         ("/courses", courses.Courses, shared),

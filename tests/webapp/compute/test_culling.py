@@ -1,0 +1,159 @@
+"""Sessions end when nobody uses them, with a warning that can be answered, and when their time is up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+
+import sampan
+from studio.compute import here, machine, record
+from studio.compute.culling import Culler, Patience
+from studio.compute.lease import Ask, Lease
+from studio.compute.sessions import Session, Sessions
+from studio.paths import JUPYTER_SHARE
+from studio.server.kernels import StudioKernels
+
+PATIENCE = Patience(idle=100, idle_open=300, warning=20, page=1000, start=60)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("SAMPAN_HOME", str(tmp_path))
+    monkeypatch.delenv("SAMPAN_STORE", raising=False)
+    monkeypatch.setenv("JUPYTER_PATH", str(JUPYTER_SHARE))
+    yield tmp_path
+    here.store().close()
+
+
+class Server:
+    """The parts of a server that culling has to do with, all of them real."""
+
+    def __init__(self) -> None:
+        specs = StudioKernels(allowed_kernelspecs={"sampan"}, ensure_native_kernel=False)
+        self.kernels = AsyncMappingKernelManager(kernel_spec_manager=specs, default_kernel_name="sampan")
+        self.sessions = Sessions(here.store(), here.state(), self.kernels)
+        self.culler = Culler(self.sessions, self.kernels, PATIENCE)
+
+    async def start(self, **environment: str) -> Session:
+        kernel = await self.kernels.start_kernel(env={**os.environ, **environment})
+        return next(session for session in self.sessions.standing() if session.kernel == kernel)
+
+    async def quiet(self, session: Session) -> float:
+        """Computes something, and waits until the kernel has nothing more to say; when it was last used."""
+        kernel = self.kernels.get_kernel(session.kernel)
+        client = kernel.client()
+        client.start_channels()
+        await client.wait_for_ready(timeout=30)  # type: ignore[misc]
+        client.execute("1")
+        await client.get_shell_msg(timeout=30)  # type: ignore[misc]
+        client.stop_channels()
+        end = time.monotonic() + 30
+        while kernel.execution_state != "idle":  # type: ignore[attr-defined]
+            assert time.monotonic() < end
+            await asyncio.sleep(0.05)
+        return float(kernel.last_activity.timestamp())  # type: ignore[attr-defined]
+
+    def about(self, session: Session) -> record.Record | None:
+        return record.read(here.state(), session.id)
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[Server]:
+    server = Server()
+    try:
+        yield server
+    finally:
+        await server.kernels.shutdown_all(now=True)
+
+
+def run(test: Callable[[Server], Any]) -> None:
+    async def go() -> None:
+        async with serving() as server:
+            await test(server)
+
+    asyncio.run(go())
+
+
+def test_an_idle_kernel_is_warned_kept_and_then_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(server: Server) -> None:
+        session = await server.start(JPY_SESSION_NAME="one.ipynb")
+        used = await server.quiet(session)
+        await server.culler.look(used + 79)
+        about = server.about(session)
+        assert about is not None and about.culled_at == 0
+        await server.culler.look(used + 81)
+        about = server.about(session)
+        assert about is not None and about.culled_at == pytest.approx(used + 100, abs=0.01)
+
+        monkeypatch.setenv("SAMPAN_SESSION", str(record.path(here.state(), session.id)))
+        sampan.session.keep()
+        kept = record.kept(here.state(), session.id)
+        assert kept > used
+        await server.culler.look(kept + 79)
+        about = server.about(session)
+        assert about is not None and about.culled_at == 0
+
+        server.kernels.notify_connect(session.kernel)  # a tab is open: it takes longer
+        await server.culler.look(kept + 150)
+        assert session.kernel in server.kernels
+        server.kernels.notify_disconnect(session.kernel)
+        await server.culler.look(kept + 101)
+        assert session.kernel not in server.kernels
+        assert server.about(session) is None and here.store().leases() == []
+
+    run(test)
+
+
+def test_time_and_age_are_up_whoever_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(server: Server) -> None:
+        notebook = await server.start(JPY_SESSION_NAME="one.ipynb")
+        page = await server.start(SCRIPT_NAME="/studio/page/train")
+        for session in (notebook, page):
+            await server.quiet(session)
+            server.kernels.get_kernel(session.kernel).execution_state = "busy"  # type: ignore[attr-defined]
+        assert page.lease.ask.purpose == "page" and page.lease.ask.title == "train"
+        await server.culler.look(page.lease.granted + 990)
+        assert len(server.sessions.standing()) == 2
+        await server.culler.look(page.lease.granted + 1001)  # a page has a hard age
+        assert [session.id for session in server.sessions.standing()] == [notebook.id]
+        longer = server.sessions.extend(notebook.id, 600)
+        about = server.about(notebook)
+        assert about is not None and about.ends == longer.ends == notebook.lease.ends + 600
+        await server.culler.look(longer.ends - 1)
+        assert server.sessions.standing()
+        await server.culler.look(longer.ends + 1)
+        assert server.sessions.standing() == []
+
+    run(test)
+
+
+def test_the_end_of_what_no_kernel_runs() -> None:
+    async def test(server: Server) -> None:
+        store, now = here.store(), time.time()
+        process = await asyncio.create_subprocess_exec("sleep", "600")
+        elsewhere = store.take(
+            Ask("ann", "notebook", memory=1 << 20, seconds=10), holder=machine.holder(process.pid)
+        )
+        ours = store.take(Ask("ann", "notebook", memory=1 << 20), holder=machine.holder(os.getpid()))
+        grading = store.take(
+            Ask("ann", "grading", memory=1 << 20, seconds=10), holder=machine.holder(os.getpid())
+        )
+        assert isinstance(elsewhere, Lease) and isinstance(ours, Lease) and isinstance(grading, Lease)
+        await server.culler.look(now + 9)
+        assert len(store.leases()) == 3
+        await server.culler.look(now + 20)  # time is up: the process ends, not only its lease
+        assert await asyncio.wait_for(process.wait(), 10) != 0
+        assert [lease.id for lease in store.leases()] == [ours.id, grading.id]
+        await server.culler.look(now + 80)  # a start that came to nothing
+        assert [lease.id for lease in store.leases()] == [grading.id]
+        store.release(grading.id)
+
+    run(test)

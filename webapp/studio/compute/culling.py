@@ -1,0 +1,128 @@
+"""Sessions that nobody uses end, with a warning before; and every session ends when its time is up.
+
+Runs in the server. A kernel counts as used while it computes, when anything came from it, or when somebody
+pressed "keep". Jupyter's own culler is off: it ends a kernel without a word, or never while a tab is open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from . import machine, record
+from .sessions import Session, Sessions
+from .settings import number
+
+log = logging.getLogger(__name__)
+MINUTE = 60.0
+
+
+@dataclass(frozen=True)
+class Patience:
+    """In seconds: how long a session may be idle before it is stopped, with a tab open and without; how long before
+    that it is warned; how old a page may become, extended or not; how long a kernel may take to start, and a job's
+    supervisor to end the job; how often one looks."""
+
+    idle: float = 20 * MINUTE
+    idle_open: float = 60 * MINUTE
+    warning: float = 5 * MINUTE
+    page: float = 4 * 60 * MINUTE
+    start: float = 60.0
+    job: float = 60.0
+    look: float = 5.0
+
+    @classmethod
+    def from_environment(cls) -> Patience:
+        """SAMPAN_IDLE_MINUTES without a tab; three times as long with one."""
+        minutes = number("SAMPAN_IDLE_MINUTES", least=1)
+        if minutes is None:
+            return cls()
+        idle = minutes * MINUTE
+        return cls(idle=idle, idle_open=3 * idle, warning=min(cls.warning, idle / 2))
+
+
+class Culler:
+    """Looks after all sessions of this machine; `kernels` is the server's kernel manager."""
+
+    def __init__(self, sessions: Sessions, kernels: Any, patience: Patience | None = None) -> None:
+        self.sessions = sessions
+        self.kernels = kernels
+        self.patience = patience or Patience.from_environment()
+        self._ending: set[str] = set()
+        self._alone: dict[str, float] = {}  # since when a lease that we hold has had no kernel
+
+    async def run(self) -> None:
+        """For ever. One session that cannot be ended does not stop the rest."""
+        while True:
+            await asyncio.sleep(self.patience.look)
+            try:
+                await self.look()
+            except Exception:
+                log.exception("sessions could not be looked after")
+
+    async def look(self, now: float | None = None) -> None:
+        """Once: warn, and end what is to end."""
+        now = time.time() if now is None else now
+        standing = await asyncio.to_thread(self.sessions.standing)
+        self._alone = {id: since for id, since in self._alone.items() if any(s.id == id for s in standing)}
+        await asyncio.gather(*(self._look_at(session, now) for session in standing))
+
+    async def _look_at(self, session: Session, now: float) -> None:
+        if (
+            session.id in self._ending or session.lease.ask.purpose == "grading"
+        ):  # which has limits of its own
+            return
+        kernel = self._kernel(session)
+        why, culled_at = self._over(session, kernel, now), 0.0
+        if kernel is not None and not why:
+            idle_until = self._idle_until(session, kernel, now)
+            why = "nobody used it" if now >= idle_until else ""
+            culled_at = 0.0 if now < idle_until - self.patience.warning else idle_until
+        if why:
+            log.info("session %s (%s) ends: %s", session.id, session.lease.ask.title, why)
+            await self._end(session)
+        else:
+            await asyncio.to_thread(
+                self.sessions.note, session.id, culled_at=culled_at, ends=session.lease.ends
+            )
+
+    def _kernel(self, session: Session) -> Any:
+        """The manager of its kernel, None where it is not a kernel of this server."""
+        if not session.kernel or session.kernel not in self.kernels:
+            return None
+        return self.kernels.get_kernel(session.kernel)
+
+    def _over(self, session: Session, kernel: Any, now: float) -> str:
+        """Why a session must end, whoever uses it; "" if it need not."""
+        lease = session.lease
+        if now > lease.ends + (self.patience.job if session.job else 0.0):
+            return "its time is up"
+        if lease.ask.purpose == "page" and now > lease.granted + self.patience.page:
+            return "no page is open for as long as this"
+        if kernel is None and lease.holder == machine.holder(os.getpid()):
+            # It is starting; or it died too often, and Jupyter has given it up.
+            since = self._alone.setdefault(session.id, now)
+            return "its kernel did not start" if now - since > self.patience.start else ""
+        return ""
+
+    def _idle_until(self, session: Session, kernel: Any, now: float) -> float:
+        """When it will be stopped, if nothing happens until then."""
+        if not hasattr(kernel, "last_activity"):  # it is starting
+            return now + self.patience.idle
+        model = self.kernels.kernel_model(session.kernel)
+        patience = self.patience.idle_open if model["connections"] else self.patience.idle
+        if model["execution_state"] == "busy":
+            return now + patience
+        used = (session.lease.granted, kernel.last_activity.timestamp())
+        return max(*used, record.kept(self.sessions.state, session.id)) + patience
+
+    async def _end(self, session: Session) -> None:
+        self._ending.add(session.id)
+        try:
+            await self.sessions.stop(session)
+        finally:
+            self._ending.discard(session.id)
