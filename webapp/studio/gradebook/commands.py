@@ -91,7 +91,9 @@ def _grade(arguments: argparse.Namespace) -> int:
     if run.phase == "stopped":
         print(run.sentence_zh if lang == "zh" else run.sentence, file=sys.stderr, flush=True)
         return 2
-    _say(f"said.{run.phase}", done=run.done, total=run.total, troubled=run.troubled)
+    _say(f"said.{run.phase}", done=run.done, total=run.total)
+    if run.troubled:
+        _say("page.troubled", count=run.troubled)
     return 0 if run.phase == "done" else 130
 
 

@@ -82,6 +82,10 @@ class Table:
     def points(self) -> float:
         return sum(column.points for column in self.columns)
 
+    @property
+    def mean(self) -> float:
+        return sum(row.earned for row in self.rows) / max(1, len(self.rows))
+
     def notebooks(self) -> list[tuple[str, int]]:
         """The notebooks, each with its number of columns, in their order."""
         counts = Counter(column.notebook for column in self.columns)

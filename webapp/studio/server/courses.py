@@ -10,9 +10,10 @@ from typing import Any
 from tornado import web
 from tornado.escape import url_escape
 
-from studio.attempts import Attempts
+from studio.attempts import Attempt, Attempts
 from studio.changes import changes
 from studio.course import Course, KeptCopy, Lesson
+from studio.gradebook import own
 from studio.grading import release
 from studio.grading.runner import CheckDesk, Verdict, grade, grader_command
 
@@ -140,6 +141,9 @@ class Restore(CoursePage):
         self.redirect(self.address("courses", lesson_id, "copy"), status=303)
 
 
+_entering: set[asyncio.Task[None]] = set()  # asyncio itself keeps no task alive
+
+
 class Check(CoursePage):
     """POST begins a check; GET is how it stands, as the piece of the page that shows it."""
 
@@ -154,9 +158,21 @@ class Check(CoursePage):
     async def _grade(self, lesson: Lesson) -> Verdict:
         job = self.desk.job(lesson.id)
         assert job is not None  # this is its work
+        content = await asyncio.to_thread(lesson.copy.read_bytes)
         verdict = await grade(grader_command(lesson.copy, lesson.source), progress=job.moved)
-        await asyncio.to_thread(self.attempts.add, lesson.id, verdict)
+        attempt = await asyncio.to_thread(self.attempts.add, lesson.id, verdict)
+        # Not waited for: the learner reads the verdict at once, the gradebook takes seconds the first time.
+        entering = asyncio.create_task(self._enter(lesson, content, attempt))
+        _entering.add(entering)
+        entering.add_done_callback(_entering.discard)
         return verdict
+
+    async def _enter(self, lesson: Lesson, content: bytes, attempt: Attempt) -> None:
+        what = (self.course.workspace, lesson.source, content, attempt.verdict, attempt.number)
+        try:
+            await asyncio.to_thread(own.enter, *what)
+        except Exception:  # the learner has the verdict all the same
+            self.log.exception("the verdict on %s is not in the gradebook", lesson.id)
 
     @web.authenticated
     async def get(self, lesson_id: str) -> None:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from tornado import web
 
-from studio import people
+from studio import i18n, people
 from studio.course import Course
 from studio.environment import clean_environment
 from studio.gradebook import book, classroom, outcomes, report, run, table
@@ -282,11 +282,14 @@ class WorkNotebook(WorkPage):
     async def get(self, name: str, assignment: str, notebook: str, student: str) -> None:
         room = self.find(name)
         submission = self.submission(room, assignment, notebook, student)
-        self.set_header("Content-Type", "text/html; charset=utf-8")
-        self.finish(await asyncio.to_thread(_sanitised, room, submission))
+        html = await asyncio.to_thread(_sanitised, room, submission)
+        kind = "plain" if html is None else "html"
+        self.set_header("Content-Type", f"text/{kind}; charset=utf-8")
+        self.finish(i18n.t("grading.unreadable", self.language) if html is None else html)
 
 
-def _sanitised(room: Classroom, submission: Submission) -> str:
+def _sanitised(room: Classroom, submission: Submission) -> str | None:
+    """The notebook as HTML; None when it cannot be read. A copy is made, so that no link is followed."""
     from .untrusted import notebook_html
 
     try:
@@ -295,8 +298,8 @@ def _sanitised(room: Classroom, submission: Submission) -> str:
             copy = Path(folder) / "submission.ipynb"
             copy.write_bytes(content)
             return notebook_html(copy)
-    except (OSError, ValueError, RecursionError, Refused) as error:
-        raise web.HTTPError(409) from error
+    except (OSError, ValueError, RecursionError, Refused):
+        return None
 
 
 class Alike(GradingPage):

@@ -1,0 +1,74 @@
+"""The class of whoever works in this Studio: what they check on the Courses page lands in a gradebook too.
+
+It is a class like any other (`WORKSPACE/classes/own`), with one assignment that holds the whole course.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from studio import people
+from studio.grading import release
+from studio.grading.runner import Exercise, Verdict
+from studio.runtime import write_atomically
+
+from . import book, outcomes
+from .classroom import OWN, OWN_ASSIGNMENT, Classroom
+from .outcomes import Outcome
+from .submissions import mark
+
+
+def enter(home: Path, instructor: Path, content: bytes, verdict: Verdict, attempt: int) -> None:
+    """Enters the verdict on a learner's own notebook, as of now; `content` is what was graded.
+
+    The gradebook opens in seconds the first time (imports) and in milliseconds then: to be called in a thread.
+    """
+    folder = home / "classes" / OWN
+    folder.mkdir(parents=True, exist_ok=True)
+    classroom, student, notebook = Classroom(folder, instructor.parent), people.me(), instructor.stem
+    now = time.time()
+    outcome = Outcome(
+        *(student, OWN_ASSIGNMENT, notebook, mark(content)),
+        submitted=now,
+        graded=now,
+        attempt=attempt,
+        sandboxed=verdict.sandboxed,
+        exercises=_as_told(verdict.exercises),
+    )
+    copy = classroom.path(outcome.submission)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(copy, content)
+    outcome = replace(outcome, graded=time.time())  # not before the copy was written: it has not changed since
+    outcomes.save(classroom, outcome)
+    with book.opened(classroom) as gradebook:
+        known = book.knows(gradebook, OWN_ASSIGNMENT, notebook)
+    if not known:
+        book.know(classroom, OWN_ASSIGNMENT, notebook, release.release(release.read(instructor)))
+    with book.opened(classroom) as gradebook:
+        book.enter(gradebook, outcome)
+
+
+def _as_told(exercises: Sequence[Exercise]) -> list[dict[str, object]]:
+    """As the grader's report has them."""
+    return [
+        {
+            "id": exercise.id,
+            "title": exercise.titles["en"],
+            "title_zh": exercise.titles["zh"],
+            "points": exercise.points,
+            "earned": exercise.earned,
+            "passed": exercise.passed,
+            "verdict": exercise.verdict,
+            "message": exercise.message("en"),
+            "message_zh": exercise.message("zh"),
+            "case": exercise.case("en"),
+            "case_zh": exercise.case("zh"),
+            "hint": exercise.hint("en"),
+            "hint_zh": exercise.hint("zh"),
+            "traceback": exercise.traceback,
+        }
+        for exercise in exercises
+    ]
