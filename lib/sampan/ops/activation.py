@@ -126,11 +126,11 @@ def gelu(x, approximate=False, name=None):  # type: ignore[no-untyped-def]
     """x Φ(x), with Φ the normal distribution function, or with approximate (True or "tanh") its tanh form (Hendrycks and
     Gimpel, 2016)."""
     kind = approximate if isinstance(approximate, str) else "tanh" if approximate else "none"
-    return torch.nn.functional.gelu(x, approximate=kind), (
-        lambda g, kind=kind: (
-            _back["gelu"](g, x, approximate=kind) if g.__class__ is Buffer else g * _gelu_slope(x, kind)
-        ),
-    )
+
+    def back(g, kind=kind):  # type: ignore[no-untyped-def]
+        return _back["gelu"](g, x, approximate=kind) if g.__class__ is Buffer else g * _gelu_slope(x, kind)
+
+    return torch.nn.functional.gelu(x, approximate=kind), (back,)
 
 
 def _gelu_slope(x: Any, kind: str) -> Any:
@@ -154,39 +154,38 @@ def _axis(x: Any, axis: int) -> int:
 def softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow."""
     out = torch.softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype))
-    return out, (
-        lambda g, axis=axis, kind=x.dtype: (
-            softmax_backward(g, out, axis, out.dtype)
-            if g.__class__ is Buffer
-            else out * (g - (g * out).sum(axis=axis, keepdim=True))
-        ).to(kind),
-    )
+
+    def back(g, axis=axis, kind=x.dtype):  # type: ignore[no-untyped-def]
+        if g.__class__ is Buffer:
+            return softmax_backward(g, out, axis, out.dtype).to(kind)
+        return (out * (g - (g * out).sum(axis=axis, keepdim=True))).to(kind)
+
+    return out, (back,)
 
 
 @operator(reference=lambda x, a=-1: torch.log_softmax(x, a), samples=[((3, 4),), ((2, 3, 4), 1), ((),)])
 def log_softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """x - log(sum(exp(x))) along `axis`."""
     out = torch.log_softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype))
-    return out, (
-        lambda g, axis=axis, kind=x.dtype: (
-            log_softmax_backward(g, out, axis, out.dtype)
-            if g.__class__ is Buffer
-            else g - out.exp() * g.sum(axis=axis, keepdim=True)
-        ).to(kind),
-    )
+
+    def back(g, axis=axis, kind=x.dtype):  # type: ignore[no-untyped-def]
+        if g.__class__ is Buffer:
+            return log_softmax_backward(g, out, axis, out.dtype).to(kind)
+        return (g - out.exp() * g.sum(axis=axis, keepdim=True)).to(kind)
+
+    return out, (back,)
 
 
 @operator(broadcasts=True, reference=lambda x, w: torch.where(x > 0, x, w * x), samples=[((2, 3, 4), (3, 1)), (Array((3,), -2, -0.2), ())])  # fmt: skip
 def parametric_relu(x, weight):  # type: ignore[no-untyped-def]
     """x where positive, weight x elsewhere; the weight broadcasts (He et al., 2015)."""
-    return (
-        torch._prelu_kernel(x, weight),
-        lambda g: (
-            prelu_backward(g, x, weight)
-            if g.__class__ is Buffer
-            else (g * (x > 0) + g * (x <= 0) * weight, g * x * (x <= 0))
-        ),
-    )
+
+    def back(g):  # type: ignore[no-untyped-def]
+        if g.__class__ is Buffer:
+            return prelu_backward(g, x, weight)
+        return g * (x > 0) + g * (x <= 0) * weight, g * x * (x <= 0)
+
+    return torch._prelu_kernel(x, weight), back
 
 
 @operator(reference=tnf.glu, samples=[((3, 4),), ((4, 3), 0)])

@@ -52,13 +52,8 @@ def _reference(query, key, value, mask, causal, scale):  # type: ignore[no-untyp
 def fused(query: Any, key: Any, value: Any) -> bool:
     """Whether torch has a fused kernel for these: on the CPU, one size of head, nothing empty."""
     q, k, v = query.data, key.data, value.data
-    return (
-        not q.is_cuda
-        and q.shape[-1] == v.shape[-1]
-        and q.numel() > 0
-        and k.numel() > 0
-        and q.dtype is k.dtype
-    )
+    there = not q.is_cuda and q.numel() > 0 and k.numel() > 0
+    return there and q.shape[-1] == v.shape[-1] and q.dtype is k.dtype
 
 
 _SHAPE = (2, 3, 2, 4)
@@ -74,14 +69,13 @@ def fused_attention(query, key, value, mask, causal, scale):  # type: ignore[no-
     q, k, v = _rows(query), _rows(key), _rows(value)
     bias = None if mask is None else mask.to(q.dtype)
     value_, sums = _flash(q, k, v, 0.0, causal, attn_mask=bias, scale=scale)
-    return (
-        value_.transpose(1, 2),
-        lambda g, kept=(value_, sums, bias), c=causal, s=scale: (
-            _back(g, query, key, value, kept, c, s)
-            if isinstance(g, torch.Tensor)
-            else recorded(lambda *inputs: attend(*inputs)[0], (query, key, value, kept[2], c, s), g)
-        ),
-    )
+
+    def back(g, kept=(value_, sums, bias), c=causal, s=scale):  # type: ignore[no-untyped-def]
+        if isinstance(g, torch.Tensor):
+            return _back(g, query, key, value, kept, c, s)
+        return recorded(lambda *inputs: attend(*inputs)[0], (query, key, value, kept[2], c, s), g)
+
+    return value_.transpose(1, 2), back
 
 
 def _rows(x: torch.Tensor) -> torch.Tensor:

@@ -72,14 +72,15 @@ def huber_loss(x, y, reduction, delta):  # type: ignore[no-untyped-def]
 @operator(broadcasts=True, reference=_torchs(torch.nn.functional.binary_cross_entropy), samples=_UNIT)  # fmt: skip
 def bernoulli_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """-y log(x) - (1 - y) log(1 - x), either logarithm at least -100."""
-    return aten.binary_cross_entropy(x, y, None, reduction), (
-        lambda g, r=reduction: (
-            bce_backward(g, x, y, None, r)
-            if g.__class__ is Buffer
-            else _spread(g, (x - y) / (x * (1 - x)), r)
-        ),
-        lambda g, r=reduction: _spread(g, (1 - x).log().clip(min=-100) - x.log().clip(min=-100), r),
-    )
+
+    def back(g, r=reduction):  # type: ignore[no-untyped-def]
+        fused = g.__class__ is Buffer
+        return bce_backward(g, x, y, None, r) if fused else _spread(g, (x - y) / (x * (1 - x)), r)
+
+    def other(g, r=reduction):  # type: ignore[no-untyped-def]
+        return _spread(g, (1 - x).log().clip(min=-100) - x.log().clip(min=-100), r)
+
+    return aten.binary_cross_entropy(x, y, None, reduction), (back, other)
 
 
 @operator(broadcasts=True, reference=_torchs(torch.nn.functional.binary_cross_entropy_with_logits), samples=_UNIT)  # fmt: skip

@@ -171,11 +171,8 @@ def put(x, value, index):  # type: ignore[no-untyped-def]
 @operator(broadcasts=True, reference=torch.where, samples=[(Array((3, 4), 0, 2, "bool"), (3, 4), (4,))])
 def select(condition, x, y):  # type: ignore[no-untyped-def]
     """x where the condition holds, y elsewhere; all three broadcast."""
-    return torch.where(condition, x, y), (
-        lambda g: None,
-        lambda g, c=condition: g * c,
-        lambda g, c=condition: g * ~c,
-    )
+    value = torch.where(condition, x, y)
+    return value, (lambda g: None, lambda g, c=condition: g * c, lambda g, c=condition: g * ~c)
 
 
 @spelled
@@ -234,9 +231,8 @@ def masked_fill(x, mask, value, name=None):  # type: ignore[no-untyped-def]
 @operator(view=True, method="", reference=torch.diagonal, samples=[((3, 4),), ((2, 3, 4), 1, 1, 2)])
 def diagonal(x, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
     """The diagonal of two axes, as the last axis of the result. A view."""
-    return x.diagonal(offset, axis1, axis2), (
-        lambda g, shape=x.shape, o=offset, a=axis1, b=axis2: diagonal_spread(g, shape, o, a, b),
-    )
+    settings = (x.shape, offset, axis1, axis2)
+    return x.diagonal(offset, axis1, axis2), (lambda g, s=settings: diagonal_spread(g, *s),)
 
 
 @operator(reference=lambda x, s, o, a, b: torch.diagonal_scatter(torch.zeros(s, dtype=x.dtype), x, o, a, b), samples=[((3,), (3, 4), 0, 0, 1)])  # fmt: skip

@@ -286,9 +286,7 @@ def contract(*tensors, letters, output):  # type: ignore[no-untyped-def]
     """The sums of products that `einsum` stands for; no operand names an axis twice."""
 
     def back(g, needed, letters=letters, output=output):  # type: ignore[no-untyped-def]
-        return tuple(
-            _share_of(i, g, tensors, letters, output) if needed[i] else None for i in range(len(tensors))
-        )
+        return tuple(_share_of(i, g, tensors, letters, output) if n else None for i, n in enumerate(needed))
 
     return torch.einsum(f"{','.join(letters)}->{output}", *tensors), back
 

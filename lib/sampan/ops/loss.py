@@ -28,15 +28,14 @@ def mean_cross_entropy(x, label, ignore_index=-100):  # type: ignore[no-untyped-
         value = torch.zeros_like(value)
     elif ignore_index < 0 and counted < len(label):
         value, total = value * (counted / len(label)), torch.full_like(total, len(label))
-    return value, (
-        lambda g, logs=logs, label=label, total=total, ignore=ignore_index: (
-            log_softmax_backward(
-                nll_loss_backward(g, logs, label, None, 1, ignore, total), logs, 1, logs.dtype
-            )
-            if g.__class__ is Buffer
-            else _softmax_minus_one_hot(g, x, label, ignore)
-        ),
-    )
+
+    def back(g, logs=logs, label=label, total=total, ignore=ignore_index):  # type: ignore[no-untyped-def]
+        if g.__class__ is not Buffer:
+            return _softmax_minus_one_hot(g, x, label, ignore)
+        slope = nll_loss_backward(g, logs, label, None, 1, ignore, total)
+        return log_softmax_backward(slope, logs, 1, logs.dtype)
+
+    return value, (back,)
 
 
 def _softmax_minus_one_hot(g: Any, x: Any, label: Any, ignore_index: int) -> Any:

@@ -31,14 +31,13 @@ def _through(g: Any, unit: Any, scale: Any, axes: list[int]) -> Any:
 def normalize_layer(x, weight, bias, epsilon):  # type: ignore[no-untyped-def]
     """Layer normalisation of the last axis of x (Ba, Kiros and Hinton, 2016); weight and bias may be None."""
     value, mean, rstd = torch.native_layer_norm(x, x.shape[-1:], weight, bias, epsilon)
-    return (
-        value,
-        lambda g, needed, m=mean, r=rstd, b=bias, e=epsilon: (
-            layer_norm_backward(g, x, x.shape[-1:], m, r, weight, b, needed[:3])
-            if g.__class__ is Buffer
-            else _layer_gradients(g, x, weight, e)
-        ),
-    )
+
+    def back(g, needed, m=mean, r=rstd, b=bias, e=epsilon):  # type: ignore[no-untyped-def]
+        if g.__class__ is Buffer:
+            return layer_norm_backward(g, x, x.shape[-1:], m, r, weight, b, needed[:3])
+        return _layer_gradients(g, x, weight, e)
+
+    return value, back
 
 
 def _layer_gradients(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, Any, Any]:
@@ -72,14 +71,13 @@ def normalize_groups(x, weight, bias, groups, epsilon):  # type: ignore[no-untyp
     n, c = x.shape[:2]
     sizes = (n, c, math.prod(x.shape[2:]), groups)
     value, mean, rstd = torch.native_group_norm(x, weight, bias, *sizes, epsilon)
-    return (
-        value,
-        lambda g, needed, m=mean, r=rstd, sizes=sizes, e=epsilon: (
-            group_norm_backward(g.contiguous(), x, m, r, weight, *sizes, needed[:3])
-            if g.__class__ is Buffer
-            else _group_gradients(g, x, weight, sizes[3], e)
-        ),
-    )
+
+    def back(g, needed, m=mean, r=rstd, sizes=sizes, e=epsilon):  # type: ignore[no-untyped-def]
+        if g.__class__ is Buffer:
+            return group_norm_backward(g.contiguous(), x, m, r, weight, *sizes, needed[:3])
+        return _group_gradients(g, x, weight, sizes[3], e)
+
+    return value, back
 
 
 def _group_gradients(g: Any, x: Any, weight: Any, groups: int, epsilon: float) -> tuple[Any, Any, Any]:
@@ -106,14 +104,13 @@ def normalize_batch(x, weight, bias, mean, variance, training, momentum, epsilon
         for running, batch in ((mean, batch_mean), (variance, batch_rstd.pow(-2).sub_(epsilon))):
             running.mul_(momentum).add_(batch, alpha=1 - momentum)
             written(running)
-    return (
-        value,
-        lambda g, needed, m=kept[0], v=kept[1], sm=batch_mean, sr=batch_rstd, t=training, e=epsilon: (
-            batch_norm_backward(g, x, weight, m, v, sm, sr, t, e, needed[:3])
-            if g.__class__ is Buffer
-            else _batch_gradients(g, x, weight, m, v, t, e)
-        ),
-    )
+
+    def back(g, needed, m=kept[0], v=kept[1], sm=batch_mean, sr=batch_rstd, t=training, e=epsilon):  # type: ignore[no-untyped-def]
+        if g.__class__ is Buffer:
+            return batch_norm_backward(g, x, weight, m, v, sm, sr, t, e, needed[:3])
+        return _batch_gradients(g, x, weight, m, v, t, e)
+
+    return value, back
 
 
 def _batch_gradients(

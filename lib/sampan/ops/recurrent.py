@@ -105,14 +105,13 @@ def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: 
     if length is not None:
         value = value * (torch.arange(steps)[:, None] < length).unsqueeze(-1)
     value = (value, *(s[steps - first].clone() for s in states if s is not None))
-    return (
-        value,
-        lambda g, needed, saved=(given, kept, hidden, cell, ends), m=mode, r=reverse: (
-            _back(g, needed, x, w_ih, w_hh, saved, m, r)
-            if isinstance(g[0], torch.Tensor)
-            else recorded(by_steps, (x, h, c, w_ih, w_hh, b_ih, b_hh, length, m, r), g)
-        ),
-    )
+
+    def back(g, needed, saved=(given, kept, hidden, cell, ends), m=mode, r=reverse):  # type: ignore[no-untyped-def]
+        if isinstance(g[0], torch.Tensor):
+            return _back(g, needed, x, w_ih, w_hh, saved, m, r)
+        return recorded(by_steps, (x, h, c, w_ih, w_hh, b_ih, b_hh, length, m, r), g)
+
+    return value, back
 
 
 def _back(g, needed, x, w_ih, w_hh, saved, mode, reverse):  # type: ignore[no-untyped-def]

@@ -185,12 +185,11 @@ def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):
     if divisor <= 0:  # torch would warn
         return (x.sum(axes, keepdim) if axes else x) * math.nan, (lambda g: x * math.nan,)
     value = torch.var(x, axes or None, correction=correction, keepdim=keepdim)
-    return (
-        value.to(given),
-        lambda g, axes=axes, kept=kept, n=divisor: (
-            (x - x.mean(axis=axes or None, keepdim=True)) * (g.reshape(kept) * (2 / n))
-        ),
-    )
+
+    def back(g, axes=axes, kept=kept, n=divisor):  # type: ignore[no-untyped-def]
+        return (x - x.mean(axis=axes or None, keepdim=True)) * (g.reshape(kept) * (2 / n))
+
+    return value.to(given), back
 
 
 @composite(method="", reference=_deviation, samples=_SPREADS)
@@ -220,11 +219,11 @@ def cumsum(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     if axis is None:
         x, axis = x.reshape([-1]), 0
     value = x.cumsum(axis=axis, dtype=None if dtype is None else as_dtype(dtype))
-    return value, (
-        lambda g, shape=shape, axis=axis, kind=kind: (
-            g.flip(axis).cumsum(axis=axis).flip(axis).reshape(shape).to(kind)
-        ),
-    )
+
+    def back(g, shape=shape, axis=axis, kind=kind):  # type: ignore[no-untyped-def]
+        return g.flip(axis).cumsum(axis=axis).flip(axis).reshape(shape).to(kind)
+
+    return value, (back,)
 
 
 @operator(method="", reference=lambda x, a=None: x.flatten().cumprod(0) if a is None else x.cumprod(a), samples=[((3, 4), 1), ((4,),)])  # fmt: skip

@@ -88,12 +88,9 @@ def narrow(input, dim, start, length):  # type: ignore[no-untyped-def]
 @operator(method="", reference=torch.diagonal_scatter, samples=[((3, 4), (3,)), ((2, 3, 4), (2, 3), 1, 1, 2)])  # fmt: skip
 def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
     """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
-    return torch.diagonal_scatter(x, y, offset, axis1, axis2), (
-        lambda g, s=y.shape, o=offset, a=axis1, b=axis2: diagonal_scatter(
-            g, g.diagonal(o, a, b) * 0, o, a, b
-        ),
-        lambda g, o=offset, a=axis1, b=axis2: g.diagonal(o, a, b),
-    )
+    at = (offset, axis1, axis2)
+    rest = lambda g, at=at: diagonal_scatter(g, g.diagonal(*at) * 0, *at)
+    return torch.diagonal_scatter(x, y, *at), (rest, lambda g, at=at: g.diagonal(*at))
 
 
 @composite(method="", reference=torch.diagonal_scatter, samples=[((3, 4), (2,), 2), ((2, 3, 4), (2, 3), 1, 1, 2)])  # fmt: skip
@@ -127,9 +124,8 @@ def fill_diagonal(x, value, offset=0, wrap=False, name=None):  # type: ignore[no
 @operator(method="", view=True, reference=lambda x, a, n, s: x.unfold(a, n, s), samples=[((2, 7), 1, 3, 2), ((5,), 0, 2, 1)])  # fmt: skip
 def unfold(x, axis, size, step, name=None):  # type: ignore[no-untyped-def]
     """The windows of `size` entries along `axis`, `step` apart; a window's entries are the last axis. A view."""
-    return x.unfold(axis, size, step), (
-        lambda g, shape=list(x.shape), a=axis, n=size, s=step: unfolded_back(g, shape, a, n, s),
-    )
+    settings = (list(x.shape), axis, size, step)
+    return x.unfold(axis, size, step), (lambda g, s=settings: unfolded_back(g, *s),)
 
 
 @operator(reference=lambda g, shape, a, n, s: torch.ops.aten.unfold_backward(g, shape, a, n, s), samples=[((2, 3, 3), [2, 7], 1, 3, 2)])  # fmt: skip

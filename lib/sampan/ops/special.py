@@ -64,10 +64,8 @@ def gammaincc(x, y, name=None):  # type: ignore[no-untyped-def]
     """
     if bool((x < 0).any()) or bool((y < 0).any()):
         raise RuntimeError("x and y must not be negative")
-    return torch.special.gammaincc(x, y), (
-        lambda g: None,
-        lambda g: -g * (-y - lgamma(x) + (x - 1) * y.log()).exp(),
-    )
+    value = torch.special.gammaincc(x, y)
+    return value, (lambda g: None, lambda g: -g * (-y - lgamma(x) + (x - 1) * y.log()).exp())
 
 
 @composite(method="")

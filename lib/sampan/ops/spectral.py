@@ -26,9 +26,8 @@ _NORMS = {"backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}
 @operator()
 def fft_c2c(x, axes, norm, forward):  # type: ignore[no-untyped-def]
     """Complex to complex over `axes`. norm: 0 for none, 1 for 1 / sqrt(n), 2 for 1 / n."""
-    return torch._fft_c2c(x, axes, norm, forward), (
-        lambda g, a=axes, norm=norm, f=forward: fft_c2c(g, a, norm, not f),
-    )
+    value = torch._fft_c2c(x, axes, norm, forward)
+    return value, (lambda g, a=axes, norm=norm, f=forward: fft_c2c(g, a, norm, not f),)
 
 
 @operator()

@@ -36,9 +36,11 @@ def nansum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[
     missing = x.isnan() if x.is_floating_point() else torch.zeros_like(x, dtype=torch.bool)
     value = sum(x.masked_fill(missing, 0), axis, dtype, keepdim)
     kept = _kept(x, _axes(x, axis))
-    return value, (
-        lambda g, kept=kept, there=~missing, kind=x.dtype: select(there, g.to(kind).reshape(kept), 0.0),
-    )
+
+    def back(g, kept=kept, there=~missing, kind=x.dtype):  # type: ignore[no-untyped-def]
+        return select(there, g.to(kind).reshape(kept), 0.0)
+
+    return value, (back,)
 
 
 @composite(method="", reference=_torch_nan("nanmean"), samples=[((3, 4),), ((2, 3, 4), [0, 2])])
