@@ -171,7 +171,7 @@ class SqlStore:
         if row is None:
             return None
         if row.owner != ask.owner:
-            raise ValueError(f"the ticket {ticket!r} is not {ask.owner!r}'s")
+            raise ValueError(f"the ticket {ticket!r} belongs to somebody else than {ask.owner!r}")
         c.execute(update(leases).where(leases.c.id == ticket).values(seen=now))
         return _lease(row)
 
