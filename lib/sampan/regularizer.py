@@ -12,14 +12,14 @@ class WeightDecayRegularizer:
             raise TypeError(f"coeff: expected a number, got {type(coeff).__name__}")
         if coeff < 0:
             raise ValueError(f"coeff: expected at least 0, got {coeff}")
-        self.coeff = float(coeff)
+        self.coeff = self._coeff = float(coeff)
 
     def add_to(self, gradient: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
         """The gradient with the penalty's, as a new buffer."""
         raise NotImplementedError("WeightDecayRegularizer.add_to: write it in the subclass")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(coeff={self.coeff})"
+        return f"{type(self).__name__}, coeff={self.coeff:f}"
 
 
 class L2Decay(WeightDecayRegularizer):

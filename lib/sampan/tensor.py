@@ -37,8 +37,8 @@ class Refused(ValueError, AssertionError):
     """Raised where Paddle asserts something of an argument's value."""
 
 
-class _NoLength(TypeError, AssertionError):
-    """A 0-d tensor is no sequence."""
+class WrongKind(TypeError, Refused):
+    """Raised where Paddle asserts something of an argument's type, or says ValueError."""
 
 
 class Count(int):
@@ -160,7 +160,7 @@ class Tensor(Methods):
 
     def __len__(self) -> int:
         if self.data.ndim == 0:
-            raise _NoLength("len() of a 0-d tensor")
+            raise WrongKind("len() of a 0-d tensor")
         return self.data.shape[0]
 
     # --- gradients ---

@@ -73,17 +73,44 @@ def test_set_state_dict_takes_arrays_and_own_names():
     assert net.weight.numpy().sum() == 0 and net.bias.numpy().sum() == 3
 
 
-def test_a_state_of_other_shapes_is_refused_and_nothing_is_overwritten():
+def test_what_does_not_fit_in_a_state_is_left_and_named():
     net = nn.Linear(2, 3)
-    before = net.weight.numpy().copy()
-    with pytest.raises(ValueError, match=r"bias: expected \[3\], got \[4\]"):
-        net.set_state_dict({"weight": np.ones((2, 3)), "bias": np.ones(4)})
-    np.testing.assert_array_equal(net.weight.numpy(), before)
+    before = net.bias.numpy().copy()
+    with pytest.warns(UserWarning, match=r"bias has shape \[4\] instead of \[3\]"):
+        found = net.set_state_dict({"weight": np.ones((2, 3)), "bias": np.ones(4)})
+    assert found == (["bias"], ["bias"]) and net.weight.tolist() == [[1, 1, 1], [1, 1, 1]]
+    np.testing.assert_array_equal(net.bias.numpy(), before)
+    with pytest.warns(UserWarning, match="nothing was given for 'weight', 'bias'"):
+        found = net.set_state_dict({"conv.kernel": np.ones((2, 3))})
+    assert found == (["weight", "bias"], ["conv.kernel"])
 
 
-def test_a_foreign_state_is_refused():
-    with pytest.raises(ValueError, match="no name of it fits this Linear"):
-        nn.Linear(2, 3).set_state_dict({"conv.kernel": np.ones((2, 3))})
+def test_an_attribute_that_holds_a_parameter_takes_nothing_else():
+    net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1D(3))
+    net.register_buffer("counts", paddle.ones([1]))
+    for owner, name, value in (
+        (net, "0", 1),
+        (net[0], "weight", paddle.ones([2, 3])),
+        (net[1], "_mean", 0),
+        (net, "counts", 2),
+    ):
+        held = getattr(owner, name)
+        with pytest.raises(TypeError, match=name):
+            setattr(owner, name, value)
+        assert getattr(owner, name) is held
+    net.counts = None
+    net[0].bias = None
+    with pytest.raises(KeyError, match="layer or a buffer"):
+        net.add_parameter("0", net[0].weight)
+
+
+def test_statistics_are_parameters_that_are_not_trained():
+    names = dict(nn.BatchNorm2D(3).named_parameters())
+    assert [(n, p.trainable) for n, p in names.items()] == [
+        ("weight", True), ("bias", True), ("_mean", False), ("_variance", False)
+    ]  # fmt: skip
+    assert nn.BatchNorm2D(3).buffers() == []
+    assert nn.BatchNorm2D(3).full_name().startswith("batch_norm2d_")
 
 
 def test_train_and_eval_reach_every_layer():
@@ -157,10 +184,16 @@ def test_attr_decides_over_a_parameter():
         nn.Linear(2, 2, weight_attr=3)
 
 
-@pytest.mark.parametrize("name", ["", "a.b", "forward", "training"])
+@pytest.mark.parametrize("name", ["forward", "training"])
 def test_names_that_a_layer_cannot_hold(name):
     with pytest.raises(KeyError, match="name"):
         nn.Layer().add_sublayer(name, nn.ReLU())
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "forward", "training"])
+def test_names_that_no_parameter_can_have(name):
+    with pytest.raises(KeyError, match="name"):
+        nn.Layer().add_parameter(name, nn.Linear(1, 1).weight)
 
 
 def test_what_can_be_added():
@@ -187,7 +220,7 @@ def test_deepcopy_and_pickle_make_independent_networks():
 
 def test_repr_shows_the_tree():
     assert repr(nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU()))) == (
-        "Sequential(\n  (0): Linear(in_features=2, out_features=3)\n  (1): Sequential(\n    (0): ReLU()\n  )\n)"
+        "Sequential(\n  (0): Linear(in_features=2, out_features=3, dtype=float32)\n  (1): Sequential(\n    (0): ReLU()\n  )\n)"
     )
 
 

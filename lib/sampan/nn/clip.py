@@ -14,14 +14,13 @@ class ClipGrad:
         raise NotImplementedError("ClipGrad.clip: write it in the subclass")
 
     def __call__(self, params_grads: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        """Paddle's form: pairs of parameter and gradient (Tensors, or None for no gradient)."""
+        """Paddle's form: pairs of parameter and gradient ; those without a gradient are left out."""
         from ..tensor import Tensor
 
         chosen = [g.data for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
         clipped = iter(self.clip(chosen))
-        wants = [g is not None and getattr(p, "need_clip", True) for p, g in params_grads]
-        pairs = zip(params_grads, wants, strict=True)
-        return [(p, Tensor(next(clipped)) if want else g) for (p, g), want in pairs]
+        pairs = [(p, g) for p, g in params_grads if g is not None]
+        return [(p, Tensor(next(clipped)) if getattr(p, "need_clip", True) else g) for p, g in pairs]
 
 
 ClipGradBase = ClipGrad
@@ -41,6 +40,9 @@ class ClipGradByValue(ClipGrad):
     def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
         return [g.clamp(self.min, self.max) for g in gradients]
 
+    def __str__(self) -> str:
+        return f"Clip Gradient By Value, min = {self.min:f}, max={self.max:f}"
+
 
 def _positive(clip_norm: float) -> float:
     if not clip_norm > 0:
@@ -53,6 +55,9 @@ class ClipGradByNorm(ClipGrad):
 
     def __init__(self, clip_norm: float) -> None:
         self.clip_norm = _positive(clip_norm)
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By Norm, clip_norm={self.clip_norm:f}"
 
     def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
         norms = torch._foreach_norm(gradients)
@@ -71,6 +76,9 @@ class ClipGradByGlobalNorm(ClipGrad):
         self.clip_norm = _positive(clip_norm)
         self.group_name = group_name
         self.auto_skip_clip = auto_skip_clip
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By GlobalNorm, global_norm={self.clip_norm:f}"
 
     def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
         if not gradients:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ..dtype import as_device, as_dtype, default_dtype
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 
 
 class Initializer:
@@ -73,7 +73,7 @@ class TruncatedNormal(Initializer):
 class Uniform(Initializer):
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
         if not low < high:
-            raise ValueError(f"low, high: expected low < high, got {low} and {high}")
+            raise Refused(f"low, high: expected low < high, got {low} and {high}")
         self.low, self.high = low, high
 
     def fill(self, buffer: torch.Tensor) -> None:
@@ -180,12 +180,12 @@ class Dirac(Initializer):
 
     def __init__(self, groups: int = 1, name: str | None = None) -> None:
         if not isinstance(groups, int) or groups < 1:
-            raise ValueError(f"groups: expected a positive whole number, got {groups!r}")
+            raise Refused(f"groups: expected a positive whole number, got {groups!r}")
         self.groups = groups
 
     def fill(self, buffer: torch.Tensor) -> None:
         if not 3 <= buffer.ndim <= 5 or buffer.shape[0] % self.groups:
-            raise ValueError(f"Dirac: expected [{self.groups} n, in, *kernel], got {list(buffer.shape)}")
+            raise Refused(f"Dirac: expected [{self.groups} n, in, *kernel], got {list(buffer.shape)}")
         buffer.zero_()
         middle = tuple(n // 2 for n in buffer.shape[2:])
         rows = buffer.shape[0] // self.groups
@@ -202,7 +202,7 @@ class Orthogonal(Initializer):
 
     def fill(self, buffer: torch.Tensor) -> None:
         if buffer.ndim < 2:
-            raise ValueError(f"Orthogonal: expected at least 2 axes, got {list(buffer.shape)}")
+            raise Refused(f"Orthogonal: expected at least 2 axes, got {list(buffer.shape)}")
         rows, columns = buffer.shape[0], math.prod(buffer.shape[1:])
         drawn = torch.randn(max(rows, columns), min(rows, columns), dtype=torch.float64)
         q, r = torch.linalg.qr(drawn)
@@ -215,7 +215,7 @@ class Bilinear(Initializer):
 
     def fill(self, buffer: torch.Tensor) -> None:
         if buffer.ndim != 4 or buffer.shape[2] != buffer.shape[3]:
-            raise ValueError(f"Bilinear: expected [out, in, n, n], got {list(buffer.shape)}")
+            raise Refused(f"Bilinear: expected [out, in, n, n], got {list(buffer.shape)}")
         size = buffer.shape[3]
         half = math.ceil(size / 2)
         center = (2 * half - 1 - half % 2) / (2 * half)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..dtype import as_device, as_dtype, default_dtype
-from ..tensor import HookHandle, Tensor
+from ..tensor import HookHandle, Tensor, WrongKind
 from .attr import ParamAttr
 from .initializer import Constant, Initializer, XavierUniform, global_initializer
 from .parameter import Parameter, unique_name
@@ -36,9 +36,19 @@ class Layer:
     _state_hooks: Sequence[Callable[..., Any]] = ()
 
     def __init__(self, name_scope: str | None = None, dtype: Any = None) -> None:
-        words = re.sub(r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__)
+        words = re.sub(r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])", "_", type(self).__name__)
         self._full_name = unique_name(name_scope or words.lower())
         self._dtype = default_dtype() if dtype is None else as_dtype(dtype)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        held = vars(self).get(name)
+        if held is not None and value is not None:
+            kind = Parameter if isinstance(held, Parameter) else Layer if isinstance(held, Layer) else Tensor
+            if (kind is not Tensor or name in self._buffer_names) and not isinstance(value, kind):
+                raise TypeError(
+                    f"{name}: expected a {kind.__name__} or None in its place, got {type(value).__name__}"
+                )
+        object.__setattr__(self, name, value)
 
     # --- running ---
 
@@ -140,13 +150,17 @@ class Layer:
     def add_parameter(self, name: str, parameter: Parameter | None) -> Parameter | None:
         if parameter is not None and not isinstance(parameter, Parameter):
             raise TypeError(f"parameter: expected a Parameter or None, got {type(parameter).__name__}")
+        if isinstance(vars(self).get(name), Layer) or name in self._buffer_names:
+            raise KeyError(f"name: {name!r} is a layer or a buffer of this {type(self).__name__} already")
         setattr(self, self._attribute(name), parameter)
         return parameter
 
     def add_sublayer(self, name: str, sublayer: Layer) -> Layer:
         if not isinstance(sublayer, Layer):
-            raise TypeError(f"sublayer: expected a Layer, got {type(sublayer).__name__}")
-        setattr(self, self._attribute(name), sublayer)
+            raise WrongKind(f"sublayer: expected a Layer, got {type(sublayer).__name__}")
+        if getattr(type(self), str(name), None) is not None:
+            raise KeyError(f"name: {name!r} is an attribute of every {type(self).__name__}")
+        setattr(self, str(name), sublayer)
         return sublayer
 
     def register_module(self, name: str, module: Layer) -> None:
@@ -306,9 +320,9 @@ class Layer:
     ) -> dict[str, Tensor]:  # fmt: skip
         """Parameters and persistable buffers by structured name. They are the layer's own, not copies."""
         found = {} if destination is None else destination
-        for name, value in vars(self).items():
-            if isinstance(value, Parameter) or (value is not None and self._buffer_names.get(name)):
-                found[structured_name_prefix + name] = value if keep_vars else value.detach()
+        kept = {k: v for k, v in self._buffers.items() if self._buffer_names.get(k)}
+        for name, value in {**self._parameters, **kept}.items():
+            found[structured_name_prefix + name] = value if keep_vars else value.detach()
         for name, layer in self._sub_layers.items() if include_sublayers else ():
             found = layer.state_dict(found, True, f"{structured_name_prefix}{name}.", use_hook, keep_vars)
         for hook in self._state_hooks if use_hook else ():
@@ -323,28 +337,25 @@ class Layer:
         """Overwrite parameters and buffers by name; returns (missing, unexpected) names.
 
         state_dict: Tensors or arrays by structured name (or by `.name` with use_structured_name=False).
-        Warns about missing names. ValueError, before anything is written, when a shape differs or no name fits.
+        Warns about names that are missing or whose shape differs, and leaves those as they are: they are among the
+        missing ones, and in the second case among the unexpected too.
         """
         own = {(k if use_structured_name else v.name): v for k, v in self.state_dict().items()}
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own and not name.endswith("@@")]
-        if own and len(missing) == len(own):
-            names = f"expected {_some(own)}, got {_some(state_dict)}"
-            raise ValueError(f"state_dict: no name of it fits this {type(self).__name__}; {names}")
-        wrong = []
+        fitting, wrong = set(), []
         for name, tensor in own.items():
             if name in state_dict:
                 shape = [int(n) for n in getattr(state_dict[name], "shape", ())]
-                if shape != tensor.shape:
-                    wrong.append(f"{name}: expected {tensor.shape}, got {shape}")
+                if shape == tensor.shape:
+                    fitting.add(name)
+                    tensor.set_value(state_dict[name])
+                else:
+                    wrong.append(f"{name} has shape {shape} instead of {tensor.shape}")
+        missing = [name for name in own if name not in fitting]
         if wrong:
-            raise ValueError(f"state_dict: other shapes than {type(self).__name__} has: {'; '.join(wrong)}")
-        for name, tensor in own.items():
-            if name in state_dict:
-                tensor.set_value(state_dict[name])
-        if missing:
-            warnings.warn(f"set_state_dict: nothing was given for {_some(missing)}", stacklevel=2)
-        return missing, unexpected
+            warnings.warn(f"set_state_dict: {'; '.join(wrong)}", stacklevel=2)
+        if absent := [name for name in missing if name not in state_dict]:
+            warnings.warn(f"set_state_dict: nothing was given for {_some(absent)}", stacklevel=2)
+        return missing, [n for n in state_dict if n not in fitting and not n.endswith("@@")]
 
     load_dict = set_dict = set_state_dict
 

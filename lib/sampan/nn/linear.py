@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..dtype import name_of
 from . import functional as F
 from .layer import Layer
 
@@ -30,7 +31,8 @@ class Linear(Layer):
         return F.linear(x, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}"
+        dtype = name_of(self._dtype)
+        return f"in_features={self.in_features}, out_features={self.out_features}, dtype={dtype}"
 
 
 class Flatten(Layer):

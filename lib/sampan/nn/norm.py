@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from ..dtype import as_device
 from ..tensor import Tensor
 from . import functional as F
+from .attr import ParamAttr
 from .function_layer import FunctionLayer, with_defaults
 from .initializer import Constant, Normal
 from .layer import Layer
@@ -55,9 +55,12 @@ class _BatchNorm(_OfRank):
         self.data_format, self.use_global_stats = data_format, use_global_stats
         self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
-        for key, value in (("_mean", 0.0), ("_variance", 1.0)):
-            start = torch.full((num_features,), value, dtype=self._dtype, device=as_device(None))
-            self.register_buffer(key, Tensor(start))
+        for key, value in (
+            ("_mean", 0.0),
+            ("_variance", 1.0),
+        ):  # parameters that no optimizer changes, as in Paddle
+            attr = ParamAttr(initializer=Constant(value), trainable=False)
+            setattr(self, key, self.create_parameter([num_features], attr))
 
     def forward(self, x: Any) -> Any:
         self._check(x)

@@ -61,7 +61,7 @@ class Parameter(Tensor):
     need_clip: whether gradient clipping counts and changes it.
     """
 
-    __slots__ = ("need_clip", "optimize_attr", "regularizer")
+    __slots__ = ("do_model_average", "is_distributed", "need_clip", "optimize_attr", "regularizer")
 
     def __init__(
         self,
@@ -81,7 +81,8 @@ class Parameter(Tensor):
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer = regularizer
         self.need_clip = need_clip
-        self.persistable = True
+        self.persistable = self.do_model_average = True
+        self.is_distributed = False
 
     @property
     def trainable(self) -> bool:

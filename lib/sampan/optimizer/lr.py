@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor, WrongKind
 
 # fmt: off
 __all__ = [
@@ -12,6 +12,10 @@ __all__ = [
     "NaturalExpDecay", "NoamDecay", "OneCycleLR", "PiecewiseDecay", "PolynomialDecay", "ReduceOnPlateau", "StepDecay",
 ]
 # fmt: on
+
+
+class _OfAnother(ValueError, RuntimeError):
+    """The state of another scheduler; Paddle says RuntimeError."""
 
 
 class LRScheduler:
@@ -59,7 +63,7 @@ class LRScheduler:
         self.state_keys()
         missing = [key for key in self.keys if key not in state_dict]
         if missing:
-            raise ValueError(f"state_dict: a {type(self).__name__} needs {', '.join(missing)} in it")
+            raise _OfAnother(f"state_dict: a {type(self).__name__} needs {', '.join(missing)} in it")
         for key in self.keys:
             setattr(self, key, state_dict[key])
 
@@ -69,10 +73,10 @@ class LRScheduler:
 def _number(value: Any, name: str, least: float = 0.0, below: float = math.inf, whole: bool = False) -> Any:
     """`value`, if it is a number from `least` to below `below`."""
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-        raise TypeError(f"{name}: expected a {'whole ' * whole}number, got {type(value).__name__}")
+        raise WrongKind(f"{name}: expected a {'whole ' * whole}number, got {type(value).__name__}")
     if not least <= value < below:
         wanted = f"at least {least}" + (f" and below {below}" if below < math.inf else "")
-        raise ValueError(f"{name}: expected {wanted}, got {value}")
+        raise Refused(f"{name}: expected {wanted}, got {value}")
     return value
 
 
@@ -146,7 +150,7 @@ class LinearWarmup(LRScheduler):
         self.warmup_steps = _number(warmup_steps, "warmup_steps", 1, whole=True)
         self.start_lr, self.end_lr = start_lr, end_lr
         if not end_lr > start_lr:
-            raise ValueError(f"end_lr: expected more than start_lr ({start_lr}), got {end_lr}")
+            raise Refused(f"end_lr: expected more than start_lr ({start_lr}), got {end_lr}")
         super().__init__(start_lr, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -404,6 +408,8 @@ class ReduceOnPlateau(LRScheduler):
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Take the value that is watched: a number, or a Tensor or array with one."""
+        if isinstance(metrics, str):
+            raise TypeError(f"metrics: expected a number, got {metrics!r}")
         value = float(metrics.item() if isinstance(metrics, Tensor) or hasattr(metrics, "item") else metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.cooldown_counter > 0:

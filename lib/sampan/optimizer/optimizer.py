@@ -15,10 +15,14 @@ from .. import kernels, tape
 from ..autograd import no_grad
 from ..nn.clip import ClipGrad
 from ..regularizer import L2Decay, WeightDecayRegularizer
-from ..tensor import Tensor, zero_gradient
+from ..tensor import Tensor, WrongKind, zero_gradient
 from .lr import LRScheduler
 
 _HALF = (torch.float16, torch.bfloat16)
+
+
+class MissingParameters(TypeError, ValueError, AttributeError):
+    """No parameters, or something else in their place; Paddle says AttributeError."""
 
 
 class Slot:
@@ -58,11 +62,11 @@ class Optimizer:
 
     def __init__(self, learning_rate, parameters=None, weight_decay=None, grad_clip=None, name=None, multi_precision=False, **settings):  # type: ignore[no-untyped-def]  # fmt: skip
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float | LRScheduler):
-            raise TypeError(f"learning_rate: expected a number or a scheduler, got {learning_rate!r}")
+            raise WrongKind(f"learning_rate: expected a number or a scheduler, got {learning_rate!r}")
         if not isinstance(learning_rate, LRScheduler) and not 0 <= learning_rate < float("inf"):
             raise ValueError(f"learning_rate: expected a finite number of at least 0, got {learning_rate}")
         if parameters is None:
-            raise ValueError("parameters: expected Parameters, such as layer.parameters(), got None")
+            raise MissingParameters("parameters: expected Parameters, such as layer.parameters(), got None")
         if isinstance(parameters, Tensor):
             raise TypeError("parameters: expected a list of Parameters, got a single Tensor")
         self._learning_rate = learning_rate
@@ -75,6 +79,11 @@ class Optimizer:
             listed = [{"params": listed}]
         for group in listed:
             self._add_group(group, weight_decay, settings)
+
+    @property
+    def type(self) -> str:
+        """Its kind, as Paddle's operators are called."""
+        return type(self).__name__.lower()
 
     def _add_group(self, group: dict[str, Any], weight_decay: Any, settings: dict[str, Any]) -> None:
         own = dict(group)
@@ -90,7 +99,7 @@ class Optimizer:
         slots: list[Slot] = []
         for parameter in parameters:
             if not isinstance(parameter, Tensor):
-                raise TypeError(f"parameters: expected Parameters, got {type(parameter).__name__}")
+                raise MissingParameters(f"parameters: expected Parameters, got {type(parameter).__name__}")
             if id(parameter) in seen:
                 raise ValueError(f"parameters: {parameter.name!r} is given more than once")
             seen.add(id(parameter))
@@ -327,7 +336,7 @@ def number(value: Any, name: str, below: float = math.inf) -> float:
     """`value`, a number or a Tensor with one, from 0 to below `below`."""
     found = float(value) if isinstance(value, Tensor) else value
     if isinstance(found, bool) or not isinstance(found, int | float):
-        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+        raise WrongKind(f"{name}: expected a number, got {type(value).__name__}")
     if not 0 <= found < below:
         raise ValueError(f"{name}: expected a number from 0 to below {below}, got {found}")
     return float(found)
