@@ -29,6 +29,10 @@ LAB_WITHOUT = (
     "@jupyterlab/extensionmanager-extension",
     "@jupyterlab/apputils-extension:announcements",
     "jupyterlab-jupytext",
+    *(
+        f"@jupyter/nbgrader:{name}"
+        for name in ("assignment-list", "course-list", "formgrader", "menu", "validate-assignment")
+    ),
 )
 
 
@@ -107,7 +111,7 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
     c.LabApp.extension_manager = "readonly"
 
-    server.session_manager_class = "studio.server.waiting.NotebookSessions"
+    server.session_manager_class = "studio.server.notebooks.NotebookSessions"
     server.kernel_spec_manager_class = "studio.server.kernels.StudioKernels"
     c.KernelSpecManager.ensure_native_kernel = False
     c.KernelSpecManager.allowed_kernelspecs = {"sampan"}

@@ -10,12 +10,12 @@ from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
-from studio import i18n
-from studio.attempts import Attempts
+from studio import i18n, people
+from studio.compute.sessions import Sessions
 from studio.course import Course
-from studio.grading.runner import CheckDesk
 
 from .base import StudioPage
+from .sessions import share
 
 _YEAR_DAYS = 365
 
@@ -25,12 +25,15 @@ class Home(StudioPage):
 
     section = "home"
 
-    def initialize(self, course: Course, desk: CheckDesk, attempts: Attempts) -> None:
+    def initialize(self, course: Course, sessions: Sessions) -> None:
         self.course = course
+        self.sessions = sessions
 
     @web.authenticated
     async def get(self) -> None:
         lessons = await asyncio.to_thread(self.course.lessons)
+        standing = await asyncio.to_thread(self.sessions.standing)
+        leases = [session.lease for session in standing]
         started = [lesson for lesson in lessons if lesson.edited is not None]
         self.show(
             "home.html",
@@ -38,7 +41,8 @@ class Home(StudioPage):
             started=len(started),
             latest=max(started, key=lambda lesson: lesson.edited or 0.0, default=None),
             minutes=sum(lesson.minutes for lesson in lessons),
-            kernels=len(self.kernel_manager.list_kernel_ids()),
+            mine=[session for session in standing if session.lease.ask.owner == people.me()],
+            share=await asyncio.to_thread(share, self.sessions.store.machine, leases),
             workspace=_short(self.course.workspace),
         )
 

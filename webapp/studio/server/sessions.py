@@ -183,11 +183,14 @@ class Line(SessionPage):
 
     @web.authenticated
     async def get(self, kernel: str) -> None:
-        running = await asyncio.to_thread(self.sessions.running, None if people.is_admin() else people.me())
-        session = next((session for session in running if session.kernel == kernel), None)
-        if session is None:
-            raise web.HTTPError(404, f"no session runs the kernel {kernel!r}")
+        session = await asyncio.to_thread(self._session_of, kernel)
         self.show("session_line.html", session=session, now=time.time())
+
+    def _session_of(self, kernel: str) -> Session | None:
+        for session in self.sessions.standing():
+            if session.kernel == kernel and (people.is_admin() or session.lease.ask.owner == people.me()):
+                return self.find(session.id)
+        return None
 
 
 class CancelJob(SessionPage):

@@ -10,10 +10,8 @@ import asyncio
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from jupyter_core.utils import ensure_async
-from jupyter_server.services.sessions.sessionmanager import SessionManager
 from jupyter_server.utils import url_path_join
 from tornado import web
 from tornado.escape import url_escape
@@ -29,16 +27,6 @@ from .base import StudioPage
 LOOK_S = 1.0
 REFRESH_S = 5  # of the page itself, where scripts are off
 TICKET = re.compile(r"[0-9a-f]{32}")
-
-
-class NotebookSessions(SessionManager):
-    """Jupyter's list of open notebooks; a kernel that it starts gets the place that was kept for its notebook."""
-
-    def get_kernel_env(self, path: str | None, name: Any = None) -> dict[str, str]:
-        env: dict[str, str] = super().get_kernel_env(path, name)
-        room: WaitingRoom = self.parent.web_app.settings["studio_room"]
-        ticket = room.ticket(env["JPY_SESSION_NAME"])
-        return {**env, "SAMPAN_TICKET": ticket} if ticket else env
 
 
 @dataclass(frozen=True)
@@ -162,7 +150,7 @@ class Open(StudioPage):
             return Destination(address, page.title(self.language), offer.ask("page", path))
         if not path.endswith(".ipynb") or not await ensure_async(self.contents_manager.file_exists(path)):
             raise web.HTTPError(404, f"no notebook {path!r}")
-        title = str(Path(self.contents_manager.root_dir) / path)  # as NotebookSessions hears it
+        title = str(Path(self.contents_manager.root_dir) / path)  # as notebooks.NotebookSessions hears it
         address = url_path_join(self.base_url, "lab/tree", url_escape(path, plus=False))
         return Destination(address, PurePosixPath(path).stem, offer.ask("notebook", title))
 

@@ -8,6 +8,7 @@
 //   data-queue="<address>"    a place in the queue, told by server-sent events: "place" draws, "go" leads on
 
 const ACTIVE_MS = 500;
+const LINE_MS = 10000;
 const AGAIN_MS = 3000;  // after an answer that never came
 
 const post = (form, submitter) =>
@@ -59,7 +60,7 @@ async function refresh(piece) {
   try {
     const reply = await fetch(piece.dataset.live);
     if (!reply.ok) {
-      if (reply.status !== 404) location.reload();  // the login, or a sentence; 404: what it told of is over
+      location.reload();  // the login, or a sentence
       return;
     }
     const html = await reply.text();
@@ -97,6 +98,14 @@ document.addEventListener("submit", async (event) => {
 });
 
 document.querySelectorAll("[data-live]").forEach((piece) => { settle(piece, false); schedule(piece); });
+
+// In a page that computes: what runs it. Voilà leaves the kernel's id in its settings.
+document.querySelectorAll("[data-session-line]").forEach((line) => {
+  const kernel = JSON.parse(document.getElementById("jupyter-config-data").textContent).kernelId;
+  line.dataset.live = `${line.dataset.sessionLine}/${kernel}`;
+  line.dataset.every = LINE_MS;
+  refresh(line);
+});
 
 // ---- the queue ----------------------------------------------------------------------------------------
 
