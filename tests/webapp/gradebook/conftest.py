@@ -1,0 +1,47 @@
+"""A class for the tests: made-up learners, one short notebook, handed in and not graded yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from studio.compute.sql import SqlStore
+from studio.gradebook.classroom import Classroom
+from studio.gradebook.handout import hand_out
+from studio.grading import release
+
+ROOT = Path(__file__).resolve().parents[3]
+NOTEBOOK = "00_orientation"
+SOLVED = '@learn.exercise("ops.relu")\ndef relu(x):\n    out = x.clamp(min=0)\n    return out, lambda g: g * (out > 0)\n'
+WRONG = '@learn.exercise("ops.relu")\ndef relu(x):\n    out = x.clamp(min=0, max=6)\n    return out, lambda g: g * (out > 0)\n'
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlStore]:
+    with SqlStore(f"sqlite:///{tmp_path_factory.mktemp('store') / 'compute.sqlite3'}") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Classroom]:
+    """A class that has had the notebook handed out as "week1"."""
+
+    def made() -> Classroom:
+        classroom = Classroom(tmp_path_factory.mktemp("class"))
+        hand_out(classroom, "week1", [ROOT / "notebooks" / f"{NOTEBOOK}.ipynb"])
+        return classroom
+
+    return made
+
+
+def hand_in(classroom: Classroom, student: str, source: str | None = None) -> Path:
+    """`student` hands in the released copy with `source` in its exercise; without one, as it came."""
+    book = release.read(classroom.folder("release", "week1") / f"{NOTEBOOK}.ipynb")
+    for cell in book.cells:
+        if source is not None and release.slot_of(cell.source):
+            cell.source = source
+    path = classroom.folder("submitted", "week1", student) / f"{NOTEBOOK}.ipynb"
+    release.write(book, path)
+    return path

@@ -1,0 +1,283 @@
+"""Grading a class for real: good work, bad files and hostile ones, kills, and each submission once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from studio.compute.lease import Ask, Lease
+from studio.compute.machine import holder
+from studio.compute.sql import SqlStore
+from studio.gradebook import book, outcomes
+from studio.gradebook.classroom import Classroom, Submission
+from studio.gradebook.outcomes import Outcome
+from studio.gradebook.run import Busy, Run, cancel, grade_class, state
+from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, WRONG, hand_in
+
+DEADLINE_S = 120.0
+
+
+def grade(classroom: Classroom, store: SqlStore, **options: object) -> Run:
+    return asyncio.run(grade_class(classroom, store, "teacher", workers=2, **options))  # type: ignore[arg-type]
+
+
+def outcome(classroom: Classroom, student: str) -> Outcome:
+    found = outcomes.load(classroom, Submission(student, "week1", NOTEBOOK))
+    assert found is not None, student
+    return found
+
+
+def scores(classroom: Classroom) -> dict[str, tuple[float | None, bool]]:
+    """{student: (auto_score, needs manual grade)} as nbgrader reads it."""
+    with book.opened(classroom) as gradebook:
+        found = {}
+        for student in gradebook.students:
+            grade = gradebook.find_grade("check-ops-relu", NOTEBOOK, "week1", student.id)
+            found[student.id] = (grade.auto_score, grade.needs_manual_grade)
+        return found
+
+
+def place(classroom: Classroom, student: str) -> Path:
+    path = classroom.folder("submitted", "week1", student) / f"{NOTEBOOK}.ipynb"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def graded(make: Callable[[], Classroom], store: SqlStore) -> Classroom:
+    """A class with every kind of submission, graded in one run."""
+    classroom = make()
+    right = hand_in(classroom, "right", SOLVED)
+    hand_in(classroom, "wrong", WRONG)
+    hand_in(classroom, "stub")
+    hand_in(classroom, "bomb", "import os\nwhile True:\n    os.fork()\n" + SOLVED)
+    hand_in(classroom, "leaves", "import os\nos._exit(0)\n" + SOLVED)
+    place(classroom, "link").symlink_to(right)
+    (classroom.root / "submitted" / "borrowed").symlink_to(classroom.root / "submitted" / "right")
+    with place(classroom, "huge").open("wb") as file:
+        file.truncate(500 << 20)
+    place(classroom, "broken").write_text('{"cells": [')
+    place(classroom, "deep").write_text('{"cells":' + "[" * 100_000)
+    os.mkfifo(place(classroom, "pipe"))
+    place(classroom, "folder").mkdir()
+    hostile = json.loads(right.read_text())
+    hostile["metadata"] = {"kernelspec": {"name": ["../../x"]}, "sampan": 3, "widgets": {"a": [[[]]] * 50}}
+    for cell in hostile["cells"]:
+        cell["metadata"]["nbgrader"] = {
+            **cell["metadata"].get("nbgrader", {}),
+            "points": 1e308,
+            "schema_version": "<script>",
+        }
+        cell["outputs"] = [
+            {"output_type": "display_data", "data": {"text/html": "<script>1</script>"}, "metadata": {}}
+        ]
+    place(classroom, "hostile").write_text(json.dumps(hostile))
+    run = grade(classroom, store)
+    assert (run.phase, run.done, run.total, run.sentence) == ("done", 13, 13, "")
+    return classroom
+
+
+def test_each_gets_its_own_verdict_and_nobody_elses(graded: Classroom) -> None:
+    verdicts = {o.student: o.exercises[0]["verdict"] for o in outcomes.all_of(graded) if not o.trouble}
+    assert verdicts.pop("bomb") in ("error", "failed", "out_of_memory", "timed_out")
+    assert verdicts.pop("leaves") in ("error", "failed")
+    assert verdicts == {"right": "passed", "wrong": "failed", "stub": "not_attempted", "hostile": "passed"}
+    troubles = {o.student: o.trouble for o in outcomes.all_of(graded) if o.trouble}
+    assert troubles == {
+        **{"link": "link", "borrowed": "link", "huge": "too_big", "broken": "broken", "deep": "broken"},
+        **{"pipe": "no_file", "folder": "no_file"},
+    }
+
+
+def test_marks_land_in_nbgraders_gradebook(graded: Classroom) -> None:
+    found = scores(graded)
+    assert found["right"] == found["hostile"] == (1.0, False)
+    assert found["wrong"] == found["stub"] == found["bomb"] == found["leaves"] == (0.0, False)
+    for student in ("link", "borrowed", "huge", "broken", "deep", "pipe", "folder"):
+        assert found[student] == (0.0, True), student  # for the teacher to look at
+
+
+def test_formgrader_gets_a_copy_without_what_came_along(graded: Classroom) -> None:
+    text = (graded.folder("autograded", "week1", "hostile") / f"{NOTEBOOK}.ipynb").read_text()
+    assert "<script>" not in text and "1e+308" not in text
+    assert "1 / 1: all " in text
+    assert not (graded.folder("autograded", "week1", "broken") / f"{NOTEBOOK}.ipynb").exists()
+
+
+def test_no_lease_is_left(graded: Classroom, store: SqlStore) -> None:
+    assert store.leases() == [] and store.queue() == []
+    assert {use.ask.purpose for use in store.uses(0.0)} == {"grading"}
+
+
+def test_graded_once_and_again_only_when_changed(graded: Classroom, store: SqlStore) -> None:
+    before = {o.student: o.graded for o in outcomes.all_of(graded)}
+    assert grade(graded, store).total == 0
+    hand_in(graded, "stub", SOLVED)
+    assert grade(graded, store).done == 1
+    after = {o.student: o.graded for o in outcomes.all_of(graded)}
+    assert {student for student in after if after[student] != before[student]} == {"stub"}
+    assert outcome(graded, "stub").attempt == 2 and scores(graded)["stub"] == (1.0, False)
+    only = f"wrong/week1/{NOTEBOOK}"
+    assert grade(graded, store, scope="all", only=only).done == 1
+    assert outcome(graded, "wrong").attempt == 2 and outcome(graded, "right").attempt == 1
+
+
+def test_a_teachers_own_mark_stays(graded: Classroom) -> None:
+    with book.opened(graded) as gradebook:
+        mark = gradebook.find_grade("check-ops-relu", NOTEBOOK, "week1", "wrong")
+        mark.manual_score, mark.extra_credit = 0.5, 0.25
+        gradebook.db.commit()
+        book.enter(gradebook, outcome(graded, "wrong"))
+        mark = gradebook.find_grade("check-ops-relu", NOTEBOOK, "week1", "wrong")
+        assert (mark.manual_score, mark.score, mark.needs_manual_grade) == (0.5, 0.75, True)
+
+
+def test_a_verdict_that_a_kill_left_unentered_is_entered(graded: Classroom, store: SqlStore) -> None:
+    with book.opened(graded) as gradebook:
+        gradebook.find_grade("check-ops-relu", NOTEBOOK, "week1", "right").auto_score = None
+        gradebook.db.commit()
+    graded_at = outcome(graded, "right").graded
+    assert grade(graded, store).total == 0
+    assert scores(graded)["right"] == (1.0, False) and outcome(graded, "right").graded == graded_at
+
+
+def test_half_a_verdict_is_none(graded: Classroom) -> None:
+    path = next((graded.private / "outcomes").rglob("right.json"))
+    whole = path.read_text()
+    path.write_text(whole[:40])
+    assert outcomes.load(graded, Submission("right", "week1", NOTEBOOK)) is None
+    path.write_text(whole)
+
+
+# ---- from the command line: kills, and two at a time
+
+
+def command(classroom: Classroom, home: Path, *options: str) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "studio.cli", "grade", str(classroom.root), "--workers", "1", *options]
+    return subprocess.Popen(
+        words,
+        env={**os.environ, "SAMPAN_HOME": str(home), "LANG": "C"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def wait_for(what: Callable[[], object]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def running(
+    make: Callable[[], Classroom], tmp_path: Path
+) -> Iterator[tuple[Classroom, Path, subprocess.Popen[bytes]]]:
+    """A class of five whose run from the command line has just finished its first submission."""
+    classroom = make()
+    for number in range(5):
+        hand_in(classroom, f"learner-{number}", SOLVED)
+    process = command(classroom, tmp_path)
+    wait_for(lambda: list(outcomes.all_of(classroom)) or process.poll() is not None)
+    yield classroom, tmp_path, process
+    process.kill()
+    process.communicate()
+
+
+def test_killed_and_continued(running: tuple[Classroom, Path, subprocess.Popen[bytes]]) -> None:
+    classroom, home, process = running
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    wait_for(lambda: not any(child.is_running() for child in family))  # workers and sandboxes go too
+    killed = state(classroom)
+    assert killed is not None and killed.phase == "running" and not killed.lives
+    before = {o.student: o.graded for o in outcomes.all_of(classroom)}
+    assert 1 <= len(before) < 5
+    again = command(classroom, home)
+    said = again.communicate(timeout=DEADLINE_S)[0].decode()
+    assert again.returncode == 0, said
+    assert f"Done: {5 - len(before)} of {5 - len(before)} graded." in said
+    after = {o.student: (o.graded, o.attempt) for o in outcomes.all_of(classroom)}
+    assert len(after) == 5
+    assert all(after[student] == (graded_at, 1) for student, graded_at in before.items())
+    assert set(scores(classroom).values()) == {(1.0, False)}
+
+
+def test_one_run_at_a_time_and_it_can_be_stopped(
+    running: tuple[Classroom, Path, subprocess.Popen[bytes]], store: SqlStore
+) -> None:
+    classroom, _, process = running
+    with pytest.raises(Busy, match="being graded already"):
+        grade(classroom, store)
+    cancel(classroom)
+    said = process.communicate(timeout=DEADLINE_S)[0].decode()
+    assert process.returncode == 130 and "goes on from here" in said
+    stopped = state(classroom)
+    assert stopped is not None and stopped.phase == "cancelled" and stopped.done < 5
+
+
+def test_a_killed_regrade_goes_on_as_a_regrade(graded: Classroom, store: SqlStore) -> None:
+    """What it had graded before it was killed is not graded a third time."""
+    only = f"right/week1/{NOTEBOOK}"
+    killed = Run(
+        pid=2**22 + 1, started=1.0, scope="all", only=only, since=outcome(graded, "right").graded + 1
+    )
+    (graded.private / "run.json").write_text(json.dumps(killed.__dict__))
+    attempt = outcome(graded, "right").attempt
+    run = grade(graded, store)
+    assert (run.scope, run.done) == ("all", 1) and outcome(graded, "right").attempt == attempt + 1
+
+
+def test_it_waits_for_a_place_and_takes_no_more_than_one(
+    make: Callable[[], Classroom], tmp_path: Path
+) -> None:
+    classroom = make()
+    hand_in(classroom, "right", SOLVED)
+    with SqlStore(f"sqlite:///{tmp_path / 'full.sqlite3'}") as store:
+        taken = []
+        while isinstance(got := store.take(Ask("somebody", "grading", seconds=60)), Lease):
+            store.bind(got.id, holder(os.getpid()))
+            taken.append(got.id)
+        store.leave(got.ticket)
+        told: list[bool] = []
+
+        async def go() -> Run:
+            def follow(run: Run) -> None:
+                told.append(run.waiting)
+                if run.waiting and taken:
+                    store.release(taken.pop())
+
+            return await grade_class(classroom, store, "teacher", report=follow)
+
+        assert asyncio.run(go()).phase == "done" and any(told)
+
+
+def test_without_a_sandbox_nothing_is_marked(
+    make: Callable[[], Classroom], store: SqlStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    classroom = make()
+    hand_in(classroom, "right", SOLVED)
+    monkeypatch.setenv("PATH", str(tmp_path))  # no bubblewrap to be found
+    run = grade(classroom, store)
+    assert run.phase == "stopped" and "--trust-learners" in run.sentence and "沙箱" in run.sentence_zh
+    assert list(outcomes.all_of(classroom)) == []
+
+
+def test_what_the_course_has_no_checks_for_is_left_alone(
+    make: Callable[[], Classroom], store: SqlStore
+) -> None:
+    classroom = Classroom(make().root, course=ROOT / "nowhere")
+    (classroom.folder("source", "week1") / "checks" / f"{NOTEBOOK}.py").unlink()
+    hand_in(classroom, "right", SOLVED)
+    assert grade(classroom, store).total == 0 and list(outcomes.all_of(classroom)) == []
