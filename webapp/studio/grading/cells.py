@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-UNFORESEEN = frozenset(
-    "exec eval compile globals locals vars setattr delattr get_ipython __import__ importlib".split()
-)
+UNFORESEEN = {
+    *("exec", "eval", "compile", "globals", "locals", "vars", "setattr", "delattr"),
+    *("get_ipython", "__import__", "importlib"),
+}
 FILLS_A_SLOT = re.compile(r"\bexercise\b")
 MOST_CHARACTERS = 200_000  # of a cell that is looked into; a longer one is run as it is
 

@@ -94,12 +94,12 @@ def grade(
     seed: int | None = None,
     progress: Progress = lambda kind, number, count: None,
     warm: Warm | None = None,
-    trust: bool = False,
+    trust_learners: bool = False,
 ) -> Report:
     """Grades a learner's copy. `time_limit` is in seconds, for one cell; a notebook whose cells together take three
     times as long is stopped too. `seed` fixes the hidden inputs (tests only; by default they are drawn fresh).
     `progress` hears which cell runs, or which exercise is looked at, of how many. `warm` is the process to fork the
-    learner's from (who grades many keeps one); without it one is started and ended, with `trust` even where there is no
+    learner's from (who grades many keeps one); without it one is started and ended, with `trust_learners` even where there is no
     sandbox.
 
     Raises `ValueError` when a file is no notebook or has no checks, `NoSandbox`, and `RuntimeError` when no process can be
@@ -114,7 +114,7 @@ def grade(
     rng = np.random.default_rng(secrets.randbits(64) if seed is None else seed)
     with contextlib.ExitStack() as stack:
         if warm is None:
-            warm = stack.enter_context(Warm(trust))
+            warm = stack.enter_context(Warm(trust_learners))
         sandbox = stack.enter_context(contextlib.closing(warm.fork()))
         cells = _run_cells(sandbox, learner, released, time_limit, progress)
         results = []
@@ -218,7 +218,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         report = grade(
-            options.copy, options.instructor, options.time_limit, progress=_say, trust=options.trust_learners
+            options.copy,
+            options.instructor,
+            options.time_limit,
+            progress=_say,
+            trust_learners=options.trust_learners,
         )
     except (ValueError, RuntimeError, OSError) as error:
         print(f"could not grade: {error}", file=sys.stderr)

@@ -27,10 +27,13 @@ LOOK_SECONDS = 0.2  # how often memory is looked at
 MOST_ROUNDS = 50  # of stopping: code that forks faster than this is ended
 
 
-def run(lifeline: socket.socket, keep: Sequence[int], walled: bool, learner: Callable[[], None]) -> int:
+def run(
+    lifeline: socket.socket, keep: Sequence[int], walled: bool, memory: int, learner: Callable[[], None]
+) -> int:
     """Forks the learner's process and watches over it; returns the guard's own exit status.
 
-    `keep` are the learner's channel and its output, which the guard itself closes.
+    `keep` are the learner's channel and its output, which the guard itself closes. `memory` is in bytes, for all of the
+    learner's processes together.
     """
     if walled:
         isolation.leave_the_others()
@@ -43,7 +46,7 @@ def run(lifeline: socket.socket, keep: Sequence[int], walled: bool, learner: Cal
         isolation.close_to_inspection()
     for descriptor in keep:
         os.close(descriptor)
-    out_of_memory = _watch(lifeline, pid)
+    out_of_memory = _watch(lifeline, pid, memory)
     _end(pid, walled)
     with suppress(OSError):  # a grader that is gone need not hear it
         lifeline.sendall(MEMORY if out_of_memory else DONE)
@@ -70,9 +73,10 @@ def _become(lifeline: socket.socket, keep: Sequence[int], learner: Callable[[], 
         os._exit(status)
 
 
-def _watch(lifeline: socket.socket, pid: int) -> bool:
+def _watch(lifeline: socket.socket, pid: int, memory: int) -> bool:
     """Returns when the child has ended, the grader has let go, or too much memory is used (then True)."""
     ended = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+    at_birth = _own(psutil.Process())
     waiting = [lifeline] if ended is None else [lifeline, ended]
     while True:
         ready, _, _ = select.select(waiting, [], [], LOOK_SECONDS)
@@ -82,7 +86,7 @@ def _watch(lifeline: socket.socket, pid: int) -> bool:
             request = lifeline.recv(1)
             if not request or not _obey(lifeline, request, pid):
                 return False
-        if _memory(_family(pid)) > isolation.LIMITS.memory:
+        if _used(_family(pid), at_birth) > memory:
             return True
 
 
@@ -109,14 +113,19 @@ def _family(pid: int) -> list[psutil.Process]:
     return []
 
 
-def _memory(family: Sequence[psutil.Process]) -> int:
-    """Bytes that the processes do not share with files or with shared memory, which has a limit of its own."""
-    total = 0
+def _used(family: Sequence[psutil.Process], at_birth: int) -> int:
+    """Bytes that the processes use together, without what is shared with files, or in shared memory (which has a limit of
+    its own). What a fork has `at_birth` it shares with the warm process, and is counted once."""
+    total = at_birth
     for process in family:
         with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            used = process.memory_info()
-            total += used.rss - getattr(used, "shared", 0)
+            total += max(0, _own(process) - at_birth)
     return total
+
+
+def _own(process: psutil.Process) -> int:
+    used = process.memory_info()
+    return int(used.rss) - int(getattr(used, "shared", 0))
 
 
 def _end(pid: int, walled: bool) -> None:

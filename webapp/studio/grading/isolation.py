@@ -19,7 +19,7 @@ from studio.compute.limits import Limits
 WORK = Path("/learner")  # the only place where a learner's code can write
 WORK_BYTES = 256 << 20
 SHARED_MEMORY_BYTES = 64 << 20
-# Of one process; the guard holds all processes of one submission together to the same memory.
+# Memory of one process; the guard holds all processes of one submission together to the same.
 LIMITS = Limits(memory=3 << 30, processes=64, files=256, file_bytes=WORK_BYTES)
 
 _NEW_MOUNTS = 0x00020000

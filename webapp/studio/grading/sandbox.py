@@ -9,6 +9,7 @@ submissions cost 3.4 s of processor time each for imports alone and 250 MB for e
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -17,11 +18,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any, NoReturn
 
 from sampan.learn.cases import Text
+from studio.compute.limits import Limits
 
 from . import bubble, guard, wire
+from .isolation import LIMITS
 
 START_SECONDS = 120.0  # imports of the warm process, on a busy machine
 FORK_SECONDS = 30.0
@@ -67,11 +71,11 @@ class Warm:
     Raises `NoSandbox` where there is none, unless `trust` (then `walled` is False where there is none).
     """
 
-    def __init__(self, trust: bool = False) -> None:
+    def __init__(self, trust: bool = False, limits: Limits = LIMITS) -> None:
         reason = available()
         if reason is not None and not (trust or trusted()):
             raise NoSandbox(reason)
-        self.walled = reason is None
+        self.walled, self._limits = reason is None, limits
         self._turn = threading.Lock()
         self._start()
 
@@ -80,10 +84,11 @@ class Warm:
         self._control, theirs = socket.socketpair()
         self._words = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the process
         number = theirs.fileno()
-        program = [sys.executable, "-m", "studio.grading.sandboxed", str(number)]
+        how = ["walled" if self.walled else "open", json.dumps(asdict(self._limits))]
+        program = [sys.executable, "-m", "studio.grading.sandboxed", str(number), *how]
         with theirs:
             self.process = subprocess.Popen(
-                bubble.command([*program, "walled"]) if self.walled else [*program, "open"],
+                bubble.command(program) if self.walled else program,
                 env={**bubble.environment(), "HOME": os.environ.get("HOME", "/")},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

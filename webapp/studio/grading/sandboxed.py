@@ -1,7 +1,7 @@
 """The inside of grading: a warm process that forks for each submission, and what the fork does: it runs the learner's
 cells and answers calls, over one socket. Nothing here knows a right answer, and nothing decides a verdict.
 
-Started by `sandbox.py` as `python -m studio.grading.sandboxed FD walled|open`. The warm process only imports: one
+Started by `sandbox.py` as `python -m studio.grading.sandboxed FD walled|open LIMITS`. The warm process only imports: one
 thread, no torch operation, and no learner's code ever runs in it.
 """
 
@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
+import linecache
 import os
 import signal
 import socket
 import sys
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from sampan.learn import drivers, lessons, slots
+from studio.compute.limits import Limits
 
 from . import guard, isolation, wire
 
@@ -99,8 +103,6 @@ def _told(error: BaseException | None) -> dict[str, Any]:
 
 def _own_frames(error: BaseException | None) -> list[tuple[bool, str]]:
     """The frames of the traceback that lie in cells: (whether it is the innermost of all, its text)."""
-    import linecache
-
     found = []
     if isinstance(error, SyntaxError) and error.filename:
         found.append((True, _line(error.filename, error.lineno or 0, "", error.text or "")))
@@ -146,20 +148,20 @@ def serve(channel: socket.socket) -> None:
             wire.send(channel, {**reply, "value": None, "error": str(error)})
 
 
-def _learner(channel: socket.socket, walled: bool) -> None:
+def _learner(channel: int, walled: bool, limits: Limits) -> None:
     """A fork becomes the learner's process, and stays it to its end."""
     if walled:
         isolation.settle()
     np.random.seed()
-    isolation.LIMITS.apply()
+    limits.apply()
     if walled:
         from .syscalls import learners_filter
 
         learners_filter().load()
-    serve(channel)
+    serve(socket.socket(fileno=channel))
 
 
-def main(control: socket.socket, walled: bool) -> None:
+def main(control: socket.socket, walled: bool, limits: Limits) -> None:
     """Forks one learner's process for each request, until the grader closes the connection."""
     lessons.installed()  # the course's drivers, and with them numba and all of the library
     if walled:
@@ -172,23 +174,23 @@ def main(control: socket.socket, walled: bool) -> None:
         request, descriptors, _, _ = socket.recv_fds(control, 1, 3)
         if not request:
             return
-        channel, lifeline, output = descriptors
         if os.fork() == 0:
-            status = 1
-            try:
-                control.close()
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                status = guard.run(
-                    socket.socket(fileno=lifeline),
-                    keep=(channel, output),
-                    walled=walled,
-                    learner=lambda: _learner(socket.socket(fileno=channel), walled),
-                )
-            finally:
-                os._exit(status)
+            control.close()
+            _submission(*descriptors, walled, limits)
         for descriptor in descriptors:
             os.close(descriptor)
 
 
+def _submission(channel: int, lifeline: int, output: int, walled: bool, limits: Limits) -> NoReturn:
+    """A fork of the warm process becomes the guard of one submission."""
+    status = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        learner = partial(_learner, channel, walled, limits)
+        status = guard.run(socket.socket(fileno=lifeline), (channel, output), walled, limits.memory, learner)
+    finally:
+        os._exit(status)
+
+
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2] == "walled")
+    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2] == "walled", Limits(**json.loads(sys.argv[3])))

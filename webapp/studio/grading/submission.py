@@ -48,13 +48,16 @@ def _bytes(path: Path) -> bytes:
         if path.is_symlink():
             raise ValueError("a file is expected, a symbolic link came") from error
         raise
-    with os.fdopen(descriptor, "rb") as file:
-        about = os.fstat(file.fileno())
+    try:
+        about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
             raise ValueError("a regular file is expected")
         if about.st_size > MOST_BYTES:
             raise ValueError(f"at most {MOST_BYTES >> 20} MB are expected, {about.st_size >> 20} MB came")
-        return file.read(MOST_BYTES + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(MOST_BYTES + 1)
+    finally:
+        os.close(descriptor)
 
 
 def _cell(raw: dict[str, Any]) -> dict[str, Any]:

@@ -5,13 +5,10 @@ They run where the learner's code runs and know no right answers.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numba
-import numpy as np
 import torch
 
 import sampan
@@ -210,8 +207,8 @@ def fit(
 
 
 @numba.njit(cache=True)
-def _triple_loop(x: Any, y: Any, out: Any) -> None:
-    """The product by its definition: what the orders of notebook 03 are raced against."""
+def triple_loop(x: Any, y: Any, out: Any) -> None:
+    """The product by its definition: what the orders of notebook 03 are raced against, by the grader."""
     for i in range(x.shape[0]):
         for j in range(y.shape[1]):
             total = 0.0
@@ -221,21 +218,12 @@ def _triple_loop(x: Any, y: Any, out: Any) -> None:
 
 
 @driver
-def raced(slot: slots.Slot, inputs: list[Any], rounds: int) -> Any:
-    """{"value", "ratio"}: what an operator's body gives for two matrices (and what else it takes), and how many times as
-    fast as the plain triple loop it is. They take turns, and the best round of each counts: a busy machine slows both.
-    """
-    x, y = (array.reshape(array.shape[-2:]).numpy() for array in inputs[:2])
-    out = np.empty((x.shape[0], y.shape[1]), x.dtype)
-    _triple_loop(x, y, out)  # both compile before the clock starts
-    value, _ = slot.placed(*inputs)
-    best = [math.inf, math.inf]
-    for _ in range(rounds):
-        for place, work in enumerate((lambda: _triple_loop(x, y, out), lambda: slot.placed(*inputs))):
-            began = time.perf_counter()
-            work()
-            best[place] = min(best[place], time.perf_counter() - began)
-    return {"value": value, "ratio": best[0] / best[1]}
+def chained(slot: slots.Slot, inputs: list[Any], times: int) -> Any:
+    """The value of an operator's body that takes the place of its first input, so many times: long work, a short answer."""
+    value, *others = inputs
+    for _ in range(times):
+        value, _pull = slot.placed(value, *others)
+    return value
 
 
 @driver

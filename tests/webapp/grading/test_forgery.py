@@ -1,0 +1,163 @@
+"""Wrong solutions that try to get a mark all the same: by forged replies, patched modules, lying objects, borrowed code.
+
+The learner's process only sends values; none of these can make wrong values right.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+
+import pytest
+
+from tests.webapp.grading.book import HEAD, SOLUTION
+
+WRONG = HEAD + "    return gradient.sum(0).sum(0).reshape(shape) + 7"
+RIGHT = HEAD + SOLUTION
+FORGERY = """
+import json, os, struct
+reply = json.dumps({"message": {"id": "0", "value": [1.0], "error": None, "passed": True}, "arrays": []}).encode()
+for fd in range(1, 60):
+    try:
+        os.write(fd, (struct.pack("<IQ", len(reply), 0) + reply) * 50)
+    except OSError:
+        continue
+print("all 3 hidden cases are right", flush=True)
+"""
+# Through sys.modules, where no rule sees the names of the machinery.
+PATCHES = {
+    "the comparison": "__import__('sys').modules['sampan.learn.cases'].difference = lambda *a: None",
+    "the driver": "__import__('sys').modules['sampan.learn.drivers'].run = lambda *a: 1.0",
+    "the reply": """
+wire = __import__('sys').modules['studio.grading.wire']
+send = wire.send
+wire.send = lambda channel, reply, *more: send(channel, {**reply, "passed": True, "verdict": "passed", "error": None})
+""",
+    "everything that compares": """
+import numpy as np, torch
+np.isclose = np.allclose = torch.allclose = lambda *a, **k: np.array(True)
+__import__('builtins').all = lambda *a: True
+""",
+    "the grader": """
+import sys
+sys.path.append('/')
+for name in ("verdict", "grader"):
+    try:
+        module = __import__("studio.grading." + name).grading.__dict__[name]
+        module.judge = module.grade = module.difference = lambda *a, **k: None
+    except Exception as error:
+        print(name, error)
+""",
+    "the library that is tested": """
+import sampan
+sampan.ops.linalg.mm = sampan.Tensor.__add__ = sampan.to_tensor = lambda *a, **k: 0.0
+""",
+    "its own process's memory": "open('/proc/self/mem', 'r+b').close()\nimport ctypes\nctypes.memset(id(True), 0, 0)",
+}
+
+
+@pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
+def test_what_is_patched_inside_decides_nothing(graded, patch):
+    report = graded(f"{patch}\n{WRONG}")
+    (result,) = report.exercises
+    assert not result.passed and result.earned == 0 and result.verdict in ("failed", "error")
+
+
+def test_replies_written_ahead_on_every_channel_forge_nothing(graded):
+    for cell in (f"{FORGERY}\n{WRONG}", HEAD + textwrap.indent(FORGERY, "    ") + "    os._exit(0)"):
+        report = graded(cell)
+        assert not report.passed and report.earned == 0
+    assert graded(RIGHT).passed
+
+
+LIES = {
+    "equal to everything": "class Lie(float):\n    __eq__ = __ge__ = __le__ = lambda *a: True\nanswer = Lie(0)",
+    "an array that agrees": """
+import numpy as np
+class Lie(np.ndarray):
+    def __array_ufunc__(self, *a, **k): return True
+    def __array__(self, *a, **k): return self
+    __eq__ = __sub__ = lambda *a: True
+answer = np.zeros(4).view(Lie)""",
+    "a type that is what one asks": """
+import numpy as np
+class Kind(type):
+    __instancecheck__ = __subclasscheck__ = __eq__ = lambda *a: True
+    __hash__ = type.__hash__
+class Lie(metaclass=Kind):
+    __class__ = np.ndarray
+    dtype, shape, size = np.dtype("float64"), (4,), 4
+answer = Lie()""",
+    "a list without end": "answer = []\nanswer.append(answer)",
+    "not a number": "import torch\nanswer = torch.full((4,), float('nan'))",
+    "a million texts": "answer = ['x' * 1000] * 100_000",
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_objects_that_lie_about_equality(graded, lie):
+    (result,) = graded(f"{lie}\n{HEAD}    return answer").exercises
+    assert not result.passed and result.earned == 0 and result.verdict in ("failed", "error")
+
+
+BORROWED = {
+    "imported": "from sampan.autograd import unbroadcast as theirs\n{head}    return theirs(gradient, shape)",
+    "by its slot": "from sampan.learn import slots\ntheirs = slots.get('autograd.unbroadcast').original\n"
+    "{head}    return theirs(gradient, shape)",
+    "by its module": "import sampan.learn.slots as kept\n{head}    return kept.get('autograd.unbroadcast').original(gradient, shape)",
+    "by the grading's own": "import studio.grading.sandboxed\n{head}    return gradient",
+}
+
+
+@pytest.mark.parametrize("cell", BORROWED.values(), ids=BORROWED)
+def test_the_librarys_own_is_no_solution(graded, cell):
+    (result,) = graded(cell.format(head=HEAD)).exercises
+    assert (result.verdict, result.earned) == ("broke_rule", 0)
+
+
+def test_code_nested_too_deeply_to_be_read(graded):
+    """What is looked at outside of the sandbox must not bring the grader down."""
+    for deep in (
+        f"x = {'(' * 5000}1{')' * 5000}",
+        f"x = {'-' * 100_000}1",
+        f"x = a{'.b' * 50_000}",
+        "x = '\0'",
+    ):
+        (result,) = graded(f"{deep}\n{WRONG}").exercises
+        assert not result.passed and result.verdict in ("error", "failed")
+    assert graded(RIGHT).passed
+
+
+def test_what_is_no_file_of_ones_own_is_not_read(course, tmp_path, warm):
+    from studio.grading.submission import MOST_CODE, read_submission
+
+    link, pipe, folder, large = (
+        tmp_path / name for name in ("link.ipynb", "pipe.ipynb", "folder.ipynb", "large.ipynb")
+    )
+    link.symlink_to(course)
+    os.mkfifo(pipe)
+    folder.mkdir()
+    with large.open("wb") as file:
+        file.truncate(500 << 20)
+    for path, words in (
+        (link, "a symbolic link came"),
+        (pipe, "a regular file is expected"),
+        (folder, "a regular file is expected"),
+        (large, "at most 20 MB are expected, 500 MB came"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_submission(path)
+    long = tmp_path / "long.ipynb"
+    cell = {"cell_type": "code", "source": "x = 1\n" * MOST_CODE, "metadata": {}}
+    for content, words in (
+        ("[" * 100_000, "is not a Jupyter notebook"),
+        (json.dumps({"nbformat": 4, "cells": [{}] * 5000}), "at most 2000 cells"),
+        (json.dumps({"nbformat": 4, "cells": [cell]}), "characters of code"),
+        (json.dumps({"nbformat": 3, "worksheets": []}), "nbformat 4"),
+        (json.dumps({"nbformat": 4, "cells": {"0": cell}}), "a list of cells"),
+        (json.dumps({"nbformat": 4, "cells": [{**cell, "source": [1, 2]}]}), "is not a Jupyter notebook"),
+    ):
+        long.write_text(content)
+        with pytest.raises(ValueError, match=words):
+            read_submission(long)

@@ -1,0 +1,193 @@
+"""The grader against learners who are right, wrong, stuck, or try to get round it.
+
+Each test grades a small notebook in a real process. The exercise is `autograd.unbroadcast`, with checks of the test's own.
+"""
+
+import json
+import os
+import sys
+import time
+
+import psutil
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from studio.grading import grader, release, sandbox
+from studio.grading.sandbox import Warm
+from tests.webapp.grading.book import CHECKS, HEAD, IMPORT, SOLUTION, book
+
+
+def test_the_solution_passes_and_the_command_says_so_in_json(course, capsys):
+    assert grader.main([str(course), str(course), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["passed"], said["earned"], said["points"]) == (True, 2, 2)
+    (exercise,) = said["exercises"]
+    assert exercise["id"] == "autograd.unbroadcast" and exercise["title_zh"] == "撤销"
+    assert exercise["library_calls"] >= 1 and exercise["message"] == "all 3 hidden cases are right"
+    assert [cell["error"] for cell in said["cells"]] == [None, None, None]
+
+
+def test_a_rung_that_was_reached_keeps_its_points(course, graded):
+    checks = CHECKS.replace(
+        '(4,)), g.sum((0, 1)), ("Sum them.", "求和。"))',
+        '(4,)), g.sum((0, 1)), ("Sum them.", "求和。"), earns=1)',
+    )
+    assert checks != CHECKS
+    (course.parent / "checks" / "lesson.py").write_text(checks)
+    (result,) = graded(HEAD + "    return gradient.sum(0).sum(0).reshape(shape)").exercises
+    assert not result.passed and (result.earned, result.points) == (1, 2)
+    assert "case 'secret block'" in result.message
+
+
+def test_an_untouched_copy_fails_and_says_that_it_is_not_written(course, tmp_path, warm):
+    copy = tmp_path / "copy.ipynb"
+    release.write(release.release(release.read(course)), copy)
+    report = grader.grade(copy, course, warm=warm)
+    (result,) = report.exercises
+    assert (report.earned, report.points) == (0, 2)
+    assert (result.verdict, result.message) == ("not_attempted", "not written yet")
+
+
+def test_a_wrong_answer_gets_the_name_of_the_case_and_no_number_of_it(graded):
+    report = graded(HEAD + "    print('my own words')\n    return gradient.sum(0).sum(0).reshape(shape) + 7")
+    (result,) = report.exercises
+    assert not result.passed and result.earned == 0
+    assert result.message == "case 'secret rows': 4 of 4 numbers are not right. Sum them."
+    assert result.message_zh.startswith("用例“行”:4 个数中有 4 个不对")
+    assert "my own words" in report.output and "secret" not in report.output
+
+
+def test_a_cell_that_never_ends_is_stopped_and_named_and_the_rest_is_graded(graded):
+    began = time.monotonic()
+    uses = HEAD + "    spun, later\n" + SOLUTION
+    report = graded(uses, "# spin\nspun = 1\nwhile True:\n    pass", "later = print('after')", limit=1.0)
+    assert time.monotonic() - began < 60
+    (stopped,) = report.stopped
+    assert (stopped.number, stopped.first_line) == (5, "# spin")
+    assert stopped.error == "did not end within 1 s and was stopped"
+    assert report.passed and "after" in report.output
+
+
+def test_an_exercise_that_never_answers(graded):
+    (result,) = graded(HEAD + "    while True:\n        pass", limit=3.0).exercises
+    assert not result.passed and result.message.startswith("case 'secret rows': no answer within 2 s")
+    assert (result.verdict, result.case, result.hint) == ("timed_out", "secret rows", "Sum them.")
+    assert result.traceback.startswith("cell 3, line ") and "in unbroadcast" in result.traceback
+
+
+def test_a_forbidden_name(graded):
+    (result,) = graded(HEAD + "    return gradient.sum_to_size(shape)").exercises
+    assert (result.verdict, result.earned) == ("broke_rule", 0)
+    assert result.message == ".sum_to_size may not be used in this exercise"
+
+
+MANY = """
+import numpy as np
+from sampan.learn.cases import Case
+from studio.grading.exercise import Exercise
+
+def cases(rng):
+    x = rng.normal(size=100)
+    yield Case(("secret", "密"), "pullback", ([x], np.ones(100)), (x, [np.ones(100)]), ("", ""))
+
+EXERCISES = [Exercise(f"ops.{name}", 1, name, name, cases) for name in ("exp", "sin", "cos", "tan", "abs", "neg")]
+"""
+TRICKS = {
+    "exp": (
+        "class Sly(float):\n        __eq__ = lambda *_: True\n    return Sly(0), lambda g: g",
+        "an object of type",
+    ),
+    "sin": ("return None", "TypeError: a body gives back a pair"),
+    "cos": ("raise KeyError('mine')", "stopped with KeyError: 'mine'"),
+    "tan": ("return x.new_zeros(20_000_000), lambda g: g", "larger than"),
+    "abs": (
+        "from sampan.ops import abs as theirs\n    return theirs(x), lambda g: g",
+        "sampan.ops.abs may not be used",
+    ),
+    "neg": ("return x, lambda g: g", "the library never ran your function"),
+}
+
+
+def test_no_way_round_with_a_process_that_lives_on(course, warm):
+    (course.parent / "checks" / "lesson.py").write_text(MANY)
+    functions = [
+        f'@learn.exercise("ops.{name}")\ndef {name}(x):\n    {body}' for name, (body, _) in TRICKS.items()
+    ]
+    mine = course.parent / "mine.ipynb"
+    release.write(new_notebook(cells=[new_code_cell(source) for source in [IMPORT, *functions]]), mine)
+    report = grader.grade(mine, course, warm=warm)
+    for result, (_, words) in zip(report.exercises, TRICKS.values(), strict=True):
+        assert not result.passed and words in result.message
+
+
+def test_a_tampered_check_runs_as_it_was_handed_out(graded):
+    made = book(HEAD + "    return gradient")
+    made.cells[3].source = "print('all right')"
+    report = graded(made)
+    assert "came" in report.cells[2].error and "all right" not in report.output
+
+
+def test_a_missing_function_and_a_broken_cell_are_told_apart(graded):
+    (result,) = graded(HEAD.replace("gradient, shape", "shape") + "    return 1").exercises
+    assert result.message.startswith("cell 3 (@learn.exercise") and "TypeError" in result.message
+    assert result.verdict == "error" and result.traceback.startswith("cell 3, line 1\n    @learn.exercise(")
+
+
+def test_hidden_inputs_are_fresh_each_time(course):
+    (exercise,) = grader.load_checks(course)
+    draws = [next(iter(exercise.cases(grader.np.random.default_rng(seed)))).args[0] for seed in (1, 2)]
+    assert (draws[0] != draws[1]).all()
+
+
+def test_what_cannot_be_graded_ends_with_two(course, tmp_path, capsys):
+    broken = tmp_path / "broken.ipynb"
+    broken.write_text("{")
+    assert grader.main([str(broken), str(course)]) == 2
+    assert "broken.ipynb is not a Jupyter notebook" in capsys.readouterr().err
+    assert grader.main([str(course), str(tmp_path / "none.ipynb")]) == 2
+    (tmp_path / "checks" / "lesson.py").unlink()
+    assert grader.main([str(course), str(course)]) == 2
+    assert "has no hidden checks" in capsys.readouterr().err
+    assert grader.main([str(course), str(course), "--time-limit", "0"]) == 2
+
+
+def test_a_process_that_cannot_start_says_why(monkeypatch):
+    monkeypatch.setattr(sandbox.bubble, "command", lambda program: [sys.executable, "-c", "print(1 / 0)"])
+    with Warm() as warm, pytest.raises(RuntimeError, match="ZeroDivisionError: division by zero"):
+        warm.fork()
+
+
+def test_a_warm_process_that_dies_is_followed_by_another(course, warm):
+    warm.process.kill()
+    warm.process.wait()
+    assert grader.grade(course, course, warm=warm).passed
+
+
+@pytest.fixture
+def open_to_all(monkeypatch):
+    monkeypatch.setattr(sandbox, "available", lambda: ("bwrap is missing", "缺少 bwrap"))
+
+
+def test_without_a_sandbox_nothing_is_graded(course, open_to_all, capsys):
+    assert grader.main([str(course), str(course)]) == 2
+    said = capsys.readouterr().err
+    assert "no sandbox, so nothing is graded: bwrap is missing" in said and "--trust-learners" in said
+    with pytest.raises(sandbox.NoSandbox) as refused:
+        Warm()
+    assert "缺少 bwrap" in refused.value.why[1]
+
+
+def test_whoever_trusts_learners_is_told_so_and_still_nothing_outlives_a_submission(
+    course, open_to_all, monkeypatch
+):
+    mark = f"{4000 + os.getpid() % 1000}.{os.getpid()}"
+    mine = course.parent / "mine.ipynb"
+    sleeps = f"import subprocess\nleft = subprocess.Popen(['sleep', '{mark}'], start_new_session=True)\n"
+    release.write(book(sleeps + HEAD + "    while True: pass"), mine)
+    monkeypatch.setenv(sandbox.TRUST, "1")
+    with Warm() as warm:
+        (result,) = grader.grade(mine, course, time_limit=1.0, warm=warm).exercises
+        assert result.verdict == "timed_out"
+        report = grader.grade(course, course, warm=warm)
+        assert report.passed and not report.sandboxed
+    assert not [p for p in psutil.process_iter(["cmdline"]) if mark in (p.info["cmdline"] or [])]
