@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from studio.compute import commands as compute
 from studio.gradebook import commands as gradebook
 
 
@@ -33,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     )
     studio.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
     studio.set_defaults(run=_studio)
+    compute.add_to(commands)
     gradebook.add_to(commands)
     return top
 

@@ -63,6 +63,12 @@ def negotiate(cookie: str | None, accept_language: str) -> str:
     return min(ranked)[2] if ranked else "en"
 
 
+def of_terminal() -> str:
+    """The language of the commands: that of the terminal they are typed into."""
+    text = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
+    return negotiate(None, text.split(".")[0].replace("_", "-"))
+
+
 def page_preferences() -> tuple[str, str]:
     """(language, theme) inside a page's kernel: the server passes the visitor's as the query string."""
     query = parse_qs(os.environ.get("QUERY_STRING", ""))

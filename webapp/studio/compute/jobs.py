@@ -123,6 +123,8 @@ def start(
         raise full(answer)
     id = f"{time.strftime('%m%d-%H%M')}-{uuid.uuid4().hex[:6]}"
     job = Job(id, ask, [str(file), *arguments], str(folder), time.time(), ticket, folder=_folder(id))
+    if not isinstance(answer, Place):
+        job = replace(job, lease=answer.id, device=answer.device)
     job.artefacts.mkdir(parents=True)
     write(job)
     try:

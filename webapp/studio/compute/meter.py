@@ -40,6 +40,8 @@ class Meter:
         except psutil.NoSuchProcess:
             self._before.pop(pid, None)
             return Reading()
+        if pid not in self._before:  # the first look: an average since it began
+            self._before[pid] = (0.0, time.monotonic() - (time.time() - family[0].create_time()), 0.0)
         memory, seconds, pids = 0, 0.0, set()
         for process in family:
             try:
@@ -55,12 +57,10 @@ class Meter:
 
     def _cores(self, pid: int, seconds: float) -> float:
         now = time.monotonic()
-        before, then, cores = self._before.get(pid, (seconds, now, 0.0))
-        if pid in self._before and now - then < _FRESH_S:
-            return cores
-        if now > then:
+        before, then, cores = self._before[pid]
+        if now - then >= _FRESH_S:
             cores = max(0.0, (seconds - before) / (now - then))  # a child that ended takes its time with it
-        self._before[pid] = (seconds, now, cores)
+            self._before[pid] = (seconds, now, cores)
         return cores
 
 

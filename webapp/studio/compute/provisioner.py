@@ -51,6 +51,7 @@ class SessionProvisioner(LocalProvisioner):
     lease: Lease | None = None
     _cgroup: Cgroup | None = None
     _runs = False  # the kernel itself is the lease's holder
+    _looking: asyncio.Task[int | None] | None = None
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
         before = dict(kwargs.get("env") or os.environ)
@@ -82,6 +83,7 @@ class SessionProvisioner(LocalProvisioner):
                 self._cgroup.add(self.pid)
             await asyncio.to_thread(here.store().bind, lease.id, machine.holder(self.pid))
             self._runs = True
+            self._watch(self.pid)
         except BaseException:
             await self.kill()
             await self._give_back()
@@ -94,6 +96,19 @@ class SessionProvisioner(LocalProvisioner):
             self._runs = False
             await self._hold()
         return status
+
+    def _watch(self, pid: int) -> None:
+        """Hear of its death at once: Jupyter looks every few seconds, and until then its lease would be free to take."""
+        if not hasattr(os, "pidfd_open"):
+            return
+        loop, end = asyncio.get_running_loop(), os.pidfd_open(pid)
+
+        def died() -> None:
+            loop.remove_reader(end)
+            os.close(end)
+            self._looking = loop.create_task(self.poll())
+
+        loop.add_reader(end, died)
 
     async def cleanup(self, restart: bool = False) -> None:
         if self._cgroup is not None:

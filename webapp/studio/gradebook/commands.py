@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import os
 import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.i18n import negotiate, t
+from studio.i18n import of_terminal, t
 from studio.paths import NOTEBOOKS
 
 if TYPE_CHECKING:
@@ -63,14 +62,8 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def language() -> str:
-    """That of the terminal."""
-    text = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
-    return negotiate(None, text.split(".")[0].replace("_", "-"))
-
-
 def _say(key: str, **values: object) -> None:
-    print(t(f"grading.{key}", language(), **values), flush=True)
+    print(t(f"grading.{key}", of_terminal(), **values), flush=True)
 
 
 def _fail(error: Exception) -> int:
@@ -87,7 +80,7 @@ def _grade(arguments: argparse.Namespace) -> int:
         run = asyncio.run(_run(classroom, arguments))
     except (ValueError, Busy) as error:
         return _fail(error)
-    lang = language()
+    lang = of_terminal()
     if run.phase == "stopped":
         print(run.sentence_zh if lang == "zh" else run.sentence, file=sys.stderr, flush=True)
         return 2
@@ -166,7 +159,7 @@ def _import(arguments: argparse.Namespace) -> int:
         return _fail(error)
     _say("said.taken", count=len(taken.submissions))
     for name, kind in taken.left_out:
-        print(f"  {name}: {t(f'grading.left_out.{kind}', language())}")
+        print(f"  {name}: {t(f'grading.left_out.{kind}', of_terminal())}")
     return 0
 
 

@@ -1,0 +1,91 @@
+"""Sessions over HTTP, with a real Studio: what a start without a free place answers, a restart, kill -9 of the server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from studio.compute import machine
+from studio.compute.sql import open_store
+from tests.webapp.running import Studio, start_studio
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """A Studio with one place for sessions."""
+    home = tmp_path_factory.mktemp("crowded")
+    studio = start_studio(home / "sampan", HOME=str(home), SAMPAN_CPU_SLOTS="1", MY_CLOUD_TOKEN="do-not-tell")
+    yield studio
+    studio.process.kill()
+    studio.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def api(crowded: Studio) -> Iterator[requests.Session]:
+    with requests.Session() as session:
+        session.trust_env = False
+        session.headers.update(crowded.headers)
+        yield session
+
+
+def until(found: Callable[[], Any], seconds: float = 30.0) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if result := found():
+            return result
+        time.sleep(0.05)
+    raise AssertionError(f"still nothing after {seconds} s")
+
+
+def test_the_life_of_a_kernel(crowded: Studio, api: requests.Session) -> None:
+    kernels = f"{crowded.url}api/kernels"
+    database = crowded.home / ".studio" / "compute.sqlite3"
+    with open_store(f"sqlite:///{database}") as store:
+        kernel = api.post(kernels, json={"name": "sampan"}).json()["id"]
+        (lease,) = store.leases()
+        assert lease.holder is not None and machine.alive(lease.holder)
+
+        refused = api.post(kernels, json={"name": "sampan"})
+        assert refused.status_code == 503
+        assert "No place is free now" in refused.json()["message"] and "没有空位" in refused.json()["message"]
+        assert "No place is free now" in refused.reason
+        page = api.get(
+            f"{crowded.url}studio/page/tape", headers={"Accept-Language": "zh"}, allow_redirects=False
+        )
+        if page.status_code != 302:  # unless the visitor is sent to wait
+            assert page.status_code == 503 and "没有空位" in page.text
+        assert store.queue() == []
+
+        assert api.post(f"{kernels}/{kernel}/restart").status_code == 200
+        (again,) = store.leases()
+        assert again.id == lease.id and again.holder != lease.holder and again.holder is not None
+        os.kill(again.holder.pid, signal.SIGKILL)  # Jupyter starts it again by itself
+
+        def restarted() -> bool:
+            with sqlite3.connect(database) as connection:  # not by `leases`, which takes back what died
+                ((id, pid),) = connection.execute("select id, pid from lease")
+            return id == lease.id and pid not in (again.holder.pid, crowded.process.pid)
+
+        until(restarted)
+        assert api.delete(f"{kernels}/{kernel}").status_code == 204
+        assert store.leases() == []
+
+
+def test_kill_of_the_server_takes_its_kernels_and_gives_the_leases_back(
+    crowded: Studio, api: requests.Session
+) -> None:
+    with open_store(f"sqlite:///{crowded.home}/.studio/compute.sqlite3") as store:
+        api.post(f"{crowded.url}api/kernels", json={"name": "sampan"})
+        (lease,) = store.leases()
+        crowded.process.kill()
+        crowded.process.wait()
+        assert lease.holder is not None
+        until(lambda: not machine.alive(lease.holder), 20)  # type: ignore[arg-type]
+        until(lambda: store.leases() == [], 10)
