@@ -112,12 +112,13 @@ def visible(found: list[Device], names: str | None) -> list[Device]:
     """Those among them that CUDA_VISIBLE_DEVICES lets through: numbers or beginnings of UUIDs; unset means all."""
     if names is None:
         return found
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    return [
-        device
-        for device in found
-        if any(device.id == f"gpu:{name}" or device.uuid.startswith(name) for name in wanted)
-    ]
+    seen = []
+    for name in (part.strip() for part in names.split(",")):
+        match = [x for x in found if name and (x.id == f"gpu:{name}" or x.uuid.startswith(name))]
+        if not match:  # as CUDA reads it: what follows an unknown one does not count
+            break
+        seen += match
+    return seen
 
 
 @cache

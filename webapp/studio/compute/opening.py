@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +81,12 @@ def _sqlite(url: URL) -> Engine:
     path = Path(url.database or "")
     path.parent.mkdir(parents=True, exist_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # names of people are in it
+    _write_ahead(path)
     engine = create_engine(url, connect_args={"timeout": WAIT_S})
 
     @event.listens_for(engine, "connect")
     def connect(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # the driver begins no transactions of its own
-        connection.execute("pragma journal_mode=wal")
         connection.execute("pragma synchronous=normal")
 
     @event.listens_for(engine, "begin")
@@ -92,6 +95,23 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("begin" if reads else "begin immediate")
 
     return engine
+
+
+def _write_ahead(path: Path) -> None:
+    """Readers and a writer do not stop each other from now on: the file itself remembers it.
+
+    Of several that say so at once SQLite turns all but one away, without the usual patience.
+    """
+    end = time.monotonic() + WAIT_S
+    with closing(sqlite3.connect(path, timeout=WAIT_S)) as connection:
+        while True:
+            try:
+                connection.execute("pragma journal_mode=wal")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
 
 
 def _postgresql(url: URL) -> Engine:
