@@ -28,6 +28,7 @@ from .hapi import Model as Model
 from .hapi import summary as summary
 from .inner import install as _install_inner
 from .nn import ParamAttr as ParamAttr
+from .operator import as_method as _as_method
 from .ops import *  # noqa: F403
 from .random import *  # noqa: F403
 from .serialization import load as load
@@ -64,6 +65,19 @@ _ELSEWHERE = {
     "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
 }
 _LATER_NAMES = {name: room for room, names in _ELSEWHERE.items() for name in names.split()}
+
+
+# A dense tensor becomes sparse in a room that is imported then.
+def _to_sparse(layout: str) -> _Any:
+    def convert(self, *args, **settings):  # type: ignore[no-untyped-def]
+        return getattr(_import_module(".sparse", __name__), f"dense_to_{layout}")(self, *args, **settings)
+
+    convert.__name__, convert.__doc__ = f"to_sparse_{layout}", f"See `sampan.sparse.dense_to_{layout}`."
+    return convert
+
+
+for _layout in ("coo", "csr"):
+    _as_method(_to_sparse(_layout))
 
 
 def __getattr__(name: str) -> _Any:

@@ -107,7 +107,7 @@ class Methods:
         dtype: str = "int64",
         name: str | None = None,
     ) -> Tensor:
-        """The index of the largest value along `axis`, or in the flattened array."""
+        """The index of the largest value along `axis`, or in all of x."""
     def argmin(
         self,
         axis: builtins.int | Sequence[builtins.int] | None = None,
@@ -115,7 +115,7 @@ class Methods:
         dtype: str = "int64",
         name: str | None = None,
     ) -> Tensor:
-        """The index of the smallest value along `axis`, or in the flattened array."""
+        """The index of the smallest value along `axis`, or in all of x."""
     def argsort(
         self,
         axis: builtins.int | Sequence[builtins.int] | None = -1,
@@ -157,7 +157,7 @@ class Methods:
     def atleast_2d(self, name: str | None = None) -> Any:
         """The input with at least two axes: a vector becomes a row; of several inputs, a list."""
     def atleast_3d(self, name: str | None = None) -> Any:
-        """The input with at least three axes: [n] becomes [1, n, 1], and [n, m] becomes [n, m, 1]; of several inputs, a list."""
+        """The input with at least three axes: [n] as [1, n, 1], and [n, m] as [n, m, 1]; of several inputs, a list."""
     def baddbmm(
         self, x: Any, y: Any, beta: builtins.float = 1.0, alpha: builtins.float = 1.0, name: str | None = None
     ) -> Tensor:
@@ -632,7 +632,7 @@ class Methods:
     def householder_product(self, tau: Any, name: str | None = None) -> Tensor:
         """The first n columns of the product of the reflections 1 - tau_i v_i v_i^H, as `qr` of LAPACK stores them."""
     def hsplit(self, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
-        """A list of views of `x` cut along axis 1, a vector along axis 0; see tensor_split."""
+        """A list of views of `x` cut along axis 1, a vector along axis 0."""
     def hypot(self, y: Any, name: str | None = None) -> Tensor:
         """sqrt(x^2 + y^2)."""
     def hypot_(self, y: Any, name: str | None = None) -> Tensor:
@@ -1101,7 +1101,7 @@ class Methods:
     ) -> Tensor:
         """`zeros` in this tensor's dtype and place, unless told otherwise."""
     def nextafter(self, y: Any, name: str | None = None) -> Tensor:
-        """The next number that the dtype has after x, towards y."""
+        """The dtype's next number after x, towards y."""
     def nonzero(self, as_tuple: builtins.bool = False, out: Any = None) -> Any:
         """The coordinates of entries that are not zero: [n, axes], or one [n] per axis."""
     def norm(
@@ -1524,6 +1524,10 @@ class Methods:
         """`thresholded_relu` in place: the result, which must have x's shape, takes the place of x's values."""
     def tile(self, repeat_times: Any, name: str | None = None) -> Tensor:
         """The whole array repeated `repeat_times` along each axis."""
+    def to_sparse_coo(self, *args: Any, **settings: Any) -> Tensor:
+        """See `sampan.sparse.dense_to_coo`."""
+    def to_sparse_csr(self, *args: Any, **settings: Any) -> Tensor:
+        """See `sampan.sparse.dense_to_csr`."""
     def top_p_sampling(
         self,
         ps: Any,

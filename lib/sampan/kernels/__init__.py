@@ -3,6 +3,9 @@
 Look kernels up late (`kernels.name`), so that another version can take a kernel's place.
 """
 
+from importlib import import_module
+from typing import Any
+
 from .cpu_optimizer import adam_numbers as adam_numbers
 from .cpu_optimizer import adam_step as adam_step
 from .cpu_optimizer import rule_step as rule_step
@@ -12,3 +15,9 @@ from .fused import fused as fused
 from .fused import names_in as names_in
 from .fused import worth_fusing as worth_fusing
 from .registry import listeners as listeners
+
+
+def __getattr__(name: str) -> Any:
+    if name == "sparse":  # the loops of a module of its own: loaded with it
+        return import_module(".cpu_sparse", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

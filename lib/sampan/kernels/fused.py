@@ -58,15 +58,11 @@ def _source(formula: str, dtype: str) -> str:
     names = names_in(formula)
     expression = ast.unparse(ast.fix_missing_locations(_Typed().visit(ast.parse(formula, mode="eval"))))
     arguments = ", ".join([*names, "result"])
-    return (
-        f"# generated from the formula: {formula}\n"
-        "from numba import prange\n"
-        f"from numpy import {dtype} as T\n"
-        "from numpy import sqrt\n\n\n"
-        f"def loop({arguments}):\n"
-        f"    for i in prange(result.size):\n"
-        f"        result[i] = {expression}\n"
+    head = (
+        f"# generated from the formula: {formula}\nfrom numba import prange\nfrom numpy import {dtype} as T\n"
     )
+    loop = f"def loop({arguments}):\n    for i in prange(result.size):\n        result[i] = {expression}\n"
+    return f"{head}from numpy import sqrt\n\n\n{loop}"
 
 
 def cache_folder() -> Path:

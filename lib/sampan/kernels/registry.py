@@ -13,16 +13,19 @@ class Loop:
     """A body over flat arrays, compiled twice: serial below `parallel_from` elements of its last array, else parallel.
 
     A serial call costs about 1 µs, starting threads 20 to 100 µs. Both compile when first used and keep their
-    machine code on disk. With NUMBA_DISABLE_JIT=1 the body runs as plain Python.
+    machine code on disk. With NUMBA_DISABLE_JIT=1 the body runs as plain Python. `fastmath` is Numba's: a set such as
+    {"reassoc"} lets a sum be reordered, so that it vectorises.
     """
 
     __slots__ = ("name", "parallel", "parallel_from", "serial")
 
-    def __init__(self, body: Callable[..., None], parallel_from: int, name: str = "") -> None:
+    def __init__(
+        self, body: Callable[..., None], parallel_from: int, name: str = "", fastmath: Any = False
+    ) -> None:
         self.name = name or body.__name__.strip("_")
         self.parallel_from = parallel_from
-        self.serial = _compiled(body, "serial")
-        self.parallel = _compiled(body, "parallel")
+        self.serial = _compiled(body, "serial", fastmath)
+        self.parallel = _compiled(body, "parallel", fastmath)
 
     def __call__(self, *arrays: Any, size: int) -> None:
         parallel = size >= self.parallel_from
@@ -32,9 +35,9 @@ class Loop:
         (self.parallel if parallel else self.serial)(*arrays)
 
 
-def _compiled(body: Callable[..., None], form: str) -> Callable[..., None]:
+def _compiled(body: Callable[..., None], form: str, fastmath: Any) -> Callable[..., None]:
     """One form of a body, under a name of its own: Numba keeps machine code by name and would mistake one for the other."""
     assert isinstance(body, FunctionType)
-    copy = FunctionType(body.__code__, body.__globals__, f"{body.__name__}_{form}")
+    copy = FunctionType(body.__code__, body.__globals__, f"{body.__name__}_{form}", None, body.__closure__)
     copy.__qualname__, copy.__module__ = copy.__name__, body.__module__
-    return numba.njit(cache=True, parallel=form == "parallel", error_model="numpy")(copy)
+    return numba.njit(cache=True, parallel=form == "parallel", error_model="numpy", fastmath=fastmath)(copy)

@@ -1,0 +1,37 @@
+"""Sparse tensors: coordinates (COO) and compressed rows (CSR), their operators with gradients, and layers."""
+
+from . import elementwise, products, structure
+from . import nn as nn
+from .elementwise import *  # noqa: F403
+from .products import *  # noqa: F403
+from .structure import *  # noqa: F403
+from .tensor import SparseTensor as SparseTensor
+from .tensor import dense_to_coo as dense_to_coo
+from .tensor import dense_to_csr as dense_to_csr
+from .tensor import sparse_coo_tensor as sparse_coo_tensor
+from .tensor import sparse_csr_tensor as sparse_csr_tensor
+
+# Every function of a sparse tensor is its method too, and Python's operators are these.
+_METHODS = {
+    **{
+        name: getattr(m, name)
+        for m in (elementwise, products, structure)
+        for name in m.__all__
+        if name != "concat"
+    },
+    "__add__": elementwise.add,
+    "__radd__": lambda self, other: elementwise.add(other, self),
+    "__sub__": elementwise.subtract,
+    "__rsub__": lambda self, other: elementwise.subtract(other, self),
+    "__mul__": elementwise.multiply,
+    "__rmul__": elementwise.multiply,
+    "__truediv__": elementwise.divide,
+    "__pow__": elementwise.pow,
+    "__neg__": elementwise.neg,
+    "__abs__": elementwise.abs,
+    "__matmul__": products.matmul,
+    "__rmatmul__": lambda self, other: products.matmul(other, self),
+}
+for _name, _method in _METHODS.items():
+    if _name not in SparseTensor.__dict__:
+        setattr(SparseTensor, _name, _method)

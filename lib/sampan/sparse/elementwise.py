@@ -1,0 +1,190 @@
+"""Functions of each entry, and arithmetic of two tensors entry by entry."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import kernels, ops
+from ..ops.indexing import getitem
+from ..tensor import Tensor
+from .operators import entries_picked
+from .pattern import Coo, Csr, Rows, csr_of
+from .tensor import SparseTensor, dense_to_coo
+
+__all__ = [
+    "abs", "add", "asin", "asinh", "atan", "atanh", "cast", "deg2rad", "divide", "expm1", "isnan", "log1p", "multiply", "neg",
+    "pow", "rad2deg", "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
+]  # fmt: skip
+
+
+def sparse(x: Any, name: str = "x") -> SparseTensor:
+    """`x`, which must be sparse. Raises TypeError otherwise."""
+    if not isinstance(x, SparseTensor):
+        raise TypeError(f"{name}: expected a sparse tensor, got {type(x).__name__}")
+    return x
+
+
+def of_entries(name: str, function: Callable[..., Any], doc: str = "") -> Callable[..., SparseTensor]:
+    """A function f with f(0) = 0, of each entry. Entries of one place are added up first."""
+
+    def apply(x, name=None):  # type: ignore[no-untyped-def]
+        x = sparse(x).coalesce()
+        return x.like(function(x.entries))
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = (
+        doc or f"{name}(x) of each entry; where there is none it stays 0, so {name} keeps the pattern."
+    )
+    return apply
+
+
+abs = of_entries("abs", ops.abs)
+asin, asinh = of_entries("asin", ops.asin), of_entries("asinh", ops.asinh)
+atan, atanh = of_entries("atan", ops.atan), of_entries("atanh", ops.atanh)
+deg2rad, rad2deg = of_entries("deg2rad", ops.deg2rad), of_entries("rad2deg", ops.rad2deg)
+expm1, log1p = of_entries("expm1", ops.expm1), of_entries("log1p", ops.log1p)
+isnan, neg = of_entries("isnan", ops.isnan), of_entries("neg", ops.neg)
+sin, sinh = of_entries("sin", ops.sin), of_entries("sinh", ops.sinh)
+sqrt, square = of_entries("sqrt", ops.sqrt), of_entries("square", ops.square)
+tan, tanh = of_entries("tan", ops.tan), of_entries("tanh", ops.tanh)
+
+
+def pow(x: SparseTensor, factor: float, name: str | None = None) -> SparseTensor:
+    """Each entry to the power `factor`, which must be above 0 for the pattern to stay."""
+    x = sparse(x).coalesce()
+    return x.like(ops.pow(x.entries, factor))
+
+
+def cast(
+    x: SparseTensor, index_dtype: Any = None, value_dtype: Any = None, name: str | None = None
+) -> SparseTensor:
+    """The same tensor with its indices in `index_dtype` (int32 or int64) and its values in `value_dtype`."""
+    x = sparse(x)
+    entries = x.entries if value_dtype is None else x.entries.astype(value_dtype)
+    if index_dtype is None:
+        return x.like(entries)
+    kind = Tensor(torch.empty(0)).astype(index_dtype).dtype
+    if kind not in (torch.int32, torch.int64):
+        raise TypeError(f"index_dtype: expected int32 or int64, got {index_dtype}")
+    p = x.pattern
+    pattern = Coo(p.indices.to(kind), p.shape, p.coalesced) if isinstance(p, Coo) else Csr(p.crows.to(kind), p.cols.to(kind), p.shape)  # fmt: skip
+    return SparseTensor(pattern, entries)
+
+
+# --- two tensors ----------------------------------------------------------------------------------------------
+
+
+def _keys(x: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
+    """Ascending keys of the entries, in rows: of a matrix its own, of coordinates one row of flat positions."""
+    if isinstance(x.pattern, Csr):
+        return x.pattern.by_rows.crows, x.pattern.by_rows.cols
+    return np.array([0, x.nnz()], np.int32), x.pattern.flat.numpy()
+
+
+def _united(x: SparseTensor, y: SparseTensor) -> tuple[Coo | Csr, Tensor, Tensor]:
+    """The places of both, and the entries of each there, 0 where it has none."""
+    if x.pattern is y.pattern or (
+        x.nnz() == y.nnz() and all(np.array_equal(a, b) for a, b in zip(_keys(x), _keys(y), strict=True))
+    ):
+        return x.pattern, x.entries, y.entries
+    (a_rows, a), (b_rows, b) = _keys(x), _keys(y)
+    most = a.size + b.size
+    crows, keys = np.empty_like(a_rows), np.empty(most, a.dtype)
+    from_x, from_y = np.empty(most, np.int64), np.empty(most, np.int64)
+    count = kernels.sparse.union(a_rows, a, b_rows, b, crows, keys, from_x, from_y)
+    pattern: Coo | Csr
+    if isinstance(x.pattern, Csr):
+        rows = Rows(crows, keys[:count], x.pattern.by_rows.shape)
+        pattern = csr_of(rows, x.pattern.shape, x.pattern.cols.dtype)
+    else:
+        places = np.stack(np.unravel_index(keys[:count], x.pattern.shape))
+        pattern = Coo(torch.from_numpy(places).to(x.pattern.indices.dtype), x.pattern.shape, True)
+        pattern.__dict__["flat"] = torch.from_numpy(keys[:count])
+    return pattern, *(
+        entries_picked(t.entries, torch.from_numpy(source[:count]))
+        for t, source in ((x, from_x), (y, from_y))
+    )
+
+
+def _matching(x: SparseTensor, y: SparseTensor, what: str) -> tuple[SparseTensor, SparseTensor]:
+    if list(x.shape) != list(y.shape):
+        raise ValueError(f"{what}: expected equal shapes, got x={list(x.shape)} and y={list(y.shape)}")
+    if x.is_sparse_csr() != y.is_sparse_csr():
+        raise ValueError(
+            f"{what}: expected one layout, got {x.pattern.layout.upper()} and {y.pattern.layout.upper()}"
+        )
+    return x.coalesce(), y.coalesce()
+
+
+def at_entries(x: Any, pattern: Coo | Csr) -> Tensor:
+    """The values of a dense Tensor at the places of a coalesced pattern: [nnz, dense axes ...]."""
+    coo = (
+        pattern
+        if isinstance(pattern, Coo)
+        else SparseTensor(pattern, Tensor(torch.empty(0))).to_sparse_coo().pattern
+    )
+    return getitem(x, tuple(coo.indices))
+
+
+def _other(x: SparseTensor, y: Any, what: str) -> Tensor:
+    """A dense Tensor's values at x's entries."""
+    if not isinstance(y, Tensor):
+        raise TypeError(f"{what}: y: expected a tensor, got {type(y).__name__}")
+    if list(y.shape) != list(x.shape):
+        y = ops.broadcast_to(y, list(x.shape))
+    return at_entries(y, x.pattern)
+
+
+def add(x: Any, y: Any, name: str | None = None) -> Any:
+    """x + y. Two sparse tensors give one with the places of both; a sparse and a dense one give a dense one."""
+    return _sum(x, y, ops.add, "add")
+
+
+def subtract(x: Any, y: Any, name: str | None = None) -> Any:
+    """x - y. Two sparse tensors give one with the places of both; a sparse and a dense one give a dense one."""
+    return _sum(x, y, ops.subtract, "subtract")
+
+
+def _sum(x: Any, y: Any, function: Callable[..., Any], what: str) -> Any:
+    if isinstance(x, SparseTensor) and isinstance(y, SparseTensor):
+        pattern, a, b = _united(*_matching(x, y, what))
+        return SparseTensor(pattern, function(a, b))
+    dense = [t.to_dense() if isinstance(t, SparseTensor) else t for t in (x, y)]
+    if not all(isinstance(t, Tensor) for t in dense):
+        raise ValueError(f"{what}: expected two tensors, got {type(x).__name__} and {type(y).__name__}")
+    return function(*dense)
+
+
+def multiply(x: Any, y: Any, name: str | None = None) -> SparseTensor:
+    """x y, entry by entry. Two sparse tensors: at the places of both, 0 where one has none, as Paddle has it.
+
+    y may be a number or a dense Tensor, broadcast to x's shape: the result has x's pattern.
+    """
+    if not isinstance(x, SparseTensor):
+        x, y = y, x
+    if isinstance(y, SparseTensor):
+        pattern, a, b = _united(*_matching(sparse(x), y, "multiply"))
+        return SparseTensor(pattern, a * b)
+    x = sparse(x).coalesce()
+    return x.like(x.entries * (y if isinstance(y, (int, float, complex)) else _other(x, y, "multiply")))
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> SparseTensor:
+    """x / y, entry by entry, by a number or a dense Tensor at x's entries.
+
+    By another sparse tensor every place has an entry, as Paddle has it: 0 / 0 is nan.
+    """
+    x = sparse(x).coalesce()
+    if not isinstance(y, SparseTensor):
+        return x.like(
+            ops.divide(x.entries, y if isinstance(y, (int, float, complex)) else _other(x, y, "divide"))
+        )
+    x, y = _matching(x, y, "divide")
+    everywhere = dense_to_coo(Tensor(torch.ones([math.prod(x.pattern.shape)])).reshape(list(x.pattern.shape)))
+    if x.is_sparse_csr():
+        everywhere = everywhere.to_sparse_csr()
+    full = everywhere.pattern
+    return SparseTensor(full, ops.divide(at_entries(x.to_dense(), full), at_entries(y.to_dense(), full)))

@@ -1,0 +1,34 @@
+"""Activations and softmax of sparse tensors, under Paddle's names in `sparse.nn.functional`."""
+
+from typing import Any
+
+from ... import ops
+from ..elementwise import of_entries, sparse
+from ..operators import row_softmax
+from ..products import attention as attention
+from ..structure import transpose
+from ..tensor import SparseTensor, rows_of
+
+__all__ = ["attention", "leaky_relu", "relu", "relu6", "softmax"]
+
+relu = of_entries("relu", ops.relu)
+relu6 = of_entries("relu6", ops.relu6)
+
+
+def leaky_relu(x: SparseTensor, negative_slope: float = 0.01, name: str | None = None) -> SparseTensor:
+    """x where it is above 0, else negative_slope x, of each entry."""
+    x = sparse(x).coalesce()
+    return x.like(ops.leaky_relu(x.entries, negative_slope))
+
+
+def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseTensor:
+    """e^x over the sum of e^x along `axis`, of the entries alone: a place without one counts as minus infinity."""
+    x = sparse(x).coalesce()
+    axis = axis % x.ndim
+    if axis != x.ndim - 1:
+        if x.is_sparse_csr():
+            raise ValueError(f"axis: compressed rows have their softmax along the last axis, got {axis}")
+        swapped: list[Any] = list(range(x.ndim))
+        swapped[axis], swapped[-1] = swapped[-1], swapped[axis]
+        return transpose(softmax(transpose(x, swapped)), swapped)
+    return x.like(row_softmax(x.entries, rows_of(x, "softmax")))

@@ -1,0 +1,135 @@
+"""Products of sparse matrices: with dense ones, with sparse ones, and of dense ones at the entries of a sparse one."""
+
+from typing import Any
+
+import torch
+
+from .. import linalg, ops
+from ..tensor import Tensor
+from .elementwise import add, sparse
+from .operators import product_pattern, row_softmax, sddmm, spgemm, spmm
+from .pattern import Rows
+from .tensor import SparseTensor, rows_of, with_rows
+
+__all__ = ["addmm", "masked_matmul", "matmul", "mv", "pca_lowrank"]
+
+
+def _inner(x: Any, y: Any, what: str) -> None:
+    if x.ndim < 2 or y.ndim < 2 or list(x.shape[:-2]) != list(y.shape[:-2]) or x.shape[-1] != y.shape[-2]:
+        raise ValueError(
+            f"{what}: expected x [..., n, k] and y [..., k, m] with equal leading axes, got {list(x.shape)} and {list(y.shape)}"
+        )
+
+
+def matmul(x: Any, y: Any, name: str | None = None) -> Any:
+    """x y, where x, y or both are sparse: [n, k] and [k, m], or batches [batch, n, k] and [batch, k, m].
+
+    A dense factor gives a dense product; two sparse ones a sparse product in the layout of x, whose backward stays
+    sparse: each gradient is computed at its matrix's entries alone. Both layouts. Raises ValueError for shapes that
+    do not fit.
+    """
+    _inner(x, y, "matmul")
+    shape = [*x.shape[:-1], y.shape[-1]]
+    if not isinstance(y, SparseTensor):
+        a = sparse(x).coalesce()
+        flat = ops.reshape(y, [-1, y.shape[-1]]) if y.ndim > 2 else y
+        out = spmm(a.entries, flat, rows_of(a, "matmul"))
+        return ops.reshape(out, shape) if y.ndim > 2 else out
+    if not isinstance(x, SparseTensor):
+        axes = [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2]
+        return ops.transpose(matmul(y.transpose(axes), ops.transpose(x, axes)), axes)
+    a, b = x.coalesce(), y.coalesce()
+    left, right = rows_of(a, "matmul"), rows_of(b, "matmul")
+    product, values = product_pattern(left, right, a.entries.data, b.entries.data)
+    if a.stop_gradient and b.stop_gradient:
+        return with_rows(product, Tensor(values), a, shape)
+    return with_rows(product, spgemm(a.entries, b.entries, left, right, product), a, shape)
+
+
+def mv(x: SparseTensor, vec: Tensor, name: str | None = None) -> Tensor:
+    """x vec: a sparse matrix [n, k] times a vector [k]."""
+    if vec.ndim != 1 or x.ndim != 2 or x.shape[1] != vec.shape[0]:
+        raise ValueError(f"mv: expected x [n, k] and vec [k], got {list(x.shape)} and {list(vec.shape)}")
+    return ops.squeeze(matmul(x, ops.unsqueeze(vec, 1)), 1)
+
+
+def addmm(input: Any, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Any:
+    """beta input + alpha x y."""
+    product = matmul(x, y)
+    return add(input * beta, product * alpha)
+
+
+def masked_matmul(x: Tensor, y: Tensor, mask: SparseTensor, name: str | None = None) -> SparseTensor:
+    """x y at the entries of `mask` alone, in its layout: [n, k] and [k, m], or batches of them. The mask's values are
+    not read."""
+    _inner(x, y, "masked_matmul")
+    mask = sparse(mask, "mask").coalesce()
+    if list(mask.shape) != [*x.shape[:-1], y.shape[-1]]:
+        raise ValueError(
+            f"mask: expected shape {[*x.shape[:-1], y.shape[-1]]}, that of the product, got {list(mask.shape)}"
+        )
+    turned = ops.transpose(y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
+    flat = [ops.reshape(t, [-1, t.shape[-1]]) if t.ndim > 2 else t for t in (x, turned)]
+    return mask.like(sddmm(*flat, rows_of(mask, "mask")))
+
+
+def pca_lowrank(
+    x: SparseTensor, q: int | None = None, center: bool = True, niter: int = 2, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """U [n, q], S [q], V [m, q] of the first q principal components of x [n, m], never made dense.
+
+    Randomised subspace iteration with `niter` steps (Halko, Martinsson and Tropp 2011, algorithms 4.4 and 5.1). center:
+    the columns' means are taken off first. q: min(6, n, m) where None.
+    """
+    n, m = sparse(x).shape
+    q = min(6, n, m) if q is None else q
+    if not 0 <= q <= min(n, m) or niter < 0:
+        raise ValueError(
+            f"q: expected 0 to {min(n, m)} for shape {[n, m]}, and niter 0 or more, got {q} and {niter}"
+        )
+    turned = x.transpose([1, 0])
+    mean = matmul(turned, Tensor(torch.full((n, 1), 1.0 / n, dtype=x.dtype))) if center else None
+
+    def times(b: Tensor) -> Tensor:
+        out = matmul(x, b)
+        return out if mean is None else out - ops.matmul(mean, b, transpose_x=True)
+
+    def times_turned(b: Tensor) -> Tensor:
+        out = matmul(turned, b)
+        return out if mean is None else out - ops.matmul(mean, b.sum(0, keepdim=True))
+
+    basis = linalg.qr(times(Tensor(torch.randn(m, q, dtype=x.dtype))))[0]
+    for _ in range(niter):
+        basis = linalg.qr(times(linalg.qr(times_turned(basis))[0]))[0]
+    u, s, vh = linalg.svd(ops.transpose(times_turned(basis), [1, 0]), full_matrices=False)
+    return ops.matmul(basis, u), s, ops.transpose(vh, [1, 0])
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    sparse_mask: SparseTensor,
+    key_padding_mask: Tensor | None = None,
+    attn_mask: Tensor | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """softmax(Q K^T / sqrt(d) + masks) V, with scores only where `sparse_mask` has entries.
+
+    query, key, value: [batch, heads, length, d]. sparse_mask: compressed rows [batch * heads, length, length]; its
+    values are not read. key_padding_mask: [batch, length], attn_mask: [length, length], both added to the scores.
+    """
+    batch, heads, length, width = query.shape
+    if list(sparse_mask.shape) != [batch * heads, length, length]:
+        raise ValueError(
+            f"sparse_mask: expected shape {[batch * heads, length, length]}, got {list(sparse_mask.shape)}"
+        )
+    rows: Rows = rows_of(sparse_mask, "sparse_mask")
+    q, k, v = (ops.reshape(t, [-1, width]) for t in (query, key, value))
+    scores = sddmm(q, k, rows) / width**0.5
+    row, col = (torch.from_numpy(a).long() for a in (rows.rows, rows.cols))
+    if key_padding_mask is not None:
+        scores = scores + key_padding_mask[row // (heads * length), col % length]
+    if attn_mask is not None:
+        scores = scores + attn_mask[row % length, col % length]
+    return ops.reshape(spmm(row_softmax(scores, rows), v, rows), list(query.shape))

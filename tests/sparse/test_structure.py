@@ -1,0 +1,174 @@
+"""Transpose, reshape, slice, concat, sums, masks, softmax, attention and layers of sparse tensors."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sampan
+from sampan import sparse
+from tests.sparse.drawn import coordinates, examples, matrices, pair, there
+
+
+def made(drawn, **more):
+    indices, values, shape = drawn
+    return sparse.sparse_coo_tensor(indices, values, shape, **more)
+
+
+@examples
+@given(coordinates(), st.randoms())
+def test_transpose(drawn, random):
+    x = made(drawn)
+    lead = list(range(x.sparse_dim()))
+    random.shuffle(lead)
+    perm = [*lead, *range(x.sparse_dim(), x.ndim)]
+    assert np.allclose(sparse.transpose(x, perm).numpy(), x.numpy().transpose(perm))
+    assert np.allclose(sparse.transpose(x.coalesce(), perm).numpy(), x.numpy().transpose(perm))
+
+
+@examples
+@given(coordinates(dense=(0, 0)), st.integers(0, 1))
+def test_reshape(drawn, flat):
+    x = made(drawn)
+    total = int(np.prod(x.shape))
+    shape = [-1] if flat and total else [1, total, 1]
+    assert np.allclose(
+        sparse.reshape(x, shape).numpy(), x.numpy().reshape([total] if flat and total else shape)
+    )
+
+
+@examples
+@given(coordinates(), st.integers(-6, 6), st.integers(-6, 6))
+def test_slice(drawn, start, end):
+    x = made(drawn)
+    assert np.allclose(sparse.slice(x, [0], [start], [end]).numpy(), x.numpy()[start:end])
+
+
+@examples
+@given(coordinates(), st.booleans(), st.data())
+def test_sum(drawn, keepdim, data):
+    x = made(drawn, stop_gradient=False)
+    axes = data.draw(st.lists(st.integers(0, x.ndim - 1), unique=True, min_size=1))
+    value = sparse.sum(x, axes, keepdim=keepdim)
+    expected = x.numpy().sum(tuple(axes), keepdims=keepdim)
+    whole = set(range(x.sparse_dim())) <= set(axes) and not keepdim
+    assert np.allclose(value.numpy(), expected[None] if whole else expected)
+    value.values().sum().backward()
+    assert np.allclose(x.grad.values().numpy(), 1)
+
+
+def test_sums_have_the_shapes_of_paddle():
+    x = pair(np.array([[0.0, 1.0], [2.0, 0.0]]))[0]
+    assert sparse.sum(x).shape == [1] and sparse.sum(x).values().tolist() == [3]
+    assert sparse.sum(x.to_sparse_csr(), -1).shape == [2, 1]
+    assert sparse.sum(x, 0).shape == [2] and sparse.sum(x, 1, keepdim=True).shape == [2, 1]
+    assert sparse.sum(x.astype("int32")).dtype is torch.int64
+    with pytest.raises(ValueError, match="summed over the last axis or all, got 0"):
+        sparse.sum(x.to_sparse_csr(), 0)
+
+
+@examples
+@given(st.data(), st.sampled_from(["coo", "csr"]), st.integers(0, 1))
+def test_concat(data, layout, axis):
+    a = data.draw(matrices())
+    b = data.draw(matrices(columns=a.shape[1]) if axis == 0 else matrices(rows=a.shape[0]))
+    joined = sparse.concat([pair(a, layout)[0], pair(b, layout)[0]], axis)
+    assert np.array_equal(joined.numpy(), np.concatenate([a, b], axis))
+    assert joined.is_sparse_csr() == (layout == "csr") and joined.is_coalesced()
+
+
+def test_a_mask_takes_entries_of_a_dense_tensor():
+    mask = pair(np.array([[0.0, 1.0], [2.0, 0.0]]))[0]
+    x = sampan.to_tensor([[1.0, 2.0], [3.0, 4.0]], stop_gradient=False)
+    for m in (mask, mask.to_sparse_csr()):
+        x.clear_grad(False)
+        taken = sparse.mask_as(x, m)
+        assert taken.values().tolist() == [2, 3]
+        (taken.values() ** 2).sum().backward()
+        assert x.grad.tolist() == [[0, 4], [6, 0]]
+    assert sparse.is_same_shape(mask, x) and not sparse.is_same_shape(mask, sampan.ones([2]))
+
+
+@examples
+@given(matrices(), st.sampled_from([("coo", 0), ("coo", 1), ("csr", 1)]))
+def test_softmax_is_over_the_entries_alone(a, kind):
+    layout, axis = kind
+    x, t = pair(a, layout)
+    value = sparse.nn.functional.softmax(x, axis)
+    expected = t.masked_fill(~there(a), -torch.inf).softmax(axis).masked_fill(~there(a), 0)
+    assert np.allclose(value.numpy(), expected.detach())
+    weight = np.random.default_rng(0).standard_normal(a.shape)
+    first = sampan.grad((value.to_dense() * sampan.to_tensor(weight)).sum(), x.values(), create_graph=True)[0]
+    theirs = torch.autograd.grad((expected * torch.tensor(weight)).sum(), t, create_graph=True)[0]
+    theirs = torch.where(there(a), theirs, 0)
+    assert np.allclose(x.like(first).numpy(), theirs.detach().numpy())
+    if there(a).any():
+        (first**2).sum().backward()
+        rows = t.masked_fill(~there(a), -1e30).softmax(axis) * there(
+            a
+        )  # without the nan of -inf in second order
+        again = torch.autograd.grad((rows * torch.tensor(weight)).sum(), t, create_graph=True)[0]
+        ((again * there(a)) ** 2).sum().backward()
+        assert np.allclose(x.grad.numpy(), (t.grad * there(a)).numpy())
+
+
+def test_softmax_of_large_values_and_empty_rows():
+    x = sparse.sparse_csr_tensor([0, 2, 2, 3], [0, 1, 0], [1e4, 1e4, -1e4], [3, 2])
+    assert sparse.nn.functional.softmax(x).values().tolist() == [0.5, 0.5, 1]
+
+
+def test_attention_with_masks_against_dense():
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal((2, 3, 6, 4)) for _ in range(3)]
+    mask = (rng.random((6, 6, 6)) < 0.5) | np.eye(6, dtype=bool)
+    padding, attn = rng.standard_normal((2, 6)), rng.standard_normal((6, 6))
+    q, k, v = (sampan.to_tensor(a, stop_gradient=False) for a in arrays)
+    out = sparse.nn.functional.attention(
+        q, k, v, sparse.dense_to_csr(sampan.to_tensor(mask.astype(float))), sampan.to_tensor(padding), sampan.to_tensor(attn)
+    )  # fmt: skip
+    tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
+    scores = tensors[0] @ tensors[1].mT / 2 + torch.tensor(padding)[:, None, None, :] + torch.tensor(attn)
+    expected = (
+        scores.masked_fill(~torch.tensor(mask).reshape(2, 3, 6, 6), -torch.inf).softmax(-1) @ tensors[2]
+    )
+    assert np.allclose(out.numpy(), expected.detach())
+    (out**2).sum().backward()
+    (expected**2).sum().backward()
+    for mine, theirs in zip((q, k, v), tensors, strict=True):
+        assert np.allclose(mine.grad.numpy(), theirs.grad)
+
+
+def test_layers_over_entries():
+    x = made((np.array([[0, 0, 1], [0, 2, 1]]), np.array([[1.0, -2.0], [3.0, 8.0], [-1.0, 0.5]]), [2, 3, 2]))
+    layers = sparse.nn
+    assert layers.ReLU()(x).values().tolist() == [[1, 0], [3, 8], [0, 0.5]]
+    assert layers.ReLU6()(x).values().tolist() == [[1, 0], [3, 6], [0, 0.5]]
+    assert np.allclose(layers.LeakyReLU(0.1)(x).values().numpy(), [[1, -0.2], [3, 8], [-0.1, 0.5]])
+    for kind in (layers.BatchNorm, layers.SyncBatchNorm):
+        norm = kind(2).astype("float64")
+        values = norm(x).values().numpy()
+        assert np.allclose(values.mean(0), 0) and np.allclose(values.var(0), 1, atol=1e-4)
+        assert {"weight", "bias", "_mean", "_variance"} == set(norm.state_dict())
+    with pytest.raises(ValueError, match="expected the channels as the one dense axis, got 0"):
+        layers.BatchNorm(2)(pair(np.eye(2))[0])
+
+
+def test_what_cannot_be_moved_is_refused():
+    x = made((np.array([[0], [1]]), np.array([[1.0, 2.0]]), [2, 2, 2]))
+    for call, message in [
+        (
+            lambda: sparse.transpose(x, [2, 1, 0]),
+            "perm: expected an order of 3 axes, the 2 sparse ones first",
+        ),
+        (lambda: sparse.reshape(x, [8]), r"shape: expected 4 places followed by the dense lengths \[2\]"),
+        (lambda: sparse.slice(x, [2], [0], [1]), "axes: expected sparse axes, below 2, got 2"),
+        (lambda: sparse.slice(x, [0, 1], [0], [1]), "expected one length, got 2, 1, 1"),
+        (lambda: sparse.concat([]), "x: expected one tensor or more"),
+        (lambda: sparse.concat([x, pair(np.eye(2))[0]]), "x: expected equal lengths but along sparse axis 0"),
+        (lambda: sparse.sum(x, 3), "axis: expected -3 to 2, got 3"),
+        (lambda: sparse.mask_as(sampan.ones([3]), x), r"mask: expected x's shape \[3\]"),
+        (lambda: sparse.nn.functional.softmax(pair(np.eye(2), "csr")[0], 0), "along the last axis, got 0"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
