@@ -94,6 +94,7 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     server.answer_yes = True  # one Ctrl-C stops it: notebooks are saved, kernels are told
     c.Application.log_level = "WARN"
     server.terminals_enabled = False
+    server.static_immutable_cache = ["/voila/kept/"]  # see server/frontend.py
     server.tornado_settings = {
         "xsrf_cookie_kwargs": {"samesite": "Strict"},
         # No pings: with tornado 6.6 (timeout <= interval) jupyter_server takes every pong for late and closes a

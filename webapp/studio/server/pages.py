@@ -8,33 +8,30 @@ its own, which no other handler can read from or write to.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from uuid import uuid4
 
-from jupyter_server.base.handlers import FileFindHandler
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
-from jupyter_server.utils import url_path_join
-from jupyterlab_server.themes_handler import ThemesHandler
 from nbformat import NotebookNode
 from tornado import web
-from voila.configuration import VoilaConfiguration
-from voila.paths import collect_static_paths, collect_template_paths
-from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
+from voila.paths import collect_template_paths
 from voila.tornado.handler import TornadoVoilaHandler
-from voila.utils import get_data_dir, get_voila_labextensions_path
 
+from studio import i18n
+
+from . import frontend
 from .base import StudioPage
 
-TEMPLATE = "sampan"
-# Measured: Voilà's front end and anywidgets evaluate code, import modules from blob: addresses and style inline.
+# Tried in a browser: JupyterLab's front end compiles its settings' schemas to code ('unsafe-eval') and puts style
+# elements into the page; anywidgets are modules of blob: addresses. No inline script is needed: none runs.
 PAGE_POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; worker-src 'self' blob:; "
-    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
-    "connect-src 'self' ws: wss:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
 
@@ -95,6 +92,20 @@ class PageContents(AsyncLargeFileManager):
         """They are the Studio's own files, and are run again before anything of them is shown."""
 
 
+class _OwnNumber:
+    """The server's kernel manager, for one kernel whose number is known before it starts: the page begins with it."""
+
+    def __init__(self, manager: Any, kernel_id: str) -> None:
+        self._manager, self._kernel_id = manager, kernel_id
+
+    async def start_kernel(self, **kwargs: Any) -> str:
+        started: str = await self._manager.start_kernel(kernel_id=self._kernel_id, **kwargs)
+        return started
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._manager, name)
+
+
 class PageHandler(StudioPage, TornadoVoilaHandler):
     """/studio/page/<name>: starts a kernel for the visitor and sends the page while it computes."""
 
@@ -110,6 +121,10 @@ class PageHandler(StudioPage, TornadoVoilaHandler):
         return PAGE_POLICY
 
     @property
+    def kernel_manager(self) -> _OwnNumber:
+        return _OwnNumber(super().kernel_manager, self.kernel_id)
+
+    @property
     def contents_manager(self) -> PageContents:
         return self.contents
 
@@ -119,6 +134,7 @@ class PageHandler(StudioPage, TornadoVoilaHandler):
         if page is None:
             raise web.HTTPError(404)
         self.section = f"page/{name}"
+        self.kernel_id = str(uuid4())
         self.waiting_page = self.address("open/page", name)
         ticket = self.get_query_argument("ticket", "")
         # Voilà hands the query string to the kernel: language and theme go in, and the ticket, which goes no further
@@ -139,38 +155,13 @@ def frame_of(handler: PageHandler, notebook: NotebookNode, cwd: str) -> Notebook
     notebook.metadata["title"] = page.title(handler.language)
     notebook.metadata["studio"] = {
         "head": handler.fill("page_head.html", title=page.title(handler.language)),
-        "body": handler.fill("page_body.html", title=page.title(handler.language)),
+        "body": handler.fill("page_body.html", title=page.title(handler.language), cells=len(notebook.cells)),
         "styles": handler.fill("page_styles.html"),
         "footer": handler.fill("footer.html"),
+        "failed": i18n.t("frame.page_failed", handler.language),
+        "kernel_id": handler.kernel_id,
     }
     return notebook
-
-
-def _configuration(server: Any) -> VoilaConfiguration:
-    configuration = VoilaConfiguration(parent=server)
-    configuration.template = TEMPLATE
-    configuration.theme = "light"  # its variables are overridden by ours, which know light and dark
-    configuration.allow_template_override = "NO"
-    configuration.allow_theme_override = "NO"
-    configuration.strip_sources = True
-    configuration.show_tracebacks = False
-    configuration.file_allowlist = []
-    # Without Voilà's own widget manager no widget is drawn; every other extension costs time and asks for
-    # modules that Voilà does not have.
-    configuration.extension_allowlist = [
-        "@voila-dashboards/widgets-manager8",
-        "@jupyter-widgets/jupyterlab-manager",
-        "anywidget",
-        "jupyterlab-plotly",
-    ]
-    configuration.prelaunch_hook = frame_of
-    configuration.page_config_hook = _with_bundled_mathjax
-    return configuration
-
-
-def _with_bundled_mathjax(page_config: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Voilà asks a content network for MathJax unless both settings are null: then it takes the bundled one."""
-    return {**page_config, "fullMathjaxUrl": None, "mathjaxConfig": None}
 
 
 def routes(server: Any) -> list[tuple[Any, ...]]:
@@ -184,37 +175,8 @@ def routes(server: Any) -> list[tuple[Any, ...]]:
                 "shelf": shelf,
                 "contents": PageContents(root_dir=str(shelf.folder), parent=server),
                 "config": server.config,
-                "template_paths": collect_template_paths(["voila", "nbconvert"], TEMPLATE),
-                "voila_configuration": _configuration(server),
+                "template_paths": collect_template_paths(["voila", "nbconvert"], frontend.TEMPLATE),
+                "voila_configuration": frontend.configuration(server, prelaunch_hook=frame_of),
             },
         )
     ]
-
-
-class ToStudio(StudioPage):
-    """/voila, its tree and its render addresses: there is no tree here."""
-
-    @web.authenticated
-    def get(self, *_parts: str) -> None:
-        self.redirect(self.address())
-
-
-def voila_routes(server: Any) -> list[tuple[Any, ...]]:
-    """What Voilà's front end asks for by fixed addresses: its scripts, styles, widgets; and to stop its kernel."""
-    extensions = get_voila_labextensions_path()
-    themes = {
-        "themes_url": "/voila/api/themes",
-        "path": os.path.join(get_data_dir(), "themes"),
-        "labextensions_path": extensions,
-        "no_cache_paths": [],
-    }
-    statics = {"path": collect_static_paths(["voila", "nbconvert"], TEMPLATE)}
-    table: list[tuple[Any, ...]] = [
-        (rf"/voila/templates/{TEMPLATE}/static/(.*)", FileFindHandler, statics),
-        (r"/voila/static/(.*)", FileFindHandler, statics),
-        (r"/voila/labextensions/(.*)", FileFindHandler, {"path": extensions}),
-        (r"/voila/api/themes/(.*)", ThemesHandler, themes),
-        (r"/voila/api/shutdown/(.*)", VoilaShutdownKernelHandler),
-        (r"/voila(?:/(?:tree|render)(?:/.*)?)?/?", ToStudio),
-    ]
-    return [(url_path_join(server.base_url, path), *rest) for path, *rest in table]

@@ -17,7 +17,7 @@ from studio.course import Course
 from studio.grading.runner import CheckDesk
 from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 
-from . import base, courses, grading, home, notebooks, pages, sessions, waiting
+from . import base, courses, frontend, grading, home, notebooks, pages, sessions, waiting
 
 _ID = "(?P<session_id>[0-9a-f]{32})"
 _JOB = r"(?P<job_id>[0-9a-f\-]+)"
@@ -67,4 +67,4 @@ def add_routes(server: Any) -> None:
     ]
     prefix = url_path_join(server.base_url, "studio")
     app.add_handlers(".*$", [(prefix + path + "/?", *rest) for path, *rest in routes])
-    app.add_handlers(".*$", [*pages.voila_routes(server), *notebooks.routes(server)])
+    app.add_handlers(".*$", [*frontend.routes(server), *notebooks.routes(server)])

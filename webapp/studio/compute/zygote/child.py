@@ -88,6 +88,8 @@ def _program(spawn: Spawn) -> None:
         from ipykernel.kernelapp import launch_new_instance
 
         sys.argv = ["ipykernel_launcher", *spawn.argv]
+        if "ipywidgets" in sys.modules:  # it offers itself to its kernel when it is imported: there was none
+            sys.modules["ipywidgets"].register_comm_target()
         # 1: somebody watches over it (here the lifeline), so it need not, nor tell a terminal how to connect.
         launch_new_instance(argv=[*spawn.argv, "--IPKernelApp.parent_handle=1"])
         return

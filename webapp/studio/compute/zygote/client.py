@@ -35,6 +35,7 @@ UNKNOWN_STATUS = 255  # the zygote died before its child: nobody was there to be
 ANSWER_S = 10.0
 _STATUS_S = 0.5  # between the end of a child and the zygote's word of it
 _LOOK_S = 2.0
+_END_S = 2.0  # how long its end is waited for
 _PAUSE_S = 10.0  # between two starts: files may be changing, one after the other
 
 
@@ -210,14 +211,15 @@ class Zygote:
         self._running, self._ready, self._began = (process, ours), False, time.monotonic()
 
     def stop(self) -> None:
-        """Take it away. Its forks live on until their own connections close."""
+        """Let it go. It ends at once, or with the last job that it has forked."""
         with self._one_at_a_time:
             ending = self._retired if self._running is None else [*self._retired, self._running]
             for process, control in ending:
                 control.close()
-                process.kill()
-                process.wait()
-            self._running, self._retired, self._ready = None, [], False
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_END_S)
+            self._retired = [old for old in ending if old[0].returncode is None]
+            self._running, self._ready = None, False
             self._ownership.release()
 
 

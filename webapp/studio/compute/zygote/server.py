@@ -3,8 +3,8 @@
     python -m studio.compute.zygote.server --control FD [--socket PATH] module ...
 
 It imports the modules, says `{"ready": true}` on the inherited socket FD, and takes connections to fork for: those
-that arrive at PATH, and those that are handed to it through FD. It ends when FD does, so never outlives the Studio.
-When a file changes that it has imported, it says `{"stale": true}`, takes no more, and ends with its last child.
+that arrive at PATH, and those that are handed to it through FD. When a file changes that it has imported, it says
+`{"stale": true}`; then, or when FD ends with the Studio, it takes no more and ends with its last fork: a job's.
 
 It stays safe to fork: one thread, no tensor computed, no GPU touched, no secret in the environment.
 """
@@ -76,21 +76,24 @@ class ForkServer:
         self._selector.register(what, selectors.EVENT_READ, react)
 
     def _retire(self) -> None:
-        """Takes no more requests: a child would run code that is no longer what is installed."""
-        self._stamp = ()
-        with suppress(BrokenPipeError):  # the Studio is gone: the next look at the control socket ends this
-            self._control.send(encode(stale=True))
-        if self._door is not None:
-            self._selector.unregister(self._door)
-            self._door.close()
+        """Takes no more requests, and ends with its last fork. A new one would run code that is no longer what is
+        installed, or there is no Studio that it could be for."""
+        if not self._retired:
+            self._stamp = ()
+            with suppress(BrokenPipeError):  # the Studio is gone
+                self._control.send(encode(stale=True))
+            if self._door is not None:
+                self._selector.unregister(self._door)
+                self._door.close()
         self._over = not self._forks
 
     # ---- requests -----------------------------------------------------------------------------------
 
     def _handed(self, _fd: int) -> None:
         message, descriptors, *_ = socket.recv_fds(self._control, 1, 1)
-        if not message:
-            self._over = True
+        if not message:  # the Studio has ended: only jobs outlive it
+            self._selector.unregister(self._control)
+            self._retire()
         for descriptor in descriptors:
             self._welcome(socket.socket(fileno=descriptor))
 

@@ -1,0 +1,103 @@
+"""Voilà's front end in our pages: how it is configured, and the addresses its scripts are fetched from.
+
+Voilà serves its hundred scripts under names that stay the same from version to version, so that a browser asks for
+each of them again at every visit. Here their address holds a fingerprint of all versions, and they may be kept.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.base.handlers import FileFindHandler
+from jupyter_server.utils import url_path_join
+from jupyterlab_server.themes_handler import ThemesHandler
+from tornado import web
+from voila import __version__
+from voila.configuration import VoilaConfiguration
+from voila.paths import collect_static_paths
+from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
+from voila.utils import get_data_dir, get_voila_labextensions_path
+
+from .base import StudioPage
+
+TEMPLATE = "sampan"
+# Without Voilà's own widget manager no widget is drawn, and it takes the controls from Jupyter's. Any other extension
+# costs time and asks for modules that Voilà does not have. Plotly's (5 MB) is for figures that are not widgets:
+# a FigureWidget brings its own script from the kernel.
+EXTENSIONS = ["@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget"]
+
+
+@cache
+def fingerprint() -> str:
+    """Changes with the version of Voilà and of every extension."""
+    digest = sha256(__version__.encode())
+    for folder in get_voila_labextensions_path():
+        for about in sorted(Path(folder).glob("**/package.json")):
+            digest.update(about.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def kept(base_url: str) -> str:
+    """Under this address a file never changes (`ServerApp.static_immutable_cache`)."""
+    return url_path_join(base_url, "voila", "kept")
+
+
+def configuration(server: Any, prelaunch_hook: Any) -> VoilaConfiguration:
+    configuration = VoilaConfiguration(parent=server)
+    configuration.template = TEMPLATE
+    configuration.theme = "light"  # its variables are overridden by ours, which know light and dark
+    configuration.allow_template_override = "NO"
+    configuration.allow_theme_override = "NO"
+    configuration.strip_sources = True
+    configuration.show_tracebacks = False
+    configuration.file_allowlist = []
+    configuration.extension_allowlist = EXTENSIONS
+    configuration.prelaunch_hook = prelaunch_hook
+    configuration.page_config_hook = _page_config
+    # Its sign of life is an inline script, which our policy refuses. Nothing here gives up on a quiet connection.
+    configuration.http_keep_alive_timeout = 3600
+    return configuration
+
+
+def _page_config(page_config: dict[str, Any], base_url: str, **_kwargs: Any) -> dict[str, Any]:
+    here = url_path_join(kept(base_url), fingerprint())
+    return {
+        **page_config,
+        "fullStaticUrl": url_path_join(here, "static"),
+        "fullLabextensionsUrl": url_path_join(here, "labextensions"),
+        # Voilà asks a content network for MathJax unless both are null: then it takes the bundled one.
+        "fullMathjaxUrl": None,
+        "mathjaxConfig": None,
+    }
+
+
+class ToStudio(StudioPage):
+    """/voila, its tree and its render addresses: there is no tree here."""
+
+    @web.authenticated
+    def get(self, *_parts: str) -> None:
+        self.redirect(self.address())
+
+
+def routes(server: Any) -> list[tuple[Any, ...]]:
+    """What the front end asks for by fixed addresses: its scripts, styles, widgets; and to stop its kernel."""
+    extensions = get_voila_labextensions_path()
+    themes = {
+        "themes_url": "/voila/api/themes",
+        "path": os.path.join(get_data_dir(), "themes"),
+        "labextensions_path": extensions,
+        "no_cache_paths": [],
+    }
+    statics = {"path": collect_static_paths(["voila", "nbconvert"], TEMPLATE)}
+    table: list[tuple[Any, ...]] = [
+        (r"/voila/kept/\w+/static/(.*)", FileFindHandler, statics),
+        (r"/voila/kept/\w+/labextensions/(.*)", FileFindHandler, {"path": extensions}),
+        (r"/voila/api/themes/(.*)", ThemesHandler, themes),
+        (r"/voila/api/shutdown/(.*)", VoilaShutdownKernelHandler),
+        (r"/voila(?:/(?:tree|render)(?:/.*)?)?/?", ToStudio),
+    ]
+    return [(url_path_join(server.base_url, path), *rest) for path, *rest in table]
