@@ -6,17 +6,23 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from studio.grading import proof, release
+from studio.grading.sandbox import Warm
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 pytestmark = [pytest.mark.course, pytest.mark.timeout(600)]
 
 
+@pytest.fixture(scope="module")
+def warm():
+    with Warm(trust=True) as process:
+        yield process
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_proof_holds(path):
-    proofs = list(
-        proof.prove(path, ROOT / "tests" / "notebooks" / "wrong" / path.stem, ROOT / "build" / "course")
-    )
+def test_every_proof_holds(path, warm):
+    wrong = ROOT / "tests" / "notebooks" / "wrong" / path.stem
+    proofs = list(proof.prove(path, wrong, ROOT / "build" / "course", warm))
     print(*proofs, sep="\n")
     assert len(proofs) >= 10
     assert not [str(proof) for proof in proofs if not proof.holds]

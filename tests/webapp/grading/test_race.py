@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+
 import numpy as np
 import pytest
 
@@ -87,3 +90,39 @@ def test_noise_does_not_move_a_verdict():
             draw = lambda true=true: float(true * np.exp(rng.normal(0, 0.3)))
             told.append(race.won([], 2.0, draw) is expected)
         assert np.mean(told) > 0.97
+
+
+COUNTS = """
+import os
+if os.fork() == 0:
+    number = 0
+    while True:
+        number += 1
+        os.write(1, b"%d\\n" % number)
+"""
+
+
+def test_while_the_baseline_runs_the_learners_processes_stand_still(warm):
+    with contextlib.closing(warm.fork()) as sandbox:
+        reply = sandbox.ask({"kind": "cell", "number": 1, "source": COUNTS, "seconds": 5}, 5)
+        assert reply["error"] is None
+
+        def counted():
+            return int((sandbox.output() or "0").split()[-1])
+
+        wait_until(lambda: counted() > 10)
+        with sandbox.standing_still():
+            last = [counted()]
+            wait_until(
+                lambda: last.append(counted()) or last[-1] == last[-2]
+            )  # what was under way has arrived
+            time.sleep(0.2)
+            assert counted() == last[-1]
+        wait_until(lambda: counted() > last[-1])
+
+
+def wait_until(holds):
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)

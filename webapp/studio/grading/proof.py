@@ -21,9 +21,9 @@ from typing import Any
 
 from .grader import Report, grade, load_checks
 from .release import check_id, grade_id, leaks, read, release, slot_of, write
+from .sandbox import Warm
 
 WRONG_NEEDED = 3
-SETUP_TAG = "setup"
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ class Proof:
         return line if self.holds else f"{line}\n        {self.seen}"
 
 
-def prove(instructor_path: Path, wrong_folder: Path, out: Path) -> Iterator[Proof]:
-    """Every proof of one notebook, in order; the learner's copy is written to `out` on the way."""
+def prove(instructor_path: Path, wrong_folder: Path, out: Path, warm: Warm) -> Iterator[Proof]:
+    """Every proof of one notebook, in order; the learner's copy is written to `out` on the way. That the cells which
+    grading leaves out run as well is proved where the notebooks are run whole (`make test`, step notebooks)."""
     name = instructor_path.stem
     instructor = read(instructor_path)
     exercises = load_checks(instructor_path)
@@ -53,7 +54,7 @@ def prove(instructor_path: Path, wrong_folder: Path, out: Path) -> Iterator[Proo
     found = leaks(instructor, read(target))
     yield Proof(name, "no line of a solution is in the learner's copy", not found, "; ".join(found))
 
-    full = grade(instructor_path, instructor_path)
+    full = grade(instructor_path, instructor_path, warm=warm)
     broken = [f"cell {c.number} ({c.first_line}): {c.error}" for c in full.cells if c.error]
     yield Proof(name, "the solution passes every check", full.passed and not broken, _failures(full, broken))
     for result in full.exercises:
@@ -61,10 +62,7 @@ def prove(instructor_path: Path, wrong_folder: Path, out: Path) -> Iterator[Proo
         yield Proof(name, claim, result.library_calls > 0, result.message)
 
     with tempfile.TemporaryDirectory(prefix="sampan-course-") as scratch:
-        stub = _short(made)
-        path = Path(scratch) / "stub.ipynb"
-        write(stub, path)
-        report = grade(path, instructor_path)
+        report = grade(target, instructor_path, warm=warm)
         passed = [r.id for r in report.exercises if r.passed] + _passed_checks(report)
         yield Proof(name, "the untouched copy fails every graded check", not passed, f"passed: {passed}")
 
@@ -73,8 +71,8 @@ def prove(instructor_path: Path, wrong_folder: Path, out: Path) -> Iterator[Proo
         yield Proof(name, claim, len(files) >= WRONG_NEEDED, f"{len(files)} in {wrong_folder.name}/")
         for number, group in enumerate(_rounds(files)):
             path = Path(scratch) / f"wrong{number}.ipynb"
-            write(_short(_replace(instructor, group)), path)
-            yield from _caught(name, group, grade(path, instructor_path))
+            write(_replace(instructor, group), path)
+            yield from _caught(name, group, grade(path, instructor_path, warm=warm))
 
 
 def _declared(name: str, instructor: Any, points: dict[str, int]) -> Proof:
@@ -96,17 +94,6 @@ ABOUT = ("title", "title_zh", "summary", "summary_zh", "minutes")
 
 def _marked(notebook: Any, key: str) -> list[Any]:
     return [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get(key)]
-
-
-def _short(notebook: Any) -> Any:
-    """The notebook's set-up cells and everything that nbgrader knows: enough to grade, without the long runs."""
-    made = copy.deepcopy(notebook)
-    made.cells = [
-        cell
-        for cell in made.cells
-        if cell.metadata.get("nbgrader") or SETUP_TAG in cell.metadata.get("tags", [])
-    ]
-    return made
 
 
 def _wrong_slot(path: Path) -> str:
@@ -161,7 +148,7 @@ def _caught(name: str, files: list[Path], report: Report) -> Iterator[Proof]:
 
 def _passed_checks(report: Report) -> list[str]:
     return [
-        c.grade_id for c in report.cells if c.grade_id and c.grade_id.startswith("check-") and c.error is None
+        c.grade_id for c in report.cells if c.grade_id and c.grade_id.startswith("check-") and c.ran and c.error is None
     ]
 
 
@@ -184,10 +171,11 @@ def main(arguments: list[str] | None = None) -> int:
         print("no notebooks found; run this from the repository's root", file=sys.stderr)
         return 2
     counts = [0, 0]
-    for path in notebooks:
-        for proof in prove(path, options.wrong / path.stem, options.out):
-            print(proof, flush=True)
-            counts[not proof.holds] += 1
+    with Warm(trust=True) as warm:  # the course is the reader's own
+        for path in notebooks:
+            for proof in prove(path, options.wrong / path.stem, options.out, warm):
+                print(proof, flush=True)
+                counts[not proof.holds] += 1
     print(f"{counts[0]} passed, {counts[1]} failed")
     return 1 if counts[1] else 0
 
