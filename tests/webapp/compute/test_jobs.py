@@ -16,6 +16,7 @@ from studio import people
 from studio.compute import here, jobs, machine
 from studio.compute.jobs import Job
 from studio.compute.lease import Ask, Lease, Refused
+from studio.compute.zygote.client import Zygote
 
 ENDLESS = "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
 
@@ -94,11 +95,10 @@ def test_a_job_that_fails_says_how(home: Path) -> None:
 
 
 def test_the_time_of_a_job_is_up_unless_it_is_extended(home: Path) -> None:
-    job = script(home, ENDLESS, seconds=2)
-    lease = running(job)
-    here.store().extend(lease.id, 1)
+    job = script(home, ENDLESS, seconds=1)
+    longer = here.store().extend(job.lease, 2)
     ended = over(job)
-    assert (ended.state, ended.why) == ("failed", "time") and ended.ended - lease.granted >= 3
+    assert (ended.state, ended.why) == ("failed", "time") and ended.ended >= longer.ends >= longer.granted + 3
 
 
 def test_a_cancelled_job_leaves_nothing_behind(home: Path) -> None:
@@ -145,6 +145,34 @@ def test_whoever_is_killed_the_lease_comes_back(home: Path) -> None:
     until(lambda: not machine.alive(lease.holder))
     assert over(job).state == "lost"
     until(lambda: here.store().leases() == [], 10)
+
+
+def test_a_job_comes_from_the_warm_process_and_outlives_the_studio(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "studio.compute.zygote.client.WARM", ("json",)
+    )  # warm at once; what it knows is not tried here
+    studio = Zygote(here.state())
+    with studio.kept():
+        door = here.state() / "zygote.sock"
+        until(door.exists)
+        ended = over(script(home, "import sys; print(sys.argv); raise SystemExit(4)", "a"))
+        assert (ended.state, ended.status) == ("failed", 4)
+        assert ended.log() == f"{[str(home / 'script.py'), 'a']}\n"
+        job = script(
+            home,
+            "import os, time\nprint('begun', os.getppid())\nwhile not os.path.exists('go'): time.sleep(0.02)",
+        )
+        running(job)
+        parent = int(job.log().split()[1])
+        supervisor = jobs.find(job.id).supervisor
+        assert supervisor is not None and parent != supervisor.pid  # it is a fork
+        studio.stop()  # the Studio is stopped, or starts again
+        assert machine.started(parent) is not None
+        (home / "go").touch()
+        assert over(job).state == "done"
+        until(lambda: machine.started(parent) is None)
 
 
 def test_what_cannot_be_started(home: Path) -> None:

@@ -23,6 +23,7 @@ from .binding import environment_of, limits_of
 from .jobs import State, Why
 from .lease import Lease, Refused
 from .limits import Limits
+from .zygote.client import Child, NotReady, Spawn, Zygote
 
 LOG_MOST = 256 << 20  # bytes: a job that prints without end must not fill the disk
 _LOOK_S = 0.2  # between two looks at the script, and at what was asked of us
@@ -86,12 +87,12 @@ class Supervisor:
         record.write(self.state, record.of(lease, job=self.job.id))
         process = None
         try:
-            process = self._start(lease, limits)
+            process = await self._start(lease, limits)
             if group is not None:
                 group.add(process.pid)
             self.store.bind(lease.id, machine.holder(process.pid))
             self._say(state="running", started=time.time(), lease=lease.id, device=lease.device, ahead=0)
-            why = await self._watch(process.pid, lease)
+            why = await self._watch(process, lease)
             memory = group is not None and group.out_of_memory()
         finally:
             if process is not None:
@@ -115,29 +116,36 @@ class Supervisor:
             killed: Why = "killed" if status < 0 else ""
             self._over("failed", why or ("memory" if memory else killed), status)
 
-    def _start(self, lease: Lease, limits: Limits) -> subprocess.Popen[bytes]:
+    async def _start(self, lease: Lease, limits: Limits) -> Child | subprocess.Popen[bytes]:
+        """From the warm process where there is one, which spares a job its first seconds."""
         environment = {
             **clean_environment(os.environ),
             **environment_of(lease, self.state),
             "PYTHONUNBUFFERED": "1",  # what it prints is in the log at once
             "SAMPAN_JOB": str(self.job.folder),
         }
-        with open(self.job.log_file, "ab") as log:
+        log = self.job.log_file
+        try:
+            spawn = Spawn("script", self.job.command, environment, self.job.cwd, limits, log)
+            return await Zygote(self.state).spawn(spawn)
+        except NotReady:
+            pass
+        with open(log, "ab") as output:
             return subprocess.Popen(
                 [sys.executable, *self.job.command],
                 cwd=self.job.cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 preexec_fn=_tied(limits),
             )
 
-    async def _watch(self, pid: int, lease: Lease) -> Why:
+    async def _watch(self, process: Child | subprocess.Popen[bytes], lease: Lease) -> Why:
         """Until it has ended, or must end; says why it must."""
         ends = lease.ends
-        while not _has_ended(pid) and not self._cancelled:
+        while not _has_ended(process) and not self._cancelled:
             if time.time() > ends:
                 ends = next((now.ends for now in self.store.leases() if now.id == lease.id), 0.0)
                 if time.time() > ends:  # nobody has extended it
@@ -170,9 +178,21 @@ class Supervisor:
             log.write(f"{text}\n")
 
 
-def _has_ended(pid: int) -> bool:
-    """Without burying it: its number stays its own until then."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+def _has_ended(process: Child | subprocess.Popen[bytes]) -> bool:
+    """Our own child is not buried by this: its number stays its own until its group is gone."""
+    if isinstance(process, Child):
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+async def _end(process: Child | subprocess.Popen[bytes]) -> None:
+    """Gently, then not; nothing of its process group is left."""
+    if not _has_ended(process):
+        await processes.end(process.pid)
+    if isinstance(process, subprocess.Popen):  # for a fork its zygote does this
+        with suppress(ProcessLookupError):  # nothing is left of its group
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _tied(limits: Limits) -> Callable[[], None]:
