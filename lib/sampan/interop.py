@@ -195,6 +195,5 @@ def _torch_body(*tensors: torch.Tensor) -> Iterator[Any]:
 
 
 _torch_body.__name__ = "torch_module"
-_OPERATOR = Operator(
-    _torch_body, broadcasts=False, differentiable=True, view=False, reference=None, samples=()
-)
+_FACTS: dict[str, Any] = {"broadcasts": False, "differentiable": True, "view": False}
+_OPERATOR = Operator(_torch_body, **_FACTS, reference=None, samples=())

@@ -148,10 +148,8 @@ class trace:
             name = f"{r.operator}{' (back)' if r.backward else ''}"
             shapes = " ".join("x".join(map(str, s)) or "·" for s in r.inputs)
             size = "x".join(map(str, r.output)) or "·"
-            lines.append(
-                f"{name:<20} {shapes:<28} {size:<14} {r.bytes / 1e3:>9.1f} {r.flops / 1e3:>9.1f} "
-                f"{r.seconds * 1e6:>8.1f}  {r.kernel}, {r.line}"
-            )
+            cost = f"{r.bytes / 1e3:>9.1f} {r.flops / 1e3:>9.1f} {r.seconds * 1e6:>8.1f}"
+            lines.append(f"{name:<20} {shapes:<28} {size:<14} {cost}  {r.kernel}, {r.line}")
         seconds = sum(r.seconds for r in self.records)
         total = f"{self.bytes / 1e6:.3f} MB, {self.flops / 1e6:.3f} Mflop, {seconds * 1e3:.2f} ms"
         lines.append(f"{len(self)} calls: {total}")

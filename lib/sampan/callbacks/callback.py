@@ -74,11 +74,9 @@ class CallbackList:
     def call(self, event: str, *args: Any) -> None:
         listening = self._listening.get(event)
         if listening is None:
-            listening = self._listening[event] = [
-                getattr(c, event)
-                for c in self.callbacks
-                if getattr(type(c), event) is not getattr(Callback, event) or event in vars(c)
-            ]
+            usual = getattr(Callback, event)
+            heard = [c for c in self.callbacks if getattr(type(c), event) is not usual or event in vars(c)]
+            listening = self._listening[event] = [getattr(c, event) for c in heard]
         for method in listening:
             method(*args)
 

@@ -75,10 +75,8 @@ class EarlyStopping(Callback):
             self.stopped_epoch = self._epoch
             if self.verbose:
                 best = "the baseline" if self.best_epoch is None else f"epoch {self.best_epoch + 1}"
-                sys.stdout.write(
-                    f"Epoch {self._epoch + 1}: early stopping, {self.monitor} is not better than "
-                    f"{self.best_value:.5g} of {best}\n"
-                )
+                why = f"{self.monitor} is not better than {self.best_value:.5g} of {best}"
+                sys.stdout.write(f"Epoch {self._epoch + 1}: early stopping, {why}\n")
 
 
 class ReduceLROnPlateau(Callback):

@@ -182,18 +182,14 @@ def _check_package(known: Card, layout: Layout, arrays: readers.Arrays) -> None:
     found, expected = readers.array_checksum(arrays), layout.files["arrays"].sha256
     if found != expected:
         why = f"sha256 {found}, expected {expected}"
-        raise ValueError(
-            f"{known.name}: the installed package holds other data than its card describes: {why}"
-        )
+        raise ValueError(f"{known.name}: the installed package holds other data than its card says: {why}")
 
 
 def _how_to_get(known: Card) -> str:
     if any(layout.reader == "scikit-learn" for layout in known.layouts):
         return f"{known.name} comes with scikit-learn, which is not installed: pip install scikit-learn"
-    needs = [" and ".join(file.path for file in layout.files.values()) for layout in known.layouts]
-    ways = "; or ".join(
-        f"{files} ({layout.title})" for files, layout in zip(needs, known.layouts, strict=True)
-    )
+    files = [" and ".join(file.path for file in layout.files.values()) for layout in known.layouts]
+    ways = "; or ".join(f"{f} ({layout.title})" for f, layout in zip(files, known.layouts, strict=True))
     looked = ", ".join(str(folder / known.name) for folder in places.folders())
     text = f"{known.name} is not on this machine. Looked in {looked}. "
     text += f"Set SAMPAN_DATA to a folder that holds, under {known.name}/, either {ways}."

@@ -23,9 +23,9 @@ def verify(path: Path, expected: str) -> None:
         return
     found = sha256_of(path)
     if found != expected:
+        advice = "It is damaged or another version; remove it and fetch it again."
         raise ValueError(
-            f"{path} is not the file its card describes: sha256 {found}, expected {expected}. "
-            "It is damaged or another version; remove it and fetch it again."
+            f"{path} is not the file its card describes: sha256 {found}, expected {expected}. {advice}"
         )
     _store(known | {key: found})
 

@@ -113,10 +113,8 @@ def sampler(function: Callable[..., Any]) -> Any:
             own = torch.Generator(buffer.device).manual_seed(seed) if seed else None
             return Tensor(getattr(buffer, f"{kind}_")(generator=own))
 
-        kinds = ("normal", "uniform", "exponential", "cauchy")
-        return function(
-            *(functools.partial(noise, n) if n in kinds else getattr(self, n) for n in _names(function))
-        )
+        kinds = {n: functools.partial(noise, n) for n in ("normal", "uniform", "exponential", "cauchy")}
+        return function(*(kinds.get(n) or getattr(self, n) for n in _names(function)))
 
     return rsample
 
@@ -160,9 +158,8 @@ class Family(Distribution):
         if tensors and len(tensors) < len(given) and not self._mixed:
             raise ValueError(f"{', '.join(given)}: where one is a Tensor, all have to be")
         floating = [t.dtype for t in tensors if t.dtype.is_floating_point or t.dtype.is_complex]
-        self.dtype = (
-            functools.reduce(torch.promote_types, floating) if floating else self._dtype_of(given.values())
-        )
+        common = functools.reduce(torch.promote_types, floating) if floating else None
+        self.dtype = common or self._dtype_of(given.values())
         for name, value in given.items():
             if not isinstance(value, Tensor):
                 given[name] = Tensor(torch.as_tensor(np.array(value), device=as_device(None)).to(self.dtype))
@@ -256,8 +253,6 @@ def _bregman(p: Any, q: Any) -> Any:
     if type(p) is not type(q):
         raise NotImplementedError(f"kl_divergence: none for {type(p).__name__} and {type(q).__name__}")
     natural, value, means = p._normalized()
-    gap = sum(
-        sum_rightmost((b - a) * m, len(q.event_shape))
-        for a, b, m in zip(natural, q._natural_parameters, means, strict=True)
-    )
+    moves = zip(natural, q._natural_parameters, means, strict=True)
+    gap = sum(sum_rightmost((b - a) * m, len(q.event_shape)) for a, b, m in moves)
     return q._log_normalizer(*q._natural_parameters) - value - gap

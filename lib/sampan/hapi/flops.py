@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from operator import floordiv
 from typing import Any
 
 from .. import nn
@@ -10,19 +11,19 @@ from .summary import watched
 
 # For a layer m, its inputs x and its output y; by the beginning of its class's name.
 _COUNTS: dict[str, Callable[[Any, Any, Any], float]] = {
-    "Conv": lambda m, x, y: (
-        y.size * (x[0].shape[1] // m.groups * math.prod(m.weight.shape[2:]) + (m.bias is not None))
-    ),
+    "Conv": lambda m, x, y: y.size * (_taps(m, x[0]) + (m.bias is not None)),
     "BatchNorm": lambda m, x, y: 2 * x[0].size,
     "ReLU": lambda m, x, y: 0,
     "Dropout": lambda m, x, y: 0,
     "LeakyReLU": lambda m, x, y: x[0].size,
     "Linear": lambda m, x, y: m.weight.shape[0] * y.size,
     "AvgPool": lambda m, x, y: y.size,
-    "AdaptiveAvgPool": lambda m, x, y: (
-        y.size * (math.prod(a // b for a, b in zip(x[0].shape[2:], y.shape[2:], strict=True)) + 1)
-    ),
+    "AdaptiveAvgPool": lambda m, x, y: y.size * (math.prod(map(floordiv, x[0].shape[2:], y.shape[2:])) + 1),
 }
+
+
+def _taps(convolution: Any, x: Any) -> int:
+    return x.shape[1] // convolution.groups * math.prod(convolution.weight.shape[2:])
 
 
 def flops(net: nn.Layer, input_size: Any, custom_ops: Any = None, print_detail: bool = False) -> int:

@@ -84,13 +84,10 @@ class Model:
             self._precision.scale(loss)
         value = loss.item()
         if not math.isfinite(value):
-            kept = (
-                f"the last good checkpoint is {str(self._kept)!r}" if self._kept else "there is no checkpoint"
-            )
-            raise FloatingPointError(
-                f"the loss is {value}{self._where} (learning rate {self._optimizer.get_lr():g}); the parameters are "
-                f"as they were before this batch, {kept}. A smaller learning rate or grad_clip may help"
-            )
+            kept = f"the last good checkpoint is {str(self._kept)!r}" if self._kept else "none was kept"
+            what = f"the loss is {value}{self._where} (learning rate {self._optimizer.get_lr():g})"
+            left = f"the parameters are as they were before this batch, {kept}"
+            raise FloatingPointError(f"{what}; {left}. A smaller learning rate or grad_clip may help")
         return loss
 
     def _measure(self, outputs: Any, labels: list[Any]) -> None:
@@ -179,9 +176,8 @@ class Model:
             evaluation = feed.as_loader(eval_data, batch_size, False, False, num_workers, "eval_data")
         run = Run(self, loader, epochs, save_dir, save_steps, num_iters, accumulate_grad_batches)
         listeners = self._callbacks(callbacks, log_freq, verbose, save_dir, save_freq)
-        run.callbacks = _callbacks.CallbackList(
-            listeners, self, self._params(run.steps, evaluation, epochs, loader, verbose, save_dir)
-        )
+        told = {"epochs": epochs, "steps": run.steps, "verbose": verbose, "save_dir": save_dir}
+        run.callbacks = _callbacks.CallbackList(listeners, self, self._params(evaluation, loader, **told))
         self.stop_training = False
         self._kept = None
         run.callbacks.call("on_train_begin", {})
@@ -206,19 +202,20 @@ class Model:
         wanted = save_dir is not None and not has(_callbacks.ModelCheckpoint)
         return first + listed + ([_callbacks.ModelCheckpoint(save_freq, save_dir)] if wanted else [])
 
-    def _params(
-        self, steps: int | None, evaluation: Any, epochs: int, loader: Any, verbose: int, save_dir: Any
-    ) -> dict[str, Any]:
-        return {
-            "epochs": epochs,
-            "steps": steps,
-            "eval_steps": None if evaluation is None else feed.length(evaluation),
-            "evaluates": evaluation is not None,
-            "batch_size": getattr(loader, "batch_size", None),
-            "verbose": verbose,
-            "metrics": ["loss", *(n for m in self._metrics for n in feed.as_list(m.name()))],
-            "save_dir": save_dir,
-        }
+    def _params(self, evaluation: Any, loader: Any, **given: Any) -> dict[str, Any]:
+        """What callbacks are told of a run."""
+        steps = None if evaluation is None else feed.length(evaluation)
+        names = ["loss", *(n for m in self._metrics for n in feed.as_list(m.name()))]
+        facts = {"evaluates": evaluation is not None, "eval_steps": steps, "metrics": names}
+        return {"batch_size": getattr(loader, "batch_size", None), **facts, **given}
+
+    def _watched(self, callbacks: Any, loader: Any, log_freq: int, verbose: int) -> _callbacks.CallbackList:
+        """The callbacks of an evaluation or a prediction, with a progress bar among them."""
+        listed = feed.as_list(callbacks)
+        if not any(isinstance(c, _callbacks.ProgBarLogger) for c in listed):
+            listed = [_callbacks.ProgBarLogger(log_freq, verbose), *listed]
+        facts = self._params(loader, loader, epochs=1, steps=None, verbose=verbose, save_dir=None)
+        return _callbacks.CallbackList(listed, self, facts)
 
     # --- evaluation and prediction ---
 
@@ -228,11 +225,7 @@ class Model:
     ) -> dict[str, Any]:  # fmt: skip
         """{"loss": mean over the samples, and each metric}. num_iters: stop after so many batches."""
         loader = feed.as_loader(eval_data, batch_size, False, False, num_workers, "eval_data")
-        listed = feed.as_list(callbacks)
-        if not any(isinstance(c, _callbacks.ProgBarLogger) for c in listed):
-            listed = [_callbacks.ProgBarLogger(log_freq, verbose), *listed]
-        chain = _callbacks.CallbackList(listed, self, self._params(None, loader, 1, loader, verbose, None))
-        return self._evaluate(loader, chain, num_iters)
+        return self._evaluate(loader, self._watched(callbacks, loader, log_freq, verbose), num_iters)
 
     def _evaluate(self, loader: Any, chain: Any, num_iters: int | None) -> dict[str, Any]:
         for metric in self._metrics:
@@ -269,13 +262,10 @@ class Model:
     ) -> list[Any]:  # fmt: skip
         """One entry an output of the network: a list of arrays, one a batch; stack_outputs: one array. Labels are left out."""
         loader = feed.as_loader(test_data, batch_size, False, False, num_workers, "test_data")
-        listed = feed.as_list(callbacks)
-        if not any(isinstance(c, _callbacks.ProgBarLogger) for c in listed):
-            listed = [_callbacks.ProgBarLogger(1, verbose), *listed]
-        chain = _callbacks.CallbackList(listed, self, self._params(None, loader, 1, loader, verbose, None))
+        chain = self._watched(callbacks, loader, 1, verbose)
         chain.call("on_predict_begin", {})
         found: list[list[np.ndarray]] = []
-        arity = self._arity if self._inputs or self._arity is not None else None
+        arity = self._arity
         for step, batch in enumerate(feed.batches(loader)):
             chain.call("on_predict_batch_begin", step, {})
             fields = feed.as_list(batch)
@@ -316,10 +306,9 @@ class Model:
         fits = {k: v for k, v in content.items() if k in own and list(v.shape) == own[k].shape}
         wrong = sorted(set(own) ^ set(fits) | set(content) - set(fits))
         if wrong and not skip_mismatch:
-            raise ValueError(
-                f"path: {base}.pdparams is not of this network; missing, unexpected or of another shape: "
-                f"{', '.join(wrong[:6])}{' ...' if len(wrong) > 6 else ''}"
-            )
+            names = f"{', '.join(wrong[:6])}{' ...' if len(wrong) > 6 else ''}"
+            why = f"missing, unexpected or of another shape: {names}"
+            raise ValueError(f"path: {base}.pdparams is not of this network; {why}")
         if self._optimizer is not None and not reset_optimizer and os.path.exists(f"{base}.pdopt"):
             self._optimizer.set_state_dict(load(f"{base}.pdopt"))
         for name, value in fits.items():

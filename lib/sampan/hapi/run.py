@@ -91,20 +91,11 @@ class Run:
         state.check_finite(model.network, f"fit, after epoch {self.epoch}, step {self.step}")
         named = model.network.named_parameters() if self.every > 1 else ()
         gradients = {n: p.grad for n, p in named if p.grad is not None}
-        content = {
-            "network": model.network.state_dict(),
-            "optimizer": model._optimizer.state_dict(),
-            "gradients": gradients,
-            "metrics": [m.state_dict() for m in model._metrics],
-            "callbacks": self.callbacks.state_dict(),
-            "chance": state.chance(),
-            "epoch_chance": self.chance,
-            "epoch": self.epoch,
-            "step": self.step,
-            "steps": self.steps,
-            "done": self.done,
-            "totals": self.totals,
-        }
+        parts = {"network": model.network, "optimizer": model._optimizer, "callbacks": self.callbacks}
+        content = {name: part.state_dict() for name, part in parts.items()}
+        content |= {"gradients": gradients, "metrics": [m.state_dict() for m in model._metrics]}
+        content |= {"chance": state.chance(), "epoch_chance": self.chance}
+        content |= {key: getattr(self, key) for key in ("epoch", "step", "steps", "done", "totals")}
         model._kept = state.write(self.folder, content)
 
     def restore(self) -> None:

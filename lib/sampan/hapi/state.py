@@ -16,12 +16,9 @@ FILE = "resume.sampan"
 
 def chance() -> dict[str, Any]:
     """Where every source of chance stands: torch's (CPU and GPUs), NumPy's and Python's."""
-    numpy: Any = np.random.get_state(legacy=True)
-    return {
-        "torch": list(get_rng_state()),
-        "numpy": [numpy[0], np.asarray(numpy[1]).astype(np.int64), *numpy[2:]],
-        "python": list(_lists(random.getstate())),
-    }
+    name, keys, *rest = np.random.get_state(legacy=True)
+    numpy = [name, np.asarray(keys).astype(np.int64), *rest]
+    return {"torch": list(get_rng_state()), "numpy": numpy, "python": list(_lists(random.getstate()))}
 
 
 def set_chance(state: dict[str, Any]) -> None:

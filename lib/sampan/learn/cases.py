@@ -133,9 +133,8 @@ def _numbers(
         return Difference("shape", where, array, expected)
     if dtype is not None and array.dtype.name != dtype:
         return Difference("dtype", where, array, expected.astype(dtype))
-    if array.dtype.kind != expected.dtype.kind and not (
-        array.dtype.kind in "iu" and expected.dtype.kind in "iuf"
-    ):
+    kinds = array.dtype.kind, expected.dtype.kind
+    if kinds[0] != kinds[1] and not (kinds[0] in "iu" and kinds[1] in "iuf"):
         return Difference("dtype", where, array, expected)
     wide = np.complex128 if expected.dtype.kind == "c" else np.float64
     right = np.isclose(array.astype(wide), expected.astype(wide), rtol=rtol, atol=atol, equal_nan=True)

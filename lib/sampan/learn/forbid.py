@@ -8,14 +8,8 @@ import ast
 import textwrap
 from collections.abc import Iterable
 
-SIGNS: dict[str, type[ast.operator]] = {
-    "@": ast.MatMult,
-    "*": ast.Mult,
-    "/": ast.Div,
-    "+": ast.Add,
-    "-": ast.Sub,
-    "**": ast.Pow,
-}
+_KINDS = (ast.MatMult, ast.Mult, ast.Div, ast.Add, ast.Sub, ast.Pow)
+SIGNS: dict[str, type[ast.operator]] = dict(zip(["@", "*", "/", "+", "-", "**"], _KINDS, strict=True))
 
 
 def _tree(source: str) -> ast.Module:

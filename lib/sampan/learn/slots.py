@@ -98,9 +98,8 @@ def _resolve(name: str) -> tuple[Any, str]:
     """(holder, attribute) of a dotted name below `sampan`; for an operator, the operator and its `body`."""
     parts = name.split(".") if isinstance(name, str) else []
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
-        raise ValueError(
-            f"exercise: {name!r} is no slot; expected a dotted name below sampan, such as 'autograd.unbroadcast'"
-        )
+        wanted = "a dotted name below sampan, such as 'autograd.unbroadcast'"
+        raise ValueError(f"exercise: {name!r} is no slot; expected {wanted}")
     holder: Any = importlib.import_module(ROOT)
     path = ROOT
     for part in parts[:-1]:
@@ -145,9 +144,9 @@ def exercise(name: str, forbid: Iterable[str] = ()) -> Callable[[Callable[..., A
         _same_parameters(slot, function)
         found = forbidding.uses(_source(function), banned) if banned else []
         if found:
+            where = f"in this exercise (line {found[0][1]} of your function)"
             raise ValueError(
-                f"{name}: {found[0][0]!r} is not allowed in this exercise (line {found[0][1]} of your function): "
-                "writing it yourself is the exercise"
+                f"{name}: {found[0][0]!r} is not allowed {where}: writing it yourself is the exercise"
             )
         slot.fill(function)
         return function
@@ -170,9 +169,8 @@ def _same_parameters(slot: Slot, function: Callable[..., Any]) -> None:
     needed = [p.name for p in expected.values() if p.default is p.empty]
     extra = [p.name for p in came.values() if p.default is p.empty and p.name not in expected]
     if list(came)[: len(needed)] != needed or extra:
-        raise TypeError(
-            f"{slot.name}: your function takes ({', '.join(came)}), the library calls it with ({', '.join(needed)})"
-        )
+        takes, gets = ", ".join(came), ", ".join(needed)
+        raise TypeError(f"{slot.name}: your function takes ({takes}), the library calls it with ({gets})")
 
 
 def reference(name: str) -> Reference:

@@ -46,9 +46,8 @@ def _run(name: str, case: Case) -> None:
     except NotImplementedError as error:
         raise CheckFailed(str(error) or f"{name} is not written yet") from error
     except Exception as error:
-        raise CheckFailed(
-            f"{name}, case '{case.name[0]}': your function stopped with {type(error).__name__}: {error}\n{case.hint[0]}"
-        ) from error
+        end = f"{type(error).__name__}: {error}\n{case.hint[0]}"
+        raise CheckFailed(f"{name}, case '{case.name[0]}': your function stopped with {end}") from error
     expected = case.expected if isinstance(case.expected, Holds) else plain(case.expected)
     found = difference(came, expected, case.rtol, case.atol, case.dtype)
     if found is not None:
@@ -57,11 +56,8 @@ def _run(name: str, case: Case) -> None:
 
 def _explain(name: str, case: Case, found: Difference) -> str:
     where = f" ({found.where})" if found.where else ""
-    lines = [
-        f"{name}, case '{case.name[0]}'{where}:",
-        f"  came      {_indented(found.came)}",
-        f"  expected  {_indented(found.expected)}",
-    ]
+    lines = [f"{name}, case '{case.name[0]}'{where}:", f"  came      {_indented(found.came)}"]
+    lines.append(f"  expected  {_indented(found.expected)}")
     if found.kind == "fault":
         lines.append(f"  but       {found.fault[0]}")
     return "\n".join([*lines, case.hint[0]])
@@ -87,6 +83,5 @@ def predict(name: str, value: Any) -> None:
     answer = question.answer() if callable(question.answer) else question.answer
     near = abs(value - answer) <= question.tolerance * abs(answer)
     verdict = "Right" if near else "Not quite"
-    print(
-        f"{verdict}: you said {value:,.6g}{question.unit}, it is {answer:,.6g}{question.unit}. {question.why}"
-    )
+    said, true = f"{value:,.6g}{question.unit}", f"{answer:,.6g}{question.unit}"
+    print(f"{verdict}: you said {said}, it is {true}. {question.why}")

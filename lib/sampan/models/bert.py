@@ -26,9 +26,8 @@ class Embeddings(nn.Layer):
 
     def forward(self, ids: Any, segments: Any) -> Any:
         x = self.word_embeddings(ids) + self.position_embeddings.weight[: ids.shape[1]]
-        x = x + (
-            self.token_type_embeddings.weight[0] if segments is None else self.token_type_embeddings(segments)
-        )
+        kinds = self.token_type_embeddings
+        x = x + (kinds.weight[0] if segments is None else kinds(segments))
         return self.dropout(self.layer_norm(x))
 
 
@@ -54,9 +53,8 @@ class BERT(nn.Layer):
         super().__init__()
         self.context = context
         self.embeddings = Embeddings(vocab_size, width, context, segments, dropout)
-        block = nn.TransformerEncoderLayer(
-            width, num_heads, 4 * width, dropout, "gelu", act_dropout=0.0, layer_norm_eps=1e-12
-        )
+        more = {"act_dropout": 0.0, "layer_norm_eps": 1e-12}
+        block = nn.TransformerEncoderLayer(width, num_heads, 4 * width, dropout, "gelu", **more)
         self.encoder = nn.TransformerEncoder(block, num_layers)
         self.pooler = Pooler(width) if pooler else None
         start = nn.initializer.Normal(0.0, 0.02)

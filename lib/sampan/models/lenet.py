@@ -26,14 +26,8 @@ class LeNet(nn.Layer):
             nn.MaxPool2D(2, 2),  # [batch, 16, 5, 5] for 28x28
         )
         side = image_size // 2 // 2 if small else (image_size // 2 - 4) // 2
-        self.fc = nn.Sequential(
-            nn.Flatten(),
-            nn.Linear(16 * side * side, 120),
-            nn.ReLU(),
-            nn.Linear(120, 84),
-            nn.ReLU(),
-            nn.Linear(84, num_classes),
-        )
+        hidden = [nn.Flatten(), nn.Linear(16 * side * side, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU()]
+        self.fc = nn.Sequential(*hidden, nn.Linear(84, num_classes))
 
     def forward(self, x: Any) -> Any:
         return self.fc(self.features(x))

@@ -81,9 +81,8 @@ def elementwise(
             arguments = [n for n in ("g", "x", "y", "out") if n in kernels.names_in(formula)]
             namespace[f"loop{index}"] = kernels.fused(formula)
             loop = f"loop{index}({', '.join(arguments)})"
-            expression = (
-                f"{loop} if g.__class__ is Buffer and g.numel() > {kernels.FUSED_FROM} else {expression}"
-            )
+            long = f"g.__class__ is Buffer and g.numel() > {kernels.FUSED_FROM}"
+            expression = f"{loop} if {long} else {expression}"
         pullbacks.append(f"lambda g: {expression}")
         conjugate.append(f"lambda g: (lambda g: {plain})(g.conj()).conj()")
     keyword, rest = "", ""

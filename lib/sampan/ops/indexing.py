@@ -34,9 +34,8 @@ def _key(index: Any) -> Any:
     if isinstance(index, np.integer):
         return int(index)
     if isinstance(index, (float, str)):
-        raise IndexError(
-            f"an index is an int, a slice, `...`, None, or an array of integers or bools; got {index!r}"
-        )
+        known = "an int, a slice, `...`, None, or an array of integers or bools"
+        raise IndexError(f"an index is {known}; got {index!r}")
     if isinstance(index, slice):
         return slice(*(None if v is None else as_int(v) for v in (index.start, index.stop, index.step)))
     if isinstance(index, (list, range)):

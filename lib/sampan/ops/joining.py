@@ -91,9 +91,7 @@ def _atleast(n: int, doc: str) -> Any:
 
 atleast_1d = _atleast(1, "The input, a scalar as [1]")
 atleast_2d = _atleast(2, "The input with at least two axes: a vector becomes a row")
-atleast_3d = _atleast(
-    3, "The input with at least three axes: [n] becomes [1, n, 1], and [n, m] becomes [n, m, 1]"
-)
+atleast_3d = _atleast(3, "The input with at least three axes: [n] as [1, n, 1], and [n, m] as [n, m, 1]")
 
 
 def _rows(name: str, n: int, axis: int, doc: str) -> Any:
@@ -110,14 +108,10 @@ def _rows(name: str, n: int, axis: int, doc: str) -> Any:
 
 
 _LEAST = {1: atleast_1d, 2: atleast_2d, 3: atleast_3d}
-hstack = _rows(
-    "hstack", 1, 1, "The tensors of the list `x` side by side: along axis 1, vectors along axis 0."
-)
-vstack = _rows("vstack", 2, 0, "The tensors of the list `x` one below the other; a vector counts as a row.")
+_BELOW = "The tensors of the list `x` one below the other; a vector counts as a row."
+hstack = _rows("hstack", 1, 1, "The tensors of the list `x` side by side along axis 1, vectors along axis 0.")
+vstack, row_stack = _rows("vstack", 2, 0, _BELOW), _rows("row_stack", 2, 0, _BELOW)
 dstack = _rows("dstack", 3, 2, "The tensors of the list `x` one behind the other: along axis 2.")
-row_stack = _rows(
-    "row_stack", 2, 0, "The tensors of the list `x` one below the other; a vector counts as a row."
-)
 
 
 @spelled
@@ -257,9 +251,7 @@ def _axis_split(name: str, axis: int, least: int, doc: str) -> Any:
     return cut
 
 
-hsplit = _axis_split(
-    "hsplit", 1, 1, "A list of views of `x` cut along axis 1, a vector along axis 0; see tensor_split."
-)
+hsplit = _axis_split("hsplit", 1, 1, "A list of views of `x` cut along axis 1, a vector along axis 0.")
 vsplit = _axis_split("vsplit", 0, 2, "A list of views of `x` cut along axis 0; see tensor_split.")
 dsplit = _axis_split("dsplit", 2, 3, "A list of views of `x` cut along axis 2; see tensor_split.")
 

@@ -61,9 +61,7 @@ isreal = _truth("isreal", torch.isreal, "Whether the imaginary part is 0.", _one
 _whole = (integers((3, 4), 30, -30), integers((4,), 30, -30))
 gcd = _truth("gcd", torch.gcd, "The greatest common divisor of integers; 0 of two zeros.", _whole)
 lcm = _truth("lcm", torch.lcm, "The least common multiple of integers; 0 where one is 0.", _whole)
-nextafter = _truth(
-    "nextafter", torch.nextafter, "The next number that the dtype has after x, towards y.", (_one[0], _one[0])
-)
+nextafter = _truth("nextafter", torch.nextafter, "The dtype's next number after x, towards y.", _one * 2)
 signbit = _truth("signbit", torch.signbit, "Whether the sign is minus; that of -0.0 too.", _one)
 
 
@@ -87,9 +85,8 @@ def _bits(name: str, doc: str) -> Any:
     body.__name__, body.__qualname__, body.__doc__ = name, name, doc
     pair = (integers((3, 4), 30, 0 if body is shift else -30), integers((4,), 5))
     samples = [pair[:1]] if body is unary else [pair] + [(*pair, False)] * (body is shift)
-    return operator(
-        body, method="", differentiable=False, reference=lambda x, *y: function(x, *y[:1]), samples=samples
-    )
+    twin = lambda x, *y: function(x, *y[:1])
+    return operator(body, method="", differentiable=False, reference=twin, samples=samples)
 
 
 bitwise_and = _bits("bitwise_and", "Bits set in both; `and` of bools.")
@@ -147,7 +144,5 @@ def _integral(kind: torch.dtype) -> bool:
 
 
 is_complex = _kind("is_complex", lambda kind: kind.is_complex, "Whether x has a complex dtype.")
-is_floating_point = _kind(
-    "is_floating_point", lambda kind: kind.is_floating_point, "Whether x has a float dtype."
-)
+is_floating_point = _kind("is_floating_point", lambda k: k.is_floating_point, "Whether x has a float dtype.")
 is_integer = _kind("is_integer", _integral, "Whether x has an integer dtype; bool is none.")

@@ -302,9 +302,5 @@ def _position(name: str, search: Any, doc: str) -> Any:
     return operator(body, method="", differentiable=False, reference=search, samples=[((3, 4),), ((3, 4), 1)])
 
 
-argmax = _position(
-    "argmax", torch.argmax, "The index of the largest value along `axis`, or in the flattened array."
-)
-argmin = _position(
-    "argmin", torch.argmin, "The index of the smallest value along `axis`, or in the flattened array."
-)
+argmax = _position("argmax", torch.argmax, "The index of the largest value along `axis`, or in all of x.")
+argmin = _position("argmin", torch.argmin, "The index of the smallest value along `axis`, or in all of x.")

@@ -21,9 +21,8 @@ __all__ = [
 
 def _returned(g: Any, places: Any, shape: Any, axis: int, kept: bool = True) -> Any:
     """The gradient of entries that were picked at `places` along `axis`: back to where they came from."""
-    return added_along(
-        g if kept else g.unsqueeze(axis), places if kept else places.unsqueeze(axis), shape, axis
-    )
+    g, places = (g, places) if kept else (g.unsqueeze(axis), places.unsqueeze(axis))
+    return added_along(g, places, shape, axis)
 
 
 @operator(method="", differentiable=False, reference=lambda x, a=-1, d=False: torch.argsort(x, dim=a, descending=d), samples=[((3, 4),), ((3, 4), 0, True)])  # fmt: skip
@@ -184,9 +183,8 @@ def top_p_sampling(  # type: ignore[no-untyped-def]
     "truncated", or "non-truncated" to draw among all. return_top: also the k largest entries and their indices.
     """
     if mode not in ("truncated", "non-truncated") or x.ndim != 2 or ps.size != x.shape[0]:
-        raise ValueError(
-            f"top_p_sampling: expected x [rows, n] and ps [rows], got {x.shape}, {ps.shape}, {mode!r}"
-        )
+        came = f"{x.shape}, {ps.shape}, {mode!r}"
+        raise ValueError(f"top_p_sampling: expected x [rows, n] and ps [rows], got {came}")
     ordered, order = torch.sort(x.data, dim=-1, descending=True, stable=True)
     dropped = (ordered.cumsum(-1) - ordered >= ps.data.reshape(-1, 1)) & (mode == "truncated")
     if threshold is not None:

@@ -135,9 +135,8 @@ def middle(x, mode, skip_nan):  # type: ignore[no-untyped-def]
     """The medians of the last axis; for the mode "min" their indices too. NaN counts unless it is skipped."""
     if mode == "min":
         value, place = (torch.nanmedian if skip_nan else torch.median)(x, -1)
-        return (value, place), lambda g, i=place[..., None], s=x.shape: added_along(
-            g[0].unsqueeze(-1), i, s, -1
-        )
+        kept = (place[..., None], x.shape, -1)
+        return (value, place), lambda g, kept=kept: added_along(g[0].unsqueeze(-1), *kept)
     if not x.shape[-1]:
         return x.sum(-1) * math.nan, (lambda g, shape=x.shape: g.unsqueeze(-1).expand(shape),)
     ordered, order = x.sort(-1)

@@ -103,15 +103,13 @@ def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: 
         hard = hard.squeeze(axis)
     expected = [n for i, n in enumerate(input.shape) if i != axis]
     if list(hard.shape) != expected:
-        raise ValueError(
-            f"cross_entropy: label {list(label.shape)} does not fit input {list(input.shape)}: expected {expected}"
-        )
+        shapes = f"label {list(label.shape)} does not fit input {list(input.shape)}"
+        raise ValueError(f"cross_entropy: {shapes}: expected {expected}")
     hard = hard.long()
     if hard.numel():
         low, high = (int(v) for v in torch.aminmax(hard))
-        if (low < 0 or high >= classes) and bool(
-            (((hard < 0) | (hard >= classes)) & (hard != ignore_index)).any()
-        ):
+        outside = low < 0 or high >= classes
+        if outside and bool((((hard < 0) | (hard >= classes)) & (hard != ignore_index)).any()):
             raise ValueError(f"cross_entropy: expected labels from 0 to {classes - 1}, got {low} to {high}")
     return hard
 

@@ -79,9 +79,8 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
         _fits("batch_norm", label, given, channels)
     weight, bias = (_fits("batch_norm", n, v, channels) for n, v in (("weight", weight), ("bias", bias)))
     own = bool(training if use_global_stats is None else not use_global_stats)
-    value = normalize_batch(
-        x, weight, bias, running_mean.data, running_var.data, own, float(momentum), float(epsilon)
-    )
+    running = (running_mean.data, running_var.data)
+    value = normalize_batch(x, weight, bias, *running, own, float(momentum), float(epsilon))
     return value.moveaxis(1, -1) if last else value
 
 

@@ -69,10 +69,8 @@ def variant(name: str, network: Callable[..., Any], *also: str, **fixed: Any) ->
         settings = {**bound.arguments.pop("kwargs"), **bound.arguments, **fixed}
         pretrained = settings.pop("pretrained")
         if pretrained is True:
-            raise ValueError(
-                f"pretrained: nothing is downloaded here; fetch {name}'s .pdparams file yourself, then call "
-                f"{name}(pretrained='the/file.pdparams'), or set_state_dict(paddle.load('the/file.pdparams'))"
-            )
+            ways = f"{name}(pretrained='the/file.pdparams'), or set_state_dict(paddle.load('the/file.pdparams'))"
+            raise ValueError(f"pretrained: nothing is downloaded here; fetch {name}'s .pdparams file, then call {ways}")
         net = network(**settings)
         if pretrained:
             net.set_state_dict(load(pretrained))
