@@ -7,12 +7,13 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from studio import processes
-from studio.grading.runner import CheckDesk, GradingError, Step, Verdict, grade, parse_report
+from studio.grading.runner import CheckDesk, Grader, GradingError, Step, Verdict, parse_report
 
 RESULT = {
     "id": "ops.add",
@@ -37,11 +38,24 @@ def program(source: str) -> list[str]:
     return [sys.executable, "-c", source]
 
 
+def answers(*replies: object) -> list[str]:
+    """A grader that gives these replies to each question."""
+    lines = "".join(json.dumps(reply) + "\n" for reply in replies)
+    return program(f"import sys\nfor _ in sys.stdin: print({lines!r}, end='', flush=True)")
+
+
+async def checked(command: list[str], **more: Any) -> Verdict:
+    grader = Grader(command)
+    try:
+        return await grader.grade(Path("copy"), Path("source"), **more)
+    finally:
+        await grader.close()
+
+
 def test_a_verdict_and_how_far_it_was() -> None:
-    said = "progress cell 1 9\nnot progress cell 2 9\nprogress exercise 1 2\nprogress nonsense"
     seen: list[Step] = []
-    source = f"import sys; print({said!r}, file=sys.stderr); print({json.dumps(json.dumps(REPORT))})"
-    verdict = asyncio.run(grade(program(source), progress=seen.append))
+    command = answers({"progress": ["cell", 1, 9]}, {"progress": ["exercise", 1, 2]}, {"report": REPORT})
+    verdict = asyncio.run(checked(command, progress=seen.append))
     assert seen == [Step("cell", 1, 9), Step("exercise", 1, 2)]
     assert (verdict.passed, verdict.earned, verdict.points, verdict.complete) == (1, 3, 4, False)
     assert verdict.exercises[0].title("zh") == "加法"
@@ -50,30 +64,46 @@ def test_a_verdict_and_how_far_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "kind", "says"),
+    ("command", "kind", "says"),
     [
-        ("import sys; sys.exit('boom')", "crashed", "boom"),
-        ("import os; os.abort()", "crashed", "-6"),
-        (
-            "import sys; print('could not grade: no notebook', file=sys.stderr); sys.exit(2)",
-            "refused",
-            "no notebook",
-        ),
-        ("print('fine, all passed')", "unreadable", "fine"),
-        ("print('{}')", "unreadable", "exercises"),
-        ("print('x' * 5_000_000)", "unreadable", "4000000"),
+        (program("import sys; sys.exit('boom')"), "crashed", "boom"),
+        (program("import os; os.abort()"), "crashed", "-6"),
+        (answers({"refused": ["no notebook", "不是笔记本"]}), "refused", "no notebook"),
+        (answers("fine, all passed"), "unreadable", "fine"),
+        (program("input(); print('fine, all passed', flush=True)"), "unreadable", "fine"),
+        (answers({}), "unreadable", "None"),
+        (program("input(); print('x' * 5_000_000, flush=True); input()"), "unreadable", "4000000"),
     ],
 )
-def test_no_verdict(source: str, kind: str, says: str) -> None:
+def test_no_verdict(command: list[str], kind: str, says: str) -> None:
     with pytest.raises(GradingError, match=says) as caught:
-        asyncio.run(grade(program(source)))
+        asyncio.run(checked(command))
     assert caught.value.kind == kind
+    assert kind != "refused" or caught.value.words("zh") == "不是笔记本"
+
+
+def test_one_process_for_many_checks_and_another_after_a_crash() -> None:
+    counts = 'import os, sys\nfor line in sys.stdin:\n    if \'bad\' in line: os._exit(3)\n    print(\'{"refused": ["%d", ""]}\' % os.getpid(), flush=True)'
+
+    async def pids() -> list[str]:
+        grader, found = Grader(program(counts)), []
+        for name in ("a", "b", "bad", "c"):
+            try:
+                await grader.grade(Path(name), Path("source"))
+            except GradingError as error:
+                found.append(str(error) if error.kind == "refused" else error.kind)
+        await grader.close()
+        return found
+
+    first, second, crashed, after = asyncio.run(pids())
+    assert first == second != after and crashed == "crashed"
+    assert not any(psutil.pid_exists(int(pid)) for pid in (first, after))
 
 
 @pytest.mark.parametrize("passed", ["yes", 1, None])
 def test_only_true_is_a_pass(passed: object) -> None:
     with pytest.raises(GradingError, match="passed"):
-        parse_report(json.dumps({**REPORT, "exercises": [{**RESULT, "passed": passed}]}))
+        parse_report({**REPORT, "exercises": [{**RESULT, "passed": passed}]})
 
 
 # A grader whose grandchild leads a session of its own, as a Jupyter kernel does; both never end.
@@ -102,7 +132,7 @@ def test_the_limit_stops_the_whole_family(tmp_path: Path) -> None:
     path = tmp_path / "pid"
     began = time.monotonic()
     with pytest.raises(GradingError, match="no verdict after 2 s") as caught:
-        asyncio.run(grade(program(FAMILY.format(path=str(path))), limit=2))
+        asyncio.run(checked(program(FAMILY.format(path=str(path))), limit=2))
     assert caught.value.kind == "timeout" and time.monotonic() - began < 10
     child = grandchild(path)
     psutil.wait_procs([child], timeout=5)  # killed, but a busy machine may not have come to it yet
@@ -114,7 +144,7 @@ def test_cancelling_stops_the_whole_family(tmp_path: Path) -> None:
 
     async def check() -> tuple[CheckDesk, psutil.Process]:
         desk = CheckDesk()
-        desk.start("a", lambda: grade(program(FAMILY.format(path=str(path)))))
+        desk.start("a", lambda: checked(program(FAMILY.format(path=str(path)))))
         process = await asyncio.to_thread(grandchild, path)
         assert not gone(process)
         await desk.cancel("a")
@@ -129,7 +159,7 @@ def test_cancelling_while_it_starts_leaves_nothing() -> None:
     async def check() -> None:
         before = {child.pid for child in psutil.Process().children(recursive=True)}
         for steps in range(6):  # at every step of the start
-            task = asyncio.ensure_future(grade(program("import time; time.sleep(1000)")))
+            task = asyncio.ensure_future(checked(program("import time; time.sleep(1000)")))
             for _ in range(steps):
                 await asyncio.sleep(0)
             task.cancel()
@@ -199,8 +229,8 @@ def test_one_that_waits_can_be_cancelled() -> None:
 def test_a_failed_check_lets_the_next_one_run() -> None:
     async def check() -> None:
         desk = CheckDesk()
-        one = desk.start("a", lambda: grade(["/no/such/program"]))
-        two = desk.start("b", lambda: grade(program(f"print({json.dumps(json.dumps(REPORT))})")))
+        one = desk.start("a", lambda: checked(["/no/such/program"]))
+        two = desk.start("b", lambda: checked(answers({"report": REPORT})))
         await asyncio.wait([one.task, two.task])  # type: ignore[list-item]
         assert (one.state, one.error.kind) == ("failed", "crashed")  # type: ignore[union-attr]
         assert two.state == "done"

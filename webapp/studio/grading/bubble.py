@@ -1,8 +1,12 @@
-"""The walls around the process that runs learners' code: bubblewrap's command line, and whether they stand here."""
+"""The walls around the process that runs learners' code: bubblewrap's command line, and whether they stand here.
+
+Imports neither the library nor torch: the server asks here too.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -10,9 +14,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-import sampan
-from sampan.datasets import places
-from sampan.learn.cases import Text
 from studio import paths
 
 from .isolation import WORK
@@ -22,6 +23,23 @@ SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
 LEARNER = 1000  # inside; outside it is whoever grades, or for root:
 NOBODY_ELSE = 64_000  # an account that owns nothing, since limits of processes do not bind root
 PROBE_SECONDS = 30.0
+TRUST = "SAMPAN_TRUST_LEARNERS"
+Text = tuple[str, str]  # English, Chinese
+
+
+def trusted() -> bool:
+    """Whether whoever runs this has said that learners' code may run without a sandbox."""
+    return os.environ.get(TRUST, "") == "1"
+
+
+def refusal(reason: Text) -> Text:
+    """Why nothing is graded where there is no sandbox, and what can be done."""
+    return (
+        f"no sandbox, so nothing is graded: {reason[0]}. To grade without one, with all your rights given to the "
+        f"notebook's code, use --trust-learners or set {TRUST}=1",
+        f"没有沙箱,因此不评分:{reason[1]}。若要不用沙箱评分(笔记本的代码将拥有你的全部权限),请使用 "
+        f"--trust-learners 或设置 {TRUST}=1",
+    )
 
 
 def command(program: list[str]) -> list[str]:
@@ -58,17 +76,32 @@ def command(program: list[str]) -> list[str]:
 def _needed() -> list[Path]:
     """Folders that a learner's process reads, the outermost of each nest."""
     interpreter = Path(sys.executable).resolve().parents[1]
-    found = {Path(sys.prefix), Path(sys.base_prefix), interpreter, paths.PACKAGE}
-    found |= {
-        Path(sampan.__file__).resolve().parent,
-        *(folder for folder in places.folders() if folder.is_dir()),
-    }
+    found = {Path(sys.prefix), Path(sys.base_prefix), interpreter, paths.PACKAGE, _library()}
+    found |= {folder for folder in _data() if folder.is_dir()}
     return sorted(
         path
         for path in found
         if not path.is_relative_to("/usr")
         and not any(path != other and path.is_relative_to(other) for other in found)
     )
+
+
+@functools.cache
+def _library() -> Path:
+    spec = importlib.util.find_spec("sampan")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("the library is not installed: there is no package sampan")
+    return Path(spec.origin).resolve().parent
+
+
+def _data() -> list[Path]:
+    """The folders of open data, as the library would look for them."""
+    spec = importlib.util.spec_from_file_location("sampan_places", _library() / "datasets" / "places.py")
+    assert spec is not None and spec.loader is not None
+    places = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(places)
+    folders: list[Path] = places.folders()
+    return folders
 
 
 def _hidden(seen: Iterable[Path]) -> list[Path]:
@@ -113,7 +146,7 @@ def _as_nobody_else(seen: Iterable[Path]) -> list[str]:
 def environment() -> dict[str, str]:
     """All that a learner's code finds in its environment. One thread: several learners are graded on one machine."""
     threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    packages = (Path(sampan.__file__).resolve().parents[1], paths.PACKAGE.parent)
+    packages = (_library().parent, paths.PACKAGE.parent)
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "HOME": str(WORK),
@@ -125,7 +158,7 @@ def environment() -> dict[str, str]:
         "PLOTLY_RENDERER": "json",  # a figure shown by a cell opens no browser here
         "PYTHONSAFEPATH": "1",
         "PYTHONPATH": ":".join(map(str, packages)),
-        "SAMPAN_DATA": ":".join(map(str, places.folders())),
+        "SAMPAN_DATA": ":".join(map(str, _data())),
         **dict.fromkeys(threads, "1"),
     }
 

@@ -148,7 +148,9 @@ def _caught(name: str, files: list[Path], report: Report) -> Iterator[Proof]:
 
 def _passed_checks(report: Report) -> list[str]:
     return [
-        c.grade_id for c in report.cells if c.grade_id and c.grade_id.startswith("check-") and c.ran and c.error is None
+        c.grade_id
+        for c in report.cells
+        if c.grade_id and c.grade_id.startswith("check-") and c.ran and c.error is None
     ]
 
 

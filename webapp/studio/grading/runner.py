@@ -1,4 +1,4 @@
-"""Runs `studio.grading.grader` beside the server: its own process, a time limit, stopped whole.
+"""Runs the grader beside the server: its own process, a time limit, stopped whole.
 
 The grader decides; this file only starts it, waits, and stops it together with every process it started.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import sys
 import time
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,18 +19,23 @@ from studio import processes
 
 CELL_LIMIT_S = 60.0  # given to the grader: it stops a cell that runs longer, and names it
 TOTAL_LIMIT_S = 300.0  # for the grader as a whole, should it hang itself
-REFUSED = 2  # the grader's exit status when it cannot grade; its last line on stderr says why
+IDLE_S = 900.0  # without a look at the courses, before the grader is ended and its memory given back
 MAX_REPORT_BYTES = 4_000_000
 MAX_WORDS = 10_000
-PROGRESS = re.compile(r"progress (cell|exercise) (\d{1,6}) (\d{1,6})")
 
 
 class GradingError(RuntimeError):
     """No verdict was reached; the message is for the log, `kind` names the sentence for the learner."""
 
-    def __init__(self, kind: Literal["timeout", "refused", "crashed", "unreadable"], message: str) -> None:
+    def __init__(
+        self, kind: Literal["timeout", "refused", "crashed", "unreadable"], message: str, message_zh: str = ""
+    ) -> None:
         super().__init__(message)
         self.kind = kind
+        self._words = {"en": message, "zh": message_zh or message}
+
+    def words(self, lang: str) -> str:
+        return self._words[lang]
 
 
 VerdictKind = Literal[
@@ -97,17 +102,16 @@ class Verdict:
         return sum(exercise.points for exercise in self.exercises)
 
 
-def parse_report(text: str) -> Verdict:
-    """The verdict in the grader's JSON. GradingError "unreadable" says what is wrong with it."""
+def parse_report(report: Any) -> Verdict:
+    """The verdict in the grader's report. GradingError "unreadable" says what is wrong with it."""
     try:
-        report = json.loads(text)
         return Verdict(
             exercises=tuple(_exercise(entry) for entry in report["exercises"]),
             stopped=tuple(StoppedCell(int(c["number"]), str(c["first_line"])) for c in report["stopped"]),
             sandboxed=bool(report.get("sandboxed", True)),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise GradingError("unreadable", f"the grader's report: {error!r} in {text[:500]!r}") from error
+        raise GradingError("unreadable", f"the grader's report: {error!r} in {report!r:.500}") from error
 
 
 def _exercise(entry: dict[str, Any]) -> Exercise:
@@ -130,14 +134,6 @@ def _exercise(entry: dict[str, Any]) -> Exercise:
     )
 
 
-def grader_command(copy: Path, source: Path, cell_limit: float = CELL_LIMIT_S) -> list[str]:
-    """The command that grades `copy` against the instructor's version `source`."""
-    return [
-        *(sys.executable, "-m", "studio.grading.grader"),
-        *(str(copy), str(source), "--json", "--time-limit", f"{cell_limit:g}"),
-    ]
-
-
 @dataclass(frozen=True)
 class Step:
     """Where a check is: at a "cell" of the notebook or at an "exercise", its number, and how many there are."""
@@ -147,55 +143,122 @@ class Step:
     count: int
 
 
-async def grade(
-    command: Sequence[str], limit: float = TOTAL_LIMIT_S, progress: Callable[[Step], None] = lambda step: None
-) -> Verdict:
-    """Run the grader and read its report. Cancelling this coroutine stops the grader.
+class Grader:
+    """The grader beside the server (`service.py`): started when somebody looks at the courses, ended when nobody has for
+    a while, replaced when a check hangs or takes it down. One check at a time."""
 
-    Raises GradingError when it takes longer than `limit` seconds, crashes, or reports nonsense.
-    """
-    process = await processes.start(command)
-    assert process.stdout is not None and process.stderr is not None
-    try:
-        async with asyncio.timeout(limit):
-            report, errors = await asyncio.gather(
-                _read(process.stdout, MAX_REPORT_BYTES), _follow(process.stderr, progress)
-            )
-            await process.wait()
-    except TimeoutError as error:
-        raise GradingError("timeout", f"no verdict after {limit:g} s") from error
-    finally:
-        await processes.stop(process)
-    if process.returncode == REFUSED:
-        raise GradingError("refused", errors[-2000:].strip())
-    if len(report) > MAX_REPORT_BYTES:
-        raise GradingError("unreadable", f"the grader wrote more than {MAX_REPORT_BYTES} bytes")
-    if not report.strip():
-        raise GradingError("crashed", f"exit status {process.returncode}: {errors[-4000:]}")
-    return parse_report(report)
+    def __init__(self, command: Sequence[str] = (sys.executable, "-m", "studio.grading.service")) -> None:
+        self._command = command
+        self._process: Process | None = None
+        self._starting = asyncio.Lock()
+        self._words = ""
+        self._listening: asyncio.Task[None] | None = None
+        self._idle: asyncio.Task[None] | None = None
+        self._busy = False
 
+    async def warm_up(self) -> Process:
+        """The process, started now if there is none."""
+        async with self._starting:
+            if self._process is None or self._process.returncode is not None:
+                await self._end()
+                self._process = await processes.start(
+                    self._command, stdin=PIPE, longest_line=MAX_REPORT_BYTES
+                )
+                self._words = ""
+                self._listening = asyncio.create_task(self._listen(self._process))
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = asyncio.create_task(self._end_when_idle())
+        return self._process
 
-async def _read(stream: asyncio.StreamReader, most: int) -> str:
-    """All that comes, of which no more than `most` + 1 bytes are kept: a report that is too long shows as such."""
-    kept = bytearray()
-    while part := await stream.read(65536):
-        kept += part[: most + 1 - len(kept)]
-    return kept.decode(errors="replace")
+    async def grade(
+        self,
+        copy: Path,
+        source: Path,
+        limit: float = TOTAL_LIMIT_S,
+        progress: Callable[[Step], None] = lambda step: None,
+    ) -> Verdict:
+        """The verdict on `copy` against the instructor's version `source`. Cancelling this coroutine stops the grader.
 
+        Raises GradingError when it takes longer than `limit` seconds, crashes, or reports nonsense.
+        """
+        self._busy = True
+        try:
+            process = await self.warm_up()
+            async with asyncio.timeout(limit):
+                return await self._ask(process, copy, source, progress)
+        except TimeoutError as error:
+            await self.close()
+            raise GradingError("timeout", f"no verdict after {limit:g} s") from error
+        except GradingError as error:
+            if error.kind != "refused":
+                await self.close()
+            raise
+        except BaseException:
+            await self.close()
+            raise
+        finally:
+            self._busy = False
 
-async def _follow(stream: asyncio.StreamReader, progress: Callable[[Step], None]) -> str:
-    """The last words on stderr; lines that tell where the grader is go to `progress` instead."""
-    kept, rest = "", ""
-    while part := await stream.read(65536):
-        *lines, rest = (rest + part.decode(errors="replace")).split("\n")
-        for line in lines:
-            found = PROGRESS.fullmatch(line)
-            if found:
-                progress(Step("cell" if found[1] == "cell" else "exercise", int(found[2]), int(found[3])))
+    async def _ask(
+        self, process: Process, copy: Path, source: Path, progress: Callable[[Step], None]
+    ) -> Verdict:
+        assert process.stdin is not None and process.stdout is not None
+        question = {"copy": str(copy), "instructor": str(source), "seconds": CELL_LIMIT_S}
+        process.stdin.write(json.dumps(question).encode() + b"\n")
+        while True:
+            try:
+                line = await process.stdout.readline()
+            except ValueError as error:
+                raise GradingError("unreadable", f"more than {MAX_REPORT_BYTES} bytes in a line") from error
+            if not line.endswith(b"\n"):
+                status = await process.wait()
+                if self._listening is not None:
+                    await asyncio.wait([self._listening], timeout=processes.DRAIN_S)
+                raise GradingError("crashed", f"exit status {status}: {self._words}")
+            reply = _parsed(line)
+            if "progress" in reply:
+                progress(Step(*reply["progress"]))
+            elif "refused" in reply:
+                raise GradingError("refused", *(str(words)[:2000] for words in reply["refused"]))
             else:
-                kept = f"{kept}{line}\n"[-MAX_WORDS:]
-        rest = rest[-MAX_WORDS:]
-    return kept + rest
+                return parse_report(reply.get("report"))
+
+    async def _listen(self, process: Process) -> None:
+        assert process.stderr is not None
+        while part := await process.stderr.read(65536):
+            self._words = (self._words + part.decode(errors="replace"))[-MAX_WORDS:]
+
+    async def _end_when_idle(self) -> None:
+        await asyncio.sleep(IDLE_S)
+        while self._busy:
+            await asyncio.sleep(IDLE_S)
+        await self._end()
+
+    async def close(self) -> None:
+        """Ends the process and everything that it started."""
+        if self._idle is not None:
+            self._idle.cancel()
+        await self._end()
+
+    async def _end(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait([self._listening])
+            self._listening = None
+        if self._process is not None:
+            await processes.stop(self._process)
+            self._process = None
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        reply = json.loads(line)
+    except ValueError as error:
+        raise GradingError("unreadable", f"the grader said {line[:500]!r}") from error
+    if not isinstance(reply, dict):
+        raise GradingError("unreadable", f"the grader said {line[:500]!r}")
+    return reply
 
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -229,6 +292,7 @@ class CheckDesk:
     """Checks one at a time; a second one waits its turn. The last verdict of each notebook is remembered."""
 
     def __init__(self) -> None:
+        self.grader = Grader()
         self._turn = asyncio.Lock()
         self._jobs: dict[str, Job] = {}
 

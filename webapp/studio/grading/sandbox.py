@@ -32,7 +32,6 @@ FORK_SECONDS = 30.0
 END_SECONDS = 20.0  # until the guard has seen the last of the learner's processes go
 GRACE_SECONDS = 3.0  # after its own alarm, before it is killed
 OUTPUT_TAIL = 4096
-TRUST = "SAMPAN_TRUST_LEARNERS"
 
 
 class NoSandbox(RuntimeError):
@@ -40,21 +39,11 @@ class NoSandbox(RuntimeError):
     languages."""
 
     def __init__(self, reason: Text) -> None:
-        self.why: Text = (
-            f"no sandbox, so nothing is graded: {reason[0]}. To grade without one, with all your rights given to the "
-            f"notebook's code, use --trust-learners or set {TRUST}=1",
-            f"没有沙箱,因此不评分:{reason[1]}。若要不用沙箱评分(笔记本的代码将拥有你的全部权限),请使用 "
-            f"--trust-learners 或设置 {TRUST}=1",
-        )
+        self.why = bubble.refusal(reason)
         super().__init__(self.why[0])
 
 
-def trusted() -> bool:
-    """Whether whoever runs this has said that learners' code may run without a sandbox."""
-    return os.environ.get(TRUST, "") == "1"
-
-
-available = bubble.available
+available, trusted = bubble.available, bubble.trusted
 
 
 class Gone(Exception):

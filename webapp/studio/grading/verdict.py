@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,9 @@ from sampan.learn.plain import plain
 from . import race
 from .exercise import Exercise, Race
 from .release import slot_of
+from .runner import VerdictKind
 from .sandbox import GRACE_SECONDS, Gone, Sandbox
 
-VerdictKind = Literal[
-    "passed", "failed", "not_attempted", "timed_out", "out_of_memory", "broke_rule", "error"
-]
 MOST_TRACEBACK = 4000  # characters
 
 

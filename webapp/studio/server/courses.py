@@ -15,7 +15,9 @@ from studio.changes import changes
 from studio.course import Course, KeptCopy, Lesson
 from studio.gradebook import own
 from studio.grading import release
-from studio.grading.runner import CheckDesk, Verdict, grade, grader_command
+from studio.grading.bubble import available, refusal, trusted
+from studio.grading.runner import CheckDesk, Verdict
+from studio.i18n import LANGUAGES
 
 from .base import StudioPage
 
@@ -69,8 +71,14 @@ class Courses(CoursePage):
     async def get(self) -> None:
         standings = await asyncio.to_thread(lambda: [self.standing(one) for one in self.course.lessons()])
         best = [standing["best"].verdict for standing in standings if standing["best"]]
+        missing = await asyncio.to_thread(available)
+        if missing is None or trusted():
+            await self.desk.grader.warm_up()  # so that the first check need not wait for imports
         self.show(
             "courses.html",
+            no_sandbox=None
+            if missing is None or trusted()
+            else dict(zip(LANGUAGES, refusal(missing), strict=True)),
             standings=standings,
             passed=sum(verdict.passed for verdict in best),
             earned=sum(verdict.earned for verdict in best),
@@ -159,7 +167,7 @@ class Check(CoursePage):
         job = self.desk.job(lesson.id)
         assert job is not None  # this is its work
         content = await asyncio.to_thread(lesson.copy.read_bytes)
-        verdict = await grade(grader_command(lesson.copy, lesson.source), progress=job.moved)
+        verdict = await self.desk.grader.grade(lesson.copy, lesson.source, progress=job.moved)
         attempt = await asyncio.to_thread(self.attempts.add, lesson.id, verdict)
         # Not waited for: the learner reads the verdict at once, the gradebook takes seconds the first time.
         entering = asyncio.create_task(self._enter(lesson, content, attempt))

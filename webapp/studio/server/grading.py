@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 import tempfile
@@ -262,7 +261,7 @@ class WorkPage(GradingPage):
             **self.run_of(room),
             submission=submission,
             outcome=outcome,
-            verdict=parse_report(json.dumps({"exercises": outcome.exercises, "stopped": []}))
+            verdict=parse_report({"exercises": outcome.exercises, "stopped": []})
             if outcome
             else None,
         )
