@@ -111,11 +111,13 @@ class Watch:
 
 
 @pytest.fixture
-def new_page(browser: Any, studio: Studio) -> Iterator[Callable[..., Any]]:
-    """`new_page(logged_in=True, **context_options)`: watched pages; `page.watch.expect(...)` announces a refusal."""
+def new_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    """`new_page(logged_in=True, at=<another Studio>, **context_options)`: watched pages; `page.watch.expect(...)`
+    announces a refusal."""
     opened: list[tuple[Any, Watch]] = []
 
-    def make(logged_in: bool = True, **options: Any) -> Any:
+    def make(logged_in: bool = True, at: Studio | None = None, **options: Any) -> Any:
+        there = at or request.getfixturevalue("studio")
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         watch = Watch()
         watch.attach(context)
@@ -123,7 +125,7 @@ def new_page(browser: Any, studio: Studio) -> Iterator[Callable[..., Any]]:
         page = context.new_page()
         page.watch = watch
         if logged_in:
-            context.request.get(f"{studio.url}studio?token={studio.token}")  # sets the cookie, loads nothing
+            context.request.get(f"{there.url}studio?token={there.token}")  # sets the cookie, loads nothing
         return page
 
     yield make
