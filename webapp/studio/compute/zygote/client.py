@@ -29,6 +29,7 @@ WARM = (
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.debugger"),
     *("IPython.core.completerlib", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
     *("ipywidgets", "anywidget", "plotly.graph_objects"),
+    *("sampan.datasets", "sklearn.datasets", "studio.views.train", "studio.views.tape"),
 )
 SOCKET = "zygote.sock"
 UNKNOWN_STATUS = 255  # the zygote died before its child: nobody was there to be told how the child ended
