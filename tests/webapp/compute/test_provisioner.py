@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from traitlets.config import Config
 
 from studio import people
 from studio.compute import here, machine, record
+from studio.compute.binding import environment_of, limits_of
 from studio.compute.lease import Ask, Lease
+from studio.compute.machine import Device
 from studio.compute.provisioner import NoSession
 from studio.environment import clean_environment
 from studio.paths import JUPYTER_SHARE
@@ -247,6 +250,40 @@ def test_a_failed_launch_gives_the_lease_back(
 def test_what_this_machine_can_never_give_is_said_in_words(specs: StudioKernels) -> None:
     with pytest.raises(NoSession, match="no GPU"):
         asyncio.run(new(specs, kind="gpu").start_kernel())
+
+
+def test_a_simulated_gpu_is_asked_for_and_never_mistaken_for_one(specs: StudioKernels) -> None:
+    async def run(**settings: Any) -> str:
+        manager = new(specs, **settings)
+        await manager.start_kernel()
+        try:
+            return str(manager.provisioner.lease.device)  # type: ignore[union-attr]
+        finally:
+            await manager.shutdown_kernel(now=True)
+
+    devices = (*here.store().machine.devices, Device("sim:0", "gpu", "simulated GPU"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(here.store(), "machine", replace(here.store().machine, devices=devices))
+        assert asyncio.run(run(kind="gpu")) == "sim:0"
+        assert asyncio.run(run()).startswith("cpu:")
+
+
+def test_a_session_sees_its_gpu_by_uuid_and_its_part_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What NVML would tell of two cards; no card is needed to see what a kernel would be given."""
+    cards = [
+        Device("gpu:0", "gpu", "H200", 139 << 30, "GPU-aaaa"),
+        Device("gpu:1", "gpu", "H200", 139 << 30, "GPU-bbbb"),
+    ]
+    monkeypatch.setattr(machine, "gpus", lambda: cards)
+    half = Lease("a1", Ask("ann", "notebook", kind="gpu", share=0.5, memory=4 << 30), "gpu:1", 0.0, 9.0)
+    variables = environment_of(half, Path("/state"))
+    assert variables["CUDA_VISIBLE_DEVICES"] == "GPU-bbbb"
+    assert variables["PYTORCH_ALLOC_CONF"] == "per_process_memory_fraction:0.5"
+    whole = replace(half, ask=replace(half.ask, share=1.0))
+    assert "PYTORCH_ALLOC_CONF" not in environment_of(whole, Path("/state"))
+    assert limits_of(half).memory > half.ask.memory  # CUDA maps a lot
+    cpu = replace(half, device="cpu:0", ask=Ask("ann", "notebook"))
+    assert environment_of(cpu, Path("/state"))["CUDA_VISIBLE_DEVICES"] == ""
 
 
 def test_a_kernel_dies_with_whoever_started_it_and_its_lease_comes_back(home: Path) -> None:

@@ -13,6 +13,8 @@ from .limits import Limits
 from .settings import whole
 
 PROCESSES = 512  # and threads; a session with several DataLoader workers and their pools stays well below
+# Bytes of main memory that CUDA may map into a process beside the program's own. Generous: too little is a crash.
+CUDA = 8 << 30
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -33,7 +35,9 @@ def environment_of(lease: Lease, state: Path) -> dict[str, str]:
 
 def limits_of(lease: Lease) -> Limits:
     """What the operating system holds the session to."""
-    return Limits(memory=lease.ask.memory, processes=PROCESSES)
+    return Limits(
+        memory=lease.ask.memory + (CUDA if lease.device.startswith("gpu:") else 0), processes=PROCESSES
+    )
 
 
 def threads() -> int:

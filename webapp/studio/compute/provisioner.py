@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlencode
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning import LocalProvisioner
 from tornado import web
-from traitlets import Float, Unicode
+from traitlets import Enum, Float
 
 from studio import people
 from studio.environment import clean_environment
@@ -46,7 +46,13 @@ class SessionProvisioner(LocalProvisioner):
     memory_gb = Float(4.0, config=True, help="memory of a session, in GiB")
     hours = Float(8.0, config=True, help="wall time of a notebook's session")
     page_hours = Float(2.0, config=True, help="wall time of a page's session")
-    kind = Unicode("cpu", config=True, help="cpu or gpu, where no ticket says otherwise")
+    kind = Enum(
+        ["auto", "cpu", "gpu"],
+        "auto",
+        config=True,
+        help="auto: notebooks get a part of a GPU where there is one, pages a place on the CPU",
+    )
+    gpu_share = Float(0.25, config=True, help="the part of a GPU's memory that a session gets")
 
     lease: Lease | None = None
     _cgroup: Cgroup | None = None
@@ -79,6 +85,7 @@ class SessionProvisioner(LocalProvisioner):
             self._cgroup = limits.cgroup(lease.id)
             if not await self._forked(cmd, kwargs):
                 await super().launch_kernel(cmd, **kwargs, preexec_fn=limits.apply)
+            assert self.pid is not None
             if self._cgroup is not None:
                 self._cgroup.add(self.pid)
             await asyncio.to_thread(here.store().bind, lease.id, machine.holder(self.pid))
@@ -130,7 +137,7 @@ class SessionProvisioner(LocalProvisioner):
             output=None,
         )
         try:
-            self.process = await Zygote(here.state()).spawn(spawn)
+            self.process: Any = await Zygote(here.state()).spawn(spawn)
         except NotReady as reason:
             self.log.info("A kernel starts the ordinary way: %s", reason)
             return False
@@ -186,11 +193,14 @@ class SessionProvisioner(LocalProvisioner):
 
     def ask(self, purpose: Purpose, title: str) -> Ask:
         """What a page (`title` is its name) or a notebook (its path) asks for."""
+        real = any(device.id.startswith("gpu:") for device in here.store().machine.devices)
+        gpu = self.kind == "gpu" or (self.kind == "auto" and purpose == "notebook" and real)
         return Ask(
             owner=people.me(),
             purpose=purpose,
             title=title,
-            kind="gpu" if self.kind == "gpu" else "cpu",
+            kind="gpu" if gpu else "cpu",
+            share=self.gpu_share if gpu else 1.0,
             memory=min(int(self.memory_gb * 2**30), machine.machine_memory()),
             seconds=3600 * (self.page_hours if purpose == "page" else self.hours),
         )

@@ -113,7 +113,7 @@ class Supervisor:
             self._over("done", status=0)
         else:
             memory = memory or any(sign in self.job.log(2048) for sign in _OUT_OF_MEMORY)
-            killed: Why = "killed" if status < 0 else ""
+            killed: Why = "killed" if status is not None and status < 0 else ""
             self._over("failed", why or ("memory" if memory else killed), status)
 
     async def _start(self, lease: Lease, limits: Limits) -> Child | subprocess.Popen[bytes]:
