@@ -14,6 +14,7 @@ from studio.compute.machine import Device, Machine
 from studio.compute.sql import SqlStore
 from studio.compute.turns import AGEING_S, AWAKE_S, Free, order, priority, turn, wait
 from tests.webapp.compute.conftest import GIB, Clock, machine
+from tests.webapp.compute.queueing import play, thirty_sessions
 
 NOW = 1_000_000.0
 NOTEBOOK = Ask("amy", "notebook", memory=GIB)
@@ -96,36 +97,9 @@ def test_the_estimate_plays_the_queue_through() -> None:
     assert wait(line[0], line, [], [], {}, NOW) is None
 
 
-def play(store: SqlStore, clock: Clock, asks: list[Ask], length: float) -> list[tuple[str, float, float]]:
-    """Everybody asks at once and again until served; sessions last `length`: (owner, waited, first estimate)."""
-    me, begun = machines.holder(1), clock.now
-    waiting: dict[str, Ask] = {}
-    estimates: dict[str, float] = {}
-    for ask in asks:
-        answer = store.take(ask, holder=me)
-        id = answer.id if isinstance(answer, Lease) else answer.ticket
-        estimates[id] = 0.0 if isinstance(answer, Lease) else answer.wait or 0.0
-        if isinstance(answer, Place):
-            waiting[id] = ask
-        clock.now += 0.01
-    served = [(lease.ask.owner, 0.0, 0.0) for lease in store.leases()]
-    while waiting:
-        clock.now += 1
-        for lease in store.leases():
-            if clock.now - lease.granted >= length:
-                store.release(lease.id)
-        for id, ask in list(waiting.items())[::-1]:  # who asks first at each turn has nothing from it
-            if isinstance(store.take(ask, id, me), Lease):
-                served.append((ask.owner, clock.now - begun, estimates[id]))
-                del waiting[id]
-    return served
-
-
 def test_thirty_sessions_on_two_slots_get_fair_shares(store: SqlStore, clock: Clock) -> None:
     """One person wants 12 sessions, nine others two each, and they came last."""
-    asks = [replace(NOTEBOOK, owner="greedy")] * 12
-    asks += [replace(NOTEBOOK, owner=f"person {n}") for n in range(9)] * 2
-    owners = [owner for owner, _, _ in play(store, clock, asks, length=2.0)]
+    owners = [owner for owner, _, _ in play(store, clock, thirty_sessions(2.0), length=2.0)]
     assert len(owners) == 30
     for seen in range(4, 23):  # as long as all still want something
         shares = Counter(owners[:seen])
