@@ -1,6 +1,7 @@
 """save and load: what goes through, what is refused, and that no failure costs an older file."""
 
 import collections
+import io
 import json
 import math
 import os
@@ -223,3 +224,16 @@ def test_the_nesting_is_plain_json(tmp_path):
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     tree = json.loads(header["__metadata__"]["sampan"])
     assert tree["format"] == 1 and tree["tree"]["dict"][1] == ["n", 3]
+
+
+def test_open_files_and_paddles_kinds_of_errors(tmp_path):
+    file = io.BytesIO()
+    paddle.save({"a": paddle.ones([2])}, file)
+    file.seek(0)
+    assert paddle.load(file)["a"].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="no file"):
+        paddle.load(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="state_dict"):
+        paddle.save(nn.Linear(1, 1), tmp_path / "layer")
+    with pytest.raises(ValueError, match="protocol"):
+        paddle.save({}, tmp_path / "f", protocol=5)

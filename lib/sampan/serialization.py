@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from .pickled import is_pickle, read_pickled
-from .tensor import Tensor
+from .tensor import Tensor, WrongKind
 
 FORMAT = 1
 _CODES = {
@@ -27,6 +28,10 @@ _CODES = {
     torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
 }  # fmt: skip
 _UNKNOWN = ("uint16", "uint32", "uint64", "longdouble")  # NumPy's that torch's files do not know
+
+
+class NoSuchFile(FileNotFoundError, ValueError):
+    """Nothing to load; Paddle says ValueError."""
 
 
 @contextlib.contextmanager
@@ -54,12 +59,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.close(folder)
 
 
-def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:
+def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     """Write `obj` to `path`: Tensors, arrays, numbers, strings, None, in lists, tuples and dictionaries.
 
+    path: a name, or an open binary file. protocol: of Paddle's pickles; there are none here, so it changes nothing.
     Raises TypeError, before anything is written, for anything else (a whole Layer: save its `state_dict()`),
     and OSError when the disk is full; an older file under the name is then untouched.
     """
+    if not 1 < protocol < 5:
+        raise ValueError(f"protocol: expected 2, 3 or 4, got {protocol}")
     buffers: dict[Any, tuple[str, torch.Tensor]] = {}
     tree = json.dumps({"format": FORMAT, "tree": _encode(obj, buffers, "obj")})
     # Largest items first, so that each array starts at a multiple of its item's size.
@@ -74,7 +82,7 @@ def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: A
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     try:
-        with replacing(path) as file:
+        with contextlib.nullcontext(path) if hasattr(path, "write") else replacing(path) as file:
             file.write(len(text).to_bytes(8, "little") + text)
             for _, buffer in ordered:
                 file.write(_bytes(buffer))
@@ -83,14 +91,19 @@ def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: A
         raise OSError(error.errno, why, str(path)) from error
 
 
-def load(path: str | os.PathLike[str], return_numpy: bool = False, **configs: Any) -> Any:
+def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
     """What `save` wrote, on the CPU. return_numpy: arrays in place of Tensors.
 
     Paddle's own `.pdparams` and `.pdopt` are read too, by an unpickler that admits arrays and plain values only.
     Raises FileNotFoundError, and ValueError for a file that is cut off, changed or of another kind.
     """
+    if hasattr(path, "read"):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(path.read())
+            file.flush()
+            return load(file.name, return_numpy)
     if not os.path.exists(path):
-        raise FileNotFoundError(f"load: there is no file {os.fspath(path)!r}")
+        raise NoSuchFile(f"load: there is no file {os.fspath(path)!r}")
     if is_pickle(path):
         return _pickled_tensors(read_pickled(path), return_numpy)
     try:
@@ -158,7 +171,7 @@ def _encode(value: Any, buffers: dict[Any, tuple[str, torch.Tensor]], where: str
         kind = "tuple" if isinstance(value, tuple) else "list"
         return {kind: [_encode(v, buffers, f"{where}[{i}]") for i, v in enumerate(value)]}
     hint = "; save its state_dict()" if hasattr(value, "state_dict") else ""
-    raise TypeError(
+    raise WrongKind(
         f"save: {where} is a {type(value).__name__}; expected Tensors, arrays, numbers, strings, lists, "
         f"dictionaries{hint}"
     )

@@ -8,6 +8,7 @@ from typing import Any
 from torch.utils import data as torch_data
 
 from ..dtype import as_device
+from ..tensor import Refused, WrongKind
 from .collate import default_collate_fn, samples_of, to_buffers, to_tensors
 from .sampler import BatchSampler
 
@@ -58,9 +59,9 @@ class DataLoader:
         worker_init_fn: Callable[[int], Any] | None = None, persistent_workers: bool = False,
     ) -> None:  # fmt: skip
         if not isinstance(num_workers, int) or num_workers < 0:
-            raise ValueError(f"num_workers: expected a whole number of at least 0, got {num_workers!r}")
+            raise Refused(f"num_workers: expected a whole number of at least 0, got {num_workers!r}")
         if timeout < 0:
-            raise ValueError(f"timeout: expected seconds of at least 0, got {timeout}")
+            raise Refused(f"timeout: expected seconds of at least 0, got {timeout}")
         self.dataset, self.batch_size, self.num_workers = dataset, batch_size, num_workers
         self.drop_last, self.timeout, self.persistent_workers = drop_last, timeout, persistent_workers
         self.prefetch_factor, self.worker_init_fn = prefetch_factor, worker_init_fn
@@ -69,15 +70,19 @@ class DataLoader:
         self._collate = _Collate(collate_fn)
         self._streams = isinstance(dataset, torch_data.IterableDataset)
         if self._streams and (shuffle or batch_sampler is not None):
-            raise ValueError("shuffle, batch_sampler: a stream decides its order itself; expected neither")
+            raise Refused("shuffle, batch_sampler: a stream decides its order itself; expected neither")
+        if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
+            raise Refused(
+                "batch_sampler: it decides batch_size, shuffle and drop_last; expected none of them"
+            )
         if not self._streams and not hasattr(dataset, "__getitem__"):
-            raise TypeError(f"dataset: expected a Dataset, got {type(dataset).__name__}")
+            raise WrongKind(f"dataset: expected a Dataset, got {type(dataset).__name__}")
         if batch_sampler is None and batch_size is not None and not self._streams:
             batch_sampler = BatchSampler(dataset, None, shuffle, batch_size, drop_last)
         elif batch_size is None and (shuffle or drop_last):
-            raise ValueError("batch_size: expected a number with shuffle or drop_last, got None")
+            raise Refused("batch_size: expected a number with shuffle or drop_last, got None")
         elif self._streams and batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
-            raise ValueError(f"batch_size: expected a positive whole number or None, got {batch_size!r}")
+            raise Refused(f"batch_size: expected a positive whole number or None, got {batch_size!r}")
         self.batch_sampler = batch_sampler
         self._order = _Skipping(batch_sampler if batch_sampler is not None else range(self._size()))
         self._torch_loader: Any = None
@@ -87,7 +92,7 @@ class DataLoader:
 
     def __len__(self) -> int:
         if self._streams:
-            raise TypeError("len: a stream has no length")
+            raise WrongKind("len: a stream has no length")
         return len(self._order)
 
     def __iter__(self) -> Iterator[Any]:
@@ -134,13 +139,8 @@ class DataLoader:
     def _from_workers(self) -> Iterator[Any]:
         loader = self._torch_loader
         if loader is None:
-            shared: dict[str, Any] = {
-                "num_workers": self.num_workers,
-                "prefetch_factor": self.prefetch_factor,
-                "timeout": self.timeout,
-                "worker_init_fn": self.worker_init_fn,
-                "persistent_workers": self.persistent_workers,
-            }
+            own = ("num_workers", "prefetch_factor", "timeout", "worker_init_fn", "persistent_workers")
+            shared: dict[str, Any] = {name: getattr(self, name) for name in own}
             if self._streams and self.batch_size is not None:
                 shared |= {"batch_size": self.batch_size, "drop_last": self.drop_last}
                 shared["collate_fn"] = self._collate
@@ -181,10 +181,9 @@ def _obituary(iterator: Any, text: str) -> str:
         dead.append(f"worker {number} (process {process.pid}) {how}")
     if not dead:
         return f"DataLoader: {text}; give a larger timeout, or num_workers=0 to see where the data set hangs"
-    return (
-        f"DataLoader: {'; '.join(dead)}. SIGKILL mostly means that memory ran out (use fewer workers or smaller "
-        "batches), anything else a crash in the data set's own code (use num_workers=0 to see it)"
-    )
+    killed = "SIGKILL mostly means that memory ran out (use fewer workers or smaller batches)"
+    crash = "anything else a crash in the data set's own code (use num_workers=0 to see it)"
+    return f"DataLoader: {'; '.join(dead)}. {killed}, {crash}"
 
 
 def get_worker_info() -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..tensor import Refused, WrongKind
+
 
 class Sampler:
     """Subclasses write `__iter__`, which gives indices, and `__len__`."""
@@ -47,10 +49,12 @@ class RandomSampler(Sampler):
         generator: torch.Generator | None = None,
     ) -> None:  # fmt: skip
         super().__init__(data_source)
+        if not isinstance(replacement, bool):
+            raise WrongKind(f"replacement: expected True or False, got {replacement!r}")
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples < 1):
-            raise ValueError(f"num_samples: expected a positive whole number, got {num_samples!r}")
+            raise Refused(f"num_samples: expected a positive whole number, got {num_samples!r}")
         if not replacement and num_samples is not None and num_samples > len(data_source):
-            raise ValueError(f"num_samples: unless replaced at most {len(data_source)}, got {num_samples}")
+            raise Refused(f"num_samples: unless replaced at most {len(data_source)}, got {num_samples}")
         self.replacement, self._num_samples, self.generator = replacement, num_samples, generator
 
     @property
@@ -74,7 +78,7 @@ class SubsetRandomSampler(Sampler):
     def __init__(self, indices: Sequence[int], generator: torch.Generator | None = None) -> None:
         super().__init__(indices)
         if len(indices) == 0:
-            raise ValueError("indices: expected at least one, got none")
+            raise Refused("indices: expected at least one, got none")
         self.indices, self.generator = indices, generator
 
     def __iter__(self) -> Iterator[int]:
@@ -89,10 +93,10 @@ class WeightedRandomSampler(Sampler):
         super().__init__(weights)
         self.weights = torch.as_tensor(weights, dtype=torch.float64)
         if not (bool((self.weights >= 0).all()) and 0 < float(self.weights.sum()) < math.inf):
-            raise ValueError("weights: expected finite numbers of at least 0, not all of them 0")
+            raise Refused("weights: expected finite numbers of at least 0, not all of them 0")
         if num_samples < 1 or (not replacement and num_samples > int((self.weights > 0).sum())):
             most = "" if replacement else ", without replacement at most the weights above 0"
-            raise ValueError(f"num_samples: expected a positive number{most}, got {num_samples}")
+            raise Refused(f"num_samples: expected a positive number{most}, got {num_samples}")
         self.num_samples, self.replacement = num_samples, replacement
 
     def __iter__(self) -> Iterator[int]:
@@ -112,11 +116,13 @@ class BatchSampler(Sampler):
         batch_size: int = 1, drop_last: bool = False,
     ) -> None:  # fmt: skip
         if (dataset is None) == (sampler is None):
-            raise ValueError("dataset, sampler: expected exactly one of the two")
+            raise Refused("dataset, sampler: expected exactly one of the two")
+        if not isinstance(shuffle, bool) or not (sampler is None or hasattr(sampler, "__iter__")):
+            raise WrongKind(f"shuffle, sampler: expected a bool and indices, got {shuffle!r}, {sampler!r}")
         if sampler is not None and shuffle:
-            raise ValueError("shuffle: expected False with a sampler, which decides the order itself")
+            raise Refused("shuffle: expected False with a sampler, which decides the order itself")
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise ValueError(f"batch_size: expected a positive whole number, got {batch_size!r}")
+            raise Refused(f"batch_size: expected a positive whole number, got {batch_size!r}")
         if sampler is None:
             sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
@@ -147,12 +153,12 @@ class DistributedBatchSampler(BatchSampler):
         super().__init__(dataset, None, False, batch_size, drop_last)
         for name, value in (("shuffle", shuffle), ("drop_last", drop_last)):
             if not isinstance(value, bool):
-                raise TypeError(f"{name}: expected True or False, got {value!r}")
+                raise WrongKind(f"{name}: expected True or False, got {value!r}")
         self.nranks = int(os.environ.get("WORLD_SIZE", 1)) if num_replicas is None else num_replicas
         self.local_rank = int(os.environ.get("RANK", 0)) if rank is None else rank
         whole = isinstance(self.nranks, int) and isinstance(self.local_rank, int)
         if not whole or not 0 <= self.local_rank < self.nranks:
-            raise ValueError(f"num_replicas, rank: expected 0 <= rank < {self.nranks}, got {self.local_rank}")
+            raise Refused(f"num_replicas, rank: expected 0 <= rank < {self.nranks}, got {self.local_rank}")
         self.dataset, self.shuffle, self.epoch = dataset, shuffle, 0
         self.num_samples = math.ceil(len(dataset) / self.nranks)
         self.total_size = self.num_samples * self.nranks

@@ -1,5 +1,6 @@
 """What every metric shares, and accuracy."""
 
+import abc
 from typing import Any
 
 import numpy as np
@@ -8,23 +9,23 @@ import torch
 from ..tensor import Tensor
 
 
-class Metric:
+class Metric(abc.ABC):
     """Counts over batches: `compute` (on Tensors), then `update` with what it gave; `accumulate` is the result.
 
     Numbers and lists that a subclass keeps as attributes are its state, and go into a training checkpoint.
     """
 
-    def reset(self) -> None:
-        raise NotImplementedError("Metric.reset: write it in the subclass")
+    @abc.abstractmethod
+    def reset(self) -> None: ...
 
-    def update(self, *args: Any) -> Any:
-        raise NotImplementedError("Metric.update: write it in the subclass")
+    @abc.abstractmethod
+    def update(self, *args: Any) -> Any: ...
 
-    def accumulate(self) -> Any:
-        raise NotImplementedError("Metric.accumulate: write it in the subclass")
+    @abc.abstractmethod
+    def accumulate(self) -> Any: ...
 
-    def name(self) -> str | list[str]:
-        raise NotImplementedError("Metric.name: write it in the subclass")
+    @abc.abstractmethod
+    def name(self) -> str | list[str]: ...
 
     def compute(self, *args: Any) -> Any:
         """By default hands on the outputs and labels as they are."""
@@ -80,8 +81,8 @@ class Accuracy(Metric):
         self.count = 0
 
     def compute(self, pred: Any, label: Any, *args: Any) -> Tensor:
-        """bool [batch, max(topk)]: whether the j-th best class is the label."""
-        return Tensor(_right(pred, label, max(self.topk)))
+        """float32 [batch, max(topk)]: 1 where the j-th best class is the label."""
+        return Tensor(_right(pred, label, max(self.topk)).float())
 
     def update(self, correct: Any, *args: Any) -> Any:
         """Take what `compute` gave; returns the accuracy of this batch."""
