@@ -12,17 +12,18 @@ from contextlib import suppress
 
 import psutil
 
-from .environment import clean_environment
+from .environment import ONE_THREAD, clean_environment
 
 DRAIN_S = 2.0
 
 
 async def start(command: Sequence[str], stdin: int = DEVNULL, longest_line: int = 65536) -> Process:
-    """Start a program without secrets in its environment; its output can be read. Cancelling leaves none behind."""
+    """Start a program without secrets in its environment, one thread for its arithmetic; its output can be read.
+    Cancelling leaves none behind."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *command,
-            env=clean_environment(os.environ),
+            env={**clean_environment(os.environ), **ONE_THREAD},
             stdin=stdin,
             stdout=PIPE,
             stderr=PIPE,

@@ -184,7 +184,7 @@ def test_whoever_trusts_learners_is_told_so_and_still_nothing_outlives_a_submiss
     mine = course.parent / "mine.ipynb"
     sleeps = f"import subprocess\nleft = subprocess.Popen(['sleep', '{mark}'], start_new_session=True)\n"
     release.write(book(sleeps + HEAD + "    while True: pass"), mine)
-    monkeypatch.setenv(sandbox.TRUST, "1")
+    monkeypatch.setenv(sandbox.bubble.TRUST, "1")
     with Warm() as warm:
         (result,) = grader.grade(mine, course, time_limit=1.0, warm=warm).exercises
         assert result.verdict == "timed_out"

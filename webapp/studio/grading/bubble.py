@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from studio import paths
+from studio.environment import ONE_THREAD
 
 from .isolation import WORK
 
@@ -144,8 +145,7 @@ def _as_nobody_else(seen: Iterable[Path]) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """All that a learner's code finds in its environment. One thread: several learners are graded on one machine."""
-    threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+    """All that a learner's code finds in its environment."""
     packages = (_library().parent, paths.PACKAGE.parent)
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
@@ -159,7 +159,7 @@ def environment() -> dict[str, str]:
         "PYTHONSAFEPATH": "1",
         "PYTHONPATH": ":".join(map(str, packages)),
         "SAMPAN_DATA": ":".join(map(str, _data())),
-        **dict.fromkeys(threads, "1"),
+        **ONE_THREAD,
     }
 
 
