@@ -51,7 +51,7 @@ _install_inner()
 # fmt: off
 _LATER = (
     "amp", "base", "compat", "datasets", "device", "distribution", "fft", "hub", "incubate", "interop", "learn", "linalg",
-    "models", "profiler", "session", "signal", "static", "text", "utils", "version", "vision", "visual",
+    "models", "profiler", "session", "signal", "sparse", "static", "text", "utils", "version", "vision", "visual",
 )
 # fmt: on
 

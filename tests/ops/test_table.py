@@ -19,7 +19,9 @@ from sampan.tensor import Tensor
 # Operators without samples, each tested where its name says.
 ELSEWHERE = {
     **dict.fromkeys(
-        "spmm sddmm spgemm row_softmax row_softmax_back row_sums entries_picked entries_placed".split(), "tests/sparse"
+        "spmm sddmm spgemm row_softmax row_softmax_back row_sums entries_picked entries_placed sparse_conv "
+        "sparse_conv_weight sparse_max_pool channels_placed channels_picked".split(),
+        "tests/sparse",
     ),
     "copy_to": "tests/test_tensor.py (needs two devices)",
     "max_unpool": "gradient of max_pool",

@@ -6,8 +6,10 @@ from ... import nn as dense
 from ..elementwise import sparse
 from ..tensor import SparseTensor
 from . import functional as functional
+from .conv import *  # noqa: F403
+from .conv import __all__ as _convolutions
 
-__all__ = ["BatchNorm", "LeakyReLU", "ReLU", "ReLU6", "Softmax", "SyncBatchNorm"]
+__all__ = ["BatchNorm", "LeakyReLU", "ReLU", "ReLU6", "Softmax", "SyncBatchNorm", *_convolutions]
 
 
 class ReLU(dense.Layer):

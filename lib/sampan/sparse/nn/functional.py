@@ -3,13 +3,15 @@
 from typing import Any
 
 from ... import ops
+from ..convolution import *  # noqa: F403
+from ..convolution import __all__ as _convolutions
 from ..elementwise import of_entries, sparse
 from ..operators import row_softmax
 from ..products import attention as attention
 from ..structure import transpose
 from ..tensor import SparseTensor, rows_of
 
-__all__ = ["attention", "leaky_relu", "relu", "relu6", "softmax"]
+__all__ = ["attention", "leaky_relu", "relu", "relu6", "softmax", *_convolutions]
 
 relu = of_entries("relu", ops.relu)
 relu6 = of_entries("relu6", ops.relu6)
