@@ -90,9 +90,8 @@ def test_logs_and_order_of_events():
     assert step == 3 and set(logs) == {"loss", "acc"} and all(isinstance(v, float) for v in logs.values())
     mean = (sum(record.losses[4:7]) * 16 + record.losses[7] * 12) / 60
     assert record.epoch_logs["loss"] == pytest.approx(mean) and record.epoch_logs["acc"] == logs["acc"]
-    assert record.evaluated == model.evaluate(blobs(30, 1), batch_size=7, verbose=0) | {
-        "loss": pytest.approx(record.evaluated["loss"], rel=1e-6)
-    }
+    evaluated = model.evaluate(blobs(30, 1), batch_size=7, verbose=0)
+    assert evaluated == record.evaluated | {"loss": [pytest.approx(record.evaluated["loss"], rel=1e-6)]}
     assert (
         record.params["steps"] == 4
         and record.params["epochs"] == 2
@@ -110,7 +109,7 @@ def test_evaluation_is_over_samples_and_leaves_the_modes():
     net.eval()
     points, labels = data[:]
     expected = nn.functional.cross_entropy(net(points), labels).item()
-    assert result["loss"] == pytest.approx(expected, rel=1e-6)
+    assert result["loss"] == [pytest.approx(expected, rel=1e-6)]
     scores = net(points).numpy().argmax(1)
     assert result["acc"] == pytest.approx((scores == labels.numpy()[:, 0]).mean())
 
@@ -326,7 +325,7 @@ def test_plateau_is_given_the_evaluations_loss():
     model = paddle.Model(net).prepare(optimizer.SGD(rate, net.parameters()), nn.CrossEntropyLoss())
     model.fit(blobs(), blobs(20, 5), batch_size=16, epochs=3, verbose=0)  # such a rate improves nothing
     assert rate() == 0.25e-9 and math.isclose(
-        rate.best, model.evaluate(blobs(20, 5), 16, verbose=0)["loss"], rel_tol=1e-6
+        rate.best, model.evaluate(blobs(20, 5), 16, verbose=0)["loss"][0], rel_tol=1e-6
     )
 
 
@@ -408,3 +407,12 @@ def test_mixed_precisions_settings_are_checked():
     for bad in ("O5", {"level": "O7"}, {"use_pure_fp16": True}):
         with pytest.raises(ValueError, match="amp_configs"):
             model.prepare(amp_configs=bad)
+
+
+def test_a_batch_is_measured_alone():
+    model = prepared()
+    points, labels = blobs()[:4]
+    first = model.eval_batch([points], [labels])
+    assert model.eval_batch([points], [labels]) == first and first[1][0] in (0.0, 0.25, 0.5, 0.75, 1.0)
+    with pytest.raises(AssertionError, match="metrics"):
+        paddle.Model(nn.Linear(2, 2)).prepare(None, None, 1)

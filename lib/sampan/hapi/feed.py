@@ -7,7 +7,7 @@ from typing import Any
 
 from ..io import DataLoader, IterableDataset
 from ..io.collate import to_tensors
-from ..tensor import Tensor
+from ..tensor import Tensor, WrongKind
 
 
 def as_loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_workers: int, name: str) -> Any:
@@ -15,13 +15,13 @@ def as_loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_wo
     if isinstance(data, DataLoader):
         return data
     if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, str | dict):
-        order = {"shuffle": shuffle, "drop_last": drop_last}
+        order: dict[str, Any] = {"shuffle": shuffle, "drop_last": drop_last}
         return DataLoader(data, batch_size=batch_size, num_workers=num_workers, **order)
     if isinstance(data, IterableDataset):
         return DataLoader(data, batch_size=batch_size, drop_last=drop_last, num_workers=num_workers)
     if hasattr(data, "__iter__") and not isinstance(data, str | dict):
         return data
-    raise TypeError(f"{name}: expected a Dataset or a DataLoader, got {type(data).__name__}")
+    raise WrongKind(f"{name}: expected a Dataset or a DataLoader, got {type(data).__name__}")
 
 
 def length(loader: Any) -> int | None:

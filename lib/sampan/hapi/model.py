@@ -16,7 +16,7 @@ from ..metric import Metric
 from ..nn import Layer
 from ..optimizer import Optimizer
 from ..serialization import load, save
-from ..tensor import Tensor
+from ..tensor import Tensor, WrongKind
 from . import feed, state
 from .precision import Precision, stepping
 from .run import Run
@@ -60,7 +60,7 @@ class Model:
         self._optimizer, self._loss, self._metrics = optimizer, loss, feed.as_list(metrics)
         for metric in self._metrics:
             if not isinstance(metric, Metric):
-                raise TypeError(f"metrics: expected Metrics, got {type(metric).__name__}")
+                raise WrongKind(f"metrics: expected Metrics, got {type(metric).__name__}")
         self._precision = Precision.of(amp_configs)
         if self._precision is not None:
             self._precision.decorate(self.network, optimizer)
@@ -90,10 +90,11 @@ class Model:
             raise FloatingPointError(f"{what}; {left}. A smaller learning rate or grad_clip may help")
         return loss
 
-    def _measure(self, outputs: Any, labels: list[Any]) -> None:
+    def _measure(self, outputs: Any, labels: list[Any]) -> list[Any]:
+        """Let every metric count a batch; returns what they say of it."""
         with no_grad():
-            for metric in self._metrics:
-                metric.update(*feed.as_list(metric.compute(*feed.as_list(outputs), *labels)))
+            seen = [m.compute(*feed.as_list(outputs), *labels) for m in self._metrics]
+            return [m.update(*feed.as_list(found)) for m, found in zip(self._metrics, seen, strict=True)]
 
     def _measured(self) -> dict[str, Any]:
         """The metrics by name."""
@@ -104,29 +105,30 @@ class Model:
         return found
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
-        """Train on one batch; returns [loss], or ([loss], [metrics]). update=False: gradients are only added up."""
+        """Train on one batch; returns [loss], or ([loss], [metrics of the batch]). update=False: gradients are only added up."""
         self._ready()
         self.network.train()
         optimizer = stepping(self._optimizer, self._precision, 1 if update else 2**62, None)
         seen: list[float] = []
+        measured: list[Any] = []
 
         def after(loss: Tensor, outputs: Any, labels: list[Any]) -> None:
             seen.append(float(loss.item()))
-            self._measure(outputs, labels)
+            measured.extend(self._measure(outputs, labels))
 
         pair = (feed.tensors(inputs), feed.tensors(labels))
         hapi.train_epoch(self._forward, [pair], self._loss_of, optimizer, after)
-        return (seen, list(self._measured().values())) if self._metrics else seen
+        return (seen, measured) if self._metrics else seen
 
     def eval_batch(self, inputs: Any, labels: Any = None) -> Any:
-        """[loss] of one batch, or ([loss], [metrics]); [] without a loss."""
+        """[loss] of one batch, or ([loss], [metrics of the batch]); [] without a loss."""
         self.network.eval()
         given = feed.tensors(labels)
         with no_grad():
             outputs = self._forward(*feed.tensors(inputs))
             losses = [] if self._loss is None else [float(self._plain_loss(outputs, *given).item())]
-        self._measure(outputs, given)
-        return (losses, list(self._measured().values())) if self._metrics else losses
+        measured = self._measure(outputs, given)
+        return (losses, measured) if self._metrics else losses
 
     def _plain_loss(self, outputs: Any, *labels: Any) -> Any:
         """The loss as prepared; several are added up."""
@@ -197,7 +199,9 @@ class Model:
         def has(kind: type) -> bool:
             return any(isinstance(c, kind) for c in listed)
 
-        first = [] if has(_callbacks.ProgBarLogger) else [_callbacks.ProgBarLogger(log_freq, verbose)]
+        first: list[Any] = (
+            [] if has(_callbacks.ProgBarLogger) else [_callbacks.ProgBarLogger(log_freq, verbose)]
+        )
         first += [] if has(_callbacks.LRScheduler) else [_callbacks.LRScheduler()]
         wanted = save_dir is not None and not has(_callbacks.ModelCheckpoint)
         return first + listed + ([_callbacks.ModelCheckpoint(save_freq, save_dir)] if wanted else [])
@@ -209,7 +213,7 @@ class Model:
         facts = {"evaluates": evaluation is not None, "eval_steps": steps, "metrics": names}
         return {"batch_size": getattr(loader, "batch_size", None), **facts, **given}
 
-    def _watched(self, callbacks: Any, loader: Any, log_freq: int, verbose: int) -> _callbacks.CallbackList:
+    def _watched(self, callbacks: Any, loader: Any, log_freq: int, verbose: int) -> Any:
         """The callbacks of an evaluation or a prediction, with a progress bar among them."""
         listed = feed.as_list(callbacks)
         if not any(isinstance(c, _callbacks.ProgBarLogger) for c in listed):
@@ -223,9 +227,10 @@ class Model:
         self, eval_data: Any, batch_size: int = 1, log_freq: int = 10, verbose: int = 2,
         num_workers: int = 0, callbacks: Any = None, num_iters: int | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """{"loss": mean over the samples, and each metric}. num_iters: stop after so many batches."""
+        """{"loss": [mean over the samples], and each metric}. num_iters: stop after so many batches."""
         loader = feed.as_loader(eval_data, batch_size, False, False, num_workers, "eval_data")
-        return self._evaluate(loader, self._watched(callbacks, loader, log_freq, verbose), num_iters)
+        found = self._evaluate(loader, self._watched(callbacks, loader, log_freq, verbose), num_iters)
+        return found | {"loss": [found["loss"]]} if "loss" in found else found
 
     def _evaluate(self, loader: Any, chain: Any, num_iters: int | None) -> dict[str, Any]:
         for metric in self._metrics:
