@@ -7,6 +7,7 @@ pytest writes, or are one per command for the tools that only pass or fail.
 
 from __future__ import annotations
 
+import ctypes.util
 import os
 import shutil
 import subprocess
@@ -22,6 +23,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PY = sys.executable
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+# What the sandbox of the grading needs, and whether it is there.
+SANDBOX = {
+    "bubblewrap": shutil.which("bwrap") is not None,
+    "libseccomp2": ctypes.util.find_library("seccomp") is not None,
+}
 NO_TESTS_COLLECTED = 5  # pytest's exit status
 
 
@@ -89,6 +95,10 @@ def types() -> Result:
 
 
 def unit() -> Result:
+    postgresql = any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    reason = install({"postgresql": postgresql, **SANDBOX})
+    if reason:
+        print(reason, flush=True)  # the tests that need it skip by name
     return pytest("unit", "-m", "not browser and not course", "--ignore=tests/test_smoke.py", "tests")
 
 
@@ -105,19 +115,17 @@ def course() -> Result:
 
 
 def browser() -> Result:
-    reason = install_browser()
+    has_chromium = any(shutil.which(name) for name in CHROMIUM)
+    # Without the font Chinese pages are photographed as empty boxes.
+    reason = install({"chromium": has_chromium, "fonts-noto-cjk": has_chinese_font()})
     if reason:
         return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
     return pytest("browser", "-m", "browser", "tests")
 
 
-def install_browser() -> str:
-    """Makes headless Chromium and a Chinese font available; returns why that is impossible, or ""."""
-    missing = []
-    if not any(shutil.which(name) for name in CHROMIUM):
-        missing.append("chromium")
-    if not has_chinese_font():
-        missing.append("fonts-noto-cjk")  # without it Chinese pages are photographed as empty boxes
+def install(packages: dict[str, bool]) -> str:
+    """Installs those Debian packages that are not there yet; returns why that is impossible, or ""."""
+    missing = [name for name, there in packages.items() if not there]
     if not missing:
         return ""
     wanted = f"missing {' and '.join(missing)}; install with: sudo apt-get install {' '.join(missing)}"
