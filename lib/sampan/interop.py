@@ -167,8 +167,8 @@ class TorchLayer(Layer):
             pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o.requires_grad]
             wanted = [s for s in sources if s.requires_grad]
             with torch.enable_grad():
-                ends, given = [o for o, _ in pairs], [g for _, g in pairs]
-                found = iter(torch.autograd.grad(ends, wanted, given, retain_graph=True, allow_unused=True))
+                ends, came = [o for o, _ in pairs], [g for _, g in pairs]
+                found = iter(torch.autograd.grad(ends, wanted, came, retain_graph=True, allow_unused=True))
             return tuple(next(found) if s.requires_grad else None for s in sources)
 
         node.pullback, node.sequence = pullback, next_sequence()

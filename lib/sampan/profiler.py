@@ -15,8 +15,11 @@ from .trace import trace
 ProfilerState = enum.Enum("ProfilerState", "CLOSED READY RECORD RECORD_AND_RETURN", start=0)
 ProfilerTarget = enum.Enum("ProfilerTarget", "CPU GPU XPU CUSTOM_DEVICE", start=0)
 SortedKeys = enum.Enum("SortedKeys", "CPUTotal CPUAvg CPUMax CPUMin GPUTotal GPUAvg GPUMax GPUMin", start=0)
-_VIEWS = "Device Over Model Distributed Kernel Operator Memory MemoryManipulation UDF"
-SummaryView = enum.Enum("SummaryView", [f"{name}View" for name in _VIEWS.split()], start=0)
+SummaryView = enum.Enum(
+    "SummaryView",
+    "DeviceView OverView ModelView DistributedView KernelView OperatorView MemoryView MemoryManipulationView UDFView",
+    start=0,
+)
 TracerEventType = enum.Enum("TracerEventType", {"PythonUserDefined": 14})
 # fmt: on
 _RECORDING = (ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN)

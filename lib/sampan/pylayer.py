@@ -51,10 +51,9 @@ class PyLayerContext:
             return self._saved
         for saved in self._saved:
             if isinstance(saved, Tensor) and was_written(saved.data, node.sequence):
-                raise RuntimeError(
-                    f"backward: {node.name} needs a saved tensor {saved.shape} as it was, but an in-place operation "
-                    "has overwritten it since; clone() before writing"
-                )
+                why = "an in-place operation has overwritten it since; clone() before writing"
+                what = f"{node.name} needs a saved tensor {saved.shape} as it was"
+                raise RuntimeError(f"backward: {what}, but {why}")
         tied = list(self._saved)
         for place, index in self._results.items():
             tied[place] = Tensor(tied[place].data, stop_gradient=False)

@@ -82,19 +82,23 @@ def _take(table: dict[str, Any], key: str, kind: type, where: str) -> Any:
     return value
 
 
+_FILE = {"path": str, "bytes": int, "sha256": str}
+_LAYOUT = {"title": str, "train": int, "test": int}
+
+
 def _layout(table: dict[str, Any], where: str) -> Layout:
     reader = _take(table, "reader", str, where)
     if reader not in READERS:
         raise ValueError(f"`reader` in {where} is {reader!r}, expected one of {', '.join(READERS)}")
     files = {}
     for role, entry in _take(table, "files", dict, where).items():
-        facts = [_take(entry, *fact, where) for fact in (("path", str), ("bytes", int), ("sha256", str))]
-        files[role] = File(*facts, url=entry.get("url", ""))
+        facts = {key: _take(entry, key, kind, where) for key, kind in _FILE.items()}
+        files[role] = File(**facts, url=entry.get("url", ""))
     roles = READERS[reader][0]
     if set(files) != set(roles):
         raise ValueError(f"the {reader} files in {where} are {sorted(files)}, expected {sorted(roles)}")
-    facts = [_take(table, *fact, where) for fact in (("title", str), ("train", int), ("test", int))]
-    return Layout(reader, *facts, files)
+    facts = {key: _take(table, key, kind, where) for key, kind in _LAYOUT.items()}
+    return Layout(reader, **facts, files=files)
 
 
 def read_card(path: Path) -> Card:

@@ -74,8 +74,8 @@ def _loop(name: str) -> Loop:
     arrays, numbers, lines, changed = _parts(name)
     text = _HEADER.format(name=name) + f"def loop({', '.join([a.upper() for a in arrays] + numbers)}):\n"
     inner = [f"{a} = {a.upper()}[i]" for a in arrays] + lines + [f"{a.upper()}[i] = {a}" for a in changed]
-    lines = "".join(f"        {line}\n" for line in inner)
-    text += f"    for i in prange({arrays[0].upper()}.size):\n{lines}"
+    inside = "".join(f"        {line}\n" for line in inner)
+    text += f"    for i in prange({arrays[0].upper()}.size):\n{inside}"
     return loop_of(text, f"step_{name}", PARALLEL_FROM, f"{name}_step")
 
 

@@ -68,9 +68,8 @@ def train(name: str, verbose: int = 1, callbacks: Any = None) -> tuple[hapi.Mode
     network = recipe.network()
     steps = -(-len(bundle.train) // recipe.batch_size) * recipe.epochs
     rate = optimizer.lr.CosineAnnealingDecay(recipe.learning_rate, steps)
-    steps = optimizer.AdamW(rate, parameters=network.parameters(), weight_decay=recipe.weight_decay)
-    model = hapi.Model(network).prepare(steps, nn.CrossEntropyLoss(), metric.Accuracy())
+    adam = optimizer.AdamW(rate, parameters=network.parameters(), weight_decay=recipe.weight_decay)
+    model = hapi.Model(network).prepare(adam, nn.CrossEntropyLoss(), metric.Accuracy())
     data = Shifted(bundle.train, recipe.shift) if recipe.shift else bundle.train
-    settings = {"batch_size": recipe.batch_size, "epochs": recipe.epochs}
-    model.fit(data, **settings, verbose=verbose, callbacks=callbacks)
+    model.fit(data, None, recipe.batch_size, recipe.epochs, verbose=verbose, callbacks=callbacks)
     return model, model.evaluate(bundle.test, batch_size=256, verbose=verbose)

@@ -101,10 +101,9 @@ class XavierNormal(Initializer):
         self.fan_in, self.fan_out, self.gain = fan_in, fan_out, gain
 
     def _total(self, buffer: torch.Tensor) -> float:
-        fan_in, fan_out = fans(buffer.shape)
-        fan_in = fan_in if self.fan_in is None else self.fan_in
-        fan_out = fan_out if self.fan_out is None else self.fan_out
-        return max(fan_in + fan_out, 1)  # a layer without inputs and outputs has nothing to fill
+        pairs = zip((self.fan_in, self.fan_out), fans(buffer.shape), strict=True)
+        total = sum(usual if own is None else own for own, usual in pairs)
+        return max(total, 1)  # a layer without inputs and outputs has nothing to fill
 
     def fill(self, buffer: torch.Tensor) -> None:
         buffer.normal_(0.0, self.gain * math.sqrt(2.0 / self._total(buffer)))

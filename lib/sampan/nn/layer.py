@@ -45,9 +45,8 @@ class Layer:
         if held is not None and value is not None:
             kind = Parameter if isinstance(held, Parameter) else Layer if isinstance(held, Layer) else Tensor
             if (kind is not Tensor or name in self._buffer_names) and not isinstance(value, kind):
-                raise TypeError(
-                    f"{name}: expected a {kind.__name__} or None in its place, got {type(value).__name__}"
-                )
+                wanted = f"a {kind.__name__} or None in its place"
+                raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
         object.__setattr__(self, name, value)
 
     # --- running ---
@@ -256,9 +255,8 @@ class Layer:
         if include_self:
             yield prefix, self
         for name, layer in self._sub_layers.items():
-            yield from layer.named_sublayers(
-                f"{prefix}.{name}" if prefix else name, True, seen, remove_duplicate
-            )
+            place = f"{prefix}.{name}" if prefix else name
+            yield from layer.named_sublayers(place, True, seen, remove_duplicate)
 
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):  # type: ignore[no-untyped-def]
         """torch's spelling: with this layer itself."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ..dtype import as_dtype, name_of
 from ..tensor import Tensor
 
 __all__ = ["Parameter"]
@@ -64,23 +65,15 @@ class Parameter(Tensor):
     __slots__ = ("do_model_average", "is_distributed", "need_clip", "optimize_attr", "regularizer")
 
     def __init__(
-        self,
-        data: Any,
-        stop_gradient: bool = False,
-        name: str | None = None,
-        learning_rate: float = 1.0,
-        regularizer: Any = None,
-        need_clip: bool = True,
-    ) -> None:
+        self, data: Any, stop_gradient: bool = False, name: str | None = None, learning_rate: float = 1.0,
+        regularizer: Any = None, need_clip: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__(data, stop_gradient)
         if not (self.data.is_floating_point() or self.data.is_complex()):
-            raise TypeError(
-                f"Parameter: expected a floating dtype, got {str(self.data.dtype).removeprefix('torch.')}"
-            )
+            raise TypeError(f"Parameter: expected a floating dtype, got {name_of(self.data.dtype)}")
         self.name = name or unique_name("parameter")
         self.optimize_attr = {"learning_rate": learning_rate}
-        self.regularizer = regularizer
-        self.need_clip = need_clip
+        self.regularizer, self.need_clip = regularizer, need_clip
         self.persistable = self.do_model_average = True
         self.is_distributed = False
 
@@ -99,13 +92,8 @@ class Parameter(Tensor):
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        facts = (
-            self.stop_gradient,
-            self._name,
-            self.optimize_attr["learning_rate"],
-            self.regularizer,
-            self.need_clip,
-        )
+        rate = self.optimize_attr["learning_rate"]
+        facts = (self.stop_gradient, self._name, rate, self.regularizer, self.need_clip)
         return _restored, (super().__reduce__()[1], facts)
 
     def __repr__(self) -> str:
@@ -114,6 +102,4 @@ class Parameter(Tensor):
 
 def _restored(content: tuple[Any, ...], facts: tuple[Any, ...]) -> Parameter:
     _, array, dtype, _ = content
-    from ..dtype import as_dtype
-
     return Parameter(torch.from_numpy(array).to(as_dtype(dtype)), *facts)

@@ -252,7 +252,7 @@ class _Stack(LayerList):
     [layers * directions, batch, size], for the LSTM a pair (h, c). Outputs past a sequence's end are 0.
     """
 
-    def _build(self, make, input_size, hidden_size, num_layers, direction, time_major, dropout, out_size):  # type: ignore[no-untyped-def]
+    def _build(self, kind, given, input_size, hidden_size, num_layers, direction, time_major, dropout, out_size):  # type: ignore[no-untyped-def]  # fmt: skip
         if direction not in ("forward", "bidirect", "bidirectional"):
             raise ValueError(f"direction: expected forward, bidirect or bidirectional, got {direction!r}")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
@@ -260,7 +260,7 @@ class _Stack(LayerList):
         self.num_directions = 1 if direction == "forward" else 2
         for level in range(num_layers):
             size = input_size if level == 0 else out_size * self.num_directions
-            cells = [make(size) for _ in range(self.num_directions)]
+            cells = [kind(size, hidden_size, *given) for _ in range(self.num_directions)]
             self.append(RNN(*cells, False, time_major) if len(cells) == 1 else BiRNN(*cells, time_major))
             for cell, suffix in zip(cells, ("", "_reverse"), strict=False):
                 for name, parameter in cell._parameters.items():
@@ -303,10 +303,9 @@ class SimpleRNN(_Stack):
 
     def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0, activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
         super().__init__()
-        attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+        given = (activation, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         self.activation = activation
-        cell = lambda size: SimpleRNNCell(size, hidden_size, activation, *attrs)
-        self._build(cell, input_size, hidden_size, num_layers, direction, time_major, dropout, hidden_size)
+        self._build(SimpleRNNCell, given, input_size, hidden_size, num_layers, direction, time_major, dropout, hidden_size)  # fmt: skip
 
 
 class LSTM(_Stack):
@@ -314,10 +313,9 @@ class LSTM(_Stack):
 
     def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, proj_size=0, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
         super().__init__()
-        attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        cell = lambda size: LSTMCell(size, hidden_size, *attrs, proj_size)
+        given = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr, proj_size)
         out = proj_size or hidden_size
-        self._build(cell, input_size, hidden_size, num_layers, direction, time_major, dropout, out)
+        self._build(LSTMCell, given, input_size, hidden_size, num_layers, direction, time_major, dropout, out)
 
 
 class GRU(_Stack):
@@ -325,6 +323,5 @@ class GRU(_Stack):
 
     def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
         super().__init__()
-        attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        cell = lambda size: GRUCell(size, hidden_size, *attrs)
-        self._build(cell, input_size, hidden_size, num_layers, direction, time_major, dropout, hidden_size)
+        given = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+        self._build(GRUCell, given, input_size, hidden_size, num_layers, direction, time_major, dropout, hidden_size)  # fmt: skip

@@ -298,10 +298,8 @@ class LinearLR(LRScheduler):
     """lr times a factor that goes from start_factor to end_factor in total_steps, and stays."""
 
     def __init__(self, learning_rate, total_steps, start_factor=1.0 / 3, end_factor=1.0, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
-        for value, name, low in (
-            (start_factor, "start_factor", math.ulp(0.0)),
-            (end_factor, "end_factor", 0.0),
-        ):
+        given = {"start_factor": (start_factor, math.ulp(0.0)), "end_factor": (end_factor, 0.0)}
+        for name, (value, low) in given.items():
             if not low <= value <= 1:
                 raise ValueError(f"{name}: expected a number up to 1, above 0 at the start, got {value}")
         self.start_factor, self.end_factor = start_factor, end_factor
