@@ -15,9 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import nbformat
+import psutil
 import pytest
 from jupyter_client.kernelspec import NoSuchKernel
 from jupyter_client.manager import AsyncKernelManager, KernelManager
+from nbclient import NotebookClient
 from traitlets.config import Config
 
 from studio import people
@@ -26,6 +29,7 @@ from studio.compute.binding import environment_of, limits_of
 from studio.compute.lease import Ask, Lease
 from studio.compute.machine import Device
 from studio.compute.provisioner import NoSession
+from studio.compute.zygote.client import Zygote
 from studio.environment import clean_environment
 from studio.paths import JUPYTER_SHARE
 from studio.server.kernels import StudioKernels
@@ -159,6 +163,77 @@ except MemoryError:
     assert value(kernel, "refused", grow) is True
 
 
+def test_the_debugger_answers(kernel: KernelManager) -> None:
+    """It is a process beside the kernel: neither the limits nor the clean environment are in its way."""
+    client = kernel.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=60)
+        asked = {
+            "type": "request",
+            "command": "initialize",
+            "seq": 1,
+            "arguments": {"clientID": "t", "adapterID": ""},
+        }
+        client.control_channel.send(client.session.msg("debug_request", asked))
+        reply = client.get_control_msg(timeout=60)
+        assert reply["msg_type"] == "debug_reply" and reply["content"]["success"] is True, reply["content"]
+    finally:
+        client.stop_channels()
+
+
+def test_nbclient_runs_a_notebook_under_a_lease(specs: StudioKernels, kernel: KernelManager) -> None:
+    before = leases()
+    code = "import json, os\nprint(json.load(open(os.environ['SAMPAN_SESSION']))['purpose'])"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    client = NotebookClient(notebook, kernel_name="sampan", timeout=60)
+    client.execute()
+    assert notebook.cells[0].outputs[0].text == "notebook\n"
+    assert leases() == before
+
+
+def test_from_the_warm_process_it_is_the_same(
+    specs: StudioKernels, kernel: KernelManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.compute.zygote.client.WARM", ("ipykernel.kernelapp",))
+    before = leases()
+
+    async def run(warm: int) -> None:
+        manager = new(specs)
+        await manager.start_kernel(env={**os.environ, "SAMPAN_TICKET": "0" * 32})
+        client = manager.client()
+        client.start_channels()
+        try:
+            pid = manager.provisioner.pid  # type: ignore[union-attr]
+            assert psutil.Process(pid).ppid() == warm
+            (lease,) = [lease for lease in leases() if lease not in before]
+            assert lease.holder == machine.holder(pid)
+            await client.wait_for_ready(timeout=30)
+            code = (
+                "import os, time\nfrom resource import *\nprint(getrlimit(RLIMIT_DATA)[1], os.environ['SAMPAN_SESSION_ID'],"
+                " 'do-not-tell' in str(os.environ), os.environ.get('SAMPAN_TICKET'), flush=True)\ntime.sleep(600)"
+            )
+            client.execute(code)
+            while (message := await client.get_iopub_msg(timeout=30))["msg_type"] != "stream":
+                assert message["msg_type"] != "error", message["content"]
+            assert message["content"]["text"].split() == [str(lease.ask.memory), lease.id, "False", "None"]
+            await manager.interrupt_kernel()
+            reply = await client.get_shell_msg(timeout=30)
+            assert reply["content"]["ename"] == "KeyboardInterrupt"
+            await manager.restart_kernel(now=True)
+            (again,) = [lease for lease in leases() if lease not in before]
+            assert again.id == lease.id and again.holder != lease.holder
+        finally:
+            client.stop_channels()
+            await manager.shutdown_kernel(now=True)
+
+    studio = Zygote(here.state())
+    with studio.kept():
+        until((here.state() / "zygote.sock").exists)
+        asyncio.run(run(studio._running[0].pid))  # type: ignore[index]
+    assert leases() == before
+
+
 def new(specs: StudioKernels, **settings: Any) -> AsyncKernelManager:
     """A kernel that is not started yet; `settings` of the provisioner."""
     return AsyncKernelManager(
@@ -286,28 +361,39 @@ def test_a_session_sees_its_gpu_by_uuid_and_its_part_of_the_memory(monkeypatch: 
     assert environment_of(cpu, Path("/state"))["CUDA_VISIBLE_DEVICES"] == ""
 
 
-def test_a_kernel_dies_with_whoever_started_it_and_its_lease_comes_back(home: Path) -> None:
+SERVER = """
+import asyncio
+from jupyter_client.manager import AsyncKernelManager
+from studio.server.kernels import StudioKernels
+
+async def run():
+    specs = StudioKernels(allowed_kernelspecs={"sampan"}, ensure_native_kernel=False)
+    manager = AsyncKernelManager(kernel_name="sampan", kernel_spec_manager=specs)
+    await manager.start_kernel()
+    print(manager.provisioner.pid, flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(run())
+"""
+
+
+def test_a_kernel_dies_with_whoever_started_it_and_its_lease_comes_back(kernel: KernelManager) -> None:
     """kill -9 of the server's process: nobody is left to clean up."""
-    code = (
-        "import asyncio\n"
-        "from studio.server.kernels import StudioKernels\n"
-        "from jupyter_client.manager import AsyncKernelManager\n"
-        "async def run():\n"
-        "    specs = StudioKernels(allowed_kernelspecs={'sampan'}, ensure_native_kernel=False)\n"
-        "    manager = AsyncKernelManager(kernel_name='sampan', kernel_spec_manager=specs)\n"
-        "    await manager.start_kernel()\n"
-        "    print(manager.provisioner.pid, flush=True)\n"
-        "    await asyncio.sleep(600)\n"
-        "asyncio.run(run())\n"
-    )
     before = leases()
-    server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    with server.stdout:
-        pid = int(server.stdout.readline())
-        held = machine.holder(pid)
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        held = machine.holder(int(server.stdout.readline()))
         assert len(leases()) == len(before) + 1
         server.kill()
-        server.wait()
-        until(lambda: not machine.alive(held), 30)
+    until(lambda: not machine.alive(held), 30)
+    until(lambda: leases() == before, 10)
+
+
+def test_a_server_is_killed_in_the_middle_of_a_grant(kernel: KernelManager) -> None:
+    before = leases()
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as server:
+        until(
+            lambda: len(leases()) > len(before)
+        )  # granted this moment; its kernel is not there yet, or just so
+        server.kill()
     until(lambda: leases() == before, 10)
