@@ -8,7 +8,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import psutil
@@ -118,17 +119,21 @@ def test_no_lease_is_left(graded: Classroom, store: SqlStore) -> None:
     assert {use.ask.purpose for use in store.uses(0.0)} == {"grading"}
 
 
-def test_graded_once_and_again_only_when_changed(graded: Classroom, store: SqlStore) -> None:
-    before = {o.student: o.graded for o in outcomes.all_of(graded)}
+def test_graded_once_and_again_when_changed_or_asked_for(graded: Classroom, store: SqlStore) -> None:
+    """In one run: what has changed, and what a regrade that was killed had not come to yet."""
     assert grade(graded, store).total == 0
+    before = {o.student: o.graded for o in outcomes.all_of(graded)}
     hand_in(graded, "stub", SOLVED)
-    assert grade(graded, store).done == 1
-    after = {o.student: o.graded for o in outcomes.all_of(graded)}
-    assert {student for student in after if after[student] != before[student]} == {"stub"}
-    assert outcome(graded, "stub").attempt == 2 and scores(graded)["stub"] == (1.0, False)
-    only = f"wrong/week1/{NOTEBOOK}"
-    assert grade(graded, store, scope="all", only=only).done == 1
-    assert outcome(graded, "wrong").attempt == 2 and outcome(graded, "right").attempt == 1
+    killed = Run(pid=2**22 + 1, started=1.0, scope="failed", since=before["wrong"] + 1e-3)
+    for other in outcomes.all_of(graded):
+        if other.failed and other.student != "wrong":
+            outcomes.save(graded, replace(other, graded=killed.since))
+    (graded.private / "run.json").write_text(json.dumps(asdict(killed)))
+    run = grade(graded, store)
+    assert (run.scope, run.done) == ("failed", 2)
+    after = {o.student: o.attempt for o in outcomes.all_of(graded)}
+    assert {student for student, attempt in after.items() if attempt == 2} == {"stub", "wrong"}
+    assert scores(graded)["stub"] == (1.0, False)
 
 
 def test_a_teachers_own_mark_stays(graded: Classroom) -> None:
@@ -161,11 +166,11 @@ def test_half_a_verdict_is_none(graded: Classroom) -> None:
 # ---- from the command line: kills, and two at a time
 
 
-def command(classroom: Classroom, home: Path, *options: str) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "studio.cli", "grade", str(classroom.root), "--workers", "1", *options]
+def command(classroom: Classroom, home: Path, **environment: str) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "studio.cli", "grade", str(classroom.root), "--workers", "1"]
     return subprocess.Popen(
         words,
-        env={**os.environ, "SAMPAN_HOME": str(home), "LANG": "C"},
+        env={**os.environ, "SAMPAN_HOME": str(home), "LANG": "C", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
@@ -179,88 +184,50 @@ def wait_for(what: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-@pytest.fixture
-def running(
-    make: Callable[[], Classroom], tmp_path: Path
-) -> Iterator[tuple[Classroom, Path, subprocess.Popen[bytes]]]:
-    """A class of five whose run from the command line has just finished its first submission."""
+def test_killed_and_continued(make: Callable[[], Classroom], store: SqlStore, tmp_path: Path) -> None:
     classroom = make()
-    for number in range(5):
+    for number in range(4):
         hand_in(classroom, f"learner-{number}", SOLVED)
     process = command(classroom, tmp_path)
     wait_for(lambda: list(outcomes.all_of(classroom)) or process.poll() is not None)
-    yield classroom, tmp_path, process
-    process.kill()
-    process.communicate()
-
-
-def test_killed_and_continued(running: tuple[Classroom, Path, subprocess.Popen[bytes]]) -> None:
-    classroom, home, process = running
+    with pytest.raises(Busy, match="being graded already"):
+        grade(classroom, store)
     family = psutil.Process(process.pid).children(recursive=True)
     process.kill()
-    process.wait()
+    process.communicate()
     wait_for(lambda: not any(child.is_running() for child in family))  # workers and sandboxes go too
     killed = state(classroom)
     assert killed is not None and killed.phase == "running" and not killed.lives
     before = {o.student: o.graded for o in outcomes.all_of(classroom)}
-    assert 1 <= len(before) < 5
-    again = command(classroom, home)
+    assert 1 <= len(before) < 4
+    again = command(classroom, tmp_path)
     said = again.communicate(timeout=DEADLINE_S)[0].decode()
     assert again.returncode == 0, said
-    assert f"Done: {5 - len(before)} of {5 - len(before)} graded." in said
+    assert f"Done: {4 - len(before)} of {4 - len(before)} graded." in said
     after = {o.student: (o.graded, o.attempt) for o in outcomes.all_of(classroom)}
-    assert len(after) == 5
+    assert len(after) == 4
     assert all(after[student] == (graded_at, 1) for student, graded_at in before.items())
     assert set(scores(classroom).values()) == {(1.0, False)}
 
 
-def test_one_run_at_a_time_and_it_can_be_stopped(
-    running: tuple[Classroom, Path, subprocess.Popen[bytes]], store: SqlStore
-) -> None:
-    classroom, _, process = running
-    with pytest.raises(Busy, match="being graded already"):
-        grade(classroom, store)
-    cancel(classroom)
-    said = process.communicate(timeout=DEADLINE_S)[0].decode()
-    assert process.returncode == 130 and "goes on from here" in said
-    stopped = state(classroom)
-    assert stopped is not None and stopped.phase == "cancelled" and stopped.done < 5
-
-
-def test_a_killed_regrade_goes_on_as_a_regrade(graded: Classroom, store: SqlStore) -> None:
-    """What it had graded before it was killed is not graded a third time."""
-    only = f"right/week1/{NOTEBOOK}"
-    killed = Run(
-        pid=2**22 + 1, started=1.0, scope="all", only=only, since=outcome(graded, "right").graded + 1
-    )
-    (graded.private / "run.json").write_text(json.dumps(killed.__dict__))
-    attempt = outcome(graded, "right").attempt
-    run = grade(graded, store)
-    assert (run.scope, run.done) == ("all", 1) and outcome(graded, "right").attempt == attempt + 1
-
-
-def test_it_waits_for_a_place_and_takes_no_more_than_one(
-    make: Callable[[], Classroom], tmp_path: Path
-) -> None:
+def test_it_waits_for_a_place_and_can_be_stopped(make: Callable[[], Classroom], tmp_path: Path) -> None:
     classroom = make()
     hand_in(classroom, "right", SOLVED)
     with SqlStore(f"sqlite:///{tmp_path / 'full.sqlite3'}") as store:
-        taken = []
         while isinstance(got := store.take(Ask("somebody", "grading", seconds=60)), Lease):
             store.bind(got.id, holder(os.getpid()))
-            taken.append(got.id)
         store.leave(got.ticket)
-        told: list[bool] = []
-
-        async def go() -> Run:
-            def follow(run: Run) -> None:
-                told.append(run.waiting)
-                if run.waiting and taken:
-                    store.release(taken.pop())
-
-            return await grade_class(classroom, store, "teacher", report=follow)
-
-        assert asyncio.run(go()).phase == "done" and any(told)
+        process = command(classroom, tmp_path, SAMPAN_STORE=f"sqlite:///{tmp_path / 'full.sqlite3'}")
+        wait_for(lambda: (run := state(classroom)) is not None and run.waiting)
+        assert [ticket.ask.purpose for ticket in store.queue()] == ["grading"]
+        cancel(classroom)
+        said = process.communicate(timeout=DEADLINE_S)[0].decode()
+        assert (
+            process.returncode == 130 and "Waiting for a free place" in said and "goes on from here" in said
+        )
+        assert store.queue() == []
+    stopped = state(classroom)
+    assert stopped is not None and (stopped.phase, stopped.done) == ("cancelled", 0)
 
 
 def test_without_a_sandbox_nothing_is_marked(

@@ -44,7 +44,7 @@ COLUMNS = (
     "score",
     "max_score",
 )
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = tuple("=+-@＝＋－＠")
 
 
 @contextmanager
@@ -165,8 +165,8 @@ def _submitted(gradebook: Gradebook, submission: Any, name: str) -> Any:
     except MissingEntry:
         notebook = gradebook.find_notebook(name, assignment)
     row = SubmittedNotebook(notebook=notebook, assignment=submission)
-    row.grades = [Grade(cell_id=cell.id) for cell in (*notebook.grade_cells, *notebook.task_cells)]
-    row.comments = [Comment(cell_id=cell.id) for cell in (*notebook.solution_cells, *notebook.task_cells)]
+    row.grades = [Grade(cell=cell) for cell in (*notebook.grade_cells, *notebook.task_cells)]
+    row.comments = [Comment(cell=cell) for cell in (*notebook.solution_cells, *notebook.task_cells)]
     gradebook.db.add(row)
     return row
 
@@ -227,9 +227,12 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
 
 
 def _defused(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return f"'{value}"
-    return "" if value is None else value
+    if not isinstance(value, str):
+        return "" if value is None else value
+    text = value.replace(
+        "\r", " "
+    )  # which a spreadsheet would take for the end of the line, and csv does not quote
+    return f"'{text}" if text.lstrip().startswith(FORMULA) else text
 
 
 def write_csv(classroom: Classroom, path: Path) -> None:

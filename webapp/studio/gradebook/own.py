@@ -41,7 +41,9 @@ def enter(home: Path, instructor: Path, content: bytes, verdict: Verdict, attemp
     copy = classroom.path(outcome.submission)
     copy.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(copy, content)
-    outcome = replace(outcome, graded=time.time())  # not before the copy was written: it has not changed since
+    outcome = replace(
+        outcome, graded=time.time()
+    )  # not before the copy was written: it has not changed since
     outcomes.save(classroom, outcome)
     with book.opened(classroom) as gradebook:
         known = book.knows(gradebook, OWN_ASSIGNMENT, notebook)

@@ -21,10 +21,14 @@ from typing import IO, Any
 
 import psutil
 
-from studio.grading.grader import grade
-from studio.grading.sandbox import NoSandbox, Warm
+# jsonschema, which nbformat imports, asks for this one: it builds a grammar for 3 s of processor time, and notebooks
+# have no field that would be checked with it. Marked as missing, it is passed over.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
-from .formgrader import write_autograded
+from studio.grading.grader import grade  # noqa: E402
+from studio.grading.sandbox import NoSandbox, Warm  # noqa: E402
+
+from .formgrader import write_autograded  # noqa: E402
 
 
 def answer(request: dict[str, Any], warm: Warm) -> dict[str, Any]:
