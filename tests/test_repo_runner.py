@@ -116,14 +116,14 @@ def test_a_missing_browser_is_installed_after_an_update_where_one_is_needed(tmp_
     fresh = f'[ "$1" = update ] && : > {tmp_path}/updated; [ "$1" = update ] || [ -e {tmp_path}/updated ]'
     sudo = {} if root else {"sudo": 'shift; [ "$1" = true ] || exec "$@"'}
     calls = machine(tmp_path, monkeypatch, root=root, apt_get=fresh, **sudo)
-    assert runner.install_browser() == ""
+    assert runner.install(runner.BROWSER_PACKAGES) == ""
     used = [line for line in calls.read_text().splitlines() if line.startswith("apt-get")]
     assert used == [INSTALL, "apt-get update", INSTALL]
 
 
 def test_nothing_is_installed_where_all_is_there(tmp_path, monkeypatch):
     calls = machine(tmp_path, monkeypatch, root=True, chromium="", fc_list="echo NotoSansCJK", apt_get="")
-    assert runner.install_browser() == ""
+    assert runner.install(runner.BROWSER_PACKAGES) == ""
     assert "apt-get" not in calls.read_text()
 
 

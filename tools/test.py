@@ -23,10 +23,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PY = sys.executable
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-# What the sandbox of the grading needs, and whether it is there.
-SANDBOX = {
-    "bubblewrap": shutil.which("bwrap") is not None,
-    "libseccomp2": ctypes.util.find_library("seccomp") is not None,
+# What the tests need that pip does not bring: Debian's packages, and how each is recognised.
+UNIT_PACKAGES: dict[str, Callable[[], bool]] = {
+    "bubblewrap": lambda: shutil.which("bwrap") is not None,
+    "libseccomp2": lambda: ctypes.util.find_library("seccomp") is not None,
+    "postgresql": lambda: any(Path("/usr/lib/postgresql").glob("*/bin/initdb")),
+}
+BROWSER_PACKAGES: dict[str, Callable[[], bool]] = {
+    "chromium": lambda: any(shutil.which(name) for name in CHROMIUM),
+    # Without it Chinese pages are photographed as empty boxes.
+    "fonts-noto-cjk": lambda: has_chinese_font(),
 }
 NO_TESTS_COLLECTED = 5  # pytest's exit status
 
@@ -95,8 +101,7 @@ def types() -> Result:
 
 
 def unit() -> Result:
-    postgresql = any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    reason = install({"postgresql": postgresql, **SANDBOX})
+    reason = install(UNIT_PACKAGES)
     if reason:
         print(reason, flush=True)  # the tests that need it skip by name
     return pytest("unit", "-m", "not browser and not course", "--ignore=tests/test_smoke.py", "tests")
@@ -115,17 +120,15 @@ def course() -> Result:
 
 
 def browser() -> Result:
-    has_chromium = any(shutil.which(name) for name in CHROMIUM)
-    # Without the font Chinese pages are photographed as empty boxes.
-    reason = install({"chromium": has_chromium, "fonts-noto-cjk": has_chinese_font()})
+    reason = install(BROWSER_PACKAGES)
     if reason:
         return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
     return pytest("browser", "-m", "browser", "tests")
 
 
-def install(packages: dict[str, bool]) -> str:
+def install(packages: dict[str, Callable[[], bool]]) -> str:
     """Installs those Debian packages that are not there yet; returns why that is impossible, or ""."""
-    missing = [name for name, there in packages.items() if not there]
+    missing = [name for name, is_there in packages.items() if not is_there()]
     if not missing:
         return ""
     wanted = f"missing {' and '.join(missing)}; install with: sudo apt-get install {' '.join(missing)}"
