@@ -20,6 +20,7 @@ from studio.runtime import write_atomically
 from .classroom import NAME, Classroom
 from .submissions import MOST_BYTES, Refused, read
 
+SIDE = {".ipynb_checkpoints", "__MACOSX"}
 MOST_ENTRIES = 20_000
 MOST_UNPACKED = 512 << 20  # bytes of all notebooks together
 
@@ -85,8 +86,8 @@ def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 def _take(classroom: Classroom, assignment: str, known: set[str], entries: Iterator[Entry]) -> Taken:
     taken, found, total = Taken(), dict[tuple[str, str], bytes](), 0
     for name, content in entries:
-        if name.suffix != ".ipynb" or any(part.startswith((".", "__MACOSX")) for part in name.parts):
-            continue  # checkpoints, and what else comes along
+        if name.suffix != ".ipynb" or name.name.startswith("._") or SIDE.intersection(name.parts):
+            continue  # what comes along
         whose = _whose(name, assignment, known)
         if whose is None:
             taken.left_out.append((str(name), "unknown"))
