@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from studio.i18n import of_terminal, t
+from studio.paths import workspace
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -136,7 +137,7 @@ def _list(arguments: argparse.Namespace) -> int:
                 f"{_gib(reading.memory)}/{_gib(lease.ask.memory)}",
                 f"{reading.cores:.1f}",
                 _clock(session.time_left()),
-                lease.ask.title,
+                lease.ask.title.removeprefix(f"{workspace()}/"),
             ]
         )
     _table(rows)

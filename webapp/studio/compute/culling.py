@@ -24,15 +24,15 @@ MINUTE = 60.0
 @dataclass(frozen=True)
 class Patience:
     """In seconds: how long a session may be idle before it is stopped, with a tab open and without; how long before
-    that it is warned; how old a page may become, extended or not; how long a kernel may take to start, and a job's
-    supervisor to end the job; how often one looks."""
+    that it is warned; how old a page may become, extended or not; how long a kernel may take to start; how long
+    others (a job's supervisor, another server) have to end what they run; how often one looks."""
 
     idle: float = 20 * MINUTE
     idle_open: float = 60 * MINUTE
     warning: float = 5 * MINUTE
     page: float = 4 * 60 * MINUTE
     start: float = 60.0
-    job: float = 60.0
+    others: float = 60.0
     look: float = 5.0
 
     @classmethod
@@ -99,7 +99,7 @@ class Culler:
     def _over(self, session: Session, kernel: Any, now: float) -> str:
         """Why a session must end, whoever uses it; "" if it need not."""
         lease = session.lease
-        if now > lease.ends + (self.patience.job if session.job else 0.0):
+        if now > lease.ends + (self.patience.others if kernel is None else 0.0):
             return "its time is up"
         if lease.ask.purpose == "page" and now > lease.granted + self.patience.page:
             return "no page is open for as long as this"

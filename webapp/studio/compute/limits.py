@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,9 +90,20 @@ class Cgroup:
             (self.folder / "cgroup.kill").write_text("1")
 
     def remove(self) -> None:
-        """Give it back to the machine; it must be empty. Nothing happens when it is gone already."""
-        with suppress(FileNotFoundError):
-            self.folder.rmdir()
+        """Give it back to the machine, when what was killed in it has gone. Nothing happens when it is gone already;
+        OSError when something in it still lives after a second."""
+        end = time.monotonic() + 1.0
+        while True:
+            try:
+                self.folder.rmdir()
+            except FileNotFoundError:
+                return
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
 
 def _lower(which: int, soft: int, hard: int | None = None) -> None:

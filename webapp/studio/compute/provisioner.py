@@ -188,7 +188,7 @@ class SessionProvisioner(LocalProvisioner):
             await asyncio.to_thread(here.store().release, lease.id)
             record.remove(here.state(), lease.id)
         if self._cgroup is not None:
-            self._cgroup.remove()
+            await asyncio.to_thread(self._cgroup.remove)
             self._cgroup = None
 
     def ask(self, purpose: Purpose, title: str) -> Ask:
