@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.signal import get_window
 
 import sampan as paddle
 
@@ -107,3 +108,19 @@ def test_copies() -> None:
 def test_refusals(call, kind: type, text: str) -> None:
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_windows_against_scipy():
+    for name, of_scipy, settings in (
+        ("hann", "hann", ()), ("hamming", ("general_hamming", 0.54), ()), ("blackman", "blackman", ()),
+        ("bartlett", "bartlett", ()), ("kaiser", ("kaiser", 12.0), (12.0,)),
+    ):  # fmt: skip
+        make = getattr(paddle, f"{name}_window")
+        for periodic in (True, False):
+            found = make(7, periodic, *settings, dtype="float64")
+            expected = get_window(of_scipy, 7, fftbins=periodic)
+            np.testing.assert_allclose(found.numpy(), expected, atol=1e-12)
+        assert make(4).dtype is paddle.float32 and make(0).shape == [0]
+        with pytest.raises(ValueError, match="window_length"):
+            make(-1)
+    assert not paddle.hann_window(3, requires_grad=True).stop_gradient

@@ -12,12 +12,13 @@ from .dtype import as_device, as_dtype, default_dtype
 from .operator import as_method
 from .ops.shape import _ints
 from .spelling import factory, give
-from .tensor import Tensor, declared, to_tensor
+from .tensor import Refused, Tensor, declared, to_tensor
 
 # fmt: off
 __all__ = [
-    "arange", "assign", "clone", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "meshgrid", "ones", "ones_like", "range",
-    "tril_indices", "triu_indices", "zeros", "zeros_like",
+    "arange", "assign", "bartlett_window", "blackman_window", "clone", "empty", "empty_like", "eye", "full",
+    "full_like", "hamming_window", "hann_window", "kaiser_window", "linspace", "logspace", "meshgrid", "ones",
+    "ones_like", "range", "tril_indices", "triu_indices", "zeros", "zeros_like",
 ]
 # fmt: on
 
@@ -212,6 +213,45 @@ def meshgrid(*args, **kwargs):  # type: ignore[no-untyped-def]
     if indexing == "ij" or n < 2:
         return grids
     return [grids[1], grids[0], *grids[2:]]
+
+
+# --- windows ---------------------------------------------------------------------------
+
+
+def _window(kind: Any, length: int, dtype: Any, *settings: Any) -> Tensor:
+    if not isinstance(length, int) or length < 0:
+        raise Refused(f"window_length: expected a whole number of at least 0, got {length!r}")
+    return Tensor(kind(length, *settings, dtype=_kind(dtype), device=as_device(None)))
+
+
+@factory("out")
+def hann_window(window_length, periodic=True, *, dtype="float32", layout=None):  # type: ignore[no-untyped-def]
+    """sin(pi n / N)^2 for n = 0, 1, ...: N is the length for a periodic window, one less for a symmetric one."""
+    return _window(torch.hann_window, window_length, dtype, periodic)
+
+
+@factory("out")
+def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype="float32", layout=None):  # type: ignore[no-untyped-def]
+    """alpha - beta cos(2 pi n / N)."""
+    return _window(torch.hamming_window, window_length, dtype, periodic, alpha, beta)
+
+
+@factory("out")
+def blackman_window(window_length, periodic=True, *, dtype="float32", layout=None):  # type: ignore[no-untyped-def]
+    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)."""
+    return _window(torch.blackman_window, window_length, dtype, periodic)
+
+
+@factory("out")
+def bartlett_window(window_length, periodic=True, *, dtype="float32", layout=None):  # type: ignore[no-untyped-def]
+    """1 - |2 n / N - 1|."""
+    return _window(torch.bartlett_window, window_length, dtype, periodic)
+
+
+@factory("out")
+def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype="float32", layout=None):  # type: ignore[no-untyped-def]
+    """I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta), of the Bessel function I0."""
+    return _window(torch.kaiser_window, window_length, dtype, periodic, beta)
 
 
 # --- copies ----------------------------------------------------------------------------

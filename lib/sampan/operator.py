@@ -30,7 +30,7 @@ import torch
 
 from .spelling import TAKES_OUT, TAKES_SIZES, gathered, give, renamed, spelled, with_keywords
 from .tape import Node, next_sequence
-from .tensor import Tensor, declared
+from .tensor import Tensor, WrongKind, declared
 
 _new = object.__new__
 _recording = torch.is_grad_enabled
@@ -402,6 +402,11 @@ class AxisError(ValueError, IndexError):
     """An axis or index outside the array."""
 
 
+class WrongOperand(WrongKind, RuntimeError):
+    """Something else than a Tensor, or of a dtype that the operator has no kernel for: where Paddle says ValueError
+    and RuntimeError."""
+
+
 def describe(value: Any) -> str:
     """`float32[3, 4]` for a buffer, the value itself for anything else."""
     if isinstance(value, torch.Tensor):
@@ -430,5 +435,5 @@ def explain(
     if isinstance(error, IndexError):
         kind = AxisError
     elif isinstance(error, (TypeError, AttributeError, NotImplementedError)) or "not implemented for" in text:
-        kind = TypeError
+        kind = WrongOperand
     return kind(f"{operator.name}: {text} (got {', '.join(given)})")

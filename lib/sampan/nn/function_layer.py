@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..spelling import renamed
+from ..tensor import WrongKind
 from .layer import Layer
 
 _OWN = ("training", "out")  # a layer knows whether it trains
@@ -66,7 +67,7 @@ class FunctionLayer(Layer):
         try:
             bound = self._settings.bind(*args, **renamed(list(self._settings.parameters), settings))
         except TypeError as error:
-            raise TypeError(f"{type(self).__name__}: {error}") from None
+            raise WrongKind(f"{type(self).__name__}: {error}") from None
         bound.apply_defaults()
         vars(self).update(bound.arguments)
         self._check()

@@ -7,7 +7,7 @@ import torch
 from ...ops import activation as ops
 from ...ops.inplace import elu_, hardtanh_, leaky_relu_, relu_, silu_, softmax_, tanh_, thresholded_relu_  # type: ignore[attr-defined]
 from ...ops.regularization import masked
-from ...tensor import Tensor
+from ...tensor import Refused, Tensor
 from .normalization import channels_first
 
 # fmt: off
@@ -34,7 +34,7 @@ def prelu(x, weight, data_format="NCHW", name=None):  # type: ignore[no-untyped-
         return ops.parametric_relu(x, weight.reshape([1] * x.ndim))
     x, last = channels_first("prelu", x, data_format)
     if weight.ndim != 1 or x.ndim < 2 or weight.shape[0] != x.shape[1]:
-        raise ValueError(f"prelu: weight {list(weight.shape)} fits no channels of x {list(x.shape)}")
+        raise Refused(f"prelu: weight {list(weight.shape)} fits no channels of x {list(x.shape)}")
     value = ops.parametric_relu(x, weight.reshape([-1] + [1] * (x.ndim - 2)))
     return value.moveaxis(1, -1) if last else value
 
@@ -47,7 +47,7 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):  # typ
     if not isinstance(lower, float) or not isinstance(upper, float):
         raise TypeError(f"rrelu: expected lower and upper to be floats, got {lower!r} and {upper!r}")
     if not 0 <= lower <= upper <= 1:
-        raise ValueError(f"rrelu: expected 0 <= lower <= upper <= 1, got {lower} and {upper}")
+        raise Refused(f"rrelu: expected 0 <= lower <= upper <= 1, got {lower} and {upper}")
     if not training:
         return ops.leaky_relu(x, (lower + upper) / 2)
     drawn = torch.empty_like(x.data).uniform_(lower, upper)
@@ -63,7 +63,7 @@ def gumbel_softmax(
     Raises ValueError for a temperature of 0 or less.
     """
     if temperature <= 0:
-        raise ValueError(f"gumbel_softmax: expected a temperature above 0, got {temperature}")
+        raise Refused(f"gumbel_softmax: expected a temperature above 0, got {temperature}")
     noise = -torch.empty_like(x.data).exponential_().log()
     soft = ops.softmax((x + Tensor(noise)) / temperature, axis)
     if not hard:

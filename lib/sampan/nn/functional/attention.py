@@ -11,7 +11,7 @@ import torch
 from ...ops.attention import attend, fused, fused_attention
 from ...ops.indexing import where
 from ...ops.joining import concat, repeat_interleave
-from ...tensor import Tensor
+from ...tensor import Refused, Tensor
 from .regularization import dropout as drop_out
 
 # fmt: off
@@ -26,7 +26,7 @@ def attention(query, key, value, mask=None, p=0.0, causal=False, training=True, 
     """(result, weights or None). mask: added to the scores, or bool: True where a key is seen. p: dropout."""
     heads, groups = query.shape[2], key.shape[2]
     if (groups and heads % groups) or groups != value.shape[2]:
-        raise ValueError(f"key, value: expected heads that divide {heads}, got {groups} and {value.shape[2]}")
+        raise Refused(f"key, value: expected heads that divide {heads}, got {groups} and {value.shape[2]}")
     if groups and heads != groups:  # a head of key and value serves several of query
         key, value = (repeat_interleave(x, heads // groups, 2) for x in (key, value))
     if mask is not None and mask.dtype == torch.bool:
@@ -56,7 +56,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             *batch, attn_mask, dropout_p, is_causal, training, None, scale, enable_gqa
         )[0]
     if not enable_gqa and not query.shape[2] == key.shape[2] == value.shape[2]:
-        raise ValueError(f"key, value: expected {query.shape[2]} heads, got {key.shape[2]}, {value.shape[2]}")
+        raise Refused(f"key, value: expected {query.shape[2]} heads, got {key.shape[2]}, {value.shape[2]}")
     mask = None if is_causal else attn_mask
     return attention(query, key, value, mask, dropout_p, is_causal, training, scale)[0]
 
@@ -96,7 +96,7 @@ def flash_attention_v3_varlen(query, key, value, cu_seqlens_q, cu_seqlens_k, max
     """flash_attn_unpadded in float32 or less, without dropout. What only concerns a GPU's kernel is left aside."""
     for label, given, usual in (("qv", qv, None), ("seqused_q", seqused_q, None), ("seqused_k", seqused_k, None), ("softcap", softcap, 0.0), ("window_size", tuple(window_size), (-1, -1))):  # fmt: skip
         if given != usual:
-            raise ValueError(f"{label}: expected {usual}, got {given}")
+            raise Refused(f"{label}: expected {usual}, got {given}")
     cuts = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     return flash_attn_unpadded(query, key, value, *cuts, softmax_scale, causal=causal)
 
@@ -113,7 +113,7 @@ def flashmask_attention(query, key, value, startend_row_indices=None, *, dropout
     column = torch.arange(keys, device=query.data.device)
     if window_size is not None:
         if startend_row_indices is not None:
-            raise ValueError("window_size: expected None with startend_row_indices")
+            raise Refused("window_size: expected None with startend_row_indices")
         left, right = (window_size, window_size) if isinstance(window_size, int) else window_size
         seen = (row <= column + left) & ((row >= column - right) | causal)
         mask = Tensor(seen)
@@ -121,7 +121,7 @@ def flashmask_attention(query, key, value, startend_row_indices=None, *, dropout
         n = startend_row_indices.shape[-1]
         wanted = (1, 2) if causal else (2, 4)
         if n not in wanted:
-            raise ValueError(f"startend_row_indices: expected one of {wanted} at the end, got {n}")
+            raise Refused(f"startend_row_indices: expected one of {wanted} at the end, got {n}")
         # each [batch, heads, 1, keys]
         bounds = [b.unsqueeze(2) for b in startend_row_indices.data.unbind(-1)]
         hidden = row >= bounds[0]

@@ -11,7 +11,7 @@ from ...ops.norms import p_norm
 from ...ops.resampling import rows_at
 from ...ops.shape import pad_constant
 from ...tape import written
-from ...tensor import Tensor
+from ...tensor import Refused, Tensor
 from .convolution import FORMATS
 from .vision import plain
 
@@ -33,25 +33,25 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     mode: "constant" (`value`), "reflect" (without repeating the edge), "replicate" (the edge), "circular".
     """
     if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise ValueError(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")
+        raise Refused(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")
     given, n = plain(pad), x.ndim
     inner = n - 2
     given = [given] * (2 * inner) if isinstance(given, int) else [int(v) for v in given]
     if not given:
         return x.clone()
     if len(given) % 2 or len(given) > 2 * n:
-        raise ValueError(f"pad: expected pairs for at most {n} axes, got {given}")
+        raise Refused(f"pad: expected pairs for at most {n} axes, got {given}")
     pairs = list(zip(given[::2], given[1::2], strict=True))
     widths = [(0, 0)] * n
     if len(pairs) == inner and inner in FORMATS:
         formats = (*FORMATS[inner], "NCW", "NWC")[: 4 if inner == 1 else 2]
         data_format = (data_format or formats[0]).upper()
         if data_format not in formats:
-            raise ValueError(f"data_format: expected one of {', '.join(formats)}, got {data_format!r}")
+            raise Refused(f"data_format: expected one of {', '.join(formats)}, got {data_format!r}")
         first = 1 if data_format[-1] == "C" else 2
         widths[first : first + inner] = pairs[::-1]
     elif mode != "constant":
-        raise ValueError(f"pad: mode {mode!r} needs {inner} pairs for x {list(x.shape)}, got {given}")
+        raise Refused(f"pad: mode {mode!r} needs {inner} pairs for x {list(x.shape)}, got {given}")
     elif len(pairs) == n and pad_from_left_axis:
         widths = pairs
     else:
@@ -69,7 +69,7 @@ def _around(x: Any, axis: int, before: int, after: int, mode: str) -> Tensor:
     m = x.shape[axis]
     longest = m - 1 if mode == "reflect" else m if mode == "circular" else math.inf
     if max(before, after) > longest or m == 0:
-        raise ValueError(f"pad: mode {mode!r} cannot pad {before} and {after} about {m} entries")
+        raise Refused(f"pad: mode {mode!r} cannot pad {before} and {after} about {m} entries")
     at = torch.arange(-before, m + after, device=x.data.device)
     if mode == "reflect":
         at = (m - 1) - ((m - 1) - at.abs()).abs()
@@ -90,7 +90,7 @@ def embedding(x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=
     """
     count = weight.shape[0]
     if padding_idx is not None and count and not -count <= padding_idx < count:
-        raise ValueError(f"padding_idx: expected {-count} to {count - 1}, got {padding_idx}")
+        raise Refused(f"padding_idx: expected {-count} to {count - 1}, got {padding_idx}")
     if sparse and scale_grad_by_freq:
         raise AttributeError("embedding: scale_grad_by_freq does not go with sparse=True")
     padding = -1 if padding_idx is None else padding_idx % count if count else -1
@@ -104,7 +104,7 @@ def bilinear(x1, x2, weight, bias=None, name=None):  # type: ignore[no-untyped-d
     """x1^T W_k x2 for each k: x1 [n, a], x2 [n, b], weight [out, a, b], bias [1, out] or None; [n, out]."""
     out, a, b = weight.shape
     if list(x1.shape[1:]) != [a] or list(x2.shape) != [x1.shape[0], b]:
-        raise ValueError(f"bilinear: weight {weight.shape} does not fit {x1.shape} and {x2.shape}")
+        raise Refused(f"bilinear: weight {weight.shape} does not fit {x1.shape} and {x2.shape}")
     between = (x1 @ weight.permute([1, 0, 2]).reshape([a, out * b])).reshape([-1, out, b])
     value = (between @ x2.unsqueeze(-1)).squeeze(-1)
     return value if bias is None else value + bias
@@ -126,7 +126,7 @@ def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):  # t
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):  # type: ignore[no-untyped-def]
     """(1 - epsilon) label + epsilon prior, the prior uniform over the last axis unless given (Szegedy et al., 2016)."""
     if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon: expected 0 to 1, got {epsilon}")
+        raise Refused(f"epsilon: expected 0 to 1, got {epsilon}")
     prior = 1 / max(label.shape[-1], 1) if prior_dist is None else prior_dist.detach()
     return label * (1 - epsilon) + prior * epsilon
 
@@ -144,7 +144,7 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):  # type: ignore[no-
 def gather_tree(ids, parents):  # type: ignore[no-untyped-def]
     """The whole beams of a beam search, from each step's ids and the beams they came from: all [time, batch, beam]."""
     if ids.ndim != 3 or list(ids.shape) != list(parents.shape):
-        raise ValueError(f"gather_tree: expected [time, batch, beam] twice, got {ids.shape}, {parents.shape}")
+        raise Refused(f"gather_tree: expected [time, batch, beam] twice, got {ids.shape}, {parents.shape}")
     if not ids.shape[0]:
         return ids.clone()
     steps, beams = [ids.data[-1]], parents.data[-1].long()
@@ -160,7 +160,7 @@ def class_center_sample(label, num_classes, num_samples, group=None):  # type: i
     Returns (label as places in that list, the sorted list). Raises ValueError for more samples than classes.
     """
     if num_samples > num_classes or label.ndim != 1 or not label.size:
-        raise ValueError(f"class_center_sample: {num_samples} of {num_classes} classes, label {label.shape}")
+        raise Refused(f"class_center_sample: {num_samples} of {num_classes} classes, label {label.shape}")
     positive = label.data.unique()
     others = torch.ones(num_classes, dtype=torch.bool, device=positive.device)
     others[positive.long()] = False

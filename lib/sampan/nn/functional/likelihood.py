@@ -9,6 +9,7 @@ from ...operator import wrap
 from ...ops import criteria
 from ...ops.activation import log_sigmoid, log_softmax, softmax
 from ...ops.indexing import one_hot, where
+from ...tensor import Refused
 from .loss import cross_entropy, reduced
 from .vision import plain
 
@@ -24,7 +25,7 @@ __all__ = [
 def _number(reduction: str) -> int:
     """torch's number for a reduction."""
     if reduction not in criteria.NUMBERS:
-        raise ValueError(f"reduction: expected one of {', '.join(criteria.NUMBERS)}, got {reduction!r}")
+        raise Refused(f"reduction: expected one of {', '.join(criteria.NUMBERS)}, got {reduction!r}")
     return criteria.NUMBERS[reduction]
 
 
@@ -32,7 +33,7 @@ def same_shape(of: str, *tensors: Any) -> None:
     """ValueError unless the tensors have one shape."""
     shapes = [list(t.shape) for t in tensors]
     if any(s != shapes[0] for s in shapes):
-        raise ValueError(f"{of}: expected tensors of one shape, got {', '.join(map(str, shapes))}")
+        raise Refused(f"{of}: expected tensors of one shape, got {', '.join(map(str, shapes))}")
 
 
 def constant(target: Any) -> Any:
@@ -93,7 +94,7 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
     """-alpha_t (1 - p_t)^gamma log(p_t), p_t the probability given to the right answer (Lin et al., 2017), over
     normalizer [1] unless None."""
     if normalizer is not None and normalizer.ndim > 1:
-        raise ValueError(f"normalizer: expected a number or [1], got shape {list(normalizer.shape)}")
+        raise Refused(f"normalizer: expected a number or [1], got shape {list(normalizer.shape)}")
     p = logit.sigmoid()
     right = p * label + (1 - p) * (1 - label)
     loss = criteria.logistic_loss(logit, constant(label), 0) * (alpha * label + (1 - alpha) * (1 - label)) * (1 - right) ** float(gamma)  # fmt: skip
@@ -110,7 +111,7 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None):  # type
     """label (log(label) - input): input holds log probabilities, label probabilities (0 counts as 0), or, with
     log_target, their logarithms. reduction: also "batchmean", the sum over the number of rows."""
     if reduction not in (*criteria.NUMBERS, "batchmean"):
-        raise ValueError(f"reduction: expected none, mean, sum or batchmean, got {reduction!r}")
+        raise Refused(f"reduction: expected none, mean, sum or batchmean, got {reduction!r}")
     label = constant(label)
     if log_target:
         loss = label.exp() * (label - input)
@@ -128,7 +129,7 @@ def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, red
     full adds Stirling's approximation of log(label!) where label > 1.
     """
     if epsilon <= 0:
-        raise ValueError(f"epsilon: expected a positive number, got {epsilon}")
+        raise Refused(f"epsilon: expected a positive number, got {epsilon}")
     same_shape("poisson_nll_loss", input, label)
     loss = input.exp() - label * input if log_input else input - label * (input + epsilon).log()
     if full:
@@ -148,9 +149,9 @@ def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reductio
         if shapes[1] == shapes[0][:-1]:
             variance = variance.unsqueeze(-1)
         elif shapes[1] != [*shapes[0][:-1], 1]:
-            raise ValueError(f"gaussian_nll_loss: variance {shapes[1]} does not fit input {shapes[0]}")
+            raise Refused(f"gaussian_nll_loss: variance {shapes[1]} does not fit input {shapes[0]}")
     if bool((variance.data < 0).any()):
-        raise ValueError("gaussian_nll_loss: expected a variance of 0 or more, got negative entries")
+        raise Refused("gaussian_nll_loss: expected a variance of 0 or more, got negative entries")
     variance = constant(variance).clip(min=epsilon)
     loss = 0.5 * (variance.log() + (input - label) ** 2.0 / variance)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
@@ -159,7 +160,7 @@ def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reductio
 def dice_loss(input, label, epsilon=1e-5, name=None):  # type: ignore[no-untyped-def]
     """1 - 2 |a b| / (|a| + |b|) for each row, averaged: input [n, ..., classes] probabilities, label [n, ..., 1] ints."""
     if input.ndim < 2 or list(label.shape) != [*input.shape[:-1], 1]:
-        raise ValueError(f"dice_loss: label {list(label.shape)} does not fit input {list(input.shape)}")
+        raise Refused(f"dice_loss: label {list(label.shape)} does not fit input {list(input.shape)}")
     hot, axes = one_hot(label.squeeze(-1), input.shape[-1]), list(range(1, input.ndim))
     both = (input * hot).sum(axis=axes)
     return (1 - 2 * both / (input.sum(axis=axes) + hot.sum(axis=axes) + epsilon)).mean()
@@ -181,7 +182,7 @@ def margin_cross_entropy(logits, label, margin1=1.0, margin2=0.5, margin3=0.0, s
     label: [n] or [n, 1]. reduction "none" or None keeps [n, 1]. return_softmax: also the softmax.
     """
     if reduction not in (*criteria.NUMBERS, None):
-        raise ValueError(f"reduction: expected none, mean, sum or None, got {reduction!r}")
+        raise Refused(f"reduction: expected none, mean, sum or None, got {reduction!r}")
     hot = one_hot(label.reshape([-1]), logits.shape[-1]).astype(logits.dtype)
     angle = (logits * hot).sum(axis=-1, keepdim=True).clip(-1.0, 1.0).acos()
     moved = (angle * margin1 + margin2).cos() - margin3
@@ -193,7 +194,7 @@ def margin_cross_entropy(logits, label, margin1=1.0, margin2=0.5, margin3=0.0, s
 def _lengths(of: str, name: str, given: Any, batch: int, most: int) -> list[int]:
     values = [int(n) for n in plain(given)]
     if len(values) != batch or any(not 0 <= n <= most for n in values):
-        raise ValueError(f"{of}: expected {batch} {name} from 0 to {most}, got {values}")
+        raise Refused(f"{of}: expected {batch} {name} from 0 to {most}, got {values}")
     return values
 
 
@@ -209,7 +210,7 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     lengths = _lengths("ctc_loss", "input_lengths", input_lengths, batch, times)
     counts = _lengths("ctc_loss", "label_lengths", label_lengths, batch, labels.shape[-1])
     if not 0 <= blank < classes:
-        raise ValueError(f"blank: expected 0 to {classes - 1}, got {blank}")
+        raise Refused(f"blank: expected 0 to {classes - 1}, got {blank}")
     loss = criteria.ctc(log_softmax(log_probs, -1), labels.data.long(), lengths, counts, blank)
     if norm_by_times:
         own = loss / wrap(torch.tensor(lengths, dtype=loss.dtype, device=loss.data.device))

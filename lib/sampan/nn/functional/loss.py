@@ -6,7 +6,7 @@ import torch
 
 from ...ops.activation import log_softmax
 from ...ops.loss import mean_cross_entropy
-from ...tensor import Tensor
+from ...tensor import Refused, Tensor
 
 __all__ = ["cross_entropy", "nll_loss"]
 
@@ -16,7 +16,7 @@ _REDUCTIONS = ("mean", "sum", "none")
 def reduced(loss: Any, reduction: str) -> Any:
     """The mean, the sum, or the loss as it is."""
     if reduction not in _REDUCTIONS:
-        raise ValueError(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
+        raise Refused(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
@@ -40,13 +40,13 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
     ):  # fmt: skip
         return mean_cross_entropy(input, label.reshape([-1]) if places.ndim == 2 else label, ignore_index)
     if reduction not in _REDUCTIONS:
-        raise ValueError(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
+        raise Refused(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
     if input.ndim == 0 or not -input.ndim <= axis < input.ndim:
-        raise ValueError(f"cross_entropy: axis {axis} is outside input of shape {list(input.shape)}")
+        raise Refused(f"cross_entropy: axis {axis} is outside input of shape {list(input.shape)}")
     axis %= input.ndim
     classes = input.shape[axis]
     if weight is not None and list(weight.shape) != [classes]:
-        raise ValueError(f"cross_entropy: expected weight of shape [{classes}], got {list(weight.shape)}")
+        raise Refused(f"cross_entropy: expected weight of shape [{classes}], got {list(weight.shape)}")
     soft = soft_label or (label.ndim == input.ndim and list(label.shape) == list(input.shape) and label.dtype.is_floating_point)  # fmt: skip
     if soft:
         return _soft(input, label, weight, reduction, axis, use_softmax, label_smoothing)
@@ -81,7 +81,7 @@ def _soft(
 ) -> Any:
     classes = input.shape[axis]
     if list(label.shape) != list(input.shape):
-        raise ValueError(f"cross_entropy: soft label {label.shape} does not fit input {input.shape}")
+        raise Refused(f"cross_entropy: soft label {label.shape} does not fit input {input.shape}")
     label = label if label.stop_gradient else label.detach()  # a constant, as in Paddle
     if smoothing > 0:
         label = label * (1 - smoothing) + smoothing / classes
@@ -104,19 +104,21 @@ def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: 
     expected = [n for i, n in enumerate(input.shape) if i != axis]
     if list(hard.shape) != expected:
         shapes = f"label {list(label.shape)} does not fit input {list(input.shape)}"
-        raise ValueError(f"cross_entropy: {shapes}: expected {expected}")
+        raise Refused(f"cross_entropy: {shapes}: expected {expected}")
     hard = hard.long()
     if hard.numel():
         low, high = (int(v) for v in torch.aminmax(hard))
         outside = low < 0 or high >= classes
         if outside and bool((((hard < 0) | (hard >= classes)) & (hard != ignore_index)).any()):
-            raise ValueError(f"cross_entropy: expected labels from 0 to {classes - 1}, got {low} to {high}")
+            raise Refused(f"cross_entropy: expected labels from 0 to {classes - 1}, got {low} to {high}")
     return hard
 
 
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):  # type: ignore[no-untyped-def]
     """-input[label]: input [n, classes, ...] holds log probabilities, label [n, ...] integers."""
     if reduction not in _REDUCTIONS:
-        raise ValueError(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
+        raise Refused(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
+    if input.ndim < 2:
+        raise Refused(f"nll_loss: expected input [n, classes, ...], got shape {input.shape}")
     hard = _hard_labels(input, label, 1, input.shape[1], ignore_index)
     return _picked(input, hard, weight, ignore_index, reduction, 1, 0.0, False, False)

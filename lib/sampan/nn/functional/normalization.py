@@ -8,7 +8,7 @@ from ...ops.normalization import normalize_batch, normalize_groups, normalize_la
 from ...ops.norms import p_norm
 from ...ops.pooling import avg_pool
 from ...ops.shape import pad_constant
-from ...tensor import Tensor
+from ...tensor import Refused, Tensor
 
 # fmt: off
 __all__ = [
@@ -22,7 +22,7 @@ _FORMATS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
 def channels_first(of: str, x: Any, data_format: str) -> tuple[Any, bool]:
     """x with its channels at axis 1, and whether they came last."""
     if data_format not in _FORMATS:
-        raise ValueError(f"{of}: expected data_format one of {', '.join(_FORMATS)}, got {data_format!r}")
+        raise Refused(f"{of}: expected data_format one of {', '.join(_FORMATS)}, got {data_format!r}")
     last = data_format[-1] == "C" and data_format != "NC" and x.ndim > 2
     return (x.moveaxis(-1, 1) if last else x), last
 
@@ -33,7 +33,7 @@ def _fits(of: str, name: str, given: Any, shape: Sequence[int]) -> Any:
         return None
     size = math.prod(shape)
     if list(given.shape) not in ([size], list(shape)):
-        raise ValueError(f"{of}: expected {name} of shape {list(shape)}, got {list(given.shape)}")
+        raise Refused(f"{of}: expected {name} of shape {list(shape)}, got {list(given.shape)}")
     return given if given.ndim == 1 else given.reshape([size])
 
 
@@ -42,7 +42,7 @@ def _over_last(of: str, x: Any, normalized_shape: Any, weight: Any, bias: Any, r
     shape = [normalized_shape] if isinstance(normalized_shape, int) else [int(n) for n in normalized_shape]
     ahead = len(x.shape) - len(shape)
     if ahead < 0 or list(x.shape)[ahead:] != shape:
-        raise ValueError(f"{of}: normalized_shape {shape} does not end the shape of x, {list(x.shape)}")
+        raise Refused(f"{of}: normalized_shape {shape} does not end the shape of x, {list(x.shape)}")
     weight, bias = _fits(of, "weight", weight, shape), _fits(of, "bias", bias, shape)
     if len(shape) == 1:
         return run(x, weight, bias)
@@ -73,7 +73,7 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
     """
     x, last = channels_first("batch_norm", x, data_format)
     if x.ndim < 2:
-        raise ValueError(f"batch_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
+        raise Refused(f"batch_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
     channels = [x.shape[1]]
     for label, given in (("running_mean", running_mean), ("running_var", running_var)):
         _fits("batch_norm", label, given, channels)
@@ -96,7 +96,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
         weight, epsilon = epsilon, eps
     x, last = channels_first("group_norm", x, data_format)
     if x.ndim < 2 or num_groups < 1 or x.shape[1] % num_groups:
-        raise ValueError(f"group_norm: num_groups {num_groups} does not divide the channels of {x.shape}")
+        raise Refused(f"group_norm: num_groups {num_groups} does not divide the channels of {x.shape}")
     weight, bias = (_fits("group_norm", n, v, [x.shape[1]]) for n, v in (("weight", weight), ("bias", bias)))
     value = normalize_groups(x, weight, bias, num_groups, float(epsilon))
     return value.moveaxis(1, -1) if last else value
@@ -108,7 +108,7 @@ def instance_norm(x, running_mean=None, running_var=None, weight=None, bias=None
     x: [batch, channels, ...]. The statistics are always the input's, as in Paddle.
     """
     if x.ndim < 2:
-        raise ValueError(f"instance_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
+        raise Refused(f"instance_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
     weight, bias = (_fits("instance_norm", n, v, [x.shape[1]]) for n, v in (("weight", weight), ("bias", bias)))  # fmt: skip
     return normalize_groups(x, weight, bias, x.shape[1], float(eps))
 
@@ -116,7 +116,7 @@ def instance_norm(x, running_mean=None, running_var=None, weight=None, bias=None
 def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """x / (k + alpha mean(x^2))^beta, the mean over `size` channels about each (Krizhevsky et al., 2012)."""
     if x.ndim < 3:
-        raise ValueError(f"local_response_norm: expected x with 3 axes or more, got shape {list(x.shape)}")
+        raise Refused(f"local_response_norm: expected x with 3 axes or more, got shape {list(x.shape)}")
     x, last = channels_first("local_response_norm", x, data_format)
     n, c = x.shape[:2]
     squares = pad_constant((x * x).reshape([n, 1, c, -1]), [0, 0, size // 2, (size - 1) // 2], 0.0)

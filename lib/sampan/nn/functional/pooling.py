@@ -11,6 +11,7 @@ import torch
 from ...operator import wrap
 from ...ops.pooling import ADAPTIVE_MAX, MAX, adaptive_pool, at_places, avg_pool, max_pool, put_at_places
 from ...ops.shape import pad_constant
+from ...tensor import Refused
 from .convolution import FORMATS, by_hand, channels_first, ints, paddings
 
 # fmt: off
@@ -31,13 +32,13 @@ class _Windows:
     def __init__(self, of: str, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str, fill: float) -> None:  # fmt: skip
         self.n, self.ceil_mode = n, ceil_mode
         if isinstance(padding, str) and padding.upper() == "VALID" and ceil_mode:
-            raise ValueError(f"{of}: expected ceil_mode False with padding 'VALID', got True")
+            raise Refused(f"{of}: expected ceil_mode False with padding 'VALID', got True")
         x, self.last = channels_first(of, x, n, data_format)
         self.size = x.shape[2:]
         kernel = ints(kernel_size, n, "kernel_size")
         step = kernel if stride is None else ints(stride, n, "stride")
         if min(kernel) < 1 or min(step) < 1:
-            raise ValueError(f"{of}: expected kernel_size and stride of 1 or more, got {kernel} and {step}")
+            raise Refused(f"{of}: expected kernel_size and stride of 1 or more, got {kernel} and {step}")
         pads = paddings(padding, self.size, kernel, step, self.last)
         if n == 1:
             x, kernel, step, pads = x.unsqueeze(2), (1, *kernel), (1, *step), [(0, 0), *pads]
@@ -76,7 +77,7 @@ class _Windows:
 
 def _largest(of: str, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, return_mask: bool, ceil_mode: bool, data_format: str) -> Any:  # fmt: skip
     if return_mask and data_format[-1] == "C":
-        raise ValueError(f"{of}: return_mask needs data_format with channels first, got {data_format!r}")
+        raise Refused(f"{of}: return_mask needs data_format with channels first, got {data_format!r}")
     w = _Windows(of, n, x, kernel_size, stride, padding, ceil_mode, data_format, -math.inf)
     if not return_mask:
         return w.given_back(w.begun(max_pool(w.x, w.kernel, w.step, w.pads, ceil_mode)))
@@ -138,7 +139,7 @@ def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusiv
 
 def _lp(of: str, n: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str) -> Any:  # fmt: skip
     if norm_type == 0:
-        raise ValueError(f"{of}: expected norm_type other than 0")
+        raise Refused(f"{of}: expected norm_type other than 0")
     p = float(norm_type)
     if p == math.inf:
         return _largest(of, n, x, kernel_size, stride, padding, False, ceil_mode, data_format)
@@ -213,10 +214,10 @@ def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):  # type: 
 
 def _unpooled(of: str, n: int, x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, output_size: Any) -> Any:  # fmt: skip
     if data_format != FORMATS[n][0]:
-        raise ValueError(f"data_format: expected {FORMATS[n][0]!r}, got {data_format!r}")
+        raise Refused(f"data_format: expected {FORMATS[n][0]!r}, got {data_format!r}")
     if x.ndim != n + 2 or list(indices.shape) != list(x.shape):
         came = f"{x.shape} and {indices.shape}"
-        raise ValueError(f"{of}: expected {n + 2} axes and indices of x's shape, got {came}")
+        raise Refused(f"{of}: expected {n + 2} axes and indices of x's shape, got {came}")
     kernel = ints(kernel_size, n, "kernel_size")
     step = kernel if stride is None else ints(stride, n, "stride")
     around = ints(padding, n, "padding")
@@ -225,10 +226,10 @@ def _unpooled(of: str, n: int, x: Any, indices: Any, kernel_size: Any, stride: A
     if output_size is not None:
         size = [int(m) for m in output_size][-n:]
         if len(output_size) not in (n, n + 2) or any(abs(m - u) >= s for m, u, s in zip(size, usual, step, strict=True)):  # fmt: skip
-            raise ValueError(f"output_size: expected about {usual}, within {list(step)}, got {output_size}")
+            raise Refused(f"output_size: expected about {usual}, within {list(step)}, got {output_size}")
     places = indices.data.long()
     if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < math.prod(size):
-        raise ValueError(f"{of}: expected indices from 0 to {math.prod(size) - 1} for an output of {size}")
+        raise Refused(f"{of}: expected indices from 0 to {math.prod(size) - 1} for an output of {size}")
     return put_at_places(x, places, size)
 
 
@@ -265,7 +266,7 @@ def _fractions(length: int, count: int, width: int, u: float) -> list[range]:
 def _fractional(of: str, n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:  # fmt: skip
     x, _ = channels_first(of, x, n, FORMATS[n][0])
     if random_u is not None and not 0 < random_u < 1:
-        raise ValueError(f"{of}: expected random_u between 0 and 1, got {random_u}")
+        raise Refused(f"{of}: expected random_u between 0 and 1, got {random_u}")
     u = float(torch.rand(())) if random_u is None else float(random_u)
     lengths = x.shape[2:]
     widths = (0,) * n if kernel_size is None else ints(kernel_size, n, "kernel_size")

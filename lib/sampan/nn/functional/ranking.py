@@ -12,6 +12,7 @@ from ...ops.indexing import where
 from ...ops.joining import concat
 from ...ops.linalg import linear
 from ...ops.resampling import rows_at
+from ...tensor import Refused
 from .common import pairwise_distance
 from .likelihood import same_shape
 from .loss import reduced
@@ -40,7 +41,7 @@ def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", nam
     """1 - cos where label is 1, max(0, cos - margin) where it is -1; inputs [n, d] or [d], label [n] or [1]."""
     same_shape("cosine_embedding_loss", input1, input2)
     if label.ndim != 1 or input1.ndim > 2 or not input1.dtype.is_floating_point:
-        raise ValueError(f"cosine_embedding_loss: label {label.shape} does not fit floats {input1.shape}")
+        raise Refused(f"cosine_embedding_loss: label {label.shape} does not fit floats {input1.shape}")
     lengths = [(x * x).sum(axis=-1) + 1e-11 for x in (input1, input2)]
     cos = (input1 * input2).sum(axis=-1) / (lengths[0] * lengths[1]).sqrt()
     apart = (cos - margin).clip(min=0.0)
@@ -64,7 +65,7 @@ def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mea
     """The mean over the wrong classes, and the count of all, of max(0, margin - input[label] + input)^p."""
     classes = input.shape[1]
     if label.shape[0] != input.shape[0] or (weight is not None and list(weight.shape) != [classes]):
-        raise ValueError(f"multi_margin_loss: label {list(label.shape)} or weight does not fit input {list(input.shape)}")  # fmt: skip
+        raise Refused(f"multi_margin_loss: label {list(label.shape)} or weight does not fit input {list(input.shape)}")  # fmt: skip
     label = label.reshape([-1, 1])
     loss = (margin - take_along_axis(input, label, 1) + input).clip(min=0.0) ** float(p)
     loss = loss.mean(axis=1) - margin**p / classes  # the right class is no margin's
@@ -79,11 +80,11 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):  # type:
     input: [n, classes]; label: [n, classes], the right classes, then -1.
     """
     if input.ndim != 2 or label.ndim != 2:
-        raise ValueError(f"multi_label_margin_loss: expected two axes each, got {list(input.shape)} and {list(label.shape)}")  # fmt: skip
+        raise Refused(f"multi_label_margin_loss: expected two axes each, got {list(input.shape)} and {list(label.shape)}")  # fmt: skip
     rows, classes = input.shape
     given = label.data.long()
     if given.numel() and not -1 <= int(given.min()) <= int(given.max()) < classes:
-        raise ValueError(f"multi_label_margin_loss: expected labels from -1 to {classes - 1}")
+        raise Refused(f"multi_label_margin_loss: expected labels from -1 to {classes - 1}")
     counted = (given >= 0).cumprod(1).bool()  # up to the first -1
     places = given.masked_fill(~counted, classes)
     right = torch.zeros(rows, classes + 1, dtype=torch.bool, device=given.device).scatter_(1, places, True)
@@ -100,14 +101,14 @@ def triplet_margin_with_distance_loss(input, positive, negative, distance_functi
     Raises ValueError for a negative margin or negative distances.
     """
     if margin < 0:
-        raise ValueError(f"margin: expected 0 or more, got {margin}")
+        raise Refused(f"margin: expected 0 or more, got {margin}")
     same_shape("triplet_margin_loss", input, positive, negative)
     distance = distance_function or pairwise_distance
     near, far = distance(input, positive), distance(input, negative)
     if swap:
         far = far.minimum(distance(positive, negative))
     if bool((near.data < 0).any()) or bool((far.data < 0).any()):
-        raise ValueError("distance_function: expected distances of 0 or more, got negative ones")
+        raise Refused("distance_function: expected distances of 0 or more, got negative ones")
     return reduced((near - far + margin).clip(min=0.0), reduction)
 
 
@@ -124,7 +125,7 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):  # type: ignore[no-untyp
     anchor, positive: [n, d]; labels: [n].
     """
     if not anchor.size or not positive.size:
-        raise ValueError("npair_loss: expected anchor and positive with entries, got none")
+        raise Refused("npair_loss: expected anchor and positive with entries, got none")
     labels = labels.reshape([-1, 1])
     alike = (labels == labels.swapaxes(0, 1)).astype("float32")
     target = alike / alike.sum(axis=1, keepdim=True)
@@ -141,7 +142,7 @@ def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None,
     tree is the complete binary one. is_sparse: accepted, the gradient is dense.
     """
     if num_classes < 2:
-        raise ValueError(f"num_classes: expected 2 or more, got {num_classes}")
+        raise Refused(f"num_classes: expected 2 or more, got {num_classes}")
     if path_table is None:
         leaf = label.data.long().reshape(-1, 1) + num_classes
         bits = torch.arange(int(math.log2(2 * num_classes - 1)) if num_classes > 1 else 1, device=leaf.device)
@@ -164,13 +165,13 @@ def adaptive_log_softmax_with_loss(input, label, head_weight, tail_weights, cuto
     [d, h] and [h, size] for each cluster; cutoffs: where clusters end, the number of classes last.
     """
     if label.ndim > 1 or input.ndim != label.ndim + 1 or (label.ndim and input.shape[0] != label.shape[0]):
-        raise ValueError(f"adaptive_log_softmax_with_loss: label {list(label.shape)} does not fit input {list(input.shape)}")  # fmt: skip
+        raise Refused(f"adaptive_log_softmax_with_loss: label {list(label.shape)} does not fit input {list(input.shape)}")  # fmt: skip
     single = label.ndim == 0
     if single:
         input, label = input.unsqueeze(0), label.unsqueeze(0)
     wanted = label.data.long()
     if wanted.numel() and not 0 <= int(wanted.min()) <= int(wanted.max()) < cutoffs[-1]:
-        raise ValueError(f"label: expected 0 to {cutoffs[-1] - 1}, got {wanted.min()} to {wanted.max()}")
+        raise Refused(f"label: expected 0 to {cutoffs[-1] - 1}, got {wanted.min()} to {wanted.max()}")
     ends = torch.tensor([int(c) for c in cutoffs], device=wanted.device)
     cluster = torch.bucketize(wanted, ends, right=True)
     place = torch.where(cluster > 0, ends[0] + cluster - 1, wanted)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from ...ops.regularization import masked
-from ...tensor import Tensor
+from ...tensor import Refused, Tensor
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
@@ -14,7 +14,7 @@ def _probability(of: str, p: Any) -> float:
     if isinstance(p, str) or not hasattr(p, "__float__"):
         raise TypeError(f"{of}: expected p to be a number, got {type(p).__name__}")
     if not 0 <= float(p) <= 1:
-        raise ValueError(f"{of}: expected p from 0 to 1, got {float(p)}")
+        raise Refused(f"{of}: expected p from 0 to 1, got {float(p)}")
     return float(p)
 
 
@@ -27,14 +27,14 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     """
     p = _probability("dropout", p)
     if mode not in ("upscale_in_train", "downscale_in_infer"):
-        raise ValueError(f"dropout: expected mode 'upscale_in_train' or 'downscale_in_infer', got {mode!r}")
+        raise Refused(f"dropout: expected mode 'upscale_in_train' or 'downscale_in_infer', got {mode!r}")
     if not training:
         return x if mode == "upscale_in_train" or p == 0 else x * (1 - p)
     if p == 0:
         return x
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     if any(not -x.ndim <= a < x.ndim for a in axes):
-        raise ValueError(f"dropout: axis {axis} is outside an array of {x.ndim} axes")
+        raise Refused(f"dropout: axis {axis} is outside an array of {x.ndim} axes")
     axes = [a % x.ndim for a in axes]
     shape = [n if i in axes else 1 for i, n in enumerate(x.shape)]
     mask = torch.empty(shape, dtype=x.dtype, device=x.data.device).bernoulli_(1 - p)
@@ -53,7 +53,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):  # type: ignore[no-un
 
 def _channels(of: str, x: Any, p: Any, training: bool, data_format: str, formats: tuple[str, str]) -> Any:
     if x.ndim != len(formats[0]) or data_format not in formats:
-        raise ValueError(f"{of}: expected {' or '.join(formats)}, got {data_format!r} and shape {x.shape}")
+        raise Refused(f"{of}: expected {' or '.join(formats)}, got {data_format!r} and shape {x.shape}")
     return dropout(x, p, axis=[0, 1 if data_format == formats[0] else x.ndim - 1], training=training)
 
 
@@ -91,5 +91,5 @@ def alpha_dropout(x, p=0.5, training=True, name=None):  # type: ignore[no-untype
 def feature_alpha_dropout(x, p=0.5, training=True, name=None):  # type: ignore[no-untyped-def]
     """alpha_dropout of whole channels of [batch, channels, ...]."""
     if x.ndim < 2:
-        raise ValueError(f"feature_alpha_dropout: expected x with 2 axes or more, got shape {list(x.shape)}")
+        raise Refused(f"feature_alpha_dropout: expected x with 2 axes or more, got shape {list(x.shape)}")
     return _alpha("feature_alpha_dropout", x, p, training, [*x.shape[:2], *[1] * (x.ndim - 2)])

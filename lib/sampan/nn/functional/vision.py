@@ -8,7 +8,7 @@ import torch
 from ...ops.joining import concat
 from ...ops.resampling import pixels_gathered, pixels_shuffled, resized, sampled, windows, windows_summed
 from ...ops.shape import pad_constant
-from ...tensor import Tensor, is_tensor
+from ...tensor import Refused, Tensor, is_tensor
 from .convolution import FORMATS, by_hand, channels_first, ints
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -44,12 +44,12 @@ def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=F
     if type(align_mode) is not int:
         recompute_scale_factor, antialias, align_mode, data_format = align_mode, bool(data_format), 0, None
     if mode not in _AXES or n not in _AXES[mode]:
-        raise ValueError(f"interpolate: mode {mode!r} does not fit x of shape {list(x.shape)}")
+        raise Refused(f"interpolate: mode {mode!r} does not fit x of shape {list(x.shape)}")
     if (size is None) == (scale_factor is None):
-        raise ValueError(f"interpolate: expected size or scale_factor, got {size} and {scale_factor}")
+        raise Refused(f"interpolate: expected size or scale_factor, got {size} and {scale_factor}")
     if align_mode not in (0, 1) or (align_corners and mode == "nearest") or (antialias and mode not in ("bilinear", "bicubic")):  # fmt: skip
         settings = f"{align_corners=}, {align_mode=}, {antialias=}"
-        raise ValueError(f"interpolate: {mode} does not go with {settings}")
+        raise Refused(f"interpolate: {mode} does not go with {settings}")
     if not isinstance(align_corners, bool):
         raise TypeError(f"align_corners: expected True or False, got {align_corners!r}")
     data_format = (data_format or FORMATS[n][0]).upper().replace("NCW", "NCL").replace("NWC", "NLC")
@@ -58,14 +58,14 @@ def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=F
         factors = plain(scale_factor)
         factors = [float(f) for f in (factors if isinstance(factors, list) else [factors] * n)]
         if len(factors) != n or min(factors) <= 0:
-            raise ValueError(f"scale_factor: expected a positive number or {n}, got {scale_factor}")
+            raise Refused(f"scale_factor: expected a positive number or {n}, got {scale_factor}")
         lengths = [int(m * f) for m, f in zip(x.shape[2:], factors, strict=True)]
     else:
         factors, lengths = [None] * n, list(ints(plain(size), n, "size"))
     if recompute_scale_factor:
         factors = [None] * n
     if min(lengths) < 1:
-        raise ValueError(f"interpolate: expected lengths of 1 or more, got {lengths}")
+        raise Refused(f"interpolate: expected lengths of 1 or more, got {lengths}")
     if mode == "area":
         value = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](x, lengths)
     elif mode == "nearest":
@@ -108,7 +108,7 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):  # type: ignor
     shape = [int(m) for m in plain(out_shape)]
     axes = len(shape) - 2
     if theta.ndim != 3 or axes not in (2, 3) or theta.shape[1:] != [axes, axes + 1]:
-        raise ValueError(f"affine_grid: theta {theta.shape} does not fit out_shape {shape}")
+        raise Refused(f"affine_grid: theta {theta.shape} does not fit out_shape {shape}")
     ends = [1.0 if align_corners else 1 - 1 / m for m in shape[2:]]
     lines = [torch.linspace(-e, e, m, dtype=theta.dtype) if m > 1 or not align_corners else torch.zeros(1, dtype=theta.dtype) for e, m in zip(ends, shape[2:], strict=True)]  # fmt: skip
     places = torch.meshgrid(*lines, indexing="ij")
@@ -128,9 +128,9 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     First derivatives only. Raises ValueError for other modes and shapes that do not fit.
     """
     if mode not in _SAMPLING or padding_mode not in _OUTSIDE:
-        raise ValueError(f"grid_sample: unknown mode {mode!r} or padding_mode {padding_mode!r}")
+        raise Refused(f"grid_sample: unknown mode {mode!r} or padding_mode {padding_mode!r}")
     if x.ndim not in (4, 5) or grid.ndim != x.ndim or grid.shape[-1] != x.ndim - 2:
-        raise ValueError(f"grid_sample: grid {list(grid.shape)} does not fit x {list(x.shape)}")
+        raise Refused(f"grid_sample: grid {list(grid.shape)} does not fit x {list(x.shape)}")
     return sampled(x, grid, _SAMPLING[mode], _OUTSIDE[padding_mode], bool(align_corners))
 
 
@@ -139,7 +139,7 @@ def _image(of: str, x: Any, factor: Any, name: str, data_format: str) -> tuple[A
     if not isinstance(factor, int):
         raise TypeError(f"{name}: expected an int, got {type(factor).__name__}")
     if factor < 1:
-        raise ValueError(f"{name}: expected a positive int, got {factor}")
+        raise Refused(f"{name}: expected a positive int, got {factor}")
     return channels_first(of, x, 2, data_format)
 
 
@@ -162,7 +162,7 @@ def channel_shuffle(x, groups, data_format="NCHW", name=None):  # type: ignore[n
     x, last = _image("channel_shuffle", x, groups, "groups", data_format)
     n, c, h, w = x.shape
     if c % groups:
-        raise ValueError(f"channel_shuffle: groups {groups} does not divide {c} channels")
+        raise Refused(f"channel_shuffle: groups {groups} does not divide {c} channels")
     value = x.reshape([n, groups, c // groups, h, w]).swapaxes(1, 2).reshape([n, c, h, w])
     return value.moveaxis(1, -1) if last else value
 
@@ -175,7 +175,9 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
     x, last = channels_first("temporal_shift", x, 2, data_format)
     count, c, h, w = x.shape
     if seg_num < 1 or count % seg_num:
-        raise ValueError(f"temporal_shift: seg_num {seg_num} does not divide {count} images")
+        raise Refused(f"temporal_shift: seg_num {seg_num} does not divide {count} images")
+    if not 0 < shift_ratio < 0.5:
+        raise Refused(f"temporal_shift: expected a shift_ratio below 0.5, got {shift_ratio}")
     first, second = int(c * shift_ratio), int(c * 2 * shift_ratio)
     film = x.reshape([-1, seg_num, c, h, w])
     longer = pad_constant(film, [0, 0, 0, 0, 0, 0, 1, 1], 0.0)
@@ -200,7 +202,7 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):  # t
     paddings: an int, [h, w] or [top, left, bottom, right].
     """
     if x.ndim != 4:
-        raise ValueError(f"unfold: expected x with 4 axes, got shape {list(x.shape)}")
+        raise Refused(f"unfold: expected x with 4 axes, got shape {list(x.shape)}")
     kernel, stride, dilation, pads = _window_settings(kernel_sizes, strides, paddings, dilations)
     (top, bottom), (left, right) = pads
     if top != bottom or left != right:
@@ -211,10 +213,10 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):  # t
 def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):  # type: ignore[no-untyped-def]
     """An image [n, c, *output_sizes] from columns x [n, c kh kw, number of windows], added up where they overlap."""
     if x.ndim != 3:
-        raise ValueError(f"fold: expected x with 3 axes, got shape {list(x.shape)}")
+        raise Refused(f"fold: expected x with 3 axes, got shape {list(x.shape)}")
     kernel, stride, dilation, pads = _window_settings(kernel_sizes, strides, paddings, dilations)
     if x.shape[1] % math.prod(kernel):
-        raise ValueError(f"fold: {x.shape[1]} rows of x are no multiple of a window's {math.prod(kernel)}")
+        raise Refused(f"fold: {x.shape[1]} rows of x are no multiple of a window's {math.prod(kernel)}")
     size = [m + a + b for m, (a, b) in zip(ints(plain(output_sizes), 2, "output_sizes"), pads, strict=True)]
     grown = windows_summed(x, size, kernel, stride, [0, 0], dilation)
     return pad_constant(grown, [-v for v in by_hand(pads)], 0.0) if any(map(any, pads)) else grown
