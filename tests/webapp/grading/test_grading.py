@@ -5,6 +5,7 @@ Each test grades a small notebook in a real process. The exercise is `autograd.u
 
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -12,6 +13,7 @@ import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from studio.compute.limits import Cgroup, Limits
 from studio.grading import grader, release, sandbox
 from studio.grading.sandbox import Warm
 from tests.webapp.grading.book import CHECKS, HEAD, IMPORT, SOLUTION, book
@@ -161,6 +163,28 @@ def test_a_warm_process_that_dies_is_followed_by_another(course, warm):
     warm.process.kill()
     warm.process.wait()
     assert grader.grade(course, course, warm=warm).passed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="tried by all other tests where they are not run by root")
+def test_an_ordinary_person_has_a_sandbox_too():
+    """Root's own first step, to an account that owns nothing, and from there what anybody does."""
+    become = sandbox.bubble._as_nobody_else(sandbox.bubble._needed())
+    asked = "import os; from studio.grading import bubble; print(os.geteuid(), bubble.available())"
+    told = subprocess.run([*become, sys.executable, "-c", asked], capture_output=True, text=True, cwd="/")
+    assert told.stdout.split() == [str(sandbox.bubble.NOBODY_ELSE), "None"], told.stderr
+
+
+def test_where_the_machine_lets_us_the_kernel_holds_all_of_it_together(monkeypatch, tmp_path):
+    """By a folder in the place of a cgroup: the warm process stands in it before it has children, and it is given back."""
+
+    class Folder(Cgroup):
+        def remove(self):
+            (self.folder / "gone").touch()
+
+    monkeypatch.setattr(Limits, "cgroup", lambda limits, name: Folder(tmp_path))
+    with Warm() as warm:
+        assert (tmp_path / "cgroup.procs").read_text() == str(warm.process.pid)
+    assert (tmp_path / "cgroup.kill").read_text() == "1" and (tmp_path / "gone").exists()
 
 
 @pytest.fixture

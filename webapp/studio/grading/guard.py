@@ -77,7 +77,7 @@ def _watch(lifeline: socket.socket, pid: int, memory: int) -> bool:
     """Returns when the child has ended, the grader has let go, or too much memory is used (then True)."""
     ended = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     at_birth = _own(psutil.Process())
-    waiting = [lifeline] if ended is None else [lifeline, ended]
+    waiting: list[socket.socket | int] = [lifeline] if ended is None else [lifeline, ended]
     while True:
         ready, _, _ = select.select(waiting, [], [], LOOK_SECONDS)
         if ended in ready or (ended is None and not psutil.pid_exists(pid)):

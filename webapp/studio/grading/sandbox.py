@@ -32,6 +32,7 @@ FORK_SECONDS = 30.0
 END_SECONDS = 20.0  # until the guard has seen the last of the learner's processes go
 GRACE_SECONDS = 3.0  # after its own alarm, before it is killed
 OUTPUT_TAIL = 4096
+OWN_BYTES, OWN_TASKS = 1 << 30, 16  # of the warm process itself and the guard, beside the learner's
 
 
 class NoSandbox(RuntimeError):
@@ -69,7 +70,13 @@ class Warm:
         self._start()
 
     def _start(self) -> None:
+        """Where this machine lets us, the kernel holds all of it to the limits together, over and above the rlimits."""
         self._ready = False
+        limits = self._limits
+        group = Limits(limits.memory + OWN_BYTES, limits.processes + OWN_TASKS).cgroup(
+            f"grading-{os.getpid()}-{id(self)}"
+        )
+        self._group = group
         self._control, theirs = socket.socketpair()
         self._words = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the process
         number = theirs.fileno()
@@ -84,6 +91,7 @@ class Warm:
                 stderr=self._words,
                 pass_fds=[number],
                 start_new_session=True,
+                preexec_fn=None if group is None else lambda: group.add(os.getpid()),
             )
 
     def fork(self) -> Sandbox:
@@ -138,6 +146,9 @@ class Warm:
         self.process.kill()
         self.process.wait()
         self._words.close()
+        if self._group is not None:
+            self._group.kill()
+            self._group.remove()
 
     def close(self) -> None:
         """Ends it, with all that was forked from it."""

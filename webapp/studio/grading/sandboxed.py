@@ -176,7 +176,8 @@ def main(control: socket.socket, walled: bool, limits: Limits) -> None:
             return
         if os.fork() == 0:
             control.close()
-            _submission(*descriptors, walled, limits)
+            channel, lifeline, output = descriptors
+            _submission(channel, lifeline, output, walled, limits)
         for descriptor in descriptors:
             os.close(descriptor)
 
