@@ -151,8 +151,25 @@ def test_addresses_that_are_none(url: str, says: str) -> None:
     assert "secret" not in str(refusal.value)
 
 
-def test_one_process_that_stands_still_does_not_stop_all_others(url: str) -> None:
-    """It is killed in the middle of a transaction; others go on at once."""
+def test_a_form_of_the_future_is_left_alone(url: str) -> None:
+    store_at(url).close()
+    engine = engine_at(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("update alembic_version set version_num = '99'")
+    engine.dispose()
+    with pytest.raises(
+        ValueError, match=f"has form 99, and this version of Sampan knows {schema.REVISION} at most"
+    ):
+        store_at(url)
+
+
+def test_without_the_driver_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install sampan\[postgres\]"):
+        store_at("postgresql://me:secret@nowhere/x")
+
+
+def test_who_is_killed_in_a_transaction_stops_nobody(url: str) -> None:
     code = (
         "import sys, os; from studio.compute.sql import open_store; store = open_store(sys.argv[1]);"
         "context = store._engine.begin(); context.__enter__(); print('in it', flush=True); sys.stdin.readline()"

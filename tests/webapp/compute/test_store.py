@@ -210,13 +210,14 @@ def test_extend(open_store: Callable[..., SqlStore], clock: Clock) -> None:
         store.extend("x", 60)
 
 
-def test_parts_of_a_gpu(open_store: Callable[..., SqlStore]) -> None:
+def test_parts_of_a_gpu(open_store: Callable[..., SqlStore], clock: Clock) -> None:
     store = open_store(gpus=2)
     half, third = (granted(store.take(replace(GPU, share=share))) for share in (0.5, 0.3))
     assert half.device == third.device == "sim:0" and half.simulated
     whole = granted(store.take(GPU))
     assert whole.device == "sim:1"
     assert waits(store.take(replace(GPU, owner="bob", share=0.21))).of == 1
+    clock.now += 1
     assert waits(store.take(replace(GPU, owner="eve", share=0.2))).ahead == 1  # nobody slips past
     store.release(whole.id)
     assert (
@@ -261,6 +262,42 @@ def test_another_machine_shares_the_database_and_nothing_else(
     here._next_look = 0.0
     assert lease.id not in [x.id for x in here.leases()]
     assert here.uses(0)[-1].seconds == 0  # it was last seen when it was granted
+
+
+def test_a_ticket_from_before_the_machine_was_started_anew(
+    open_store: Callable[..., SqlStore], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = open_store()
+    me = machine.holder(os.getpid())
+    lease = granted(before.take(AMY, holder=me))
+    fill_one, place = granted(before.take(EVE, holder=me)), waits(before.take(BOB))
+    monkeypatch.setattr(machine, "boot", lambda: "the next boot")
+    after = open_store()
+    after._next_look = float("inf")
+    again = granted(after.take(AMY, lease.id))  # her page asks on; the old lease is not hers any more
+    assert again.id != lease.id and again.device == fill_one.device.replace("1", "0")
+    granted(after.take(EVE, holder=me))
+    assert waits(after.take(BOB, place.ticket)).ticket == place.ticket  # he moves on to this queue
+    assert [x.id for x in after.queue()] == [place.ticket] and before.queue() == []
+
+
+def test_use_is_booked_until_a_holder_was_last_seen(
+    store: SqlStore, clock: Clock, process: subprocess.Popen[bytes]
+) -> None:
+    store.take(AMY, holder=machine.holder(process.pid))
+    for _ in range(3):
+        clock.now += 61
+        store._next_look = 0.0
+        store.leases()
+    clock.now += 20
+    process.kill()
+    process.wait()
+    store._next_look = 0.0
+    assert store.leases() == [] and store.uses(0)[0].seconds == 3 * 61 + 20  # it has only just died
+    late = granted(store.take(AMY, holder=Holder(2**22 + 1, 1.0)))
+    clock.now += 8 * 3600  # nobody looked all night
+    store._next_look = 0.0
+    assert store.leases() == [] and store.uses(0)[-1].seconds == 0 and store.uses(0)[-1].id == late.id
 
 
 def test_the_database_itself_lends_nothing_twice(store: SqlStore) -> None:

@@ -41,12 +41,19 @@ def address(url: str | None) -> URL:
 
 
 def open_engine(url: URL) -> Engine:
-    """An engine on a database of the newest form. ModuleNotFoundError when PostgreSQL's driver is not installed."""
+    """An engine on a database of the newest form. ValueError when it has a newer one than is known here;
+    ModuleNotFoundError when PostgreSQL's driver is not installed."""
     engine = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
     try:
         with reader(engine).connect() as connection:
-            if _revision(connection) == schema.REVISION:
-                return engine
+            found = _revision(connection)
+        if found == schema.REVISION:
+            return engine
+        if found is not None and int(found) > int(schema.REVISION):
+            raise ValueError(
+                f"the database of leases has form {found}, and this version of Sampan knows {schema.REVISION} at most: "
+                "update Sampan, or give SAMPAN_STORE another address"
+            )
         with engine.begin() as connection:  # whoever comes second waits here, and then finds nothing to do
             upgrade(connection)
     except BaseException:
@@ -120,7 +127,10 @@ def _postgresql(url: URL) -> Engine:
         f"-c idle_in_transaction_session_timeout={int(WAIT_S * 500)} -c lock_timeout={int(WAIT_S * 1000)}"
     )
     wanted = {"connect_timeout": int(WAIT_S), "options": patience}
-    engine = create_engine(url, connect_args=wanted, pool_pre_ping=True)
+    try:
+        engine = create_engine(url, connect_args=wanted, pool_pre_ping=True)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("PostgreSQL needs its driver: pip install sampan[postgres]") from error
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

@@ -85,13 +85,12 @@ class SqlStore:
         self._look()
         now = self._clock()
         with self._engine.begin() as c:
-            granted = self._granted(c, ask, ticket, now) if ticket else None
-            if granted and granted.holder is None and holder is not None:
-                self._bind(c, granted.id, holder, now)
-                return replace(granted, holder=holder)
-            if granted and holder is None:
-                return granted
-            id = uuid.uuid4().hex if granted or not ticket else ticket
+            row = c.execute(select(leases).where(leases.c.id == ticket)).first() if ticket else None
+            if row is not None and row.owner != ask.owner:
+                raise ValueError(f"the ticket {ticket!r} belongs to somebody else than {ask.owner!r}")
+            if row is not None and row.boot == self._boot and (holder is None or row.pid is None):
+                return self._redeem(c, row, holder, now)
+            id = ticket if ticket and row is None else uuid.uuid4().hex
             if self._left(c, ask, now) <= 0:
                 c.execute(delete(tickets).where(tickets.c.id == id))
                 over = self.quota.over(ask.kind, now)
@@ -108,7 +107,7 @@ class SqlStore:
             free = (None, holder, machines.holder(os.getpid()))  # the last: we hand our own on
             if before not in free and machines.alive(before):
                 raise ValueError(f"the lease {lease!r} is used by process {before.pid}, which still runs")
-            self._bind(c, lease, holder, self._clock())
+            self._redeem(c, row, holder, self._clock())
 
     def release(self, lease: str) -> None:
         with self._engine.begin() as c:
@@ -166,18 +165,12 @@ class SqlStore:
 
     # Steps of a transaction
 
-    def _granted(self, c: Connection, ask: Ask, ticket: str, now: float) -> Lease | None:
-        row = c.execute(select(leases).where(leases.c.id == ticket)).first()
-        if row is None:
-            return None
-        if row.owner != ask.owner:
-            raise ValueError(f"the ticket {ticket!r} belongs to somebody else than {ask.owner!r}")
-        c.execute(update(leases).where(leases.c.id == ticket).values(seen=now))
-        return _lease(row)
-
-    def _bind(self, c: Connection, lease: str, holder: Holder, now: float) -> None:
-        values = {"pid": holder.pid, "started": holder.started, "seen": now}
-        c.execute(update(leases).where(leases.c.id == lease).values(values))
+    def _redeem(self, c: Connection, row: Row[Any], holder: Holder | None, now: float) -> Lease:
+        """A lease that stands is asked for again, or gets another holder."""
+        values = {"seen": now, **_columns(holder)}
+        c.execute(update(leases).where(leases.c.id == row.id).values(values))
+        lease = _lease(row)
+        return replace(lease, holder=holder or lease.holder)
 
     def _grant(self, c: Connection, ask: Ask, id: str, holder: Holder | None, now: float) -> Lease | Place:
         """The lease, else the place in the queue, where the ticket stands from then on."""
@@ -192,9 +185,7 @@ class SqlStore:
             return self._place(c, mine, line, now)
         c.execute(delete(tickets).where(tickets.c.id == id))
         values = {"id": id, "boot": self._boot, **asdict(ask), "device": device}
-        values |= {"granted": now, "ends": now + ask.seconds, "seen": now}
-        if holder is not None:
-            values |= {"pid": holder.pid, "started": holder.started}
+        values |= {"granted": now, "ends": now + ask.seconds, "seen": now, **_columns(holder)}
         c.execute(insert(leases).values(values))
         self._hold_to_quota(c, ask, now)
         return _lease(c.execute(select(leases).where(leases.c.id == id)).one())
@@ -202,9 +193,9 @@ class SqlStore:
     def _wait(self, c: Connection, mine: Ticket, now: float) -> None:
         """Keep the ticket in the queue, and drop those that nobody asks for."""
         c.execute(delete(tickets).where(tickets.c.boot == self._boot, tickets.c.seen < now - TICKET_S))
-        if not c.execute(update(tickets).where(tickets.c.id == mine.id).values(seen=now)).rowcount:
-            values = {"id": mine.id, "boot": self._boot, **asdict(mine.ask), "asked": now, "seen": now}
-            c.execute(insert(tickets).values(values))
+        values = {"boot": self._boot, "seen": now}
+        if not c.execute(update(tickets).where(tickets.c.id == mine.id).values(values)).rowcount:
+            c.execute(insert(tickets).values(id=mine.id, **asdict(mine.ask), asked=now, **values))
 
     def _place(self, c: Connection, mine: Ticket, line: list[Ticket], now: float) -> Place:
         lane = [ticket for ticket in line if turns.lane(ticket.ask) == turns.lane(mine.ask)]
@@ -312,7 +303,9 @@ class SqlStore:
                     # Unless it was bound anew, or asked for, meanwhile.
                     same = (leases.c.id == row.id) & (leases.c.seen == row.seen)
                     same &= leases.c.pid.is_(None) if row.pid is None else leases.c.pid == row.pid
-                    self._end(c, same, leases.c.seen)
+                    # A holder that was looked after all the time has only just died; what else is gone, who knows when.
+                    lately = row.pid is not None and now - row.seen < 2 * SEEN_EVERY_S
+                    self._end(c, same, literal(now, Double) if lately else leases.c.seen)
                 if live:
                     c.execute(update(leases).where(leases.c.id.in_(live)).values(seen=now))
         self._next_look = time.monotonic() + (time.monotonic() - begun) / LOOKING
@@ -331,6 +324,10 @@ def open_store(url: str | None = None) -> SqlStore:
 
 def _ask(row: Row[Any]) -> Ask:
     return Ask(**{name: getattr(row, name) for name in ASK})
+
+
+def _columns(holder: Holder | None) -> dict[str, float]:
+    return {} if holder is None else {"pid": holder.pid, "started": holder.started}
 
 
 def _lease(row: Row[Any]) -> Lease:
