@@ -70,6 +70,7 @@ class Culler:
         standing = await asyncio.to_thread(self.sessions.standing)
         self._alone = {id: since for id, since in self._alone.items() if any(s.id == id for s in standing)}
         await asyncio.gather(*(self._look_at(session, now) for session in standing))
+        await asyncio.to_thread(self.sessions.sweep)
 
     async def _look_at(self, session: Session, now: float) -> None:
         if (

@@ -22,6 +22,7 @@ from .meter import Meter, Reading
 from .sql import SqlStore
 
 DAY_S = 86400.0
+_LEFT_S = 60.0  # a record this old without a lease is left over
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,13 @@ class Sessions:
         about = record.read(self.state, lease_id)
         if about is not None and replace(about, **values) != about:
             record.write(self.state, replace(about, **values))
+
+    def sweep(self) -> None:
+        """Remove what killed processes have left of sessions that are over."""
+        standing = {lease.id for lease in self.store.leases()}
+        for file in (self.state / "sessions").glob("*.json"):
+            if file.stem not in standing and time.time() - file.stat().st_mtime > _LEFT_S:
+                record.remove(self.state, file.stem)
 
     async def stop(self, session: Session) -> None:
         """Interrupt, then ask it to end, then kill; the lease goes back."""
