@@ -22,7 +22,7 @@ _NAMES = {
     "amp": "auto_cast amp_lists grad_scaler", "autograd": "autograd backward_mode backward_utils ir_backward py_layer",
     "base": "backward compiler data_feeder executor initializer layer_helper layers param_attr reader",
     "base.dygraph": "base math_op_patch tracer", "base.layers": "math_op_patch",
-    "distribution": "bernoulli beta binomial categorical cauchy chi2 constraint continuous_bernoulli dirichlet "
+    "distribution": "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet "
     "exponential exponential_family gamma geometric gumbel independent kl laplace lkj_cholesky lognormal multinomial "
     "multivariate_normal normal poisson student_t transformed_distribution uniform",
     "framework": "core dtype io random", "hapi": "callbacks dynamic_flops model_summary progressbar",

@@ -68,6 +68,9 @@ class PyLayerContext:
         """Outputs that get no gradient."""
         self._not_differentiable = tensors
 
+    def mark_not_inplace(self, *tensors: Tensor) -> None:
+        """Nothing to do: outputs never take the place of inputs."""
+
     def set_materialize_grads(self, value: bool) -> None:
         """Whether a missing output gradient arrives as zeros (True) or as None."""
         self.materialize_grads = value

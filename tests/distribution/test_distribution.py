@@ -271,3 +271,18 @@ def test_transforms_by_calling_them():
     loc = t([0.3], stop_gradient=False)
     D.TransformedDistribution(D.Normal(loc, t([1.0])), [D.ExpTransform()]).rsample([2]).sum().backward()
     assert loc.grad is not None
+
+
+def test_constraints_and_the_divergence_of_constants():
+    from sampan.distribution import constraint
+
+    assert constraint.positive(paddle.to_tensor([1.0, -1.0])).tolist() == [True, False]
+    assert constraint.Range(0, 1).check(paddle.to_tensor([0.5, 2.0])).tolist() == [True, False]
+    assert constraint.real(paddle.to_tensor([1.0, float("nan")])).tolist() == [True, False]
+    assert constraint.simplex(paddle.to_tensor([[0.5, 0.5], [0.5, 0.6], [1.5, -0.5]])).tolist() == [True, False, False]
+    with pytest.raises(NotImplementedError, match="Constraint"):
+        constraint.Constraint()(1)
+    beta = paddle.distribution.Beta
+    assert beta(1.0, 2.0).kl_divergence(beta(2.0, 1.0)).stop_gradient
+    wanted = paddle.to_tensor(1.0, stop_gradient=False)
+    assert not beta(wanted, 2.0).kl_divergence(beta(2.0, 1.0)).stop_gradient

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..tensor import Tensor, zero_gradient
+from ..tensor import Refused, Tensor, zero_gradient
 from . import casting
 
 __all__ = ["GradScaler"]
@@ -116,12 +116,12 @@ class GradScaler:
 
     def set_incr_ratio(self, new_incr_ratio: float) -> None:
         if not new_incr_ratio > 1:
-            raise ValueError(f"incr_ratio: expected a number above 1, got {new_incr_ratio}")
+            raise Refused(f"incr_ratio: expected a number above 1, got {new_incr_ratio}")
         self._incr_ratio = new_incr_ratio
 
     def set_decr_ratio(self, new_decr_ratio: float) -> None:
         if not new_decr_ratio < 1:
-            raise ValueError(f"decr_ratio: expected a number below 1, got {new_decr_ratio}")
+            raise Refused(f"decr_ratio: expected a number below 1, got {new_decr_ratio}")
         self._decr_ratio = new_decr_ratio
 
     def set_incr_every_n_steps(self, new_incr_every_n_steps: int) -> None:

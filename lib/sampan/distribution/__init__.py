@@ -5,6 +5,7 @@ x = p.rsample([16])                    # [16, *batch_shape], a function of mean 
 loss = -p.log_prob(target).mean() + kl_divergence(p, Normal(0.0, 1.0)).mean()
 """
 
+from . import constraint as constraint
 from . import variable as variable
 from .continuous import *  # noqa: F403
 from .discrete import *  # noqa: F403

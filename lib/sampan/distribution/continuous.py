@@ -11,7 +11,7 @@ import torch
 from ..autograd import no_grad
 from ..creation import full_like
 from ..ops import stack, where
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 from .distribution import ExponentialFamily, Family, Numbers, fact, formula, missing, register_kl, sampler
 from .transform import ExpTransform, TransformedDistribution
 
@@ -53,7 +53,7 @@ class Normal(_Seeded, parameters="loc scale name"):
 @register_kl(Normal, Normal)
 def _normal(p: Any, q: Any) -> Any:
     if p.dtype.is_complex != q.dtype.is_complex:
-        raise ValueError("kl_divergence: a real and a complex normal distribution have none")
+        raise Refused("kl_divergence: a real and a complex normal distribution have none")
     ratio = p._width / q._width
     return p._k * (ratio.square() + ((p.loc - q.loc).abs() / q._width).square() - 1 - 2 * ratio.log())
 
@@ -155,7 +155,7 @@ class StudentT(Family, parameters="df loc scale name"):
         super()._settle(event_axes, **given)
         for label in ("df", "scale"):
             if not bool((getattr(self, label) >= 0).all()):
-                raise ValueError(f"{label}: expected values of 0 or more, got {getattr(self, label)}")
+                raise Refused(f"{label}: expected values of 0 or more, got {getattr(self, label)}")
 
 
 class Exponential(ExponentialFamily, parameters="rate"):
@@ -196,7 +196,7 @@ class Chi2(Gamma):
     def __init__(self, df):  # type: ignore[no-untyped-def]
         self._settle(df=df)
         if not bool((self.df > 0).all()):
-            raise ValueError(f"df: expected positive values, got {self.df}")
+            raise Refused(f"df: expected positive values, got {self.df}")
         self._settle(concentration=self.df / 2, rate=full_like(self.df, 0.5))
 
 
@@ -224,7 +224,7 @@ class Dirichlet(ExponentialFamily, parameters="concentration", event_axes=1):
     def _settle(self, event_axes: int = 0, **given: Any) -> None:
         super()._settle(event_axes, **given)
         if self.concentration.ndim < 1 or self.concentration.size == 0:
-            raise ValueError(f"concentration: expected an axis and entries, got shape {self.concentration.shape}")
+            raise Refused(f"concentration: expected an axis and entries, got shape {self.concentration.shape}")
 
 
 class Beta(Numbers, ExponentialFamily, parameters="alpha beta"):
@@ -284,7 +284,7 @@ def binary(value: Any, probs: Any) -> Any:
 
 def one_shape(p: Any, q: Any) -> None:
     if p.batch_shape != q.batch_shape or p.event_shape != q.event_shape:
-        raise ValueError(f"kl_divergence: expected one shape, got {p.batch_shape} and {q.batch_shape} of events "
+        raise Refused(f"kl_divergence: expected one shape, got {p.batch_shape} and {q.batch_shape} of events "
                          f"{p.event_shape} and {q.event_shape}")
 
 

@@ -12,7 +12,7 @@ from ..creation import arange
 from ..nn.functional import log_softmax, softmax
 from ..ops import take_along_axis, where
 from ..random import multinomial
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 from .continuous import binary, inner, one_shape
 from .distribution import ExponentialFamily, Family, Numbers, drawer, fact, formula, register_kl, sampler
 
@@ -141,9 +141,9 @@ class Multinomial(Family):
 
     def __init__(self, total_count, probs):  # type: ignore[no-untyped-def]
         if not isinstance(total_count, int) or total_count < 1:
-            raise ValueError(f"total_count: expected an int of at least 1, got {total_count!r}")
+            raise Refused(f"total_count: expected an int of at least 1, got {total_count!r}")
         if isinstance(probs, Tensor) and probs.ndim < 1:
-            raise ValueError("probs: expected at least one axis, got a scalar")
+            raise Refused("probs: expected at least one axis, got a scalar")
         self._settle(1, probs=probs)
         self.total_count, self.probs = total_count, self.probs / self.probs.sum(-1, keepdim=True)
 

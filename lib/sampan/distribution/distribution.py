@@ -28,7 +28,7 @@ from ..autograd import enable_grad, grad, no_grad
 from ..dtype import as_device, default_dtype
 from ..nn.function_layer import init_of
 from ..ops.shape import _ints, expand
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 
 __all__ = ["Distribution", "ExponentialFamily", "kl_divergence", "register_kl"]
 
@@ -156,7 +156,7 @@ class Family(Distribution):
                 raise TypeError(f"{name}: expected {kinds}, got {type(value).__name__}")
         tensors = [v for v in given.values() if isinstance(v, Tensor)]
         if tensors and len(tensors) < len(given) and not self._mixed:
-            raise ValueError(f"{', '.join(given)}: where one is a Tensor, all have to be")
+            raise Refused(f"{', '.join(given)}: where one is a Tensor, all have to be")
         floating = [t.dtype for t in tensors if t.dtype.is_floating_point or t.dtype.is_complex]
         common = functools.reduce(torch.promote_types, floating) if floating else None
         self.dtype = common or self._dtype_of(given.values())
@@ -207,7 +207,10 @@ class ExponentialFamily(Family):
             for parameter in parameters:
                 parameter.stop_gradient = False
             value = self._log_normalizer(*parameters)
-            return parameters, value, grad(value.sum(), parameters, create_graph=True)
+            means = grad(value.sum(), parameters, create_graph=True)
+        if all(p.stop_gradient for p in self._natural_parameters):
+            return [p.detach() for p in parameters], value.detach(), [m.detach() for m in means if m is not None]
+        return parameters, value, means
 
     def entropy(self) -> Any:
         parameters, value, means = self._normalized()

@@ -11,7 +11,7 @@ import torch
 from ..creation import arange, eye
 from ..ops import expand, flip
 from ..ops.decomposition import cholesky, triangular_solve
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 from .continuous import Beta, one_shape
 from .distribution import Distribution, Family, fact, formula, register_kl, sampler
 
@@ -35,10 +35,10 @@ class MultivariateNormal(Family):
         given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
         named = [(name, matrix) for name, matrix in given.items() if matrix is not None]
         if len(named) != 1:
-            raise ValueError(f"expected exactly one of {', '.join(given)}, got {len(named)}")
+            raise Refused(f"expected exactly one of {', '.join(given)}, got {len(named)}")
         name, matrix = named[0]
         if matrix.ndim < 2:
-            raise ValueError(f"{name}: expected at least two axes, got shape {matrix.shape}")
+            raise Refused(f"{name}: expected at least two axes, got shape {matrix.shape}")
         self._settle(loc=[loc] if isinstance(loc, Number) else loc if loc.ndim else loc.unsqueeze(0))
         matrix, n = matrix.astype(self.dtype), matrix.shape[-1]
         batch = np.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(self.loc.shape[:-1]))
@@ -81,12 +81,12 @@ class LKJCholesky(Family):
         if not isinstance(dim, int):
             raise TypeError(f"dim: expected an int, got {dim!r}")
         if dim < 2:
-            raise ValueError(f"dim: expected at least 2, got {dim}")
+            raise Refused(f"dim: expected at least 2, got {dim}")
         if sample_method not in ("onion", "cvine"):
-            raise ValueError(f"sample_method: expected 'onion' or 'cvine', got {sample_method!r}")
+            raise Refused(f"sample_method: expected 'onion' or 'cvine', got {sample_method!r}")
         self._settle(concentration=concentration)
         if not bool((self.concentration > 0).all()):
-            raise ValueError(f"concentration: expected positive values, got {self.concentration}")
+            raise Refused(f"concentration: expected positive values, got {self.concentration}")
         self.dim, self.sample_method, self._event_shape = dim, sample_method, (dim, dim)
 
     def sample(self, sample_shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006

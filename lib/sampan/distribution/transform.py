@@ -12,7 +12,7 @@ import numpy as np
 from ..creation import arange, ones_like, zeros
 from ..nn.functional import sigmoid, softmax, softplus
 from ..ops import concat, stack, unbind
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 from . import variable
 from .distribution import Distribution, missing, sum_rightmost
 
@@ -36,7 +36,7 @@ def _checked(x: Any, name: str, expected: variable.Variable) -> Any:
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
     if x.ndim < expected.event_rank:
-        raise ValueError(f"{name}: expected at least {expected.event_rank} axes, got shape {x.shape}")
+        raise Refused(f"{name}: expected at least {expected.event_rank} axes, got shape {x.shape}")
     return x
 
 
@@ -174,7 +174,7 @@ class TanhTransform(_Bijection):
 def _longer(shape: Any, more: int = 0) -> Any:
     """`shape` with its last axis longer by `more`."""
     if not shape:
-        raise ValueError(f"shape: expected at least one axis, got {shape}")
+        raise Refused(f"shape: expected at least one axis, got {shape}")
     return (*shape[:-1], shape[-1] + more)
 
 
@@ -214,7 +214,7 @@ class StickBreakingTransform(Transform):
 def _exchanged(shape: Any, old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     cut = len(shape) - len(old)
     if cut < 0 or tuple(shape[cut:]) != old:
-        raise ValueError(f"shape: expected one that ends with {old}, got {shape}")
+        raise Refused(f"shape: expected one that ends with {old}, got {shape}")
     return (*shape[:cut], *new)
 
 
@@ -227,7 +227,7 @@ class ReshapeTransform(Transform):
         self.in_event_shape = tuple(_sequence(in_event_shape, "in_event_shape"))
         self.out_event_shape = tuple(_sequence(out_event_shape, "out_event_shape"))
         if math.prod(in_event_shape) != math.prod(out_event_shape):
-            raise ValueError(f"out_event_shape: {out_event_shape} has not as many entries as {in_event_shape}")
+            raise Refused(f"out_event_shape: {out_event_shape} has not as many entries as {in_event_shape}")
         self._domain = variable.Independent(variable.real, len(in_event_shape))
         self._codomain = variable.Independent(variable.real, len(out_event_shape))
 
@@ -245,7 +245,7 @@ class IndependentTransform(Transform):
         if not isinstance(base, Transform):
             raise TypeError(f"base: expected a Transform, got {type(base).__name__}")
         if reinterpreted_batch_rank <= 0:
-            raise ValueError(f"reinterpreted_batch_rank: expected at least 1, got {reinterpreted_batch_rank}")
+            raise Refused(f"reinterpreted_batch_rank: expected at least 1, got {reinterpreted_batch_rank}")
         self._base, self._rank = base, reinterpreted_batch_rank
         self._domain = variable.Independent(base._domain, self._rank)
         self._codomain = variable.Independent(base._codomain, self._rank)
@@ -315,7 +315,7 @@ class StackTransform(Transform):
 
     def _each(self, method: str, x: Any) -> Any:
         if not -x.ndim <= self.axis < x.ndim or x.shape[self.axis] != len(self.transforms):
-            raise ValueError(f"expected {len(self.transforms)} slices along axis {self.axis}, got shape {x.shape}")
+            raise Refused(f"expected {len(self.transforms)} slices along axis {self.axis}, got shape {x.shape}")
         parts = zip(self.transforms, unbind(x, self.axis), strict=True)
         return stack([getattr(t, method)(part) for t, part in parts], self.axis)
 
@@ -331,7 +331,7 @@ class Independent(Distribution):
             raise TypeError(f"base: expected a Distribution, got {type(base).__name__}")
         cut = len(base.batch_shape) - reinterpreted_batch_rank
         if not 0 <= cut < len(base.batch_shape):
-            raise ValueError(f"reinterpreted_batch_rank: {reinterpreted_batch_rank} of batch_shape {base.batch_shape}")
+            raise Refused(f"reinterpreted_batch_rank: {reinterpreted_batch_rank} of batch_shape {base.batch_shape}")
         self._base, self._reinterpreted_batch_rank = base, reinterpreted_batch_rank
         shape = base.batch_shape + base.event_shape
         super().__init__(shape[:cut], shape[cut:])
@@ -358,7 +358,7 @@ class TransformedDistribution(Distribution):
             chain = ChainTransform(transforms)
             taken, given = chain._domain.event_rank, chain._codomain.event_rank
             if len(shape) < taken:
-                raise ValueError(f"base: expected at least {taken} axes, got shape {shape}")
+                raise Refused(f"base: expected at least {taken} axes, got shape {shape}")
             shape, rank = tuple(chain.forward_shape(shape)), given + max(rank - taken, 0)
         super().__init__(shape[: len(shape) - rank], shape[len(shape) - rank :])
 

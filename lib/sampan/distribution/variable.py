@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ops import stack, unbind
+from . import constraint
+from .constraint import real as real_numbers
 
 
 class Variable:
@@ -12,7 +14,7 @@ class Variable:
 
     def __init__(self, is_discrete: bool = False, event_rank: int = 0, constraint: Callable[[Any], Any] | None = None):
         self.is_discrete, self.event_rank = is_discrete, event_rank
-        self.constraint = constraint or (lambda value: value == value)
+        self.constraint = constraint or real_numbers
 
 
 class Real(Variable):
@@ -23,7 +25,7 @@ class Positive(Variable):
     """Numbers of 0 or more."""
 
     def __init__(self, event_rank: int = 0) -> None:
-        super().__init__(False, event_rank, lambda value: value >= 0)
+        super().__init__(False, event_rank, constraint.positive)
 
 
 class Independent(Variable):
@@ -45,6 +47,6 @@ class Stack(Variable):
 
 real = Real()
 positive = Positive()
-unit = Variable(constraint=lambda value: (value >= 0) & (value <= 1))
-signed_unit = Variable(constraint=lambda value: (value >= -1) & (value <= 1))
-simplex = Variable(False, 1, lambda value: (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6))
+unit = Variable(constraint=constraint.Range(0, 1))
+signed_unit = Variable(constraint=constraint.Range(-1, 1))
+simplex = Variable(False, 1, constraint.simplex)

@@ -12,7 +12,7 @@ import torch
 
 from ..dtype import default_dtype
 from ..operator import composite, operator
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 from .complex_numbers import complex as complex_of
 from .complex_numbers import conj, real
 from .indexing import getitem
@@ -67,19 +67,19 @@ def _planned(x: Any, s: Any, axes: Any, of: str) -> tuple[list[int] | None, list
     """The lengths of a transform, None for those of x, and its axes, none negative."""
     sizes = None if s is None else _ints(s, "s")
     if sizes is not None and any(n <= 0 for n in sizes):
-        raise ValueError(f"{of}: expected positive lengths, got {sizes}")
+        raise Refused(f"{of}: expected positive lengths, got {sizes}")
     if axes is None:
         axes = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
     found = [_free(x, a, of=of) for a in _ints(list(axes), "axes")]
     if len(set(found)) != len(found) or (sizes is not None and len(sizes) != len(found)):
-        raise ValueError(f"{of}: axes {found} and lengths {sizes} do not go together")
+        raise Refused(f"{of}: axes {found} and lengths {sizes} do not go together")
     return sizes, found
 
 
 def _transform(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
     """The transform `name` (of one axis) over several axes."""
     if norm not in _NORMS:
-        raise ValueError(f'{name}: norm: expected "forward", "backward" or "ortho", got {norm!r}')
+        raise Refused(f'{name}: norm: expected "forward", "backward" or "ortho", got {norm!r}')
     inverse = name.startswith("i")
     scale, kind = _NORMS[norm][inverse], name.removeprefix("i")
     sizes, axes = _planned(x, s, axes, name)
@@ -89,7 +89,7 @@ def _transform(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
     if to_real:
         length = sizes[-1] if sizes else 2 * (x.shape[axes[-1]] - 1)
         if length < 1:
-            raise ValueError(f"{name}: expected at least 1 entry, got {length}")
+            raise Refused(f"{name}: expected at least 1 entry, got {length}")
         x = x if x.dtype.is_complex else complex_of(x, x * 0)
         x = _resized(x, [*sizes[:-1], length // 2 + 1], axes) if sizes else x
         return fft_c2r(conj(x) if kind == "hfft" else x, axes, scale, length)
@@ -119,10 +119,10 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
         x: Any, s: Any = None, axes: Any = default, norm: str = "backward", name: str | None = None
     ) -> Any:
         if ending == "2" and (len(axes) != 2 or (s is not None and len(s) != 2)):
-            raise ValueError(f"{kind}2: expected two axes and two lengths, got {axes} and {s}")
+            raise Refused(f"{kind}2: expected two axes and two lengths, got {axes} and {s}")
         if ending == "":
             if s is not None and not isinstance(s, int):
-                raise ValueError(f"{kind}: n: expected an int, got {s!r}")
+                raise Refused(f"{kind}: n: expected an int, got {s!r}")
             s, axes = s if s is None else [s], [-1 if axes is None else axes]
         return _transform(kind, x, s, axes, norm)
 
@@ -155,10 +155,10 @@ globals().update(_TRANSFORMS)
 
 def _checked(axis: int, **lengths: Any) -> None:
     if axis not in (0, -1):
-        raise ValueError(f"axis: expected 0 or -1, got {axis}")
+        raise Refused(f"axis: expected 0 or -1, got {axis}")
     for name, value in lengths.items():
         if not isinstance(value, int) or value <= 0:
-            raise ValueError(f"{name}: expected a positive int, got {value!r}")
+            raise Refused(f"{name}: expected a positive int, got {value!r}")
 
 
 @composite(reference=lambda x, n, hop: x.unfold(-1, n, hop).mT, samples=[((2, 7), 3, 2)])
@@ -169,7 +169,7 @@ def frame(x, frame_length, hop_length, axis=-1, name=None):  # type: ignore[no-u
     """
     _checked(axis, frame_length=frame_length, hop_length=hop_length)
     if frame_length > x.shape[axis]:
-        raise ValueError(f"frame: frame_length: expected at most {x.shape[axis]}, got {frame_length}")
+        raise Refused(f"frame: frame_length: expected at most {x.shape[axis]}, got {frame_length}")
     frames = unfold(x, axis, frame_length, hop_length)
     return swapaxes(frames, -1, -2) if axis == -1 else moveaxis(frames, -1, 1)
 
@@ -179,7 +179,7 @@ def overlap_add(x, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-d
     """Frames [..., frame_length, frames] added up where they overlap: the signal [..., time]; axis as in `frame`."""
     _checked(axis, hop_length=hop_length)
     if x.ndim < 2:
-        raise ValueError(f"overlap_add: expected at least 2 axes, got shape {x.shape}")
+        raise Refused(f"overlap_add: expected at least 2 axes, got shape {x.shape}")
     frames = swapaxes(x, -1, -2) if axis == -1 else moveaxis(x, 1, -1)
     length, count = frames.shape[-1], frames.shape[0 if axis == 0 else -2]
     shape = list(frames.shape[:-1])
@@ -193,7 +193,7 @@ def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
     if window is None:
         window = Tensor(torch.ones(length, dtype=like.data.real.dtype, device=like.data.device))
     if not 0 < length <= n_fft or list(window.shape) != [length]:
-        raise ValueError(f"window: expected {length} entries, 1 to n_fft={n_fft}, got shape {window.shape}")
+        raise Refused(f"window: expected {length} entries, 1 to n_fft={n_fft}, got shape {window.shape}")
     before = (n_fft - length) // 2
     return pad_constant(window, [before, n_fft - length - before], 0.0) if length < n_fft else window
 
@@ -209,13 +209,13 @@ def stft(  # type: ignore[no-untyped-def]
     frames stand around their place, the signal is padded by `pad_mode` ("reflect" or "constant"). normalized: scaled
     by 1 / sqrt(n_fft). onesided: n_fft // 2 + 1 frequencies; True for a real signal when None.
     """
-    hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
+    hop_length, win_length = n_fft // 4 if hop_length is None else hop_length, win_length or n_fft
     if x.ndim not in (1, 2) or not 0 < n_fft <= x.shape[-1] or hop_length <= 0:
-        raise ValueError(f"stft: expected [batch, time] or [time], time >= n_fft={n_fft}, got {x.shape}")
+        raise Refused(f"stft: expected [batch, time] or [time], time >= n_fft={n_fft}, got {x.shape}")
     window = _window(window, win_length, n_fft, x)
     if center:
         if pad_mode not in ("reflect", "constant"):
-            raise ValueError(f'stft: pad_mode: expected "reflect" or "constant", got {pad_mode!r}')
+            raise Refused(f'stft: pad_mode: expected "reflect" or "constant", got {pad_mode!r}')
         n, around = x.shape[-1], n_fft // 2
         places = torch.arange(-around, n + around, device=x.data.device).abs()
         mirrored = torch.where(places >= n, 2 * (n - 1) - places, places)
@@ -224,7 +224,7 @@ def stft(  # type: ignore[no-untyped-def]
     frames = swapaxes(frame(x, n_fft, hop_length), -1, -2) * window  # [..., frames, n_fft]
     onesided = not frames.dtype.is_complex if onesided is None else onesided
     if onesided and frames.dtype.is_complex:
-        raise ValueError("stft: onesided: expected False for a complex signal or window")
+        raise Refused("stft: onesided: expected False for a complex signal or window")
     kind = "rfft" if onesided else "fft"
     return swapaxes(_transform(kind, frames, None, [-1], _scaled(normalized)), -1, -2)
 
@@ -246,12 +246,12 @@ def istft(  # type: ignore[no-untyped-def]
     expected = n_fft // 2 + 1 if onesided else n_fft
     if x.ndim not in (2, 3) or x.size == 0 or x.shape[-2] != expected or not 0 < hop_length <= win_length:
         wanted = f"[..., {expected}, frames] and hop <= window"
-        raise ValueError(f"istft: expected {wanted}, got {x.shape}, {hop_length}")
+        raise Refused(f"istft: expected {wanted}, got {x.shape}, {hop_length}")
     window = _window(window, win_length, n_fft, x)
     frames = swapaxes(x, -1, -2)
     if return_complex:
         if onesided:
-            raise ValueError("istft: onesided: expected False for a complex signal")
+            raise Refused("istft: onesided: expected False for a complex signal")
         frames = _transform("ifft", frames, None, [-1], _scaled(normalized))
     else:
         half = getitem(frames, (Ellipsis, slice(n_fft // 2 + 1)))
@@ -263,7 +263,7 @@ def istft(  # type: ignore[no-untyped-def]
     stop = start + length if length is not None else -start or None
     signal, weight = (getitem(t, (Ellipsis, slice(start, stop))) for t in (signal, weight))
     if not bool((weight.data.abs() >= 1e-11).all()):
-        raise ValueError("istft: the windows leave a gap: their overlapping squares are 0 somewhere")
+        raise Refused("istft: the windows leave a gap: their overlapping squares are 0 somewhere")
     return signal / weight
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..dtype import get_default_dtype
 from ..io import Dataset
+from ..tensor import Refused
 from ..vision.datasets import chosen, local_file
 
 __all__ = ["WMT14", "WMT16", "Conll05st", "Imdb", "Imikolov", "Movielens", "UCIHousing"]
@@ -92,7 +93,7 @@ class Imikolov(_Rows):
     def __init__(self, data_file=None, data_type="NGRAM", window_size=-1, mode="train", min_word_freq=50, download=True):  # type: ignore[no-untyped-def]
         part = chosen(mode, {"train": "train", "test": "test"})
         if data_type.upper() not in ("NGRAM", "SEQ") or (data_type.upper() == "NGRAM" and window_size < 0):
-            raise ValueError(f"expected data_type 'SEQ', or 'NGRAM' and a window_size, got {data_type!r} and {window_size}")
+            raise Refused(f"expected data_type 'SEQ', or 'NGRAM' and a window_size, got {data_type!r} and {window_size}")
         source = "simple-examples.tgz (Mikolov's RNNLM)"
         with tarfile.open(local_file(data_file, "data_file", source)) as archive:
             read = {name: [line.split() for line in _lines(archive, f"./simple-examples/data/ptb.{name}.txt")]
@@ -159,7 +160,7 @@ class WMT14(_Pairs):
     def __init__(self, data_file=None, mode="train", dict_size=-1, download=True):  # type: ignore[no-untyped-def]
         part = chosen(mode, {"train": "train", "test": "test", "gen": "gen"})
         if dict_size <= 0:
-            raise ValueError(f"dict_size: expected a positive number of words, got {dict_size}")
+            raise Refused(f"dict_size: expected a positive number of words, got {dict_size}")
         with tarfile.open(local_file(data_file, "data_file", "wmt14.tgz (Paddle's preparation of WMT14)")) as archive:
             names = archive.getnames()
             self.src_dict, self.trg_dict = (
@@ -180,7 +181,7 @@ class WMT16(_Pairs):
     def __init__(self, data_file=None, mode="train", src_dict_size=-1, trg_dict_size=-1, lang="en", download=True):  # type: ignore[no-untyped-def]
         part = chosen(mode, {"train": "train", "test": "test", "val": "val"})
         if src_dict_size <= 0 or trg_dict_size <= 0:
-            raise ValueError(f"expected positive dictionary sizes, got {src_dict_size} and {trg_dict_size}")
+            raise Refused(f"expected positive dictionary sizes, got {src_dict_size} and {trg_dict_size}")
         self.lang, order = lang, slice(None) if lang == "en" else slice(None, None, -1)
         with tarfile.open(local_file(data_file, "data_file", "wmt16.tar.gz (Paddle's preparation of WMT16)")) as archive:
             trained, found = ([pair[order] for pair in _columns(archive, f"wmt16/{name}")] for name in ("train", part))

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from ..nn import Layer
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 
 __all__ = ["ViterbiDecoder", "viterbi_decode"]
 
@@ -21,7 +21,7 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
     tags = scores.shape[-1:]
     if scores.ndim != 3 or steps.shape != tags * 2 or counts.shape != scores.shape[:1]:
         shapes = f"{potentials.shape}, {transition_params.shape} and {lengths.shape}"
-        raise ValueError(f"expected potentials [batch, time, tags], [tags, tags] and [batch], got {shapes}")
+        raise Refused(f"expected potentials [batch, time, tags], [tags, tags] and [batch], got {shapes}")
     longest = int(counts.max()) if len(counts) else 0
     best = scores[:, 0] + (steps[-1] if include_bos_eos_tag else 0)
     pointers = []

@@ -17,6 +17,7 @@ from ..datasets.readers import read_idx
 from ..dtype import get_default_dtype
 from ..io import Dataset
 from ..pickled import _Restricted
+from ..tensor import Refused
 from .image import get_image_backend, image_load
 
 __all__ = ["MNIST", "VOC2012", "Cifar10", "Cifar100", "DatasetFolder", "FashionMNIST", "Flowers", "ImageFolder"]
@@ -33,7 +34,7 @@ def local_file(path: Any, argument: str, source: str) -> str:
 def chosen(mode: str, modes: dict[str, Any]) -> Any:
     """What stands for `mode`, of those that a data set has."""
     if mode.lower() not in modes:
-        raise ValueError(f"mode: expected one of {', '.join(modes)}, got {mode!r}")
+        raise Refused(f"mode: expected one of {', '.join(modes)}, got {mode!r}")
     return modes[mode.lower()]
 
 
@@ -43,7 +44,7 @@ class _Pictures(Dataset):
     def _settle(self, transform: Any, backend: Any) -> None:
         self.transform, self.backend, self.dtype = transform, backend or get_image_backend(), get_default_dtype()
         if self.backend not in ("pil", "cv2"):
-            raise ValueError(f"backend: expected 'pil' or 'cv2', got {self.backend!r}")
+            raise Refused(f"backend: expected 'pil' or 'cv2', got {self.backend!r}")
 
     def _item(self, pixels: Any, label: Any) -> tuple[Any, Any]:
         from PIL import Image

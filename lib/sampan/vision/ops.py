@@ -16,7 +16,7 @@ from ..creation import zeros_like
 from ..nn import functional as F
 from ..nn.function_layer import FunctionLayer
 from ..ops import concat, einsum, stack, where
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 
 __all__ = [
     "DeformConv2D", "PSRoIPool", "RoIAlign", "RoIPool", "box_coder", "decode_jpeg", "deform_conv2d",
@@ -28,7 +28,7 @@ __all__ = [
 def _pair(value: Any, name: str) -> tuple[int, int]:
     first, second = (value, value) if isinstance(value, int) else value
     if first < 1 or second < 1:
-        raise ValueError(f"{name}: expected one or two lengths of at least 1, got {value!r}")
+        raise Refused(f"{name}: expected one or two lengths of at least 1, got {value!r}")
     return first, second
 
 
@@ -38,10 +38,10 @@ def _pair(value: Any, name: str) -> tuple[int, int]:
 def _regions(x: Any, boxes: Any, boxes_num: Any) -> list[tuple[int, Any]]:
     """(image, its boxes) of every image that has boxes. boxes [count, 4], boxes_num [batch]."""
     if x.ndim != 4 or boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise ValueError(f"expected x [n, c, h, w] and boxes [count, 4], got shapes {x.shape} and {boxes.shape}")
+        raise Refused(f"expected x [n, c, h, w] and boxes [count, 4], got shapes {x.shape} and {boxes.shape}")
     counts = boxes_num.tolist()
     if len(counts) != x.shape[0] or sum(counts) != boxes.shape[0]:
-        raise ValueError(f"boxes_num: {counts} does not share {boxes.shape[0]} boxes among {x.shape[0]} images")
+        raise Refused(f"boxes_num: {counts} does not share {boxes.shape[0]} boxes among {x.shape[0]} images")
     return [(i, part) for i, part in enumerate(boxes.data.split(counts)) if len(part)]
 
 
@@ -114,7 +114,7 @@ def psroi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None): 
     """Each box of x [n, c * h' * w', h, w] as [c, h', w']: the mean of bin (i, j) in channels of its own (Dai, 2016)."""
     size = rows, columns = _pair(output_size, "output_size")
     if x.shape[1] % (rows * columns):
-        raise ValueError(f"x: expected a multiple of {rows * columns} channels, got {x.shape[1]}")
+        raise Refused(f"x: expected a multiple of {rows * columns} channels, got {x.shape[1]}")
     channels = x.shape[1] // (rows * columns)
     pooled = []
     for image, own in _regions(x, boxes, boxes_num):
@@ -153,7 +153,7 @@ def deform_conv2d(x, offset, weight, bias=None, stride=1, padding=0, dilation=1,
            for size, k, s, p, e in zip((h, w), kernel, stride, padding, dilation, strict=True)]
     places = kernel[0] * kernel[1]
     if offset.shape != [n, 2 * d * places, *out]:
-        raise ValueError(f"offset: expected shape {[n, 2 * d * places, *out]}, got {offset.shape}")
+        raise Refused(f"offset: expected shape {[n, 2 * d * places, *out]}, got {offset.shape}")
     moved = offset.reshape([n * d, places, 2, *out])
     starts = [torch.arange(m, device=x.data.device) * s - p for m, s, p in zip(out, stride, padding, strict=True)]
     taps = [torch.arange(k, device=x.data.device) * e for k, e in zip(kernel, dilation, strict=True)]
@@ -176,7 +176,7 @@ class DeformConv2D(nn.Layer):
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, deformable_groups=1, groups=1, weight_attr=None, bias_attr=None):  # type: ignore[no-untyped-def]
         super().__init__()
         if weight_attr is False or in_channels % groups:
-            raise ValueError(f"expected a weight, and in_channels a multiple of groups={groups}, got {in_channels}")
+            raise Refused(f"expected a weight, and in_channels a multiple of groups={groups}, got {in_channels}")
         self._settings = {"stride": stride, "padding": padding, "dilation": dilation, "deformable_groups": deformable_groups, "groups": groups}
         shape = [out_channels, in_channels // groups, *_both(kernel_size)]
         start = nn.initializer.Normal(0.0, (2.0 / (math.prod(shape[2:]) * in_channels)) ** 0.5)
@@ -235,16 +235,16 @@ def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=No
     leave one another alone; `categories` lists them. top_k: at most so many places.
     """
     if boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise ValueError(f"boxes: expected shape [n, 4], got {boxes.shape}")
+        raise Refused(f"boxes: expected shape [n, 4], got {boxes.shape}")
     if scores is None:
         return Tensor(_kept(boxes.data, iou_threshold))
     order = scores.data.argsort(descending=True, stable=True)
     if category_idxs is None:
         return Tensor(order[_kept(boxes.data[order], iou_threshold)])
     if categories is None:
-        raise ValueError("categories: expected the list of all categories beside category_idxs, got None")
+        raise Refused("categories: expected the list of all categories beside category_idxs, got None")
     if top_k is not None and top_k > scores.shape[0]:
-        raise ValueError(f"top_k: expected at most {scores.shape[0]}, the number of boxes, got {top_k}")
+        raise Refused(f"top_k: expected at most {scores.shape[0]}, the number of boxes, got {top_k}")
     found = torch.zeros_like(order, dtype=torch.bool)
     for category in categories:
         own = order[category_idxs.data[order] == category]
@@ -296,7 +296,7 @@ def box_coder(prior_box, prior_box_var, target_box, code_type="encode_center_siz
     if not isinstance(prior_box_var, (Tensor, list, tuple)) or (not isinstance(prior_box_var, Tensor) and len(prior_box_var) != 4):
         raise TypeError(f"prior_box_var: expected a Tensor or four numbers, got {prior_box_var!r}")
     if code_type not in ("encode_center_size", "decode_center_size"):
-        raise ValueError(f"code_type: expected encode_center_size or decode_center_size, got {code_type!r}")
+        raise Refused(f"code_type: expected encode_center_size or decode_center_size, got {code_type!r}")
     more, encode = 0.0 if box_normalized else 1.0, code_type == "encode_center_size"
     spread = prior_box_var if isinstance(prior_box_var, Tensor) else Tensor(torch.tensor(prior_box_var, dtype=prior_box.dtype))
     size = prior_box[:, 2:] - prior_box[:, :2] + more
@@ -323,7 +323,7 @@ def prior_box(input, image, min_sizes, max_sizes=None, aspect_ratios=[1.0], vari
         for given in (min_sizes, [] if max_sizes is None else max_sizes, aspect_ratios))
     steps = list(steps) if isinstance(steps, (list, tuple)) else [steps]
     if len(steps) != 2:
-        raise ValueError(f"steps: expected (width, height), got {steps}")
+        raise Refused(f"steps: expected (width, height), got {steps}")
     ratios = [1.0]
     for ratio in aspect_ratios:
         if all(abs(ratio - r) >= 1e-6 for r in ratios):
@@ -351,7 +351,7 @@ def distribute_fpn_proposals(fpn_rois, min_level, max_level, refer_level, refer_
     for each level the boxes of each image.
     """
     if not 0 < min_level < max_level or rois_num is None:
-        raise ValueError(f"expected 0 < min_level < max_level and rois_num, got {min_level}, {max_level}, {rois_num}")
+        raise Refused(f"expected 0 < min_level < max_level and rois_num, got {min_level}, {max_level}, {rois_num}")
     scale = _area(fpn_rois.data, float(pixel_offset)).sqrt()
     level = ((scale / refer_scale + 1e-6).log2() + refer_level).floor().clamp(min_level, max_level).long()
     image = torch.repeat_interleave(rois_num.data.long())
@@ -482,7 +482,7 @@ def decode_jpeg(x, mode="unchanged", name=None):  # type: ignore[no-untyped-def]
 
     modes = {"unchanged": None, "gray": "L", "rgb": "RGB"}
     if mode not in modes:
-        raise ValueError(f"mode: expected one of {', '.join(modes)}, got {mode!r}")
+        raise Refused(f"mode: expected one of {', '.join(modes)}, got {mode!r}")
     image = Image.open(io.BytesIO(x.data.cpu().numpy().tobytes()))
     pixels = np.array(image.convert(modes[mode]) if modes[mode] else image)
     return Tensor(torch.from_numpy(pixels if pixels.ndim == 3 else pixels[..., None]).permute(2, 0, 1).contiguous())

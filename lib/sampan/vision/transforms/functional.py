@@ -17,7 +17,7 @@ import torch
 from ...creation import ones_like
 from ...nn import functional as F
 from ...ops import concat, where
-from ...tensor import Tensor
+from ...tensor import Refused, Tensor
 
 __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_hue", "affine", "center_crop", "crop", "erase", "hflip",
@@ -71,7 +71,7 @@ def _pillow(part: str, name: str) -> Any:
 
     found = getattr(getattr(Image, part), name.upper(), None)
     if found is None:
-        raise ValueError(f"{part.lower()}: {name!r} is none of {', '.join(n.lower() for n in getattr(Image, part).__members__)}")
+        raise Refused(f"{part.lower()}: {name!r} is none of {', '.join(n.lower() for n in getattr(Image, part).__members__)}")
     return found
 
 
@@ -81,7 +81,7 @@ def _pillow(part: str, name: str) -> Any:
 def to_tensor(pic, data_format="CHW"):  # type: ignore[no-untyped-def]
     """A Tensor [channels, height, width] (or "HWC"); bytes become float32 from 0 to 1. A Tensor stays as it is."""
     if data_format.upper() not in ("CHW", "HWC"):
-        raise ValueError(f"data_format: expected 'CHW' or 'HWC', got {data_format!r}")
+        raise Refused(f"data_format: expected 'CHW' or 'HWC', got {data_format!r}")
     if isinstance(pic, Tensor):
         return pic if data_format.upper() == "CHW" else pic.transpose([1, 2, 0])
     pixels = np.array(pic, np.int32 if _is_pil(pic) and pic.mode.startswith("I") else None)
@@ -117,7 +117,7 @@ def pad(img, padding, fill=0, padding_mode="constant"):  # type: ignore[no-untyp
     left, top, right, bottom = sides
     if not _is_pil(img):
         if padding_mode == "symmetric":
-            raise ValueError("padding_mode: 'symmetric' is for PIL images only")
+            raise Refused("padding_mode: 'symmetric' is for PIL images only")
         mode = "replicate" if padding_mode == "edge" else padding_mode
         return F.pad(img.unsqueeze(0), [left, right, top, bottom], mode=mode, value=fill).squeeze(0)
     from PIL import Image, ImageOps
@@ -135,9 +135,9 @@ def _check_padding(padding: Any, fill: Any, padding_mode: Any) -> None:
     if not isinstance(padding, (Number, list, tuple)) or not isinstance(fill, (Number, str, list, tuple)):
         raise TypeError(f"expected padding as numbers, and fill as numbers or a colour, got {padding!r} and {fill!r}")
     if not isinstance(padding, Number) and len(padding) not in (2, 4):
-        raise ValueError(f"padding: expected 1, 2 or 4 numbers, got {padding!r}")
+        raise Refused(f"padding: expected 1, 2 or 4 numbers, got {padding!r}")
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise ValueError(f"padding_mode: expected constant, edge, reflect or symmetric, got {padding_mode!r}")
+        raise Refused(f"padding_mode: expected constant, edge, reflect or symmetric, got {padding_mode!r}")
 
 
 @_for_arrays
@@ -170,7 +170,7 @@ def vflip(img):  # type: ignore[no-untyped-def]
 def _enhanced(kind: str, img: Any, factor: float, other: Callable[[Any], Any]) -> Any:
     """factor img + (1 - factor) other(img), within the range of the dtype."""
     if factor < 0:
-        raise ValueError(f"{kind.lower()}_factor: expected 0 or more, got {factor}")
+        raise Refused(f"{kind.lower()}_factor: expected 0 or more, got {factor}")
     if _is_pil(img):
         from PIL import ImageEnhance
 
@@ -209,7 +209,7 @@ def adjust_saturation(img, saturation_factor):  # type: ignore[no-untyped-def]
 def adjust_hue(img, hue_factor):  # type: ignore[no-untyped-def]
     """All colours turned by hue_factor of the colour wheel, -0.5 to 0.5."""
     if not -0.5 <= hue_factor <= 0.5:
-        raise ValueError(f"hue_factor: expected -0.5 to 0.5, got {hue_factor}")
+        raise Refused(f"hue_factor: expected -0.5 to 0.5, got {hue_factor}")
     if _is_pil(img):
         from PIL import Image
 
@@ -235,7 +235,7 @@ def adjust_hue(img, hue_factor):  # type: ignore[no-untyped-def]
 def to_grayscale(img, num_output_channels=1):  # type: ignore[no-untyped-def]
     """The brightness, in one channel or in three equal ones."""
     if num_output_channels not in (1, 3):
-        raise ValueError(f"num_output_channels: expected 1 or 3, got {num_output_channels}")
+        raise Refused(f"num_output_channels: expected 1 or 3, got {num_output_channels}")
     if _is_pil(img):
         return img.convert("L") if num_output_channels == 1 else img.convert("L").convert("RGB")
     gray = _like(_gray(_floating(img)), img)
@@ -312,7 +312,7 @@ def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0,
             raise TypeError(f"{name}: expected {kind}, got {value!r}")
     shear = [shear, 0.0] if isinstance(shear, Number) else list(shear) * (2 // len(shear))
     if len(translate) != 2 or scale <= 0 or len(shear) != 2:
-        raise ValueError(f"expected two numbers for translate, scale above 0 and one or two for shear, got {translate}, {scale}, {shear}")
+        raise Refused(f"expected two numbers for translate, scale above 0 and one or two for shear, got {translate}, {scale}, {shear}")
     middle = [n / 2 for n in _size(img)] if center is None else center
     return _transformed(img, "affine", _matrix(middle, angle, translate, scale, shear), interpolation, fill)
 

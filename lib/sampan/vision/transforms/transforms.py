@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ...nn.function_layer import init_of
-from ...tensor import Tensor
+from ...tensor import Refused, Tensor
 from . import functional as F
 
 __all__ = [
@@ -54,7 +54,7 @@ class BaseTransform:
             BaseTransform.__init__(self, keys)
             vars(self).update(given)
             if not 0 <= given.get("prob", 0) <= 1:
-                raise ValueError(f"prob: expected a probability from 0 to 1, got {self.prob}")
+                raise Refused(f"prob: expected a probability from 0 to 1, got {self.prob}")
             vars(self).update(self._checked())
 
         cls.__init__ = init_of(f"{settings}, keys=None", keep)  # type: ignore[method-assign]
@@ -66,7 +66,7 @@ class BaseTransform:
     def __init__(self, keys=None):  # type: ignore[no-untyped-def]
         self.keys, self.params = ("image",) if keys is None else keys, None
         if not isinstance(self.keys, Sequence):
-            raise ValueError(f"keys: expected a sequence of names, got {keys!r}")
+            raise Refused(f"keys: expected a sequence of names, got {keys!r}")
         for key in self.keys:
             if not hasattr(self, f"_apply_{key}"):
                 raise NotImplementedError(f"keys: {key!r} is none of image, boxes, mask and coords")
@@ -100,12 +100,12 @@ def _span(value: Any, name: str, lengths: tuple[int, ...] = (2,), center: float 
     """A range: `center` less and more a number, or as given."""
     if isinstance(value, Number):
         if value < 0:  # type: ignore[operator]
-            raise ValueError(f"{name}: expected 0 or more for a single number, got {value}")
+            raise Refused(f"{name}: expected 0 or more for a single number, got {value}")
         return [center - value, center + value]  # type: ignore[operator]
     if not isinstance(value, Sequence):
         raise TypeError(f"{name}: expected a number or a sequence, got {value!r}")
     if len(value) not in lengths:
-        raise ValueError(f"{name}: expected {' or '.join(map(str, lengths))} numbers, got {value!r}")
+        raise Refused(f"{name}: expected {' or '.join(map(str, lengths))} numbers, got {value!r}")
     return [float(v) for v in value]
 
 
@@ -160,7 +160,7 @@ class _Colour(BaseTransform):
         low, high = _span(self.value, type(self).__name__, center=self._center)
         low = max(low, 0) if self._low == 0 and isinstance(self.value, Number) else low
         if not self._low <= low <= high <= self._high:
-            raise ValueError(f"value: expected a range between {self._low} and {self._high}, got {self.value}")
+            raise Refused(f"value: expected a range between {self._low} and {self._high}, got {self.value}")
         return {"value": None if low == high == self._center else [low, high]}
 
     def _apply_image(self, img: Any) -> Any:
@@ -209,7 +209,7 @@ def _part(img: Any, scale: Any, ratio: Any) -> tuple[int, int, int, int] | None:
 
 def _ordered(low: float, values: Any, name: str, high: float = math.inf) -> None:
     if not isinstance(values, (list, tuple)) or not low <= values[0] <= values[1] <= high:
-        raise ValueError(f"{name}: expected (smallest, largest) between {low} and {high}, got {values!r}")
+        raise Refused(f"{name}: expected (smallest, largest) between {low} and {high}, got {values!r}")
 
 
 class RandomResizedCrop(BaseTransform, settings="size, scale=(0.08, 1.0), ratio=(3.0 / 4, 4.0 / 3), interpolation='bilinear'"):
@@ -253,7 +253,7 @@ class RandomErasing(BaseTransform, settings="prob=0.5, scale=(0.02, 0.33), ratio
         _ordered(0, self.scale, "scale", 1)
         _ordered(0, self.ratio, "ratio")
         if not isinstance(self.value, (Number, list, tuple)) and self.value != "random":
-            raise ValueError(f"value: expected numbers or 'random', got {self.value!r}")
+            raise Refused(f"value: expected numbers or 'random', got {self.value!r}")
         return {}
 
     def _apply_image(self, img: Any) -> Any:
@@ -274,9 +274,9 @@ class RandomAffine(BaseTransform, settings="degrees, translate=None, scale=None,
 
     def _checked(self) -> dict[str, Any]:
         if self.translate is not None and not all(0 <= t <= 1 for t in _span(self.translate, "translate")):
-            raise ValueError(f"translate: expected two numbers from 0 to 1, got {self.translate}")
+            raise Refused(f"translate: expected two numbers from 0 to 1, got {self.translate}")
         if self.scale is not None and not all(s > 0 for s in _span(self.scale, "scale")):
-            raise ValueError(f"scale: expected two positive numbers, got {self.scale}")
+            raise Refused(f"scale: expected two positive numbers, got {self.scale}")
         shear = None if self.shear is None else _span(self.shear, "shear", (2, 4))
         return {"degrees": _span(self.degrees, "degrees"), "shear": shear}
 
@@ -304,7 +304,7 @@ class RandomPerspective(BaseTransform, settings="prob=0.5, distortion_scale=0.5,
 
     def _checked(self) -> dict[str, Any]:
         if not 0 <= self.distortion_scale <= 1:
-            raise ValueError(f"distortion_scale: expected 0 to 1, got {self.distortion_scale}")
+            raise Refused(f"distortion_scale: expected 0 to 1, got {self.distortion_scale}")
         return {}
 
     def _apply_image(self, img: Any) -> Any:
