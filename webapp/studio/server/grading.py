@@ -28,6 +28,7 @@ from studio.gradebook.submissions import Refused, read
 from studio.grading.runner import parse_report
 
 from .base import STRICT_POLICY, StudioPage
+from .untrusted import POLICY, notebook_html
 
 MOST_UPLOADED = 256 << 20  # bytes of one zip file
 T = TypeVar("T")
@@ -261,9 +262,7 @@ class WorkPage(GradingPage):
             **self.run_of(room),
             submission=submission,
             outcome=outcome,
-            verdict=parse_report({"exercises": outcome.exercises, "stopped": []})
-            if outcome
-            else None,
+            verdict=parse_report({"exercises": outcome.exercises, "stopped": []}) if outcome else None,
         )
 
 
@@ -272,10 +271,7 @@ class WorkNotebook(WorkPage):
 
     @property
     def content_security_policy(self) -> str:
-        return (
-            "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
-            "base-uri 'none'; frame-ancestors 'self'"
-        )
+        return POLICY
 
     @web.authenticated
     async def get(self, name: str, assignment: str, notebook: str, student: str) -> None:
@@ -289,8 +285,6 @@ class WorkNotebook(WorkPage):
 
 def _sanitised(room: Classroom, submission: Submission) -> str | None:
     """The notebook as HTML; None when it cannot be read. A copy is made, so that no link is followed."""
-    from .untrusted import notebook_html
-
     try:
         content = read(room.root, room.path(submission))
         with tempfile.TemporaryDirectory(prefix="sampan-shown-") as folder:
