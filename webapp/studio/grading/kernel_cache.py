@@ -8,7 +8,7 @@ from typing import Any
 from numba.core import caching
 
 
-class ReadOnly(caching.InTreeCacheLocator):  # type: ignore[misc]
+class ReadOnly(caching.InTreeCacheLocator):
     def ensure_cache_path(self) -> None:
         """It need not be writable."""
 
@@ -17,4 +17,4 @@ def _keep_nothing(cache: Any, signature: Any, data: Any) -> None:
     """What is compiled for a learner lives as long as the learner's process."""
 
 
-caching.Cache.save_overload = _keep_nothing
+caching.Cache.save_overload = _keep_nothing  # type: ignore[method-assign]

@@ -1,9 +1,9 @@
 """The learner's process, seen from outside: forked from a warm one, asked, and ended by the grader.
 
 One warm process per grader, a fork for each submission: torch, numba, the library and IPython are imported once. The
-other way, a pool of sandboxes that are each started anew and thrown away, was measured (`benchmarks/grading.py`): 90
-submissions cost 3.4 s of processor time each for imports alone and 250 MB for each one that waits, a fork
-0.05 s and 30 MB. A fork shares nothing that can be written: it gets namespaces, a work folder and limits of its own.
+other way, a pool of sandboxes that are each started anew and thrown away, was measured (`benchmarks/grading.py`): for
+90 submissions it costs four to five minutes of processor time for imports alone and 200 MB for each sandbox that waits;
+forks cost ten seconds. A fork shares nothing that can be written: it gets namespaces, a work folder and limits of its own.
 """
 
 from __future__ import annotations
