@@ -293,7 +293,7 @@ def test_early_stopping_keeps_the_best(tmp_path, capsys):
 
     model.prepare(optimizer.SGD(0.0, net.parameters()), loss)
     record = Record()
-    stopping = EarlyStopping("loss", patience=1, save_dir=tmp_path)
+    stopping = EarlyStopping("loss", patience=2, save_dir=tmp_path)
     model.fit(blobs(), blobs(), batch_size=60, epochs=9, verbose=0, callbacks=[Next(), stopping, record])
     assert (
         record.events[-2:] == ["eval", "finish"]

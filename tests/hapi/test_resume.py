@@ -157,9 +157,9 @@ def test_early_stopping_stays_stopped(tmp_path):
         net = network()
         return paddle.Model(net).prepare(optimizer.SGD(0.0, net.parameters()), paddle.nn.CrossEntropyLoss())
 
-    first = fit(model(), tmp_path, 9, callbacks=[EarlyStopping(patience=1, verbose=0)])
+    first = fit(model(), tmp_path, 9, callbacks=[EarlyStopping(patience=2, verbose=0)])
     assert len(first.losses) == 3 * 4
-    again = fit(model(), tmp_path, 9, resume=True, callbacks=[EarlyStopping(patience=1, verbose=0)])
+    again = fit(model(), tmp_path, 9, resume=True, callbacks=[EarlyStopping(patience=2, verbose=0)])
     assert again.losses == []
 
 

@@ -13,7 +13,9 @@ from .callback import Callback, Logs
 
 
 class EarlyStopping(Callback):
-    """Stops when `monitor`, a name in the evaluation's logs, has not improved for more than `patience` evaluations.
+    """Stops when `monitor`, a name in the evaluation's logs, has not improved for `patience` evaluations.
+
+    With patience 0 that is after the first one, as in Paddle.
 
     mode: "min", "max", or "auto" (max for names with "acc"). min_delta: a smaller change is no improvement.
     baseline: the value to beat at first. save_best_model: the best so far is saved as `save_dir/best_model`.
@@ -48,7 +50,7 @@ class EarlyStopping(Callback):
     def set_state_dict(self, state: dict[str, Any]) -> None:
         for key, value in state.items():
             setattr(self, key, value)
-        if self.wait_epoch > self.patience:  # the run had stopped before it was resumed
+        if self.wait_epoch >= self.patience:  # the run had stopped before it was resumed
             self.model.stop_training = True
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
@@ -68,9 +70,9 @@ class EarlyStopping(Callback):
             folder = self.save_dir or self.params.get("save_dir")
             if self.save_best_model and folder is not None:
                 self.model.save(Path(folder) / "best_model", training=False)
-            return
-        self.wait_epoch += 1
-        if self.wait_epoch > self.patience:
+        else:
+            self.wait_epoch += 1
+        if self.wait_epoch >= self.patience:
             self.model.stop_training = True
             self.stopped_epoch = self._epoch
             if self.verbose:
