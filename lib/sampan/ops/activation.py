@@ -43,10 +43,8 @@ def activation(name: str, settings: str, doc: str, value: Callable[..., Any], sl
     inner = ", ".join(["g", "x", *names])
     signature = ", ".join(["x", *([settings] if settings else []), "name=None"])
     back = f"vendor_of({inner}) if g.__class__ is Buffer else slope_of({inner})"
-    source = (
-        f"def {name}({signature}):\n    return value_of({given}), (lambda {bound}: {back},)\n"
-        f"def alone({signature}):\n    return value_of({given})\n"
-    )
+    source = f"def {name}({signature}):\n    return value_of({given}), (lambda {bound}: {back},)\n"
+    source += f"def alone({signature}):\n    return value_of({given})\n"
     namespace = {"value_of": value, "slope_of": slope, "vendor_of": vendor or slope, "Buffer": Buffer}
     exec(compile(source, f"<activation {name}>", "exec"), namespace)
     body, alone = namespace[name], namespace["alone"]

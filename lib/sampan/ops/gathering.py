@@ -1,7 +1,6 @@
 """Entries gathered from and scattered to the places that arrays of indices name. Negative indices count from the end."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -28,24 +27,20 @@ def _integers(index: Any, name: str) -> Any:
     return index.long()
 
 
-def _found(
-    pick: Callable[..., Any], x: torch.Tensor, axis: int, index: torch.Tensor, *more: Any
-) -> tuple[Any, torch.Tensor]:
+def _found(pick, x, axis, index, *more):  # type: ignore[no-untyped-def]
     """pick(x, axis, index, *more), with negative indices counted from the end, and that index.
 
     On the CPU the kernels refuse negative ones, so that usual indices need no look at them; a GPU must not be given
     any.
     """
-    if index.is_cuda:
-        index = torch.where(index < 0, index + x.shape[axis], index)
-        return pick(x, axis, index, *more), index
-    try:
-        return pick(x, axis, index, *more), index
-    except (RuntimeError, IndexError):
-        if not bool((index < 0).any()):
-            raise
-        index = torch.where(index < 0, index + x.shape[axis], index)
-        return pick(x, axis, index, *more), index
+    if not index.is_cuda:
+        try:
+            return pick(x, axis, index, *more), index
+        except (RuntimeError, IndexError):
+            if not bool((index < 0).any()):
+                raise
+    index = torch.where(index < 0, index + x.shape[axis], index)
+    return pick(x, axis, index, *more), index
 
 
 def _spread_along(indices: Any, shape: Any, axis: int, of: str) -> Any:

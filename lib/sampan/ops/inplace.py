@@ -1,6 +1,6 @@
 """In-place twins: `x.add_(y)` computes what `x.add(y)` does and writes it into x's memory."""
 
-# ruff: noqa: I001, SIM905
+# ruff: noqa: F401, I001, SIM905
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -10,6 +10,7 @@ import torch
 from ..operator import REFUSALS, as_method, observers
 from ..tensor import Tensor, declared
 
+# The families whose operators get twins.
 # fmt: off
 from . import (
     activation, assembly, complex_numbers, elementwise, gathering, indexing, linalg, logic, norms, reduction, shape,
@@ -34,12 +35,6 @@ _DIRECT = frozenset(  # where nothing is recorded these run in x's memory, by to
     "log1p log2 multiply neg reciprocal relu rsqrt sigmoid sin sinh sqrt square subtract tan tanh trunc".split()
 )
 _RESHAPES = "flatten reshape squeeze t transpose unsqueeze".split()
-# fmt: off
-FAMILIES = (
-    activation, assembly, complex_numbers, elementwise, gathering, indexing, linalg, logic, norms, reduction, shape,
-    slicing, special,
-)
-# fmt: on
 
 
 def _declare(name: str, take: Callable[[Tensor, Tensor], Tensor], what: str) -> None:

@@ -113,9 +113,7 @@ def normalize_batch(x, weight, bias, mean, variance, training, momentum, epsilon
     return value, back
 
 
-def _batch_gradients(
-    g: Any, x: Any, weight: Any, mean: Any, variance: Any, training: bool, epsilon: float
-) -> Any:
+def _batch_gradients(g, x, weight, mean, variance, training, epsilon):  # type: ignore[no-untyped-def]
     """The three gradients by operators."""
     axes, shape = [0, *range(2, x.ndim)], [1, -1] + [1] * (x.ndim - 2)
     gw = g if weight is None else g * weight.reshape(shape)

@@ -93,11 +93,11 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):  # type: ignore
     value = x.mean(axis=axes, keepdim=keepdim) if axes else x.mean()
     scale = value.numel() / x.numel() if x.numel() else float("nan")
     kept = _kept(x, axes)
-    return value, (
-        lambda g, shape=x.shape, kept=kept, scale=scale, kind=given: _spread(
-            _as(g * scale, kind).reshape(kept), shape
-        ),
-    )
+
+    def back(g, shape=x.shape, kept=kept, scale=scale, kind=given):  # type: ignore[no-untyped-def]
+        return _spread(_as(g * scale, kind).reshape(kept), shape)
+
+    return value, (back,)
 
 
 def _extreme(name: str, reduce: Any, doc: str) -> Any:
@@ -111,9 +111,8 @@ def _extreme(name: str, reduce: Any, doc: str) -> Any:
         return reduce(x, dim=list(range(x.ndim)) if axis is None else axis, keepdim=keepdim)
 
     body.__name__, body.__doc__ = name, doc
-    return operator(
-        body, method="", reference=twin, samples=[((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], True)]
-    )
+    samples = [((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, 2], True)]
+    return operator(body, method="", reference=twin, samples=samples)
 
 
 def _share(x: Any, extreme: Any, axes: list[int]) -> Any:

@@ -5,7 +5,7 @@ inverse one without its scale, so each is the gradient of another.
 """
 
 from collections.abc import Callable
-from inspect import Parameter, Signature, signature
+from inspect import Signature, signature
 from typing import Any
 
 import torch
@@ -115,9 +115,7 @@ _DOCS = {
 def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: str) -> Callable[..., Any]:
     """Declare one transform. first, axis: what its parameters for lengths and axes are called; default: those axes."""
 
-    def transform(
-        x: Any, s: Any = None, axes: Any = default, norm: str = "backward", name: str | None = None
-    ) -> Any:
+    def transform(x, s=None, axes=default, norm="backward", name=None):  # type: ignore[no-untyped-def]
         if ending == "2" and (len(axes) != 2 or (s is not None and len(s) != 2)):
             raise Refused(f"{kind}2: expected two axes and two lengths, got {axes} and {s}")
         if ending == "":
@@ -131,9 +129,8 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
         bound.apply_defaults()
         return transform(*bound.args)
 
-    shown = signature(transform)
-    given = [p.replace(name={"s": first, "axes": axis}.get(p.name, p.name), annotation=Parameter.empty) for p in shown.parameters.values()]  # fmt: skip
-    shown = Signature(given)
+    given, names = signature(transform).parameters.values(), {"s": first, "axes": axis}
+    shown = Signature([p.replace(name=names.get(p.name, p.name)) for p in given])
     call.__name__ = call.__qualname__ = kind + ending
     call.__signature__ = shown  # type: ignore[attr-defined]
     call.__doc__ = f"{_DOCS[kind]}, over {what}. norm: where it is scaled: with 1 / n in the inverse (\"backward\") or in the transform itself (\"forward\"), or with 1 / sqrt(n) in both (\"ortho\"). {first}: cut or fill up to so many entries first."  # fmt: skip

@@ -134,37 +134,39 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     return sampled(x, grid, _SAMPLING[mode], _OUTSIDE[padding_mode], bool(align_corners))
 
 
-def _image(of: str, x: Any, factor: Any, name: str, data_format: str) -> tuple[Any, bool]:
-    """x [n, c, h, w], and whether its channels came last; a factor that is no positive int is refused."""
+def _rearranged(of: str, x: Any, factor: Any, name: str, data_format: str, function: Any) -> Any:
+    """function(x [n, c, h, w], factor), channels last where they came last; the factor is a positive int."""
     if not isinstance(factor, int):
         raise TypeError(f"{name}: expected an int, got {type(factor).__name__}")
     if factor < 1:
         raise Refused(f"{name}: expected a positive int, got {factor}")
-    return channels_first(of, x, 2, data_format)
+    x, last = channels_first(of, x, 2, data_format)
+    value = function(x, factor)
+    return value.moveaxis(1, -1) if last else value
 
 
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """[n, c r^2, h, w] to [n, c, h r, w r]: channels become places (Shi et al., 2016)."""
-    x, last = _image("pixel_shuffle", x, upscale_factor, "upscale_factor", data_format)
-    value = pixels_shuffled(x, upscale_factor)
-    return value.moveaxis(1, -1) if last else value
+    settings = (upscale_factor, "upscale_factor", data_format)
+    return _rearranged("pixel_shuffle", x, *settings, pixels_shuffled)
 
 
 def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """[n, c, h r, w r] to [n, c r^2, h, w]: pixel_shuffle undone."""
-    x, last = _image("pixel_unshuffle", x, downscale_factor, "downscale_factor", data_format)
-    value = pixels_gathered(x, downscale_factor)
-    return value.moveaxis(1, -1) if last else value
+    settings = (downscale_factor, "downscale_factor", data_format)
+    return _rearranged("pixel_unshuffle", x, *settings, pixels_gathered)
 
 
 def channel_shuffle(x, groups, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """The channels of `groups` groups dealt out in turn (Zhang et al., 2018)."""
-    x, last = _image("channel_shuffle", x, groups, "groups", data_format)
+    return _rearranged("channel_shuffle", x, groups, "groups", data_format, _dealt)
+
+
+def _dealt(x: Any, groups: int) -> Any:
     n, c, h, w = x.shape
     if c % groups:
         raise Refused(f"channel_shuffle: groups {groups} does not divide {c} channels")
-    value = x.reshape([n, groups, c // groups, h, w]).swapaxes(1, 2).reshape([n, c, h, w])
-    return value.moveaxis(1, -1) if last else value
+    return x.reshape([n, groups, c // groups, h, w]).swapaxes(1, 2).reshape([n, c, h, w])
 
 
 def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):  # type: ignore[no-untyped-def]
