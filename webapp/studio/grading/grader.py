@@ -195,6 +195,8 @@ def _say(kind: str, number: int, count: int) -> None:
 
 def _text(report: Report) -> str:
     lines = [f"{report.notebook}: {report.earned} of {report.points} points in {report.seconds:.1f} s"]
+    if not report.sandboxed:
+        lines.append("  graded without a sandbox: the notebook's code ran with your rights")
     lines += [f"  {r.verdict.replace('_', ' ')}  {r.title} ({r.id}): {r.message}" for r in report.exercises]
     lines += [f"  cell {cell.number} ({cell.first_line}) {cell.error}" for cell in report.stopped]
     return "\n".join(lines)

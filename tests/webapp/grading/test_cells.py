@@ -1,0 +1,118 @@
+"""Which cells grading runs: what fills slots and what that needs, not what only shows."""
+
+from pathlib import Path
+
+import pytest
+
+from studio.grading.cells import Code, names_of, needed
+from studio.grading.grader import _code_cells
+from studio.grading.release import read, release
+
+ROOT = Path(__file__).parents[3]
+SLOT = '@learn.exercise("ops.relu")\ndef relu(x):\n    return helper(x), lambda g: g * factor'
+
+
+def run(*cells: Code | str) -> list[bool]:
+    """Whether each of these runs; a text is a cell of the learner's own."""
+    return needed([cell if isinstance(cell, Code) else Code(cell, given=False) for cell in cells])
+
+
+def shown(source: str) -> Code:
+    return Code(source, given=True)
+
+
+def test_helpers_before_and_after_a_slot_are_needed_and_what_they_need():
+    assert run("base = 2", "def helper(x): return x * base", SLOT, "factor = 1", "print('done')") == [
+        *(True, True, True, True),
+        False,
+    ]
+
+
+def test_what_was_handed_out_is_left_out_unless_a_name_of_it_is_used():
+    training = shown("model = train(epochs=50)\nhelper.cache = {}\nregister(helper)")
+    assert run("def helper(x): return x", training, SLOT) == [True, False, True]
+    assert run(shown("def helper(x): return model(x)"), training, SLOT) == [True, True, True]
+    assert run(Code("import torch", given=True, root=True), SLOT) == [True, True]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "helper.table = [1]",
+        "table[0] = 1",
+        "del table[0]",
+        "table.append(1)",
+        "table += [1]",
+        "fill(table)",
+        "fill(*table)",
+        "fill(into=table)",
+        "def other():\n    global table\n    table = [2]",
+        "for table in ([1], [2]): pass",
+        "with open('x') as table: pass",
+        "(table := [1])",
+        "from elsewhere import table",
+        "import table",
+        "class table: pass",
+        "paddle.relu = 3",
+    ],
+)
+def test_a_learners_own_cell_that_changes_what_is_needed_runs(change):
+    slot = "table = [0]\nimport paddle\ndef helper(x): return paddle.relu(x, table)\n" + SLOT
+    assert run(slot, change) == [True, True]
+
+
+@pytest.mark.parametrize(
+    "unforeseen",
+    [
+        *("exec('helper = None')", "globals()['helper'] = None", "setattr(a, 'b', 1)", "from x import *"),
+        *(
+            "%run helpers.py",
+            "!pip list",
+            "%%time\nhelper = 1",
+            "def broken(:",
+            "x = '\0'",
+            "learn.exercise('a')(f)",
+        ),
+        "y = " + "(" * 5000,
+    ],
+)
+def test_a_learners_own_cell_that_cannot_be_foreseen_runs(unforeseen):
+    assert run(unforeseen, SLOT)[0]
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "",
+        "# helper",
+        "print('helper')",
+        "other = helper(1)",
+        "def shadow(helper):\n    helper = 2\n    return helper",
+        "[helper for helper in range(3)]",
+        "paddle.seed(3)\nlosses = [paddle.mean(x) for x in data]",
+        "lambda factor: factor",
+    ],
+)
+def test_a_learners_own_cell_that_only_looks_is_left_out(harmless):
+    slot = "import paddle\nhelper = paddle.relu\nfactor = 1\n" + SLOT
+    assert run(slot, harmless) == [True, False]
+
+
+def test_names_respect_scopes():
+    found = names_of("a = b\ndef f(c, d=e):\n    g = c + h\n    return lambda i: i + j\nfrom k import l as m")
+    assert found.binds == {"a", "f", "m"} and found.imported == {"m"}
+    assert found.uses == {"b", "e", "h", "j"} and not found.unforeseen
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")), ids=lambda path: path.stem
+)
+def test_of_the_course_only_set_up_slots_and_checks_run(path):
+    """So no notebook takes longer to grade than its exercises do, for the solution as for the untouched copy."""
+    notebook = read(path)
+    released = release(notebook)
+    for learner in (notebook, released):
+        records, sources, chosen = _code_cells(learner, released)
+        kept = [source for source, use in zip(sources, chosen, strict=True) if use]
+        slots = sum("@learn.exercise(" in source for source in kept)
+        assert len(kept) == 1 + 2 * slots < len(records)
