@@ -20,10 +20,10 @@ PARALLEL_FROM = 20_000  # entries times columns; below it starting threads costs
 WIDTHS = (16, 32, 64, 128)  # numbers of columns that get a loop of their own
 
 
-def cuts(crows: np.ndarray) -> np.ndarray:
-    """Rows at which to cut into parts of about equal work, entries and rows together."""
+def cuts(crows: np.ndarray, each: int = PARTS_A_THREAD) -> np.ndarray:
+    """Rows at which to cut into parts of about equal work, entries and rows together; `each` parts a thread."""
     work = crows + np.arange(crows.size, dtype=np.int64)
-    parts = min(max(crows.size - 1, 1), PARTS_A_THREAD * config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    parts = min(max(crows.size - 1, 1), each * config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     return np.searchsorted(work, np.linspace(0, work[-1], parts + 1).astype(np.int64)).astype(np.int64)
 
 
@@ -59,8 +59,21 @@ def rows_of(crows, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def by_rows(rows, cols, crows, order):  # type: ignore[no-untyped-def]
-    """Where each entry stands when they are sorted by row, then column, equals in the order they came."""
+def ascending(rows, cols):  # type: ignore[no-untyped-def]
+    """Whether the entries ascend by row and column, without repeats."""
+    for e in range(1, rows.size):
+        if rows[e] < rows[e - 1] or (rows[e] == rows[e - 1] and cols[e] <= cols[e - 1]):
+            return False
+    return True
+
+
+# An entry while it is sorted: its column in the upper half of an int64, where it stood in the lower.
+_LOW = np.int64(0xFFFFFFFF)
+
+
+@njit(cache=True)
+def _by_rows(rows, cols, crows, packed):  # type: ignore[no-untyped-def]
+    """A counting sort by row."""
     crows[:] = 0
     for e in range(rows.size):
         crows[rows[e] + 1] += 1
@@ -69,63 +82,181 @@ def by_rows(rows, cols, crows, order):  # type: ignore[no-untyped-def]
     for e in range(rows.size):
         place = crows[rows[e]]
         crows[rows[e]] = place + 1
-        order[place] = e
+        packed[place] = (np.int64(cols[e]) << 32) | e
     for r in range(crows.size - 1, 0, -1):
         crows[r] = crows[r - 1]
     crows[0] = 0
-    for r in range(crows.size - 1):
-        first, last = crows[r], crows[r + 1]
-        if last - first > 32:
-            row = order[first:last].copy()
-            order[first:last] = row[np.argsort(cols[row], kind="mergesort")]
-            continue
-        for i in range(first + 1, last):
-            e = order[i]
-            c = cols[e]
-            j = i
-            while j > first and cols[order[j - 1]] > c:
-                order[j] = order[j - 1]
-                j -= 1
-            order[j] = e
+
+
+def _sort_rows(cuts, crows, packed):  # type: ignore[no-untyped-def]
+    for part in prange(cuts.size - 1):
+        for r in range(cuts[part], cuts[part + 1]):
+            row = packed[crows[r] : crows[r + 1]]
+            if row.size > 64:
+                row.sort()
+                continue
+            for i in range(1, row.size):
+                entry, j = row[i], i
+                while j > 0 and row[j - 1] > entry:
+                    row[j] = row[j - 1]
+                    j -= 1
+                row[j] = entry
+
+
+_sort_rows_loop = Loop(_sort_rows, PARALLEL_FROM, "sort_rows")
 
 
 @njit(cache=True)
-def without_repeats(crows, cols, order, group, new_crows, new_cols):  # type: ignore[no-untyped-def]
-    """Entries of one place become one: `group` is each old entry's new number. Returns how many there are."""
+def _without_repeats(crows, packed, new_crows, cols, starts):  # type: ignore[no-untyped-def]
     count = 0
     for r in range(crows.size - 1):
         new_crows[r] = count
+        before = np.int64(-1)
         for i in range(crows[r], crows[r + 1]):
-            e = order[i]
-            if i == crows[r] or cols[e] != new_cols[count - 1]:
-                new_cols[count] = cols[e]
+            c = packed[i] >> 32
+            if c != before:
+                cols[count], starts[count] = c, i
+                before = c
                 count += 1
-            group[e] = count - 1
     new_crows[crows.size - 1] = count
+    starts[count] = packed.size
     return count
+
+
+def grouped(
+    rows: Any, cols: Any, height: int
+) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """(crows, cols, segments): the places of entries in any order, each once, by row and column.
+
+    segments: (starts, order); the entries of place k are those that order names between starts[k] and starts[k + 1],
+    in the order they came.
+    """
+    crows, packed = np.empty(height + 1, np.int32), np.empty(rows.size, np.int64)
+    _by_rows(rows, cols, crows, packed)
+    _sort_rows_loop(cuts(crows), crows, packed, size=rows.size)
+    new_crows, new_cols, starts = (
+        np.empty_like(crows),
+        np.empty(rows.size, np.int32),
+        np.empty(rows.size + 1, np.int32),
+    )
+    count = _without_repeats(crows, packed, new_crows, new_cols, starts)
+    return new_crows, new_cols[:count], (starts[: count + 1], packed)
+
+
+def _segment_sums(starts, order, values, out):  # type: ignore[no-untyped-def]
+    for k in prange(out.shape[0]):
+        row = out[k]
+        row[:] = 0
+        for i in range(starts[k], starts[k + 1]):
+            value = values[order[i] & _LOW]
+            for j in range(row.size):
+                row[j] += value[j]
+
+
+def _segment_spread(starts, order, g, out):  # type: ignore[no-untyped-def]
+    for k in prange(g.shape[0]):
+        for i in range(starts[k], starts[k + 1]):
+            out[order[i] & _LOW] = g[k]
+
+
+_segment_sums_loop = Loop(_segment_sums, PARALLEL_FROM, "segment_sums")
+_segment_spread_loop = Loop(_segment_spread, PARALLEL_FROM, "segment_spread")
+
+
+def segment_sums(segments: Any, values: np.ndarray) -> np.ndarray:
+    """For each place the sum of its entries' values. values: [entries, k]; returns [places, k]."""
+    starts, order = segments
+    out = np.empty((starts.size - 1, values.shape[1]), values.dtype)
+    _segment_sums_loop(starts, order, values, out, size=values.size)
+    return out
+
+
+def segment_spread(segments: Any, g: np.ndarray) -> np.ndarray:
+    """For each entry what its place has. g: [places, k]; returns [entries, k]."""
+    starts, order = segments
+    out = np.empty((order.size, g.shape[1]), g.dtype)
+    _segment_spread_loop(starts, order, g, out, size=out.size)
+    return out
 
 
 @njit(cache=True)
-def union(a_crows, a_cols, b_crows, b_cols, crows, cols, from_a, from_b):  # type: ignore[no-untyped-def]
-    """The places of both matrices, by row and column; where each came from, or -1. Returns how many there are."""
-    count = 0
-    for r in range(a_crows.size - 1):
-        crows[r] = count
-        i, i_end, j, j_end = a_crows[r], a_crows[r + 1], b_crows[r], b_crows[r + 1]
-        while i < i_end or j < j_end:
-            if j == j_end or (i < i_end and a_cols[i] < b_cols[j]):
-                cols[count], from_a[count], from_b[count] = a_cols[i], i, -1
+def add_at(out, places, values):  # type: ignore[no-untyped-def]
+    """out[places[i]] += values[i]; the place -1 drops it."""
+    for i in range(places.size):
+        if places[i] >= 0:
+            out[places[i]] += values[i]
+
+
+def _union(cuts, a_crows, a_cols, b_crows, b_cols, crows, cols, from_a, from_b, ends):  # type: ignore[no-untyped-def]
+    # Each part is merged where the longest result would put it, and moved up afterwards.
+    for part in prange(cuts.size - 1):
+        k = a_crows[cuts[part]] + b_crows[cuts[part]]
+        for r in range(cuts[part], cuts[part + 1]):
+            i, i_end, j, j_end = a_crows[r], a_crows[r + 1], b_crows[r], b_crows[r + 1]
+            crows[r] = k
+            while i < i_end and j < j_end:
+                a, b = a_cols[i], b_cols[j]
+                cols[k] = min(a, b)
+                from_a[k] = i if a <= b else -1
+                from_b[k] = j if b <= a else -1
+                i += a <= b
+                j += b <= a
+                k += 1
+            while i < i_end:
+                cols[k], from_a[k], from_b[k] = a_cols[i], i, -1
                 i += 1
-            elif i == i_end or b_cols[j] < a_cols[i]:
-                cols[count], from_a[count], from_b[count] = b_cols[j], -1, j
+                k += 1
+            while j < j_end:
+                cols[k], from_a[k], from_b[k] = b_cols[j], -1, j
                 j += 1
-            else:
-                cols[count], from_a[count], from_b[count] = a_cols[i], i, j
-                i += 1
-                j += 1
-            count += 1
-    crows[a_crows.size - 1] = count
-    return count
+                k += 1
+        ends[part] = k
+
+
+_union_loop = Loop(_union, PARALLEL_FROM, "sparse_union")
+
+
+def union(a_crows: Any, a_cols: Any, b_crows: Any, b_cols: Any) -> tuple[np.ndarray, ...]:
+    """(crows, cols, from_a, from_b): the places of both matrices, and the entry of each there, or -1."""
+    most, parts = a_cols.size + b_cols.size, cuts(a_crows + b_crows, each=1)
+    crows, cols, ends = (
+        np.empty_like(a_crows),
+        np.empty(most, a_cols.dtype),
+        np.empty(parts.size - 1, np.int64),
+    )
+    found = [cols, np.empty(most, np.int32), np.empty(most, np.int32)]
+    _union_loop(parts, a_crows, a_cols, b_crows, b_cols, crows, *found, ends, size=most)
+    count = int(ends[0])
+    for part in range(1, ends.size):
+        start = int(a_crows[parts[part]] + b_crows[parts[part]])
+        length = int(ends[part]) - start
+        if start != count:
+            for array in found:
+                array[count : count + length] = array[start : start + length]
+            crows[parts[part] : parts[part + 1]] -= start - count
+        count += length
+    crows[-1] = count
+    return crows, *(array[:count] for array in found)
+
+
+def _united(a, b, sign, from_a, from_b, out):  # type: ignore[no-untyped-def]
+    zero = out.dtype.type(0)
+    for i in prange(
+        out.size
+    ):  # both are read whatever is picked: a branch that cannot be foretold costs more
+        x, y = a[max(from_a[i], 0)], b[max(from_b[i], 0)]
+        out[i] = (x if from_a[i] >= 0 else zero) + (sign * y if from_b[i] >= 0 else zero)
+
+
+_united_loop = Loop(_united, PARALLEL_FROM, "sparse_sum")
+
+
+def united(a: Any, b: Any, sign: int, from_a: Any, from_b: Any) -> np.ndarray:
+    """a[from_a] + sign b[from_b], where -1 picks 0."""
+    out = np.empty(from_a.size, a.dtype)
+    a, b = (v if v.size else np.zeros(1, v.dtype) for v in (a, b))
+    _united_loop(a, b, a.dtype.type(sign), from_a, from_b, out, size=from_a.size)
+    return out
 
 
 # --- products -------------------------------------------------------------------------------------------------

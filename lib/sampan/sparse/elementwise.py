@@ -10,8 +10,8 @@ import torch
 from .. import kernels, ops
 from ..ops.indexing import getitem
 from ..tensor import Tensor
-from .operators import entries_picked
-from .pattern import Coo, Csr, Rows, csr_of
+from .operators import entries_picked, entries_summed
+from .pattern import Coo, Csr, Rows
 from .tensor import SparseTensor, dense_to_coo
 
 __all__ = [
@@ -70,7 +70,7 @@ def cast(
     if kind not in (torch.int32, torch.int64):
         raise TypeError(f"index_dtype: expected int32 or int64, got {index_dtype}")
     p = x.pattern
-    pattern = Coo(p.indices.to(kind), p.shape, p.coalesced) if isinstance(p, Coo) else Csr(p.crows.to(kind), p.cols.to(kind), p.shape)  # fmt: skip
+    pattern = Coo(p.indices.to(kind), p.shape, p.coalesced) if isinstance(p, Coo) else Csr((p.crows.to(kind), p.cols.to(kind)), p.shape)  # fmt: skip
     return SparseTensor(pattern, entries)
 
 
@@ -78,35 +78,29 @@ def cast(
 
 
 def _keys(x: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
-    """Ascending keys of the entries, in rows: of a matrix its own, of coordinates one row of flat positions."""
-    if isinstance(x.pattern, Csr):
+    """Ascending keys of the entries, in rows: of a matrix its own, of other coordinates one row of flat positions."""
+    if x.is_sparse_csr() or x.sparse_dim() == 2:
         return x.pattern.by_rows.crows, x.pattern.by_rows.cols
     return np.array([0, x.nnz()], np.int32), x.pattern.flat.numpy()
 
 
-def _united(x: SparseTensor, y: SparseTensor) -> tuple[Coo | Csr, Tensor, Tensor]:
-    """The places of both, and the entries of each there, 0 where it has none."""
+def _united(x: SparseTensor, y: SparseTensor) -> tuple[Coo | Csr, torch.Tensor | None, torch.Tensor | None]:
+    """The places of both, and which entry of each is there, or -1; None and None where they are the same places."""
     if x.pattern is y.pattern or (
         x.nnz() == y.nnz() and all(np.array_equal(a, b) for a, b in zip(_keys(x), _keys(y), strict=True))
     ):
-        return x.pattern, x.entries, y.entries
-    (a_rows, a), (b_rows, b) = _keys(x), _keys(y)
-    most = a.size + b.size
-    crows, keys = np.empty_like(a_rows), np.empty(most, a.dtype)
-    from_x, from_y = np.empty(most, np.int64), np.empty(most, np.int64)
-    count = kernels.sparse.union(a_rows, a, b_rows, b, crows, keys, from_x, from_y)
+        return x.pattern, None, None
+    crows, keys, from_x, from_y = kernels.sparse.union(*_keys(x), *_keys(y))
+    shape, kind = x.pattern.shape, x.pattern.kind
     pattern: Coo | Csr
-    if isinstance(x.pattern, Csr):
-        rows = Rows(crows, keys[:count], x.pattern.by_rows.shape)
-        pattern = csr_of(rows, x.pattern.shape, x.pattern.cols.dtype)
+    if x.is_sparse_csr():
+        pattern = Csr(None, shape, Rows(crows, keys, x.pattern.by_rows.shape), kind)
+    elif x.sparse_dim() == 2:
+        pattern = Coo(None, shape, rows=Rows(crows, keys, shape), kind=kind)
     else:
-        places = np.stack(np.unravel_index(keys[:count], x.pattern.shape))
-        pattern = Coo(torch.from_numpy(places).to(x.pattern.indices.dtype), x.pattern.shape, True)
-        pattern.__dict__["flat"] = torch.from_numpy(keys[:count])
-    return pattern, *(
-        entries_picked(t.entries, torch.from_numpy(source[:count]))
-        for t, source in ((x, from_x), (y, from_y))
-    )
+        pattern = Coo(torch.from_numpy(np.stack(np.unravel_index(keys, shape))).to(kind), shape, True)
+        pattern.flat = torch.from_numpy(keys)
+    return pattern, torch.from_numpy(from_x), torch.from_numpy(from_y)
 
 
 def _matching(x: SparseTensor, y: SparseTensor, what: str) -> tuple[SparseTensor, SparseTensor]:
@@ -140,18 +134,22 @@ def _other(x: SparseTensor, y: Any, what: str) -> Tensor:
 
 def add(x: Any, y: Any, name: str | None = None) -> Any:
     """x + y. Two sparse tensors give one with the places of both; a sparse and a dense one give a dense one."""
-    return _sum(x, y, ops.add, "add")
+    return _sum(x, y, 1, "add")
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Any:
     """x - y. Two sparse tensors give one with the places of both; a sparse and a dense one give a dense one."""
-    return _sum(x, y, ops.subtract, "subtract")
+    return _sum(x, y, -1, "subtract")
 
 
-def _sum(x: Any, y: Any, function: Callable[..., Any], what: str) -> Any:
+def _sum(x: Any, y: Any, sign: int, what: str) -> Any:
+    function = ops.add if sign > 0 else ops.subtract
     if isinstance(x, SparseTensor) and isinstance(y, SparseTensor):
-        pattern, a, b = _united(*_matching(x, y, what))
-        return SparseTensor(pattern, function(a, b))
+        x, y = _matching(x, y, what)
+        pattern, from_x, from_y = _united(x, y)
+        if from_x is None:
+            return SparseTensor(pattern, function(x.entries, y.entries))
+        return SparseTensor(pattern, entries_summed(x.entries, y.entries, sign, from_x, from_y))
     dense = [t.to_dense() if isinstance(t, SparseTensor) else t for t in (x, y)]
     if not all(isinstance(t, Tensor) for t in dense):
         raise ValueError(f"{what}: expected two tensors, got {type(x).__name__} and {type(y).__name__}")
@@ -166,8 +164,11 @@ def multiply(x: Any, y: Any, name: str | None = None) -> SparseTensor:
     if not isinstance(x, SparseTensor):
         x, y = y, x
     if isinstance(y, SparseTensor):
-        pattern, a, b = _united(*_matching(sparse(x), y, "multiply"))
-        return SparseTensor(pattern, a * b)
+        x, y = _matching(sparse(x), y, "multiply")
+        pattern, from_x, from_y = _united(x, y)
+        if from_x is None:
+            return SparseTensor(pattern, x.entries * y.entries)
+        return SparseTensor(pattern, entries_picked(x.entries, from_x) * entries_picked(y.entries, from_y))
     x = sparse(x).coalesce()
     return x.like(x.entries * (y if isinstance(y, (int, float, complex)) else _other(x, y, "multiply")))
 

@@ -4,6 +4,7 @@ Their pullbacks are written with one another, so every order of derivative is sp
 gradient of a sparse matrix is computed at its entries alone, never as a dense matrix.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,21 @@ def row_sums(values, rows):  # type: ignore[no-untyped-def]
 
 
 @operator
+def entries_summed(a, b, sign, from_a, from_b):  # type: ignore[no-untyped-def]
+    """a[from_a] + sign b[from_b], where -1 picks 0 and no other place occurs twice. int32 places."""
+    if a.ndim == 1 and a.dtype in _LOOPS and b.dtype is a.dtype:
+        out = torch.from_numpy(
+            kernels.sparse.united(_array(a), _array(b), sign, from_a.numpy(), from_b.numpy())
+        )
+    else:
+        out = entries_picked(a, from_a) + sign * entries_picked(b, from_b)
+    return out, (
+        lambda g, places=from_a, count=a.shape[0]: entries_placed(g, places, count),
+        lambda g, places=from_b, count=b.shape[0], sign=sign: sign * entries_placed(g, places, count),
+    )
+
+
+@operator
 def entries_picked(values, places):  # type: ignore[no-untyped-def]
     """values[places]; the place -1 picks 0. values: [entries, ...], places: int64."""
     missing = places < 0
@@ -127,10 +143,28 @@ def entries_picked(values, places):  # type: ignore[no-untyped-def]
 @operator
 def entries_placed(values, places, count):  # type: ignore[no-untyped-def]
     """Zeros of length `count` with each value added at its place; the place -1 drops it."""
-    kept = places >= 0
-    if not bool(kept.all()):
-        values, kept = values[kept], places[kept]
+    out = values.new_zeros((count, *values.shape[1:]))
+    if values.ndim == 1 and values.dtype in _LOOPS:
+        kernels.sparse.add_at(out.numpy(), places.numpy(), _array(values))
     else:
-        kept = places
-    out = values.new_zeros((count, *values.shape[1:])).index_add_(0, kept, values)
+        kept = places >= 0
+        out.index_add_(0, places[kept], values[kept])
     return out, lambda g, places=places: (entries_picked(g, places),)
+
+
+def _columns(values: torch.Tensor) -> np.ndarray:
+    return _array(values).reshape(values.shape[0], math.prod(values.shape[1:]))
+
+
+@operator
+def entries_joined(values, segments):  # type: ignore[no-untyped-def]
+    """The values of entries that share a place added up, place by place. segments: see kernels.sparse.grouped."""
+    out = _buffer(kernels.sparse.segment_sums(segments, _columns(values)), values)
+    return out.reshape(-1, *values.shape[1:]), lambda g, segments=segments: (entries_spread(g, segments),)
+
+
+@operator
+def entries_spread(g, segments):  # type: ignore[no-untyped-def]
+    """For each entry what its place has: the transpose of `entries_joined`."""
+    out = _buffer(kernels.sparse.segment_spread(segments, _columns(g)), g)
+    return out.reshape(-1, *g.shape[1:]), lambda h, segments=segments: (entries_joined(h, segments),)

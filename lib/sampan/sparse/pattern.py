@@ -3,7 +3,6 @@ its transpose, the parts in which threads work on it, the row of each entry."""
 
 import math
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -50,34 +49,57 @@ class Rows:
         return back, torch.from_numpy(order)
 
 
-def sorted_rows(rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]) -> tuple[Rows, np.ndarray | None]:
-    """The entries (row, column) in any order, also repeated, as `Rows`; and the new number of each, None if unchanged."""
-    keys = rows.astype(np.int64) * shape[1] + cols
-    if keys.size < 2 or bool((keys[1:] > keys[:-1]).all()):
-        crows = np.searchsorted(rows, np.arange(shape[0] + 1))
-        return Rows(crows, cols, shape), None
-    crows, order = np.empty(shape[0] + 1, np.int32), np.empty(rows.size, np.int64)
-    kernels.sparse.by_rows(rows, cols, crows, order)
-    group, new_crows, new_cols = (
-        np.empty(rows.size, np.int64),
-        np.empty_like(crows),
-        np.empty(rows.size, np.int32),
-    )
-    count = kernels.sparse.without_repeats(crows, cols, order, group, new_crows, new_cols)
-    return Rows(new_crows, new_cols[:count], shape), group
+Segments = tuple[np.ndarray, np.ndarray]  # which entries make one: see kernels.sparse.grouped
+
+
+def sorted_rows(rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]) -> tuple[Rows, Segments | None]:
+    """The entries (row, column) in any order, also repeated, as `Rows`; and which make each, None if unchanged."""
+    if kernels.sparse.ascending(rows, cols):
+        return Rows(np.searchsorted(rows, np.arange(shape[0] + 1)), cols, shape), None
+    crows, unique, segments = kernels.sparse.grouped(rows, cols, shape[0])
+    return Rows(crows, unique, shape), segments
 
 
 class Coo:
-    """Coordinates: `indices` [axes, entries] over the sparse axes, of lengths `shape`, in any order, perhaps repeated."""
+    """Coordinates: `indices` [axes, entries] over the sparse axes, of lengths `shape`, in any order, perhaps repeated.
+
+    Made from `rows` instead, coalesced, it works its indices out when they are asked for.
+    """
 
     layout = "coo"
 
-    def __init__(self, indices: torch.Tensor, shape: tuple[int, ...], coalesced: bool = False) -> None:
-        self.indices, self.shape, self.coalesced = indices, shape, coalesced
+    def __init__(
+        self,
+        indices: torch.Tensor | None,
+        shape: tuple[int, ...],
+        coalesced: bool = False,
+        rows: Rows | None = None,
+        kind: torch.dtype = torch.int64,
+    ) -> None:
+        self.shape, self.coalesced, self.kind = shape, coalesced or rows is not None, kind
+        if indices is not None:
+            self.indices, self.kind = indices, indices.dtype
+        if rows is not None:
+            self.by_rows = rows
+
+    @cached_property
+    def indices(self) -> torch.Tensor:
+        rows = self.by_rows
+        *lead, height, columns = (1, *self.shape) if len(self.shape) == 1 else self.shape
+        row, cols = rows.rows, rows.cols
+        if math.prod(lead) > 1:
+            row = row.astype(np.int64)
+            cols = cols - row // max(height, 1) * columns
+        places = [
+            *(np.unravel_index(row, (*lead, height)) if lead and row.size else [row] * (len(lead) + 1)),
+            cols,
+        ]
+        made = torch.from_numpy(np.stack(places).astype(np.int64 if self.kind is torch.int64 else np.int32))
+        return made[-len(self.shape) :]
 
     @property
     def nnz(self) -> int:
-        return int(self.indices.shape[1])
+        return self.by_rows.nnz if "by_rows" in self.__dict__ else int(self.indices.shape[1])
 
     @cached_property
     def flat(self) -> torch.Tensor:
@@ -88,93 +110,103 @@ class Coo:
         return flat
 
     @cached_property
-    def grouped(self) -> tuple["Coo", torch.Tensor | None]:
-        """The pattern in lexicographic order without repeats, and the new number of each entry (None: unchanged)."""
+    def grouped(self) -> tuple["Coo", Segments | None]:
+        """The pattern in lexicographic order without repeats, and which entries make each (None: unchanged)."""
         if self.coalesced:
             return self, None
-        if not self.shape:
-            unique = Coo(self.indices[:, :1], (), True)
-            return unique, None if self.nnz < 2 else torch.zeros(self.nnz, dtype=torch.int64)
-        rows, columns = self.shape[0], math.prod(self.shape[1:])
-        flat = self.flat.numpy()
-        if columns < 2**31 and rows < 2**31:
-            found, group = sorted_rows(
-                (flat // max(columns, 1)).astype(np.int32),
-                (flat % max(columns, 1)).astype(np.int32),
-                (rows, columns),
+        *lead, columns = self.shape
+        height = math.prod(lead)
+        if max(height, columns) < 2**31 and height <= max(4 * self.nnz, 1_000_000):
+            row = (
+                self.flat // max(columns, 1)
+                if len(lead) > 1
+                else self.indices[0]
+                if lead
+                else self.indices[0] * 0
             )
-            flat = found.rows.astype(np.int64) * columns + found.cols
-        else:
-            flat, group = np.unique(flat, return_inverse=True)
-        places = (
-            np.stack(np.unravel_index(flat, self.shape))
-            if flat.size
-            else np.empty((len(self.shape), 0), np.int64)
-        )
-        unique = Coo(torch.from_numpy(places).to(self.indices.dtype), self.shape, True)
-        return unique, None if group is None else torch.from_numpy(group)
+            rows, segments = sorted_rows(row.numpy(), self.indices[-1].numpy(), (height, columns))
+            if len(lead) < 2:
+                unique = Coo(None, self.shape, rows=rows, kind=self.kind)
+            else:
+                places = np.unravel_index(rows.rows.astype(np.int64) * columns + rows.cols, self.shape)
+                unique = Coo(torch.from_numpy(np.stack(places)).to(self.kind), self.shape, True)
+        else:  # more rows than there is room for: sort the positions themselves
+            flat = self.flat.numpy()
+            order = np.argsort(flat, kind="stable")
+            first = np.flatnonzero(np.r_[True, flat[order][1:] != flat[order][:-1]][: flat.size])
+            segments = np.append(first, flat.size), order
+            unique = Coo(
+                torch.from_numpy(np.stack(np.unravel_index(flat[order][first], self.shape))).to(self.kind),
+                self.shape,
+                True,
+            )
+        return unique, segments
 
     @cached_property
     def by_rows(self) -> Rows:
         """The entries of a coalesced pattern by rows: the last axis in columns, each batch a block of its own."""
         assert self.coalesced
-        *lead, rows, columns = (1, *self.shape) if len(self.shape) == 1 else self.shape
+        *lead, height, columns = (1, *self.shape) if len(self.shape) == 1 else self.shape
         batch = math.prod(lead)
         row = (self.flat // max(columns, 1)).numpy()
-        crows = np.searchsorted(row, np.arange(batch * rows + 1))
-        cols = self.indices[-1].numpy() + row // max(rows, 1) * columns
-        return Rows(crows, cols, (batch * rows, batch * columns))
-
-    def to(self, device: torch.device) -> "Coo":
-        return Coo(self.indices.to(device), self.shape, self.coalesced)
+        crows = np.searchsorted(row, np.arange(batch * height + 1))
+        cols = self.indices[-1].numpy() + row // max(height, 1) * columns * (batch > 1)
+        return Rows(crows, cols, (batch * height, batch * columns))
 
 
 class Csr:
-    """Compressed rows: `crows` [rows + 1] and `cols` [entries]; with a leading batch axis, one after the other."""
+    """Compressed rows: `crows` [rows + 1] and `cols` [entries]; with a leading batch axis, one after the other.
+
+    Made from `rows` instead, it works them out when they are asked for.
+    """
 
     layout = "csr"
     coalesced = True
 
-    def __init__(self, crows: torch.Tensor, cols: torch.Tensor, shape: tuple[int, ...]) -> None:
-        self.crows, self.cols, self.shape = crows, cols, shape
+    def __init__(
+        self,
+        parts: tuple[torch.Tensor, torch.Tensor] | None,
+        shape: tuple[int, ...],
+        rows: Rows | None = None,
+        kind: torch.dtype = torch.int64,
+    ) -> None:
+        self.shape, self.kind = shape, kind
+        if parts is not None:
+            self.parts, self.kind = parts, parts[1].dtype
+        if rows is not None:
+            self.by_rows = rows
+
+    @property
+    def crows(self) -> torch.Tensor:
+        return self.parts[0]
+
+    @property
+    def cols(self) -> torch.Tensor:
+        return self.parts[1]
 
     @property
     def nnz(self) -> int:
-        return int(self.cols.shape[0])
+        return self.by_rows.nnz
+
+    @cached_property
+    def parts(self) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = self.by_rows
+        *lead, height, columns = self.shape
+        batch = math.prod(lead)
+        crows, cols = rows.crows, rows.cols
+        if batch != 1:
+            starts = crows[np.arange(batch)[:, None] * height + np.arange(height + 1)]
+            crows = (starts - starts[:, :1]).ravel()
+            cols = cols - rows.rows // max(height, 1) * columns
+        return torch.from_numpy(crows).to(self.kind), torch.from_numpy(cols).to(self.kind)
 
     @cached_property
     def by_rows(self) -> Rows:
-        *lead, rows, columns = self.shape
+        *lead, height, columns = self.shape
         batch = math.prod(lead)
         if batch == 1:
-            return Rows(self.crows.numpy(), self.cols.numpy(), (rows, columns))
-        counts = np.diff(self.crows.numpy().reshape(batch, rows + 1), axis=1).ravel()
+            return Rows(self.crows.numpy(), self.cols.numpy(), (height, columns))
+        counts = np.diff(self.crows.numpy().reshape(batch, height + 1), axis=1).ravel()
+        block = np.repeat(np.arange(batch), counts.reshape(batch, height).sum(1))
         crows = np.concatenate([[0], np.cumsum(counts)])
-        block = np.repeat(np.arange(batch), counts.reshape(batch, rows).sum(1))
-        return Rows(crows, self.cols.numpy() + block * columns, (batch * rows, batch * columns))
-
-
-def csr_of(rows: Rows, shape: tuple[int, ...], like: torch.dtype = torch.int64) -> Csr:
-    """Rows, in blocks where there is a batch axis, as Paddle's compressed rows of `shape`."""
-    *lead, height, columns = shape
-    batch = math.prod(lead)
-    starts = rows.crows[np.arange(batch)[:, None] * height + np.arange(height + 1)].astype(np.int64)
-    crows = (starts - starts[:, :1]).ravel()
-    cols = rows.cols.astype(np.int64) - (rows.rows // max(height, 1)).astype(np.int64) * columns * (batch > 1)
-    made = Csr(torch.from_numpy(crows).to(like), torch.from_numpy(cols).to(like), shape)
-    made.__dict__["by_rows"] = rows
-    return made
-
-
-def coo_of(rows: Rows, shape: tuple[int, ...], like: torch.dtype = torch.int64) -> Coo:
-    """Rows, in blocks where there are batch axes, as coordinates."""
-    *lead, height, columns = shape
-    row = rows.rows.astype(np.int64)
-    cols = rows.cols.astype(np.int64) - row // max(height, 1) * columns * (math.prod(lead) > 1)
-    places = [*(np.unravel_index(row, (*lead, height)) if row.size else [row] * (len(lead) + 1)), cols]
-    made = Coo(torch.from_numpy(np.stack(places)).to(like), shape, True)
-    made.__dict__["by_rows"] = rows
-    return made
-
-
-Pattern: Any = Coo | Csr
+        return Rows(crows, self.cols.numpy() + block * columns, (batch * height, batch * columns))

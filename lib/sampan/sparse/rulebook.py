@@ -64,7 +64,7 @@ def _from_numbers(numbers: np.ndarray, inputs: Coo, sizes: Ints) -> Coo:
     places = np.stack(np.unravel_index(numbers, shape)) if numbers.size else np.empty((4, 0), np.int64)
     if len(inputs.shape) == 3:
         places, shape = np.delete(places, 1, axis=0), (shape[0], *shape[2:])
-    return Coo(torch.from_numpy(places).to(inputs.indices.dtype), shape, True)
+    return Coo(torch.from_numpy(places).to(inputs.kind), shape, True)
 
 
 def _distinct(numbers: np.ndarray, cells: int) -> np.ndarray:

@@ -67,7 +67,7 @@ def reshape(x: SparseTensor, shape: Sequence[int], name: str | None = None) -> S
     coo = x.to_sparse_coo()
     flat = coo.pattern.flat
     places = torch.stack(torch.unravel_index(flat, new)) if new else flat.new_empty((0, flat.shape[0]))
-    pattern = Coo(places.to(coo.pattern.indices.dtype), tuple(new), coo.is_coalesced())
+    pattern = Coo(places.to(coo.pattern.kind), tuple(new), coo.is_coalesced())
     return _as_before(x, SparseTensor(pattern, coo.entries))
 
 

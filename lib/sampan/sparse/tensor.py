@@ -11,8 +11,8 @@ from ..dtype import Place, Size, as_dtype
 from ..ops.indexing import getitem
 from ..ops.shape import reshape
 from ..tensor import Tensor, to_tensor
-from .operators import entries_placed
-from .pattern import Coo, Csr, Rows, coo_of, csr_of, sorted_rows
+from .operators import entries_joined, entries_placed
+from .pattern import Coo, Csr, Rows, sorted_rows
 
 __all__ = ["SparseTensor", "sparse_coo_tensor", "sparse_csr_tensor"]
 
@@ -161,9 +161,9 @@ class SparseTensor:
         """Entries in lexicographic order of their places, those of one place added up."""
         if self.pattern.coalesced:
             return self
-        pattern, group = self._laid_out(Coo, "coalesce").grouped
+        pattern, segments = self._laid_out(Coo, "coalesce").grouped
         return SparseTensor(
-            pattern, self.entries if group is None else entries_placed(self.entries, group, pattern.nnz)
+            pattern, self.entries if segments is None else entries_joined(self.entries, segments)
         )
 
     def to_dense(self) -> Tensor:
@@ -179,7 +179,7 @@ class SparseTensor:
             return dense_to_coo(self.to_dense(), sparse_dim)
         if isinstance(self.pattern, Coo):
             return self
-        pattern = coo_of(self.pattern.by_rows, self.pattern.shape, self.pattern.cols.dtype)
+        pattern = Coo(None, self.pattern.shape, rows=self.pattern.by_rows, kind=self.pattern.kind)
         return SparseTensor(pattern, self.entries)
 
     def to_sparse_csr(self) -> "SparseTensor":
@@ -192,9 +192,7 @@ class SparseTensor:
                 f"{self.dense_dim()}"
             )
         coo = self.coalesce()
-        return SparseTensor(
-            csr_of(coo.pattern.by_rows, coo.pattern.shape, coo.pattern.indices.dtype), coo.entries
-        )
+        return SparseTensor(Csr(None, coo.pattern.shape, coo.pattern.by_rows, coo.pattern.kind), coo.entries)
 
     def numpy(self) -> np.ndarray:
         return self.to_dense().numpy()
@@ -280,10 +278,10 @@ def sparse_coo_tensor(
         raise ValueError(
             f"shape: expected {axes} sparse lengths followed by those of the values, {dense}, got {shape}"
         )
-    for axis in range(axes):
-        outside = (places[axis] < 0) | (places[axis] >= shape[axis])
-        if count and bool(outside.any()):
-            at = int(outside.nonzero()[0])
+    low, high = places.aminmax(dim=1) if count else (places[:, 0:0], places[:, 0:0])
+    for axis in range(axes if count else 0):
+        if int(low[axis]) < 0 or int(high[axis]) >= shape[axis]:
+            at = int(((places[axis] < 0) | (places[axis] >= shape[axis])).nonzero()[0])
             raise ValueError(
                 f"indices[{axis}, {at}]: expected 0 to {shape[axis] - 1}, for shape {shape}, got {int(places[axis, at])}"
             )
@@ -342,13 +340,13 @@ def sparse_csr_tensor(
     if count and bool(outside.any()):
         at = int(outside.nonzero()[0])
         raise ValueError(f"cols[{at}]: expected 0 to {width - 1}, for shape {shape}, got {int(columns[at])}")
-    pattern = Csr(starts, columns, tuple(shape))
+    pattern = Csr((starts, columns), tuple(shape))
     blocks = pattern.by_rows
-    rows, group = sorted_rows(blocks.rows, blocks.cols, blocks.shape)
-    if group is None:
+    rows, segments = sorted_rows(blocks.rows, blocks.cols, blocks.shape)
+    if segments is None:
         return SparseTensor(pattern, entries)
-    summed = entries_placed(entries, torch.from_numpy(group), rows.nnz)
-    return SparseTensor(csr_of(rows, tuple(shape), columns.dtype), summed)
+    summed = entries_joined(entries, segments)
+    return SparseTensor(Csr(None, tuple(shape), rows, columns.dtype), summed)
 
 
 def dense_to_coo(x: Tensor, sparse_dim: int | None = None) -> SparseTensor:
@@ -380,5 +378,5 @@ def rows_of(x: SparseTensor, what: str) -> Rows:
 def with_rows(rows: Rows, entries: Tensor, like: SparseTensor, shape: Sequence[int]) -> SparseTensor:
     """A tensor with these entries, in the layout of `like`."""
     if isinstance(like.pattern, Csr):
-        return SparseTensor(csr_of(rows, tuple(shape), like.pattern.cols.dtype), entries)
-    return SparseTensor(coo_of(rows, tuple(shape), like.pattern.indices.dtype), entries)
+        return SparseTensor(Csr(None, tuple(shape), rows, like.pattern.kind), entries)
+    return SparseTensor(Coo(None, tuple(shape), rows=rows, kind=like.pattern.kind), entries)
