@@ -186,6 +186,9 @@ def from_numpy(ndarray):  # type: ignore[no-untyped-def]
 
 def from_dlpack(dlpack, *, device=None, copy=None):  # type: ignore[no-untyped-def]
     """A tensor over the memory of any array that speaks DLPack (or of its capsule)."""
+    if not hasattr(dlpack, "__dlpack__") and type(dlpack).__name__ != "PyCapsule":
+        kind = type(dlpack).__name__
+        raise TypeError(f"from_dlpack: expected an object with __dlpack__, or a capsule, got {kind}")
     made = Tensor(torch.from_dlpack(dlpack)).to(device)
     return made.clone() if copy else made
 

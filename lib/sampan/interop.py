@@ -11,25 +11,13 @@ from typing import Any
 import torch
 
 from . import autograd
+from .framework import from_dlpack as from_dlpack
+from .framework import to_dlpack as to_dlpack
 from .nn.layer import Layer
 from .nn.parameter import Parameter
 from .operator import Operator, wrap
 from .tape import Node, next_sequence
 from .tensor import Tensor
-
-
-def from_dlpack(dlpack: Any) -> Tensor:
-    """A Tensor over the memory of any object with `__dlpack__` (torch, NumPy, JAX, CuPy, ...) or a capsule."""
-    if not hasattr(dlpack, "__dlpack__") and type(dlpack).__name__ != "PyCapsule":
-        kind = type(dlpack).__name__
-        raise TypeError(f"from_dlpack: expected an object with __dlpack__, or a capsule, got {kind}")
-    return Tensor(torch.from_dlpack(dlpack))
-
-
-def to_dlpack(x: Tensor) -> Any:
-    """A DLPack capsule over this tensor's memory."""
-    return torch.utils.dlpack.to_dlpack(x.data)
-
 
 # --- a Sampan layer in a torch program -----------------------------------------------------------------------
 

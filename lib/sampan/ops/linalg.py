@@ -1,5 +1,6 @@
 """Products of matrices and sums of products."""
 
+import functools
 import math
 from typing import Any
 
@@ -218,17 +219,19 @@ def multi_dot(x, name=None):  # type: ignore[no-untyped-def]
         raise ValueError(f"multi_dot: expected at least two matrices, got {len(chain)}")
     sizes = [1 if chain[0].ndim == 1 else chain[0].shape[0], *(t.shape[0] for t in chain[1:])]
     sizes.append(1 if chain[-1].ndim == 1 else chain[-1].shape[-1])
-    best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(len(chain))}
-    for length in range(1, len(chain)):
-        for i in range(len(chain) - length):
-            j = i + length
-            best[i, j] = min(
-                (best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                for k in range(i, j)
-            )
+
+    @functools.cache
+    def best(i: int, j: int) -> tuple[int, int]:
+        """What the product of chain[i] to chain[j] costs at least, and behind which of them it is cut for that."""
+        ways = (
+            (best(i, k)[0] + best(k + 1, j)[0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+            for k in range(i, j)
+        )
+        return min(ways, default=(0, i))
 
     def product(i: int, j: int) -> Any:
-        return chain[i] if i == j else matmul(product(i, best[i, j][1]), product(best[i, j][1] + 1, j))
+        cut = best(i, j)[1]
+        return chain[i] if i == j else matmul(product(i, cut), product(cut + 1, j))
 
     return product(0, len(chain) - 1)
 
