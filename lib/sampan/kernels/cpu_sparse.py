@@ -153,6 +153,14 @@ def _segment_sums(starts, order, values, out):  # type: ignore[no-untyped-def]
                 row[j] += value[j]
 
 
+def _segment_sums_flat(starts, order, values, out):  # type: ignore[no-untyped-def]
+    for k in prange(out.size):
+        total = values[order[starts[k]] & _LOW]
+        for i in range(starts[k] + 1, starts[k + 1]):
+            total += values[order[i] & _LOW]
+        out[k] = total
+
+
 def _segment_spread(starts, order, g, out):  # type: ignore[no-untyped-def]
     for k in prange(g.shape[0]):
         for i in range(starts[k], starts[k + 1]):
@@ -160,6 +168,7 @@ def _segment_spread(starts, order, g, out):  # type: ignore[no-untyped-def]
 
 
 _segment_sums_loop = Loop(_segment_sums, PARALLEL_FROM, "segment_sums")
+_segment_sums_flat_loop = Loop(_segment_sums_flat, PARALLEL_FROM, "segment_sums_flat")
 _segment_spread_loop = Loop(_segment_spread, PARALLEL_FROM, "segment_spread")
 
 
@@ -167,7 +176,10 @@ def segment_sums(segments: Any, values: np.ndarray) -> np.ndarray:
     """For each place the sum of its entries' values. values: [entries, k]; returns [places, k]."""
     starts, order = segments
     out = np.empty((starts.size - 1, values.shape[1]), values.dtype)
-    _segment_sums_loop(starts, order, values, out, size=values.size)
+    if values.shape[1] == 1:
+        _segment_sums_flat_loop(starts, order, values[:, 0], out[:, 0], size=values.size)
+    else:
+        _segment_sums_loop(starts, order, values, out, size=values.size)
     return out
 
 
