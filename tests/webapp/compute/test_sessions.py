@@ -65,7 +65,10 @@ def test_what_a_session_uses_with_all_that_it_has_started(sessions: Sessions) ->
         assert 0 < session.reading.cores < 2 and session.reading.gpu is None
         assert sessions.standing()[0].reading == Reading()
         process.kill()
-    assert sessions.running() == []
+    end = time.monotonic() + 10
+    while sessions.running():  # whoever looks often is told what was seen a moment ago
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_cores_are_those_since_the_look_before() -> None:
@@ -74,11 +77,11 @@ def test_cores_are_those_since_the_look_before() -> None:
         meter.read(process.pid)
         seconds, then, _ = meter._before[process.pid]
         meter._before[process.pid] = (
-            seconds - 3.0,
-            then - 2.0,
+            seconds - 1500,
+            then - 1000,
             0.0,
-        )  # as if 3 s of CPU time had passed in about 2 s
-        assert 1.0 < meter.read(process.pid).cores <= 1.6
+        )  # as if 1500 s of CPU time had passed in 1000
+        assert meter.read(process.pid).cores == pytest.approx(1.5, rel=0.05)
         process.communicate("\n")
     assert meter.read(process.pid) == Reading()
 

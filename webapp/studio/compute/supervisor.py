@@ -56,9 +56,10 @@ class Supervisor:
                 self._over("cancelled")
                 return
             try:
-                await self._run(lease)
+                outcome = await self._run(lease)
             finally:
                 self.store.release(lease.id)
+            self._over(*outcome)  # whoever reads this finds nothing of it left
         except Refused as refusal:
             self._print(f"{refusal.sentence}\n{refusal.sentence_zh}")
             self._over("failed", "lease")
@@ -81,40 +82,36 @@ class Supervisor:
         self.store.leave(ticket)
         return None
 
-    async def _run(self, lease: Lease) -> None:
+    async def _run(self, lease: Lease) -> tuple[State, Why, int | None]:
+        """How it ended: its state, why, and its exit status."""
         limits = limits_of(lease)
         group = limits.cgroup(lease.id)
         record.write(self.state, record.of(lease, job=self.job.id))
         process = None
         try:
             process = await self._start(lease, limits)
-            if group is not None:
-                group.add(process.pid)
-            self.store.bind(lease.id, machine.holder(process.pid))
+            with suppress(LookupError, ProcessLookupError):  # it has ended already; until then the lease was ours
+                if group is not None:
+                    group.add(process.pid)
+                self.store.bind(lease.id, machine.holder(process.pid))
             self._say(state="running", started=time.time(), lease=lease.id, device=lease.device, ahead=0)
             why = await self._watch(process, lease)
             memory = group is not None and group.out_of_memory()
         finally:
             if process is not None:
-                await processes.end(process.pid)
-                with suppress(ProcessLookupError):  # nothing is left of its group
-                    os.killpg(
-                        process.pid, signal.SIGKILL
-                    )  # before it is reaped: the number is surely its own
-                process.wait()
+                await _end(process)
             if group is not None:
                 group.kill()
                 group.remove()
             record.remove(self.state, lease.id)
         status = process.returncode
         if self._cancelled and why != "time":
-            self._over("cancelled", status=status)
-        elif status == 0 and not why:
-            self._over("done", status=0)
-        else:
-            memory = memory or any(sign in self.job.log(2048) for sign in _OUT_OF_MEMORY)
-            killed: Why = "killed" if status is not None and status < 0 else ""
-            self._over("failed", why or ("memory" if memory else killed), status)
+            return "cancelled", "", status
+        if status == 0 and not why:
+            return "done", "", 0
+        memory = memory or any(sign in self.job.log(2048) for sign in _OUT_OF_MEMORY)
+        killed: Why = "killed" if status is not None and status < 0 else ""
+        return "failed", why or ("memory" if memory else killed), status
 
     async def _start(self, lease: Lease, limits: Limits) -> Child | subprocess.Popen[bytes]:
         """From the warm process where there is one, which spares a job its first seconds."""

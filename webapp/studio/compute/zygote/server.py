@@ -80,7 +80,7 @@ class ForkServer:
         installed, or there is no Studio that it could be for."""
         if not self._retired:
             self._stamp = ()
-            with suppress(BrokenPipeError):  # the Studio is gone
+            with suppress(BrokenPipeError, ConnectionResetError):  # the Studio is gone
                 self._control.send(encode(stale=True))
             if self._door is not None:
                 self._selector.unregister(self._door)
@@ -90,7 +90,9 @@ class ForkServer:
     # ---- requests -----------------------------------------------------------------------------------
 
     def _handed(self, _fd: int) -> None:
-        message, descriptors, *_ = socket.recv_fds(self._control, 1, 1)
+        message, descriptors = b"", list[int]()
+        with suppress(ConnectionResetError):  # it ended before it heard all that was said to it
+            message, descriptors, *_ = socket.recv_fds(self._control, 1, 1)
         if not message:  # the Studio has ended: only jobs outlive it
             self._selector.unregister(self._control)
             self._retire()
