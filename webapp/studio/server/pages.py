@@ -121,7 +121,7 @@ class PageHandler(StudioPage, TornadoVoilaHandler):
         return PAGE_POLICY
 
     @property
-    def kernel_manager(self) -> _OwnNumber:
+    def kernel_manager(self) -> Any:
         return _OwnNumber(super().kernel_manager, self.kernel_id)
 
     @property
