@@ -158,8 +158,9 @@ def others() -> Iterator[Row]:
     })  # fmt: skip
     c = matrix("uniform", 20_000, 200_000)
     sc, tc = ours(c), theirs(c)
+    # torch's columns do not ascend, so its values are not compared.
     yield Row("sparse x sparse, 200k entries, 20k square", 1.0, {
-        "sampan": lambda: (sc @ sc).values().data, "torch": lambda: (tc @ tc).values(), "scipy": lambda: _sorted(c @ c),
+        "sampan": lambda: (sc @ sc).values().data, "torch": lambda: [tc @ tc][1:] or None, "scipy": lambda: _sorted(c @ c),
     })  # fmt: skip
     lc, ltc = ours(c, True), theirs(c).to_sparse_coo().requires_grad_()
 
