@@ -1,0 +1,79 @@
+"""What a class costs: `python -m benchmarks.gradebook [--learners 30]`. Meaningful on a machine that is otherwise idle.
+
+Makes a class up (nobody in it exists), grades it with `sampan grade`, and prints the time of the whole, the processor
+time of one submission, the time of a second run that has nothing to do, of the gradebook's opening, and of the
+similarity report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from studio.gradebook import book, outcomes, report, table
+from studio.gradebook.classroom import Classroom
+from tools.made_class import ASSIGNMENT, NOTEBOOKS, make_class
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def opened(classroom: Classroom) -> None:
+    with book.opened(classroom) as gradebook:
+        assert gradebook.assignments
+
+
+def grade(folder: Path, home: Path) -> tuple[float, float]:
+    """(seconds, processor seconds) of `sampan grade`."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "studio.cli", "grade", str(folder)]
+    environment = {**os.environ, "SAMPAN_HOME": str(home)}
+    seconds = seconds_of(
+        lambda: subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--learners", type=int, default=30)
+    learners = parser.parse_args().learners
+    with tempfile.TemporaryDirectory(prefix="sampan-class-") as scratch:
+        folder, home = Path(scratch) / "class", Path(scratch) / "home"
+        home.mkdir()
+        make_class(folder, learners)
+        classroom, count = Classroom(folder), learners * len(NOTEBOOKS)
+        print(f"{learners} made-up learners x {len(NOTEBOOKS)} notebooks, {os.cpu_count()} cores")
+        seconds, processor = grade(folder, home)
+        each = sorted(outcome.seconds for outcome in outcomes.all_of(classroom))
+        assert len(each) == count
+        print(f"  graded by one command      {seconds:8.1f} s, {seconds / count:.2f} s a submission")
+        print(
+            f"  processor time             {processor:8.1f} s, {processor / count:.2f} s a submission, imports included"
+        )
+        print(f"  one submission             {each[count // 2]:8.2f} s median, {each[-1]:.2f} s the slowest")
+        print(f"  again, nothing to do       {grade(folder, home)[0]:8.1f} s")
+        print(f"  the gradebook opened       {1e3 * seconds_of(lambda: opened(classroom)):8.1f} ms")
+        print(
+            f"  the table of the page      {1e3 * seconds_of(lambda: table.table(classroom, ASSIGNMENT)):8.1f} ms"
+        )
+        for name in NOTEBOOKS:
+            spent = seconds_of(lambda name=name: asyncio.run(report.ask(classroom, ASSIGNMENT, name)))
+            found = asyncio.run(report.ask(classroom, ASSIGNMENT, name))
+            print(f"  similarity, {name:24} {spent:.2f} s, {len(found.pairs)} pairs")
+
+
+if __name__ == "__main__":
+    main()
