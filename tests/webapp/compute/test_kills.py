@@ -14,21 +14,24 @@ ROUNDS = 500
 SEED = os.environ.get("SAMPAN_TEST_SEED", "1")
 
 
-def test_random_kills(url: str) -> None:
-    program = subprocess.Popen(
-        [sys.executable, "-W", "error", Path(__file__).with_name("kills.py"), url, str(ROUNDS), SEED],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        out, err = program.communicate(timeout=280)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(program.pid, signal.SIGKILL)  # what it left behind, should it have failed
-    assert program.returncode == 0, err
-    happened = json.loads(out)
+def test_random_kills(url: str, tmp_path: Path) -> None:
+    # Files, not pipes: what it left behind, should it have failed, would keep those open.
+    with open(tmp_path / "out", "w+") as out, open(tmp_path / "err", "w+") as err:
+        program = subprocess.Popen(
+            [sys.executable, "-W", "error", Path(__file__).with_name("kills.py"), url, str(ROUNDS), SEED],
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        try:
+            status = program.wait(timeout=280)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
+        assert status == 0, (tmp_path / "err").read_text()
+        said = (tmp_path / "out").read_text()
+    happened = json.loads(said)
     assert happened.pop("complaints") == ""
     assert sum(happened[name] for name in ("holders killed", "clients killed")) > 0.9 * ROUNDS, happened
     assert happened["clients that ended at a statement"] > 20, happened
