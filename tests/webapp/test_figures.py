@@ -43,7 +43,8 @@ def test_a_week_of_bars() -> None:
     bars = charts.week([(monday + day * 86400, day * 3600.0) for day in range(7)])
     assert [bar.weekday for bar in bars] == list(range(7))
     assert bars[0].height == 0 and bars[6].height == charts.FLOOR - charts.ROOF
-    assert [bar.height for bar in bars] == pytest.approx([100 / 6 * day for day in range(7)], abs=0.1)
+    most = charts.FLOOR - charts.ROOF
+    assert [bar.height for bar in bars] == pytest.approx([most / 6 * day for day in range(7)], abs=0.1)
     assert all(bar.y + bar.height == pytest.approx(charts.FLOOR, abs=0.15) for bar in bars)
     assert bars[6].x + bars[6].width < charts.WIDTH
 

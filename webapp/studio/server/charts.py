@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-WIDTH, HEIGHT = 340.0, 150.0  # of the week
-FLOOR, ROOF = 122.0, 22.0
+WIDTH, HEIGHT = 340.0, 126.0  # of the week
+FLOOR, ROOF = 100.0, 20.0
 CURVE_WIDTH, CURVE_HEIGHT = 240.0, 72.0
 POINTS = 200  # of a curve that are drawn: more than there are pixels tell nothing
 

@@ -37,7 +37,7 @@ class CoursePage(StudioPage):
         return lesson
 
     def standing(self, lesson: Lesson) -> dict[str, Any]:
-        """What verdict.html shows: the check that runs or broke off, else the last verdict on the present copy."""
+        """What course_card.html shows: the check that runs or broke off, else the last verdict on the present copy."""
         history = self.attempts.history(lesson.id)
         return {
             "lesson": lesson,
@@ -45,6 +45,9 @@ class CoursePage(StudioPage):
             "last": history.last,
             "best": history.best,
         }
+
+    async def standings(self) -> list[dict[str, Any]]:
+        return await asyncio.to_thread(lambda: [self.standing(one) for one in self.course.lessons()])
 
     def find_kept(self, lesson: Lesson, name: str) -> KeptCopy | None:
         """The former copy of that file name; None without a name."""
@@ -69,8 +72,7 @@ class Courses(CoursePage):
 
     @web.authenticated
     async def get(self) -> None:
-        standings = await asyncio.to_thread(lambda: [self.standing(one) for one in self.course.lessons()])
-        best = [standing["best"].verdict for standing in standings if standing["best"]]
+        standings = await self.standings()
         missing = await asyncio.to_thread(available)
         if missing is None or trusted():
             await self.desk.grader.warm_up()  # so that the first check need not wait for imports
@@ -80,11 +82,27 @@ class Courses(CoursePage):
             if missing is None or trusted()
             else dict(zip(LANGUAGES, refusal(missing), strict=True)),
             standings=standings,
-            passed=sum(verdict.passed for verdict in best),
-            earned=sum(verdict.earned for verdict in best),
-            exercises=sum(standing["lesson"].exercises for standing in standings),
-            points=sum(standing["lesson"].points for standing in standings),
+            **progress(standings),
         )
+
+
+class Progress(CoursePage):
+    """How far one is in the whole course: the piece of the page that a check changes besides its own card."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        self.show("progress.html", **progress(await self.standings()))
+
+
+def progress(standings: list[dict[str, Any]]) -> dict[str, float]:
+    """What was solved in the best attempt at each notebook, of all there is."""
+    best = [standing["best"].verdict for standing in standings if standing["best"]]
+    return {
+        "passed": sum(verdict.passed for verdict in best),
+        "earned": sum(verdict.earned for verdict in best),
+        "exercises": sum(standing["lesson"].exercises for standing in standings),
+        "points": sum(standing["lesson"].points for standing in standings),
+    }
 
 
 class OpenCopy(CoursePage):
@@ -188,7 +206,7 @@ class Check(CoursePage):
         job = self.desk.job(lesson_id)
         if job is not None and job.error is not None:
             self.log.warning("check of %s: %s", lesson_id, job.error)
-        self.show("verdict.html", **await asyncio.to_thread(self.standing, lesson))
+        self.show("course_card.html", **await asyncio.to_thread(self.standing, lesson))
 
 
 class CancelCheck(CoursePage):

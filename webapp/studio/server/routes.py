@@ -44,6 +44,7 @@ def add_routes(server: Any) -> None:
         ("/health", home.Health),
         ("/preferences", home.Preferences),
         ("/courses", courses.Courses, shared),
+        ("/courses/progress", courses.Progress, shared),
         (f"/courses/{_LESSON}/open", courses.OpenCopy, shared),
         (f"/courses/{_LESSON}/restart", courses.StartAgain, shared),
         (f"/courses/{_LESSON}/copy", courses.MyCopy, shared),

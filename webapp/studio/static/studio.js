@@ -65,8 +65,12 @@ async function refresh(piece) {
     }
     const html = await reply.text();
     const held = piece.contains(document.activeElement);
+    const ran = piece.querySelector("[data-active]");
     redraw(piece, html);
     settle(piece, held);
+    if (ran && !piece.querySelector("[data-active]")) {  // what it came to may show elsewhere too
+      document.querySelectorAll("[data-live]").forEach((other) => other !== piece && refresh(other));
+    }
   } catch {  // the server is away for a moment
     timers.set(piece, setTimeout(refresh, AGAIN_MS, piece));
     return;
@@ -84,9 +88,9 @@ function settle(piece, held) {
   const start = piece.closest("[data-around]")?.querySelector("[data-check] button");
   if (!start) return;
   const stop = piece.querySelector("[data-cancel] button");
-  const leaves = held || document.activeElement === start;
   start.disabled = !!piece.querySelector("[data-active]");
-  if (leaves && !piece.contains(document.activeElement)) (stop ?? start).focus();
+  const focused = document.activeElement;
+  if (held && (focused === document.body || (focused === start && start.disabled))) (stop ?? start).focus();
 }
 
 document.addEventListener("submit", async (event) => {
@@ -94,7 +98,8 @@ document.addEventListener("submit", async (event) => {
   if (!form.matches("form[data-quiet]")) return;
   event.preventDefault();
   await post(form, event.submitter);
-  (form.closest("[data-around]") ?? document).querySelectorAll("[data-live]").forEach(refresh);
+  const around = form.closest("[data-around]") ?? document;
+  document.querySelectorAll("[data-live]").forEach((piece) => around.contains(piece) && refresh(piece));
 });
 
 document.querySelectorAll("[data-live]").forEach((piece) => { settle(piece, false); schedule(piece); });
