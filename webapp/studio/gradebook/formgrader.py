@@ -28,7 +28,7 @@ def write_autograded(copy: Path, instructor: Path, target: Path, report: dict[st
         if mine is not None:
             kept.metadata.update({k: mine.metadata[k] for k in KEPT_CELL_KEYS if k in mine.metadata})
         if cell.cell_type == "code":
-            result = says.get(grade_id(cell)) if mine is not None else None
+            result = says.get(grade_id(cell) or "") if mine is not None else None
             kept.update(execution_count=None, outputs=[] if result is None else [_said(result)])
         made.cells.append(kept)
     made.nbformat, made.nbformat_minor = 4, 4  # of cells without ids: two might have the same one

@@ -13,6 +13,7 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from studio.runtime import write_atomically
@@ -57,7 +58,7 @@ def _of_folder(folder: Path) -> Iterator[Entry]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             file = Path(path) / name
-            yield PurePosixPath(file.relative_to(folder).as_posix()), lambda file=file: read(folder, file)
+            yield PurePosixPath(file.relative_to(folder).as_posix()), partial(read, folder, file)
 
 
 def _of_zip(archive: zipfile.ZipFile) -> Iterator[Entry]:
@@ -67,7 +68,7 @@ def _of_zip(archive: zipfile.ZipFile) -> Iterator[Entry]:
         raise ValueError(f"a class hands in at most {MOST_ENTRIES} files, the zip file holds {len(entries)}")
     for entry in entries:
         if not entry.is_dir():
-            yield PurePosixPath(entry.filename), lambda entry=entry: _unpack(archive, entry)
+            yield PurePosixPath(entry.filename), partial(_unpack, archive, entry)
 
 
 def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:

@@ -185,7 +185,7 @@ def _grades(gradebook: Gradebook, assignment: str) -> dict[tuple[str, str, str],
 
 def _mark(outcome: Outcome | None, handed_in: bool, cell: str, points: float, grade: Any) -> Mark:
     auto, manual, score = grade or (None, None, None)
-    earned = None if auto is None and manual is None else float(score)
+    earned = None if auto is None and manual is None else float(score or 0.0)
     kind = "marked" if earned is not None else "waiting" if handed_in else "missing"
     if outcome is not None and cell.startswith("check-"):
         verdicts = {check_id(exercise["id"]): str(exercise["verdict"]) for exercise in outcome.exercises}
