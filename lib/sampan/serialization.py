@@ -11,7 +11,8 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,6 +29,11 @@ _CODES = {
     torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
 }  # fmt: skip
 _UNKNOWN = ("uint16", "uint32", "uint64", "longdouble")  # NumPy's that torch's files do not know
+
+
+# Kinds of tensors from other rooms: the room's name, its class, and how to take one apart into what can be saved, and back.
+kinds: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {}
+_ROOMS = ("sparse",)  # a file that holds such a kind brings its room along; no other name is imported
 
 
 class NoSuchFile(FileNotFoundError, ValueError):
@@ -170,6 +176,9 @@ def _encode(value: Any, buffers: dict[Any, tuple[str, torch.Tensor]], where: str
     if isinstance(value, list | tuple):
         kind = "tuple" if isinstance(value, tuple) else "list"
         return {kind: [_encode(v, buffers, f"{where}[{i}]") for i, v in enumerate(value)]}
+    for name, (its_class, apart, _) in kinds.items():
+        if isinstance(value, its_class):
+            return {"kind": name, "parts": _encode(apart(value), buffers, where)}
     hint = "; save its state_dict()" if hasattr(value, "state_dict") else ""
     raise WrongKind(
         f"save: {where} is a {type(value).__name__}; expected Tensors, arrays, numbers, strings, lists, "
@@ -186,6 +195,9 @@ def _decode(node: Any, buffers: dict[str, torch.Tensor], return_numpy: bool) -> 
         return [_decode(v, buffers, return_numpy) for v in node["list"]]
     if "tuple" in node:
         return tuple(_decode(v, buffers, return_numpy) for v in node["tuple"])
+    if node.get("kind") in _ROOMS:
+        import_module(f".{node['kind']}", __package__)
+        return kinds[node["kind"]][2](_decode(node["parts"], buffers, return_numpy))
     buffer = buffers[node["buffer"]]
     if node.get("complex"):
         buffer = torch.view_as_complex(buffer)

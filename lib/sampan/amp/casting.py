@@ -23,11 +23,11 @@ __all__ = [
 ]
 
 # Operators that gain most by half precision, and those that need float32; by their names here.
-WHITE = {"affine", "batched_matmul", "convolve", "fused_attention", "mm"}
+WHITE = {"affine", "batched_matmul", "convolve", "fused_attention", "mm", "sddmm", "sparse_conv", "spmm"}
 BLACK = {
     "acos", "asin", "atanh", "cosh", "cumprod", "cumsum", "erfinv", "exp", "expm1", "huber_loss", "log", "log10", "log2",
     "log_softmax", "mean", "mean_cross_entropy", "normalize_groups", "normalize_layer", "p_norm", "pow", "prod_along",
-    "reciprocal", "rsqrt", "sinh", "softmax", "softplus", "square", "sum", "tan", "tanhshrink",
+    "reciprocal", "row_softmax", "rsqrt", "sinh", "softmax", "softplus", "square", "sum", "tan", "tanhshrink",
 }
 BLACK_ALWAYS = {"put_along", "resized", "rows_at"}  # at level O2 too
 AS_THEY_ARE = {"cast", "copy_to", "full_like_of", "normalize_batch", "put", "setitem"}  # take inputs of several dtypes
@@ -39,7 +39,7 @@ PADDLE = {  # Paddle's names for custom lists
     "reduce_mean": ("mean",), "reduce_prod": ("prod_along",), "reduce_max": ("max",), "reduce_min": ("min",),
     "layer_norm": ("normalize_layer",), "group_norm": ("normalize_groups",), "batch_norm": ("normalize_batch",),
     "cross_entropy": ("mean_cross_entropy",), "softmax_with_cross_entropy": ("mean_cross_entropy",), "pnorm": ("p_norm",),
-    "lookup_table_v2": ("rows_at",), "concat": ("concat_tensors",), "stack": ("stack_tensors",),
+    "lookup_table_v2": ("rows_at",), "sparse_conv3d": ("sparse_conv",), "concat": ("concat_tensors",), "stack": ("stack_tensors",),
 }
 # fmt: on
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)

@@ -3,6 +3,7 @@
 from . import elementwise, products, structure
 from . import nn as nn
 from .elementwise import *  # noqa: F403
+from .exchange import *  # noqa: F403
 from .products import *  # noqa: F403
 from .structure import *  # noqa: F403
 from .tensor import SparseTensor as SparseTensor

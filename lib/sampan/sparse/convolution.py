@@ -154,7 +154,7 @@ def _run(x: SparseTensor, weight: Tensor, bias: Tensor | None, made: Book, group
             f"got {list(weight.shape)}"
         )
     entries = sparse_conv(x.entries, weight.reshape([cells, inside, weight.shape[-1]]), made, groups)
-    return SparseTensor(made.outputs, entries if bias is None else entries + bias)
+    return SparseTensor(made.outputs, entries if bias is None else entries + bias.astype(entries.dtype))
 
 
 def _convolution(axes: int, kind: str, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, data_format: str, key: str | None = None) -> SparseTensor:  # fmt: skip
