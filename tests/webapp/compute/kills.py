@@ -14,6 +14,7 @@ Time runs 50 times as fast here, so that 10 s of patience are over in 0.2 s.
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import os
 import random
@@ -28,6 +29,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from sqlalchemy import event
 
@@ -108,7 +110,7 @@ def _lock(file: int) -> bool:
 
 def client(store: SqlStore, folder: Path, seed: int) -> None:
     chance = random.Random(seed)
-    fuse = chance.randrange(20, 600)
+    fuse = chance.randrange(20, 1000)
 
     @event.listens_for(store._engine, "before_cursor_execute")
     def burn(*_: object) -> None:
@@ -131,7 +133,7 @@ def session(store: SqlStore, folder: Path, chance: random.Random) -> None:
     while not isinstance(answer, Lease):
         if chance.random() < 0.1:
             return store.leave(answer.ticket)
-        time.sleep(0.02)
+        time.sleep(0.05)
         answer = store.take(ask, answer.ticket)
     if answer.holder is not None:
         raise RuntimeError(f"{answer} was lent to somebody already")
@@ -168,6 +170,7 @@ def nursery(url: str, folder: Path, other_end: socket.socket, orders: socket.soc
     store.bind(answer.id, holder(os.getpid()))
     store.release(answer.id)
     store.close()
+    gc.freeze()  # a fork copies what its collector touches
     while seed := int.from_bytes(orders.recv(8), "big"):
         orders.send(child(folder, partial(client, store, folder, seed)).to_bytes(8, "big"))
 
@@ -190,16 +193,17 @@ class Killer:
         while len(self.clients) < CLIENTS:
             self.orders.send(self.chance.randrange(1, 2**60).to_bytes(8, "big"))
             self.clients.append(int.from_bytes(self.orders.recv(8), "big"))
-        if self.chance.random() < 0.15:
+        if self.chance.random() < 0.1:
             time.sleep(self.chance.random() * 0.01)
             self.happened["clients killed"] += kill(self.chance.choice(self.clients))
         else:
-            until(lambda: self.held() or not all(map(_runs, self.clients)), "somebody holds a lease")
-            if held := self.held():
+            held = until(self.held_or_client_ended, "somebody holds a lease")
+            if isinstance(held, list):
                 self.kill_holder(self.chance.choice(held))
 
-    def held(self) -> list[Lease]:
-        return [lease for lease in self.leases() if lease.holder is not None]
+    def held_or_client_ended(self) -> list[Lease] | bool:
+        held = [lease for lease in self.leases() if lease.holder is not None]
+        return held or not all(map(_runs, self.clients))
 
     def kill_holder(self, lease: Lease) -> None:
         assert lease.holder is not None
@@ -241,12 +245,14 @@ class Killer:
         self.store.close()
 
 
-def until(condition: object, what: str) -> None:
+def until(condition: Callable[[], Any], what: str) -> Any:
+    """What the condition returns as soon as that is true."""
     end = time.monotonic() + DEADLINE_S
-    while not condition():  # type: ignore[operator]
+    while not (answer := condition()):
         if time.monotonic() > end:
             raise AssertionError(f"not within {DEADLINE_S:g} s: {what}")
-        time.sleep(0.004)
+        time.sleep(0.005)
+    return answer
 
 
 def _runs(pid: int) -> bool:
