@@ -25,8 +25,8 @@ from traitlets.config import Config
 
 from studio import people
 from studio.compute import here, machine, record
-from studio.compute.binding import environment_of, limits_of
-from studio.compute.lease import Ask, Lease
+from studio.compute.binding import environment_of, full, limits_of
+from studio.compute.lease import Ask, Lease, Place
 from studio.compute.machine import Device
 from studio.compute.provisioner import NoSession
 from studio.compute.zygote.client import Zygote
@@ -320,6 +320,17 @@ def test_a_failed_launch_gives_the_lease_back(
     with pytest.raises(OSError, match="nowhere"):
         asyncio.run(new(specs).start_kernel(cwd=str(tmp_path / "nowhere")))
     assert leases() == before
+
+
+def test_the_sentence_for_a_full_machine_says_when() -> None:
+    told = [full(Place("t", 2, 3, wait)).sentence for wait in (None, 30.0, 300.0, 7 * 3600.0)]
+    assert [sentence.split(". ")[1] for sentence in told] == [
+        "Try again when another session has ended.",
+        "One should be free in about 1 min.",
+        "One should be free in about 5 min.",
+        "One should be free in about 7 h.",
+    ]
+    assert "7 小时" in full(Place("t", 2, 3, 7 * 3600.0)).sentence_zh
 
 
 def test_what_this_machine_can_never_give_is_said_in_words(specs: StudioKernels) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -73,6 +75,19 @@ def test_the_life_of_a_kernel(crowded: Studio, api: requests.Session) -> None:
         until(restarted)
         assert api.delete(f"{kernels}/{kernel}").status_code == 204
         assert store.leases() == []
+
+
+def test_the_command_stops_a_kernel_through_its_server(crowded: Studio, api: requests.Session) -> None:
+    """Killed behind the server's back, it would be started again."""
+    kernel = api.post(f"{crowded.url}api/kernels", json={"name": "sampan"}).json()["id"]
+    with open_store(f"sqlite:///{crowded.home}/.studio/compute.sqlite3") as store:
+        (lease,) = store.leases()
+        command = [sys.executable, "-m", "studio.cli", "session", "stop", lease.id[:6]]
+        environment = {**os.environ, "SAMPAN_HOME": str(crowded.home), "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, f"Stopped {lease.id[:8]}.\n"), done.stderr
+        assert store.leases() == []
+    assert kernel not in [found["id"] for found in api.get(f"{crowded.url}api/kernels").json()]
 
 
 def test_kill_of_the_server_takes_its_kernels_and_gives_the_leases_back(

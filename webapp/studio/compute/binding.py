@@ -47,6 +47,13 @@ def threads() -> int:
 
 def full(place: Place) -> Refused:
     """What to say to somebody who finds no free place and does not wait for one."""
-    key = "compute.full" if place.wait is None else "compute.full_wait"
-    minutes = max(1, round((place.wait or 0) / 60))
-    return Refused(*(t(key, lang, ahead=place.ahead, minutes=minutes) for lang in ("en", "zh")))
+    if place.wait is None:
+        return Refused(*(t("compute.full", lang, ahead=place.ahead) for lang in ("en", "zh")))
+    minutes = max(1, round(place.wait / 60))
+    count, unit = (minutes, "minutes") if minutes < 90 else (round(minutes / 60), "hours")
+    return Refused(
+        *(
+            t("compute.full_wait", lang, ahead=place.ahead, time=t(f"compute.{unit}", lang, count=count))
+            for lang in ("en", "zh")
+        )
+    )
