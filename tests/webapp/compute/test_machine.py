@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pynvml
 import pytest
 
+from studio import compute
 from studio.compute import machine
 from studio.compute.lease import Holder
 from studio.compute.machine import (
@@ -139,3 +142,14 @@ def test_a_hidden_process_counts_as_running(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(machine, "started", hidden)
     assert alive(Holder(1, 1.0))
+
+
+def test_every_setting_is_described() -> None:
+    folder = Path(compute.__file__).parent
+    asked = {
+        name
+        for file in folder.glob("*.py")
+        for name in re.findall(r'(?:whole|number|os\.environ\.get)\("(SAMPAN_\w+)"', file.read_text("utf-8"))
+    }
+    described = set(re.findall(r"^    (SAMPAN_\w+)", compute.__doc__ or "", flags=re.MULTILINE))
+    assert described == asked and len(asked) > 5

@@ -31,7 +31,9 @@ def address(url: str | None) -> URL:
         found = make_url(given)
     except ArgumentError:
         # Not the text itself: a password may be in it.
-        raise ValueError("SAMPAN_STORE must be a URL, sqlite:///... or postgresql://..., got none") from None
+        raise ValueError(
+            f"SAMPAN_STORE must be a URL, sqlite:///... or postgresql://..., got {len(given)} characters that are none"
+        ) from None
     if found.drivername == "sqlite" and found.database not in (None, "", ":memory:"):
         return found
     if found.drivername in ("postgresql", "postgresql+psycopg"):
