@@ -12,7 +12,7 @@ from .dtype import as_device, as_dtype, default_dtype
 from .operator import as_method
 from .ops.shape import _ints
 from .spelling import factory, give
-from .tensor import Refused, Tensor, declared, to_tensor
+from .tensor import Refused, Tensor, WrongKind, declared, to_tensor
 
 # fmt: off
 __all__ = [
@@ -27,7 +27,7 @@ def _sizes(shape: Any) -> list[int]:
     """A shape as a list of ints. Raises ValueError for negative lengths, TypeError for what is no int."""
     sizes = _ints(shape, "shape")
     if builtins.any(n < 0 for n in sizes):
-        raise ValueError(f"shape: expected lengths of 0 or more, got {sizes}")
+        raise Refused(f"shape: expected lengths of 0 or more, got {sizes}")
     return sizes
 
 
@@ -46,7 +46,7 @@ def _fill(value: Any, called: str) -> Any:
     if isinstance(value, str):
         value = float(value)
     if not isinstance(value, (bool, int, float, complex)):
-        raise TypeError(f"{called}: fill_value must be a number or a tensor, got {type(value).__name__}")
+        raise WrongKind(f"{called}: fill_value must be a number or a tensor, got {type(value).__name__}")
     return value
 
 
@@ -120,7 +120,7 @@ def full_like(x, fill_value, dtype=None, name=None):  # type: ignore[no-untyped-
 def _counted(called: str, start: Any, end: Any, step: Any) -> list[Any]:
     values = [_plain(v) for v in ((0, start, step) if end is None else (start, end, step))]
     if values[2] == 0:
-        raise ValueError(f"{called}: step must not be 0")
+        raise Refused(f"{called}: step must not be 0")
     return values
 
 
@@ -146,7 +146,7 @@ def range(start=0, end=None, step=1, dtype=None, *, name=None):  # type: ignore[
 def _spaced(called: str, start: Any, stop: Any, num: Any) -> torch.Tensor:
     first, last, count = (_plain(v) for v in (start, stop, num))
     if count < 0:
-        raise ValueError(f"{called}: num must be at least 0, got {count}")
+        raise Refused(f"{called}: num must be at least 0, got {count}")
     return torch.linspace(first, last, int(count), dtype=torch.float64, device=as_device(None))
 
 
@@ -166,7 +166,7 @@ def _count(value: Any, called: str) -> int:
     """A number of rows or columns. Raises TypeError for what is no integer of 0 or more."""
     value = _plain(value)
     if not isinstance(value, int) or value < 0:
-        raise TypeError(f"{called}: expected an int of 0 or more, got {value!r}")
+        raise WrongKind(f"{called}: expected an int of 0 or more, got {value!r}")
     return value
 
 
@@ -181,7 +181,7 @@ def eye(num_rows, num_columns=None, dtype=None, name=None):  # type: ignore[no-u
 def _triangle(called: str, make: Any, row: Any, col: Any, offset: Any, dtype: Any) -> Tensor:
     rows, columns = _count(row, "row"), _count(row if col is None else col, "col")
     if not isinstance(offset, int):
-        raise TypeError(f"{called}: offset must be an int, got {offset!r}")
+        raise WrongKind(f"{called}: offset must be an int, got {offset!r}")
     return Tensor(make(rows, columns, offset, dtype=as_dtype(dtype), device=as_device(None)))
 
 
@@ -202,7 +202,7 @@ def meshgrid(*args, **kwargs):  # type: ignore[no-untyped-def]
     """
     indexing = kwargs.get("indexing") or "ij"
     if indexing not in ("ij", "xy"):
-        raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+        raise Refused(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
     vectors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
     if indexing == "xy":
         vectors[:2] = vectors[1::-1]

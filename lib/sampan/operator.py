@@ -30,7 +30,7 @@ import torch
 
 from .spelling import TAKES_OUT, TAKES_SIZES, gathered, give, renamed, spelled, with_keywords
 from .tape import Node, next_sequence
-from .tensor import Tensor, WrongKind, declared
+from .tensor import Refused, Tensor, WrongKind, declared
 
 _new = object.__new__
 _recording = torch.is_grad_enabled
@@ -398,13 +398,8 @@ def wrap(value: Any) -> Any:
     return out
 
 
-class AxisError(ValueError, IndexError):
+class AxisError(Refused, IndexError):
     """An axis or index outside the array."""
-
-
-class WrongOperand(WrongKind, RuntimeError):
-    """Something else than a Tensor, or of a dtype that the operator has no kernel for: where Paddle says ValueError
-    and RuntimeError."""
 
 
 def describe(value: Any) -> str:
@@ -431,9 +426,9 @@ def explain(
     text = text if len(text) <= 240 else text[:237] + "..."
     if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in text:
         return MemoryError(f"{operator.name}: {text} (got {', '.join(given)})")
-    kind: type[Exception] = ValueError
+    kind: type[Exception] = Refused
     if isinstance(error, IndexError):
         kind = AxisError
     elif isinstance(error, (TypeError, AttributeError, NotImplementedError)) or "not implemented for" in text:
-        kind = WrongOperand
+        kind = WrongKind
     return kind(f"{operator.name}: {text} (got {', '.join(given)})")

@@ -11,7 +11,7 @@ from .creation import _kind, _sizes
 from .dtype import as_device, as_dtype, name_of
 from .operator import as_method, operator
 from .spelling import factory, spelled
-from .tensor import Tensor, declared
+from .tensor import Refused, Tensor, WrongKind, declared
 
 # fmt: off
 __all__ = [
@@ -42,7 +42,7 @@ def get_rng_state(device: Any = None) -> list[torch.Tensor]:
 def set_rng_state(state_list: list[torch.Tensor], device: Any = None) -> None:
     """Continue from states that `get_rng_state` returned. Raises ValueError where there is none."""
     if not state_list:
-        raise ValueError("set_rng_state: expected the list that get_rng_state returned, got an empty one")
+        raise Refused("set_rng_state: expected the list that get_rng_state returned, got an empty one")
     torch.set_rng_state(state_list[0])
     if len(state_list) > 1:
         torch.cuda.set_rng_state_all(state_list[1:])
@@ -52,7 +52,7 @@ def _floating(dtype: Any) -> torch.dtype:
     """The dtype of what is drawn from an interval or a bell curve. Raises TypeError for integers."""
     kind = _kind(dtype)
     if not (kind.is_floating_point or kind.is_complex):
-        raise TypeError(f"dtype: expected a floating or complex one for random numbers, got {name_of(kind)}")
+        raise WrongKind(f"dtype: expected a floating or complex one for random numbers, got {name_of(kind)}")
     return kind
 
 
@@ -111,7 +111,7 @@ def _bounds(called: str, low: Any, high: Any) -> tuple[int, int]:
     """`f(n)` counts from 0. Raises ValueError for an empty range."""
     low, high = (0, low) if high is None else (low, high)
     if high <= low:
-        raise ValueError(f"{called}: expected low < high, got low={low}, high={high}")
+        raise Refused(f"{called}: expected low < high, got low={low}, high={high}")
     return int(low), int(high)
 
 
@@ -156,7 +156,7 @@ def randint_like(x, low=0, high=None, dtype=None, name=None):  # type: ignore[no
 
 def _chances(p: Any, called: str) -> None:
     if bool(((p < 0) | (p > 1)).any()):
-        raise ValueError(f"{called}: probabilities must be from 0 to 1, got {p.min()} to {p.max()}")
+        raise Refused(f"{called}: probabilities must be from 0 to 1, got {p.min()} to {p.max()}")
 
 
 @operator(differentiable=False)
@@ -266,7 +266,7 @@ def random_(x, from_=0, to=None, *, generator=None):  # type: ignore[no-untyped-
         most = int(2 / torch.finfo(kind).eps) if kind.is_floating_point else torch.iinfo(kind).max
         from_, to = 0, from_ or most
     if from_ >= to:
-        raise ValueError(f"random_: expected from_ < to, got {from_} and {to}")
+        raise Refused(f"random_: expected from_ < to, got {from_} and {to}")
     return _fill(x, lambda data: data.random_(from_, to, generator=generator), True)
 
 

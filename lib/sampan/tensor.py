@@ -37,8 +37,9 @@ class Refused(ValueError, AssertionError):
     """Raised where Paddle asserts something of an argument's value."""
 
 
-class WrongKind(TypeError, Refused):
-    """Raised where Paddle asserts something of an argument's type, or says ValueError."""
+class WrongKind(TypeError, Refused, RuntimeError):
+    """An argument of another type or dtype: Paddle says TypeError, ValueError for what is no Tensor, RuntimeError
+    where it has no kernel for a dtype, or asserts."""
 
 
 class Count(int):

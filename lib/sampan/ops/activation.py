@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype
-from ..operator import composite, operator
+from ..operator import AxisError, composite, operator
+from ..tensor import Refused
 from .elementwise import Buffer, aten, sigmoid, tanh
 from .joining import chunk, concat
 from .samples import Array
@@ -57,7 +58,7 @@ _SIXTH = (0.1666667, 0.5)  # what torch has a kernel for
 
 def _selu(x: Any, scale: float, alpha: float) -> Any:
     if scale <= 1 or alpha < 0:
-        raise ValueError(f"selu: expected scale above 1 and alpha of 0 or more, got {scale} and {alpha}")
+        raise Refused(f"selu: expected scale above 1 and alpha of 0 or more, got {scale} and {alpha}")
     return aten.elu(x, alpha, scale, 1.0)
 
 
@@ -144,7 +145,7 @@ def _gelu_slope(x: Any, kind: str) -> Any:
 def _axis(x: Any, axis: int) -> int:
     n = max(x.ndim, 1)
     if not -n <= axis < n:
-        raise IndexError(f"axis {axis} is outside an array of {x.ndim} axes")
+        raise AxisError(f"axis {axis} is outside an array of {x.ndim} axes")
     return axis
 
 
@@ -211,7 +212,7 @@ def maxout(x, groups, axis=1, name=None):  # type: ignore[no-untyped-def]
     """The largest of each `groups` neighbours along `axis` (Goodfellow et al., 2013)."""
     at = _axis(x, axis) % max(x.ndim, 1)
     if groups < 1 or x.shape[at] % groups:
-        raise ValueError(f"maxout: groups {groups} does not divide axis {axis} of {list(x.shape)}")
+        raise Refused(f"maxout: groups {groups} does not divide axis {axis} of {list(x.shape)}")
     return x.reshape([*x.shape[:at], x.shape[at] // groups, groups, *x.shape[at + 1 :]]).max(at + 1)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..operator import operator
-from ..tensor import declared
+from ..tensor import WrongKind, declared
 from .samples import Array
 
 __all__ = ["angle", "as_complex", "as_real", "complex", "conj", "imag", "polar", "real", "sgn"]
@@ -26,7 +26,7 @@ def real(x, name=None):  # type: ignore[no-untyped-def]
 def imag(x, name=None):  # type: ignore[no-untyped-def]
     """The imaginary part of a complex array, a view. Raises TypeError for a real one."""
     if not x.is_complex():
-        raise TypeError("x is real and has no imaginary part")
+        raise WrongKind("x is real and has no imaginary part")
     return x.imag, (lambda g: g * 1j,)
 
 
@@ -93,5 +93,5 @@ def as_complex(x, name=None):  # type: ignore[no-untyped-def]
 def as_real(x, name=None):  # type: ignore[no-untyped-def]
     """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     if not x.is_complex():
-        raise TypeError("x is real")
+        raise WrongKind("x is real")
     return torch.view_as_real(x.resolve_conj()), (lambda g: as_complex(g),)

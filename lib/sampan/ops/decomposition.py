@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ..operator import composite, operator
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 from .assembly import diagonals
 from .complex_numbers import real
 from .joining import concat_tensors
@@ -85,7 +85,7 @@ def solve(x, y, left=True, name=None):  # type: ignore[no-untyped-def]
     if left and (y.ndim == 1 or list(y.shape) == list(x.shape[:-1])):
         return solve_matrix(x, y.unsqueeze(-1)).squeeze(-1)
     if y.ndim < 2:
-        raise ValueError(f"solve: y: expected matrices, got shape {list(y.shape)}")
+        raise Refused(f"solve: y: expected matrices, got shape {list(y.shape)}")
     return solve_matrix(x, y) if left else solve_matrix(x.mT, y.mT).mT
 
 
@@ -126,7 +126,7 @@ def cholesky_solve(x, y, upper=False, name=None):  # type: ignore[no-untyped-def
 def cholesky_inverse(x, upper=False, name=None):  # type: ignore[no-untyped-def]
     """The inverse of the matrix whose Cholesky factor is x."""
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
-        raise ValueError(f"cholesky_inverse: expected a square matrix, got shape {list(x.shape)}")
+        raise Refused(f"cholesky_inverse: expected a square matrix, got shape {list(x.shape)}")
     return inverse(x.mT @ x if upper else x @ x.mT)
 
 
@@ -243,7 +243,7 @@ def lu(x, pivot=True, get_infos=False, name=None):  # type: ignore[no-untyped-de
 def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):  # type: ignore[no-untyped-def]
     """P, L and U from what `lu` gave: x both triangles, y the pivots. What is not asked for is empty."""
     if x.ndim < 2 or y.ndim < 1:
-        raise ValueError(f"lu_unpack: expected x [..., m, n] and y [..., k], got {x.shape} and {y.shape}")
+        raise Refused(f"lu_unpack: expected x [..., m, n] and y [..., k], got {x.shape} and {y.shape}")
     nothing = Tensor(torch.empty(0, dtype=x.dtype))
     k = min(x.shape[-2:])
     p = Tensor(torch.lu_unpack(x.data, y.data, unpack_data=False)[0]) if unpack_pivots else nothing

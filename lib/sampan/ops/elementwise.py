@@ -19,7 +19,7 @@ import torch
 from .. import kernels
 from ..dtype import default_dtype
 from ..operator import as_method, composite, operator
-from ..tensor import Tensor, declared
+from ..tensor import Refused, Tensor, WrongKind, declared
 from .samples import Array, integers
 
 # fmt: off
@@ -160,7 +160,7 @@ def _heaviside(x: Any, y: Any) -> Any:
 def _frac(x: Any) -> Any:
     """x without its whole part: 0 for integers, which torch leaves out."""
     if x.dtype is torch.bool:
-        raise TypeError("a bool has no fraction")
+        raise WrongKind("a bool has no fraction")
     return x.frac() if x.is_floating_point() else torch.zeros_like(x)
 
 
@@ -317,7 +317,7 @@ def ldexp(x, y, name=None):  # type: ignore[no-untyped-def]
     """x 2^y, in float64 if one of the two is, else in the default dtype."""
     for value, called in ((x, "x"), (y, "y")):
         if isinstance(value, (int, float)):
-            raise TypeError(f"ldexp: {called} must be a tensor, got {value!r}")
+            raise WrongKind(f"ldexp: {called} must be a tensor, got {value!r}")
     kind = torch.float64 if torch.float64 in (x.dtype, y.dtype) else default_dtype()
     x, y = (v if v.dtype is kind else declared.cast(v, kind) for v in (x, y))
     return x * 2.0**y
@@ -344,21 +344,21 @@ def add_n(inputs, name=None):  # type: ignore[no-untyped-def]
     """The sum of a list of tensors of one shape; of one tensor, a copy."""
     tensors = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     if not tensors or len({tuple(t.shape) for t in tensors}) > 1:
-        raise ValueError(f"add_n: expected tensors of one shape, got {[list(t.shape) for t in tensors]}")
+        raise Refused(f"add_n: expected tensors of one shape, got {[list(t.shape) for t in tensors]}")
     return summed(*tensors)
 
 
 def increment(x, value=1.0, name=None):  # type: ignore[no-untyped-def]
     """x + value in x's own memory, for a tensor with one entry."""
     if x.size != 1:
-        raise ValueError(f"increment: expected a tensor with one entry, got shape {x.shape}")
+        raise Refused(f"increment: expected a tensor with one entry, got shape {x.shape}")
     return x._write(declared.add(x._before(), value if x.data.is_floating_point() else int(value)))
 
 
 def positive(x, name=None):  # type: ignore[no-untyped-def]
     """x itself. Raises TypeError for bools."""
     if x.dtype is torch.bool:
-        raise TypeError("positive: a bool has no sign")
+        raise WrongKind("positive: a bool has no sign")
     return x
 
 

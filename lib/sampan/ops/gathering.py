@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ..operator import AxisError, composite, operator
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor, WrongKind
 from .indexing import getitem, setitem, spread
 from .samples import Array, integers
 from .shape import _ints, broadcast_to, reshape, squeeze
@@ -23,7 +23,7 @@ def _integers(index: Any, name: str) -> Any:
     if index.dtype is torch.int64:
         return index
     if index.dtype not in (torch.int32, torch.int16, torch.int8, torch.uint8):
-        raise TypeError(f"{name} must be integers, got {index.dtype}")
+        raise WrongKind(f"{name} must be integers, got {index.dtype}")
     return index.long()
 
 
@@ -46,7 +46,7 @@ def _found(pick, x, axis, index, *more):  # type: ignore[no-untyped-def]
 def _spread_along(indices: Any, shape: Any, axis: int, of: str) -> Any:
     """`indices` repeated along the axes other than `axis` to the lengths in `shape`."""
     if indices.ndim != len(shape):
-        raise ValueError(f"{of}: indices have {indices.ndim} axes, the array has {len(shape)}")
+        raise Refused(f"{of}: indices have {indices.ndim} axes, the array has {len(shape)}")
     if not -len(shape) <= axis < len(shape):
         raise AxisError(f"{of}: axis {axis} is outside an array of {len(shape)} axes")
     target = list(shape)
@@ -83,7 +83,7 @@ def gather(x, index, axis=None, name=None, out=None):  # type: ignore[no-untyped
     elif index.ndim == 2 and index.shape[1] == 1:
         picked = index_select(x, index, axis)
     else:
-        raise ValueError(f"gather: expected an index of shape [n] or [n, 1], got {list(index.shape)}")
+        raise Refused(f"gather: expected an index of shape [n] or [n, 1], got {list(index.shape)}")
     return picked if out is None else out._write(picked)
 
 
@@ -91,7 +91,7 @@ def gather(x, index, axis=None, name=None, out=None):  # type: ignore[no-untyped
 def gather_nd(x, index, name=None):  # type: ignore[no-untyped-def]
     """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k axes."""
     if index.shape[-1] > x.ndim:
-        raise ValueError(f"gather_nd: index names {index.shape[-1]} axes, x has shape {list(x.shape)}")
+        raise Refused(f"gather_nd: index names {index.shape[-1]} axes, x has shape {list(x.shape)}")
     return getitem(x, tuple(index.data.unbind(-1))) if index.shape[-1] else x
 
 
@@ -184,7 +184,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     """
     if reduce != "assign" and reduce not in _REDUCES:
         known = f"'assign' or one of {', '.join(_REDUCES)}"
-        raise ValueError(f"put_along_axis: reduce: expected {known}, got {reduce!r}")
+        raise Refused(f"put_along_axis: reduce: expected {known}, got {reduce!r}")
     places = _integers(indices.data, "indices")
     if broadcast:
         places = _spread_along(places, arr.shape, axis, "put_along_axis")
@@ -205,7 +205,7 @@ def scatter_add(input, dim, index, src):  # type: ignore[no-untyped-def]
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):  # type: ignore[no-untyped-def]
     """`scatter_add` with another way to put several entries together: "sum", "prod", "mean", "amin" or "amax"."""
     if reduce not in (*_REDUCES, "sum", "prod"):
-        raise ValueError(f"scatter_reduce: reduce: expected sum, prod, mean, amin or amax, got {reduce!r}")
+        raise Refused(f"scatter_reduce: reduce: expected sum, prod, mean, amin or amax, got {reduce!r}")
     return _put(input, index, src, dim, _REDUCES.get(reduce, reduce), include_self)
 
 
@@ -254,7 +254,7 @@ def index_fill(x, index, axis, value, name=None):  # type: ignore[no-untyped-def
 def index_put(x, indices, value, accumulate=False, name=None):  # type: ignore[no-untyped-def]
     """`x` with `value`, broadcast, at the places that a tuple of index arrays (or a mask) names; added if `accumulate`."""
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"index_put: indices: expected a tuple of tensors, got {type(indices).__name__}")
+        raise WrongKind(f"index_put: indices: expected a tuple of tensors, got {type(indices).__name__}")
     key = tuple(i.data if i.dtype is torch.bool else _integers(i.data, "indices") for i in indices)
     if not accumulate:
         return setitem(x, value, key)
@@ -265,7 +265,7 @@ def index_put(x, indices, value, accumulate=False, name=None):  # type: ignore[n
 def index_sample(x, index):  # type: ignore[no-untyped-def]
     """From each row of x [n, d] the entries that the same row of index [n, k] names: [n, k]."""
     if x.ndim != 2 or index.ndim != 2 or x.shape[0] != index.shape[0]:
-        raise ValueError(f"index_sample: expected x [n, d], index [n, k], got {x.shape}, {index.shape}")
+        raise Refused(f"index_sample: expected x [n, d], index [n, k], got {x.shape}, {index.shape}")
     return take_along_axis(x, index, 1, False)
 
 
@@ -277,9 +277,9 @@ def take(x, index, mode="raise", name=None):  # type: ignore[no-untyped-def]
     to the first).
     """
     if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(f'take: mode: expected "raise", "wrap" or "clip", got {mode!r}')
+        raise Refused(f'take: mode: expected "raise", "wrap" or "clip", got {mode!r}')
     if not isinstance(index, Tensor) or index.dtype not in (torch.int32, torch.int64):
-        raise TypeError("take: index: expected a tensor of int32 or int64")
+        raise WrongKind("take: index: expected a tensor of int32 or int64")
     places = index.data.long().reshape(-1)
     if mode == "wrap":
         places = places % x.size

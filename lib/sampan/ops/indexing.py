@@ -10,9 +10,9 @@ import torch
 
 from ..autograd import unbroadcast
 from ..dtype import default_dtype
-from ..operator import as_method, composite, operator
+from ..operator import AxisError, as_method, composite, operator
 from ..spelling import spelled
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor, WrongKind
 from .samples import Array, integers
 from .shape import expand, reshape
 
@@ -27,7 +27,7 @@ def _key(index: Any) -> Any:
         if index.dtype is torch.bool:
             return index
         if index.is_floating_point() or index.is_complex():
-            raise IndexError(f"an index must be of integers or bools, got {index.dtype}")
+            raise AxisError(f"an index must be of integers or bools, got {index.dtype}")
         return index.long() if index.ndim else int(index)  # torch would take uint8 for a mask
     if isinstance(index, np.ndarray):
         return _key(torch.from_numpy(np.array(index)))
@@ -35,13 +35,13 @@ def _key(index: Any) -> Any:
         return int(index)
     if isinstance(index, (float, str)):
         known = "an int, a slice, `...`, None, or an array of integers or bools"
-        raise IndexError(f"an index is {known}; got {index!r}")
+        raise AxisError(f"an index is {known}; got {index!r}")
     if isinstance(index, slice):
         return slice(*(None if v is None else as_int(v) for v in (index.start, index.stop, index.step)))
     if isinstance(index, (list, range)):
         array = np.asarray([i.numpy() if isinstance(i, Tensor) else i for i in index])
         if array.dtype == object or array.dtype.kind in "US":
-            raise IndexError(f"a list used as an index must hold integers or bools, got {index!r}")
+            raise AxisError(f"a list used as an index must hold integers or bools, got {index!r}")
         return _key(torch.from_numpy(array.astype(np.int64) if array.size == 0 else array))
     return index
 
@@ -147,7 +147,7 @@ def _put(target: torch.Tensor, value: Any, index: Any) -> None:
     if (
         value.is_complex() if isinstance(value, torch.Tensor) else isinstance(value, complex)
     ) and not target.is_complex():
-        raise TypeError(f"a complex value does not fit into {target.dtype}")
+        raise WrongKind(f"a complex value does not fit into {target.dtype}")
     flips, key = _flipped(target, index)
     if not flips:
         target[key] = value
@@ -180,9 +180,9 @@ def where(condition, x=None, y=None, name=None):  # type: ignore[no-untyped-def]
     if x is None and y is None:
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
-        raise ValueError("where: expected both x and y, or neither")
+        raise Refused("where: expected both x and y, or neither")
     if condition.dtype is not torch.bool:
-        raise TypeError(f"where: expected a bool condition, got {condition.dtype}")
+        raise WrongKind(f"where: expected a bool condition, got {condition.dtype}")
     return select(condition, x, y)
 
 
@@ -197,7 +197,7 @@ def masked_scatter(x, mask, value, name=None):  # type: ignore[no-untyped-def]
         x, mask = expand(x, shape), expand(mask, shape)
     count = int(mask.data.sum())
     if count > value.size:
-        raise ValueError(f"masked_scatter: value: expected at least {count} entries, got {value.size}")
+        raise Refused(f"masked_scatter: value: expected at least {count} entries, got {value.size}")
     return setitem(x, reshape(value, [-1])[:count], mask)
 
 
@@ -212,7 +212,7 @@ def nonzero(x, as_tuple=False):  # type: ignore[no-untyped-def]
 def masked_select(x, mask, name=None):  # type: ignore[no-untyped-def]
     """The entries of `x` where `mask` is true, as a vector; the two broadcast."""
     if mask.dtype is not torch.bool:
-        raise TypeError(f"masked_select: mask: expected bools, got {mask.dtype}")
+        raise WrongKind(f"masked_select: mask: expected bools, got {mask.dtype}")
     if list(mask.shape) != list(x.shape):
         shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
         x, mask = expand(x, shape), expand(mask, shape)

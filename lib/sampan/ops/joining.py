@@ -6,7 +6,7 @@ import torch
 
 from ..operator import as_method, composite, operator
 from ..spelling import spelled
-from ..tensor import Tensor, declared, to_tensor
+from ..tensor import Refused, Tensor, WrongKind, declared, to_tensor
 from .shape import _free, _ints, expand, reshape, unsqueeze
 
 # fmt: off
@@ -25,7 +25,7 @@ def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
     """Joined along an axis that they have already."""
     kinds = {t.dtype for t in tensors}
     if len(kinds) > 1:
-        raise TypeError(f"tensors to join have several dtypes: {sorted(map(str, kinds))}")
+        raise WrongKind(f"tensors to join have several dtypes: {sorted(map(str, kinds))}")
     if len({t.ndim for t in tensors}) > 1:
         raise RuntimeError("tensors to join have different numbers of axes")
     axis = _free(tensors[0], axis)
@@ -37,7 +37,7 @@ def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
 def stack_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
     """Joined along a new axis."""
     if len({t.dtype for t in tensors}) > 1:
-        raise TypeError("tensors to stack have several dtypes")
+        raise WrongKind("tensors to stack have several dtypes")
     return torch.stack(tensors, axis), lambda g, axis=axis: tuple(g.unbind(axis))
 
 
@@ -56,14 +56,14 @@ def stack(x, axis=0, name=None):  # type: ignore[no-untyped-def]
     tensors = _tensors(x)
     shapes = [list(t.shape) for t in tensors]
     if any(s != shapes[0] for s in shapes):
-        raise ValueError(f"stack: expected tensors of one shape, got {shapes}")
+        raise Refused(f"stack: expected tensors of one shape, got {shapes}")
     return stack_tensors(*tensors, axis=_free(tensors[0], axis, 1, of="stack"))
 
 
 def _tensors(x: Any) -> list[Any]:
     if not isinstance(x, (list, tuple)) or not x:
         got = "an empty one" if isinstance(x, (list, tuple)) else type(x).__name__
-        raise TypeError(f"x: expected a non-empty list of tensors, got {got}")
+        raise WrongKind(f"x: expected a non-empty list of tensors, got {got}")
     return list(x)
 
 
@@ -133,7 +133,7 @@ def broadcast_shapes(*shapes):  # type: ignore[no-untyped-def]
     try:
         return list(torch.broadcast_shapes(*(_ints(s, "shape") for s in shapes)))
     except RuntimeError:
-        raise ValueError(f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast") from None
+        raise Refused(f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast") from None
 
 
 def broadcast_shape(x_shape, y_shape):  # type: ignore[no-untyped-def]
@@ -150,13 +150,13 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):  #
     n = x.shape[axis]
     if isinstance(repeats, Tensor) and repeats.ndim:
         if list(repeats.shape) != [n]:
-            raise ValueError(f"repeat_interleave: repeats: expected shape [{n}], got {repeats.shape}")
+            raise Refused(f"repeat_interleave: repeats: expected shape [{n}], got {repeats.shape}")
         repeats = repeats.data.to(x.data.device)
         places = torch.repeat_interleave(torch.arange(n, device=repeats.device), repeats)
         return declared.index_select(x, Tensor(places), axis)
     times = int(repeats)
     if times <= 0:
-        raise ValueError(f"repeat_interleave: repeats: expected at least 1, got {times}")
+        raise Refused(f"repeat_interleave: repeats: expected at least 1, got {times}")
     before, after = list(x.shape[:axis]), list(x.shape[axis + 1 :])
     wide = expand(unsqueeze(x, axis + 1), [*before, n, times, *after])
     return reshape(wide, [*before, n * times, *after]) if wide.size else x
@@ -188,14 +188,14 @@ def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def
     if isinstance(num_or_sections, int):
         if num_or_sections <= 0 or length % num_or_sections:
             parts = f"{num_or_sections} equal parts"
-            raise ValueError(f"split: {parts} cannot be cut from an axis of length {length}")
+            raise Refused(f"split: {parts} cannot be cut from an axis of length {length}")
         sizes = [length // num_or_sections] * num_or_sections
     elif isinstance(num_or_sections, (list, tuple)):
         sizes = _ints(num_or_sections, "num_or_sections")
         if sizes.count(-1) == 1:
             sizes[sizes.index(-1)] = length - sum(sizes) - 1
     else:
-        raise TypeError(f"split: num_or_sections: expected an int or a list, got {num_or_sections!r}")
+        raise WrongKind(f"split: num_or_sections: expected an int or a list, got {num_or_sections!r}")
     return list(split_sizes(x, sizes, axis))
 
 
@@ -215,7 +215,7 @@ def unstack(x, axis=0, num=None):  # type: ignore[no-untyped-def]
     """A list of the slices of `x` along `axis`, which is gone from them; `num` says how many are expected."""
     found = list(slices(x, _free(x, axis, of="unstack")))
     if num is not None and num != len(found):
-        raise ValueError(f"unstack: num is {num}, but axis {axis} has length {len(found)}")
+        raise Refused(f"unstack: num is {num}, but axis {axis} has length {len(found)}")
     return found
 
 
@@ -226,11 +226,11 @@ def tensor_split(x, num_or_indices, axis=0, name=None):  # type: ignore[no-untyp
     length = x.shape[axis]
     if isinstance(num_or_indices, int):
         if num_or_indices <= 0:
-            raise ValueError(f"tensor_split: num_or_indices: expected at least 1, got {num_or_indices}")
+            raise Refused(f"tensor_split: num_or_indices: expected at least 1, got {num_or_indices}")
         size, more = divmod(length, num_or_indices)
         return list(split_sizes(x, [size + (i < more) for i in range(num_or_indices)], axis))
     if not isinstance(num_or_indices, (list, tuple)):
-        raise ValueError(f"tensor_split: num_or_indices: expected an int or a list, got {num_or_indices!r}")
+        raise Refused(f"tensor_split: num_or_indices: expected an int or a list, got {num_or_indices!r}")
     cuts = [slice(i).indices(length)[1] for i in _ints(num_or_indices, "num_or_indices")]
     before = (slice(None),) * axis
     return [x[(*before, slice(a, b))] for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
@@ -242,7 +242,7 @@ def _axis_split(name: str, axis: int, least: int, doc: str) -> Any:
     @spelled
     def cut(x, num_or_indices, name=None):  # type: ignore[no-untyped-def]
         if x.ndim < least:
-            raise ValueError(f"{cut.__name__}: expected at least {least} axes, got shape {x.shape}")
+            raise Refused(f"{cut.__name__}: expected at least {least} axes, got shape {x.shape}")
         return tensor_split(x, num_or_indices, min(axis, x.ndim - 1))
 
     cut.__name__ = cut.__qualname__ = name

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ..operator import composite, operator
-from ..tensor import Tensor, to_tensor
+from ..tensor import Refused, Tensor, to_tensor
 from .elementwise import Buffer
 from .indexing import diagonal
 from .shape import _free, _ints, expand, permute, reshape, swapaxes
@@ -67,7 +67,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
     if dims == (2, 2) and not (transpose_x or transpose_y):
         return mm(x, y)
     if 0 in dims:
-        raise ValueError(f"matmul: expected at least one axis each, got shapes {x.shape} and {y.shape}")
+        raise Refused(f"matmul: expected at least one axis each, got shapes {x.shape} and {y.shape}")
     if 1 not in dims:
         return batched_matmul(x, y, transpose_x, transpose_y)
     a = reshape(x, [1, -1]) if dims[0] == 1 else x
@@ -85,7 +85,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
 def bmm(x, y, name=None):  # type: ignore[no-untyped-def]
     """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
     if len(x.shape) != 3 or len(y.shape) != 3 or x.shape[0] != y.shape[0]:
-        raise ValueError(f"bmm: expected shapes [b, n, k] and [b, k, m], got {x.shape} and {y.shape}")
+        raise Refused(f"bmm: expected shapes [b, n, k] and [b, k, m], got {x.shape} and {y.shape}")
     return batched_matmul(x, y)
 
 
@@ -99,7 +99,7 @@ def mv(x, vec, name=None):  # type: ignore[no-untyped-def]
 def dot(x, y, name=None):  # type: ignore[no-untyped-def]
     """The sum of products of two vectors, or of the rows of two matrices."""
     if x.ndim not in (1, 2) or list(x.shape) != list(y.shape):
-        raise ValueError(f"dot: expected two vectors or matrices of one shape, got {x.shape} and {y.shape}")
+        raise Refused(f"dot: expected two vectors or matrices of one shape, got {x.shape} and {y.shape}")
     return (x * y).sum(axis=-1)
 
 
@@ -119,7 +119,7 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-untyp
 def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-untyped-def]
     """beta input + alpha x @ y, for batches of matrices."""
     if input.ndim != 3:
-        raise ValueError(f"baddbmm: input: expected 3 axes, got shape {list(input.shape)}")
+        raise Refused(f"baddbmm: input: expected 3 axes, got shape {list(input.shape)}")
     return input * beta + bmm(x, y) * alpha
 
 
@@ -140,7 +140,7 @@ def tensordot(x, y, axes=2, name=None):  # type: ignore[no-untyped-def]
     axes = axes.tolist() if isinstance(axes, Tensor) else axes
     if isinstance(axes, int):
         if axes < 0:
-            raise ValueError(f"tensordot: axes: expected 0 or more, got {axes}")
+            raise Refused(f"tensordot: axes: expected 0 or more, got {axes}")
         pairs = [list(range(x.ndim - axes, x.ndim)), list(range(axes))]
     else:
         lists = [axes] if not axes or isinstance(axes[0], int) else axes
@@ -151,7 +151,7 @@ def tensordot(x, y, axes=2, name=None):  # type: ignore[no-untyped-def]
     first, second = ([_free(t, a) for a in own] for t, own in zip((x, y), pairs, strict=True))
     for i, j in zip(first, second, strict=True):
         if x.shape[i] != y.shape[j] and 1 not in (x.shape[i], y.shape[j]):
-            raise ValueError(f"tensordot: axis {i} of {list(x.shape)} and axis {j} of {list(y.shape)} differ")
+            raise Refused(f"tensordot: axis {i} of {list(x.shape)} and axis {j} of {list(y.shape)} differ")
         x = x.sum(axis=i, keepdim=True) if y.shape[j] == 1 else x
         y = y.sum(axis=j, keepdim=True) if x.shape[i] == 1 else y
     own_x, own_y = ([i for i in range(t.ndim) if i not in u] for t, u in ((x, first), (y, second)))
@@ -185,9 +185,9 @@ def cross(x, y, axis=9, name=None):  # type: ignore[no-untyped-def]
     if axis == 9:
         axis = next((i for i, n in enumerate(x.shape) if n == 3), None)
         if axis is None:
-            raise ValueError(f"cross: expected an axis of length 3, got shape {list(x.shape)}")
+            raise Refused(f"cross: expected an axis of length 3, got shape {list(x.shape)}")
     if list(x.shape) != list(y.shape):
-        raise ValueError(f"cross: expected tensors of one shape, got {list(x.shape)} and {list(y.shape)}")
+        raise Refused(f"cross: expected tensors of one shape, got {list(x.shape)} and {list(y.shape)}")
     return cross_product(x, y, axis)
 
 
@@ -207,7 +207,7 @@ def trace(x, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-
 def matrix_transpose(x, name=None):  # type: ignore[no-untyped-def]
     """The last two axes exchanged."""
     if x.ndim < 2:
-        raise ValueError(f"matrix_transpose: expected at least 2 axes, got shape {list(x.shape)}")
+        raise Refused(f"matrix_transpose: expected at least 2 axes, got shape {list(x.shape)}")
     return swapaxes(x, -2, -1)
 
 
@@ -216,7 +216,7 @@ def multi_dot(x, name=None):  # type: ignore[no-untyped-def]
     """The product of a list of matrices (the first and the last may be vectors), multiplied in the cheapest order."""
     chain = list(x)
     if len(chain) < 2:
-        raise ValueError(f"multi_dot: expected at least two matrices, got {len(chain)}")
+        raise Refused(f"multi_dot: expected at least two matrices, got {len(chain)}")
     sizes = [1 if chain[0].ndim == 1 else chain[0].shape[0], *(t.shape[0] for t in chain[1:])]
     sizes.append(1 if chain[-1].ndim == 1 else chain[-1].shape[-1])
 
@@ -250,7 +250,7 @@ def linear(x, weight, bias=None, name=None):  # type: ignore[no-untyped-def]
     """x @ weight + bias: x [..., in], weight [in, out] (Paddle's order), bias [out] or None."""
     if len(weight.shape) != 2 or not x.shape or x.shape[-1] != weight.shape[0]:
         came = f"{x.shape} and {weight.shape}"
-        raise ValueError(f"linear: expected x [..., in] and weight [in, out], got {came}")
+        raise Refused(f"linear: expected x [..., in] and weight [in, out], got {came}")
     if len(x.shape) == 2:
         return mm(x, weight) if bias is None else affine(x, weight, bias)
     product = reshape(mm(reshape(x, [-1, x.shape[-1]]), weight), [*x.shape[:-1], weight.shape[1]])
@@ -279,7 +279,7 @@ def einsum(equation, *operands):  # type: ignore[no-untyped-def]
         tensors.append(tensor)
         for letter, n in zip(inputs[place], tensor.shape, strict=True):
             if sizes.setdefault(letter, n) != n and 1 not in (n, sizes[letter]):
-                raise ValueError(f"einsum: axis {letter!r} of {equation!r} is {sizes[letter]} and {n} long")
+                raise Refused(f"einsum: axis {letter!r} of {equation!r} is {sizes[letter]} and {n} long")
             sizes[letter] = max(sizes[letter], n)
     return contract(*tensors, letters=tuple(inputs), output=output)
 
@@ -311,13 +311,13 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
     left, arrow, output = equation.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(operands):
-        raise ValueError(f"einsum: {equation!r} names {len(inputs)} operands, got {len(operands)}")
+        raise Refused(f"einsum: {equation!r} names {len(inputs)} operands, got {len(operands)}")
     free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
     widest = 0
     for letters, tensor in zip(inputs, operands, strict=True):
         named = len(letters.replace("...", ""))
         if ("..." not in letters and named != tensor.ndim) or named > tensor.ndim:
-            raise ValueError(f"einsum: {letters!r} does not fit an operand of shape {list(tensor.shape)}")
+            raise Refused(f"einsum: {letters!r} does not fit an operand of shape {list(tensor.shape)}")
         if "..." in letters:
             widest = max(widest, tensor.ndim - named)
     dots = "".join(free[:widest])
@@ -331,5 +331,5 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
     result = output.replace("...", dots)
     unknown = set(result) - set("".join(filled))
     if unknown or len(set(result)) != len(result):
-        raise ValueError(f"einsum: the result of {equation!r} names {sorted(unknown) or 'an axis twice'}")
+        raise Refused(f"einsum: the result of {equation!r} names {sorted(unknown) or 'an axis twice'}")
     return filled, result

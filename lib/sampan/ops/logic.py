@@ -7,7 +7,7 @@ import torch
 
 from ..operator import as_method, composite, operator
 from ..spelling import spelled
-from ..tensor import Tensor
+from ..tensor import Tensor, WrongKind
 from .samples import Array, integers
 
 # fmt: off
@@ -30,7 +30,7 @@ def _truth(name: str, function: Callable[..., Any], doc: str, *samples: Any) -> 
     def binary(x, y, name=None):  # type: ignore[no-untyped-def]
         value = function(x, y)
         if not isinstance(value, torch.Tensor):  # Python's own comparison with something that is no number
-            raise TypeError(f"expected tensors and numbers, got {type(x).__name__} and {type(y).__name__}")
+            raise WrongKind(f"expected tensors and numbers, got {type(x).__name__} and {type(y).__name__}")
         return value
 
     body = unary if len(names) == 1 else binary
@@ -131,7 +131,7 @@ def is_empty(x, name=None):  # type: ignore[no-untyped-def]
 def _kind(name: str, asks: Callable[[torch.dtype], bool], doc: str) -> Any:
     def ask(x):  # type: ignore[no-untyped-def]
         if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+            raise WrongKind(f"{name}: expected a Tensor, got {type(x).__name__}")
         return asks(x.dtype)
 
     ask.__name__, ask.__qualname__, ask.__doc__ = name, name, doc

@@ -9,7 +9,7 @@ import torch
 
 from ..operator import composite, operator
 from ..spelling import give
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor, WrongKind
 from .decomposition import adjoint, eigh, identity, inverse, qr, svd, svdvals
 from .indexing import select
 from .joining import concat_tensors
@@ -46,7 +46,7 @@ def _norm_back(g: Any, x: Any, out: Any, p: float) -> Any:
 def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None):  # type: ignore[no-untyped-def]
     """The p-norm over `axis` (an int, a list, or None for all): see `p_norm`."""
     if not isinstance(p, (int, float)):
-        raise ValueError(f"vector_norm: p: expected an int or a float, got {p!r}")
+        raise Refused(f"vector_norm: p: expected an int or a float, got {p!r}")
     return p_norm(x if dtype is None else x.astype(dtype), p, _axes(x, axis), keepdim)
 
 
@@ -55,7 +55,7 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # type: i
     """The norm of matrices in two axes: "fro", "nuc" (sum of singular values), 2 and -2 (the largest and smallest
     singular value), 1 and -1 (the largest and smallest column sum of |x|), inf and -inf (row sums)."""
     if not isinstance(axis, (list, tuple)) or len(axis) != 2:
-        raise ValueError(f"matrix_norm: axis: expected two axes, got {axis!r}")
+        raise Refused(f"matrix_norm: axis: expected two axes, got {axis!r}")
     rows, columns = _axes(x, axis)
     if p == "fro":
         return p_norm(x, 2, [rows, columns], keepdim)
@@ -66,7 +66,7 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # type: i
         first, second = (columns, rows) if math.isinf(p) else (rows, columns)
         found = (max if p > 0 else min)(p_norm(x, 1, [first], True), second, True).squeeze([rows, columns])
     else:
-        raise ValueError(f'matrix_norm: p: expected "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {p!r}')
+        raise Refused(f'matrix_norm: p: expected "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {p!r}')
     return found.unsqueeze(sorted((rows, columns))) if keepdim else found
 
 
@@ -103,9 +103,9 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
     """
     modes = ("if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in (f"{modes[1]}_if_necessary", *modes[1:]):
-        raise ValueError(f"cdist: compute_mode: expected one of {', '.join(modes)}, got {compute_mode!r}")
+        raise Refused(f"cdist: compute_mode: expected one of {', '.join(modes)}, got {compute_mode!r}")
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1] or p < 0:
-        raise ValueError(f"cdist: expected x [..., n, k], y [..., m, k], p >= 0, got {x.shape}, {y.shape}")
+        raise Refused(f"cdist: expected x [..., n, k], y [..., m, k], p >= 0, got {x.shape}, {y.shape}")
     many = x.shape[-2] > 25 or y.shape[-2] > 25
     if p == 2 and (compute_mode == modes[1] or (many and compute_mode != modes[2])):
         square = (x * x).sum(-1, keepdim=True) + (y * y).sum(-1, keepdim=True).mT - (x @ y.mT) * 2
@@ -117,7 +117,7 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
 def pdist(x, p=2.0, name=None):  # type: ignore[no-untyped-def]
     """The p-norms of the differences between all pairs of rows of x [n, k]: [n (n - 1) / 2]."""
     if x.ndim != 2:
-        raise ValueError(f"pdist: expected a matrix, got shape {x.shape}")
+        raise Refused(f"pdist: expected a matrix, got shape {x.shape}")
     i, j = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.data.device)
     return p_norm(x[i] - x[j], float(p), [1])
 
@@ -146,7 +146,7 @@ def _torch_cond(x: Any, p: Any = 2) -> Any:
 def cond(x, p=None, name=None):  # type: ignore[no-untyped-def]
     """The condition number of matrices: the norm of x times that of its inverse; p as in matrix_norm, None for 2."""
     if x.ndim < 2:
-        raise ValueError(f"cond: expected at least 2 axes, got shape {x.shape}")
+        raise Refused(f"cond: expected at least 2 axes, got shape {x.shape}")
     if p in (None, 2, -2):
         values = svdvals(x)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
@@ -161,7 +161,7 @@ def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None): 
     the machine epsilon times the larger side of x.
     """
     if x.ndim < 2 or (tol is not None and (atol is not None or rtol is not None)):
-        raise ValueError("matrix_rank: expected at least 2 axes, and either tol or atol and rtol")
+        raise Refused("matrix_rank: expected at least 2 axes, and either tol or atol and rtol")
     values = eigh(x)[0].abs().data if hermitian else svdvals(x).data
     if tol is None and rtol is None:
         rtol = 0.0 if atol is not None and bool(_buffer(atol).any()) else _rough(x)
@@ -198,9 +198,9 @@ def pinv(x, rcond=1e-15, hermitian=False, name=None):  # type: ignore[no-untyped
 def matrix_power(x, n, name=None):  # type: ignore[no-untyped-def]
     """The product of n copies of square matrices, of their inverses for negative n; the unit matrix for 0."""
     if not isinstance(n, int):
-        raise TypeError(f"matrix_power: n: expected an int, got {n!r}")
+        raise WrongKind(f"matrix_power: n: expected an int, got {n!r}")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"matrix_power: expected square matrices, got shape {x.shape}")
+        raise Refused(f"matrix_power: expected square matrices, got shape {x.shape}")
     if n < 0:
         x, n = inverse(x), -n
     result = None
@@ -235,7 +235,7 @@ def householder_product(x, tau, name=None):  # type: ignore[no-untyped-def]
     """
     if x.ndim < 2 or x.ndim != tau.ndim + 1 or not x.shape[-2] >= x.shape[-1] >= tau.shape[-1]:
         came = f"{x.shape}, {tau.shape}"
-        raise ValueError(f"householder_product: expected x [..., m, n], tau [..., k], got {came}")
+        raise Refused(f"householder_product: expected x [..., m, n], tau [..., k], got {came}")
     one = identity(x, x.shape[-2])
     vectors = x.tril(-1) + one[:, : x.shape[-1]]
     product = Tensor(one[:, : x.shape[-1]])
@@ -263,7 +263,7 @@ def svd_lowrank(x, q=None, niter=2, M=None, name=None):  # type: ignore[no-untyp
     m, n = x.shape[-2:]
     q = builtin_min(6, m, n) if q is None else q
     if not 0 <= q <= builtin_min(m, n) or niter < 0:
-        raise ValueError(f"svd_lowrank: expected 0 <= q <= {builtin_min(m, n)}, niter >= 0, got {q}, {niter}")
+        raise Refused(f"svd_lowrank: expected 0 <= q <= {builtin_min(m, n)}, niter >= 0, got {q}, {niter}")
     x = x if M is None else x - broadcast_to(M, x.shape)
     turned = m < n
     x = adjoint(x) if turned else x

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype, default_dtype
-from ..operator import composite, operator
+from ..operator import AxisError, composite, operator
 from ..spelling import give
+from ..tensor import WrongKind
 from .samples import Array
 
 _REDUCTIONS = [((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, None, True)]
@@ -28,9 +29,9 @@ def _axes(x: Any, axis: Any) -> list[int]:
         try:
             a = index(a)
         except TypeError:
-            raise TypeError(f"axis: expected an int, a list of ints or None, got {axis!r}") from None
+            raise WrongKind(f"axis: expected an int, a list of ints or None, got {axis!r}") from None
         if not -(x.ndim or 1) <= a < (x.ndim or 1):
-            raise IndexError(f"axis {a} is outside an array of {x.ndim} axes")
+            raise AxisError(f"axis {a} is outside an array of {x.ndim} axes")
         axes.append(a % (x.ndim or 1))
     if len(set(axes)) != len(axes):
         raise RuntimeError(f"axis {list(given)} names one axis twice")

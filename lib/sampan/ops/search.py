@@ -6,7 +6,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..operator import composite, operator
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor, WrongKind
 from .gathering import added_along
 from .indexing import nonzero
 from .samples import Array, integers
@@ -78,7 +78,7 @@ def _running(name: str, find: Any, doc: str) -> Any:
     def body(x, axis=None, dtype="int64", name=None):  # type: ignore[no-untyped-def]
         kind, shape = as_dtype(dtype), x.shape
         if kind not in (torch.int32, torch.int64):
-            raise TypeError(f"dtype: expected int32 or int64, got {dtype}")
+            raise WrongKind(f"dtype: expected int32 or int64, got {dtype}")
         if axis is None:
             x, axis = x.reshape([-1]), 0
         value, places = find(x, axis)
@@ -121,7 +121,7 @@ def searchsorted(  # type: ignore[no-untyped-def]
 def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):  # type: ignore[no-untyped-def]
     """Where each entry of x belongs in an ascending vector: see `searchsorted`."""
     if sorted_sequence.ndim != 1:
-        raise ValueError(f"bucketize: sorted_sequence: expected a vector, got shape {sorted_sequence.shape}")
+        raise Refused(f"bucketize: sorted_sequence: expected a vector, got shape {sorted_sequence.shape}")
     return searchsorted(sorted_sequence, x, out_int32, right)
 
 
@@ -155,7 +155,7 @@ def unique(  # type: ignore[no-untyped-def]
 def _results(value: torch.Tensor, more: list[torch.Tensor], dtype: Any) -> Any:
     kind = as_dtype(dtype)
     if kind not in (torch.int32, torch.int64):
-        raise TypeError(f"dtype: expected int32 or int64, got {dtype}")
+        raise WrongKind(f"dtype: expected int32 or int64, got {dtype}")
     found = (Tensor(value), *(Tensor(v.to(kind)) for v in more))
     return found if more else found[0]
 
@@ -184,7 +184,7 @@ def top_p_sampling(  # type: ignore[no-untyped-def]
     """
     if mode not in ("truncated", "non-truncated") or x.ndim != 2 or ps.size != x.shape[0]:
         came = f"{x.shape}, {ps.shape}, {mode!r}"
-        raise ValueError(f"top_p_sampling: expected x [rows, n] and ps [rows], got {came}")
+        raise Refused(f"top_p_sampling: expected x [rows, n] and ps [rows], got {came}")
     ordered, order = torch.sort(x.data, dim=-1, descending=True, stable=True)
     dropped = (ordered.cumsum(-1) - ordered >= ps.data.reshape(-1, 1)) & (mode == "truncated")
     if threshold is not None:

@@ -8,6 +8,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..operator import AxisError, composite, operator
+from ..tensor import Refused, WrongKind
 
 
 def _ints(values: Any, name: str) -> list[int]:
@@ -19,7 +20,7 @@ def _ints(values: Any, name: str) -> list[int]:
     try:
         return [index(v) for v in values]
     except TypeError:
-        raise TypeError(f"{name}: expected integers, got {values!r}") from None
+        raise WrongKind(f"{name}: expected integers, got {values!r}") from None
 
 
 def _free(x: Any, axis: int, extra: int = 0, of: str = "") -> int:
@@ -68,7 +69,7 @@ def swapaxes(x, axis0, axis1, name=None):  # type: ignore[no-untyped-def]
 def t(input, name=None):  # type: ignore[no-untyped-def]
     """The transpose of a matrix; a vector or scalar as it is."""
     if input.ndim > 2:
-        raise ValueError(f"t: expected at most 2 axes, got shape {input.shape}")
+        raise Refused(f"t: expected at most 2 axes, got shape {input.shape}")
     return input if input.ndim < 2 else swapaxes(input, 0, 1)
 
 
@@ -86,7 +87,7 @@ def flatten(x, start_axis=0, stop_axis=-1, name=None):  # type: ignore[no-untype
         return reshape(x, [1])
     first, last = _free(x, start_axis, of="flatten"), _free(x, stop_axis, of="flatten")
     if first > last:
-        raise ValueError(f"flatten: start_axis {start_axis} comes after stop_axis {stop_axis}")
+        raise Refused(f"flatten: start_axis {start_axis} comes after stop_axis {stop_axis}")
     return reshape(x, [*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]])
 
 

@@ -8,6 +8,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..operator import as_method, composite, operator
+from ..tensor import Refused
 from .indexing import getitem, setitem, spread
 from .samples import Array
 from .shape import _free, _ints, broadcast_to, flip, permute, reshape
@@ -25,9 +26,9 @@ def _key(x: Any, axes: Any, starts: Any, ends: Any, strides: Any) -> tuple[built
     axes, starts, ends = _ints(axes, "axes"), _ints(starts, "starts"), _ints(ends, "ends")
     steps = [1] * len(axes) if strides is None else _ints(strides, "strides")
     if not len(axes) == len(starts) == len(ends) == len(steps):
-        raise ValueError(f"slice: the lists differ in length: {axes}, {starts}, {ends}, {steps}")
+        raise Refused(f"slice: the lists differ in length: {axes}, {starts}, {ends}, {steps}")
     if 0 in steps:
-        raise ValueError("slice: a stride must not be 0")
+        raise Refused("slice: a stride must not be 0")
     key = [builtins.slice(None)] * x.ndim
     for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
         key[_free(x, axis, of="slice")] = builtins.slice(*bounds)
@@ -67,10 +68,10 @@ def crop(x, shape=None, offsets=None, name=None):  # type: ignore[no-untyped-def
     begin = [0] * x.ndim if offsets is None else _ints(offsets, "offsets")
     size = list(x.shape) if shape is None else _ints(shape, "shape")
     if len(begin) != x.ndim or len(size) != x.ndim:
-        raise ValueError(f"crop: expected {x.ndim} lengths and offsets, got {size} and {begin}")
+        raise Refused(f"crop: expected {x.ndim} lengths and offsets, got {size} and {begin}")
     size = [n - b if s == -1 else s for n, b, s in zip(x.shape, begin, size, strict=True)]
     if any(b < 0 or b + s > n for n, b, s in zip(x.shape, begin, size, strict=True)):
-        raise ValueError(f"crop: shape {size} from {begin} does not lie in {list(x.shape)}")
+        raise Refused(f"crop: shape {size} from {begin} does not lie in {list(x.shape)}")
     return getitem(x, tuple(builtins.slice(b, b + s) for b, s in zip(begin, size, strict=True)))
 
 
@@ -81,7 +82,7 @@ def narrow(input, dim, start, length):  # type: ignore[no-untyped-def]
     n = input.shape[axis]
     first = start + n if start < 0 else start
     if not (first >= 0 and length >= 0 and first + length <= n):
-        raise ValueError(f"narrow: {length} slices from {start} do not lie in an axis of length {n}")
+        raise Refused(f"narrow: {length} slices from {start} do not lie in an axis of length {n}")
     return getitem(input, (*(builtins.slice(None),) * axis, builtins.slice(first, first + length)))
 
 
@@ -186,10 +187,10 @@ def unflatten(x, axis, shape, name=None):  # type: ignore[no-untyped-def]
 def rot90(x, k=1, axes=[0, 1], name=None):  # type: ignore[no-untyped-def]  # noqa: B006
     """`x` turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if x.ndim < 2 or len(axes) != 2:
-        raise ValueError(f"rot90: expected at least 2 axes and a plane of two, got {x.shape} and {axes}")
+        raise Refused(f"rot90: expected at least 2 axes and a plane of two, got {x.shape} and {axes}")
     first, second = (_free(x, a, of="rot90") for a in axes)
     if first == second:
-        raise ValueError(f"rot90: expected two different axes, got {axes}")
+        raise Refused(f"rot90: expected two different axes, got {axes}")
     order = list(range(x.ndim))
     if k % 2:
         order[first], order[second] = second, first
@@ -201,10 +202,10 @@ def rot90(x, k=1, axes=[0, 1], name=None):  # type: ignore[no-untyped-def]  # no
 def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):  # type: ignore[no-untyped-def]
     """Ids from 0 to index_num - 1 as places in shard `shard_id` of `nshards` equal ones; `ignore_value` for others'."""
     if not 0 <= shard_id < nshards:
-        raise ValueError(f"shard_index: shard_id: expected 0 to {nshards - 1}, got {shard_id}")
+        raise Refused(f"shard_index: shard_id: expected 0 to {nshards - 1}, got {shard_id}")
     ids, size = input.data, -(-index_num // nshards)
     if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < index_num):
-        raise ValueError(f"shard_index: input: expected ids from 0 to {index_num - 1}")
+        raise Refused(f"shard_index: input: expected ids from 0 to {index_num - 1}")
     return type(input)(torch.where(ids // size == shard_id, ids % size, ignore_value))
 
 
@@ -222,7 +223,7 @@ def resize_(x, shape, fill_zero=False, name=None):  # type: ignore[no-untyped-de
     sizes = _ints(shape, "shape")
     count = math.prod(sizes)
     if count > x.size and not fill_zero:
-        raise ValueError(f"resize_: {sizes} has more than the {x.size} entries of x; pass fill_zero=True")
+        raise Refused(f"resize_: {sizes} has more than the {x.size} entries of x; pass fill_zero=True")
     flat = torch.zeros(count, dtype=x.dtype, device=x.data.device)
     flat[: x.size] = x.data.reshape(-1)[:count]
     x.data = flat.reshape(sizes)

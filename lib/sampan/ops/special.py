@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ..operator import composite, operator
+from ..tensor import Refused, WrongKind
 from .elementwise import Buffer, aten, elementwise
 from .samples import Array
 
@@ -39,9 +40,9 @@ def polygammas(n, x):  # type: ignore[no-untyped-def]
 def polygamma(x, n, name=None):  # type: ignore[no-untyped-def]
     """The n-th derivative of digamma, for an int n of 0 or more."""
     if not isinstance(n, int):
-        raise TypeError(f"polygamma: n must be an int, got {n!r}")
+        raise WrongKind(f"polygamma: n must be an int, got {n!r}")
     if n < 0:
-        raise ValueError(f"polygamma: n must not be negative, got {n}")
+        raise Refused(f"polygamma: n must not be negative, got {n}")
     return polygammas(n, x) if n else digamma(x)
 
 

@@ -12,7 +12,7 @@ import torch
 
 from ..dtype import default_dtype
 from ..operator import composite, operator
-from ..tensor import Refused, Tensor
+from ..tensor import Refused, Tensor, WrongKind
 from .complex_numbers import complex as complex_of
 from .complex_numbers import conj, real
 from .indexing import getitem
@@ -97,7 +97,7 @@ def _transform(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
     if kind == "fft" and x.dtype.is_complex:
         return fft_c2c(x, axes, scale, not inverse)
     if x.dtype.is_complex:
-        raise TypeError(f"{name}: x: expected a real tensor, got {x.dtype}")
+        raise WrongKind(f"{name}: x: expected a real tensor, got {x.dtype}")
     found = fft_r2c(x, axes, scale, kind != "fft")
     return conj(found) if inverse else found
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ..operator import composite, operator
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor, WrongKind
 from .complex_numbers import complex as complex_of
 from .gathering import added_along, take_along_axis
 from .indexing import diag, select
@@ -80,19 +80,19 @@ def _interpolated(rows: Any, place: torch.Tensor, how: str) -> Any:
 
 def _quantile(x: Any, q: Any, axis: Any, keepdim: bool, interpolation: str, skip_nan: bool) -> Any:
     if not isinstance(x, Tensor):
-        raise TypeError(f"quantile: x: expected a Tensor, got {type(x).__name__}")
+        raise WrongKind(f"quantile: x: expected a Tensor, got {type(x).__name__}")
     if isinstance(q, Tensor) and q.ndim > 1:
-        raise ValueError(f"quantile: q: expected a number or a vector, got shape {q.shape}")
+        raise Refused(f"quantile: q: expected a number or a vector, got shape {q.shape}")
     wanted = q.reshape([-1]).tolist() if isinstance(q, Tensor) else [q] if isinstance(q, (int, float)) else q
     if not isinstance(wanted, (list, tuple)):
-        raise TypeError(f"quantile: q: expected a number, a list of numbers or a Tensor, got {q!r}")
+        raise WrongKind(f"quantile: q: expected a number, a list of numbers or a Tensor, got {q!r}")
     wanted = [float(v) for v in wanted]
     if not wanted or any(not 0 <= v <= 1 for v in wanted):
-        raise ValueError(f"quantile: q: expected numbers from 0 to 1, got {wanted}")
+        raise Refused(f"quantile: q: expected numbers from 0 to 1, got {wanted}")
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise ValueError(f"quantile: interpolation: got {interpolation!r}")
+        raise Refused(f"quantile: interpolation: got {interpolation!r}")
     if axis is not None and not isinstance(axis, (int, list)):
-        raise ValueError(f"quantile: axis: expected None, an int or a list of ints, got {axis!r}")
+        raise Refused(f"quantile: axis: expected None, an int or a list of ints, got {axis!r}")
     rows, kept = _folded(x, axis)
     rows = sort(rows, -1)
     missing = rows.data.isnan()
@@ -159,11 +159,11 @@ def middle(x, mode, skip_nan):  # type: ignore[no-untyped-def]
 
 def _median(x: Any, axis: Any, keepdim: bool, mode: str, skip_nan: bool) -> Any:
     if not isinstance(x, Tensor):
-        raise TypeError(f"median: x: expected a Tensor, got {type(x).__name__}")
+        raise WrongKind(f"median: x: expected a Tensor, got {type(x).__name__}")
     if mode not in ("avg", "min"):
-        raise ValueError(f'median: mode: expected "avg" or "min", got {mode!r}')
+        raise Refused(f'median: mode: expected "avg" or "min", got {mode!r}')
     if isinstance(axis, (list, tuple)) and not (axis and skip_nan):
-        raise ValueError(f"median: axis: expected None or an int, got {axis!r}")
+        raise Refused(f"median: axis: expected None or an int, got {axis!r}")
     if mode == "avg" and x.dtype is not torch.float64:
         x = x if skip_nan and x.dtype.is_floating_point else x.astype("float32")
     rows, kept = _folded(x, axis)
@@ -238,14 +238,14 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     points when None.
     """
     if x.ndim < 2 or (weights is not None and list(weights.shape) != list(x.shape[:-1])):
-        raise ValueError(f"histogramdd: expected points [..., d], and a weight for each, got shape {x.shape}")
+        raise Refused(f"histogramdd: expected points [..., d], and a weight for each, got shape {x.shape}")
     points = x.data.reshape(-1, x.shape[-1])
     if isinstance(bins, tuple):
         bins = [b.data for b in bins]
     elif isinstance(bins, int):
         bins = [bins] * points.shape[1]
     if len(bins) != points.shape[1] or (ranges is not None and len(ranges) != 2 * points.shape[1]):
-        raise ValueError(f"histogramdd: expected {points.shape[1]} bins and twice as many ranges")
+        raise Refused(f"histogramdd: expected {points.shape[1]} bins and twice as many ranges")
     weight = None if weights is None else weights.data.reshape(-1)
     counts, edges = torch.histogramdd(points.cpu(), bins, range=ranges, weight=weight, density=density)
     return Tensor(counts), [Tensor(e) for e in edges]
@@ -261,19 +261,19 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):  # 
     fweights: how often each observation counts, integers; aweights: how much.
     """
     if not 1 <= x.ndim <= 2:
-        raise ValueError(f"cov: expected a vector or a matrix, got shape {x.shape}")
+        raise Refused(f"cov: expected a vector or a matrix, got shape {x.shape}")
     rows = reshape(x, [1, -1]) if x.ndim == 1 else x
     rows = rows.t() if not rowvar and rows.shape[0] != 1 else rows
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None and (list(given.shape) != [rows.shape[1]] or bool((given.data < 0).any())):
-            raise ValueError(f"cov: {name}: expected {rows.shape[1]} numbers of 0 or more, got {given}")
+            raise Refused(f"cov: {name}: expected {rows.shape[1]} numbers of 0 or more, got {given}")
     if fweights is not None and bool((fweights.data != fweights.data.round()).any()):
-        raise ValueError("cov: fweights must be integers")
+        raise Refused("cov: fweights must be integers")
     weights = [w.astype(x.dtype) for w in (fweights, aweights) if w is not None]
     weight = math.prod(weights[1:], start=weights[0]) if weights else None
     total = rows.shape[1] if weight is None else weight.sum()
     if weight is not None and float(total) == 0:
-        raise ValueError("cov: the weights add up to 0")
+        raise Refused("cov: the weights add up to 0")
     weighted = rows if weight is None else rows * weight
     centred = rows - (weighted.sum(axis=1) / total).unsqueeze(1)
     divisor = total - (ddof if aweights is None or not ddof else (weight * weights[-1]).sum() / total)
@@ -301,7 +301,7 @@ def corrcoef(x, rowvar=True, name=None):  # type: ignore[no-untyped-def]
 def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):  # type: ignore[no-untyped-def]
     """The n-th differences of neighbours along `axis`, with values put before and after; of bools, where they change."""
     if n < 1:
-        raise ValueError(f"diff: n: expected at least 1, got {n}")
+        raise Refused(f"diff: n: expected at least 1, got {n}")
     (axis,) = _axes(x, axis)
     parts = [t for t in (prepend, x, append) if t is not None]
     x = concat_tensors(*parts, axis=axis) if len(parts) > 1 else x
@@ -320,10 +320,10 @@ def neighbours(x, axis):  # type: ignore[no-untyped-def]
 def _areas(y: Any, x: Any, dx: Any, axis: int) -> Any:
     """The areas of the trapezoids between neighbours of y along `axis`."""
     if x is not None and dx is not None:
-        raise ValueError("trapezoid: expected x or dx, not both")
+        raise Refused("trapezoid: expected x or dx, not both")
     for t in (y, x):
         if t is not None and not t.dtype.is_floating_point:
-            raise TypeError(f"trapezoid: expected floating tensors, got {t.dtype}")
+            raise WrongKind(f"trapezoid: expected floating tensors, got {t.dtype}")
     (axis,) = _axes(y, axis)
     if x is not None:
         width = diff(x, 1, -1 if x.ndim == 1 else axis)
