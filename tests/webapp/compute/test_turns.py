@@ -82,6 +82,11 @@ def test_grading_does_not_wait_behind_sessions() -> None:
     assert turn(check, line, Free(machine(slots=1), {"cpu:0": 1.0}, 0), NOW) == "cpu:1"
 
 
+def test_a_check_does_not_wait_for_memory_either() -> None:
+    free = Free(machine(memory=2 * GIB), {"cpu:0": 1.0}, 4 * GIB)  # all that may be promised
+    assert free.take(NOTEBOOK) is None and free.take(replace(NOTEBOOK, purpose="grading")) == "cpu:2"
+
+
 def lease(device: str, ends: float, ask: Ask = NOTEBOOK) -> Lease:
     return Lease(device, ask, device, NOW - 100, NOW + ends)
 
