@@ -43,7 +43,7 @@ class SessionProvisioner(LocalProvisioner):
     """LocalProvisioner under a lease. Settings stand in kernel.json, or in the server's configuration."""
 
     wait_s = Float(3.0, config=True, help="how long a start waits for a free place before it answers 503")
-    memory_gb = Float(4.0, config=True, help="memory of a session, in GiB")
+    memory_gb = Float(4.0, config=True, help="memory of a session, in GiB, where the machine has it")
     hours = Float(8.0, config=True, help="wall time of a notebook's session")
     page_hours = Float(2.0, config=True, help="wall time of a page's session")
     kind = Enum(
@@ -193,7 +193,8 @@ class SessionProvisioner(LocalProvisioner):
 
     def ask(self, purpose: Purpose, title: str) -> Ask:
         """What a page (`title` is its name) or a notebook (its path) asks for."""
-        real = any(device.id.startswith("gpu:") for device in here.store().machine.devices)
+        ours = here.store().machine
+        real = any(device.id.startswith("gpu:") for device in ours.devices)
         gpu = self.kind == "gpu" or (self.kind == "auto" and purpose == "notebook" and real)
         return Ask(
             owner=people.me(),
@@ -201,7 +202,7 @@ class SessionProvisioner(LocalProvisioner):
             title=title,
             kind="gpu" if gpu else "cpu",
             share=self.gpu_share if gpu else 1.0,
-            memory=min(int(self.memory_gb * 2**30), machine.machine_memory()),
+            memory=min(int(self.memory_gb * 2**30), ours.slot_memory),  # so that no slot waits for memory
             seconds=3600 * (self.page_hours if purpose == "page" else self.hours),
         )
 
