@@ -11,7 +11,7 @@ import requests
 
 from tests.webapp.running import Studio
 
-PAGES = ["studio", "studio/courses", "studio/health"]
+PAGES = ["studio", "studio/courses", "studio/health", "studio/sessions", "studio/sessions/live"]
 FAST_S = 0.3
 
 

@@ -108,6 +108,16 @@ def test_leaving_is_final(store: SqlStore) -> None:
         await waiting.leave(first.id)
         assert store.leases() == []
 
+        third = await granted(waiting, NOTEBOOK)
+        place = await waiting.look(PAGE)
+        assert isinstance(place, Place)
+        looking = asyncio.create_task(waiting.look(PAGE, place.ticket))
+        await waiting.leave(third.id)
+        await waiting.leave(place.ticket)  # while the stream looks: it may be granted the place just then
+        with pytest.raises(LookupError, match="given up"):
+            await looking
+        assert (store.leases(), store.queue()) == ([], [])
+
     asyncio.run(live())
 
 

@@ -27,6 +27,9 @@ class WaitingRoom:
         if ticket in self._gone:
             raise LookupError(f"the ticket {ticket!r} was given up")
         answer = await asyncio.to_thread(self.store.take, ask, ticket)
+        if ticket in self._gone:  # while we asked, which gave it a place again
+            await asyncio.to_thread(self.store.leave, ticket)
+            raise LookupError(f"the ticket {ticket!r} was given up")
         if isinstance(answer, Lease) and answer.holder is None and answer.id not in self._held:
             self._held[answer.id] = ask
             task = asyncio.create_task(self._hold(answer.id, ask))

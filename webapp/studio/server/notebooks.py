@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jupyter_core.utils import ensure_async
 from jupyter_server.services.sessions.handlers import SessionRootHandler
 from jupyter_server.services.sessions.sessionmanager import SessionManager
 from jupyter_server.utils import url_path_join
@@ -19,6 +20,7 @@ class NotebookSessions(SessionManager):
 
     def get_kernel_env(self, path: str | None, name: Any = None) -> dict[str, str]:
         env: dict[str, str] = super().get_kernel_env(path, name)
+        assert self.parent is not None  # the server
         room: WaitingRoom = self.parent.web_app.settings["studio_room"]
         ticket = room.ticket(env["JPY_SESSION_NAME"])
         return {**env, "SAMPAN_TICKET": ticket} if ticket else env
@@ -30,7 +32,7 @@ class StartNotebook(SessionRootHandler):
     @web.authenticated
     async def post(self) -> None:
         try:
-            await super().post()
+            await ensure_async(super().post())
         except web.HTTPError as error:
             if not isinstance(error.__cause__, NoSession):
                 raise

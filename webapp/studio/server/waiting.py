@@ -10,6 +10,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from jupyter_core.utils import ensure_async
 from jupyter_server.utils import url_path_join
@@ -156,7 +157,7 @@ class Open(StudioPage):
 
     async def _runs(self, path: str) -> bool:
         """Whether this notebook has its kernel already."""
-        open_now = await ensure_async(self.session_manager.list_sessions())
+        open_now: list[dict[str, Any]] = await ensure_async(self.session_manager.list_sessions())
         return any(session["path"] == path for session in open_now)
 
     def _ticket(self, text: str) -> str | None:
