@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "lib" / "sampan"
 # Code lines at most. They may only fall: the aim is 12,000 for the library without the four modules of its own.
 MODULES = ("sparse", "graph", "speech", "embedding")
-CORE_LIMIT = 6100  # floors 0 to 2: the Tensor, the tape, every operator
-LIBRARY_LIMIT = 18600
+CORE_LIMIT = 5800  # floors 0 to 2: the Tensor, the tape, every operator
+LIBRARY_LIMIT = 18100
 
 # The floors of the library. A file imports from its own floor or from below it (tests/test_floors.py).
 FLOORS = [
