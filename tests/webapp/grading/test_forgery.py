@@ -91,7 +91,7 @@ class Lie(metaclass=Kind):
 answer = Lie()""",
     "a list without end": "answer = []\nanswer.append(answer)",
     "not a number": "import torch\nanswer = torch.full((4,), float('nan'))",
-    "a million texts": "answer = ['x' * 1000] * 100_000",
+    "millions of letters": "answer = ['x' * 1000] * 10_000",
 }
 
 

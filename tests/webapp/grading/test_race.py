@@ -37,7 +37,7 @@ CHEATS = {
     + HEAD
     + SLEEP
     + END,
-    "a neighbour that takes the processor": "import os\nfor _ in range(16):\n    if os.fork() == 0:\n        while True:\n"
+    "a neighbour that takes the processor": "import os\nfor _ in range(8):\n    if os.fork() == 0:\n        while True:\n"
     "            pass\n" + HEAD + SLEEP + END,
 }
 
