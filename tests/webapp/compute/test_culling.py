@@ -53,7 +53,8 @@ class Server:
         client.start_channels()
         await client.wait_for_ready(timeout=30)  # type: ignore[misc]
         client.execute("1")
-        await client.get_shell_msg(timeout=30)  # type: ignore[misc]
+        while (await client.get_shell_msg(timeout=30))["msg_type"] != "execute_reply":  # type: ignore[misc]
+            pass  # answers to "are you ready?"
         client.stop_channels()
         end = time.monotonic() + 30
         while kernel.execution_state != "idle":  # type: ignore[attr-defined]

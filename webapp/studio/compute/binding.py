@@ -22,7 +22,6 @@ def environment_of(lease: Lease, state: Path) -> dict[str, str]:
     """The variables that show a session its device and nothing else, and where its record lies."""
     variables = dict.fromkeys(_THREADS, str(threads()))
     variables["SAMPAN_SESSION"] = str(record.path(state, lease.id))
-    variables["SAMPAN_SESSION_ID"] = lease.id
     variables["CUDA_VISIBLE_DEVICES"] = ""
     if lease.device.startswith("gpu:"):
         device = machine.this_machine().device(lease.device)
@@ -41,8 +40,10 @@ def limits_of(lease: Lease) -> Limits:
 
 
 def threads() -> int:
-    """Threads that a session computes with: SAMPAN_THREADS, else the cores of this machine."""
-    return whole("SAMPAN_THREADS", least=1) or len(os.sched_getaffinity(0))
+    """Threads that a session computes with: SAMPAN_THREADS, else as the Studio itself was told, else all cores."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    cores = len(os.sched_getaffinity(0))
+    return whole("SAMPAN_THREADS", least=1) or (int(told) if told.isdecimal() and int(told) else cores)
 
 
 def full(place: Place) -> Refused:
