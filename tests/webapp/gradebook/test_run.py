@@ -24,7 +24,7 @@ from studio.gradebook.outcomes import Outcome
 from studio.gradebook.run import Busy, Run, cancel, grade_class, state
 from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, WRONG, hand_in
 
-DEADLINE_S = 120.0
+DEADLINE_S = 200.0
 
 
 def grade(classroom: Classroom, store: SqlStore, **options: object) -> Run:
