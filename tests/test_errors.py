@@ -159,3 +159,17 @@ def test_torch_itself_is_left_as_it_was() -> None:
     assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
     with pytest.raises(RuntimeError, match="size of tensor"):
         _ = f.data + g.data
+
+
+@pytest.mark.parametrize("kind", [TypeError, ValueError, RuntimeError, AssertionError])
+def test_an_operand_of_a_wrong_kind_is_refused_in_every_class_that_paddle_uses(kind) -> None:
+    with pytest.raises(kind, match="relu"):
+        paddle.nn.functional.relu([1.0])
+    with pytest.raises(kind, match="softmax"):
+        paddle.nn.functional.softmax(i)
+
+
+@pytest.mark.parametrize("kind", [ValueError, AssertionError])
+def test_a_value_is_refused_where_paddle_asserts(kind) -> None:
+    with pytest.raises(kind, match="prelu"):
+        paddle.nn.functional.prelu(f, paddle.ones([7]))
