@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -207,11 +208,14 @@ def test_whoever_trusts_learners_is_told_so_and_still_nothing_outlives_a_submiss
     mark = f"{4000 + os.getpid() % 1000}.{os.getpid()}"
     mine = course.parent / "mine.ipynb"
     sleeps = f"import subprocess\nleft = subprocess.Popen(['sleep', '{mark}'], start_new_session=True)\n"
+    sleeps += "import os\nopen('mine', 'w').close()\nprint('worked in', os.getcwd(), flush=True)\n"
     release.write(book(sleeps + HEAD + "    while True: pass"), mine)
     monkeypatch.setenv(sandbox.bubble.TRUST, "1")
     with Warm() as warm:
-        (result,) = grader.grade(mine, course, time_limit=1.0, warm=warm).exercises
-        assert result.verdict == "timed_out"
+        stopped = grader.grade(mine, course, time_limit=1.0, warm=warm)
+        assert stopped.exercises[0].verdict == "timed_out"
+        folder = Path(stopped.output.split("worked in ")[1].split()[0])
+        assert folder.name.startswith("sampan-grading-") and not folder.exists()
         report = grader.grade(course, course, warm=warm)
         assert report.passed and not report.sandboxed
     assert not [p for p in psutil.process_iter(["cmdline"]) if mark in (p.info["cmdline"] or [])]

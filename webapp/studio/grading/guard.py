@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -39,6 +41,7 @@ def run(
         isolation.leave_the_others()
     else:
         os.setsid()
+        folder = _own_folder()
     pid = os.fork()
     if pid == 0:
         _become(lifeline, keep, learner)
@@ -48,9 +51,20 @@ def run(
         os.close(descriptor)
     out_of_memory = _watch(lifeline, pid, memory)
     _end(pid, walled)
+    if not walled:
+        os.chdir("/")
+        shutil.rmtree(folder, ignore_errors=True)  # the learner's code may have closed what lies in it
     with suppress(OSError):  # a grader that is gone need not hear it
         lifeline.sendall(MEMORY if out_of_memory else DONE)
     return 0
+
+
+def _own_folder() -> str:
+    """A work folder in the open: no wall keeps the code in it, but nothing of it stays."""
+    folder = tempfile.mkdtemp(prefix="sampan-grading-", dir="/tmp")
+    os.environ.update(HOME=folder, TMPDIR=folder, IPYTHONDIR=os.path.join(folder, ".ipython"))
+    os.chdir(folder)
+    return folder
 
 
 def _become(lifeline: socket.socket, keep: Sequence[int], learner: Callable[[], None]) -> None:
