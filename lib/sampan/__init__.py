@@ -68,16 +68,19 @@ _LATER_NAMES = {name: room for room, names in _ELSEWHERE.items() for name in nam
 
 
 # A dense tensor becomes sparse in a room that is imported then.
-def _to_sparse(layout: str) -> _Any:
-    def convert(self, *args, **settings):  # type: ignore[no-untyped-def]
-        return getattr(_import_module(".sparse", __name__), f"dense_to_{layout}")(self, *args, **settings)
-
-    convert.__name__, convert.__doc__ = f"to_sparse_{layout}", f"See `sampan.sparse.dense_to_{layout}`."
-    return convert
+@_as_method
+def to_sparse_coo(self, sparse_dim):  # type: ignore[no-untyped-def]
+    """Coordinates of what is not 0 over the first `sparse_dim` axes: see `sampan.sparse.dense_to_coo`."""
+    return _import_module(".sparse", __name__).dense_to_coo(self, sparse_dim)
 
 
-for _layout in ("coo", "csr"):
-    _as_method(_to_sparse(_layout))
+@_as_method
+def to_sparse_csr(self):  # type: ignore[no-untyped-def]
+    """Compressed rows of what is not 0, of a matrix or a batch of them: see `sampan.sparse.dense_to_csr`."""
+    return _import_module(".sparse", __name__).dense_to_csr(self)
+
+
+del to_sparse_coo, to_sparse_csr
 
 
 def __getattr__(name: str) -> _Any:

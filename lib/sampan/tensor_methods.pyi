@@ -1524,10 +1524,10 @@ class Methods:
         """`thresholded_relu` in place: the result, which must have x's shape, takes the place of x's values."""
     def tile(self, repeat_times: Any, name: str | None = None) -> Tensor:
         """The whole array repeated `repeat_times` along each axis."""
-    def to_sparse_coo(self, *args: Any, **settings: Any) -> Tensor:
-        """See `sampan.sparse.dense_to_coo`."""
-    def to_sparse_csr(self, *args: Any, **settings: Any) -> Tensor:
-        """See `sampan.sparse.dense_to_csr`."""
+    def to_sparse_coo(self, sparse_dim: Any) -> Tensor:
+        """Coordinates of what is not 0 over the first `sparse_dim` axes: see `sampan.sparse.dense_to_coo`."""
+    def to_sparse_csr(self) -> Tensor:
+        """Compressed rows of what is not 0, of a matrix or a batch of them: see `sampan.sparse.dense_to_csr`."""
     def top_p_sampling(
         self,
         ps: Any,

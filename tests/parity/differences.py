@@ -197,9 +197,9 @@ DIFFERENCES = [
     ),
     Difference(
         "Tensor.coalesce Tensor.cols Tensor.crows Tensor.indices Tensor.is_coalesced Tensor.nnz Tensor.to_dense "
-        "Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.values",
+        "Tensor.values",
         "missing",
-        "of sparse tensors; every tensor here is dense, until there is a module for them",
+        "of sparse tensors, which are a class of their own here; PaddlePaddle refuses them on a dense one",
     ),
     Difference(
         "paddle.linalg.fp8_fp8_half_gemm_fused",
