@@ -164,7 +164,7 @@ def measure_kernels(studio: Studio, rounds: int) -> None:
         client.execute_interactive(
             f"{_IMPORTS}; import os; print(os.getpid())",
             timeout=PATIENCE_S,
-            output_hook=lambda message: pids.append(message["content"].get("text", "")),
+            output_hook=lambda message, pids=pids: pids.append(message["content"].get("text", "")),
         )
         answered.append(time.perf_counter() - began)
         memory.append(own_memory(int("".join(pids))))
