@@ -279,7 +279,11 @@ def test_constraints_and_the_divergence_of_constants():
     assert constraint.positive(paddle.to_tensor([1.0, -1.0])).tolist() == [True, False]
     assert constraint.Range(0, 1).check(paddle.to_tensor([0.5, 2.0])).tolist() == [True, False]
     assert constraint.real(paddle.to_tensor([1.0, float("nan")])).tolist() == [True, False]
-    assert constraint.simplex(paddle.to_tensor([[0.5, 0.5], [0.5, 0.6], [1.5, -0.5]])).tolist() == [True, False, False]
+    assert constraint.simplex(paddle.to_tensor([[0.5, 0.5], [0.5, 0.6], [1.5, -0.5]])).tolist() == [
+        True,
+        False,
+        False,
+    ]
     with pytest.raises(NotImplementedError, match="Constraint"):
         constraint.Constraint()(1)
     beta = paddle.distribution.Beta

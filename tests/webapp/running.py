@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +26,12 @@ def free_port() -> int:
 class Studio:
     """A running `sampan studio`."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     home: Path
     port: int
     token: str
     seconds: float  # from the command to the first answer
+    log: Path  # a file: a pipe that nobody reads fills, and then the whole Studio stands still
     url: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,7 +45,8 @@ class Studio:
         """Stop it as Ctrl-C does; returns what it had printed."""
         self.process.send_signal(signal.SIGINT)
         try:
-            return self.process.communicate(timeout=30)[0]
+            self.process.wait(timeout=30)
+            return self.log.read_text(errors="replace")
         finally:
             self.process.kill()
 
@@ -55,25 +58,26 @@ def studio_command(*arguments: str) -> list[str]:
 def start_studio(home: Path, *arguments: str, **environment: str) -> Studio:
     """Starts a Studio in the workspace `home` and waits until it answers."""
     began = time.monotonic()
-    process = subprocess.Popen(
-        studio_command(*arguments),
-        env={**os.environ, "SAMPAN_HOME": str(home), **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        # Tests that were started in the background ignore interrupts, and so would what they start.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    with tempfile.NamedTemporaryFile("wb", prefix="studio-", suffix=".log", delete=False) as output:
+        log = Path(output.name)
+        process = subprocess.Popen(
+            studio_command(*arguments),
+            env={**os.environ, "SAMPAN_HOME": str(home), **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # Tests that were started in the background ignore interrupts, and so would what they start.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
     while time.monotonic() - began < START_S:
         if process.poll() is not None:
-            raise AssertionError(f"the Studio ended at once: {process.communicate()[0]}")
+            raise AssertionError(f"the Studio ended at once: {log.read_text()}")
         for path in (home / ".studio").glob("studio-*.json"):
             entry = json.loads(path.read_text())
             if entry["pid"] == process.pid and _answers(entry["port"]):
-                return Studio(process, home, entry["port"], entry["token"], time.monotonic() - began)
+                return Studio(process, home, entry["port"], entry["token"], time.monotonic() - began, log)
         time.sleep(0.05)
     process.kill()
-    raise AssertionError(f"no Studio after {START_S} s: {process.communicate()[0]}")
+    raise AssertionError(f"no Studio after {START_S} s: {log.read_text()}")
 
 
 def _answers(port: int) -> bool:

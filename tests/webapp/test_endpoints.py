@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -108,9 +107,6 @@ def _example(pattern: str) -> str:
 @pytest.fixture(scope="module")
 def ask(studio: Studio) -> Iterator[Ask]:
     """`ask(method, path, **options)`: each time as somebody new, no cookie of an answer goes along afterwards."""
-    assert studio.process.stdout is not None
-    # The Studio logs every refusal into a pipe that nobody reads meanwhile: when it is full, the Studio waits.
-    fcntl.fcntl(studio.process.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
     with requests.Session() as session:
         session.trust_env = False
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))

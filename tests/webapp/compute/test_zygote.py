@@ -554,7 +554,9 @@ def test_a_kernel(full: Nest) -> None:
             f"[] __main__ {full.folder}\n"
         )
         # What looks around for a kernel when it is imported has found this one.
-        assert "jupyter.widget.control" in _printed(client, "import comm; print(*comm.get_comm_manager().targets)")
+        assert "jupyter.widget.control" in _printed(
+            client, "import comm; print(*comm.get_comm_manager().targets)"
+        )
         assert _printed(client, "import plotly.io; print(plotly.io.renderers.default)") == "plotly_mimetype\n"
         running = client.execute("print('up')\nwhile True: pass")
         _until_printed(client, "up\n")

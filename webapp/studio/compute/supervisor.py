@@ -90,7 +90,9 @@ class Supervisor:
         process = None
         try:
             process = await self._start(lease, limits)
-            with suppress(LookupError, ProcessLookupError):  # it has ended already; until then the lease was ours
+            with suppress(
+                LookupError, ProcessLookupError
+            ):  # it has ended already; until then the lease was ours
                 if group is not None:
                     group.add(process.pid)
                 self.store.bind(lease.id, machine.holder(process.pid))
