@@ -46,9 +46,11 @@ class Studio:
         self.process.send_signal(signal.SIGINT)
         try:
             self.process.wait(timeout=30)
-            return self.log.read_text(errors="replace")
-        finally:
-            self.process.kill()
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)  # it says where each of its threads stands
+            self.process.wait()
+            raise AssertionError(f"the Studio did not stop:\n{self.log.read_text(errors='replace')}") from None
+        return self.log.read_text(errors="replace")
 
 
 def studio_command(*arguments: str) -> list[str]:
@@ -62,7 +64,7 @@ def start_studio(home: Path, *arguments: str, **environment: str) -> Studio:
         log = Path(output.name)
         process = subprocess.Popen(
             studio_command(*arguments),
-            env={**os.environ, "SAMPAN_HOME": str(home), **environment},
+            env={**os.environ, "SAMPAN_HOME": str(home), "PYTHONFAULTHANDLER": "1", **environment},
             stdout=output,
             stderr=subprocess.STDOUT,
             # Tests that were started in the background ignore interrupts, and so would what they start.

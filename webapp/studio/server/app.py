@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from traitlets import Callable, Instance
 
 from studio import runtime
 from studio.compute.zygote.client import Zygote
+
+TASKS_END_S = 5.0
 
 
 class StudioServer(ServerApp):
@@ -34,5 +37,16 @@ class StudioServer(ServerApp):
         try:
             with Zygote(self.state).kept():
                 super().start()
+                self._end_tasks()
         finally:
             runtime.remove(self.state, running)
+
+    def _end_tasks(self) -> None:
+        """Cancel what still waits in the loop, as asyncio.run does: a worker thread of a library ends with the task
+        that it worked for, and until then Python would wait for the thread, and Ctrl-C not end the Studio."""
+        loop = self.io_loop.asyncio_loop  # type: ignore[attr-defined]
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=TASKS_END_S))
