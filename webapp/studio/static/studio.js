@@ -118,6 +118,8 @@ document.querySelectorAll("[data-queue]").forEach((place) => {
   const stream = new EventSource(place.dataset.queue);  // it connects again by itself
   stream.addEventListener("place", (event) => redraw(place, event.data));
   stream.addEventListener("go", (event) => { stream.close(); location.replace(event.data); });
+  // Whoever leaves the queue goes where the form leads: what the stream says of it must not call them back.
+  addEventListener("submit", (event) => { if (!event.defaultPrevented) stream.close(); });
   stream.addEventListener("error", () => {
     if (stream.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), AGAIN_MS);
   });
