@@ -73,7 +73,8 @@ def test_the_life_of_a_kernel(crowded: Studio, api: requests.Session) -> None:
             return id == lease.id and pid not in (again.holder.pid, crowded.process.pid)
 
         until(restarted)
-        assert api.delete(f"{kernels}/{kernel}").status_code == 204
+        # Jupyter cannot end a kernel (500) between the moment when it runs and that when it has said so.
+        until(lambda: api.delete(f"{kernels}/{kernel}").status_code == 204)
         assert store.leases() == []
 
 

@@ -328,7 +328,10 @@ def test_filling_the_disk(attacked):
             """
         )
     )
-    assert report.passed and said(report) == "\n".join(["No space left on device"] * 3)
+    first, *others = said(report).splitlines()
+    assert report.passed and first == "No space left on device"
+    # /tmp cannot be written at all where the project itself lies below it.
+    assert len(others) == 2 and set(others) <= {first, "Read-only file system"}
 
 
 def test_printing_a_gigabyte(attacked):
