@@ -76,7 +76,7 @@ def read_junit(path: Path) -> Result:
 def pytest(name: str, *arguments: str) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "junit.xml"
-        command = [PY, "-m", "pytest", "-q", f"--junitxml={report}", *arguments]
+        command = [PY, "-m", "pytest", "-q", "--durations=15", f"--junitxml={report}", *arguments]
         status = subprocess.run(command, cwd=ROOT).returncode
         result = read_junit(report) if report.exists() else Result()
     if status == NO_TESTS_COLLECTED:
