@@ -44,7 +44,11 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     """One Studio for all tests, with a secret in its environment that no kernel may see."""
     person = tmp_path_factory.mktemp("person")
     started = start_studio(
-        person / "sampan", "--port", str(free_port()), HOME=str(person), MY_CLOUD_TOKEN="do-not-tell"
+        person / "sampan",
+        *("--port", str(free_port())),
+        HOME=str(person),
+        MY_CLOUD_TOKEN="do-not-tell",
+        SAMPAN_CPU_SLOTS="16",  # notebooks that one test has opened keep their places; the next ones need some too
     )
     yield started
     started.stop()
