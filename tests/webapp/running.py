@@ -49,7 +49,9 @@ class Studio:
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGABRT)  # it says where each of its threads stands
             self.process.wait()
-            raise AssertionError(f"the Studio did not stop:\n{self.log.read_text(errors='replace')}") from None
+            raise AssertionError(
+                f"the Studio did not stop:\n{self.log.read_text(errors='replace')}"
+            ) from None
         return self.log.read_text(errors="replace")
 
 
