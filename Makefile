@@ -64,6 +64,7 @@ $(INSTALLED): | $(VENV)/bin/python
 $(WARM): $(INSTALLED)
 	@echo "compiling the kernels (about a minute, once)"
 	@$(PY) -m sampan.kernels.warmup
+	@$(PY) -m sampan.embedding.warmup
 	@rm -f $(VENV)/.warm-* && touch $@
 
 # PaddlePaddle lives apart: what it needs is not ours to live with. Its version comes from the `bench` extra.

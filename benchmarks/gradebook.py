@@ -1,4 +1,4 @@
-"""What a class costs: `python -m benchmarks.gradebook [--learners 30]`. Meaningful on a machine that is otherwise idle.
+"""What a class costs: `python -m benchmarks.gradebook [--learners 30 | --quick]`. Meaningful on a machine that is otherwise idle.
 
 Makes a class up (nobody in it exists), grades it with `sampan grade`, and prints the time of the whole, the processor
 time of one submission, the time of a second run that has nothing to do, of the gradebook's opening, and of the
@@ -49,30 +49,35 @@ def grade(folder: Path, home: Path) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--learners", type=int, default=30)
-    learners = parser.parse_args().learners
+    parser.add_argument("--quick", action="store_true", help="three learners")
+    options = parser.parse_args()
+    learners = 3 if options.quick else options.learners
     with tempfile.TemporaryDirectory(prefix="sampan-class-") as scratch:
         folder, home = Path(scratch) / "class", Path(scratch) / "home"
         home.mkdir()
         make_class(folder, learners)
         classroom, count = Classroom(folder), learners * len(NOTEBOOKS)
-        print(f"{learners} made-up learners x {len(NOTEBOOKS)} notebooks, {os.cpu_count()} cores")
+        print(f"Load before the start: {os.getloadavg()[0]:.1f} (a quiet machine: under 0.5)\n")
+        print(
+            f"| {learners} made-up learners x {len(NOTEBOOKS)} notebooks, {os.cpu_count()} cores | | a submission |"
+        )
+        print("|---|---|---|", flush=True)
         seconds, processor = grade(folder, home)
         each = sorted(outcome.seconds for outcome in outcomes.all_of(classroom))
-        assert len(each) == count
-        print(f"  graded by one command      {seconds:8.1f} s, {seconds / count:.2f} s a submission")
-        print(
-            f"  processor time             {processor:8.1f} s, {processor / count:.2f} s a submission, imports included"
-        )
-        print(f"  one submission             {each[count // 2]:8.2f} s median, {each[-1]:.2f} s the slowest")
-        print(f"  again, nothing to do       {grade(folder, home)[0]:8.1f} s")
-        print(f"  the gradebook opened       {1e3 * seconds_of(lambda: opened(classroom)):8.1f} ms")
-        print(
-            f"  the table of the page      {1e3 * seconds_of(lambda: table.table(classroom, ASSIGNMENT)):8.1f} ms"
-        )
+        if len(each) != count:
+            raise SystemExit(f"{len(each)} of {count} were graded")
+        print(f"| graded by one command | {seconds:.1f} s | {seconds / count:.2f} s |")
+        print(f"| processor time, imports included | {processor:.1f} s | {processor / count:.2f} s |")
+        print(f"| from question to verdict, median / slowest | | {each[count // 2]:.2f} / {each[-1]:.2f} s |")
+        print(f"| again, nothing to do | {grade(folder, home)[0]:.1f} s | |")
+        print(f"| the gradebook opened | {1e3 * seconds_of(lambda: opened(classroom)):.0f} ms | |")
+        spent = seconds_of(lambda: table.table(classroom, ASSIGNMENT))
+        print(f"| the table of the page | {1e3 * spent:.0f} ms | |", flush=True)
         for name in NOTEBOOKS:
-            spent = seconds_of(lambda name=name: asyncio.run(report.ask(classroom, ASSIGNMENT, name)))
+            began = time.perf_counter()
             found = asyncio.run(report.ask(classroom, ASSIGNMENT, name))
-            print(f"  similarity, {name:24} {spent:.2f} s, {len(found.pairs)} pairs")
+            spent = time.perf_counter() - began
+            print(f"| similarity, {name}: {len(found.pairs)} pairs | {spent:.2f} s | |", flush=True)
 
 
 if __name__ == "__main__":

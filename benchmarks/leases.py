@@ -1,10 +1,11 @@
-"""What leases cost, and how a queue shares two slots: `python -m benchmarks.leases`.
+"""What leases cost, and how a queue shares two slots: `python -m benchmarks.leases [--quick]`.
 
 On SQLite, and on PostgreSQL where it is installed. Meaningful on a machine that is otherwise idle.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import sys
@@ -45,14 +46,14 @@ def databases() -> Iterator[dict[str, list[str]]]:
             yield found | {"PostgreSQL": [url, url.replace("/postgres?", "/template1?")]}
 
 
-def grant_and_release(url: str) -> tuple[list[float], float]:
+def grant_and_release(url: str, rounds: int) -> tuple[list[float], float]:
     """Seconds of each grant with its release while 1,000 leases stand, and of one look at all their processes."""
     me = machines.holder(os.getpid())
     with SqlStore(url, machine(slots=LEASES + 10, memory=1 << 50), Quota()) as store:
         for n in range(LEASES):
             store.take(Ask(f"person {n % 300}", "notebook"), holder=me)
         times = []
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             begun = time.perf_counter()
             lease = store.take(Ask("amy", "notebook"), holder=me)
             assert isinstance(lease, Lease)
@@ -78,13 +79,16 @@ def shares(url: str) -> str:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rounds")
+    rounds = ROUNDS // 10 if parser.parse_args().quick else ROUNDS
     print(f"Load before the start: {os.getloadavg()[0]:.1f} (a quiet machine: under 0.5)\n")
     print(
         f"| {LEASES} leases stand | median | 95 % | most | goal | one look at all |\n|---|---|---|---|---|---|"
     )
     with databases() as found:
         for name, (first, _) in found.items():
-            times, look = grant_and_release(first)
+            times, look = grant_and_release(first, rounds)
             cells = [
                 statistics.median(times),
                 statistics.quantiles(times, n=20)[-1],

@@ -33,18 +33,18 @@ IMPORT_ROW = "import, in a fresh process (PyTorch's column: import torch, numba)
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def environment() -> dict[str, str]:
-    return os.environ | dict.fromkeys(THREAD_VARIABLES, str(THREADS))
+def environment(threads: int = THREADS) -> dict[str, str]:
+    return os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
 
 
 class Peer:
     """A framework's process: asked one thing at a time, stopped in between."""
 
-    def __init__(self, name: str, python: str) -> None:
+    def __init__(self, name: str, python: str, script: str = "worker.py", threads: int = THREADS) -> None:
         self.name, self.python = name, python
-        command = [python, str(HERE / "worker.py"), name]
+        command = [python, str(HERE / script), name]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(threads)
         )
         try:
             self.version = self._answer()["version"]
@@ -53,7 +53,7 @@ class Peer:
             raise
         self.process.send_signal(signal.SIGSTOP)
 
-    def ask(self, action: str, row: str) -> dict[str, Any]:
+    def ask(self, action: str, row: Any) -> dict[str, Any]:
         assert self.process.stdin is not None
         self.process.send_signal(signal.SIGCONT)
         self.process.stdin.write(json.dumps({action: row}) + "\n")
@@ -224,6 +224,14 @@ def summary(results: list[Measured]) -> list[str]:
     ]
 
 
+def module_table(module: str, paddle: str | None, rounds: int) -> str:
+    """What benchmarks/<module>.py finds, which has peers of its own; in a process of its own."""
+    command = [sys.executable, str(HERE / f"{module}.py"), "--rounds", str(min(rounds, 11))]
+    command += ["--paddle", paddle] if paddle else []
+    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return "\n" + found.stdout
+
+
 def write(path: Path, text: str) -> None:
     temporary = path.with_name(path.name + ".tmp")
     with open(temporary, "w", encoding="utf-8") as stream:
@@ -264,7 +272,11 @@ def main(arguments: list[str]) -> int:
     finally:
         for peer in peers.values():
             peer.close()
-    write(options.out, report(results, versions, options.rounds, load))
+    text = report(results, versions, options.rounds, load)
+    if not options.only:
+        for module in ("sparse", "embedding"):
+            text += module_table(module, options.paddle, options.rounds)
+    write(options.out, text)
     print(f"wrote {options.out}")
     return 1 if any(measured.errors for measured in results) else 0
 

@@ -1,4 +1,4 @@
-"""How long a visitor of the Studio waits, and what a kernel costs: `python -m benchmarks.studio`.
+"""How long a visitor of the Studio waits, and what a kernel costs: `python -m benchmarks.studio [--quick]`.
 
 Starts a Studio of its own, with a browser without a screen. Meaningful on a machine that is otherwise idle. Each
 page is opened in a fresh browser ("cold": nothing is cached) and again in the same one ("warm"); the table gives
@@ -30,6 +30,7 @@ from studio.compute.zygote.client import SOCKET
 from tests.webapp.running import Studio, free_port, start_studio
 
 PATIENCE_S = 120
+VISITORS = 10
 MIB = 1 << 20
 # What stands on the page when a visitor can begin to use it.
 PAGES = {
@@ -55,6 +56,9 @@ def visit(page: Any, address: str, selector: str) -> Visit:
     page.goto(address, wait_until="commit", timeout=PATIENCE_S * 1000)
     page.wait_for_selector(selector, timeout=PATIENCE_S * 1000)
     interactive = time.perf_counter() - began
+    page.wait_for_function(
+        "performance.getEntriesByName('first-contentful-paint').length"
+    )  # told a frame later
     byte, content = page.evaluate(
         "[performance.getEntriesByType('navigation')[0].responseStart,"
         " performance.getEntriesByName('first-contentful-paint')[0].startTime]"
@@ -184,16 +188,47 @@ def measure_server(studio: Studio) -> None:
     )
 
 
+def measure_visitors(studio: Studio, count: int) -> None:
+    """What so many people at once cost the machine, all of the Studio's processes together."""
+    session = requests.Session()
+    session.trust_env = False
+    session.headers.update(studio.headers)
+
+    def together() -> float:
+        family = [
+            psutil.Process(studio.process.pid),
+            *psutil.Process(studio.process.pid).children(recursive=True),
+        ]
+        return sum(process.memory_full_info().pss for process in family if process.is_running()) / MIB
+
+    before = together()
+    kernels = []
+    for _ in range(count):
+        reply = session.get(f"{studio.url}studio/page/train")
+        if reply.status_code != 200:
+            break
+        kernels = session.get(f"{studio.url}api/kernels").json()
+    spent = (together() - before) / max(1, len(kernels))
+    print(
+        f"{len(kernels)} visitors on the page Train at once: {spent:.0f} MiB each (all processes, shared parts divided)."
+    )
+    end_kernels(studio)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="each page and kernel once")
     parser.add_argument("--details", action="store_true")
     parser.add_argument("--only", choices=("pages", "kernels"))
     arguments = parser.parse_args()
+    rounds = 1 if arguments.quick else arguments.rounds
     with tempfile.TemporaryDirectory() as folder:
-        studio = start_studio(Path(folder) / "sampan", "--port", str(free_port()))
+        studio = start_studio(
+            Path(folder) / "sampan", "--port", str(free_port()), SAMPAN_CPU_SLOTS=str(VISITORS + 2)
+        )
         try:
             print(f"Studio up in {studio.seconds:.1f} s", end="", flush=True)
             began = time.monotonic()
@@ -202,11 +237,13 @@ def main() -> None:
                 f", warm {time.monotonic() - began:.1f} s later. Load {os.getloadavg()[0]:.1f}.\n", flush=True
             )
             if arguments.only != "pages":
-                measure_kernels(studio, arguments.rounds)
+                measure_kernels(studio, rounds)
                 print()
             if arguments.only != "kernels":
-                measure_pages(studio, arguments.rounds, arguments.details)
+                measure_pages(studio, rounds, arguments.details)
             measure_server(studio)
+            if arguments.only != "pages":
+                measure_visitors(studio, 3 if arguments.quick else VISITORS)
         finally:
             try:
                 studio.stop()

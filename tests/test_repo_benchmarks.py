@@ -3,10 +3,13 @@
 import importlib
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from benchmarks import run, worker
+from benchmarks import embedding_rows, run, side_by_side, worker
+from benchmarks.embedding_rows.steps import RULES, WHOLE
+from benchmarks.embedding_rows.tables import SKEW, skewed
 from benchmarks.rows import all_rows
 
 # The large networks are left to the command, which compares before it times, and to their own tests.
@@ -119,3 +122,65 @@ def test_the_whole_command(tmp_path, capfd):
     assert text.count("| add, 8 square") == 2 and "import, in a fresh process" not in text
     assert "of 2 goals met." in text and f"torch {torch.__version__}" in text
     assert [path.name for path in tmp_path.iterdir()] == ["RESULTS.md"]
+
+
+def test_a_sparse_row_is_compared_before_it_is_timed_and_its_ratio_is_that_of_the_best_peer():
+    row = side_by_side.Row("row", 2.0, {"sampan": lambda: np.ones(2), "other": lambda: np.ones(2) * 2})
+    with pytest.raises(AssertionError, match="row: other"):
+        side_by_side.prepared(row, None)
+    row = side_by_side.Row("row", 2.0, {"sampan": lambda: np.ones(2), "other": lambda: np.ones(2)}, moved=3e6)
+    times, peaks = side_by_side.measured(row, 3, None)
+    assert {name: len(found) for name, found in times.items()} == {"sampan": 3, "other": 3}
+    assert set(peaks) == {"sampan", "other"} and min(peaks.values()) >= 0
+    times = {"sampan": [1e-3] * 3, "slow": [9e-3] * 3, "best": [3e-3, 2e-3, 4e-3]}
+    shown = side_by_side.line(row, 2, times, dict.fromkeys(times, 2**20))
+    assert "| row | 2 | 1.0 ± 0% | best | 3.00 | 2.00 | met |" in shown
+    assert "best 3.0 ± 67%" in shown and "| 3.0 | 1 / 1 / 1 |" in shown
+    slower = side_by_side.line(row, 1, times | {"sampan": [2e-3] * 3}, dict.fromkeys(times, 0))
+    assert "| 1.50 | 2.00 | **not met** |" in slower
+
+
+def test_every_sparse_row_of_the_plan_is_there():
+    text = (run.HERE / "sparse_rows.py").read_text()
+    for part in (
+        "CSR product forward", "gradient of the dense side", "forward and both gradients", "SDDMM", "row softmax", "coalesce 2M",
+        "add 1M + 1M", "sparse x sparse, forward and backward", "with search", "map kept, forward and backward", "strided, with search",
+        "sparse attention", "block-sparse attention",
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_every_embedding_row_of_the_plan_is_there():
+    text = " ".join(row.name for family in embedding_rows.FAMILIES for row in family())
+    for part in (
+        "lookup, 1M x 64", "lookup, 10M x 64", "repeated ids merged", *(f"{name} step, 1M" for name in RULES),
+        *(f"backward and {name} step, 10M" for name in WHOLE), "sparse beside dense, lazy Adam", "bag sum forward",
+        "bag sum, forward and SGD", "40 batches of 100k ids out of 1e8", "LRU of 100k rows", "longest stall", "memory-mapped", "int8",
+        "DynamicEmbedding",
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_skewed_ids_are_skewed_and_each_rank_has_an_id_of_its_own():
+    ids = skewed(1000, 200_000, 0)
+    counts = np.sort(np.bincount(ids, minlength=1000))[::-1]
+    share = np.arange(1, 1001) ** -SKEW
+    np.testing.assert_allclose(counts[:50] / 200_000, (share / share.sum())[:50], rtol=0.15)
+    assert ids.min() >= 0 and len(np.unique(np.arange(1000) * 2_654_435_761 % 1000)) == 1000
+
+
+def test_a_value_may_be_given_afterwards_and_a_program_may_time_itself(capsys):
+    called = []
+    row = side_by_side.Row(
+        "row", 1.0, {"sampan": lambda: lambda: called.append(1) or np.ones(2), "other": lambda: np.ones(2)}
+    )
+    side_by_side.measured(row, 2, None)
+    assert called == [1]  # once, outside of what is timed
+    row = side_by_side.Row(
+        "row", 1.0, {"sampan": lambda: 0.25, "limit": lambda: 0.5}, timed=True, note=lambda: "known now"
+    )
+    times, peaks = side_by_side.measured(row, 3, None)
+    assert times == {"sampan": [0.25] * 3, "limit": [0.5] * 3}
+    assert "| row (known now) | 1 | 250.0 ± 0% | limit | 2.00 | 1.00 | met |" in side_by_side.line(
+        row, 1, times, peaks
+    )

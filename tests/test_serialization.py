@@ -65,6 +65,17 @@ def test_a_state_dict_with_views_and_shared_memory(tmp_path):
     assert isinstance(paddle.load(tmp_path / "p", return_numpy=True), np.ndarray)
 
 
+def test_a_header_of_any_length_is_told_from_a_pickle(tmp_path):
+    """The length stands first, and 0x0280 to 0x0580 are also how pickles begin."""
+    path, seen = str(tmp_path / "saved"), set()
+    for count in range(1, 1500, 8):
+        paddle.save({"text": "x" * count}, path)
+        with open(path, "rb") as file:
+            seen.add(int.from_bytes(file.read(2), "little"))
+        assert paddle.load(path)["text"] == "x" * count
+    assert {0x0280, 0x0380, 0x0480, 0x0580} <= seen
+
+
 def test_other_programs_can_read_the_arrays(tmp_path):
     x = torch.rand(5, 3)
     paddle.save({"x": paddle.Tensor(x)}, tmp_path / "f.safetensors")
@@ -237,3 +248,10 @@ def test_open_files_and_paddles_kinds_of_errors(tmp_path):
         paddle.save(nn.Linear(1, 1), tmp_path / "layer")
     with pytest.raises(ValueError, match="protocol"):
         paddle.save({}, tmp_path / "f", protocol=5)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_empty_numpy_arrays_come_back(tmp_path, shape):
+    paddle.save({"empty": np.empty(shape, np.int64)}, tmp_path / "file")
+    found = paddle.load(tmp_path / "file")["empty"]
+    assert found.shape == shape and found.dtype == np.int64

@@ -28,6 +28,7 @@ UNIT_PACKAGES: dict[str, Callable[[], bool]] = {
     "bubblewrap": lambda: shutil.which("bwrap") is not None,
     "libseccomp2": lambda: ctypes.util.find_library("seccomp") is not None,
     "postgresql": lambda: any(Path("/usr/lib/postgresql").glob("*/bin/initdb")),
+    "redis-server": lambda: shutil.which("redis-server") is not None,
 }
 BROWSER_PACKAGES: dict[str, Callable[[], bool]] = {
     "chromium": lambda: any(shutil.which(name) for name in CHROMIUM),

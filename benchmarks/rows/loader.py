@@ -1,7 +1,12 @@
-"""One pass over a data set: fetch, collate, hand over. 8,000 images of 28 x 28 in batches of 64, shuffled."""
+"""One pass over a data set: fetch, collate, hand over. 8,000 images of 28 x 28 in batches of 64, shuffled.
+
+And a pass in which items are unpacked and batches computed with, about equally long: a worker that loads while the
+network computes saves up to half of the time, as the row with a worker beside the one without shows.
+"""
 
 from __future__ import annotations
 
+import zlib
 from functools import partial
 
 import numpy as np
@@ -53,6 +58,58 @@ def pass_torch(fw, workers):
     return step
 
 
+PACKED, SIDE = 256, 64
+
+
+def packed_set(base):
+    """Images that are unpacked when they are asked for, as files are."""
+
+    class Packed(base):
+        def __init__(self):
+            super().__init__()
+            pixels = np.random.default_rng(4).integers(0, 16, (PACKED, SIDE * SIDE * 3), np.uint8)
+            self.images = [zlib.compress(image.tobytes(), 6) for image in pixels]
+
+        def __len__(self):
+            return PACKED
+
+        def __getitem__(self, index):
+            return np.frombuffer(zlib.decompress(self.images[index]), np.uint8).astype(np.float32) / 255
+
+    return Packed()
+
+
+def overlap_paddle(fw, workers):
+    loader = fw.io.DataLoader(
+        packed_set(fw.io.Dataset), batch_size=32, num_workers=workers, persistent_workers=workers > 0
+    )
+    return computing(fw, loader, fw.to_tensor(projection()))
+
+
+def overlap_torch(fw, workers):
+    from torch.utils.data import DataLoader
+
+    data = packed_set(fw.utils.data.Dataset)
+    loader = DataLoader(data, batch_size=32, num_workers=workers, persistent_workers=workers > 0)
+    return computing(fw, loader, fw.from_numpy(projection()))
+
+
+def projection():
+    return np.random.default_rng(5).standard_normal((SIDE * SIDE * 3, 256), dtype=np.float32) / SIDE
+
+
+def computing(fw, loader, weight):
+    def step():
+        total = 0.0
+        for batch in loader:
+            images = batch[0] if isinstance(batch, list | tuple) else batch
+            for _ in range(3):
+                total += float(fw.tanh(fw.matmul(images, weight)).sum())
+        return total
+
+    return step
+
+
 ROWS = [
     Row(
         f"DataLoader, {ITEMS} images, batch {BATCH}, {workers} workers",
@@ -60,4 +117,11 @@ ROWS = [
         torch=partial(pass_torch, workers=workers),
     )
     for workers in (0, 2)
+] + [
+    Row(
+        f"DataLoader, {PACKED} packed images and a product, {workers} workers",
+        paddle=partial(overlap_paddle, workers=workers),
+        torch=partial(overlap_torch, workers=workers),
+    )
+    for workers in (0, 1)
 ]

@@ -50,7 +50,7 @@ _install_inner()
 # Rooms that a program may not need are imported when they are first named.
 # fmt: off
 _LATER = (
-    "amp", "base", "compat", "datasets", "device", "distribution", "fft", "hub", "incubate", "interop", "learn", "linalg",
+    "amp", "base", "compat", "datasets", "device", "distribution", "embedding", "fft", "hub", "incubate", "interop", "learn", "linalg",
     "models", "profiler", "session", "signal", "sparse", "static", "text", "utils", "version", "vision", "visual",
 )
 # fmt: on

@@ -13,6 +13,7 @@ import torch
 
 from . import tape
 from .operator import observers, wrap
+from .row_sparse import RowSparse
 from .tape import Node, check_unwritten
 from .tensor import Refused, Tensor, declared, zero_gradient
 
@@ -297,6 +298,13 @@ def _accumulate(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -
         leaf._grad = gradient if before is None or before is zero_gradient else before + gradient
         return
     data = leaf.data
+    if type(gradient) is RowSparse:
+        if before is None or before is zero_gradient or type(before) is RowSparse:
+            rows = gradient.owned(owners)
+            leaf._grad = before + rows if type(before) is RowSparse else rows
+        else:
+            gradient.added_to(before.data)
+        return
     if gradient.dtype is not data.dtype:
         gradient = _fit(gradient, data.shape, data.dtype)
     if before is None or before is zero_gradient:
@@ -317,12 +325,12 @@ def _owned(gradient: torch.Tensor, owners: set[int]) -> torch.Tensor:
 
 
 def _call_hooks(hooks: Sequence[Callable[..., Any]], gradient: Any, recorded: bool, owners: set[int]) -> Any:
-    if not recorded and hooks:
+    if not recorded and hooks and not isinstance(gradient, Tensor):
         gradient = _owned(gradient, owners)  # a hook may keep it
     for hook in list(hooks):  # one that takes itself away must not hide the next
-        result = hook(gradient if recorded else wrap(gradient))
+        result = hook(gradient if recorded or isinstance(gradient, Tensor) else wrap(gradient))
         if result is not None:
-            gradient = result if recorded else result.data
+            gradient = result if recorded or type(result) is RowSparse else result.data
     return gradient
 
 
@@ -454,7 +462,7 @@ def grad(
                 f"inputs[{position}] {tensor._brief()} is not part of what the outputs were computed from; "
                 "pass allow_unused=True to get None for it"
             )
-        if gradient is not None and not create_graph:
+        if gradient is not None and not isinstance(gradient, Tensor):
             gradient = wrap(gradient)
         results.append(gradient)
     return results

@@ -38,10 +38,11 @@ class _Restricted(pickle.Unpickler):
 
 
 def is_pickle(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as a pickle of protocol 2 to 5 does."""
+    """Whether a file begins as a pickle of protocol 2 to 5 does. One of ours begins with the length of its header in eight
+    bytes, the first of which may be the same; the last are 0, and a brace follows."""
     with open(path, "rb") as file:
-        start = file.read(2)
-    return len(start) == 2 and start[0] == 0x80 and 2 <= start[1] <= 5
+        start = file.read(9)
+    return len(start) > 2 and start[0] == 0x80 and 2 <= start[1] <= 5 and start[4:] != b"\0\0\0\0{"
 
 
 def read_pickled(path: str | os.PathLike[str]) -> Any:

@@ -118,6 +118,8 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
             names = list(file.keys())
             # Copies: the file may be replaced while they are in use.
             buffers = {name: file.get_tensor(name).clone() for name in names}
+    except FileNotFoundError:  # somebody has taken it away since
+        raise NoSuchFile(f"load: there is no file {os.fspath(path)!r}") from None
     except (SafetensorError, OSError) as error:
         raise ValueError(
             f"load: {os.fspath(path)!r} is cut off or no file of this library: {error}"
@@ -135,7 +137,10 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
 
 
 def _bytes(buffer: torch.Tensor) -> Any:
-    return buffer.reshape(-1).view(torch.uint8).numpy().data
+    flat = (
+        buffer.reshape(-1) if buffer.numel() else buffer.new_empty(0)
+    )  # NumPy's empty arrays have strides of 0
+    return flat.view(torch.uint8).numpy().data
 
 
 def _digest(tree: str, entries: list[tuple[str, torch.Tensor]]) -> str:

@@ -177,7 +177,7 @@ class Tensor(Methods):
     def grad(self, value: Tensor | None) -> None:
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
-        if value is not None and value.data.shape != self.data.shape:
+        if value is not None and value.shape != self.shape:  # of rows too, which stay rows
             raise ValueError(f"grad: expected shape {self.shape}, got {value.shape}")
         self._grad = value
 

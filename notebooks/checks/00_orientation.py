@@ -24,7 +24,7 @@ def relu(rng: np.random.Generator) -> Iterator[Case]:
             expected=(np.maximum(x.astype(np.float64), 0), [g * (x > 0)]),
             hint=(
                 "Positive numbers come through as they are, of any size and in any shape.",
-                "正数原样通过,不论大小和形状。",
+                "正数原样通过，不论大小和形状。",
             ),
         )
     x = rng.normal(size=(5, 7)).astype(np.float32)
@@ -35,7 +35,7 @@ def relu(rng: np.random.Generator) -> Iterator[Case]:
         expected=[x],
         hint=(
             "An operator leaves its input alone: clamp, not clamp_.",
-            "算子不能改动输入:用 clamp,不用 clamp_。",
+            "算子不能改动输入：用 clamp，不用 clamp_。",
         ),
     )
     yield Case(

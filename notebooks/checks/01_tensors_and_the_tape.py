@@ -21,7 +21,7 @@ def summed_back(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 def unbroadcast(rng: np.random.Generator) -> Iterator[Case]:
     hint = (
         "Every axis along which something was repeated is summed, however many there are, and axes of length 1 stay.",
-        "每个被重复的轴都要求和,无论有几个;长度为 1 的轴要保留。",
+        "每个被重复的轴都要求和，无论有几个；长度为 1 的轴要保留。",
     )
     cases: tuple[tuple[str, str, tuple[int, ...], tuple[int, ...]], ...] = (
         ("nothing was repeated", "没有重复", (40, 5), (40, 5)),
@@ -44,7 +44,7 @@ def unbroadcast(rng: np.random.Generator) -> Iterator[Case]:
         expected=summed_back(g, (6, 1)),
         hint=(
             "A gradient need not be contiguous: .reshape works, .view does not.",
-            "梯度不一定连续:用 reshape,不用 view。",
+            "梯度不一定连续：用 reshape，不用 view。",
         ),
     )
     x, w, b = rng.normal(size=(5, 3)), rng.normal(size=(3, 4)), rng.normal(size=4)
@@ -61,7 +61,7 @@ def unbroadcast(rng: np.random.Generator) -> Iterator[Case]:
 def multiply(rng: np.random.Generator) -> Iterator[Case]:
     chain: Text = (
         "The chain rule: what arrives from above multiplies the local derivative.",
-        "链式法则:上游传来的梯度要乘上局部导数。",
+        "链式法则：上游传来的梯度要乘上局部导数。",
     )
     x, y, g = (rng.normal(size=(12, 15)).astype(np.float32) for _ in range(3))
     yield Case(
@@ -73,7 +73,7 @@ def multiply(rng: np.random.Generator) -> Iterator[Case]:
     )
     x, y, g = rng.normal(size=(6, 8)), rng.normal(size=(1, 8)), rng.normal(size=(6, 8))
     yield Case(
-        name=("a row times a matrix, through the tape", "行乘矩阵,经过磁带"),
+        name=("a row times a matrix, through the tape", "行乘矩阵，经过磁带"),
         driver="gradient",
         args=([x, y], g),
         expected=(x * y, [g * y, (g * x).sum(0, keepdims=True)]),
@@ -81,7 +81,7 @@ def multiply(rng: np.random.Generator) -> Iterator[Case]:
     )
     x, y, g = (rng.normal(size=(4, 4)) for _ in range(3))
     yield Case(
-        name=("two products and a sum, through the tape", "两个乘积与一个和,经过磁带"),
+        name=("two products and a sum, through the tape", "两个乘积与一个和，经过磁带"),
         driver="expression",
         args=([x, y], g, "diamond"),
         expected=((x * y) * (x + y), [g * (2 * x * y + y * y), g * (x * x + 2 * x * y)]),
@@ -94,7 +94,7 @@ def multiply(rng: np.random.Generator) -> Iterator[Case]:
         expected=[2 * g * y + 2 * g * (x + y), 2 * g * x + 2 * g * (x + y)],
         hint=(
             "In a second derivative your pullback runs on Tensors: plain * on x, y and the gradient is enough.",
-            "求二阶导数时回传函数在 Tensor 上运行:直接用 * 即可。",
+            "求二阶导数时回传函数在 Tensor 上运行：直接用 * 即可。",
         ),
     )
 
@@ -102,11 +102,11 @@ def multiply(rng: np.random.Generator) -> Iterator[Case]:
 def topological_order(rng: np.random.Generator) -> Iterator[Case]:
     late: Text = (
         "A node sends its gradient on only when every consumer has sent its part: paths of different length meet.",
-        "节点要等所有使用者都传来梯度之后才能继续:长短不同的路径会汇合。",
+        "节点要等所有使用者都传来梯度之后才能继续：长短不同的路径会汇合。",
     )
     deep: Text = (
         "A tape may be thousands of nodes long: use a stack of your own, no recursion.",
-        "磁带可达上万节点:请勿递归。",
+        "磁带可达上万节点：请勿递归。",
     )
     short = [[1, 3], [2], [3], [None]]
     yield Case(
@@ -131,7 +131,7 @@ def topological_order(rng: np.random.Generator) -> Iterator[Case]:
         driver="order",
         args=(ladder, [0]),
         expected=ordered(ladder, [0]),
-        hint=("Visit each node once: there are 2^60 paths.", "每个节点只访问一次:路径有 2^60 条。"),
+        hint=("Visit each node once: there are 2^60 paths.", "每个节点只访问一次：路径有 2^60 条。"),
     )
     x, y, g = rng.normal(1, 0.1, (6, 6)), rng.normal(0.5, 0.1, (6, 6)), rng.normal(size=(6, 6))
     base, slope_x, slope_y = x * y, y, x
@@ -174,7 +174,7 @@ EXERCISES = [
         "autograd.topological_order",
         3,
         "In which order?",
-        "按什么顺序?",
+        "按什么顺序？",
         topological_order,
         forbid=(".sequence",),
     ),

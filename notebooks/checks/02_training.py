@@ -85,7 +85,7 @@ def adam(
 def adam_step(rng: np.random.Generator) -> Iterator[Case]:
     hint: Text = (
         "Both averages are corrected by 1 - beta**step, and epsilon is added to the square root, not under it.",
-        "两个平均都要除以 1 - beta**step;epsilon 加在平方根之外。",
+        "两个平均都要除以 1 - beta**step；epsilon 加在平方根之外。",
     )
     parameters, gradients = arrays(rng), arrays(rng)
     moments, variances = arrays(rng, 0.1), [np.abs(a) for a in arrays(rng, 0.1)]
@@ -114,7 +114,7 @@ def adam_step(rng: np.random.Generator) -> Iterator[Case]:
         expected=[gradients],
         hint=(
             "Gradients are for reading: do not scale or square them in place.",
-            "梯度只读,不要原地缩放或平方。",
+            "梯度只读，不要原地缩放或平方。",
         ),
     )
     several = [arrays(rng) for _ in range(6)]
@@ -154,7 +154,7 @@ def train_epoch(rng: np.random.Generator) -> Iterator[Case]:
     batches = [(rng.normal(size=(n, 6)), rng.normal(size=(n, 3))) for n in (40, 40, 40, 17)]
     lr = float(rng.uniform(0.05, 0.2))
     for epochs, name in (
-        (1, ("four batches, the last one smaller", "四批,最后一批较小")),
+        (1, ("four batches, the last one smaller", "四批，最后一批较小")),
         (3, ("three epochs", "三轮")),
     ):
         yield Case(name, "epoch", (w, b, batches, lr, epochs), line(w, b, batches, lr, epochs), clear)
@@ -166,7 +166,7 @@ def train_epoch(rng: np.random.Generator) -> Iterator[Case]:
         driver="two_inputs",
         args=(v, x, z, y, lr),
         expected=v - lr * 2 * (x * z).T @ error / error.size,
-        hint=("Inputs and labels are lists: hand them on with a star.", "输入和标签是列表:用星号展开传入。"),
+        hint=("Inputs and labels are lists: hand them on with a star.", "输入和标签是列表：用星号展开传入。"),
     )
     x, y = rng.normal(size=(48, 6)).astype(np.float32), rng.normal(size=(48, 3)).astype(np.float32)
     after = line(w, b, [(x[i : i + 16], y[i : i + 16]) for i in (0, 16, 32)], lr, 2)

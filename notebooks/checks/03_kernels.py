@@ -61,7 +61,7 @@ def race(
         yield Race(
             name=(
                 f"rung {number}: {times:g} times as fast as the triple loop",
-                f"第 {number} 级:{times:g} 倍于三重循环",
+                f"第 {number} 级：{times:g} 倍于三重循环",
             ),
             driver="chained",
             args=first.args,
@@ -69,7 +69,7 @@ def race(
             hint=(
                 "The innermost loop runs over views of rows, `for j in range(row.size)`, and reads and writes side by "
                 "side.",
-                "最内层循环应在行视图上连续读写:for j in range(row.size)。",
+                "最内层循环应在行视图上连续读写：for j in range(row.size)。",
             ),
             earns=earns,
             lap=lap,
@@ -87,7 +87,7 @@ def square(rng: np.random.Generator) -> np.ndarray:
 def mm(rng: np.random.Generator) -> Iterator[Case]:
     shapes: Text = (
         "x is [n, k], y is [k, m]: three lengths, and they need not be equal.",
-        "x 为 [n, k],y 为 [k, m]:三个长度可以各不相同。",
+        "x 为 [n, k]，y 为 [k, m]：三个长度可以各不相同。",
     )
     for name, name_zh, n, k, m in (
         ("a wide one", "宽矩阵", 7, 5, 40),
@@ -100,7 +100,7 @@ def mm(rng: np.random.Generator) -> Iterator[Case]:
         yield Case((name, name_zh), "pullback", ([x, y], g), (value, [g @ y.T, x.T @ g]), shapes, 1e-4, 1e-4)
     x, y = rng.normal(size=(6, 9)), rng.normal(size=(9, 11))
     yield Case(
-        name=("a view with gaps, float64", "有间隔的视图,float64"),
+        name=("a view with gaps, float64", "有间隔的视图，float64"),
         driver="value",
         args=(Strided(x), Strided(y)),
         expected=x @ y,
@@ -120,7 +120,7 @@ def mm(rng: np.random.Generator) -> Iterator[Case]:
 def affine(rng: np.random.Generator) -> Iterator[Case]:
     bias_once: Text = (
         "Every row of the result starts as the bias, once, whatever out held before.",
-        "结果的每一行都以偏置开始,且只加一次。",
+        "结果的每一行都以偏置开始，且只加一次。",
     )
     for name, name_zh, n, k, m in (
         ("a batch", "一批", 32, 10, 20),
@@ -145,7 +145,7 @@ def affine(rng: np.random.Generator) -> Iterator[Case]:
         rng.normal(size=(9, 12)),
     )
     yield Case(
-        name=("a layer, through the library's tape", "一层网络,经过磁带"),
+        name=("a layer, through the library's tape", "一层网络，经过磁带"),
         driver="expression",
         args=([x, w, b], g, "linear"),
         expected=(x @ w + b, [g @ w.T, x.T @ g, g.sum(0)]),
@@ -157,12 +157,12 @@ def affine(rng: np.random.Generator) -> Iterator[Case]:
 def batched_matmul(rng: np.random.Generator) -> Iterator[Case]:
     left_over: Text = (
         "One, two or three rows may be left over after the last whole strip, and every strip is added to the others.",
-        "最后一条之后可能剩下一到三行;每一条都要累加。",
+        "最后一条之后可能剩下一到三行；每一条都要累加。",
     )
     for k in (1, 4, 6, 7, 13):
         x, y = draw(rng, 3, 5, k), draw(rng, 3, k, 9)
         yield Case(
-            name=(f"three products, sums of {k}", f"三个乘积,求和长度 {k}"),
+            name=(f"three products, sums of {k}", f"三个乘积，求和长度 {k}"),
             driver="value",
             args=(x, y),
             expected=x.astype(np.float64) @ y,
@@ -172,7 +172,7 @@ def batched_matmul(rng: np.random.Generator) -> Iterator[Case]:
         )
     for formula, name, name_zh in (
         ("matmul", "through the library's tape", "经过库的磁带"),
-        ("matmul_turned", "both turned, through the tape", "两者转置,经过磁带"),
+        ("matmul_turned", "both turned, through the tape", "两者转置，经过磁带"),
     ):
         x, y = rng.normal(size=(2, 6, 10)), rng.normal(size=(2, 10, 7))
         g = rng.normal(size=(2, 6, 7))

@@ -46,6 +46,8 @@ def test_a_right_answer_lists_its_cases(lesson, capsys):
         (lambda x: x[:1], ["float64 [1]", "float64 [2]"]),
         (lambda x: None, ["nothing (None)"]),
         (lambda x: x / "a", ["stopped with TypeError", "Twice each."]),
+        (lambda x: x[5], ["stopped with IndexError", "Twice each."]),
+        (lambda x: {}["a"], ["stopped with KeyError", "Twice each."]),
         (lambda x: object(), ["an object of type object"]),
     ],
 )

@@ -1,5 +1,8 @@
 """The networks: sizes worked out by hand, and that they learn real handwritten digits."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -24,6 +27,20 @@ def test_shapes_and_numbers_of_parameters(network, shape, count):
     assert out.shape == [3, net.parameters()[-1].size]
     out.sum().backward()
     assert all(p.grad is not None for p in net.parameters())
+
+
+def test_a_network_brings_in_the_rooms_it_stands_on_when_it_is_first_named():
+    code = (
+        "import sys, sampan.models as models\n"
+        "late = {'sampan.' + room for room in ('datasets', 'embedding', 'sparse', 'text', 'vision')}\n"
+        "assert not late & set(sys.modules), late & set(sys.modules)\n"
+        "assert models.PointUNet is models.point_cloud.PointUNet and 'sampan.text' not in sys.modules\n"
+        "assert models.BagOfWords is models.bag_of_words.BagOfWords\n"
+        "assert models.WordCharClassifier is models.word_char.WordCharClassifier\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    with pytest.raises(AttributeError, match=r"module 'sampan\.models' has no attribute 'Unknown'"):
+        _ = models.Unknown
 
 
 @pytest.mark.parametrize("size", [4, 8, 11, 12, 20, 32])

@@ -228,6 +228,12 @@ DIFFERENCES = [
         "Paddle shows the signature of transpose, which is called below; two axes are what both take",
     ),
     Difference(
+        "paddle.nn.Embedding paddle.nn.functional.embedding",
+        "signature",
+        "a table's gradient is sparse by itself; the default equals False, and is told apart from a False that was written, "
+        "which asks for a dense gradient",
+    ),
+    Difference(
         "paddle.check_shape",
         "signature",
         "the defaults name classes of static graphs, which are not there",
@@ -421,5 +427,87 @@ DIFFERENCES = [
         "answer",
         "a bool has no sign: the negative of one is refused",
         call=r"^-x",
+    ),
+    # --- sparse ---
+    Difference(
+        "paddle.sparse.*",
+        "answer",
+        "PaddlePaddle has no such kernel on the CPU; here every operator has one, of both layouts",
+        text=r"\(Unimplemented\)",
+    ),
+    Difference(
+        "paddle.sparse.nn.Conv2D paddle.sparse.nn.Conv3D paddle.sparse.nn.SubmConv2D paddle.sparse.nn.SubmConv3D "
+        "paddle.sparse.nn.MaxPool3D",
+        "signature",
+        "one constructor serves two and three axes: without a data_format it is the one that PaddlePaddle has as default",
+    ),
+    Difference(
+        "paddle.sparse.nn.functional.subm_conv2d paddle.sparse.nn.functional.subm_conv3d",
+        "answer",
+        "a submanifold convolution keeps entries and shape; PaddlePaddle names the shape of a strided one under dilation",
+        call="dilation",
+        text=r"out\[1\]",
+    ),
+    Difference(
+        "paddle.sparse.slice",
+        "answer",
+        "the gradient of a slice has the entries of x, 0 where the slice has none; PaddlePaddle's has fewer entries, and its "
+        "crows of fewer entries do not end where they should",
+        call="gradient",
+        text=r"out\[0\]\[2\]",
+    ),
+    Difference(
+        "paddle.sparse.slice",
+        "answer",
+        "dense axes are kept and can be sliced; PaddlePaddle loses them",
+        call="hybrid",
+    ),
+    Difference(
+        "paddle.sparse.sum",
+        "answer",
+        "a sum over all axes has one entry at [[0]]; PaddlePaddle's indices have one axis only, and nothing takes it",
+        call="coo None False",
+    ),
+    Difference(
+        "paddle.sparse.sum",
+        "answer",
+        "a sum over several axes is over each of them; PaddlePaddle takes the first",
+        call=r"(coo|cube) \[0, [12]\]",
+    ),
+    Difference(
+        "paddle.sparse.sum",
+        "answer",
+        "compressed rows keep the summed axis; PaddlePaddle's batch without it has a shape that its crows do not fit",
+        call="batch -1 False",
+    ),
+    Difference(
+        "paddle.sparse.sum",
+        "answer",
+        "the gradient of a row's sum is that of its row; PaddlePaddle gives every row the last one's",
+        call="csr -1 .*gradient",
+    ),
+    Difference(
+        "paddle.sparse.sparse_coo_tensor",
+        "answer",
+        "no entries are entries too: indices [axes, 0] and a shape make an empty tensor",
+        call="no entries",
+    ),
+    Difference(
+        "paddle.sparse.sparse_coo_tensor",
+        "answer",
+        "an index below 0 is outside, and refused with its place; PaddlePaddle reads before the tensor",
+        call="negative index",
+    ),
+    Difference(
+        "paddle.sparse.sparse_csr_tensor",
+        "answer",
+        "compressed rows are coalesced by their making, and say so",
+        call="is_coalesced",
+    ),
+    Difference(
+        "paddle.sparse.sparse_coo_tensor paddle.sparse.sparse_csr_tensor",
+        "answer",
+        "a dtype is printed by its name alone, as of dense tensors",
+        call="printed",
     ),
 ]

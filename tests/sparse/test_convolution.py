@@ -3,10 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import settings as with_settings
+from hypothesis import strategies as st
 
 import sampan
 from sampan import sparse
-from sampan.kernels import cpu_sparse_conv
+from sampan.kernels import cpu_sparse_conv, cpu_sparse_gemm
+from sampan.sparse import rulebook
+
+from .drawn import examples
 
 F = sparse.nn.functional
 PLACES = np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0], [2, 0, 1]])
@@ -31,7 +37,8 @@ def weights(shape, seed=1):
     """As this library has them, [kernel ..., in / groups, out], and as torch has them."""
     array = np.random.default_rng(seed).standard_normal(shape)
     axes = len(shape) - 2
-    theirs = torch.tensor(array.transpose(axes + 1, axes, *range(axes)), requires_grad=True)
+    turned = torch.tensor(array.transpose(axes + 1, axes, *range(axes)))
+    theirs = turned.clone(memory_format=torch.contiguous_format).requires_grad_()
     return sampan.to_tensor(array, stop_gradient=False), theirs
 
 
@@ -205,8 +212,10 @@ def test_layers():
     ]
     assert kinds.Linear(4, 5).to(dtype="float64")(x).shape == [1, 6, 6, 6, 5]
     assert kinds.Conv3DTranspose(4, 2, 2, 2).to(dtype="float64")(x).shape == [1, 12, 12, 12, 2]
+    assert kinds.GlobalAvgPool()(x).shape == [1, 4]
     y, _ = cloud((1, 6, 6), 4)
     for layer, shape in [
+        (kinds.AvgPool2D(2), [1, 3, 3, 4]),
         (kinds.Conv2D(4, 3, 3), [1, 4, 4, 3]),
         (kinds.SubmConv2D(4, 3, 3), [1, 6, 6, 3]),
         (kinds.Conv2DTranspose(4, 3, 2, 2), [1, 12, 12, 3]),
@@ -217,13 +226,223 @@ def test_layers():
     assert abs(float(kinds.Conv2D(64, 64, 3).weight.std()) - (2 / (64 * 9)) ** 0.5) < 1e-3
 
 
-def test_half_precision_is_summed_in_single():
-    x, _ = cloud((1, 6, 6, 6), 16)
-    w, _ = weights((3, 3, 3, 16, 8))
-    exact = F.subm_conv3d(x, w).numpy()
-    half = F.subm_conv3d(x.astype("bfloat16"), w.astype("bfloat16"))
-    assert half.dtype is torch.bfloat16
-    assert np.abs(half.to_dense().astype("float64").numpy() - exact).max() < 0.02 * np.abs(exact).max()
+def agree(x, t, w, u, out, expected):
+    """Values and both gradients of a sparse result and its dense twin, at the places that each has."""
+    assert np.allclose(out.numpy(), last(expected))
+    (out.values() ** 3).sum().backward()
+    (expected**3).sum().backward()
+    mine = (t.detach() != 0).any(1, keepdim=True)
+    assert np.allclose(x.grad.numpy(), last(t.grad * mine)) and np.allclose(w.grad.numpy(), weight_grad(u))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kernel", "settings"),
+    [
+        ((2, 3, 2, 4), (5, 5, 5), {"padding": 2}),  # larger than the grid
+        ((1, 7, 8, 9), (3, 3, 3), {"stride": 3, "padding": 1}),
+        ((1, 7, 8, 9), (3, 1, 3), {"dilation": 2, "padding": (2, 0, 2)}),
+        ((2, 6, 5, 7), (2, 4, 2), {"stride": (1, 2, 3)}),
+        ((3, 9, 7), (4, 2), {"padding": 2, "stride": 2, "dilation": 2}),
+        ((2, 6, 7), (1, 1), {}),
+    ],
+)
+def test_kernels_of_every_shape(sizes, kernel, settings):
+    axes = len(kernel)
+    (x, t), (w, u) = cloud(sizes, 3), weights((*kernel, 3, 5))
+    dense = getattr(torch.nn.functional, f"conv{axes}d")
+    agree(x, t, w, u, getattr(F, f"conv{axes}d")(x, w, **settings), dense(t, u, **settings))
+
+
+def test_padding_of_each_side_apart():
+    (x, t), (w, u) = cloud((2, 4, 5, 6), 3), weights((3, 2, 3, 3, 4))
+    padded = torch.nn.functional.pad(t, (2, 1, 0, 2, 1, 0))  # torch begins at the last axis
+    agree(
+        x,
+        t,
+        w,
+        u,
+        F.conv3d(x, w, None, 2, [1, 0, 0, 2, 2, 1]),
+        torch.nn.functional.conv3d(padded, u, None, 2),
+    )
+
+
+@pytest.mark.parametrize("kernel", [(2, 2, 2), (4, 3, 2), (5, 5, 5)])
+def test_submanifolds_of_even_and_of_large_kernels(kernel):
+    (x, t), (w, u) = cloud((2, 4, 3, 5), 2), weights((*kernel, 2, 3))
+    sides = [
+        side for k in kernel[::-1] for side in (k // 2, k - 1 - k // 2)
+    ]  # centred at k // 2, as in Paddle
+    mask = (t.detach() != 0).any(1, keepdim=True)
+    agree(
+        x,
+        t,
+        w,
+        u,
+        F.subm_conv3d(x, w),
+        torch.nn.functional.conv3d(torch.nn.functional.pad(t, sides), u) * mask,
+    )
+
+
+@with_settings(examples, max_examples=25)
+@given(st.data())
+def test_any_convolution_is_the_dense_one(data):
+    axes = data.draw(st.sampled_from([2, 3]))
+    several = st.tuples(*[st.integers(1, 3)] * axes)
+    kernel, stride, dilation = (data.draw(several) for _ in range(3))
+    padding = data.draw(st.tuples(*[st.integers(0, 2)] * axes))
+    least = [max(d * (k - 1) + 1 - 2 * p, 1) for k, d, p in zip(kernel, dilation, padding, strict=True)]
+    sizes = [n + data.draw(st.integers(0, 3)) for n in least]
+    inside, outside = data.draw(st.integers(1, 8)), data.draw(st.sampled_from([1, 16, 33]))
+    seed, density = data.draw(st.integers(0, 1000)), data.draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+    (x, t), (w, u) = cloud((2, *sizes), inside, seed, density), weights((*kernel, inside, outside))
+    steps = {"stride": stride, "padding": padding, "dilation": dilation}
+    dense = getattr(torch.nn.functional, f"conv{axes}d")(t, u, None, **steps)
+    agree(x, t, w, u, getattr(F, f"conv{axes}d")(x, w, **steps), dense)
+
+
+def test_gradients_by_finite_differences():
+    rng = np.random.default_rng(5)
+    v, w, b = rng.standard_normal((3, 2)), rng.standard_normal((3, 3, 3, 2, 3)), rng.standard_normal(3)
+
+    def loss(v, w, b):
+        x = sparse.sparse_coo_tensor(PLACES, v, [1, 3, 3, 3, 2])
+        return (F.avg_pool3d(F.conv3d(F.max_pool3d(x, 2, 1), w, b, 1, 1), 2).values() ** 3).sum()
+
+    leaves = [sampan.to_tensor(a, stop_gradient=False) for a in (v, w, b)]
+    found = sampan.grad(loss(*leaves), leaves)
+    for place, gradient in enumerate(found):
+        step = rng.standard_normal(gradient.shape)
+        ends = [[a + h * step if i == place else a for i, a in enumerate((v, w, b))] for h in (1e-6, -1e-6)]
+        slope = (loss(*map(sampan.to_tensor, ends[0])) - loss(*map(sampan.to_tensor, ends[1]))) / 2e-6
+        assert np.isclose((gradient.numpy() * step).sum(), float(slope), rtol=1e-6)
+
+
+def test_places_that_repeat_are_added_up_first():
+    twice = np.concatenate([np.vstack([np.zeros((1, 4), int), PLACES.T])] * 2, axis=1)
+    values = np.arange(16.0).reshape(8, 2)
+    x = sparse.sparse_coo_tensor(twice, values, [1, 3, 3, 3, 2])
+    once = sparse.sparse_coo_tensor(twice[:, :4], values[:4] + values[4:], [1, 3, 3, 3, 2])
+    w, _ = weights((3, 3, 3, 2, 3))
+    for run in (F.subm_conv3d, F.conv3d):
+        assert np.allclose(run(x, w).numpy(), run(once, w).numpy())
+    assert np.allclose(F.max_pool3d(x, 2).numpy(), F.max_pool3d(once, 2).numpy())
+
+
+def test_clouds_of_no_entry_and_of_one_and_a_batch_with_an_empty_sample():
+    w, _ = weights((3, 3, 3, 2, 3))
+    w.stop_gradient = False
+    none = sparse.sparse_coo_tensor(
+        np.zeros((4, 0), int), np.zeros((0, 2)), [2, 4, 4, 4, 2], stop_gradient=False
+    )
+    for out in (F.subm_conv3d(none, w), F.conv3d(none, w, None, 2, 1), F.conv3d_transpose(none, w, None, 2), F.max_pool3d(none, 2), F.avg_pool3d(none, 2)):  # fmt: skip
+        assert out.nnz() == 0 and out.shape[0] == 2
+        out.values().sum().backward()
+        assert none.grad.values().shape == [0, 2]
+    assert float(w.grad.abs().sum()) == 0 and F.global_avg_pool(none).tolist() == [[0, 0], [0, 0]]
+    one = sparse.sparse_coo_tensor(
+        [[1], [3], [0], [3]], [[2.0, -3.0]], [2, 4, 4, 4, 2], "float64", stop_gradient=False
+    )
+    assert np.allclose(F.subm_conv3d(one, w).values().numpy(), np.array([[2.0, -3.0]]) @ w.numpy()[1, 1, 1])
+    assert F.conv3d(one, w, None, 1, 1).nnz() == 8 and F.max_pool3d(one, 2).values().tolist() == [[2, -3]]
+    means = F.global_avg_pool(one)
+    assert means.tolist() == [[0, 0], [2, -3]]
+    means.sum().backward()
+    assert one.grad.values().tolist() == [[1, 1]]
+
+
+def test_pools_over_two_axes_and_what_is_not_a_number():
+    x, t = cloud((2, 5, 6), 3)
+    there = (t.detach() != 0).any(1, keepdim=True).double()
+    sums, counts = (torch.nn.functional.avg_pool2d(v, 3, 2, 1) for v in (t, there))
+    expected = sums / counts.masked_fill(counts == 0, 1)
+    out = F.avg_pool2d(x, 3, 2, 1)
+    assert np.allclose(out.numpy(), last(expected))
+    (out.values() ** 2).sum().backward(retain_graph=True)
+    (expected**2).sum().backward()
+    assert np.allclose(x.grad.numpy(), last(t.grad * there))
+    second = sampan.grad((out.values() ** 3).sum(), [x.values()], create_graph=True)[0]
+    assert np.isfinite(sampan.grad((second**2).sum(), [x.values()])[0].numpy()).all()
+    holed = sparse.sparse_coo_tensor([[0, 0], [0, 0], [0, 1]], [[np.nan], [1.0]], [1, 1, 2, 1])
+    assert np.isnan(F.max_pool2d(holed, (1, 2)).values().numpy()).all()
+
+
+def test_a_transposed_convolution_is_undone_by_its_key():
+    (x, _), (w, _) = cloud((1, 4, 4, 4), 2), weights((2, 2, 2, 2, 3))
+    up = F.conv3d_transpose(x, w, None, 2, key="up")
+    back = F.inverse_conv3d(up, sampan.ones([2, 2, 2, 3, 1], dtype="float64"), "up")
+    assert back.pattern is x.pattern
+    assert np.allclose(back.values().numpy()[:, 0], x.values().numpy() @ w.numpy().sum((0, 1, 2)).sum(-1))
+
+
+@pytest.mark.parametrize(("inside", "outside"), [(1, 1), (5, 16), (7, 33), (32, 32), (40, 70)])
+def test_products_of_gathered_rows(inside, outside, monkeypatch):
+    rng = np.random.default_rng(inside)
+    near = rng.integers(-1, 90, (4, 300)).astype(np.int32)
+    near[1] = -1
+    x, w, g = (rng.standard_normal(shape) for shape in ((90, inside), (4, inside, outside), (300, outside)))
+    b, out = rng.standard_normal(outside), np.empty((300, outside))
+    picked = np.where(near[..., None] >= 0, x[near], 0)
+    sums, weight = np.einsum("kni,kio->no", picked, w) + b, np.einsum("kni,no->kio", picked, g)
+    for compiled in (True, False):  # also as plain Python, as with NUMBA_DISABLE_JIT=1
+        if not compiled:
+            for name in ("_tiles", "_unpacked"):
+                monkeypatch.setattr(cpu_sparse_gemm, name, getattr(cpu_sparse_gemm, name).py_func)
+            for name in ("_gathered", "_outer"):
+                body = getattr(cpu_sparse_gemm, name)
+                monkeypatch.setattr(
+                    cpu_sparse_gemm, f"{name}_loop", lambda *arrays, size, body=body: body(*arrays)
+                )
+        cpu_sparse_gemm.gathered_products(near, x.view(np.uint64), w, b, out)
+        assert np.allclose(out, sums)
+        assert np.allclose(cpu_sparse_gemm.outer_products(near, x.view(np.uint64), g.view(np.uint64)), weight)
+
+
+def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
+    """Serial and parallel loops share the work out alike: float32 sums are equal bit by bit."""
+    made, _ = cloud((2, 16, 16, 16), 8, density=0.6)
+    x, w = made.astype("float32").detach(), weights((3, 3, 3, 8, 16))[0].astype("float32").detach()
+    x.stop_gradient = w.stop_gradient = False
+    found = []
+    for least in (0, 10**12):
+        for home in (cpu_sparse_gemm, cpu_sparse_conv):
+            for name in [n for n in vars(home) if n.endswith("_loop")]:
+                monkeypatch.setattr(getattr(home, name), "parallel_from", least)
+        x.pattern.__dict__.pop("books", None)
+        x.clear_grad(False), w.clear_grad(False)
+        out = F.max_pool3d(F.subm_conv3d(F.conv3d(x, w, None, 2, 1), w.tile([1, 1, 1, 2, 1])), 2)
+        F.avg_pool3d(out, 2).values().square().sum().backward()
+        found.append((out.values().numpy(), x.grad.values().numpy(), w.grad.numpy()))
+    assert len(out.values()) > 50 and all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+
+
+@examples
+@given(st.data())
+def test_neighbours_in_any_order(data):
+    """By a grid and by hashing, with offsets that have their opposites and without, against a dictionary."""
+    shape = (2, *(data.draw(st.integers(1, 5)) for _ in range(3)))
+    count = data.draw(st.integers(0, min(20, int(np.prod(shape)))))
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    places = np.stack(np.unravel_index(rng.permutation(int(np.prod(shape)))[:count], shape)).astype(np.int64)
+    half = rng.integers(-2, 3, (data.draw(st.integers(0, 3)), 3))
+    offsets = np.concatenate([half, np.zeros((1, 3), np.int64), -half[::-1]])
+    if data.draw(st.booleans()):
+        offsets = rng.integers(-3, 4, (5, 3))
+    entry = {tuple(place): i for i, place in enumerate(places.T)}
+    expected = [[entry.get((b, z + p, y + q, x + r), -1) for b, z, y, x in places.T] for p, q, r in offsets]
+    before = cpu_sparse_conv.LARGEST_GRID
+    try:
+        for cpu_sparse_conv.LARGEST_GRID in (before, 0):
+            found = rulebook.neighbours(places, offsets, shape)
+            assert found.dtype == np.int32 and np.array_equal(found, np.reshape(expected, found.shape))
+    finally:
+        cpu_sparse_conv.LARGEST_GRID = before
+
+
+@pytest.mark.parametrize("wrong", [np.full((27, 3), 3), np.full((27, 3), -2), np.zeros((26, 3), int)])
+def test_a_rulebook_that_leads_outside_is_refused(wrong, monkeypatch):
+    monkeypatch.setattr(rulebook, "neighbours", lambda places, offsets, shape: wrong)
+    with pytest.raises(ValueError, match=r"neighbours: expected (-1 to 2|shape \[27, 3\]), got"):
+        F.subm_conv3d(small(), sampan.ones([3, 3, 3, 2, 2], dtype="float64"))
 
 
 @pytest.mark.parametrize(
@@ -239,6 +458,8 @@ def test_half_precision_is_summed_in_single():
         (lambda x, w: sparse.nn.Conv3D(2, 3, 3, groups=2), "groups: expected a divisor of 2 and 3"),
         (lambda x, w: sparse.nn.MaxPool3D(2, return_mask=True), "return_mask"),
         (lambda x, w: sparse.nn.SubmConv3D(2, 2, 3, backend="other"), "backend: expected None or 'igemm'"),
+        (lambda x, w: sparse.nn.BatchNorm(2)(sampan.ones([2, 2]).to_sparse_coo(2)), "expected the channels"),
+        (lambda x, w: F.global_avg_pool(sampan.ones([2, 2]).to_sparse_csr()), "layout CSR"),
         (lambda x, w: sparse.nn.Linear(2, 2)(sampan.ones([2, 2]).to_sparse_coo(2)), "expected the channels"),
     ],
 )

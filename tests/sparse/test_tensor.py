@@ -1,13 +1,17 @@
 """Making sparse tensors, their layouts, and what is refused."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 
 import sampan
 from sampan import sparse
+from sampan.kernels import cpu_sparse_structure
 from tests.sparse.drawn import coordinates, dense_of, examples, matrices
 
 
@@ -30,6 +34,27 @@ def test_coalesced_entries_ascend_are_single_and_mean_the_same(drawn):
     assert once.is_coalesced() and places == sorted(set(places)) == sorted({tuple(c) for c in indices.T})
     assert np.allclose(once.to_dense().numpy(), x.to_dense().numpy())
     assert once.coalesce() is once
+
+
+@examples
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(1 << 18, 2048), (100, 40), (7, 1)]))
+def test_entries_are_grouped_in_the_order_they_came(seed, sizes):
+    """Whatever buckets and chunks they are sorted by, into few rows or many, over few columns or 2^31."""
+    rng = np.random.default_rng(seed)
+    height, width, count = (
+        rng.choice([1, 9, 2000, 10**6]),
+        rng.choice([1, 300, 2**31 - 1]),
+        rng.integers(0, 400),
+    )
+    rows, cols = rng.integers(0, height, count), rng.integers(0, width, count)
+    with mock.patch.multiple(cpu_sparse_structure, CHUNK=sizes[0], BUCKET=sizes[1]):
+        crows, found, (starts, order) = cpu_sparse_structure.grouped(rows, cols, int(height))
+    keys = rows * 2**31 + cols
+    stable = np.argsort(keys, kind="stable")
+    unique, first = np.unique(keys[stable], return_index=True)
+    assert np.array_equal(order, stable) and np.array_equal(starts, np.append(first, count))
+    assert np.array_equal(found, unique % 2**31)
+    assert np.array_equal(crows, np.searchsorted(unique >> 31, np.arange(height + 1)))
 
 
 @examples

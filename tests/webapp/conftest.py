@@ -169,6 +169,10 @@ def accessibility_problems(page: Any) -> list[str]:
     """axe-core's violations on the page as it stands: rule, help text and the elements."""
     import axe_playwright_python
 
+    # A colour on its way from one to another may have too little contrast for a moment.
+    page.evaluate(
+        "document.getAnimations().forEach(a => isFinite(a.effect.getComputedTiming().endTime) && a.finish())"
+    )
     script = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
     page.evaluate(script)  # not a script element: the page's own policy stays in force
     result = page.evaluate("axe.run(document)")

@@ -115,7 +115,7 @@ def test_verdicts_attempts_changes_and_former_copies(
         studio.stop()
 
     # Another start: the history is read again, and counts on.
-    studio = start_studio(tmp_path / "sampan", "--port", port, HOME=str(tmp_path))
+    studio = start_studio(tmp_path / "sampan", "--port", port, HOME=str(tmp_path), SAMPAN_WARM_KERNELS="0")
     try:
         page = new_page(at=studio, locale="en-US")
         page.goto(f"{studio.url}studio/courses/{LESSON}/copy")

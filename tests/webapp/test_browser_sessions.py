@@ -244,6 +244,37 @@ def test_a_kernel_on_the_sessions_page(
     assert kernel not in [entry["id"] for entry in api.get(f"{small.url}api/kernels").json()]
 
 
+def test_the_keep_button_in_the_status_line_of_lab(
+    new_page: Callable[..., Any], small: Studio, api: requests.Session, screenshot: Any
+) -> None:
+    (small.home / "mine.ipynb").write_text(
+        '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}'
+    )
+    kernel = start_notebook(api, small)
+    page = new_page(at=small, locale="zh-CN")
+    page.goto(f"{small.url}lab/tree/mine.ipynb")
+    line = page.locator(".sampan-session")
+    line.get_by_text("剩余").wait_for(timeout=OPENING_MS)
+    record = next((small.home / ".studio" / "sessions").glob("*.json"))
+    assert not record.with_suffix(".keep").exists()
+    button = line.get_by_role("button", name="保留")
+
+    def warned() -> (
+        bool
+    ):  # again and again: the server finds that it is not idle, the line looks every ten seconds
+        about = {**json.loads(record.read_text()), "culled_at": time.time() + 200}
+        record.write_text(json.dumps(about))
+        return bool(button.count())
+
+    until(warned)
+    assert "空闲：" in line.inner_text()
+    screenshot(page, "lab-status-line-idle")
+    button.click()
+    until(lambda: record.with_suffix(".keep").exists())
+    button.wait_for(state="detached")  # the server has heard it, and the line was drawn again
+    assert api.delete(f"{small.url}api/kernels/{kernel}").status_code == 204
+
+
 def start_job(small: Studio, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(JOB)
@@ -286,6 +317,6 @@ def test_a_job_with_its_curves(
     assert Path(download.value.path()).read_text() == "1 2 3"
     card.get_by_role("button", name="Cancel").click()
     card.locator(".sp-tag", has_text="Cancelled").wait_for(timeout=60_000)
-    assert card.get_by_text("half of <b>it</b> is done").is_visible()  # what was opened stays open
+    card.get_by_text("half of <b>it</b> is done").wait_for()  # what was opened stays open
     card.get_by_role("button", name="Remove").click()
     card.wait_for(state="detached")

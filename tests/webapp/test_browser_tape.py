@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,6 +113,24 @@ def test_what_is_wrong_is_said_and_the_walk_stays(page: Any, studio_url: str) ->
     tape.write("x = randn([3])\n(x * x).sum()")
     tape.wait_for_boxes(3)
     assert page.locator(".tp-form [role=alert]").count() == 0
+
+
+def test_a_part_of_the_page_that_comes_late(page: Any, studio_url: str) -> None:
+    """What begins when the page stands waits for its last button too."""
+    late = []
+
+    def hold(route: Any) -> None:
+        late.append(route.request.url)
+        time.sleep(2)
+        route.continue_()
+
+    for script in (Path(sys.prefix) / "share/jupyter/labextensions/@jupyter-widgets").rglob("*.js"):
+        if "ButtonModel" in script.read_text("utf-8"):
+            page.route(f"**/{script.name}*", hold)
+    tape = TapePage(page, studio_url)
+    tape.wait_for_boxes(7)
+    assert late
+    assert page.get_by_role("button", name=tape.t("run"), exact=True).is_enabled()
 
 
 def test_phone_dark_chinese(

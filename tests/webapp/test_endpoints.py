@@ -180,6 +180,42 @@ def test_no_other_site_can_act_for_somebody_who_is_in(
     assert studio.process.poll() is None
 
 
+def test_every_page_of_ours_says_what_it_may_do(
+    ask: Ask, studio: Studio, endpoints: list[tuple[str, str]]
+) -> None:
+    """Whatever it answers, an error too: no script but the server's own, no other site's frame, nothing kept."""
+    seen = []
+    for path, handler in endpoints:
+        if not path.startswith("/studio") or handler in FILES or handler in PUBLIC:
+            continue
+        for method in ("GET", "POST"):
+            reply = ask(method, path, headers=studio.headers)
+            where = (method, path, handler, reply.status_code)
+            policy = reply.headers["Content-Security-Policy"]
+            rules = dict((part.strip() + " ").split(" ", 1) for part in policy.split(";"))
+            assert rules["default-src"].strip() == "'none'", where
+            assert "'unsafe-inline'" not in rules.get("script-src", ""), where
+            assert rules["frame-ancestors"].strip() in ("'none'", "'self'"), where
+            assert "*" not in policy and "http" not in policy, where
+            assert reply.headers.get("X-Content-Type-Options") == "nosniff", where
+            assert reply.headers.get("Cache-Control") == "no-store", where
+            seen.append(handler)
+    assert {"Home", "Check", "CancelJob", "JobFile", "Stop", "RunPage", "WorkNotebook", "Open"} <= set(seen)
+
+
+def test_the_cookies_stay_with_this_site(ask: Ask, studio: Studio) -> None:
+    reply = ask("GET", "/studio/courses", params={"token": studio.token})
+    given = reply.raw.headers.getlist("Set-Cookie") + ask(
+        "POST", "/studio/preferences", data={"theme": "dark", "_xsrf": "x"}, headers={"Cookie": "_xsrf=x"}
+    ).raw.headers.getlist("Set-Cookie")
+    assert {cookie.partition("=")[0].rstrip("0123456789") for cookie in given} >= {
+        *("sampan_theme", "username-127-0-0-1-"),
+    }
+    for cookie in given:
+        assert "samesite=strict" in cookie.lower(), cookie
+        assert "httponly" in cookie.lower(), cookie
+
+
 def test_no_other_site_can_read_for_somebody_who_is_in(ask: Ask, cookie: str) -> None:
     for path in ("/studio", "/api/contents", "/api/kernels", "/lab/api/settings"):
         reply = ask("GET", path, headers={"Cookie": cookie, "Origin": FOREIGN})

@@ -164,3 +164,17 @@ def test_preferences_inside_a_page(
 ) -> None:
     monkeypatch.setenv("QUERY_STRING", query)
     assert i18n.page_preferences() == expected
+
+
+HALF_WIDTH = re.compile(r"[\u4e00-\u9fff“”）][,;:!?]|[,;:!?][\u4e00-\u9fff]")
+
+
+def test_chinese_has_its_own_punctuation_and_one_form_of_address() -> None:
+    written = dict(i18n.catalog("zh"))
+    for room in ("compute", "grading", "gradebook", "lessons", "server"):
+        for path in (PACKAGE / room).rglob("*.py"):
+            written |= {
+                f"{path.name}:{n}": line for n, line in enumerate(path.read_text("utf-8").split("\n"), 1)
+            }
+    assert sum(bool(CJK.search(text)) for text in written.values()) > 400  # the search itself works
+    assert {place: text for place, text in written.items() if HALF_WIDTH.search(text) or "您" in text} == {}

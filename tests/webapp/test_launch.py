@@ -19,6 +19,9 @@ from studio.paths import state_folder, workspace
 from tests.webapp.running import Studio, free_port, start_studio, studio_command
 
 READY_S = 10  # the promise of `make studio`, run again
+COLD = {
+    "SAMPAN_WARM_KERNELS": "0"
+}  # no kernel is started in it: the imports of the warm process would be for nothing
 
 
 def run_studio(home: Path, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
@@ -56,7 +59,7 @@ def test_a_second_studio_points_at_the_first(studio: Studio) -> None:
 
 def test_with_a_port_a_second_studio_starts(studio: Studio) -> None:
     port = free_port()
-    second = start_studio(studio.home, "--port", str(port))
+    second = start_studio(studio.home, "--port", str(port), **COLD)
     try:
         assert second.port == port and second.token != studio.token
     finally:
@@ -82,9 +85,9 @@ def test_port_taken_by_a_studio_names_its_address(studio: Studio) -> None:
 
 
 def test_without_a_port_the_next_free_one_is_taken(tmp_path: Path) -> None:
-    first = start_studio(tmp_path / "one")
+    first = start_studio(tmp_path / "one", **COLD)
     try:
-        second = start_studio(tmp_path / "two")
+        second = start_studio(tmp_path / "two", **COLD)
         second.stop()
     finally:
         first.stop()
@@ -92,7 +95,7 @@ def test_without_a_port_the_next_free_one_is_taken(tmp_path: Path) -> None:
 
 
 def test_two_starts_at_the_same_moment_make_one_studio(tmp_path: Path) -> None:
-    environment = {**os.environ, "SAMPAN_HOME": str(tmp_path)}
+    environment = {**os.environ, "SAMPAN_HOME": str(tmp_path), **COLD}
     both = [
         subprocess.Popen(studio_command(), env=environment, stdout=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -113,7 +116,9 @@ def test_two_starts_at_the_same_moment_make_one_studio(tmp_path: Path) -> None:
 
 
 def test_a_killed_studio_is_forgotten(tmp_path: Path) -> None:
-    studio = start_studio(tmp_path)
+    studio = start_studio(tmp_path, **COLD)
+    family = psutil.Process(studio.process.pid).children(recursive=True)
+    assert not any("zygote" in " ".join(child.cmdline()) for child in family)  # as it was told
     studio.process.kill()
     studio.process.communicate()
     assert list(state_folder(tmp_path).glob("studio-*.json")) != []

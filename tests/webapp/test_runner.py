@@ -171,6 +171,67 @@ def test_cancelling_while_it_starts_leaves_nothing() -> None:
     asyncio.run(check())
 
 
+# A grader that reads its question and then says nothing; a shell, because many of them are started.
+SILENT = ["sh", "-c", "while read -r line; do sleep 1000; done"]
+
+
+def test_stop_is_answered_wherever_the_check_stands() -> None:
+    """Cancelled after each step of the event loop, by two clicks at once, while another visitor looks at the courses."""
+
+    async def check() -> int:
+        desk, steps, asked = CheckDesk(), 0, 0
+        desk.grader = Grader(SILENT)
+        while asked < 5:  # times that the question was on its way
+            job = desk.start("a", lambda: desk.grader.grade(Path("copy"), Path("source")))
+            look = asyncio.ensure_future(desk.grader.warm_up())
+            for _ in range(steps):
+                await asyncio.sleep(0 if steps < 12 else 0.002)
+            asked += desk.grader._busy
+            async with asyncio.timeout(20):
+                if steps == 0:  # before the first line of the check
+                    await desk.cancel("a")
+                await asyncio.gather(desk.cancel("a"), desk.cancel("a"), look)
+            assert (job.state, job.active) == ("cancelled", False), steps
+            if (
+                steps % 3 == 0
+            ):  # the next starts its own; else it finds the one that somebody has started meanwhile
+                await desk.grader.close()
+            steps += 1
+        await desk.grader.close()
+        return steps
+
+    before = set(psutil.Process().children(recursive=True))
+    assert asyncio.run(check()) > 5
+    assert all(gone(child) for child in set(psutil.Process().children(recursive=True)) - before)
+
+
+def test_ending_and_starting_at_once_loses_no_process() -> None:
+    async def check() -> None:
+        companion = processes.Companion(SILENT, 1000, 1000)
+        for _ in range(10):
+            await companion.running()
+            await asyncio.gather(companion.end(), companion.running(), companion.end(), companion.running())
+        await companion.end()
+
+    before = set(psutil.Process().children(recursive=True))
+    asyncio.run(check())
+    assert all(gone(child) for child in set(psutil.Process().children(recursive=True)) - before)
+
+
+def test_a_fault_of_our_own_ends_the_check_too() -> None:
+    async def check() -> None:
+        desk = CheckDesk()
+
+        async def broken() -> Verdict:
+            raise RuntimeError("a bug")
+
+        job = desk.start("a", broken)
+        await asyncio.wait([job.task])  # type: ignore[list-item]
+        assert job.state == "failed" and "a bug" in str(job.error)
+
+    asyncio.run(check())
+
+
 def test_stopping_what_has_ended_already() -> None:
     process = psutil.Popen([sys.executable, "-c", ""])
     process.wait()

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from studio.paths import STATIC
+from studio.paths import STATIC, STYLES, stylesheet
 
-CSS = (STATIC / "studio.css").read_text("utf-8")
+CSS = stylesheet()
 BLOCK = re.compile(r"(:root[^{]*)\{(.*?)\n\s*\}", re.S)
 
 
@@ -77,6 +77,14 @@ def test_no_colour_outside_the_variables() -> None:
     rest = BLOCK.sub("", CSS)
     rest = re.sub(r"/\*.*?\*/", "", rest, flags=re.S)
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b|\brgba?\(", rest) == []
+
+
+def test_every_part_is_linked_and_none_is_long() -> None:
+    found = [path.relative_to(STATIC).as_posix() for path in (STATIC / "styles").glob("*.css")]
+    assert sorted(found) == sorted(set(STYLES) - {"studio.css"})
+    for name in STYLES:
+        text = (STATIC / name).read_text("utf-8")
+        assert text.startswith("/* ") and text.count("\n") <= 120, name
 
 
 def test_every_variable_that_is_used_exists() -> None:

@@ -8,6 +8,19 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent
 STATIC = PACKAGE / "static"
 LOCALE = PACKAGE / "locale"
+# The parts of the stylesheet in static/, in the order in which a page links them: a later one may change what an earlier
+# one says.
+STYLES = (
+    "studio.css",
+    *(
+        "styles/ground.css",
+        "styles/frame.css",
+        "styles/pieces.css",
+        "styles/verdicts.css",
+        "styles/grading.css",
+    ),
+    *("styles/sessions.css", "styles/places.css", "styles/windows.css", "styles/widgets.css"),
+)
 
 
 def _beside_or_inside(name: str) -> Path:
@@ -39,3 +52,8 @@ def workspace() -> Path:
 def state_folder(home: Path) -> Path:
     """The Studio's private folder inside the workspace `home`: settings, runtime files, logs."""
     return home / ".studio"
+
+
+def stylesheet() -> str:
+    """All styles as one text, for a page that is a file of its own."""
+    return "\n".join((STATIC / name).read_text("utf-8") for name in STYLES)

@@ -43,11 +43,68 @@ async def stop(process: Process) -> None:
     """Kill it and its descendants, if it still runs; returns when it is gone."""
     if process.returncode is None:
         stop_tree(process.pid)
-        with suppress(
-            TimeoutError
-        ):  # a process that fled the family may still hold the pipes: do not wait for it
-            async with asyncio.timeout(DRAIN_S):
-                await process.communicate()
+        await _gone(process)
+
+
+async def _gone(process: Process) -> None:
+    """Returns when a killed process is buried. One that fled its family may still hold the pipes: not waited for long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_S):
+            await process.communicate()
+
+
+class Companion:
+    """A program that stays beside us and answers lines: started when it is first needed, again when it has gone.
+
+    `words` is the end of what it said on stderr, at most `most_words` characters. Starting and ending take turns, so that
+    who ends one does not lose sight of the next, which another has started meanwhile.
+    """
+
+    def __init__(self, command: Sequence[str], longest_line: int, most_words: int) -> None:
+        self._command, self._longest_line, self._most_words = command, longest_line, most_words
+        self._process: Process | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        self.words = ""
+
+    async def running(self) -> Process:
+        """The process, started now if there is none."""
+        async with self._turn:
+            if self._process is None or self._process.returncode is not None:
+                await self._end()
+                self._process = await start(self._command, stdin=PIPE, longest_line=self._longest_line)
+                self.words = ""
+                self._listening = asyncio.create_task(self._listen(self._process))
+            return self._process
+
+    async def _listen(self, process: Process) -> None:
+        assert process.stderr is not None
+        while part := await process.stderr.read(65536):
+            self.words = (self.words + part.decode(errors="replace"))[-self._most_words :]
+
+    async def last_words(self) -> str:
+        """`words`, when the process has gone and all was heard, or nearly all."""
+        if self._listening is not None:
+            await asyncio.wait([self._listening], timeout=DRAIN_S)
+        return self.words
+
+    async def end(self) -> None:
+        """End it and everything that it started."""
+        async with self._turn:
+            await self._end()
+
+    async def _end(self) -> None:
+        # Forgotten first: whoever is cancelled in here must not leave one behind that is taken for alive.
+        process, self._process = self._process, None
+        listening, self._listening = self._listening, None
+        lives = process is not None and process.returncode is None
+        if process is not None and lives:
+            stop_tree(process.pid)
+        if listening is not None:
+            listening.cancel()
+            await asyncio.wait([listening])
+        if process is not None and lives:
+            await _gone(process)
 
 
 async def end(pid: int, patience: float = 3.0) -> None:

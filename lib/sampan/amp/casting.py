@@ -23,14 +23,15 @@ __all__ = [
 ]
 
 # Operators that gain most by half precision, and those that need float32; by their names here.
-WHITE = {"affine", "batched_matmul", "convolve", "fused_attention", "mm", "sddmm", "sparse_conv", "spmm"}
+WHITE = {"affine", "batched_matmul", "blockwise_attention", "convolve", "fused_attention", "masked_attention", "mm", "sddmm", "sparse_conv", "spmm"}
 BLACK = {
     "acos", "asin", "atanh", "cosh", "cumprod", "cumsum", "erfinv", "exp", "expm1", "huber_loss", "log", "log10", "log2",
     "log_softmax", "mean", "mean_cross_entropy", "normalize_groups", "normalize_layer", "p_norm", "pow", "prod_along",
     "reciprocal", "row_softmax", "rsqrt", "sinh", "softmax", "softplus", "square", "sum", "tan", "tanhshrink",
 }
-BLACK_ALWAYS = {"put_along", "resized", "rows_at"}  # at level O2 too
+BLACK_ALWAYS = {"put_along", "resized"}  # at level O2 too
 AS_THEY_ARE = {"cast", "copy_to", "full_like_of", "normalize_batch", "put", "setitem"}  # take inputs of several dtypes
+AS_THEY_ARE |= {"bag_dots", "bag_sums", "bag_tops", "rows_at", "rows_looked_up"}  # of a table they read a few rows
 PADDLE = {  # Paddle's names for custom lists
     "matmul": ("mm", "batched_matmul"), "matmul_v2": ("mm", "batched_matmul"), "mul": ("mm",), "linear_v2": ("mm", "affine"),
     "linear": ("mm", "affine"), "conv2d": ("convolve",), "conv1d": ("convolve",), "conv3d": ("convolve",),
@@ -171,10 +172,10 @@ def decorate(models, optimizers=None, level="O1", dtype="float16", master_weight
         listed = listed if isinstance(listed, list | tuple) else [listed]
         kinds = tuple(e for e in listed if isinstance(e, type))
         spared = {s for e in listed if isinstance(e, Layer) for s in e.sublayers(include_self=True)}
-        wide = ("BatchNorm", "SyncBatchNorm") + (("LayerNorm", "InstanceNorm") if dtype == "float16" else ())
+        spared_too = (norms.LayerNorm, norms._InstanceNorm) if dtype == "float16" else ()
+        kinds = (*kinds, norms._BatchNorm, *spared_too)  # sparse batch norms too
         for layer in (s for m in _many(models, Layer, "models") for s in m.sublayers(include_self=True)):
-            normal = type(layer).__module__ == norms.__name__ and type(layer).__name__.startswith(wide)
-            if not normal and layer not in spared and not isinstance(layer, kinds):
+            if layer not in spared and not isinstance(layer, kinds):
                 layer._convert(None, as_dtype(dtype))
         for model in _many(models, Layer, "models") if save_dtype else ():
             model.register_state_dict_hook(lambda state: _saved(state, as_dtype(save_dtype)))

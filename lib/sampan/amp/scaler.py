@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..row_sparse import RowSparse
 from ..tensor import Refused, Tensor, zero_gradient
 from . import casting
 
@@ -58,7 +59,8 @@ class GradScaler:
         if id(optimizer) in self._stepped | self._unscaled:
             raise RuntimeError("unscale_: it was called, or step was, since the last update")
         given = [p._grad for p in optimizer._parameter_list]
-        gradients = [g.data for g in given if g is not None and g is not zero_gradient]
+        found = [g for g in given if g is not None and g is not zero_gradient]
+        gradients = [g.own_values() if type(g) is RowSparse else g.data for g in found]
         if gradients:
             torch._foreach_mul_(gradients, 1.0 / self._scale)
         self._found_inf = not all(bool(torch.isfinite(g).all()) for g in gradients)

@@ -1,4 +1,5 @@
-"""Real data by name: `load("mnist").train`, and `load_text("coriolanus").train` for texts.
+"""Real data by name: `load("mnist").train`, `load_text("coriolanus").train`, `load_texts("hotel_reviews").train`,
+`load_corpus("hotel_reviews")`.
 
 Looked for, in this order, in the project's own `datasets/`, the folders of `SAMPAN_DATA`, and the user's
 cache; and, only with `download=True`, fetched from the official source into the cache. Every file is checked
@@ -13,14 +14,18 @@ from typing import Any
 import numpy as np
 
 from ..io import Dataset
-from . import places, readers
+from . import interactions, places, point_clouds, readers
 from .card_file import Card, File, Layout, read_card
 from .checksums import verify
+from .corpora import load_corpus
 from .download import Progress, fetch, print_progress
+from .interactions import Ratings, load_ratings
+from .labelled_texts import LabelledTexts, Texts, load_texts
 
 # fmt: off
 __all__ = [
-    "Bundle", "Card", "File", "Layout", "Split", "Text", "available", "card", "cards", "load", "load_text",
+    "Bundle", "Card", "File", "LabelledTexts", "Layout", "Ratings", "Split", "Text", "Texts", "available", "card", "cards",
+    "interactions", "load", "load_corpus", "load_ratings", "load_text", "load_texts", "point_clouds",
 ]
 # fmt: on
 
@@ -108,8 +113,12 @@ def load(name: str, download: bool = False, progress: Progress = print_progress)
     message says how to get it. OSError: the download broke off (call again to resume).
     """
     known, layout, arrays = _arrays(name, download, progress)
-    if layout.reader == "text":
-        raise ValueError(f"{name} is a text, and no set of images: load_text({name!r})")
+    if "train_images" not in arrays:
+        shapes = {"voxels": "point_clouds.load_shapes", "meshes": "point_clouds.load_meshes"}
+        others = {"text": "load_text", "ratings": "load_ratings", **shapes}
+        way = others.get(layout.reader, "load_texts")
+        what = "a set of shapes" if layout.reader in shapes else "a text or a log"
+        raise ValueError(f"{name} is {what}, and no set of images: {way}({name!r})")
     parts = [_split(known, layout, arrays, part) for part in ("train", "test")]
     return Bundle(known, layout, *parts)
 
@@ -118,7 +127,7 @@ def load_text(name: str, download: bool = False, progress: Progress = print_prog
     """The text of this name, found, checked and refused as `load` does it."""
     known, layout, arrays = _arrays(name, download, progress)
     if layout.reader != "text":
-        raise ValueError(f"{name} is a set of images, and no text: load({name!r})")
+        raise ValueError(f"{name} is no single text, it is read by {layout.reader!r}: load, or load_texts")
     whole = arrays["text"].tobytes().decode()
     if len(whole) != layout.train + layout.test:
         stated = f"{layout.train:,} and {layout.test:,}"
@@ -157,7 +166,7 @@ def _find(known: Card) -> tuple[Layout, dict[str, Path]] | None:
                 if readers.has_scikit_learn():
                     return layout, {}
                 continue
-            paths = {role: folder / known.name / file.path for role, file in layout.files.items()}
+            paths = {role: folder / layout.folder / file.path for role, file in layout.files.items()}
             if all(path.is_file() for path in paths.values()):
                 return layout, paths
     return None
@@ -190,9 +199,10 @@ def _how_to_get(known: Card) -> str:
         return f"{known.name} comes with scikit-learn, which is not installed: pip install scikit-learn"
     files = [" and ".join(file.path for file in layout.files.values()) for layout in known.layouts]
     ways = "; or ".join(f"{f} ({layout.title})" for f, layout in zip(files, known.layouts, strict=True))
-    looked = ", ".join(str(folder / known.name) for folder in places.folders())
+    under = known.layouts[0].folder
+    looked = ", ".join(str(folder / under) for folder in places.folders())
     text = f"{known.name} is not on this machine. Looked in {looked}. "
-    text += f"Set SAMPAN_DATA to a folder that holds, under {known.name}/, either {ways}."
+    text += f"Set SAMPAN_DATA to a folder that holds, under {under}/, either {ways}."
     if any(layout.downloadable for layout in known.layouts):
         text += f" Or let it be fetched from its official source: sampan.datasets.load({known.name!r}, download=True)."
     return text + f" About it: {known.source}"

@@ -24,13 +24,15 @@ class File:
 
 @dataclass(frozen=True)
 class Layout:
-    """One way in which the data set is stored: the reader that understands it, and its files by role."""
+    """One way in which the data set is stored: the reader that understands it, and its files by role, under `folder`
+    (of the data set's name, if the card names none)."""
 
     reader: str
     title: str
     train: int
     test: int
     files: dict[str, File]
+    folder: str
 
     @property
     def bytes(self) -> int:
@@ -98,7 +100,7 @@ def _layout(table: dict[str, Any], where: str) -> Layout:
     if set(files) != set(roles):
         raise ValueError(f"the {reader} files in {where} are {sorted(files)}, expected {sorted(roles)}")
     facts = {key: _take(table, key, kind, where) for key, kind in _LAYOUT.items()}
-    return Layout(reader, **facts, files=files)
+    return Layout(reader, **facts, files=files, folder=table.get("folder", Path(where).parent.name))
 
 
 def read_card(path: Path) -> Card:

@@ -19,5 +19,5 @@ from .registry import listeners as listeners
 
 def __getattr__(name: str) -> Any:
     if name == "sparse":  # the loops of a module of its own: loaded with it
-        return import_module(".cpu_sparse", __name__)
+        return globals().setdefault(name, import_module(".device_sparse", __name__))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,6 +24,12 @@ _BETAS = "rate beta1 rest1 beta2 rest2 eps"
 _MEAN, _SQUARE = "m = beta1 * m + rest1 * g", "v = beta2 * v + rest2 * g * g"
 _CHANGE = ["change = sqrt((d + eps) / (h + eps)) * g", "d = rho * d + rest * change * change"]
 _AVERAGE = "h = rho * h + rest * g * g"
+_FTRL = [
+    "new = n + g * g",
+    "z = z + g - (sqrt(new) - sqrt(n)) / rate * p",
+    "n = new",
+    "p = where(n > zero, where(abs(z) > l1, (sign(z) * l1 - z) / (sqrt(n) / rate + twice_l2), zero), p)",
+]
 _RATES = [
     "same = g * last",
     "rate = where(same > zero, rate * up, where(same < zero, rate * down, rate))",
@@ -33,13 +39,16 @@ _RATES = [
 # fmt: off
 # name: the arrays, p (parameter) and g (gradient) first; the numbers; what happens to one element. rest1 is 1 - beta1.
 RULES: dict[str, tuple[str, str, list[str]]] = {
+    "sgd": ("p g", "rate", ["p = p - rate * g"]),
     "momentum": ("p g v", "rate momentum", ["v = momentum * v + g", "p = p - rate * v"]),
     "nesterov": ("p g v", "rate momentum", ["v = momentum * v + g", "p = p - rate * (g + momentum * v)"]),
     "adagrad": ("p g h", "rate eps", ["h = h + g * g", "p = p - rate * g / (sqrt(h) + eps)"]),
+    "ftrl": ("p g n z", "rate l1 twice_l2 zero", _FTRL),
     "adadelta": ("p g h d", "rate rho rest eps", [_AVERAGE, *_CHANGE, "p = p - rate * change"]),
     "rmsprop": ("p g v h a", "rate rho rest eps momentum", [_AVERAGE, "v = momentum * v + rate * g / sqrt(h + eps)", "p = p - v"]),
     "rmsprop_centered": ("p g v h a", "rate rho rest eps momentum", [_AVERAGE, "a = rho * a + rest * g", "v = momentum * v + rate * g / sqrt(h - a * a + eps)", "p = p - v"]),
     "adam": ("p g m v", _BETAS, [_MEAN, _SQUARE, "p = p - rate * m / (sqrt(v) + eps)"]),
+    "adamw": ("p g m v", f"{_BETAS} keep", ["p = keep * p", _MEAN, _SQUARE, "p = p - rate * m / (sqrt(v) + eps)"]),
     "amsgrad": ("p g m v top", _BETAS, [_MEAN, _SQUARE, "top = maximum(top, v)", "p = p - rate * m / (sqrt(top) + eps)"]),
     "adamax": ("p g m u", "rate beta1 rest1 beta2 eps", [_MEAN, "u = maximum(beta2 * u + eps, abs(g))", "p = p - rate * m / u"]),
     "nadam": ("p g m v", f"{_BETAS} ahead", [_MEAN, _SQUARE, "p = p - (rate * m + ahead * g) / (sqrt(v) + eps)"]),

@@ -9,33 +9,8 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-
-def _exp(x: Any) -> Any:
-    """e^x: where the compiler is off."""
-    return np.exp(x)
-
-
-def _exp_float32(x):  # type: ignore[no-untyped-def]
-    """e^x within 2 ulp by 2^n times a polynomial (Cephes), without branches, so that a loop over it vectorises."""
-    bounded = min(max(x, np.float32(-87.0)), np.float32(88.0))
-    n = np.floor(bounded * np.float32(1.4426950408889634) + np.float32(0.5))
-    f = bounded - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
-    p = np.float32(1.9875691500e-4)
-    p = p * f + np.float32(1.3981999507e-3)
-    p = p * f + np.float32(8.3334519073e-3)
-    p = p * f + np.float32(4.1665795894e-2)
-    p = p * f + np.float32(1.6666665459e-1)
-    p = p * f + np.float32(5.0000001201e-1)
-    power = np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
-    return x if x != x else (p * f * f + f + np.float32(1.0)) * power
-
-
-@overload(_exp)
-def _overload_exp(x):  # type: ignore[no-untyped-def]
-    return _exp_float32 if x == types.float32 else lambda x: np.exp(x)
+from .exponential import exp
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -51,14 +26,14 @@ def lstm_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-d
         ri, rf, rg, ro = r[b, :n], r[b, n : 2 * n], r[b, 2 * n : 3 * n], r[b, 3 * n :]
         before, cell, hidden = c[b], c_out[b], h_out[b]
         for j in range(n):
-            i = one / (one + _exp(-(xi[j] + ri[j])))
-            f = one / (one + _exp(-(xf[j] + rf[j])))
-            g = one - two / (one + _exp(two * (xg[j] + rg[j])))
-            o = one / (one + _exp(-(xo[j] + ro[j])))
+            i = one / (one + exp(-(xi[j] + ri[j])))
+            f = one / (one + exp(-(xf[j] + rf[j])))
+            g = one - two / (one + exp(two * (xg[j] + rg[j])))
+            o = one / (one + exp(-(xo[j] + ro[j])))
             value = f * before[j] + i * g
             xi[j], xf[j], xg[j], xo[j] = i, f, g, o
             cell[j] = value
-            hidden[j] = o * (one - two / (one + _exp(two * value)))
+            hidden[j] = o * (one - two / (one + exp(two * value)))
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -75,7 +50,7 @@ def lstm_step_back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t): 
         before, cell, along, given, after = c[b], c_out[b], dh[b], g_out[b], dc[b]
         for j in range(n):
             i, f, g, o = xi[j], xf[j], xg[j], xo[j]
-            bent = one - two / (one + _exp(two * cell[j]))
+            bent = one - two / (one + exp(two * cell[j]))
             d = along[j] + given[j]
             slope = after[j] + d * o * (one - bent * bent)
             di[j] = slope * g * i * (one - i)
@@ -98,9 +73,9 @@ def gru_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-de
         rr, rz, rn = r[b, :n], r[b, n : 2 * n], r[b, 2 * n :]
         before, hidden = h[b], h_out[b]
         for j in range(n):
-            reset = one / (one + _exp(-(xr[j] + rr[j])))
-            keep = one / (one + _exp(-(xz[j] + rz[j])))
-            new = one - two / (one + _exp(two * (xn[j] + reset * rn[j])))
+            reset = one / (one + exp(-(xr[j] + rr[j])))
+            keep = one / (one + exp(-(xz[j] + rz[j])))
+            new = one - two / (one + exp(two * (xn[j] + reset * rn[j])))
             xr[j], xz[j], xn[j] = reset, keep, new
             hidden[j] = (before[j] - new) * keep + new
 
@@ -140,7 +115,7 @@ def tanh_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-d
             continue
         given, recurrent, hidden = x[b], r[b], h_out[b]
         for j in range(hidden.size):
-            hidden[j] = one - two / (one + _exp(two * (given[j] + recurrent[j])))
+            hidden[j] = one - two / (one + exp(two * (given[j] + recurrent[j])))
 
 
 @numba.njit(cache=True, error_model="numpy")

@@ -2,15 +2,22 @@
 
 import time
 
+from .cpu_embedding_words import warm_up as warm_up_word_vectors
 from .cpu_optimizer import warm_up as warm_up_optimizers
+from .cpu_sparse import warm_up as warm_up_sparse
+from .cpu_sparse_conv import warm_up as warm_up_convolutions
 from .fused import warm_up as warm_up_fused
 
 
 def main() -> None:
     started = time.perf_counter()
     warm_up_optimizers()
+    warm_up_sparse()
+    warm_up_convolutions()
+    warm_up_word_vectors()
     count = warm_up_fused()
-    print(f"kernels ready: {count} fused loops and the optimizer steps, {time.perf_counter() - started:.1f}s")
+    which = f"{count} fused loops, the optimizer steps, the sparse loops and the word vectors'"
+    print(f"kernels ready: {which}, {time.perf_counter() - started:.1f}s")
 
 
 if __name__ == "__main__":

@@ -57,15 +57,15 @@ class Difference:
         """The kind of mistake, without any expected number."""
         if self.kind == "fault":
             return self.fault
-        where, where_zh = (f" in {self.where}", f"(位置:{self.where})") if self.where else ("", "")
+        where, where_zh = (f" in {self.where}", f"（位置：{self.where}）") if self.where else ("", "")
         if self.kind == "values":
             text = f"{self.wrong} of {self.total} numbers are not right{where}"
             return text, f"{self.total} 个数中有 {self.wrong} 个不对{where_zh}"
         if self.kind == "shape":
             came, expected = f"shape {list(self.came.shape)}", f"shape {list(self.expected.shape)}"
-            return f"{came} came{where}, {expected} was expected", f"得到 {came},应为 {expected}{where_zh}"
+            return f"{came} came{where}, {expected} was expected", f"得到 {came}，应为 {expected}{where_zh}"
         came, expected = describe(self.came, numbers=False), describe(self.expected, numbers=False)
-        return f"{came} came{where}, {expected} was expected", f"得到 {came},应为 {expected}{where_zh}"
+        return f"{came} came{where}, {expected} was expected", f"得到 {came}，应为 {expected}{where_zh}"
 
 
 def describe(value: Any, numbers: bool = True) -> str:

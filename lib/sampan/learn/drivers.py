@@ -17,6 +17,10 @@ Driver = Callable[..., Any]
 _drivers: dict[str, Driver] = {}
 
 
+class Missing(LookupError):
+    """The slot holds no learner's function."""
+
+
 def driver(function: Driver) -> Driver:
     """Decorator: registers `function(slot, *args)` under its own name."""
     _drivers[function.__name__] = function
@@ -26,14 +30,14 @@ def driver(function: Driver) -> Driver:
 def run(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Any:
     """The answer of the learner's function in that slot, as plain values; every other slot holds the library's.
 
-    Raises `LookupError` when the slot holds no learner's function, else whatever the learner's code raises.
+    Raises `Missing` when the slot holds no learner's function, else whatever the learner's code raises.
     """
     lessons.installed()  # a course's drivers come with it
     if driver_name not in _drivers:
         raise ValueError(f"there is no driver {driver_name!r}; there are {sorted(_drivers)}")
     with slots.only(slot_name) as slot:
         if slot.function is None:
-            raise LookupError(f"{slot_name}: no function of yours is in the slot; run its cell first")
+            raise Missing(f"{slot_name}: no function of yours is in the slot; run its cell first")
         return plain(_drivers[driver_name](slot, *(buffers(arg) for arg in args)))
 
 

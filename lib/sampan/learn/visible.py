@@ -41,7 +41,7 @@ def check(name: str) -> None:
 def _run(name: str, case: Case) -> None:
     try:
         came = drivers.run(name, case.driver, case.args)
-    except LookupError as error:
+    except drivers.Missing as error:
         raise CheckFailed(str(error)) from None
     except NotImplementedError as error:
         raise CheckFailed(str(error) or f"{name} is not written yet") from error

@@ -10,6 +10,8 @@ __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 class ClipGrad:
     """Takes the gradients of the parameters that are to be clipped and returns the clipped ones, as new buffers."""
 
+    keeps_zero = True  # a gradient of 0 stays 0
+
     def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
         raise NotImplementedError("ClipGrad.clip: write it in the subclass")
 
@@ -36,6 +38,7 @@ class ClipGradByValue(ClipGrad):
         self.min = -self.max if min is None else float(min)
         if self.min > self.max:
             raise ValueError(f"min: expected at most max ({max}), got {min}")
+        self.keeps_zero = self.min <= 0 <= self.max
 
     def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
         return [g.clamp(self.min, self.max) for g in gradients]

@@ -174,12 +174,13 @@ class Embedding(Layer):
     """The rows of a table [num_embeddings, embedding_dim] that ids of any shape ask for.
 
     padding_idx: this row is zeros and stays so. max_norm: longer rows are shortened to it when they are asked for.
-    _weight: the table to begin with; _freeze: it gets no gradient. sparse: accepted, the gradient is dense.
+    _weight: the table to begin with; _freeze: it gets no gradient. Its gradient is a RowSparse, by which optimizers step the
+    rows that were read alone; sparse=False, written out, asks for a dense one.
     """
 
     weight: Any
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, *, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Any = None, _freeze: bool = False, device: Any = None, dtype: Any = None, weight_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, *, scale_grad_by_freq: bool = False, sparse: bool = F.common.AUTOMATIC, _weight: Any = None, _freeze: bool = False, device: Any = None, dtype: Any = None, weight_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
         super().__init__(dtype=dtype)
         for key, value in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
             if value <= 0:

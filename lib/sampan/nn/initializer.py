@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ..dtype import as_device, as_dtype, default_dtype
+from ..kernels import arena
 from ..tensor import Refused, Tensor
 
 
@@ -23,7 +24,7 @@ class Initializer:
     def make(self, shape: Sequence[int], dtype: Any = None) -> torch.Tensor:
         """A new buffer of `shape`, on the current place."""
         kind = default_dtype() if dtype is None else as_dtype(dtype)
-        buffer = torch.empty(tuple(shape), dtype=kind, device=as_device(None))
+        buffer = arena.empty(shape, kind, as_device(None))
         self.fill(buffer)
         return buffer
 

@@ -343,7 +343,8 @@ class Layer:
         for name, tensor in own.items():
             if name in state_dict:
                 shape = [int(n) for n in getattr(state_dict[name], "shape", ())]
-                if shape == tensor.shape:
+                grows = hasattr(tensor, "growth") and shape[1:] == tensor.shape[1:]
+                if shape == tensor.shape or grows:
                     fitting.add(name)
                     tensor.set_value(state_dict[name])
                 else:

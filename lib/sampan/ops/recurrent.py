@@ -1,7 +1,8 @@
 """Recurrent layers: the whole sequence as one operator, and a single step written with operators.
 
-The operator makes one product for all inputs, and for each step a small one and one fused kernel. Its second
-derivative goes through the steps: a recorded backward runs them on the tape.
+The operator makes one product for all inputs, and for each step a small one and one fused kernel; an LSTM in float32 is
+left to oneDNN, which arranges its weights once for all steps. The second derivative goes through the steps: a recorded
+backward runs them on the tape.
 """
 
 from typing import Any
@@ -74,17 +75,26 @@ def _sample(mode: str, reverse: bool, gates: int) -> tuple[Any, ...]:
     return ((4, 2, 2), (2, 3), (2, 3) if mode == "LSTM" else None, *shapes, None, mode, reverse)
 
 
-@operator(reference=_by_torch, samples=[_sample("LSTM", False, 4), _sample("GRU", True, 3), _sample("RNN_TANH", False, 1), _sample("RNN_RELU", True, 1)])  # fmt: skip
-def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: ignore[no-untyped-def]
-    """One layer in one direction over a sequence x [time, batch, features]: (outputs, last h) or, LSTM, (outputs, h, c).
+def _by_onednn(x, h, c, weights, length, mode, reverse):  # type: ignore[no-untyped-def]
+    """(outputs, h, c) of an LSTM, and what its gradients need."""
+    given = [t.contiguous() for t in (x, *weights, h[None], c[None])]  # it reads them as if they were
+    layer = (2, h.shape[1], 1, True)  # mode, size, layers, biases
+    *value, kept = torch.ops.aten.mkldnn_rnn_layer(*given, reverse, [], *layer, False, False, True)
+    return (value[0], value[1][0], value[2][0]), (given, value, layer, kept)
 
-    mode: a name in CELLS. h, c: [batch, size], the states to begin with (c None but for LSTM). w_ih [gates size,
-    features], w_hh [gates size, size], b_ih and b_hh [gates size]. length: int64 [batch] or None; past a
-    sequence's end its outputs are 0 and its state stays. reverse: from the last step to the first.
-    float32 and float64, on the CPU.
-    """
+
+def _back_by_onednn(g, saved, reverse):  # type: ignore[no-untyped-def]
+    given, value, layer, kept = saved
+    gradients = [t.contiguous() for t in (g[0], g[1][None], g[2][None])]
+    settings = (reverse, *layer, True, False, [], False)
+    dx, *dw, dh, dc = torch.ops.aten.mkldnn_rnn_layer_backward(*given, *value, *gradients, *settings, kept)
+    return dx, dh[0], dc[0], *dw, None, None, None
+
+
+def _by_loops(x, h, c, weights, length, mode, reverse):  # type: ignore[no-untyped-def]
+    """The outputs and last states of any kind of cell, and what the gradients need."""
+    (w_ih, w_hh, b_ih, b_hh), steps, batch, size = weights, x.shape[0], x.shape[1], h.shape[1]
     gates, step, _ = STEPS[mode]
-    steps, batch, size = x.shape[0], x.shape[1], h.shape[1]
     given = torch.addmm(b_ih, x.reshape(steps * batch, -1), w_ih.t()).view(steps, batch, gates * size)
     kept = torch.empty((steps if mode == "GRU" else 1, batch, gates * size), dtype=x.dtype)
     states = [s.new_empty((steps + 1, batch, size)) if s is not None else None for s in (h, c)]
@@ -104,11 +114,27 @@ def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: 
     value = hidden[after : after + steps]
     if length is not None:
         value = value * (torch.arange(steps)[:, None] < length).unsqueeze(-1)
-    value = (value, *(s[steps - first].clone() for s in states if s is not None))
+    last = [s[steps - first].clone() for s in states if s is not None]
+    return (value, *last), (given, kept, hidden, cell, ends)
 
-    def back(g, needed, saved=(given, kept, hidden, cell, ends), m=mode, r=reverse):  # type: ignore[no-untyped-def]
+
+@operator(reference=_by_torch, samples=[_sample("LSTM", False, 4), _sample("GRU", True, 3), _sample("RNN_TANH", False, 1), _sample("RNN_RELU", True, 1)])  # fmt: skip
+def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: ignore[no-untyped-def]
+    """One layer in one direction over a sequence x [time, batch, features]: (outputs, last h) or, LSTM, (outputs, h, c).
+
+    mode: a name in CELLS. h, c: [batch, size], the states to begin with (c None but for LSTM). w_ih [gates size,
+    features], w_hh [gates size, size], b_ih and b_hh [gates size]. length: int64 [batch] or None; past a
+    sequence's end its outputs are 0 and its state stays. reverse: from the last step to the first.
+    float32 and float64, on the CPU.
+    """
+    onednn = mode == "LSTM" and length is None and x.dtype == torch.float32 and x.numel() and h.numel()
+    onednn = onednn and torch.backends.mkldnn.is_available()
+    forward = _by_onednn if onednn else _by_loops
+    value, saved = forward(x, h, c, (w_ih, w_hh, b_ih, b_hh), length, mode, reverse)
+
+    def back(g, needed, saved=saved, m=mode, r=reverse, onednn=onednn):  # type: ignore[no-untyped-def]
         if isinstance(g[0], torch.Tensor):
-            return _back(g, needed, x, w_ih, w_hh, saved, m, r)
+            return _back_by_onednn(g, saved, r) if onednn else _back(g, needed, x, w_ih, w_hh, saved, m, r)
         return recorded(by_steps, (x, h, c, w_ih, w_hh, b_ih, b_hh, length, m, r), g)
 
     return value, back

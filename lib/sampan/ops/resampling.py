@@ -4,7 +4,9 @@ from typing import Any
 
 import torch
 
+from ..kernels.cpu_embedding import rows_read
 from ..operator import operator
+from ..row_sparse import RowSparse
 from .elementwise import Buffer, aten
 from .samples import integers
 
@@ -79,21 +81,37 @@ def _sampled_back(g: Any, x: Any, grid: Any, settings: tuple[int, int, bool], ne
 
 
 @operator(reference=lambda i, w, p=-1: torch.nn.functional.embedding(i, w, p if p >= 0 else None), samples=[(integers((2, 3), 4), (4, 2)), (integers((5,), 3), (3, 2))])  # fmt: skip
-def rows_at(x, weight, padding=-1, by_frequency=False):  # type: ignore[no-untyped-def]
+def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):  # type: ignore[no-untyped-def]
     """The rows `x`, any shape of ints, of weight [n, d]; zeros for the row `padding`, which gets no gradient.
 
-    by_frequency: a row's gradient is divided by how often it was asked for.
+    by_frequency: a row's gradient is divided by how often it was asked for. as_rows: weight is a leaf, and its first
+    gradient is a RowSparse.
     """
-    value = torch.embedding(weight, x)
+    value = rows_read(weight, x)
     if padding >= 0:
         value.masked_fill_((x == padding).unsqueeze(-1), 0)
     settings = (weight.shape[0], padding, by_frequency)
-    return value, (lambda g: None, lambda g, i=x, s=settings: rows_summed(g, i, *s))
+    summed = rows_named if as_rows else rows_summed
+    return value, (lambda g: None, lambda g, i=x, s=settings, summed=summed: summed(g, i, *s))
 
 
 @operator()
 def rows_summed(g, x, count, padding, by_frequency):  # type: ignore[no-untyped-def]
     """[count, d]: the rows of g added up where `x` says; the transpose of `rows_at`."""
-    share = 1.0 / torch.bincount(x.flatten())[x].unsqueeze(-1).to(g.dtype) if by_frequency else 1.0
+    share = _share(x).unsqueeze(-1).to(g.dtype) if by_frequency else 1.0
     value = embedding_backward(g, x, count, padding, by_frequency)
     return value, (lambda gg, i=x, p=padding, share=share: rows_at(i, gg, p) * share,)
+
+
+def rows_named(g, x, count, padding, by_frequency):  # type: ignore[no-untyped-def]
+    """`rows_summed`, without adding anything up yet where nothing is recorded."""
+    if g.__class__ is not Buffer:
+        return rows_summed(g, x, count, padding, by_frequency)
+    ids, scale = x.flatten().long(), _share(x).flatten() if by_frequency else None
+    ids = ids.masked_fill(ids == padding, -1) if padding >= 0 else ids
+    return RowSparse([(ids, g.reshape(-1, g.shape[-1]), None, scale)], (count, g.shape[-1]))
+
+
+def _share(x: Any) -> Any:
+    """One over how often each id occurs."""
+    return 1.0 / torch.bincount(x.flatten()).double()[x]

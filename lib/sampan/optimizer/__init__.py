@@ -13,6 +13,7 @@ from .sgd import ASGD as ASGD
 from .sgd import SGD as SGD
 from .sgd import Adadelta as Adadelta
 from .sgd import Adagrad as Adagrad
+from .sgd import Ftrl as Ftrl
 from .sgd import Momentum as Momentum
 from .sgd import RMSProp as RMSProp
 from .sgd import Rprop as Rprop

@@ -23,7 +23,9 @@ class Adam(Optimizer):
 
     m' = m / (1 - beta1^t), v' = v / (1 - beta2^t). weight_decay enters the gradient (L2). epsilon is added to the
     root of the corrected v', as in the paper's algorithm 1, in torch, and in what Paddle computes.
-    amsgrad: the largest v so far takes the place of v. lazy_mode concerns sparse gradients only.
+    amsgrad: the largest v so far takes the place of v. lazy_mode: of a table that an embedding read, only the rows with a
+    gradient are stepped, as by Paddle and by torch's SparseAdam; the others keep weights and moments as they are, where
+    the exact step lets their moments fade and still move them. Much faster on large tables, and not the same rule.
     """
 
     rule, state_names = "adam", ("moment1", "moment2")
@@ -44,6 +46,13 @@ class Adam(Optimizer):
             return
         betas = settings["beta1"], settings["beta2"]
         kernels.adam_step(parameters, gradients, *state, lr, *betas, settings["epsilon"], steps)
+
+    def rests(self, settings: dict[str, Any]) -> bool:
+        return bool(settings["lazy_mode"])
+
+    def update_rows(self, arrays, gradient, lr, slot, settings):  # type: ignore[no-untyped-def]
+        gradient.step(self.rule, arrays, self.numbers(lr, slot.steps, settings), not self.rests(settings))
+        return True
 
 
 class AdamW(Adam):
@@ -70,6 +79,16 @@ class AdamW(Adam):
         if decaying and settings["weight_decay"]:
             torch._foreach_mul_(decaying, 1.0 - lr * settings["weight_decay"])
         super().update(parameters, gradients, state, lr, steps, slots, settings)
+
+    def update_rows(self, arrays, gradient, lr, slot, settings):  # type: ignore[no-untyped-def]
+        decays = self._decays is None or self._decays(slot.parameter.name)
+        keep = 1.0 - lr * settings["weight_decay"] if decays else 1.0
+        if settings["lazy_mode"] and self.rule == "adam":
+            gradient.step("adamw", arrays, (*self.numbers(lr, slot.steps, settings), keep), False)
+            return True
+        if keep != 1.0:
+            arrays[0].mul_(keep)
+        return super().update_rows(arrays, gradient, lr, slot, settings)
 
 
 class Adamax(Optimizer):

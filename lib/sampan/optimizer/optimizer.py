@@ -13,8 +13,10 @@ import torch
 
 from .. import kernels, tape
 from ..autograd import no_grad
+from ..kernels.arena import filled_like
 from ..nn.clip import ClipGrad
 from ..regularizer import L2Decay, WeightDecayRegularizer
+from ..row_sparse import RowSparse
 from ..tensor import Tensor, WrongKind, zero_gradient
 from .lr import LRScheduler
 
@@ -28,11 +30,11 @@ class MissingParameters(TypeError, ValueError, AttributeError):
 class Slot:
     """A parameter in an optimizer: its factor on the rate, its decay, its state and how often it was stepped."""
 
-    __slots__ = ("decay", "master", "parameter", "rate", "state", "steps")
+    __slots__ = ("by_rows", "decay", "master", "parameter", "rate", "state", "steps")
 
     def __init__(self, parameter: Tensor, rate: float, decay: WeightDecayRegularizer | None) -> None:
         self.parameter, self.rate, self.decay = parameter, rate, decay
-        self.steps = 0
+        self.steps, self.by_rows = 0, hasattr(parameter, "growth")  # its gradient is a RowSparse
         self.state: tuple[torch.Tensor, ...] = ()
         self.master: torch.Tensor | None = None  # float32 copy of a half-precision parameter
 
@@ -121,38 +123,57 @@ class Optimizer:
         lr = self.get_lr()
         for group in self._groups:
             slots: list[Slot] = []
-            gradients: list[torch.Tensor] = []
+            gradients: list[Any] = []
             for slot in group.slots:
                 gradient: Any = slot.parameter._grad if not given else given.get(id(slot.parameter))
                 if gradient is None or slot.parameter.stop_gradient:
                     continue
-                # cleared: counts as zeros, as in Paddle, and `.grad` makes them
+                # cleared: counts as zeros, as in Paddle, and `.grad` makes them; as no rows, where there were rows
                 if gradient is zero_gradient:
-                    gradient = slot.parameter.grad
+                    table = slot.parameter.data
+                    gradient = RowSparse.nothing(table) if slot.by_rows else slot.parameter.grad
                 slots.append(slot)
-                gradients.append(gradient.data)
+                slot.by_rows = type(gradient) is RowSparse
+                gradients.append(gradient.as_rows() if slot.by_rows else gradient.data)
             if slots:
                 self._step_group(group, slots, gradients, lr)
 
-    def _step_group(self, group: Group, slots: list[Slot], gradients: list[torch.Tensor], lr: float) -> None:
+    def _step_group(self, group: Group, slots: list[Slot], gradients: list[Any], lr: float) -> None:
+        """gradients: buffers, or RowSparse of tables."""
         if group.clip is not None:
             chosen = [i for i, slot in enumerate(slots) if getattr(slot.parameter, "need_clip", True)]
-            for i, clipped in zip(chosen, group.clip.clip([gradients[i] for i in chosen]), strict=True):
+            for i, clipped in zip(chosen, _clipped(group.clip, [gradients[i] for i in chosen]), strict=True):
                 gradients[i] = clipped
-        if group.decays:
+        if group.decays:  # it changes every row, those too that have no gradient
             pairs = zip(slots, gradients, strict=True)
-            gradients = [g if s.decay is None else s.decay.add_to(g, s.parameter.data) for s, g in pairs]
+            gradients = [
+                g if s.decay is None else s.decay.add_to(_dense(g), s.parameter.data) for s, g in pairs
+            ]
         # What goes into one call shares its rate and its count of steps: mostly that is everything.
         calls: dict[tuple[float, int], tuple[list[Slot], list[torch.Tensor], list[torch.Tensor]]] = {}
         for slot, gradient in zip(slots, gradients, strict=True):
+            growth = getattr(slot.parameter, "growth", None)
+            rests = type(gradient) is RowSparse and self.rests(group.settings)
+            if growth is not None and growth.partial and not rests:
+                raise TypeError(
+                    f"{type(self).__name__}: a table of which some rows alone are at hand needs a rule that lets the others "
+                    "rest: SGD, Adagrad, Ftrl, or Adam and AdamW with lazy_mode=True; and no weight decay in its gradient"
+                )
             slot.steps += 1
             buffer = slot.parameter.data
             if self._multi_precision and buffer.dtype in _HALF:
                 if slot.master is None:
                     slot.master = buffer.float()
-                buffer, gradient = slot.master, gradient.float()
-            if not slot.state and self.state_names:
+                buffer, gradient = slot.master, gradient.to(torch.float32)
+            if growth is not None:  # a table that has more rows now than before
+                growth.state(slot, self, rests)
+            elif not slot.state and self.state_names:
                 slot.state = self.start(buffer)
+            if type(gradient) is RowSparse:
+                arrays = (buffer, *slot.state)
+                if self.update_rows(arrays, gradient, lr * slot.rate, slot, group.settings):
+                    continue
+                gradient = gradient.data
             key = (slot.rate, slot.steps)
             call = calls.get(key)
             if call is None:
@@ -170,7 +191,7 @@ class Optimizer:
 
     def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The state of a parameter before its first step."""
-        return tuple(torch.zeros_like(buffer) for _ in self.state_names)
+        return tuple(filled_like(buffer) for _ in self.state_names)
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         """The numbers of the rule at a step, which counts from 1."""
@@ -179,6 +200,22 @@ class Optimizer:
     def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
         """Change `parameters` and `state` (one list per name in state_names) in place. All are lists of buffers."""
         kernels.rule_step(self.rule, (parameters, gradients, *state), self.numbers(lr, steps, settings))
+
+    def rests(self, settings: dict[str, Any]) -> bool:
+        """Whether an element without a gradient stays as it is, and its state too: then stepping the rows of a table
+        that have one is stepping all."""
+        return self.rule in ("adagrad", "ftrl")
+
+    def update_rows(self, arrays, gradient, lr, slot, settings):  # type: ignore[no-untyped-def]
+        """As `update`, for one table and its state, with a RowSparse; False where the rule has no such form.
+
+        Equal to the dense step: rows without a gradient are stepped too where they do not rest, but the gradient is never
+        made dense. Only `lazy_mode` (Adam, AdamW) lets rows rest that would move.
+        """
+        if not self.rule or type(self).update is not Optimizer.update:
+            return False
+        gradient.step(self.rule, arrays, self.numbers(lr, slot.steps, settings), not self.rests(settings))
+        return True
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Zero the gradients of all parameters, or forget them (set_to_zero=False)."""
@@ -330,6 +367,24 @@ class Optimizer:
 
     load_state_dict = set_state_dict
     set_dict = set_state_dict
+
+
+def _dense(gradient: Any) -> torch.Tensor:
+    return gradient.data if type(gradient) is RowSparse else gradient
+
+
+def _clipped(clip: ClipGrad, gradients: list[Any]) -> list[Any]:
+    """What `clip` makes of gradients of which some are rows: their norm is that of the rows, each taken once."""
+    known: list[Any] = [
+        _once(g) if type(g) is RowSparse and clip.keeps_zero else _dense(g) for g in gradients
+    ]
+    clipped = clip.clip([g.parts[0][1] if type(g) is RowSparse else g for g in known])
+    return [g.replaced(c) if type(g) is RowSparse else c for g, c in zip(known, clipped, strict=True)]
+
+
+def _once(gradient: RowSparse) -> RowSparse:
+    ids, rows = gradient.coalesced()
+    return RowSparse([(ids, rows, None, None)], gradient.shape)
 
 
 def number(value: Any, name: str, below: float = math.inf) -> float:

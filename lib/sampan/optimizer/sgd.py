@@ -1,6 +1,7 @@
 """Gradient descent and its rules with a rate for each element.
 
-References: Polyak 1964 and Sutskever et al. 2013 (momentum, Nesterov's form), Duchi et al. 2011 (Adagrad), Zeiler 2012
+References: Polyak 1964 and Sutskever et al. 2013 (momentum, Nesterov's form), Duchi et al. 2011 (Adagrad), McMahan et al. 2013
+(FTRL), Zeiler 2012
 (Adadelta), Tieleman and Hinton 2012 (RMSProp), Schmidt et al. 2017 (ASGD: a stochastic average of gradients),
 Riedmiller and Braun 1993 (Rprop).
 """
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 
 from .. import kernels
+from ..kernels.arena import filled_like
 from .optimizer import Optimizer, number
 
 
@@ -21,6 +23,13 @@ class SGD(Optimizer):
 
     def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
         kernels.sgd_step(parameters, gradients, lr)
+
+    def rests(self, settings: dict[str, Any]) -> bool:
+        return True
+
+    def update_rows(self, arrays, gradient, lr, slot, settings):  # type: ignore[no-untyped-def]
+        gradient.step("sgd", arrays, (lr,), False)
+        return True
 
 
 class Momentum(Optimizer):
@@ -44,6 +53,12 @@ class Momentum(Optimizer):
             gradients = torch._foreach_mul(gradients, self._rescale)
         super().update(parameters, gradients, state, lr, steps, slots, settings)
 
+    def update_rows(self, arrays, gradient, lr, slot, settings):  # type: ignore[no-untyped-def]
+        if self._rescale != 1.0:
+            gradient = gradient.scaled(self._rescale)
+        gradient.step(self.rule, arrays, self.numbers(lr, slot.steps, settings), True)
+        return True
+
 
 class Adagrad(Optimizer):
     """h <- h + g^2; p <- p - lr * g / (sqrt(h) + epsilon). h starts at initial_accumulator_value."""
@@ -56,10 +71,30 @@ class Adagrad(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 
     def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return (torch.full_like(buffer, self.initial_accumulator_value),)
+        return (filled_like(buffer, self.initial_accumulator_value),)
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         return lr, settings["epsilon"]
+
+
+class Ftrl(Optimizer):
+    """Follow the regularised leader (McMahan et al. 2013, algorithm 1, with alpha = lr and beta = 0)::
+
+        n' = n + g^2;  z <- z + g - (sqrt(n') - sqrt(n)) / lr * p;  n <- n'
+        p <- 0 where |z| <= l1, else (sign(z) l1 - z) / (sqrt(n) / lr + 2 l2)
+
+    The rule of wide tables of rare features: l1 makes weights exactly 0. An element that never had a gradient keeps its
+    value. (Paddle 2.4 and later have no such optimizer; arguments as of Paddle 1's FtrlOptimizer.)
+    """
+
+    rule, state_names = "ftrl", ("squared", "linear")
+
+    def __init__(self, learning_rate, l1=0.0, l2=0.0, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+        settings = {"l1": number(l1, "l1"), "l2": number(l2, "l2")}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        return lr, settings["l1"], 2 * settings["l2"], 0.0
 
 
 class Adadelta(Optimizer):
@@ -107,7 +142,7 @@ class ASGD(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision)
 
     def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return torch.zeros_like(buffer), buffer.new_zeros((self._n, *buffer.shape))
+        return filled_like(buffer), buffer.new_zeros((self._n, *buffer.shape))
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         return (lr / min(steps, self._n),)
@@ -135,7 +170,7 @@ class Rprop(Optimizer):
         self._initial = self.get_lr()
 
     def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return torch.zeros_like(buffer), torch.full_like(buffer, self._initial)
+        return filled_like(buffer), filled_like(buffer, self._initial)
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         return self._numbers

@@ -1,7 +1,13 @@
 """Sparse tensors: coordinates (COO) and compressed rows (CSR), their operators with gradients, and layers."""
 
+from importlib import import_module
+from typing import Any
+
 from . import elementwise, products, structure
 from . import nn as nn
+from .blocks import BlockMask as BlockMask
+from .blocks import create_block_mask as create_block_mask
+from .blocks import sliding_window as sliding_window
 from .elementwise import *  # noqa: F403
 from .exchange import *  # noqa: F403
 from .products import *  # noqa: F403
@@ -11,6 +17,13 @@ from .tensor import dense_to_coo as dense_to_coo
 from .tensor import dense_to_csr as dense_to_csr
 from .tensor import sparse_coo_tensor as sparse_coo_tensor
 from .tensor import sparse_csr_tensor as sparse_csr_tensor
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Embedding":  # for ids without bounds, from the room of embeddings
+        return import_module("sampan.embedding").DynamicEmbedding
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 # Every function of a sparse tensor is its method too, and Python's operators are these.
 _METHODS = {

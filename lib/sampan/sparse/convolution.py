@@ -5,19 +5,37 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..kernels import cpu_sparse_conv as loops
+from ..kernels import device_sparse as loops
+from ..kernels.device_sparse import array, buffer
 from ..nn.functional.convolution import ints, paddings
 from ..operator import operator
 from ..tensor import Tensor
 from .elementwise import sparse
-from .operators import entries_placed
 from .rulebook import Book, book
 from .tensor import SparseTensor
 
 __all__ = [
-    "avg_pool3d", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "global_avg_pool", "inverse_conv2d",
+    "avg_pool2d", "avg_pool3d", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "global_avg_pool", "inverse_conv2d",
     "inverse_conv3d", "max_pool2d", "max_pool3d", "subm_conv2d", "subm_conv2d_igemm", "subm_conv3d", "subm_conv3d_igemm",
 ]  # fmt: skip
+
+
+_HALF = (torch.float16, torch.bfloat16)  # kept as such, summed in float32
+_BITS = {torch.bfloat16: torch.uint16, torch.float32: torch.uint32, torch.float64: torch.uint64}
+
+
+def _summed_in(kind: torch.dtype) -> torch.dtype:
+    return torch.float32 if kind in _HALF else kind
+
+
+def _words(x: torch.Tensor) -> np.ndarray:
+    """The bits of x's values, as the loops read them; float16, which they do not know, as float32."""
+    x = x.float() if x.dtype is torch.float16 else x
+    return x.contiguous().view(_BITS[x.dtype]).numpy()
+
+
+def _in_loops(x: torch.Tensor, book: Book, groups: int) -> bool:
+    return groups == 1 and isinstance(book.near, np.ndarray) and _summed_in(x.dtype) in _BITS
 
 
 def _product(x: torch.Tensor, weight: torch.Tensor, groups: int) -> torch.Tensor:
@@ -41,53 +59,60 @@ def _turned(weight: Any, groups: int) -> Any:
 
 
 @operator
-def sparse_conv(x, weight, book, groups):  # type: ignore[no-untyped-def]
-    """out[o] = the sum over the pairs (i, o) of each offset k of x[i] weight[k].
+def sparse_conv(x, weight, bias, book, groups):  # type: ignore[no-untyped-def]
+    """out[o] = bias + the sum over the pairs (i, o) of each offset k of x[i] weight[k].
 
-    x: [inputs, in], weight: [offsets, in / groups, out]; returns [outputs, out].
+    x: [inputs, in], weight: [offsets, in / groups, out], bias: [out] or None; returns [outputs, out] in the dtype of x.
+    Half precision is summed in float32.
     """
-    kind = (
-        torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
-    )  # sums are kept in float32
-    out = torch.zeros(book.outputs.nnz, weight.shape[2], dtype=kind)
-    for matrix, (inside, outside) in zip(weight, book.pairs, strict=True):
-        if len(inside) == len(out) == len(x) and book.outputs is book.inputs:
-            out += _product(x, matrix, groups)  # the centre of a submanifold: each entry meets itself
-        elif len(inside):
-            part = _product(x.index_select(0, inside), matrix, groups).to(kind)
-            loops.add_rows(out.numpy(), outside.numpy(), part.contiguous().numpy())
+    if weight.dtype is not x.dtype:
+        raise TypeError(f"expected x and weight of one dtype, got {x.dtype} and {weight.dtype}")
+    kind = _summed_in(x.dtype)
+    wide, start = weight.to(kind), None if bias is None else bias.to(kind)
+    out = x.new_empty((book.outputs.nnz, weight.shape[2]), dtype=kind)
+    if _in_loops(x, book, groups):
+        wide = book.ordered(wide)
+        added = None if start is None else start.contiguous().numpy()
+        loops.gathered_products(book.near, _words(x), wide.contiguous().numpy(), added, out.numpy())
+    else:
+        out.copy_(start) if start is not None else out.zero_()
+        for matrix, (inside, outside) in zip(wide, book.pairs, strict=True):
+            if len(inside):
+                part = _product(x.index_select(0, inside).to(kind), matrix, groups)
+                loops.add_rows(array(out), array(outside), array(part.contiguous()))
     return out.to(x.dtype), (
-        lambda g, book=book, groups=groups: sparse_conv(g, _turned(weight, groups), book.turned, groups),
+        lambda g, book=book, groups=groups: sparse_conv(
+            g, _turned(weight, groups), None, book.turned, groups
+        ),
         lambda g, book=book, groups=groups: sparse_conv_weight(x, g, book, groups),
+        lambda g: g.sum(0),
     )
 
 
 @operator
 def sparse_conv_weight(x, g, book, groups):  # type: ignore[no-untyped-def]
     """The gradient of the weight: for each offset the sum over its pairs (i, o) of x[i]^T g[o], group by group."""
-    width = x.shape[1] // groups
-    out = x.new_zeros((len(book.pairs), width, g.shape[1]))
-    for matrix, (inside, outside) in zip(out, book.pairs, strict=True):
-        a, b = x.index_select(0, inside), g.index_select(0, outside)
-        if groups == 1:
-            torch.mm(a.t(), b, out=matrix)
-        else:
-            apart = (t.reshape(t.shape[0], groups, -1).transpose(0, 1) for t in (a, b))
-            left, right = apart
+    width, kind = x.shape[1] // groups, _summed_in(x.dtype)
+    if _in_loops(x, book, groups):
+        out = book.ordered(torch.from_numpy(loops.outer_products(book.near, _words(x), _words(g))))
+    else:
+        out = x.new_zeros((len(book.pairs), width, g.shape[1]), dtype=kind)
+        for matrix, (inside, outside) in zip(out, book.pairs, strict=True):
+            a, b = x.index_select(0, inside).to(kind), g.index_select(0, outside).to(kind)
+            left, right = (t.reshape(len(t), groups, t.shape[1] // groups).transpose(0, 1) for t in (a, b))
             matrix.copy_(torch.bmm(left.mT, right).transpose(0, 1).reshape(width, -1))
-    return out, (
-        lambda h, book=book, groups=groups: sparse_conv(g, _turned(h, groups), book.turned, groups),
-        lambda h, book=book, groups=groups: sparse_conv(x, h, book, groups),
+    return out.to(x.dtype), (
+        lambda h, book=book, groups=groups: sparse_conv(g, _turned(h, groups), None, book.turned, groups),
+        lambda h, book=book, groups=groups: sparse_conv(x, h, None, book, groups),
     )
 
 
 @operator
 def sparse_max_pool(x, book):  # type: ignore[no-untyped-def]
     """The largest of the entries that each output's window holds, channel by channel. x: [inputs, channels]."""
-    kind = torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
-    out, winner = loops.largest(book.near, x.to(kind).contiguous().numpy())
-    places = torch.from_numpy(winner)
-    return torch.from_numpy(out).to(x.dtype), (
+    out, winner = loops.largest(book.near, array(x.to(_summed_in(x.dtype)).contiguous()))
+    places = buffer(winner)
+    return buffer(out).to(x.dtype), (
         lambda g, places=places, count=x.shape[0]: channels_placed(g, places, count),
     )
 
@@ -95,31 +120,68 @@ def sparse_max_pool(x, book):  # type: ignore[no-untyped-def]
 @operator
 def channels_placed(g, places, count):  # type: ignore[no-untyped-def]
     """Zeros [count, channels] with g[o, c] added at [places[o, c], c]."""
-    out = g.new_zeros((count, g.shape[1])).scatter_add_(0, places, g)
-    return out, lambda h, places=places: (channels_picked(h, places),)
+    out = g.new_zeros((count, g.shape[1]), dtype=_summed_in(g.dtype))
+    out.scatter_add_(0, places.long(), g.to(out.dtype))
+    return out.to(g.dtype), lambda h, places=places: (channels_picked(h, places),)
 
 
 @operator
 def channels_picked(h, places):  # type: ignore[no-untyped-def]
     """h[places[o, c], c]."""
-    return h.gather(0, places), lambda g, places=places, count=h.shape[0]: (
+    return h.gather(0, places.long()), lambda g, places=places, count=h.shape[0]: (
         channels_placed(g, places, count),
     )
 
 
+@operator
+def sparse_sum_pool(x, book):  # type: ignore[no-untyped-def]
+    """The sum of the entries that each output's window holds, channel by channel. x: [inputs, channels]."""
+    wide = x.to(_summed_in(x.dtype)).contiguous()
+    if isinstance(book.near, np.ndarray):
+        out = buffer(loops.neighbour_sums(book.near, array(wide)))
+    else:
+        out = wide.new_zeros((book.outputs.nnz, x.shape[1]))
+        for inside, outside in book.pairs:
+            out.index_add_(0, outside, wide.index_select(0, inside))
+    return out.to(x.dtype), lambda g, book=book: (sparse_sum_pool(g, book.turned),)
+
+
+@operator
+def sample_means(x, pattern, scale):  # type: ignore[no-untyped-def]
+    """scale times the sum of each sample's entries. x: [entries, channels], scale: [batch]."""
+    wide = x.to(scale.dtype)
+    out = wide.new_zeros((len(scale), x.shape[1])).index_add_(0, pattern.indices[0], wide) * scale[:, None]
+    return out.to(x.dtype), lambda g, pattern=pattern, scale=scale: (means_spread(g, pattern, scale),)
+
+
+@operator
+def means_spread(g, pattern, scale):  # type: ignore[no-untyped-def]
+    """For each entry scale times what its sample has: the transpose of `sample_means`."""
+    out = (g.to(scale.dtype) * scale[:, None]).index_select(0, pattern.indices[0])
+    return out.to(g.dtype), lambda h, pattern=pattern, scale=scale: (sample_means(h, pattern, scale),)
+
+
 # --- Paddle's functions ---------------------------------------------------------------------------------------
+
+
+def with_channels(x: Any) -> SparseTensor:
+    """`x`, coalesced, which must be sparse with its channels as the one dense axis. Raises ValueError otherwise."""
+    if sparse(x).dense_dim() != 1 or not x.is_sparse_coo():
+        raise ValueError(
+            f"x: expected the channels as the one dense axis of coordinates, got {x.dense_dim()} dense axes and layout "
+            f"{x.pattern.layout.upper()}, of shape {list(x.shape)}"
+        )
+    return x.coalesce()
 
 
 def _channels_last(x: Any, axes: int, data_format: str) -> SparseTensor:
     expected = "NDHWC" if axes == 3 else "NHWC"
     if data_format != expected:
         raise ValueError(f"data_format: expected {expected!r}, got {data_format!r}")
-    if sparse(x).ndim != axes + 2 or x.dense_dim() != 1 or not x.is_sparse_coo():
-        raise ValueError(
-            f"x: expected coordinates over batch and {axes} axes with the channels dense, got shape {list(x.shape)} "
-            f"with {x.sparse_dim()} sparse axes"
-        )
-    return x.coalesce()
+    x = with_channels(x)
+    if x.ndim != axes + 2:
+        raise ValueError(f"x: expected coordinates over batch and {axes} axes, got shape {list(x.shape)}")
+    return x
 
 
 def _three(values: tuple[Any, ...], fill: Any) -> tuple[Any, ...]:
@@ -153,8 +215,9 @@ def _run(x: SparseTensor, weight: Tensor, bias: Tensor | None, made: Book, group
             f"weight: expected [..., {x.shape[-1]} / groups, out] for x with {x.shape[-1]} channels and {groups} groups, "
             f"got {list(weight.shape)}"
         )
-    entries = sparse_conv(x.entries, weight.reshape([cells, inside, weight.shape[-1]]), made, groups)
-    return SparseTensor(made.outputs, entries if bias is None else entries + bias.astype(entries.dtype))
+    added = bias if bias is None or bias.dtype is x.dtype else bias.astype(x.dtype)
+    matrices = weight.reshape([cells, inside, weight.shape[-1]])
+    return SparseTensor(made.outputs, sparse_conv(x.entries, matrices, added, made, groups))
 
 
 def _convolution(axes: int, kind: str, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, data_format: str, key: str | None = None) -> SparseTensor:  # fmt: skip
@@ -197,14 +260,14 @@ def subm_conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1,
 subm_conv3d_igemm, subm_conv2d_igemm = subm_conv3d, subm_conv2d  # Paddle's other ways to the same values
 
 
-def conv3d_transpose(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NDHWC", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def conv3d_transpose(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NDHWC", name=None, key=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The transpose of conv3d: its output has an entry wherever one of x's reaches. weight: [kd, kh, kw, in / groups, out]."""
-    return _convolution(3, "transposed", x, weight, bias, stride, padding, dilation, groups, data_format)
+    return _convolution(3, "transposed", x, weight, bias, stride, padding, dilation, groups, data_format, key)
 
 
-def conv2d_transpose(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NHWC", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def conv2d_transpose(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NHWC", name=None, key=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """As conv3d_transpose over two axes."""
-    return _convolution(2, "transposed", x, weight, bias, stride, padding, dilation, groups, data_format)
+    return _convolution(2, "transposed", x, weight, bias, stride, padding, dilation, groups, data_format, key)
 
 
 def _inverse(
@@ -255,18 +318,24 @@ def max_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_for
     return SparseTensor(made.outputs, sparse_max_pool(x.entries, made))
 
 
+def _mean_pool(axes: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str) -> SparseTensor:  # fmt: skip
+    x, made = _window(axes, x, kernel_size, stride, padding, ceil_mode, data_format)
+    counts = buffer(made.near >= 0).sum(0).to(x.dtype)
+    return SparseTensor(made.outputs, sparse_sum_pool(x.entries, made) / Tensor(counts[:, None]))
+
+
 def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NDHWC", name=None):  # type: ignore[no-untyped-def]
     """The mean of the entries of each window that holds one; places without an entry do not count."""
-    x, made = _window(3, x, kernel_size, stride, padding, ceil_mode, data_format)
-    width = x.shape[-1]
-    ones = Tensor(torch.eye(width, dtype=x.dtype).expand(len(made.near), width, width).contiguous())
-    counts = torch.from_numpy((made.near >= 0).sum(0)).to(x.dtype)
-    return SparseTensor(made.outputs, sparse_conv(x.entries, ones, made, 1) / Tensor(counts[:, None]))
+    return _mean_pool(3, x, kernel_size, stride, padding, ceil_mode, data_format)
+
+
+def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NHWC", name=None):  # type: ignore[no-untyped-def]
+    """As avg_pool3d over two axes."""
+    return _mean_pool(2, x, kernel_size, stride, padding, ceil_mode, data_format)
 
 
 def global_avg_pool(x: Any, name: str | None = None) -> Tensor:
-    """The mean of each sample's entries, dense: [batch, channels]; 0 for a sample without entries."""
-    x = sparse(x).coalesce()
-    batch = x.pattern.indices[0].long()
-    counts = torch.bincount(batch, minlength=x.shape[0]).clamp(min=1).to(x.dtype)
-    return entries_placed(x.entries, batch, x.shape[0]) / Tensor(counts[:, None])
+    """The mean of each sample's entries, dense: [batch, channels]; 0 for a sample without entries. x: [batch, ..., channels]."""
+    x = with_channels(x)
+    counts = torch.bincount(x.pattern.indices[0], minlength=x.shape[0]).clamp(min=1)
+    return sample_means(x.entries, x.pattern, counts.to(_summed_in(x.dtype)).reciprocal())

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 
 from .. import kernels, ops
+from ..kernels.device_sparse import array, buffer
 from ..ops.indexing import getitem
 from ..tensor import Tensor
 from .operators import entries_picked, entries_summed
@@ -77,17 +77,19 @@ def cast(
 # --- two tensors ----------------------------------------------------------------------------------------------
 
 
-def _keys(x: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
+def _keys(x: SparseTensor) -> tuple[Any, Any]:
     """Ascending keys of the entries, in rows: of a matrix its own, of other coordinates one row of flat positions."""
     if x.is_sparse_csr() or x.sparse_dim() == 2:
         return x.pattern.by_rows.crows, x.pattern.by_rows.cols
-    return np.array([0, x.nnz()], np.int32), x.pattern.flat.numpy()
+    flat = x.pattern.flat
+    return array(torch.tensor([0, x.nnz()], dtype=torch.int32, device=flat.device)), array(flat)
 
 
 def _united(x: SparseTensor, y: SparseTensor) -> tuple[Coo | Csr, torch.Tensor | None, torch.Tensor | None]:
     """The places of both, and which entry of each is there, or -1; None and None where they are the same places."""
     if x.pattern is y.pattern or (
-        x.nnz() == y.nnz() and all(np.array_equal(a, b) for a, b in zip(_keys(x), _keys(y), strict=True))
+        x.nnz() == y.nnz()
+        and all(torch.equal(buffer(a), buffer(b)) for a, b in zip(_keys(x), _keys(y), strict=True))
     ):
         return x.pattern, None, None
     crows, keys, from_x, from_y = kernels.sparse.union(*_keys(x), *_keys(y))
@@ -98,9 +100,8 @@ def _united(x: SparseTensor, y: SparseTensor) -> tuple[Coo | Csr, torch.Tensor |
     elif x.sparse_dim() == 2:
         pattern = Coo(None, shape, rows=Rows(crows, keys, shape), kind=kind)
     else:
-        pattern = Coo(torch.from_numpy(np.stack(np.unravel_index(keys, shape))).to(kind), shape, True)
-        pattern.flat = torch.from_numpy(keys)
-    return pattern, torch.from_numpy(from_x), torch.from_numpy(from_y)
+        pattern = x.pattern.at(buffer(keys))
+    return pattern, buffer(from_x), buffer(from_y)
 
 
 def _matching(x: SparseTensor, y: SparseTensor, what: str) -> tuple[SparseTensor, SparseTensor]:
@@ -184,7 +185,8 @@ def divide(x: Any, y: Any, name: str | None = None) -> SparseTensor:
             ops.divide(x.entries, y if isinstance(y, (int, float, complex)) else _other(x, y, "divide"))
         )
     x, y = _matching(x, y, "divide")
-    everywhere = dense_to_coo(Tensor(torch.ones([math.prod(x.pattern.shape)])).reshape(list(x.pattern.shape)))
+    ones = torch.ones([math.prod(x.pattern.shape)], device=x.pattern.device)
+    everywhere = dense_to_coo(Tensor(ones).reshape(list(x.pattern.shape)))
     if x.is_sparse_csr():
         everywhere = everywhere.to_sparse_csr()
     full = everywhere.pattern

@@ -40,11 +40,11 @@ def to_scipy(x: SparseTensor) -> Any:
 
     if x.ndim != 2 or x.dense_dim():
         raise ValueError(f"x: expected a matrix, got {x.sparse_dim()} sparse and {x.dense_dim()} dense axes")
-    values = x.entries.data.numpy()
+    values = x.entries.data.cpu().numpy()
     if x.is_sparse_csr():
-        parts = (values, x.cols().numpy(), x.crows().numpy())
+        parts = (values, *(part.data.cpu().numpy() for part in (x.cols(), x.crows())))
         return scipy.sparse.csr_matrix(parts, shape=tuple(x.shape), copy=False)
-    return scipy.sparse.coo_matrix((values, tuple(x.indices().numpy())), shape=tuple(x.shape))
+    return scipy.sparse.coo_matrix((values, tuple(x.pattern.indices.cpu().numpy())), shape=tuple(x.shape))
 
 
 def from_torch(x: torch.Tensor, stop_gradient: bool = True) -> SparseTensor:

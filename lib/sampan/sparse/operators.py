@@ -7,26 +7,31 @@ gradient of a sparse matrix is computed at its entries alone, never as a dense m
 import math
 from typing import Any
 
-import numpy as np
 import torch
 
 from .. import kernels
+from ..kernels.device_sparse import array, buffer, empty
 from ..operator import operator
 from .pattern import Rows
 
-_LOOPS = (torch.float32, torch.float64, torch.int32, torch.int64, torch.complex64, torch.complex128)
+_KINDS = (torch.float32, torch.float64, torch.int64, torch.complex128)  # of these there are loops
 
 
-def _array(buffer: torch.Tensor) -> np.ndarray:
-    """A buffer as the loops take it: contiguous, half precision (which has no loop) as float32."""
-    if buffer.dtype not in _LOOPS:
-        buffer = buffer.to(torch.int32 if buffer.dtype is torch.bool else torch.float32)
-    return buffer.resolve_conj().contiguous().numpy()
+def _array(values: torch.Tensor) -> Any:
+    """A buffer as the kernels take it: contiguous, of the next wider type that has loops."""
+    if values.dtype not in _KINDS:
+        wider = torch.float32 if values.is_floating_point() else torch.int64
+        values = values.to(torch.complex128 if values.is_complex() else wider)
+    return array(values.resolve_conj().contiguous())
 
 
-def _buffer(array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
-    made = torch.from_numpy(array)
+def _buffer(values: Any, like: torch.Tensor) -> torch.Tensor:
+    made = buffer(values)
     return made if made.dtype is like.dtype else made.to(like.dtype)
+
+
+def _matrix(rows: Rows, values: torch.Tensor) -> tuple[Any, Any, Any]:
+    return rows.crows, rows.cols, _array(values)
 
 
 def _conj(x: Any) -> Any:
@@ -37,11 +42,11 @@ def _conj(x: Any) -> Any:
 def spmm(values, x, rows):  # type: ignore[no-untyped-def]
     """A x for the sparse A with these entries. values: [entries], x: [columns, k]; returns [rows, k]."""
     v, dense = _array(values), _array(x)
-    out = np.empty((rows.shape[0], dense.shape[1]), v.dtype)
+    out = empty((rows.shape[0], dense.shape[1]), v)
     kernels.sparse.times_dense(rows.cuts, rows.crows, rows.cols, v, dense, out)
     return _buffer(out, values), (
         lambda g, rows=rows: sddmm(g, _conj(x), rows),
-        lambda g, rows=rows: spmm(entries_picked(_conj(values), rows.turned[1]), g, rows.turned[0]),
+        lambda g, rows=rows: spmm(turned(_conj(values), rows), g, rows.turned[0]),
     )
 
 
@@ -49,44 +54,54 @@ def spmm(values, x, rows):  # type: ignore[no-untyped-def]
 def sddmm(x, y, rows):  # type: ignore[no-untyped-def]
     """x y^T at the entries of `rows` alone. x: [rows, k], y: [columns, k]; returns [entries]."""
     a, b = _array(x), _array(y)
-    out = np.empty(rows.nnz, a.dtype)
+    out = empty(rows.nnz, a)
     kernels.sparse.sampled(rows.cuts, rows.crows, rows.cols, a, b, out)
     return _buffer(out, x), (
         lambda g, rows=rows: spmm(g, _conj(y), rows),
-        lambda g, rows=rows: spmm(entries_picked(g, rows.turned[1]), _conj(x), rows.turned[0]),
+        lambda g, rows=rows: spmm(turned(g, rows), _conj(x), rows.turned[0]),
     )
 
 
 @operator
-def spgemm(a, b, left, right, product):  # type: ignore[no-untyped-def]
-    """The values of A B at the entries of `product`. a: [entries of left], b: [entries of right]."""
-    out = kernels.sparse.product_at(
-        left.cuts, left.crows, left.cols, _array(a), right.crows, right.cols, _array(b), right.shape[1],
-        product.crows, product.cols,
-    )  # fmt: skip
+def turned(values, rows):  # type: ignore[no-untyped-def]
+    """The values of the entries of `rows` in the order of its transpose."""
+    return values.index_select(0, rows.turned[1]), lambda g, rows=rows: (turned(g, rows.turned[0]),)
+
+
+@operator
+def spgemm(a, b, left, right, at):  # type: ignore[no-untyped-def]
+    """A B at the entries of `at`. a: [entries of left], b: [entries of right]; returns [entries of at]."""
+    out = kernels.sparse.product_values(
+        _matrix(left, a), _matrix(right, b), right.shape[1], (at.crows, at.cols)
+    )
     return _buffer(out, a), (
-        lambda g, left=left, right=right, product=product: spgemm(
-            g, entries_picked(_conj(b), right.turned[1]), product, right.turned[0], left
-        ),
-        lambda g, left=left, right=right, product=product: spgemm(
-            entries_picked(_conj(a), left.turned[1]), g, left.turned[0], product, right
+        lambda g, left=left, right=right, at=at: spgemm_dots(g, _conj(b), at, right, left),
+        lambda g, left=left, right=right, at=at: turned(
+            spgemm_dots(turned(g, at), turned(_conj(a), left), at.turned[0], left.turned[0], right.turned[0]),
+            right.turned[0],
         ),
     )
 
 
-def product_pattern(left: Rows, right: Rows, a: torch.Tensor, b: torch.Tensor) -> tuple[Rows, torch.Tensor]:
-    """Where A B has entries, and their values."""
-    crows, cols, values = kernels.sparse.product(
-        left.cuts, left.crows, left.cols, _array(a), right.crows, right.cols, _array(b), right.shape[1]
+@operator
+def spgemm_dots(p, q, rows, others, at):  # type: ignore[no-untyped-def]
+    """P Q^T at the entries of `at`, few of those that it has. p: [entries of rows], q: [entries of others]."""
+    out = kernels.sparse.product_dots(
+        _matrix(rows, p), _matrix(others, q), rows.shape[1], (at.crows, at.cols)
     )
-    return Rows(crows, cols, (left.shape[0], right.shape[1])), _buffer(values, a)
+    return _buffer(out, p), (
+        lambda g, rows=rows, others=others, at=at: spgemm(g, _conj(q), at, others, rows),
+        lambda g, rows=rows, others=others, at=at: spgemm(
+            turned(g, at), _conj(p), at.turned[0], rows, others
+        ),
+    )
 
 
 @operator
 def row_softmax(values, rows):  # type: ignore[no-untyped-def]
     """e^v over the sum of e^v of its row. values: [entries]."""
     v = _array(values)
-    result = np.empty_like(v)
+    result = empty(v.shape, v)
     kernels.sparse.softmax(rows.cuts, rows.crows, v, result)
     out = _buffer(result, values)
     return out, lambda g, rows=rows: (row_softmax_back(g, out, rows),)
@@ -95,7 +110,7 @@ def row_softmax(values, rows):  # type: ignore[no-untyped-def]
 @operator
 def row_softmax_back(g, y, rows):  # type: ignore[no-untyped-def]
     """y (g - the sum of y g over the row)."""
-    into = np.empty(rows.nnz, _array(y).dtype)
+    into = empty(rows.nnz, _array(y))
     kernels.sparse.softmax_back(rows.cuts, rows.crows, _array(y), _array(g), into)
     return _buffer(into, y), (
         lambda h, rows=rows: row_softmax_back(h, y, rows),
@@ -106,18 +121,16 @@ def row_softmax_back(g, y, rows):  # type: ignore[no-untyped-def]
 @operator
 def row_sums(values, rows):  # type: ignore[no-untyped-def]
     """For each entry, the sum over its row."""
-    places = torch.from_numpy(rows.rows).long()
-    sums = torch.zeros((rows.shape[0], *values.shape[1:]), dtype=values.dtype).index_add_(0, places, values)
+    places = buffer(rows.rows).long()
+    sums = values.new_zeros((rows.shape[0], *values.shape[1:])).index_add_(0, places, values)
     return sums[places], lambda g, rows=rows: (row_sums(g, rows),)
 
 
 @operator
 def entries_summed(a, b, sign, from_a, from_b):  # type: ignore[no-untyped-def]
     """a[from_a] + sign b[from_b], where -1 picks 0 and no other place occurs twice. int32 places."""
-    if a.ndim == 1 and a.dtype in _LOOPS and b.dtype is a.dtype:
-        out = torch.from_numpy(
-            kernels.sparse.united(_array(a), _array(b), sign, from_a.numpy(), from_b.numpy())
-        )
+    if a.ndim == 1 and b.dtype is a.dtype:
+        out = _buffer(kernels.sparse.united(_array(a), _array(b), sign, array(from_a), array(from_b)), a)
     else:
         out = entries_picked(a, from_a) + sign * entries_picked(b, from_b)
     return out, (
@@ -126,15 +139,18 @@ def entries_summed(a, b, sign, from_a, from_b):  # type: ignore[no-untyped-def]
     )
 
 
+def _some_missing(places: torch.Tensor) -> bool:
+    return len(places) > 0 and int(places.min()) < 0
+
+
 @operator
 def entries_picked(values, places):  # type: ignore[no-untyped-def]
-    """values[places]; the place -1 picks 0. values: [entries, ...], places: int64."""
-    missing = places < 0
+    """values[places]; the place -1 picks 0. values: [entries, ...], places: int32 or int64."""
     if not values.shape[0]:
         out = values.new_zeros((places.shape[0], *values.shape[1:]))
-    elif bool(missing.any()):
+    elif _some_missing(places):
         out = values.index_select(0, places.clamp(min=0))
-        out[missing] = 0
+        out.masked_fill_((places < 0).reshape(-1, *[1] * (values.ndim - 1)), 0)
     else:
         out = values.index_select(0, places)
     return out, lambda g, places=places, count=values.shape[0]: (entries_placed(g, places, count),)
@@ -143,16 +159,13 @@ def entries_picked(values, places):  # type: ignore[no-untyped-def]
 @operator
 def entries_placed(values, places, count):  # type: ignore[no-untyped-def]
     """Zeros of length `count` with each value added at its place; the place -1 drops it."""
-    out = values.new_zeros((count, *values.shape[1:]))
-    if values.ndim == 1 and values.dtype in _LOOPS:
-        kernels.sparse.add_at(out.numpy(), places.numpy(), _array(values))
-    else:
-        kept = places >= 0
-        out.index_add_(0, places[kept], values[kept])
-    return out, lambda g, places=places: (entries_picked(g, places),)
+    dropped = _some_missing(places)
+    out = values.new_zeros((count + dropped, *values.shape[1:]))
+    out.index_add_(0, torch.where(places < 0, count, places) if dropped else places, values)
+    return out[:count], lambda g, places=places: (entries_picked(g, places),)
 
 
-def _columns(values: torch.Tensor) -> np.ndarray:
+def _columns(values: torch.Tensor) -> Any:
     return _array(values).reshape(values.shape[0], math.prod(values.shape[1:]))
 
 

@@ -1,13 +1,28 @@
 """Where the entries of a sparse tensor are. A pattern never changes, so what is derived from it is made once and kept:
-its transpose, the parts in which threads work on it, the row of each entry."""
+its transpose, the parts in which threads work on it, the row of each entry.
+
+Its index arrays are as the kernels of its device take them: NumPy's on the CPU, buffers on a GPU."""
 
 import math
+import weakref
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 
 from .. import kernels
+from ..kernels.device_sparse import array, buffer, empty
+
+Array = Any  # a NumPy array, or a buffer on a GPU
+
+
+def _int32(values: Array) -> Array:
+    return (
+        values.int().contiguous()
+        if isinstance(values, torch.Tensor)
+        else np.ascontiguousarray(values, np.int32)
+    )
 
 
 class Rows:
@@ -16,46 +31,79 @@ class Rows:
     Within a row the columns ascend, and none occurs twice.
     """
 
-    def __init__(self, crows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]) -> None:
-        self.crows = np.ascontiguousarray(crows, np.int32)
-        self.cols = np.ascontiguousarray(cols, np.int32)
-        self.shape = shape
+    def __init__(self, crows: Array, cols: Array, shape: tuple[int, int]) -> None:
+        self.crows, self.cols, self.shape = _int32(crows), _int32(cols), shape
 
     @property
     def nnz(self) -> int:
-        return int(self.cols.size)
+        return len(self.cols)
+
+    @property
+    def device(self) -> torch.device:
+        return buffer(self.cols).device
+
+    def on(self, device: torch.device) -> "Rows":
+        """The same entries, where values on `device` need them. The copy is kept."""
+        here = self.device
+        if here == device:
+            return self
+        known: dict[torch.device, Rows] = self.__dict__.setdefault("copies", {})
+        if device not in known:
+            crows, cols = (array(buffer(part).to(device)) for part in (self.crows, self.cols))
+            known[device] = Rows(crows, cols, self.shape)
+            known[device].__dict__["copies"] = {here: self}
+        return known[device]
 
     @cached_property
-    def cuts(self) -> np.ndarray:
+    def cuts(self) -> Array:
         return kernels.sparse.cuts(self.crows)
 
     @cached_property
-    def rows(self) -> np.ndarray:
+    def rows(self) -> Array:
         """The row of each entry."""
-        rows = np.empty(self.nnz, np.int32)
+        rows = empty(self.nnz, self.cols)
         kernels.sparse.rows_of(self.crows, rows)
         return rows
 
     @cached_property
     def turned(self) -> tuple["Rows", torch.Tensor]:
         """The transpose, and for each of its entries the place of that entry here."""
-        crows, cols = np.empty(self.shape[1] + 1, np.int32), np.empty(self.nnz, np.int32)
-        order = np.empty(self.nnz, np.int64)
-        kernels.sparse.transpose(self.crows, self.cols, self.shape[1], crows, cols, order)
-        back = Rows(crows, cols, self.shape[::-1])
-        places = np.empty_like(order)
-        places[order] = np.arange(order.size)
-        back.__dict__["turned"] = (self, torch.from_numpy(places))
-        return back, torch.from_numpy(order)
+        crows, cols = empty(self.shape[1] + 1, self.crows), empty(self.nnz, self.cols)
+        found = empty(self.nnz, self.cols)
+        kernels.sparse.transpose(self.crows, self.cols, self.shape[1], crows, cols, found)
+        back, order = Rows(crows, cols, self.shape[::-1]), buffer(found)
+        places = torch.empty_like(order)
+        places[order] = torch.arange(len(order), dtype=order.dtype, device=order.device)
+        back.__dict__["turned"] = (self, places)
+        return back, order
+
+    def times(self, other: "Rows") -> "Rows":
+        """Where the product with another matrix has entries; the last such pattern is kept."""
+        kept, product = self.__dict__.get("product", (None, None))
+        if kept is None or kept() is not other:
+            crows, cols = kernels.sparse.product_columns(
+                (self.crows, self.cols), (other.crows, other.cols), other.shape[1]
+            )
+            product = Rows(crows, cols, (self.shape[0], other.shape[1]))
+            self.__dict__["product"] = weakref.ref(other), product
+        return product
 
 
-Segments = tuple[np.ndarray, np.ndarray]  # which entries make one: see kernels.sparse.grouped
+Segments = tuple[Array, Array]  # which entries make one: see kernels.sparse.grouped
 
 
-def sorted_rows(rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]) -> tuple[Rows, Segments | None]:
+def _starts(rows: Array, height: int) -> Array:
+    """Where each row begins among ascending `rows`, and where the last ends."""
+    numbers = buffer(rows)
+    return array(
+        torch.searchsorted(numbers, torch.arange(height + 1, dtype=numbers.dtype, device=numbers.device))
+    )
+
+
+def sorted_rows(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Rows, Segments | None]:
     """The entries (row, column) in any order, also repeated, as `Rows`; and which make each, None if unchanged."""
     if kernels.sparse.ascending(rows, cols):
-        return Rows(np.searchsorted(rows, np.arange(shape[0] + 1)), cols, shape), None
+        return Rows(_starts(rows, shape[0]), cols, shape), None
     crows, unique, segments = kernels.sparse.grouped(rows, cols, shape[0])
     return Rows(crows, unique, shape), segments
 
@@ -86,20 +134,30 @@ class Coo:
     def indices(self) -> torch.Tensor:
         rows = self.by_rows
         *lead, height, columns = (1, *self.shape) if len(self.shape) == 1 else self.shape
-        row, cols = rows.rows, rows.cols
+        row, cols = buffer(rows.rows), buffer(rows.cols)
         if math.prod(lead) > 1:
-            row = row.astype(np.int64)
+            row = row.long()
             cols = cols - row // max(height, 1) * columns
-        places = [
-            *(np.unravel_index(row, (*lead, height)) if lead and row.size else [row] * (len(lead) + 1)),
-            cols,
-        ]
-        made = torch.from_numpy(np.stack(places).astype(np.int64 if self.kind is torch.int64 else np.int32))
-        return made[-len(self.shape) :]
+        apart = torch.unravel_index(row, (*lead, height)) if lead and len(row) else [row] * (len(lead) + 1)
+        return torch.stack([part.to(self.kind) for part in (*apart, cols)])[-len(self.shape) :]
 
     @property
     def nnz(self) -> int:
         return self.by_rows.nnz if "by_rows" in self.__dict__ else int(self.indices.shape[1])
+
+    @property
+    def device(self) -> torch.device:
+        return self.by_rows.device if "by_rows" in self.__dict__ else self.indices.device
+
+    def on(self, device: torch.device) -> "Coo":
+        """The same entries, where values on `device` need them."""
+        if self.device == device:
+            return self
+        indices, rows = self.__dict__.get("indices"), self.__dict__.get("by_rows")
+        return Coo(
+            None if indices is None else indices.to(device), self.shape, self.coalesced,
+            None if rows is None else rows.on(device), self.kind,
+        )  # fmt: skip
 
     @cached_property
     def flat(self) -> torch.Tensor:
@@ -124,23 +182,24 @@ class Coo:
                 if lead
                 else self.indices[0] * 0
             )
-            rows, segments = sorted_rows(row.numpy(), self.indices[-1].numpy(), (height, columns))
+            rows, segments = sorted_rows(array(row), array(self.indices[-1]), (height, columns))
             if len(lead) < 2:
                 unique = Coo(None, self.shape, rows=rows, kind=self.kind)
             else:
-                places = np.unravel_index(rows.rows.astype(np.int64) * columns + rows.cols, self.shape)
-                unique = Coo(torch.from_numpy(np.stack(places)).to(self.kind), self.shape, True)
+                unique = self.at(buffer(rows.rows).long() * columns + buffer(rows.cols))
         else:  # more rows than there is room for: sort the positions themselves
-            flat = self.flat.numpy()
-            order = np.argsort(flat, kind="stable")
-            first = np.flatnonzero(np.r_[True, flat[order][1:] != flat[order][:-1]][: flat.size])
-            segments = np.append(first, flat.size), order
-            unique = Coo(
-                torch.from_numpy(np.stack(np.unravel_index(flat[order][first], self.shape))).to(self.kind),
-                self.shape,
-                True,
-            )
+            flat, order = self.flat.sort(stable=True)
+            flat, counts = flat.unique_consecutive(return_counts=True)
+            starts = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+            unique, segments = self.at(flat), (_int32(array(starts)), _int32(array(order)))
         return unique, segments
+
+    def at(self, flat: torch.Tensor) -> "Coo":
+        """Ascending positions in the flattened array as coordinates."""
+        places = torch.unravel_index(flat, self.shape) if len(flat) else [flat] * len(self.shape)
+        made = Coo(torch.stack(list(places)).to(self.kind), self.shape, True)
+        made.flat = flat
+        return made
 
     @cached_property
     def by_rows(self) -> Rows:
@@ -148,10 +207,9 @@ class Coo:
         assert self.coalesced
         *lead, height, columns = (1, *self.shape) if len(self.shape) == 1 else self.shape
         batch = math.prod(lead)
-        row = (self.flat // max(columns, 1)).numpy()
-        crows = np.searchsorted(row, np.arange(batch * height + 1))
-        cols = self.indices[-1].numpy() + row // max(height, 1) * columns * (batch > 1)
-        return Rows(crows, cols, (batch * height, batch * columns))
+        row = self.flat // max(columns, 1)
+        cols = self.indices[-1] + row // max(height, 1) * columns * (batch > 1)
+        return Rows(_starts(array(row), batch * height), array(cols), (batch * height, batch * columns))
 
 
 class Csr:
@@ -188,25 +246,41 @@ class Csr:
     def nnz(self) -> int:
         return self.by_rows.nnz
 
+    @property
+    def device(self) -> torch.device:
+        return self.by_rows.device if "by_rows" in self.__dict__ else self.cols.device
+
+    def on(self, device: torch.device) -> "Csr":
+        """The same entries, where values on `device` need them."""
+        if self.device == device:
+            return self
+        parts, rows = self.__dict__.get("parts"), self.__dict__.get("by_rows")
+        return Csr(
+            None if parts is None else (parts[0].to(device), parts[1].to(device)), self.shape,
+            None if rows is None else rows.on(device), self.kind,
+        )  # fmt: skip
+
     @cached_property
     def parts(self) -> tuple[torch.Tensor, torch.Tensor]:
         rows = self.by_rows
         *lead, height, columns = self.shape
         batch = math.prod(lead)
-        crows, cols = rows.crows, rows.cols
+        crows, cols = buffer(rows.crows), buffer(rows.cols)
         if batch != 1:
-            starts = crows[np.arange(batch)[:, None] * height + np.arange(height + 1)]
-            crows = (starts - starts[:, :1]).ravel()
-            cols = cols - rows.rows // max(height, 1) * columns
-        return torch.from_numpy(crows).to(self.kind), torch.from_numpy(cols).to(self.kind)
+            blocks = torch.arange(batch, device=crows.device)[:, None] * height
+            starts = crows[blocks + torch.arange(height + 1, device=crows.device)]
+            crows = (starts - starts[:, :1]).flatten()
+            cols = cols - buffer(rows.rows) // max(height, 1) * columns
+        return crows.to(self.kind), cols.to(self.kind)
 
     @cached_property
     def by_rows(self) -> Rows:
         *lead, height, columns = self.shape
         batch = math.prod(lead)
         if batch == 1:
-            return Rows(self.crows.numpy(), self.cols.numpy(), (height, columns))
-        counts = np.diff(self.crows.numpy().reshape(batch, height + 1), axis=1).ravel()
-        block = np.repeat(np.arange(batch), counts.reshape(batch, height).sum(1))
-        crows = np.concatenate([[0], np.cumsum(counts)])
-        return Rows(crows, self.cols.numpy() + block * columns, (batch * height, batch * columns))
+            return Rows(array(self.crows), array(self.cols), (height, columns))
+        counts = self.crows.reshape(batch, height + 1).diff(dim=1)
+        blocks = torch.arange(batch, device=counts.device).repeat_interleave(counts.sum(1))
+        crows = torch.cat([counts.new_zeros(1), counts.flatten().cumsum(0)])
+        cols = self.cols + blocks * columns
+        return Rows(array(crows), array(cols), (batch * height, batch * columns))

@@ -7,8 +7,7 @@ import torch
 from .. import linalg, ops
 from ..tensor import Tensor
 from .elementwise import add, sparse
-from .operators import product_pattern, row_softmax, sddmm, spgemm, spmm
-from .pattern import Rows
+from .operators import sddmm, spgemm, spmm
 from .tensor import SparseTensor, rows_of, with_rows
 
 __all__ = ["addmm", "masked_matmul", "matmul", "mv", "pca_lowrank"]
@@ -25,8 +24,9 @@ def matmul(x: Any, y: Any, name: str | None = None) -> Any:
     """x y, where x, y or both are sparse: [n, k] and [k, m], or batches [batch, n, k] and [batch, k, m].
 
     A dense factor gives a dense product; two sparse ones a sparse product in the layout of x, whose backward stays
-    sparse: each gradient is computed at its matrix's entries alone. Both layouts. Raises ValueError for shapes that
-    do not fit.
+    sparse: each gradient is computed at its matrix's entries alone. Values that cancel keep their entry. Where the
+    entries of such a product are is kept with x's pattern, for the next product with y's. Both layouts. Raises
+    ValueError for shapes that do not fit, and for a sparse product of 2^31 entries or more.
     """
     _inner(x, y, "matmul")
     shape = [*x.shape[:-1], y.shape[-1]]
@@ -40,9 +40,7 @@ def matmul(x: Any, y: Any, name: str | None = None) -> Any:
         return ops.transpose(matmul(y.transpose(axes), ops.transpose(x, axes)), axes)
     a, b = x.coalesce(), y.coalesce()
     left, right = rows_of(a, "matmul"), rows_of(b, "matmul")
-    product, values = product_pattern(left, right, a.entries.data, b.entries.data)
-    if a.stop_gradient and b.stop_gradient:
-        return with_rows(product, Tensor(values), a, shape)
+    product = left.times(right)
     return with_rows(product, spgemm(a.entries, b.entries, left, right, product), a, shape)
 
 
@@ -88,7 +86,11 @@ def pca_lowrank(
             f"q: expected 0 to {min(n, m)} for shape {[n, m]}, and niter 0 or more, got {q} and {niter}"
         )
     turned = x.transpose([1, 0])
-    mean = matmul(turned, Tensor(torch.full((n, 1), 1.0 / n, dtype=x.dtype))) if center else None
+    mean = (
+        matmul(turned, Tensor(torch.full((n, 1), 1.0 / n, dtype=x.dtype, device=x.pattern.device)))
+        if center
+        else None
+    )
 
     def times(b: Tensor) -> Tensor:
         out = matmul(x, b)
@@ -98,38 +100,8 @@ def pca_lowrank(
         out = matmul(turned, b)
         return out if mean is None else out - ops.matmul(mean, b.sum(0, keepdim=True))
 
-    basis = linalg.qr(times(Tensor(torch.randn(m, q, dtype=x.dtype))))[0]
+    basis = linalg.qr(times(Tensor(torch.randn(m, q, dtype=x.dtype, device=x.pattern.device))))[0]
     for _ in range(niter):
         basis = linalg.qr(times(linalg.qr(times_turned(basis))[0]))[0]
     u, s, vh = linalg.svd(ops.transpose(times_turned(basis), [1, 0]), full_matrices=False)
     return ops.matmul(basis, u), s, ops.transpose(vh, [1, 0])
-
-
-def attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    sparse_mask: SparseTensor,
-    key_padding_mask: Tensor | None = None,
-    attn_mask: Tensor | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """softmax(Q K^T / sqrt(d) + masks) V, with scores only where `sparse_mask` has entries.
-
-    query, key, value: [batch, heads, length, d]. sparse_mask: compressed rows [batch * heads, length, length]; its
-    values are not read. key_padding_mask: [batch, length], attn_mask: [length, length], both added to the scores.
-    """
-    batch, heads, length, width = query.shape
-    if list(sparse_mask.shape) != [batch * heads, length, length]:
-        raise ValueError(
-            f"sparse_mask: expected shape {[batch * heads, length, length]}, got {list(sparse_mask.shape)}"
-        )
-    rows: Rows = rows_of(sparse_mask, "sparse_mask")
-    q, k, v = (ops.reshape(t, [-1, width]) for t in (query, key, value))
-    scores = sddmm(q, k, rows) / width**0.5
-    row, col = (torch.from_numpy(a).long() for a in (rows.rows, rows.cols))
-    if key_padding_mask is not None:
-        scores = scores + key_padding_mask[row // (heads * length), col % length]
-    if attn_mask is not None:
-        scores = scores + attn_mask[row % length, col % length]
-    return ops.reshape(spmm(row_softmax(scores, rows), v, rows), list(query.shape))

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..kernels import cpu_sparse_conv as loops
-from .pattern import Coo
+from ..kernels import device_sparse as loops
+from ..kernels.device_sparse import array, buffer, empty
+from .pattern import Array, Coo
 
 Ints = tuple[int, ...]
 
@@ -19,29 +20,45 @@ class Book:
     """For each offset of a kernel the pairs (entry of the input, entry of the output) that it joins.
 
     near: [offsets, outputs], the input's entry or -1. Within an offset no entry occurs twice, on either side.
+    mutual: who is near at an offset has the other near at the opposite one, offsets[-1 - k], so that the same table
+    serves both ways. backwards: the table's offsets stand in the opposite order.
     """
 
-    def __init__(self, near: np.ndarray, inputs: Coo, outputs: Coo) -> None:
+    def __init__(
+        self, near: Array, inputs: Coo, outputs: Coo, mutual: bool = False, backwards: bool = False
+    ) -> None:
         self.near, self.inputs, self.outputs = near, inputs, outputs
+        self.mutual, self.backwards = mutual, backwards
+
+    def ordered(self, weights: torch.Tensor) -> torch.Tensor:
+        """[offsets, ...] from the kernel's order into that of `near`, and back."""
+        return weights.flip(0) if self.backwards else weights
 
     @cached_property
     def pairs(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """(entries of the input, entries of the output) for each of the kernel's offsets."""
         found = []
-        for row in self.near:
-            out = np.flatnonzero(row >= 0)
-            found.append((torch.from_numpy(row[out].astype(np.int64)), torch.from_numpy(out)))
+        for row in self.ordered(buffer(self.near)):
+            out = (row >= 0).nonzero().flatten()
+            found.append((row[out].long(), out))
         return found
 
     @cached_property
     def turned(self) -> "Book":
         """The same pairs from the output to the input: of the gradient, and of the inverse convolution."""
-        near = np.full((self.near.shape[0], self.inputs.nnz), -1, np.int32)
-        for k, row in enumerate(self.near):
-            out = np.flatnonzero(row >= 0)
-            near[k, row[out]] = out
-        back = Book(near, self.outputs, self.inputs)
+        near = self.near if self.mutual else _turned(self.near, self.inputs.nnz)
+        back = Book(near, self.outputs, self.inputs, self.mutual, self.backwards != self.mutual)
         back.__dict__["turned"] = self
         return back
+
+
+def _turned(near: Array, count: int) -> Array:
+    """[offsets, count]: for each input the output that it is the neighbour of, or -1."""
+    if isinstance(near, np.ndarray):
+        return loops.turned(near, count)
+    back = near.new_full((len(near), count + 1), -1)  # the last column takes what is nobody's neighbour
+    places = torch.arange(near.shape[1], dtype=near.dtype, device=near.device).expand_as(near)
+    return back.scatter_(1, near.long() % (count + 1), places)[:, :count].contiguous()
 
 
 def _offsets(kernel: Ints, dilation: Ints) -> np.ndarray:
@@ -53,26 +70,25 @@ def _grid(sizes: Sequence[int]) -> np.ndarray:
     return np.array(sizes, np.int64)
 
 
-def _places(pattern: Coo) -> np.ndarray:
+def _places(pattern: Coo) -> Array:
     """[4, entries]: batch and three axes; two-dimensional patterns get a first axis of length 1."""
-    places = pattern.indices.numpy().astype(np.int64, copy=False)
-    return places if places.shape[0] == 4 else np.insert(places, 1, 0, axis=0)
+    places = pattern.indices.long()
+    if len(places) == 3:
+        places = torch.cat([places[:1], torch.zeros_like(places[:1]), places[1:]])
+    return array(places)
 
 
-def _from_numbers(numbers: np.ndarray, inputs: Coo, sizes: Ints) -> Coo:
-    shape = (inputs.shape[0], *sizes)
-    places = np.stack(np.unravel_index(numbers, shape)) if numbers.size else np.empty((4, 0), np.int64)
-    if len(inputs.shape) == 3:
-        places, shape = np.delete(places, 1, axis=0), (shape[0], *shape[2:])
-    return Coo(torch.from_numpy(places).to(inputs.kind), shape, True)
+def _numbers(places: Array, sizes: Sequence[int]) -> Array:
+    """Where places stand in the flattened grid, all samples one after the other."""
+    numbers = places[0]
+    for length, axis in zip(sizes, places[1:], strict=True):
+        numbers = numbers * length + axis
+    return numbers
 
 
-def _distinct(numbers: np.ndarray, cells: int) -> np.ndarray:
-    if cells <= loops.LARGEST_GRID:
-        seen = np.zeros(cells, bool)
-        seen[numbers] = True
-        return np.flatnonzero(seen)
-    return np.unique(numbers)
+def _from_numbers(numbers: Array, inputs: Coo, sizes: Ints) -> Coo:
+    shape = (inputs.shape[0], *(sizes if len(inputs.shape) == 4 else sizes[1:]))
+    return Coo(None, shape, True, kind=inputs.kind).at(buffer(numbers))
 
 
 def book(
@@ -90,16 +106,40 @@ def book(
     return known[numbers]
 
 
+def neighbours(places: Array, offsets: np.ndarray, shape: Ints) -> Array:
+    """[offsets, entries], int32: the number of the entry at place + offset, in the same sample, or -1.
+
+    places: [4, entries], batch and three axes, each place once, in any order. offsets: [offsets, 3]. shape: of the grid,
+    batch first. Notebook 05 has it written.
+    """
+    batch, *sizes = shape
+    found = loops.table(_numbers(places, sizes), batch * math.prod(sizes))
+    if isinstance(places, np.ndarray) and len(offsets) % 2 and np.array_equal(offsets, -offsets[::-1]):
+        return loops.mutual_neighbours(places, _grid(sizes), offsets, found)
+    zero, one = _grid((0, 0, 0)), _grid((1, 1, 1))
+    return loops.neighbours(places, _grid(sizes), offsets, one, zero, found)
+
+
+def _checked(near: Array, offsets: int, count: int) -> Array:
+    """What `neighbours` gave, in int32. Nothing is read outside, whatever it is: learners write it too."""
+    found = buffer(near)
+    if tuple(found.shape) != (offsets, count):
+        raise ValueError(f"neighbours: expected shape {[offsets, count]}, got {list(found.shape)}")
+    if found.numel() and not -1 <= int(found.min()) <= int(found.max()) < count:
+        raise ValueError(
+            f"neighbours: expected -1 to {count - 1}, got {int(found.min())} to {int(found.max())}"
+        )
+    return array(found.int().contiguous())
+
+
 def _built(inputs: Coo, kernel: Ints, stride: Ints, pads: Any, dilation: Ints, kind: str) -> Book:
     places = _places(inputs)
     before = tuple(inputs.shape[1:]) if len(inputs.shape) == 4 else (1, *inputs.shape[1:])
     batch, offsets, pad = inputs.shape[0], _offsets(kernel, dilation), _grid([p[0] for p in pads])
     if kind == "submanifold":
-        outputs, centre = inputs, _grid([(k // 2) * d for k, d in zip(kernel, dilation, strict=True)])
-        found = loops.table(inputs.flat.numpy(), batch * math.prod(before))
-        return Book(
-            loops.neighbours(places, _grid(before), offsets, _grid((1, 1, 1)), centre, found), inputs, outputs
-        )
+        centre = _grid([(k // 2) * d for k, d in zip(kernel, dilation, strict=True)])
+        near = _checked(neighbours(places, offsets - centre, (batch, *before)), offsets.shape[0], inputs.nnz)
+        return Book(near, inputs, inputs, mutual=all(k % 2 for k in kernel))
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
     if kind == "transposed":
         sizes = tuple(
@@ -113,14 +153,14 @@ def _built(inputs: Coo, kernel: Ints, stride: Ints, pads: Any, dilation: Ints, k
         raise ValueError(
             f"the kernel {kernel} with dilation {dilation} does not fit into {before} with padding {list(pads)}"
         )
-    many = np.empty(places.shape[1] * offsets.shape[0], np.int64)
+    many = empty(places.shape[1] * offsets.shape[0], places)
     find = loops.spread if kind == "transposed" else loops.reached
     count = find(places, _grid(sizes), offsets, _grid(stride), pad, many)
-    outputs = _from_numbers(_distinct(many[:count], batch * math.prod(sizes)), inputs, sizes)
+    outputs = _from_numbers(loops.distinct(many[:count], batch * math.prod(sizes)), inputs, sizes)
     if kind == "transposed":  # seen from the outputs it is the strided one
-        found = loops.table(outputs.flat.numpy(), batch * math.prod(sizes))
+        found = loops.table(array(outputs.flat), batch * math.prod(sizes))
         near = loops.neighbours(places, _grid(sizes), offsets, _grid(stride), pad, found)
         return Book(near, outputs, inputs).turned
-    found = loops.table(inputs.flat.numpy(), batch * math.prod(before))
+    found = loops.table(array(inputs.flat), batch * math.prod(before))
     near = loops.neighbours(_places(outputs), _grid(before), offsets, _grid(stride), pad, found)
     return Book(near, inputs, outputs)

@@ -72,7 +72,7 @@ def reshape(x: SparseTensor, shape: Sequence[int], name: str | None = None) -> S
 
 
 def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None = None) -> SparseTensor:
-    """x[starts:ends] along each of `axes`, sparse ones; bounds count from the end where negative, and are clipped."""
+    """x[starts:ends] along each of `axes`; bounds count from the end where negative, and are clipped."""
     lead = sparse(x).sparse_dim()
     axes, starts, ends = (
         v.tolist() if isinstance(v, Tensor) else [int(i) for i in v] for v in (axes, starts, ends)
@@ -83,11 +83,15 @@ def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None =
         )
     coo = x.to_sparse_coo()
     places, shape = coo.pattern.indices.clone(), list(coo.pattern.shape)
-    kept = torch.ones(coo.nnz(), dtype=torch.bool)
+    kept = torch.ones(coo.nnz(), dtype=torch.bool, device=places.device)
     for axis, start, end in zip(axes, starts, ends, strict=True):
-        if not -x.ndim <= axis < x.ndim or axis % x.ndim >= lead:
-            raise ValueError(f"axes: expected sparse axes, below {lead}, got {axis}")
+        if not -x.ndim <= axis < x.ndim:
+            raise ValueError(f"axes: expected {-x.ndim} to {x.ndim - 1}, got {axis}")
         axis %= x.ndim
+        if axis >= lead:
+            within = (builtins.slice(None),) * (axis - lead + 1)
+            coo = coo.like(coo.entries[(*within, builtins.slice(start, end))])
+            continue
         low, high, _ = builtins.slice(start, end).indices(shape[axis])
         kept &= (places[axis] >= low) & (places[axis] < high)
         places[axis] -= low
@@ -131,14 +135,13 @@ def mask_as(x: Tensor, mask: SparseTensor, name: str | None = None) -> SparseTen
 def sum(
     x: SparseTensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
 ) -> SparseTensor:
-    """The sum over `axis` (an int, a list, or None for all), itself sparse. bool and int32 sum as int64.
+    """The sum over `axis` (an int, a list, or None for all), itself sparse.
 
-    Of all axes it has shape [1], as in Paddle; compressed rows sum over the last axis, which stays with length 1.
+    Of all axes it has shape [1], of compressed rows [1, 1], as in Paddle; compressed rows sum over the last axis, which
+    stays with length 1. bool sums as int64, and so does int32 over all axes or dense ones.
     """
     coo = sparse(x).to_sparse_coo()
     entries = coo.entries
-    if dtype is not None or entries.dtype in (torch.bool, torch.int32):
-        entries = entries.astype("int64" if dtype is None else as_dtype(dtype))
     given = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     if any(not -x.ndim <= a < x.ndim for a in given):
         raise ValueError(f"axis: expected {-x.ndim} to {x.ndim - 1}, got {axis}")
@@ -146,14 +149,18 @@ def sum(
     if x.is_sparse_csr():
         if axis is not None and axes != {x.ndim - 1}:
             raise ValueError(f"axis: compressed rows are summed over the last axis or all, got {axis}")
-        keepdim = keepdim or axis is not None
+        keepdim = True
     dense = [a - lead + 1 for a in sorted(axes) if a >= lead]
+    widened = entries.dtype is torch.bool or (entries.dtype is torch.int32 and (axis is None or dense))
+    if dtype is not None or widened:
+        entries = entries.astype("int64" if dtype is None else as_dtype(dtype))
     if dense:
         entries = entries.sum(dense, keepdim=keepdim)
     if axes >= set(range(lead)):
         total = entries.sum(0, keepdim=True)
         shape = [1] * (lead if keepdim else 1)
-        made = SparseTensor(Coo(torch.zeros((len(shape), 1), dtype=torch.int64), tuple(shape), True), total)
+        place = torch.zeros((len(shape), 1), dtype=torch.int64, device=total.data.device)
+        made = SparseTensor(Coo(place, tuple(shape), True), total)
         return _as_before(x, made) if len(shape) > 1 else made
     places = coo.pattern.indices.clone()
     for a in axes & set(range(lead)):

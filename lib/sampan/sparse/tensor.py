@@ -200,6 +200,17 @@ class SparseTensor:
     def astype(self, dtype: Any) -> "SparseTensor":
         return SparseTensor(self.pattern, self.entries.astype(dtype))
 
+    def to(self, *args: Any, **settings: Any) -> "SparseTensor":
+        """Values and pattern elsewhere, or the values in another dtype: `to("gpu:0")`, `to("float64")`, as a Tensor's."""
+        entries = self.entries.to(*args, **settings)
+        return SparseTensor(self.pattern.on(entries.data.device), entries)
+
+    def cpu(self) -> "SparseTensor":
+        return self.to("cpu")
+
+    def cuda(self, device_id: int | None = None, blocking: bool = True) -> "SparseTensor":
+        return self.to(f"gpu:{device_id or 0}")
+
     def like(self, entries: Tensor) -> "SparseTensor":
         """Other values at the same entries."""
         return SparseTensor(self.pattern, entries)
@@ -258,7 +269,8 @@ def sparse_coo_tensor(
     their values add up (see coalesce). Raises ValueError for lengths that differ, a shape that does not fit, and
     an index outside the shape, naming which.
     """
-    places, entries = _integers(indices, "indices"), _entries(values, dtype, place, stop_gradient)
+    entries = _entries(values, dtype, place, stop_gradient)
+    places = _integers(indices, "indices").to(entries.data.device)
     if places.ndim != 2:
         raise ValueError(f"indices: expected [sparse axes, nnz], got shape {list(places.shape)}")
     axes, count = places.shape
@@ -303,8 +315,10 @@ def sparse_csr_tensor(
     ascend within a row are sorted. Raises ValueError for crows that do not start at 0, decrease, or do not end at the
     number of entries, and for a column outside the shape, naming the place.
     """
-    starts, columns = _integers(crows, "crows"), _integers(cols, "cols")
     entries = _entries(values, dtype, place, stop_gradient)
+    starts, columns = (
+        _integers(v, name).to(entries.data.device) for v, name in ((crows, "crows"), (cols, "cols"))
+    )
     if starts.ndim != 1 or columns.ndim != 1 or entries.ndim != 1:
         raise ValueError(
             f"crows, cols, values: expected one axis each, got {starts.ndim}, {columns.ndim}, {entries.ndim}"

@@ -15,7 +15,7 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
 
     potentials: [batch, time, tags], of each tag at each time. transition_params: [tags, tags], from row to column; with
     include_bos_eos_tag its last row leads from the start, the last but one to the end. Behind a sequence's
-    length [batch] the tags are 0.
+    length [batch] the tags are 0. Raises Refused, a ValueError, for other shapes.
     """
     scores, steps, counts = potentials.data, transition_params.data, lengths.data.long()
     tags = scores.shape[-1:]

@@ -1,13 +1,35 @@
 """Figures of what the library does, drawn with plotly: memory, the tape, the way of an optimizer, the machine's limits.
 
 Every function gives back a plotly `Figure`; in a notebook it is shown by standing at the end of a cell.
-Used by notebooks 01 to 04.
+Used by notebooks 01 to 06.
 """
 
+from .cloud import cloud
+from .embeddings import ablation_curve, growth, hits, neighbours, popularity, projected, vector_map
 from .machine import reads, roofline
 from .memory import strides
 from .pictures import images
 from .race import loss_surface_race
+from .sparsity import costs, crossing, rulebook, spy
 from .tape import tape
 
-__all__ = ["images", "loss_surface_race", "reads", "roofline", "strides", "tape"]
+__all__ = [
+    "ablation_curve",
+    "cloud",
+    "costs",
+    "crossing",
+    "growth",
+    "hits",
+    "images",
+    "loss_surface_race",
+    "neighbours",
+    "popularity",
+    "projected",
+    "reads",
+    "roofline",
+    "rulebook",
+    "spy",
+    "strides",
+    "tape",
+    "vector_map",
+]

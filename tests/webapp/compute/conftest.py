@@ -49,7 +49,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty database."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/compute.sqlite3"
-    server = sqlalchemy.make_url(request.getfixturevalue("postgres_url")).set(drivername="postgresql+psycopg")
+    return new_database(request.getfixturevalue("postgres_url"))
+
+
+def new_database(postgres_url: str) -> str:
+    """The address of an empty database of that server."""
+    server = sqlalchemy.make_url(postgres_url).set(drivername="postgresql+psycopg")
     name = f"test_{next(_numbers)}"
     engine = sqlalchemy.create_engine(server, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:

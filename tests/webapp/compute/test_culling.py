@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from sqlalchemy.exc import SQLAlchemyError
 
 import sampan
 from studio.compute import here, machine, record
@@ -21,7 +24,7 @@ from studio.compute.sessions import Session, Sessions
 from studio.paths import JUPYTER_SHARE
 from studio.server.kernels import StudioKernels
 
-PATIENCE = Patience(idle=100, idle_open=300, warning=20, page=1000, start=60)
+PATIENCE = Patience(idle=100, idle_open=300, warning=20, page=1000, unseen=180, start=60)
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +124,7 @@ def test_time_and_age_are_up_whoever_works(monkeypatch: pytest.MonkeyPatch) -> N
             await server.quiet(session)
             server.kernels.get_kernel(session.kernel).execution_state = "busy"  # type: ignore[attr-defined]
         assert page.lease.ask.purpose == "page" and page.lease.ask.title == "train"
+        server.kernels.notify_connect(page.kernel)
         await server.culler.look(page.lease.granted + 990)
         assert len(server.sessions.standing()) == 2
         await server.culler.look(page.lease.granted + 1001)  # a page has a hard age
@@ -132,6 +136,43 @@ def test_time_and_age_are_up_whoever_works(monkeypatch: pytest.MonkeyPatch) -> N
         assert server.sessions.standing()
         await server.culler.look(longer.ends + 1)
         assert server.sessions.standing() == []
+
+    run(test)
+
+
+def test_a_page_that_no_browser_shows_gives_its_place_back() -> None:
+    async def test(server: Server) -> None:
+        notebook = await server.start(JPY_SESSION_NAME="one.ipynb")
+        page = await server.start(SCRIPT_NAME="/studio/page/train")
+        used = max([await server.quiet(notebook), await server.quiet(page)])
+        server.kernels.notify_connect(page.kernel)
+        await server.culler.look(used + 20)
+        server.kernels.notify_disconnect(page.kernel)  # the network, for a minute
+        await server.culler.look(used + 30)
+        server.kernels.notify_connect(page.kernel)
+        await server.culler.look(used + 35)
+        server.kernels.notify_disconnect(page.kernel)  # the browser, for good, in the middle of training
+        for session in (notebook, page):
+            server.kernels.get_kernel(session.kernel).execution_state = "busy"  # type: ignore[attr-defined]
+        await server.culler.look(used + 40)
+        await server.culler.look(used + 215)
+        assert len(server.sessions.standing()) == 2
+        await server.culler.look(used + 225)
+        assert [session.id for session in server.sessions.standing()] == [notebook.id]
+
+    run(test)
+
+
+def test_a_server_stops_though_its_store_is_gone(home: Path) -> None:
+    async def test(server: Server) -> None:
+        session = await server.start(JPY_SESSION_NAME="one.ipynb")
+        pid = server.kernels.get_kernel(session.kernel).provisioner.pid  # type: ignore[attr-defined]
+        here.store().close()  # or its open connection would go on with the removed file
+        shutil.rmtree(home)
+        with pytest.raises(SQLAlchemyError):
+            here.store().release(session.id)
+        await asyncio.wait_for(server.kernels.shutdown_all(now=True), 20)
+        assert session.kernel not in server.kernels and not psutil.pid_exists(pid)
 
     run(test)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.compute.cgroup import sweep
 from studio.compute.limits import Limits
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="rlimits are POSIX")
@@ -75,18 +76,25 @@ def test_a_limit_never_rises() -> None:
     assert run(code, ROOMY).stdout.strip() == str(1 << 30)
 
 
-def test_cgroup_is_made_beside_ours_where_that_is_handed_on(tmp_path: Path) -> None:
-    """The files that cgroup v2 shows, laid out as Linux does; a real one needs a machine that delegates it."""
+def lay_out(root: Path) -> None:
+    """A tree as cgroup v2 shows it, in which our own group's nearest ancestor hands on what is needed."""
     lines = Path("/proc/self/cgroup").read_text().splitlines()
     own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
     if own is None:
         pytest.skip("this kernel shows no cgroup v2")
+    (root / own).mkdir(parents=True, exist_ok=True)
+    (root / "cgroup.controllers").write_text("cpu memory pids")
+    (root / "cgroup.subtree_control").write_text("memory pids")
+    (root / "cgroup.procs").write_text("")
+
+
+def test_cgroup_is_made_beside_ours_where_that_is_handed_on(tmp_path: Path) -> None:
+    """The files that cgroup v2 shows, laid out as Linux does; a real one needs a machine that delegates it."""
     assert ROOMY.cgroup("none", root=tmp_path) is None
-    (tmp_path / own).mkdir(parents=True, exist_ok=True)
-    (tmp_path / "cgroup.controllers").write_text("cpu memory pids")
+    lay_out(tmp_path)
+    (tmp_path / "cgroup.subtree_control").write_text("")
     assert ROOMY.cgroup("not-handed-on", root=tmp_path) is None
-    (tmp_path / "cgroup.subtree_control").write_text("memory pids")
-    (tmp_path / "cgroup.procs").write_text("")
+    lay_out(tmp_path)
     group = ROOMY.cgroup("a1", root=tmp_path)
     assert group is not None
     assert (group.folder / "memory.max").read_text() == str(1 << 30)
@@ -95,3 +103,26 @@ def test_cgroup_is_made_beside_ours_where_that_is_handed_on(tmp_path: Path) -> N
     assert (group.folder / "cgroup.procs").read_text() == str(os.getpid())
     (group.folder / "memory.events").write_text("low 0\noom 3\noom_kill 1\n")
     assert group.out_of_memory()
+
+
+def test_groups_of_makers_that_are_gone_are_swept_and_no_others(tmp_path: Path) -> None:
+    lay_out(tmp_path)
+    mine = ROOMY.cgroup("mine", root=tmp_path)
+    assert mine is not None
+    begin, me, _ = mine.folder.name.removesuffix("-mine").rpartition(str(os.getpid()))
+    assert me
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / f"{begin}{ended.pid}-123-grading-7"
+    full = tmp_path / f"{begin}{ended.pid}-123-cannot-be-removed-yet"
+    same_number = tmp_path / f"{begin}{os.getpid()}-1-a-process-before-this-one"
+    elsewhere = tmp_path / f"sampan-1-{ended.pid}-123-in-another-container"
+    not_ours = tmp_path / f"{begin}nobody"
+    for folder in (left, full, same_number, elsewhere, not_ours):
+        folder.mkdir()
+    (full / "cgroup.kill").write_text("")
+    assert sweep(tmp_path) == sorted([left.name, same_number.name])
+    assert (full / "cgroup.kill").read_text() == "1"
+    assert all(folder.is_dir() for folder in (mine.folder, full, elsewhere, not_ours))
+    (full / "cgroup.kill").unlink()  # the kernel takes its files along; here they are files
+    assert sweep(tmp_path) == [full.name]

@@ -56,15 +56,18 @@ def lend(sessions: Sessions, owner: str = "ann", pid: int | None = None) -> Leas
 
 def test_what_a_session_uses_with_all_that_it_has_started(sessions: Sessions) -> None:
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        lease = lend(sessions, pid=process.pid)
-        record.write(sessions.state, record.of(lease, kernel="k1"))
-        (session,) = sessions.running("ann")
-        assert session.kernel == "k1" and session.culled_at == 0
-        assert 300 << 20 < session.reading.memory < 400 << 20
-        assert 0 < session.reading.cores < 2 and session.reading.gpu is None
-        assert sessions.standing()[0].reading == Reading()
-        process.kill()
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            time.sleep(1.1)  # of a process that has just begun nobody knows how much it uses
+            lease = lend(sessions, pid=process.pid)
+            record.write(sessions.state, record.of(lease, kernel="k1"))
+            (session,) = sessions.running("ann")
+            assert session.kernel == "k1" and session.culled_at == 0
+            assert 300 << 20 < session.reading.memory < 400 << 20
+            assert 0 < session.reading.cores < 2 and session.reading.gpu is None
+            assert sessions.standing()[0].reading == Reading()
+        finally:
+            process.kill()  # it would never end by itself
     end = time.monotonic() + 10
     while sessions.running():  # whoever looks often is told what was seen a moment ago
         assert time.monotonic() < end

@@ -324,3 +324,20 @@ def test_asks_that_mean_nothing(wrong: dict[str, object]) -> None:
     name, value = list(wrong.items())[-1]
     with pytest.raises(ValueError, match=rf"{name} .*{value!r}"):
         replace(AMY, **wrong)  # type: ignore[arg-type]
+
+
+def test_use_that_nobody_asks_about_any_more_is_forgotten(
+    store: SqlStore, open_store: Callable[..., SqlStore], clock: Clock
+) -> None:
+    day = 86400.0
+    for name, later in (("old", 0.0), ("counts", 3 * day), ("new", 6 * day)):
+        clock.now += later
+        store.release(granted(store.take(replace(AMY, title=name))).id)
+    assert [use.ask.title for use in store.uses(0)] == [
+        "old",
+        "counts",
+        "new",
+    ]  # looked for once an hour only
+    other = open_store()
+    other.release(granted(other.take(BOB)).id)
+    assert [use.ask.title for use in other.uses(0)] == ["counts", "new", ""]

@@ -172,7 +172,11 @@ def test_without_the_token_and_from_elsewhere(studio: Studio, visitor: Visitor, 
 def test_only_for_the_admin(tmp_path: Path) -> None:
     """Under a hub every learner has a Studio of their own, and is nobody's teacher there."""
     learner = start_studio(
-        tmp_path / "sampan", "--port", str(free_port()), HOME=str(tmp_path), JUPYTERHUB_USER="amy"
+        tmp_path / "sampan",
+        *("--port", str(free_port())),
+        HOME=str(tmp_path),
+        JUPYTERHUB_USER="amy",
+        SAMPAN_WARM_KERNELS="0",
     )
     try:
         visitor = Visitor(learner)
@@ -212,3 +216,21 @@ def test_a_check_of_ones_own_lands_in_a_gradebook(studio: Studio, visitor: Visit
         assert time.monotonic() < deadline, page
         time.sleep(0.2)
     assert people.me() in page and "This Studio" in page
+
+
+def test_a_notebook_without_hidden_checks_is_named_and_has_no_button(
+    visitor: Visitor, classroom: Classroom
+) -> None:
+    extra = classroom.folder("release", "week1") / "extra.ipynb"
+    handed_in = classroom.folder("submitted", "week1", "amy") / extra.name
+    for path in (extra, handed_in):
+        path.write_bytes((extra.parent / f"{NOTEBOOK}.ipynb").read_bytes())
+    try:
+        page = visitor.get(f"/{CLASS}", assignment="week1").text
+        assert "there are no hidden checks for: extra." in page and " new</button>" not in page
+        work = visitor.get(f"/{CLASS}/work/week1/extra/amy").text
+        assert "there are no hidden checks for: extra." in work and "Grade again" not in work
+        assert "/run" not in work
+    finally:
+        extra.unlink()
+        handed_in.unlink()

@@ -32,7 +32,7 @@ def zipped(folder: Path, entries: dict[str, bytes]) -> Path:
 
 def handed_in(classroom: Classroom) -> dict[str, bytes]:
     folder = classroom.root / "submitted"
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*.ipynb") if p.is_file()}
 
 
 def test_the_names_that_are_understood(classroom: Classroom, tmp_path: Path) -> None:
@@ -54,8 +54,16 @@ def test_the_names_that_are_understood(classroom: Classroom, tmp_path: Path) -> 
     }
     assert taken.submissions == [f"{who}/week1/{NOTEBOOK}" for who in ("amy", "bob", "cy", "李雷")]
     assert taken.left_out == []
+    stamps = {
+        p.parent.parent.name: p.read_text() for p in classroom.root.glob("submitted/*/week1/timestamp.txt")
+    }
+    assert len(stamps) == 4 and all(
+        text.startswith("20") and text.endswith(" UTC") for text in stamps.values()
+    )
     again = take_in(classroom, "week1", zipped(tmp_path, {f"amy/{FILE}": b"1", f"bob/{FILE}": b"new"}))
     assert again.submissions == [f"bob/week1/{NOTEBOOK}"]
+    later = classroom.root / "submitted" / "bob" / "week1" / "timestamp.txt"
+    assert later.read_text() > stamps["bob"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.coursedir import CourseDirectory
 
 from studio.compute.lease import Ask, Lease
 from studio.compute.machine import holder
@@ -22,13 +24,14 @@ from studio.gradebook import book, outcomes
 from studio.gradebook.classroom import Classroom, Submission
 from studio.gradebook.outcomes import Outcome
 from studio.gradebook.run import Busy, Run, cancel, grade_class, state
+from studio.gradebook.table import table
 from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, WRONG, hand_in
 
 DEADLINE_S = 200.0
 
 
-def grade(classroom: Classroom, store: SqlStore, **options: object) -> Run:
-    return asyncio.run(grade_class(classroom, store, "teacher", workers=2, **options))  # type: ignore[arg-type]
+def grade(classroom: Classroom, store: SqlStore, workers: int = 1) -> Run:
+    return asyncio.run(grade_class(classroom, store, "teacher", workers=workers))
 
 
 def outcome(classroom: Classroom, student: str) -> Outcome:
@@ -58,7 +61,7 @@ def graded(make: Callable[[], Classroom], store: SqlStore) -> Classroom:
     """A class with every kind of submission, graded in one run."""
     classroom = make()
     right = hand_in(classroom, "right", SOLVED)
-    hand_in(classroom, "wrong", WRONG)
+    hand_in(classroom, "wrong", WRONG).with_name("timestamp.txt").write_text("2023-11-14 22:13:20.123456 UTC")
     hand_in(classroom, "stub")
     hand_in(classroom, "bomb", "import os\nwhile True:\n    os.fork()\n" + SOLVED)
     hand_in(classroom, "leaves", "import os\nos._exit(0)\n" + SOLVED)
@@ -82,7 +85,7 @@ def graded(make: Callable[[], Classroom], store: SqlStore) -> Classroom:
             {"output_type": "display_data", "data": {"text/html": "<script>1</script>"}, "metadata": {}}
         ]
     place(classroom, "hostile").write_text(json.dumps(hostile))
-    run = grade(classroom, store)
+    run = grade(classroom, store, workers=2)
     assert (run.phase, run.done, run.total, run.sentence) == ("done", 13, 13, "")
     return classroom
 
@@ -105,6 +108,18 @@ def test_marks_land_in_nbgraders_gradebook(graded: Classroom) -> None:
     assert found["wrong"] == found["stub"] == found["bomb"] == found["leaves"] == (0.0, False)
     for student in ("link", "borrowed", "huge", "broken", "deep", "pipe", "folder"):
         assert found[student] == (0.0, True), student  # for the teacher to look at
+
+
+def test_nbgraders_pages_take_them_for_graded(graded: Classroom) -> None:
+    """As its formgrader and `nbgrader list` ask."""
+    api = NbGraderAPI(CourseDirectory(root=str(graded.root)))
+    told = {student: api.get_submission("week1", student) for student in ("right", "wrong", "stub", "broken")}
+    assert {name: s["autograded"] for name, s in told.items()} == {
+        **{"right": True, "wrong": True, "stub": True},
+        "broken": False,  # there is nothing to show of it
+    }
+    assert (told["right"]["score"], told["right"]["max_score"], told["wrong"]["score"]) == (1.0, 1.0, 0.0)
+    assert told["wrong"]["timestamp"] == "2023-11-14T22:13:20.123456" and told["right"]["timestamp"] is None
 
 
 def test_formgrader_gets_a_copy_without_what_came_along(graded: Classroom) -> None:
@@ -168,6 +183,7 @@ def test_half_a_verdict_is_none(graded: Classroom) -> None:
 
 def command(classroom: Classroom, home: Path, **environment: str) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-m", "studio.cli", "grade", str(classroom.root), "--workers", "1"]
+    words += ["--course", str(classroom.course)]
     return subprocess.Popen(
         words,
         env={**os.environ, "SAMPAN_HOME": str(home), "LANG": "C", **environment},
@@ -220,7 +236,9 @@ def test_it_waits_for_a_place_and_can_be_stopped(make: Callable[[], Classroom], 
         process = command(classroom, tmp_path, SAMPAN_STORE=f"sqlite:///{tmp_path / 'full.sqlite3'}")
         wait_for(lambda: (run := state(classroom)) is not None and run.waiting)
         assert [ticket.ask.purpose for ticket in store.queue()] == ["grading"]
-        cancel(classroom)
+        for _ in range(3):
+            cancel(classroom)
+            time.sleep(0.01)
         said = process.communicate(timeout=DEADLINE_S)[0].decode()
         assert (
             process.returncode == 130 and "Waiting for a free place" in said and "goes on from here" in said
@@ -241,10 +259,18 @@ def test_without_a_sandbox_nothing_is_marked(
     assert list(outcomes.all_of(classroom)) == []
 
 
-def test_what_the_course_has_no_checks_for_is_left_alone(
-    make: Callable[[], Classroom], store: SqlStore
+def test_what_the_course_has_no_checks_for_is_left_alone_and_named(
+    make: Callable[[], Classroom], tmp_path: Path
 ) -> None:
     classroom = Classroom(make().root, course=ROOT / "nowhere")
     (classroom.folder("source", "week1") / "checks" / f"{NOTEBOOK}.py").unlink()
     hand_in(classroom, "right", SOLVED)
-    assert grade(classroom, store).total == 0 and list(outcomes.all_of(classroom)) == []
+    process = command(classroom, tmp_path)
+    said = process.communicate(timeout=DEADLINE_S)[0].decode()
+    run = state(classroom)
+    assert run is not None and (run.total, run.unchecked) == (0, [f"week1/{NOTEBOOK}"])
+    assert process.returncode == 0 and f"no hidden checks for: week1/{NOTEBOOK}." in said
+    assert list(outcomes.all_of(classroom)) == []
+    shown = table(classroom, "week1")
+    assert (shown.waiting, shown.unchecked) == (0, (NOTEBOOK,))
+    assert [mark.kind for mark in shown.rows[0].marks] == ["unchecked"]

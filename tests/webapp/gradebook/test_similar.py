@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from studio import cli
 from studio.gradebook import report
 from studio.gradebook.classroom import Classroom
 from studio.gradebook.similar import Fingerprints, compare, fingerprints, side_by_side
@@ -103,3 +106,26 @@ def test_the_report_of_a_class(classroom: Classroom) -> None:
         asyncio.run(report.ask(classroom, "week1", NOTEBOOK, "amy", "long"))
     with pytest.raises(ValueError, match="no notebook 'nothing'"):
         asyncio.run(report.ask(classroom, "week1", "nothing"))
+
+
+def test_from_the_command_line_and_as_a_page_of_its_own(
+    classroom: Classroom,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    evil = hand_in(
+        classroom, "amy", '@learn.exercise("ops.relu")\n' + ODD.strip() + "\n# </style><script>1</script>"
+    )
+    page = tmp_path / "alike.html"
+    assert cli.main(["class", "similar", str(classroom.root), "week1", "--html", str(page)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^  amy · bob +(9\d|100)% +\d+\.\d$", said, re.M) and "broken, long" in said
+    assert said.splitlines()[-1] == str(page)
+    html = page.read_text("utf-8")
+    assert evil.is_file() and "&lt;script&gt;1" in html and "<script" not in html
+    assert "seen.pop(row)" in html and "--sp-ink:" in html and "http" not in re.sub(r"http-equiv", "", html)
+    for wrong in (["week9"], ["week1", "nothing"]):
+        assert cli.main(["class", "similar", str(classroom.root), *wrong]) == 2
+        assert wrong[-1] in capsys.readouterr().err

@@ -12,7 +12,7 @@ from studio.grading.sandbox import Warm, available
 from tests.webapp.grading.book import book, write_course
 
 # Less than in a classroom, so that it is used up soon.
-LIMITS = Limits(memory=600 << 20, processes=24, files=256, file_bytes=256 << 20)
+LIMITS = Limits(memory=700 << 20, processes=24, files=256, file_bytes=256 << 20)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 Each test grades a small notebook in a real process. The exercise is `autograd.unbroadcast`, with checks of the test's own.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -14,8 +15,9 @@ import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from studio.compute.limits import Cgroup, Limits
-from studio.grading import grader, release, sandbox
+from studio.compute.cgroup import Cgroup
+from studio.compute.limits import Limits
+from studio.grading import grader, release, sandbox, service
 from studio.grading.sandbox import Warm
 from tests.webapp.grading.book import CHECKS, HEAD, IMPORT, SOLUTION, book
 
@@ -56,7 +58,7 @@ def test_a_wrong_answer_gets_the_name_of_the_case_and_no_number_of_it(graded):
     (result,) = report.exercises
     assert not result.passed and result.earned == 0
     assert result.message == "case 'secret rows': 4 of 4 numbers are not right. Sum them."
-    assert result.message_zh.startswith("用例“行”:4 个数中有 4 个不对")
+    assert result.message_zh.startswith("用例“行”：4 个数中有 4 个不对")
     assert "my own words" in report.output and "secret" not in report.output
 
 
@@ -182,6 +184,7 @@ def test_where_the_machine_lets_us_the_kernel_holds_all_of_it_together(monkeypat
         def remove(self):
             (self.folder / "gone").touch()
 
+    (tmp_path / "cgroup.kill").touch()
     monkeypatch.setattr(Limits, "cgroup", lambda limits, name: Folder(tmp_path))
     with Warm() as warm:
         assert (tmp_path / "cgroup.procs").read_text() == str(warm.process.pid)
@@ -219,3 +222,22 @@ def test_whoever_trusts_learners_is_told_so_and_still_nothing_outlives_a_submiss
         report = grader.grade(course, course, warm=warm)
         assert report.passed and not report.sandboxed
     assert not [p for p in psutil.process_iter(["cmdline"]) if mark in (p.info["cmdline"] or [])]
+
+
+def test_a_fork_imports_nothing_that_torch_puts_off(warm):
+    """The first `broadcast_shapes` imports all of SymPy: paid once by the warm process, not by each submission."""
+    with contextlib.closing(warm.fork()) as learners:
+        source = (
+            "import sys\nbefore = set(sys.modules)\nimport torch\nfrom sampan import learn, visual\n"
+            "torch.broadcast_shapes((2, 1), (3,))\nassert not set(sys.modules) - before, set(sys.modules) - before"
+        )
+        reply = learners.ask({"kind": "cell", "number": 1, "source": source, "seconds": 20}, 20)
+    assert reply["error"] is None
+
+
+def test_without_hidden_checks_a_learner_is_told_so_in_both_languages(course, warm):
+    (course.parent / "checks" / "lesson.py").unlink()
+    request = {"copy": str(course), "instructor": str(course), "seconds": 5}
+    english, chinese = service._answer(request, warm, print)["refused"]
+    assert english == "lesson.ipynb has no hidden checks, so it is not graded: checks/lesson.py is missing"
+    assert chinese.startswith("lesson.ipynb 没有隐藏检查，因此不评分")

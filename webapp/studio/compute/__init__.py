@@ -16,5 +16,6 @@ Settings, from the environment; none is needed:
     SAMPAN_GPU_HOURS       the same on GPUs; half a GPU counts half
     SAMPAN_LONGEST_HOURS   that one session may last, extended or not (24)
     SAMPAN_IDLE_MINUTES    until a session that nobody uses is stopped (20)
+    SAMPAN_WARM_KERNELS    0: no warm process to fork from; a kernel then takes seconds, and 300 MB are spared
     SAMPAN_THREADS         that a session computes with; else the cores of the machine
 """

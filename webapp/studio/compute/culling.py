@@ -24,13 +24,15 @@ MINUTE = 60.0
 @dataclass(frozen=True)
 class Patience:
     """In seconds: how long a session may be idle before it is stopped, with a tab open and without; how long before
-    that it is warned; how old a page may become, extended or not; how long a kernel may take to start; how long
-    others (a job's supervisor, another server) have to end what they run; how often one looks."""
+    that it is warned; how old a page may become, extended or not, and how long it stands when no browser shows it: nobody can
+    come back to it, a page that is opened again is another one; how long a kernel may take to start; how long others (a job's
+    supervisor, another server) have to end what they run; how often one looks."""
 
     idle: float = 20 * MINUTE
     idle_open: float = 60 * MINUTE
     warning: float = 5 * MINUTE
     page: float = 4 * 60 * MINUTE
+    unseen: float = 3 * MINUTE
     start: float = 60.0
     others: float = 60.0
     look: float = 5.0
@@ -53,7 +55,9 @@ class Culler:
         self.kernels = kernels
         self.patience = patience or Patience.from_environment()
         self._ending: set[str] = set()
-        self._alone: dict[str, float] = {}  # since when a lease that we hold has had no kernel
+        self._alone: dict[
+            str, float
+        ] = {}  # since when a lease that we hold has had no kernel, or a page no browser
 
     async def run(self) -> None:
         """For ever. One session that cannot be ended does not stop the rest."""
@@ -108,14 +112,25 @@ class Culler:
             # It is starting; or it died too often, and Jupyter has given it up.
             since = self._alone.setdefault(session.id, now)
             return "its kernel did not start" if now - since > self.patience.start else ""
+        if lease.ask.purpose == "page" and self._started(kernel) and not self._connections(session):
+            since = self._alone.setdefault(session.id, now)
+            return "no browser shows it" if now - since > self.patience.unseen else ""
+        self._alone.pop(session.id, None)
         return ""
+
+    @staticmethod
+    def _started(kernel: Any) -> bool:
+        return hasattr(kernel, "last_activity")
+
+    def _connections(self, session: Session) -> int:
+        return int(self.kernels.kernel_model(session.kernel)["connections"])
 
     def _idle_until(self, session: Session, kernel: Any, now: float) -> float:
         """When it will be stopped, if nothing happens until then."""
-        if not hasattr(kernel, "last_activity"):  # it is starting
+        if not self._started(kernel):
             return now + self.patience.idle
         model = self.kernels.kernel_model(session.kernel)
-        patience = self.patience.idle_open if model["connections"] else self.patience.idle
+        patience = self.patience.idle_open if self._connections(session) else self.patience.idle
         if model["execution_state"] == "busy":
             return now + patience
         used = (session.lease.granted, kernel.last_activity.timestamp())

@@ -10,6 +10,7 @@ from sqlalchemy.engine import URL
 from studio.paths import state_folder, workspace
 
 from . import opening
+from .settings import whole
 from .sql import SqlStore, open_store
 
 
@@ -18,6 +19,11 @@ def state() -> Path:
     folder = state_folder(workspace())
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
+
+
+def warm_kernels() -> bool:
+    """Whether a process is kept warm to fork kernels from."""
+    return whole("SAMPAN_WARM_KERNELS", least=0) != 0
 
 
 def store() -> SqlStore:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from .cgroup import CGROUPS, Cgroup, delegated, own_name
+
 if sys.platform != "win32":
     import resource
 
-CGROUPS = Path("/sys/fs/cgroup")
 _GRACE_S = 5  # between the signal that tells of the end of CPU time and the one that cannot be caught
 
 
@@ -52,10 +52,10 @@ class Limits:
 
     def cgroup(self, name: str, root: Path = CGROUPS) -> Cgroup | None:
         """A cgroup v2 with these limits, beside the nearest of our own ancestors that lets us; None where none does."""
-        parent = _delegated(root)
+        parent = delegated(root)
         if parent is None:
             return None
-        folder = parent / f"sampan-{name}"
+        folder = parent / own_name(name)
         try:
             folder.mkdir(exist_ok=True)
             (folder / "memory.max").write_text(str(self.memory))
@@ -67,43 +67,6 @@ class Limits:
                 folder.rmdir()
             return None
         return Cgroup(folder)
-
-
-@dataclass(frozen=True)
-class Cgroup:
-    """A group of processes that the kernel holds to limits together, and can kill together."""
-
-    folder: Path
-
-    def add(self, pid: int) -> None:
-        """Take a process in; its children are born in it. OSError when the kernel refuses."""
-        (self.folder / "cgroup.procs").write_text(str(pid))
-
-    def out_of_memory(self) -> bool:
-        """Whether the kernel has killed something here because the memory was used up."""
-        events = dict(line.split() for line in (self.folder / "memory.events").read_text().splitlines())
-        return int(events.get("oom_kill", 0)) > 0
-
-    def kill(self) -> None:
-        """Kill all that is inside, also what left its process group or session."""
-        with suppress(FileNotFoundError):  # before Linux 5.14 there is no such file
-            (self.folder / "cgroup.kill").write_text("1")
-
-    def remove(self) -> None:
-        """Give it back to the machine, when what was killed in it has gone. Nothing happens when it is gone already;
-        OSError when something in it still lives after a second."""
-        end = time.monotonic() + 1.0
-        while True:
-            try:
-                self.folder.rmdir()
-            except FileNotFoundError:
-                return
-            except OSError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.01)
-            else:
-                return
 
 
 def _lower(which: int, soft: int, hard: int | None = None) -> None:
@@ -126,24 +89,3 @@ def _tasks_of_this_person() -> int:
             if process.uids().real == me:
                 tasks += process.num_threads()
     return tasks
-
-
-def _delegated(root: Path) -> Path | None:
-    """The nearest cgroup above ours that hands memory and process counts on to its children, and is ours to write."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return None
-    own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
-    if own is None or not (root / "cgroup.controllers").is_file():
-        return None
-    here = root / own
-    while here != root.parent:
-        try:
-            handed_on = (here / "cgroup.subtree_control").read_text().split()
-        except OSError:
-            handed_on = []
-        if {"memory", "pids"} <= set(handed_on) and os.access(here / "cgroup.procs", os.W_OK):
-            return here
-        here = here.parent
-    return None

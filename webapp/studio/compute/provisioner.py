@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlencode
 
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning import LocalProvisioner
+from sqlalchemy.exc import SQLAlchemyError
 from tornado import web
 from traitlets import Enum, Float
 
@@ -24,8 +25,8 @@ from studio.environment import clean_environment
 
 from . import here, machine, record
 from .binding import environment_of, full, limits_of
+from .cgroup import Cgroup
 from .lease import Ask, Lease, Place, Purpose, Refused, Store
-from .limits import Cgroup
 from .zygote.client import NotReady, Spawn, Zygote
 
 _LOOK_S = 0.3  # between two looks at the queue
@@ -121,7 +122,11 @@ class SessionProvisioner(LocalProvisioner):
         if self._cgroup is not None:
             self._cgroup.kill()
         if not restart:
-            await self._give_back()
+            try:
+                await self._give_back()
+            except (SQLAlchemyError, OSError):
+                # A server that stops must not hang on it: the lease comes back once its process is seen to be gone.
+                self.log.exception("a session's place could not be given back")
         await super().cleanup(restart)
 
     async def _forked(self, cmd: list[str], kwargs: dict[str, Any]) -> bool:

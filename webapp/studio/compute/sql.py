@@ -44,6 +44,10 @@ AWAY_S = 600.0  # a holder that nobody saw for so long, on a machine that is not
 LOOKING = 0.25  # the part of the time that looking after processes may take
 RECENT_S = 86400.0  # use that counts when it is decided who goes first
 HISTORY_S = 7 * 86400.0  # sessions from which the length of others is estimated
+# Use that nobody asks about any more is forgotten: quota, chart and estimates look back a week. A day more for a
+# machine of another time zone, or whose clock was set.
+KEPT_S = 8 * 86400.0
+FORGET_EVERY_S = 3600.0
 
 ASK = tuple(field.name for field in fields(Ask))
 
@@ -66,6 +70,7 @@ class SqlStore:
         self._clock = clock
         self._boot = machines.boot()
         self._next_look = 0.0
+        self._next_forgetting = 0.0
         self._engine = opening.open_engine(opening.address(url))
         self._reader = opening.reader(self._engine)
 
@@ -273,6 +278,9 @@ class SqlStore:
         gone = select(*(leases.c[column.name] for column in columns), ended).where(which)
         c.execute(insert(uses).from_select([*columns, uses.c.ended], gone))
         c.execute(delete(leases).where(which))
+        if time.monotonic() > self._next_forgetting:
+            self._next_forgetting = time.monotonic() + FORGET_EVERY_S
+            c.execute(delete(uses).where(uses.c.ended < self._clock() - KEPT_S))
 
     # Looking after processes
 

@@ -64,7 +64,7 @@ class Supervisor:
             self._print(f"{refusal.sentence}\n{refusal.sentence_zh}")
             self._over("failed", "lease")
         except Exception as error:
-            self._print(f"The job could not be run: {error}\n任务无法运行:{error}")
+            self._print(f"The job could not be run: {error}\n任务无法运行：{error}")
             self._over("failed", "start")
             raise
 
@@ -152,7 +152,7 @@ class Supervisor:
             with suppress(FileNotFoundError):
                 if self.job.log_file.stat().st_size > LOG_MOST:
                     os.truncate(self.job.log_file, 0)
-                    self._print(f"[over {LOG_MOST >> 20} MiB: the log was cut here | 日志过长,已在此截断]")
+                    self._print(f"[over {LOG_MOST >> 20} MiB: the log was cut here | 日志过长，已在此截断]")
             await asyncio.sleep(_LOOK_S)
         return ""
 

@@ -146,8 +146,11 @@ def enter(gradebook: Gradebook, outcome: Outcome) -> None:
     unknown = sorted(earned.keys() - grades.keys())
     if unknown:
         raise ValueError(f"{assignment}/{name}: the gradebook has no graded cell {', '.join(unknown)}")
-    when = datetime.fromtimestamp(outcome.submitted, UTC).replace(tzinfo=None)
-    submission.timestamp = max(when, submission.timestamp or when)  # of the notebook that came last
+    if outcome.stamped:
+        when = datetime.fromtimestamp(outcome.submitted, UTC).replace(tzinfo=None)
+        submission.timestamp = max(when, submission.timestamp or when)  # of the notebook that came last
+    else:  # as nbgrader does: its formgrader takes a submission for graded when this is what timestamp.txt says
+        submission.timestamp = None
     for cell, grade in grades.items():
         if cell in earned or (outcome.trouble and cell.startswith("check-")):
             grade.auto_score = earned.get(cell, 0.0)

@@ -1,4 +1,4 @@
-"""`sampan grade` and `sampan class`: what a teacher does from the command line."""
+"""`sampan grade` and `sampan class`: what a teacher does from the command line (`similar` is in alike.py)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from studio.i18n import of_terminal, t
 from studio.paths import NOTEBOOKS
+
+from . import alike
 
 if TYPE_CHECKING:
     from .run import Run
@@ -54,6 +56,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     export.add_argument("folder", type=Path)
     export.add_argument("--to", type=Path, default=Path("grades.csv"))
     export.set_defaults(run=_export)
+    alike.add_to(what)
 
 
 def _count(text: str) -> int:
@@ -87,6 +90,8 @@ def _grade(arguments: argparse.Namespace) -> int:
     _say(f"said.{run.phase}", done=run.done, total=run.total)
     if run.troubled:
         _say("page.troubled", count=run.troubled)
+    if run.unchecked:
+        _say("unchecked", names=", ".join(run.unchecked))
     return 0 if run.phase == "done" else 130
 
 
@@ -100,9 +105,14 @@ async def _run(classroom: object, arguments: argparse.Namespace) -> Run:
     assert isinstance(classroom, Classroom)
     task = asyncio.current_task()
     assert task is not None
+
+    def stop() -> None:  # once: a second click must not break off the cleaning up after the first
+        if not task.cancelling():
+            task.cancel()
+
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+            asyncio.get_running_loop().add_signal_handler(number, stop)
     with open_store() as store:
         return await grade_class(
             classroom,

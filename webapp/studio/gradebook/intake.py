@@ -13,6 +13,7 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -103,10 +104,13 @@ def _take(classroom: Classroom, assignment: str, known: set[str], entries: Itera
             total += len(found[whose])
             if total > MOST_UNPACKED:
                 raise ValueError(f"a class hands in at most {MOST_UNPACKED >> 20} MB, more came")
+    now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f} UTC".encode()
     for (student, notebook), content_ in sorted(found.items()):
         target = classroom.folder("submitted", assignment, student) / f"{notebook}.ipynb"
         if _write(classroom, target, content_):
             taken.submissions.append(f"{student}/{assignment}/{notebook}")
+            # As `nbgrader collect` does. What a learner's own file of that name says is not believed.
+            write_atomically(target.with_name("timestamp.txt"), now)
     return taken
 
 

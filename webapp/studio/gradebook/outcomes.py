@@ -38,6 +38,9 @@ class Outcome:
     trouble: str = ""
     detail: str = ""
     sandboxed: bool = False
+    stamped: bool = (
+        False  # `submitted` is what nbgrader's timestamp.txt says; else when the file was last changed
+    )
     exercises: list[dict[str, Any]] = field(default_factory=list)
 
     @property

@@ -36,6 +36,7 @@ def enter(home: Path, instructor: Path, content: bytes, verdict: Verdict, attemp
         graded=now,
         attempt=attempt,
         sandboxed=verdict.sandboxed,
+        stamped=True,
         exercises=_as_told(verdict.exercises),
     )
     copy = classroom.path(outcome.submission)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 from typing import Any
 
@@ -35,28 +34,19 @@ class Worker:
     """One process at a time that grades (`worker.py`). It is started by the first question."""
 
     def __init__(self, trust: bool) -> None:
-        self.trust = trust
-        self._process: Process | None = None
-        self._words = ""
-        self._listening: asyncio.Task[None] | None = None
+        command = [sys.executable, "-m", "studio.gradebook.worker", *(["--trust-learners"] if trust else [])]
+        self._companion = processes.Companion(command, MAX_REPORT_BYTES, WORDS)
 
     async def pid(self) -> int:
         """The number of the process, started now if there is none."""
-        if self._process is None or self._process.returncode is not None:
-            await self.close()
-            command = [sys.executable, "-m", "studio.gradebook.worker"]
-            command += ["--trust-learners"] if self.trust else []
-            self._process = await processes.start(command, stdin=PIPE, longest_line=MAX_REPORT_BYTES)
-            self._listening = asyncio.create_task(self._listen(self._process))
-        return self._process.pid
+        return (await self._companion.running()).pid
 
     async def grade(
         self, copy: Path, instructor: Path, autograded: Path, limit: float = TOTAL_LIMIT_S
     ) -> dict[str, Any]:
         """The grader's report. Raises `Broken` for this submission's own fault, `Unable` when nothing can be graded."""
-        await self.pid()
-        process = self._process
-        assert process is not None and process.stdin is not None and process.stdout is not None
+        process = await self._companion.running()
+        assert process.stdin is not None and process.stdout is not None
         question = {
             "copy": str(copy),
             "instructor": str(instructor),
@@ -78,7 +68,7 @@ class Worker:
             raise Broken("crashed", str(error)) from error
         if not line.endswith(b"\n"):
             await self.close()
-            raise Broken("crashed", self._words)
+            raise Broken("crashed", self._companion.words)
         reply = json.loads(line)
         if "broken" in reply:
             raise Broken("broken", str(reply["broken"])[:WORDS])
@@ -87,17 +77,6 @@ class Worker:
         report: dict[str, Any] = reply["report"]
         return report
 
-    async def _listen(self, process: Process) -> None:
-        assert process.stderr is not None
-        while part := await process.stderr.read(65536):
-            self._words = (self._words + part.decode(errors="replace"))[-WORDS:]
-
     async def close(self) -> None:
         """Ends the process and everything that it started."""
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.wait([self._listening])
-            self._listening = None
-        if self._process is not None:
-            await processes.stop(self._process)
-            self._process = None
+        await self._companion.end()

@@ -66,6 +66,9 @@ class Run:
     left: float | None = None
     waiting: bool = False  # for a free place on the machine
     now: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(
+        default_factory=list
+    )  # assignment/notebook: handed in, without hidden checks
     phase: Phase = "running"
     sentence: str = ""
     sentence_zh: str = ""
@@ -201,12 +204,11 @@ class _Grading:
                 book.enter(self.gradebook, outcome)
 
     def _pending(self) -> list[Submission]:
-        """What is to be graded. Notebooks without hidden checks are not ours to grade."""
+        """What is to be graded. Notebooks without hidden checks are not ours to grade; the run names them."""
+        unchecked = self.classroom.unchecked()
+        self.run.unchecked = ["/".join(place) for place in unchecked]
         found = self.classroom.submissions()
-        checked = {
-            (a, n): self.classroom.instructor(a, n) for a, n in {(s.assignment, s.notebook) for s in found}
-        }
-        return [s for s in found if checked[s.assignment, s.notebook] is not None and self._wanted(s)]
+        return [s for s in found if (s.assignment, s.notebook) not in unchecked and self._wanted(s)]
 
     def _wanted(self, submission: Submission) -> bool:
         if self.run.only and submission.name != self.run.only:
@@ -253,10 +255,12 @@ class _Grading:
     async def _grade(self, submission: Submission, worker: Worker) -> Outcome:
         identity, content, trouble = await asyncio.to_thread(self._content, submission)
         path = self.classroom.path(submission)
+        submitted, stamped = _handed_in(self.classroom, path)
         blank = Outcome(
             **asdict(submission),
             mark=identity,
-            submitted=_handed_in(self.classroom, path),
+            submitted=submitted,
+            stamped=stamped,
             graded=time.time(),
             trouble=trouble,
         )
@@ -322,10 +326,11 @@ class _Grading:
         self.report(self.run)
 
 
-def _handed_in(classroom: Classroom, path: Path) -> float:
-    """When, in seconds since 1970: what nbgrader's timestamp.txt beside it says, else when the file was last changed."""
+def _handed_in(classroom: Classroom, path: Path) -> tuple[float, bool]:
+    """When, in seconds since 1970: what nbgrader's timestamp.txt beside it says, else when the file was last changed;
+    and whether it was the former."""
     try:
         said = dateutil.parser.parse(read(classroom.root, path.with_name("timestamp.txt"))[:100].decode())
-        return (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()
+        return (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp(), True
     except (OSError, ValueError, OverflowError, Refused):
-        return path.lstat().st_mtime  # of the file itself, never of what a link leads to
+        return path.lstat().st_mtime, False  # of the file itself, never of what a link leads to

@@ -38,7 +38,8 @@ class Column:
 @dataclass(frozen=True)
 class Mark:
     """One field. `kind` is a verdict (`verdict.<kind>`), "trouble", "marked" (by nbgrader or by hand), "waiting" (handed
-    in, not graded) or "missing"; `earned` is what the gradebook says."""
+    in, not graded), "unchecked" (handed in, and without hidden checks not ours to grade) or "missing"; `earned` is what
+    the gradebook says."""
 
     kind: str
     earned: float | None
@@ -47,7 +48,7 @@ class Mark:
 
     @property
     def is_verdict(self) -> bool:
-        return self.kind not in ("trouble", "marked", "waiting", "missing")
+        return self.kind not in ("trouble", "marked", "waiting", "unchecked", "missing")
 
     @property
     def shade(self) -> int:
@@ -77,6 +78,7 @@ class Table:
     waiting: int  # submissions without a verdict, or changed since theirs
     graded: int  # submissions with a verdict
     failed: int  # those of them that did not pass in full
+    unchecked: tuple[str, ...] = ()  # notebooks that were handed in and have no hidden checks
 
     @property
     def points(self) -> float:
@@ -104,6 +106,7 @@ def table(classroom: Classroom, assignment: str) -> Table:
     """How an assignment stands."""
     found = {o.submission: o for o in outcomes.all_of(classroom) if o.assignment == assignment}
     handed_in = {s for s in classroom.submissions() if s.assignment == assignment}
+    unchecked = tuple(notebook for name, notebook in classroom.unchecked() if name == assignment)
     with book.opened(classroom) as gradebook:
         names = {s.id: " ".join(filter(None, (s.first_name, s.last_name))) for s in gradebook.students}
         cells = _cells(gradebook, assignment)
@@ -120,7 +123,11 @@ def table(classroom: Classroom, assignment: str) -> Table:
             tuple(
                 _mark(
                     found.get(place := Submission(student, assignment, notebook)),
-                    place in handed_in,
+                    "missing"
+                    if place not in handed_in
+                    else "unchecked"
+                    if notebook in unchecked
+                    else "waiting",
                     cell,
                     points,
                     grades.get((student, notebook, cell)),
@@ -134,10 +141,11 @@ def table(classroom: Classroom, assignment: str) -> Table:
         _column(notebook, cell, points, list(found.values()), [row.marks[n].earned for row in rows])
         for n, (notebook, cell, points) in enumerate(cells)
     )
-    waiting = sum(_waits(classroom, place, found.get(place)) for place in handed_in)
-    return Table(
-        assignment, columns, rows, waiting, len(found), sum(outcome.failed for outcome in found.values())
+    waiting = sum(
+        _waits(classroom, place, found.get(place)) for place in handed_in if place.notebook not in unchecked
     )
+    failed = sum(outcome.failed for outcome in found.values())
+    return Table(assignment, columns, rows, waiting, len(found), failed, unchecked)
 
 
 def _waits(classroom: Classroom, place: Submission, outcome: Outcome | None) -> bool:
@@ -183,10 +191,11 @@ def _grades(gradebook: Gradebook, assignment: str) -> dict[tuple[str, str, str],
     return {(student, notebook, cell): rest for student, notebook, cell, *rest in rows}
 
 
-def _mark(outcome: Outcome | None, handed_in: bool, cell: str, points: float, grade: Any) -> Mark:
+def _mark(outcome: Outcome | None, ungraded: str, cell: str, points: float, grade: Any) -> Mark:
+    """`ungraded` is the kind without a mark."""
     auto, manual, score = grade or (None, None, None)
     earned = None if auto is None and manual is None else float(score or 0.0)
-    kind = "marked" if earned is not None else "waiting" if handed_in else "missing"
+    kind = "marked" if earned is not None else ungraded
     if outcome is not None and cell.startswith("check-"):
         verdicts = {check_id(exercise["id"]): str(exercise["verdict"]) for exercise in outcome.exercises}
         kind = "trouble" if outcome.trouble else verdicts.get(cell, kind)

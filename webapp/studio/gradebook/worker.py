@@ -11,24 +11,15 @@ run is gone, it goes too, with its children.
 
 from __future__ import annotations
 
-import json
-import os
-import queue
 import sys
-import threading
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import psutil
+from studio.grading import answering
+from studio.grading.grader import grade
+from studio.grading.sandbox import NoSandbox, Warm
 
-# jsonschema, which nbformat imports, asks for this one: it builds a grammar for 3 s of processor time, and notebooks
-# have no field that would be checked with it. Marked as missing, it is passed over.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-
-from studio.grading.grader import grade  # noqa: E402
-from studio.grading.sandbox import NoSandbox, Warm  # noqa: E402
-
-from .formgrader import write_autograded  # noqa: E402
+from .formgrader import write_autograded
 
 
 def answer(request: dict[str, Any], warm: Warm) -> dict[str, Any]:
@@ -48,33 +39,17 @@ def answer(request: dict[str, Any], warm: Warm) -> dict[str, Any]:
     return {"report": report}
 
 
-def _follow(lines: IO[bytes], requests: queue.SimpleQueue[bytes]) -> None:
-    for line in lines:
-        requests.put(line)
-    for child in psutil.Process().children(recursive=True):
-        child.kill()
-    os._exit(0)
-
-
 def main() -> None:
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything prints is no reply
-    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_follow, args=(sys.stdin.buffer, requests), daemon=True).start()
-
-    def reply(said: dict[str, Any]) -> None:
-        replies.write(json.dumps(said, ensure_ascii=True).encode() + b"\n")
-        replies.flush()
-
+    following, say = answering.begin()
     try:
         warm = Warm(trust="--trust-learners" in sys.argv)
     except NoSandbox as error:
-        requests.get()
-        reply({"refused": error.why})
+        following()
+        say({"refused": error.why})
         return
     with warm:
         while True:
-            reply(answer(json.loads(requests.get()), warm))
+            say(answer(following(), warm))
 
 
 if __name__ == "__main__":

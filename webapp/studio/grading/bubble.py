@@ -38,7 +38,7 @@ def refusal(reason: Text) -> Text:
     return (
         f"no sandbox, so nothing is graded: {reason[0]}. To grade without one, with all your rights given to the "
         f"notebook's code, use --trust-learners or set {TRUST}=1",
-        f"没有沙箱,因此不评分:{reason[1]}。若要不用沙箱评分(笔记本的代码将拥有你的全部权限),请使用 "
+        f"没有沙箱，因此不评分：{reason[1]}。若要不用沙箱评分（笔记本的代码将拥有你的全部权限），请使用 "
         f"--trust-learners 或设置 {TRUST}=1",
     )
 
@@ -176,14 +176,14 @@ def available() -> Text | None:
         if shutil.which(program) is None:
             return (
                 f"{package} is missing; install it with: sudo apt-get install {package}",
-                f"缺少 {package};请安装:sudo apt-get install {package}",
+                f"缺少 {package}；请安装：sudo apt-get install {package}",
             )
     try:
         import pyseccomp  # noqa: F401
     except (ImportError, RuntimeError, OSError):
         return (
             "libseccomp is missing; install it with: sudo apt-get install libseccomp2",
-            "缺少 libseccomp;请安装:sudo apt-get install libseccomp2",
+            "缺少 libseccomp；请安装：sudo apt-get install libseccomp2",
         )
     try:
         tried = subprocess.run(
@@ -202,5 +202,5 @@ def available() -> Text | None:
     words = (tried.stderr.strip().splitlines() or [f"exit status {tried.returncode}"])[-1][:300]
     return (
         f"this machine does not let bubblewrap make namespaces ({words})",
-        f"本机不允许 bubblewrap 建立命名空间({words})",
+        f"本机不允许 bubblewrap 建立命名空间（{words}）",
     )

@@ -74,12 +74,24 @@ class Report:
         return {**asdict(self), "points": self.points, "earned": self.earned, "passed": self.passed}
 
 
+class NoChecks(ValueError):
+    """A notebook that cannot be graded here; `why` in both languages."""
+
+    def __init__(self, notebook: Path, checks: Path) -> None:
+        place = f"{checks.parent.name}/{checks.name}"
+        self.why = (
+            f"{notebook.name} has no hidden checks, so it is not graded: {place} is missing",
+            f"{notebook.name} 没有隐藏检查，因此不评分：缺少 {place}",
+        )
+        super().__init__(self.why[0])
+
+
 def load_checks(instructor_path: str | os.PathLike[str]) -> list[Exercise]:
     """The exercises declared in `checks/<notebook>.py` beside the instructor's notebook."""
     path = Path(instructor_path)
     file = path.parent / "checks" / f"{path.stem}.py"
     if not file.is_file():
-        raise ValueError(f"{path.name} has no hidden checks: {file.parent.name}/{file.name} is missing")
+        raise NoChecks(path, file)
     spec = importlib.util.spec_from_file_location(f"sampan_checks_{path.stem}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -9,7 +9,8 @@ import asyncio
 import json
 import sys
 import time
-from asyncio.subprocess import PIPE, Process
+import traceback
+from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,28 +149,17 @@ class Grader:
     a while, replaced when a check hangs or takes it down. One check at a time."""
 
     def __init__(self, command: Sequence[str] = (sys.executable, "-m", "studio.grading.service")) -> None:
-        self._command = command
-        self._process: Process | None = None
-        self._starting = asyncio.Lock()
-        self._words = ""
-        self._listening: asyncio.Task[None] | None = None
+        self._companion = processes.Companion(command, MAX_REPORT_BYTES, MAX_WORDS)
         self._idle: asyncio.Task[None] | None = None
         self._busy = False
 
     async def warm_up(self) -> Process:
         """The process, started now if there is none."""
-        async with self._starting:
-            if self._process is None or self._process.returncode is not None:
-                await self._end()
-                self._process = await processes.start(
-                    self._command, stdin=PIPE, longest_line=MAX_REPORT_BYTES
-                )
-                self._words = ""
-                self._listening = asyncio.create_task(self._listen(self._process))
+        process = await self._companion.running()
         if self._idle is not None:
             self._idle.cancel()
         self._idle = asyncio.create_task(self._end_when_idle())
-        return self._process
+        return process
 
     async def grade(
         self,
@@ -213,9 +203,8 @@ class Grader:
                 raise GradingError("unreadable", f"more than {MAX_REPORT_BYTES} bytes in a line") from error
             if not line.endswith(b"\n"):
                 status = await process.wait()
-                if self._listening is not None:
-                    await asyncio.wait([self._listening], timeout=processes.DRAIN_S)
-                raise GradingError("crashed", f"exit status {status}: {self._words}")
+                words = await self._companion.last_words()
+                raise GradingError("crashed", f"exit status {status}: {words}")
             reply = _parsed(line)
             if "progress" in reply:
                 progress(Step(*reply["progress"]))
@@ -224,31 +213,17 @@ class Grader:
             else:
                 return parse_report(reply.get("report"))
 
-    async def _listen(self, process: Process) -> None:
-        assert process.stderr is not None
-        while part := await process.stderr.read(65536):
-            self._words = (self._words + part.decode(errors="replace"))[-MAX_WORDS:]
-
     async def _end_when_idle(self) -> None:
         await asyncio.sleep(IDLE_S)
         while self._busy:
             await asyncio.sleep(IDLE_S)
-        await self._end()
+        await self._companion.end()
 
     async def close(self) -> None:
         """Ends the process and everything that it started."""
         if self._idle is not None:
             self._idle.cancel()
-        await self._end()
-
-    async def _end(self) -> None:
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.wait([self._listening])
-            self._listening = None
-        if self._process is not None:
-            await processes.stop(self._process)
-            self._process = None
+        await self._companion.end()
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
@@ -312,8 +287,11 @@ class CheckDesk:
         """Stop a check that waits or runs; returns when its processes are gone."""
         job = self._jobs.get(lesson_id)
         if job is not None and job.task is not None and job.active:
-            job.task.cancel()
+            if not job.task.cancelling():  # a second click must not break off the cleaning up after the first
+                job.task.cancel()
             await asyncio.wait([job.task])
+            if job.active:  # it was cancelled before its first line, which so never ran
+                job.state = "cancelled"
 
     def forget(self, lesson_id: str) -> None:
         """A verdict on a copy that was put aside says nothing about the fresh one."""
@@ -331,7 +309,8 @@ class CheckDesk:
             job.state = "cancelled"
         except GradingError as error:
             job.state, job.error = "failed", error
-        except OSError as error:
-            job.state, job.error = "failed", GradingError("crashed", str(error))
+        except Exception as error:  # else the page would show for ever that it runs
+            words = "".join(traceback.format_exception(error))
+            job.state, job.error = "failed", GradingError("crashed", words)
         finally:
             job.seconds = time.monotonic() - job.began

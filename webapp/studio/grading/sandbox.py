@@ -191,7 +191,7 @@ class Sandbox:
         except TimeoutError:
             self.end(
                 f"the code did not end within {seconds:g} s and was stopped",
-                f"代码在 {seconds:g} 秒内没有结束,已被停止",
+                f"代码在 {seconds:g} 秒内没有结束，已被停止",
                 "timed_out",
             )
         except wire.WireError:
@@ -208,7 +208,7 @@ class Sandbox:
         if self._memory:
             why, why_zh = (
                 "the code took more memory than it may and was stopped",
-                "代码占用的内存超过限制,已被停止",
+                "代码占用的内存超过限制，已被停止",
             )
             verdict = "out_of_memory"
         self._gone = Gone((why, why_zh), verdict)
@@ -234,7 +234,7 @@ class Sandbox:
             answer = b""
         if answer != order:
             self._heard(answer)
-            self.end("the process ended, or could not be made to wait", "进程已结束,或无法使其等待")
+            self.end("the process ended, or could not be made to wait", "进程已结束，或无法使其等待")
 
     def _heard(self, answer: bytes) -> None:
         self._memory = self._memory or answer == guard.MEMORY

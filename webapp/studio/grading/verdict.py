@@ -57,7 +57,7 @@ class Fault:
 
     def told(self) -> Text:
         """One sentence: the case, what was wrong, and the hint."""
-        head, head_zh = (f"case '{self.case[0]}': ", f"用例“{self.case[1]}”:") if self.case[0] else ("", "")
+        head, head_zh = (f"case '{self.case[0]}': ", f"用例“{self.case[1]}”：") if self.case[0] else ("", "")
         tail, tail_zh = (f". {self.hint[0]}", f"。{self.hint[1]}") if any(self.hint) else ("", "")
         return f"{head}{self.words[0]}{tail}", f"{head_zh}{self.words[1]}{tail_zh}"
 
@@ -152,7 +152,7 @@ def _too_slow(case: Race) -> Text:
     reached = float(np.median(case.ratios))
     return (
         f"{case.times:g} times the speed of the plain loop was expected, yours has {reached:.1f} times",
-        f"应达到普通循环的 {case.times:g} 倍速度,你的是 {reached:.1f} 倍",
+        f"应达到普通循环的 {case.times:g} 倍速度，你的是 {reached:.1f} 倍",
     )
 
 
@@ -199,9 +199,9 @@ def _broke_off(reply: dict[str, Any], exercise: Exercise, case: Case) -> Fault |
         return None
     error = str(reply["error"])[:300]
     if reply.get("memory") is True:
-        words = (f"your function asked for too much memory: {error}", f"函数占用的内存过多:{error}")
+        words = (f"your function asked for too much memory: {error}", f"函数占用的内存过多：{error}")
         return Fault("out_of_memory", words, case.name, case.hint, traceback)
-    words = (f"your function stopped with {error}", f"函数出错:{error}")
+    words = (f"your function stopped with {error}", f"函数出错：{error}")
     return Fault("error", words, case.name, case.hint, f"{traceback}\n{error}" if traceback else error)
 
 
@@ -234,7 +234,7 @@ def _broken_rule(exercise: Exercise, learner: Any, released: Any) -> Fault | Non
         RecursionError,
         MemoryError,
     ):  # a null character; brackets within brackets by the thousand
-        return Fault("error", ("the code is nested too deeply to be read", "代码嵌套过深,无法读取"))
+        return Fault("error", ("the code is nested too deeply to be read", "代码嵌套过深，无法读取"))
     return None
 
 
@@ -259,7 +259,7 @@ def _cell_to_blame(exercise: Exercise, learner: Any, cells: list[Any]) -> Fault 
             kind: VerdictKind = "timed_out" if cell.too_long else "error"
             words = (
                 f"cell {cell.number} ({cell.first_line}) stopped: {cell.error}",
-                f"第 {cell.number} 个单元格({cell.first_line})中断:{cell.error}",
+                f"第 {cell.number} 个单元格（{cell.first_line}）中断：{cell.error}",
             )
             return Fault(kind, words, traceback=f"{cell.traceback}\n{cell.error}".strip())
     return None

@@ -4,10 +4,21 @@
 instructor's notebooks, outside of any learner's process.
 """
 
-from . import drivers, kernels, networks, orientation, tensors, training
+from . import (
+    drivers,
+    drivers_embeddings,
+    drivers_sparse,
+    embeddings,
+    kernels,
+    networks,
+    orientation,
+    sparse,
+    tensors,
+    training,
+)
 
-MODULES = (orientation, tensors, training, kernels, networks)
+MODULES = (orientation, tensors, training, kernels, networks, sparse, embeddings)
 LESSONS = tuple(lesson for module in MODULES for lesson in module.LESSONS)
 PREDICTIONS = tuple(question for module in MODULES for question in module.PREDICTIONS)
 
-__all__ = ["LESSONS", "PREDICTIONS", "drivers"]
+__all__ = ["LESSONS", "PREDICTIONS", "drivers", "drivers_embeddings", "drivers_sparse"]

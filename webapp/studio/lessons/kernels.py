@@ -26,17 +26,17 @@ def _product() -> list[Case]:
             expected=np.array([[2.0, 3.0], [4.0, 7.0]]),
             hint=(
                 "Row 0 of x is [1, 2] and column 0 of y is [0, 1]: their products are 0 and 2, and out[0, 0] is the sum.",
-                "x 的第 0 行与 y 的第 0 列逐项相乘再相加,得 out[0, 0]。",
+                "x 的第 0 行与 y 的第 0 列逐项相乘再相加，得 out[0, 0]。",
             ),
         ),
         Case(
-            name=("three by three, times the identity", "三乘三,乘单位矩阵"),
+            name=("three by three, times the identity", "三乘三，乘单位矩阵"),
             driver="value",
             args=(_square(3, 1), np.eye(3, dtype=F)),
             expected=_square(3, 1),
             hint=(
                 "Every sum starts again at zero, and is written once, when it is complete.",
-                "每个和都从零开始,算完再写入。",
+                "每个和都从零开始，算完再写入。",
             ),
         ),
     ]
@@ -52,11 +52,11 @@ def _rows() -> list[Case]:
             expected=np.array([[11.0, 26.0, 34.0]]),
             hint=(
                 "The row of out starts as the bias. Then 1 times row 0 of weight is added to it, then 2 times row 1.",
-                "out 的一行先等于偏置,再加上 1 乘 weight 的第 0 行、2 乘第 1 行。",
+                "out 的一行先等于偏置，再加上 1 乘 weight 的第 0 行、2 乘第 1 行。",
             ),
         ),
         Case(
-            name=("one row, no bias to speak of", "一行,偏置为零"),
+            name=("one row, no bias to speak of", "一行，偏置为零"),
             driver="value",
             args=(np.ones((1, 4), F), _square(4, 0), np.zeros(4, F)),
             expected=_square(4, 0).sum(0, keepdims=True),
@@ -70,7 +70,7 @@ def _strips() -> list[Case]:
     z = np.concatenate([_square(4, 0), _square(4, 1)], axis=1)[None]
     return [
         Case(
-            name=("one strip of four rows", "一条,四行"),
+            name=("one strip of four rows", "一条，四行"),
             driver="value",
             args=(x, y),
             expected=np.array([[[18.0, 22.0, 26.0]]]),
@@ -83,7 +83,7 @@ def _strips() -> list[Case]:
             expected=z.sum(-1, keepdims=True) * np.ones((1, 1, 2)),
             hint=(
                 "The second strip is added to what the first one left; out starts at zero.",
-                "第二条要加到第一条的结果上;out 从零开始。",
+                "第二条要加到第一条的结果上；out 从零开始。",
             ),
         ),
     ]

@@ -23,11 +23,11 @@ def _convolution() -> list[Case]:
             expected=np.array([[[[1 + 5, 2 + 6], [4 + 8, 5 + 9]]]], F),
             hint=(
                 "At each place: the filter times what lies under it, added up. It fits in two places each way.",
-                "每个位置上:滤波器与其下的数逐项相乘再相加;每个方向有两个位置。",
+                "每个位置上：滤波器与其下的数逐项相乘再相加；每个方向有两个位置。",
             ),
         ),
         Case(
-            name=("the same with a border of zeros and a bias", "加一圈零,再加偏置"),
+            name=("the same with a border of zeros and a bias", "加一圈零，再加偏置"),
             driver="on_tensors",
             args=(image, corner, np.array([100.0], F), 1, 1),
             expected=100
@@ -69,7 +69,7 @@ def _cell() -> list[Case]:
             expected=(0.5 * np.tanh(after), [0.5 * np.tanh(after), after]),
             hint=(
                 "Every gate is sigmoid(0) = 0.5 and the candidate tanh(0) = 0: c becomes 0.5 c, h becomes 0.5 tanh(c).",
-                "每个门都是 0.5,候选值是 0:c 变成 0.5 c,h 变成 0.5 tanh(c)。",
+                "每个门都是 0.5，候选值是 0：c 变成 0.5 c，h 变成 0.5 tanh(c)。",
             ),
         ),
         Case(
@@ -79,7 +79,7 @@ def _cell() -> list[Case]:
             expected=(np.tanh(wide) / (1 + math.exp(-9)), [np.tanh(wide) / (1 + math.exp(-9)), wide]),
             hint=(
                 "With every gate at nearly 1, the candidate tanh(0.5) is added to c, and h is tanh of that.",
-                "门接近 1 时,候选值 tanh(0.5) 加到 c 上,h 是它的 tanh。",
+                "门接近 1 时，候选值 tanh(0.5) 加到 c 上，h 是它的 tanh。",
             ),
         ),
     ]
@@ -91,20 +91,20 @@ def _attention() -> list[Case]:
     sharp = np.array([0.0, 0.0, 50.0], F).reshape(1, 3, 1, 1)
     return [
         Case(
-            name=("nobody stands out: the mean", "都一样:取平均"),
+            name=("nobody stands out: the mean", "都一样：取平均"),
             driver="on_tensors",
             args=(zeros, zeros, values),
             expected=np.full((1, 3, 1, 1), 4.0),
-            hint=("Equal scores give equal shares, 1/3 each.", "分数相同,权重各占三分之一。"),
+            hint=("Equal scores give equal shares, 1/3 each.", "分数相同，权重各占三分之一。"),
         ),
         Case(
-            name=("one key fits: its value", "一个键吻合:取它的值"),
+            name=("one key fits: its value", "一个键吻合：取它的值"),
             driver="on_tensors",
             args=(np.ones((1, 3, 1, 1), F), sharp, values),
             expected=np.full((1, 3, 1, 1), 8.0),
             hint=(
                 "Softmax runs along the keys: the last axis of the scores.",
-                "softmax 沿键的方向,即分数的最后一个轴。",
+                "softmax 沿键的方向，即分数的最后一个轴。",
             ),
         ),
         Case(
@@ -115,7 +115,7 @@ def _attention() -> list[Case]:
             hint=(
                 "With is_causal the first token sees itself, the second two, the third three. What is not seen has a score "
                 "of minus infinity before the softmax.",
-                "is_causal 时第一个只看自己,第二个看两个,第三个看三个;看不见的在 softmax 之前分数为负无穷。",
+                "is_causal 时第一个只看自己，第二个看两个，第三个看三个；看不见的在 softmax 之前分数为负无穷。",
             ),
         ),
     ]

@@ -17,7 +17,7 @@ def _relu() -> list[Case]:
             expected=(np.array([0.0, 0.0, 3.0]), [np.array([0.0, 0.0, 1.0])]),
             hint=(
                 "What is below zero becomes zero, everything else stays as it is.",
-                "小于零的变成零,其余不变。",
+                "小于零的变成零，其余不变。",
             ),
         ),
         Case(

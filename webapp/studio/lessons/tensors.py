@@ -20,7 +20,7 @@ def _unbroadcast() -> list[Case]:
             driver="call",
             args=(gradient, (2, 3)),
             expected=gradient,
-            hint=("The shapes are equal: the gradient stays as it is.", "形状相同,梯度不变。"),
+            hint=("The shapes are equal: the gradient stays as it is.", "形状相同，梯度不变。"),
         ),
         Case(
             name=("a row of shape [3] repeated over 2 rows", "形状 [3] 的一行重复成 2 行"),
@@ -57,7 +57,7 @@ def _unbroadcast() -> list[Case]:
             hint=(
                 "In a second derivative the gradient is a Tensor. Use what buffers and Tensors share: .sum(axis=..., "
                 "keepdim=True), .reshape, .ndim, .shape.",
-                "求二阶导数时梯度是 Tensor:请用两者共有的方法。",
+                "求二阶导数时梯度是 Tensor：请用两者共有的方法。",
             ),
         ),
     ]
@@ -67,13 +67,13 @@ def _multiply() -> list[Case]:
     x, y = np.array([1.0, 2.0, 3.0], np.float32), np.array([10.0, 20.0, 30.0], np.float32)
     return [
         Case(
-            name=("three products, a gradient of ones", "三个乘积,梯度全为一"),
+            name=("three products, a gradient of ones", "三个乘积，梯度全为一"),
             driver="pullback",
             args=([x, y], ONES(3, np.float32)),
             expected=(np.array([10.0, 40.0, 90.0]), [y, x]),
             hint=(
                 "If x grows by a little, x * y grows by y times as much.",
-                "x 增加一点,x*y 增加 y 倍那么多。",
+                "x 增加一点，x*y 增加 y 倍那么多。",
             ),
         ),
         Case(
@@ -83,7 +83,7 @@ def _multiply() -> list[Case]:
             expected=(np.array([10.0, 40.0, 90.0]), [y, x]),
             hint=(
                 "The pullback gives one gradient an input, as a tuple, in the order x, y.",
-                "每个输入一个梯度,顺序 x、y。",
+                "每个输入一个梯度，顺序 x、y。",
             ),
         ),
     ]
@@ -104,7 +104,7 @@ def fault_of_order(parents: list[list[int | None]], roots: list[int], came: Any)
     if set(came) != reached:
         return (
             f"{len(reached)} nodes were expected, {len(came)} came",
-            f"应有 {len(reached)} 个节点,得到 {len(came)} 个",
+            f"应有 {len(reached)} 个节点，得到 {len(came)} 个",
         )
     place = {label: index for index, label in enumerate(came)}
     for label in came:
@@ -112,7 +112,7 @@ def fault_of_order(parents: list[list[int | None]], roots: list[int], came: Any)
             if parent is not None and place[parent] < place[label]:
                 return (
                     f"node {parent} comes before node {label}, which still has gradient to send to it",
-                    f"节点 {parent} 排在节点 {label} 之前,而后者还要向它传梯度",
+                    f"节点 {parent} 排在节点 {label} 之前，而后者还要向它传梯度",
                 )
     return None
 
@@ -133,18 +133,18 @@ def _order() -> list[Case]:
         _order_case(
             ("a chain 0 <- 1 <- 2", "链 0 <- 1 <- 2"),
             [[1], [2], [None]],
-            ("The root first, then what it was made from, and so on.", "先根,再到它的来源。"),
+            ("The root first, then what it was made from, and so on.", "先根，再到它的来源。"),
         ),
         _order_case(
-            ("a diamond: 0 is made from 1 and 2, both from 3", "菱形:0 来自 1 和 2,两者都来自 3"),
+            ("a diamond: 0 is made from 1 and 2, both from 3", "菱形：0 来自 1 和 2，两者都来自 3"),
             [[1, 2], [3, None], [3], [None, None]],
             (
                 "Node 3 gets gradient from 1 and from 2: it comes once, after both.",
-                "节点 3 只出现一次,在 1 和 2 之后。",
+                "节点 3 只出现一次，在 1 和 2 之后。",
             ),
         ),
         _order_case(
-            ("the same parent twice, as in x * x", "同一个来源出现两次,如 x * x"),
+            ("the same parent twice, as in x * x", "同一个来源出现两次，如 x * x"),
             [[1, 1], [None]],
             ("A node may be a parent twice over; it is visited once.", "同一节点只访问一次。"),
         ),

@@ -15,7 +15,7 @@ F = np.float32
 def _sgd() -> list[Case]:
     return [
         Case(
-            name=("two numbers, lr 0.5", "两个数,lr 为 0.5"),
+            name=("two numbers, lr 0.5", "两个数，lr 为 0.5"),
             driver="updates",
             args=([0], [np.array([1.0, 2.0], F)], [np.array([4.0, -2.0], F)], 0.5),
             expected=[[np.array([-1.0, 3.0])]],
@@ -61,7 +61,7 @@ def _adam() -> list[Case]:
             hint=(
                 "In its first step Adam walks lr in the direction of the sign, however large the gradient is. The moments "
                 "are kept for the next step: write them in place.",
-                "第一步只看梯度的符号,步长为 lr;两个矩要原地更新。",
+                "第一步只看梯度的符号，步长为 lr；两个矩要原地更新。",
             ),
         ),
         Case(
@@ -86,7 +86,7 @@ def _adam() -> list[Case]:
             ],
             hint=(
                 "The correction depends on the step: divide by 1 - beta1**step and 1 - beta2**step.",
-                "修正与步数有关:分别除以 1 - beta1**step 和 1 - beta2**step。",
+                "修正与步数有关：分别除以 1 - beta1**step 和 1 - beta2**step。",
             ),
         ),
     ]
@@ -109,7 +109,7 @@ def _epoch() -> list[Case]:
             hint=(
                 "The line starts flat at zero, so the loss is (2*2 + 4*4) / 2 = 10. One step later the weight is 1 and the "
                 "bias 0.6. after_batch gets the loss, the outputs and the list of labels of this batch.",
-                "起始损失为 10;走一步后权重为 1,偏置为 0.6。",
+                "起始损失为 10；走一步后权重为 1，偏置为 0.6。",
             ),
         ),
     ]

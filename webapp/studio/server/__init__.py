@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from typing import Any
+
+FIRST_PAGE_S = 5.0
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
@@ -20,4 +23,18 @@ def _load_jupyter_server_extension(server: Any) -> None:
 async def _start_jupyter_server_extension(server: Any) -> None:
     """Called by jupyter_server once its loop runs."""
     settings = server.web_app.settings
+    settings["studio_afterwards"] = asyncio.create_task(_afterwards(server.log))
     settings["studio_culling"] = asyncio.create_task(settings["studio_culler"].run())
+
+
+async def _afterwards(log: Any) -> None:
+    """What can wait until the Studio answers, and until the first page is there."""
+    from studio.compute import cgroup
+
+    try:
+        await asyncio.to_thread(cgroup.sweep)
+        await asyncio.sleep(FIRST_PAGE_S)
+        # Seconds of imports, which else the first page of a class, or the first check's gradebook, would wait for.
+        await asyncio.to_thread(importlib.import_module, "nbgrader.api")
+    except Exception:  # the Studio runs all the same
+        log.exception("What the Studio does after its start broke off")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from jupyter_server.serverapp import ServerApp
 from traitlets import Callable, Instance
 
 from studio import runtime
+from studio.compute.here import warm_kernels
 from studio.compute.zygote.client import Zygote
 
 TASKS_END_S = 5.0
@@ -24,20 +27,32 @@ class StudioServer(ServerApp):
     def load_config_file(self, *args: Any, **kwargs: Any) -> None:
         """Configuration comes from studio.launch alone: a file left by another program must not change it."""
 
+    def init_signal(self) -> None:
+        """Ctrl-C ends the loop from within, with a terminal or without: as an exception it may come while a worker thread is
+        being started, which then nobody ends, and Python waits for it for ever."""
+        super().init_signal()
+        signal.signal(signal.SIGINT, self._interrupted)
+
+    def _interrupted(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a second one does not wait
+        self.stop(from_signal=True)
+
     def start(self) -> None:
         url = f"http://{self.ip}:{self.port}{self.base_url}"
         running = runtime.this_process(self.port, url, self.identity_provider.token)
-        runtime.write(self.state, running)
-        self.on_started()
-        print(
-            f"\n  The Studio is ready:\n\n    {running.address}\n\n"
-            f"  Your notebooks are kept in {self.root_dir}. Stop with Ctrl-C.\n",
-            flush=True,
-        )
         try:
-            with Zygote(self.state).kept():
+            runtime.write(self.state, running)
+            self.on_started()
+            print(
+                f"\n  The Studio is ready:\n\n    {running.address}\n\n"
+                f"  Your notebooks are kept in {self.root_dir}. Stop with Ctrl-C.\n",
+                flush=True,
+            )
+            with Zygote(self.state).kept() if warm_kernels() else nullcontext():
                 super().start()
                 self._end_tasks()
+        except KeyboardInterrupt:
+            pass  # a second Ctrl-C, while the first one's end takes its time
         finally:
             runtime.remove(self.state, running)
 

@@ -20,7 +20,7 @@ from tornado import web
 from studio import figures, i18n, people
 from studio.compute.lease import Ask
 from studio.compute.provisioner import NoSession
-from studio.paths import STATIC, TEMPLATES
+from studio.paths import STATIC, STYLES, TEMPLATES
 
 # No 'unsafe-*': these pages carry no inline script and no inline style.
 STRICT_POLICY = (
@@ -106,6 +106,7 @@ class StudioPage(JupyterHandler):
                 section=self.section,
                 address=self.address,
                 asset=self.asset,
+                styles=STYLES,
                 lab=url_path_join(self.base_url, "lab"),
                 voila_base=url_path_join(self.base_url, "voila/"),
                 nav_pages=self.settings["studio_pages"].listed(),

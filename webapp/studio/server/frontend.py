@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,16 @@ from .base import StudioPage
 
 TEMPLATE = "sampan"
 # Without Voilà's own widget manager no widget is drawn, and it takes the controls from Jupyter's. Any other extension
-# costs time and asks for modules that Voilà does not have. Plotly's (5 MB) is for figures that are not widgets:
-# a FigureWidget brings its own script from the kernel.
+# costs time and asks for modules that Voilà does not have. Plotly's (5 MB) is for figures that are not widgets: the
+# Studio's own widget asks for Plotly when a figure comes into sight (static/plot.js).
 EXTENSIONS = ["@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget"]
+
+
+def plotly_folder() -> str:
+    """Where the Python package keeps `plotly.min.js`; importing it would take a second."""
+    found = find_spec("plotly")
+    assert found is not None and found.submodule_search_locations is not None
+    return str(Path(found.submodule_search_locations[0]) / "package_data")
 
 
 @cache

@@ -261,6 +261,7 @@ class WorkPage(GradingPage):
             "grading_verdict.html" if self.get_query_argument("part", "") else "grading_work.html",
             **self.run_of(room),
             submission=submission,
+            checked=room.instructor(assignment, notebook) is not None,
             outcome=outcome,
             verdict=parse_report({"exercises": outcome.exercises, "stopped": []}) if outcome else None,
         )

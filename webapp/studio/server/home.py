@@ -56,6 +56,10 @@ def _short(folder: Path) -> str:
 class Health(APIHandler):
     """Answers as long as the server can: another `sampan studio` asks before it points here."""
 
+    def set_default_headers(self) -> None:
+        super().set_default_headers()
+        self.set_header("Cache-Control", "no-store")
+
     @web.authenticated
     def get(self) -> None:
         self.finish({"name": "sampan-studio", "version": version("sampan")})

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 from jupyter_core.utils import ensure_async
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.services.kernels.handlers import KernelActionHandler, MainKernelHandler, _kernel_id_regex
 from jupyter_server.services.sessions.handlers import SessionRootHandler
 from jupyter_server.services.sessions.sessionmanager import SessionManager
 from jupyter_server.utils import url_path_join
@@ -26,17 +29,17 @@ class NotebookSessions(SessionManager):
         return {**env, "SAMPAN_TICKET": ticket} if ticket else env
 
 
-class StartNotebook(SessionRootHandler):
-    """POST /api/sessions. Jupyter's own makes a 500 of whatever stops a kernel from starting."""
+class _InWords(APIHandler):
+    """Where a kernel cannot start for want of a place, Lab's dialog shows the sentence in the visitor's language;
+    Jupyter's own handlers make a 500 of it, or know one language."""
 
-    @web.authenticated
-    async def post(self) -> None:
+    async def in_words(self, starting: Awaitable[None]) -> None:
         try:
-            await ensure_async(super().post())
+            await starting
         except web.HTTPError as error:
-            if not isinstance(error.__cause__, NoSession):
+            full = error if isinstance(error, NoSession) else error.__cause__
+            if not isinstance(full, NoSession):
                 raise
-            full = error.__cause__
             lang = i18n.negotiate(
                 self.get_cookie(i18n.LANGUAGE_COOKIE), self.request.headers.get("Accept-Language", "")
             )
@@ -44,5 +47,36 @@ class StartNotebook(SessionRootHandler):
             raise web.HTTPError(503, sentence.replace("%", "%%"), reason=full.sentence) from full
 
 
+class StartNotebook(_InWords, SessionRootHandler):
+    """POST /api/sessions"""
+
+    @web.authenticated
+    async def post(self) -> None:
+        await self.in_words(ensure_async(super().post()))
+
+
+class StartKernel(_InWords, MainKernelHandler):
+    """POST /api/kernels"""
+
+    @web.authenticated
+    async def post(self) -> None:
+        await self.in_words(ensure_async(super().post()))
+
+
+class ActOnKernel(_InWords, KernelActionHandler):
+    """POST /api/kernels/<id>/restart: a kernel whose lease was taken back needs a new one."""
+
+    @web.authenticated
+    async def post(self, kernel_id: str, action: str) -> None:
+        await self.in_words(ensure_async(super().post(kernel_id, action)))
+
+
 def routes(server: Any) -> list[tuple[Any, ...]]:
-    return [(url_path_join(server.base_url, "/api/sessions"), StartNotebook)]
+    return [
+        (url_path_join(server.base_url, "/api/sessions"), StartNotebook),
+        (url_path_join(server.base_url, "/api/kernels"), StartKernel),
+        (
+            url_path_join(server.base_url, rf"/api/kernels/{_kernel_id_regex}/(?P<action>restart|interrupt)"),
+            ActOnKernel,
+        ),
+    ]

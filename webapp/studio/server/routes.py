@@ -52,7 +52,7 @@ def add_routes(server: Any) -> None:
         (f"/courses/{_LESSON}/check", courses.Check, shared),
         (f"/courses/{_LESSON}/check/cancel", courses.CancelCheck, shared),
         *grading.routes(home_folder, course),
-        ("/static/(.*)", FileFindHandler, {"path": [str(STATIC)]}),
+        ("/static/(.*)", FileFindHandler, {"path": [str(STATIC), frontend.plotly_folder()]}),
         ("/open/(?P<kind>page|lab)/(?P<path>.+?)", waiting.Open, {"room": room, **running}),
         ("/sessions", sessions.Overview, running),
         ("/sessions/(?P<live>live)", sessions.Overview, running),

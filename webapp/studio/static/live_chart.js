@@ -35,14 +35,14 @@ export function ticks(low, high, count) {
 
 // Lowest and highest y that the axis shows. The first points of a run can be far from all later ones: the axis
 // leaves out losses above three times the 95th percentile and the lowest tenth of high accuracies; the line is
-// cut there.
-export function range(series, format) {
+// cut there. `most` is the highest share that is shown.
+export function range(series, format, most = 1) {
   const values = series.flatMap((s) => s.y);
-  if (!values.length) return format === "percent" ? [0, 1] : [0, 2.5];
+  if (!values.length) return format === "percent" ? [0, most] : [0, 2.5];
   const sorted = values.slice().sort((a, b) => a - b);
   if (format === "percent") {
     const low = sorted[Math.floor((sorted.length - 1) * 0.1)];
-    return [low > 0.85 ? 0.8 : low > 0.6 ? 0.5 : 0, 1];
+    return [low > 0.85 ? 0.8 : low > 0.6 ? 0.5 : 0, most];
   }
   const usual = sorted[Math.floor((sorted.length - 1) * 0.95)] * 3;
   const high = Math.min(sorted[sorted.length - 1], usual > 0 ? usual : Infinity);
@@ -82,7 +82,7 @@ function render({ model, el }) {
     pending = 0;
     const width = Math.max(frame.clientWidth, 220);
     const series = all();
-    const [low, high] = range(series, format);
+    const [low, high] = range(series, format, model.get("most"));
     const last = Math.max(model.get("x_max"), ...series.map((s) => s.x[s.x.length - 1]));
     const inner = { w: width - MARGIN.left - MARGIN.right, h: HEIGHT - MARGIN.top - MARGIN.bottom };
     const x = (v) => MARGIN.left + (v / last) * inner.w;
@@ -131,6 +131,7 @@ function render({ model, el }) {
     }
     if (series.length) {
       for (const kind of ["train", "test"]) {
+        if (!model.get("kinds")[kind]) continue; // a chart that has lines of one kind alone
         const item = element("li", "tr-legend-kind");
         item.append(element("span", `tr-stroke is-${kind}`), model.get("kinds")[kind]);
         entries.push(item);
@@ -171,14 +172,14 @@ function render({ model, el }) {
   frame.addEventListener("pointerleave", leave);
   const resize = new ResizeObserver(schedule);
   resize.observe(frame);
-  model.on("change:finished change:live change:x_max", schedule);
+  model.on("change:finished change:live change:x_max change:most", schedule);
   model.on("change:summary", say);
   say();
   draw();
   return () => {
     resize.disconnect();
     cancelAnimationFrame(pending);
-    model.off("change:finished change:live change:x_max", schedule);
+    model.off("change:finished change:live change:x_max change:most", schedule);
     model.off("change:summary", say);
   };
 }

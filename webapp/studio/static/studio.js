@@ -16,7 +16,8 @@ const post = (form, submitter) =>
 
 // ---- drawing again ------------------------------------------------------------------------------------
 
-// Makes `old` equal to `fresh` and touches only what differs: focus, opened details and selections stay.
+// Makes `old` equal to `fresh` and touches only what differs: focus, opened details and selections stay. An element is
+// known by its id, or else by its name and its turn; what came or went before it does not matter.
 function morph(old, fresh) {
   for (const { name, value } of [...fresh.attributes]) {
     if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
@@ -24,26 +25,29 @@ function morph(old, fresh) {
   for (const { name } of [...old.attributes]) {
     if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
   }
-  const named = new Map([...old.children].filter((node) => node.id).map((node) => [node.id, node]));
-  let at = old.firstChild;
+  const left = new Set(old.childNodes);  // not found in `fresh` so far
+  let at = old.firstChild;  // where the next one belongs, unless it stands further on
   for (const node of [...fresh.childNodes]) {
-    const same = at && !at.id && at.nodeName === node.nodeName ? at : null;
-    const mine = node.id ? named.get(node.id) : same;
-    if (!mine) {
-      old.insertBefore(node, at);
-      continue;
-    }
-    if (mine !== at) old.insertBefore(mine, at);
-    at = mine.nextSibling;
-    if (mine.nodeType === Node.ELEMENT_NODE) morph(mine, node);
-    else if (mine.nodeValue !== node.nodeValue) mine.nodeValue = node.nodeValue;
+    const mine = counterpart(node, at, left);
+    left.delete(mine);
+    if (!mine) old.insertBefore(node, at);
+    else if (isFrom(at, mine)) at = mine.nextSibling;
+    else old.insertBefore(mine, at);
+    if (mine?.nodeType === Node.ELEMENT_NODE) morph(mine, node);
+    else if (mine && mine.nodeValue !== node.nodeValue) mine.nodeValue = node.nodeValue;
   }
-  while (at) {
-    const next = at.nextSibling;
-    at.remove();
-    at = next;
-  }
+  left.forEach((node) => node.remove());
 }
+
+// Which of the nodes in `left` is `node`, as it stood before? Undefined: none.
+function counterpart(node, at, left) {
+  const alike = [...left].filter((one) => one.nodeName === node.nodeName && (one.id ?? "") === (node.id ?? ""));
+  if (node.nodeType !== Node.ELEMENT_NODE) return alike.find((one) => one === at);  // no text is worth a step over others
+  return alike.find((one) => isFrom(at, one)) ?? alike[0];
+}
+
+const isFrom = (at, node) =>
+  !!at && (node === at || !!(at.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING));
 
 function redraw(piece, html) {
   const fresh = piece.cloneNode(false);

@@ -76,16 +76,41 @@ def dataset(name: str, card: Any, counts: tuple[int, int, int], lang: str) -> st
     train, test, size = counts
     facts = t("train.dataset_facts", lang, train=f"{train:,}", test=f"{test:,}", size=size)
     about = t(f"train.dataset_about.{name}", lang)
+    return f'<div class="tr-about" data-dataset="{escape(name, quote=True)}">{origin(card, facts, about, lang)}</div>'
+
+
+def origin(card: Any, facts: str, about: str, lang: str) -> str:
+    """Whether data are real, how much there is, what they are, from where and under which licence. card: a `Card`."""
     good = " is-good" if card.origin == "real" else ""
     address = card.source.split("://")[-1].split("/")[0]
     link = f'<a href="{escape(card.source, quote=True)}" target="_blank" rel="noopener">{escape(address)}</a>'
-    lines = [
-        f'<p><span class="sp-tag{good}">{escape(t(f"train.origin.{card.origin}", lang))}</span> {escape(facts)}</p>',
-        f"<p>{escape(about)}</p>",
+    return (
+        f'<p><span class="sp-tag{good}">{escape(t(f"train.origin.{card.origin}", lang))}</span> {escape(facts)}</p>'
+        f"<p>{escape(about)}</p>"
         f"<p>{escape(t('train.dataset_source', lang))}: {link} · "
-        f"{escape(t('train.dataset_licence', lang))}: {escape(card.licence.split(' (')[0])}</p>",
-    ]
-    return f'<div class="tr-about" data-dataset="{escape(name, quote=True)}">{"".join(lines)}</div>'
+        f"{escape(t('train.dataset_licence', lang))}: {escape(card.licence.split(' (')[0])}</p>"
+    )
+
+
+def bar(
+    state: str,
+    sentence: str,
+    fraction: float | None,
+    label: str,
+    figures: Sequence[tuple[str, str, str]] = (),
+) -> str:
+    """How far something is: a sentence, its bar (None: nobody knows), and figures (key, name, value) under it."""
+    value = "" if fraction is None else f' value="{fraction:.4f}"'
+    stats = "".join(
+        f'<div class="sp-stat" data-figure="{key}"><span class="sp-label">{escape(name)}</span>'
+        f'<span class="sp-value">{escape(text)}</span></div>'
+        for key, name, text in figures
+    )
+    stats = f'<div class="sp-stats">{stats}</div>' if stats else ""
+    return (
+        f'<div class="sx-status" data-state="{state}"><p>{escape(sentence)}</p>'
+        f'<progress class="sp-track" max="1"{value} aria-label="{escape(label, quote=True)}"></progress>{stats}</div>'
+    )
 
 
 def status(progress: Progress, name: str, lang: str) -> str:

@@ -18,7 +18,7 @@ from ..paths import STATIC
 from . import figures
 from .expression import ExpressionError, evaluate
 from .walk import Walk
-from .widgets import TapeWalk
+from .widgets import TapeWalk, put_up
 
 EXAMPLES = {
     "layer": "x = randn([4, 3])\nw = randn([3, 2])\nb = zeros([2])\nrelu(x @ w + b).sum()",
@@ -138,10 +138,7 @@ class TapePage:
 
     def show(self) -> None:
         """Puts the page on the screen; the library loads behind it."""
-        from IPython.display import display
-
-        display(self.root)
-        threading.Thread(target=self.open, name="library", daemon=True).start()
+        put_up(self.root, self.open)
 
     def open(self) -> None:
         """`load_library`, with its error on the page: nobody reads the log of a page's kernel."""

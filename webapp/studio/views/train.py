@@ -16,10 +16,11 @@ from ..i18n import t
 from ..paths import STATIC
 from . import figures
 from .form import SettingsForm
+from .pieces import card, line
 from .runs import Run, RunList
 from .settings import DATASETS, MODELS
 from .sketch import Sketch
-from .widgets import LiveChart, RunTable
+from .widgets import LiveChart, RunTable, put_up
 
 TICK = 0.15  # seconds between two updates of the page: at most seven a second
 MISTAKES = 12
@@ -52,13 +53,14 @@ class TrainPage:
         self.mistakes = widgets.HTML()
         self.sketch = Sketch(lang)
         self.results = _grid(
-            _card(self._title("confusion"), self.confusion), _card(self._title("mistakes"), self.mistakes)
+            card([self._title("confusion"), self.confusion]), card([self._title("mistakes"), self.mistakes])
         )
         self.results.add_class("tr-results")
         charts = _grid(self.loss, self.accuracy)
-        live = _card(self._title("live"), self.status, charts)
-        live.add_class("tr-live")
-        work = widgets.VBox([live, _card(self._title("compare"), self.table), self.results, self.sketch.root])
+        live = card([self._title("live"), self.status, charts], "tr-live")
+        work = widgets.VBox(
+            [live, card([self._title("compare"), self.table]), self.results, self.sketch.root]
+        )
         work.add_class("tr-work")
         columns = widgets.Box([self.form.root, work])
         columns.add_class("tr-columns")
@@ -133,10 +135,7 @@ class TrainPage:
 
     def show(self) -> None:
         """Puts the page on the screen; the library loads behind it."""
-        from IPython.display import display
-
-        display(self.root)
-        threading.Thread(target=self.open, name="library", daemon=True).start()
+        put_up(self.root, self.open)
 
     def open(self) -> None:
         """`load_library`, with its error on the page: nobody reads the log of a page's kernel."""
@@ -256,20 +255,9 @@ class TrainPage:
         }
 
     def _series(self, run: Run, kind: str) -> list[dict[str, Any]]:
-        series = []
-        for line, curve in (("train", run.curves[kind]), ("test", run.curves[f"test_{kind}"])):
-            x, y = curve.points()
-            series.append(
-                {
-                    "id": f"{run.number}-{line}",
-                    "run": self._t("run", n=run.number),
-                    "slot": run.slot,
-                    "kind": line,
-                    "x": [round(v, 4) for v in x],
-                    "y": [float(f"{v:.4g}") for v in y],
-                }
-            )
-        return series
+        curves = {"train": run.curves[kind], "test": run.curves[f"test_{kind}"]}
+        name = self._t("run", n=run.number)
+        return [line(f"{run.number}-{part}", name, run.slot, part, curve) for part, curve in curves.items()]
 
     def _name(self, run: Run) -> str:
         settings = run.settings
@@ -336,12 +324,6 @@ def smaller_rate(rate: float) -> str:
 def visitor_page() -> TrainPage:
     """The page in the visitor's language, as the notebook makes it."""
     return TrainPage(i18n.page_preferences()[0])
-
-
-def _card(*children: widgets.Widget) -> widgets.VBox:
-    box = widgets.VBox(children)
-    box.add_class("sp-card")
-    return box
 
 
 def _grid(*children: widgets.Widget) -> widgets.GridBox:

@@ -6,12 +6,13 @@ from typing import Any
 import torch
 
 from ...dtype import as_dtype
-from ...operator import wrap
+from ...operator import casts, wrap
 from ...ops.norms import p_norm
 from ...ops.resampling import rows_at
 from ...ops.shape import pad_constant
+from ...row_sparse import check_ids
 from ...tape import written
-from ...tensor import Refused, Tensor
+from ...tensor import Refused, Tensor, WrongKind
 from .convolution import FORMATS
 from .vision import plain
 
@@ -81,23 +82,37 @@ def zeropad2d(x, padding, data_format="NCHW", name=None):  # type: ignore[no-unt
     return pad(x, padding, "constant", 0.0, data_format)
 
 
-def embedding(x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=False, scale_grad_by_freq=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+AUTOMATIC: Any = 0  # equal to the False of Paddle's signature, and told apart from one that was written
+
+
+def embedding(x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=AUTOMATIC, scale_grad_by_freq=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The rows x, ints of any shape, of weight [count, d]: [*x.shape, d].
 
     padding_idx: this row reads as zeros and gets no gradient. max_norm: longer rows (in the norm norm_type) are
     first shortened to it, in place. scale_grad_by_freq: a row's gradient is divided by how often it was asked for.
-    sparse: accepted; the gradient is dense. Raises ValueError for ids and padding_idx outside.
+    The gradient of a table is a RowSparse, whatever the flag says: the rows that were read, and a Tensor to
+    everybody else. sparse=False, written out, asks for a dense one. Raises ValueError for ids and padding_idx outside, TypeError for ids
+    of another kind.
     """
+    if not isinstance(x, Tensor):
+        raise WrongKind(f"x: expected a Tensor of int32 or int64, got {type(x).__name__}")
     count = weight.shape[0]
     if padding_idx is not None and count and not -count <= padding_idx < count:
         raise Refused(f"padding_idx: expected {-count} to {count - 1}, got {padding_idx}")
     if sparse and scale_grad_by_freq:
         raise AttributeError("embedding: scale_grad_by_freq does not go with sparse=True")
     padding = -1 if padding_idx is None else padding_idx % count if count else -1
+    if max_norm or weight.data.is_cuda:  # before anything is changed; and no GPU would say what was wrong
+        check_ids(x.data, count, "x")
     if max_norm and weight.size:
         torch.embedding_renorm_(weight.data, x.data.long().unique(), max_norm, norm_type)
         written(weight.data)
-    return rows_at(x, weight, padding, scale_grad_by_freq)
+    try:
+        rows = rows_at(x, weight, padding, scale_grad_by_freq, sparse is not False and weight.node is None)
+        return rows.astype("float32") if casts and rows.data.itemsize == 2 else rows  # not the whole table
+    except ValueError:
+        check_ids(x.data, count, "x")  # only now: it costs as much as the look-up
+        raise
 
 
 def bilinear(x1, x2, weight, bias=None, name=None):  # type: ignore[no-untyped-def]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ... import nn as dense
-from ..elementwise import sparse
+from ..convolution import with_channels
 from ..tensor import SparseTensor
 from . import functional as functional
 from .conv import *  # noqa: F403
@@ -78,12 +78,35 @@ class BatchNorm(dense.BatchNorm1D):
         )
 
     def forward(self, x: SparseTensor) -> SparseTensor:
-        if sparse(x).dense_dim() != 1:
-            raise ValueError(
-                f"x: expected the channels as the one dense axis, got {x.dense_dim()} dense axes"
-            )
+        x = with_channels(x)
         return x.like(super().forward(x.entries))
 
 
 class SyncBatchNorm(BatchNorm):
     """BatchNorm whose statistics are those of all processes. In one process they are the same."""
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",  # Paddle's default; the channels are the dense axis whatever it says
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer: dense.Layer) -> dense.Layer:
+        """`layer` with a SyncBatchNorm, of the same parameters and statistics, in place of each BatchNorm in it."""
+        if isinstance(layer, BatchNorm) and not isinstance(layer, SyncBatchNorm):
+            made = cls(layer.num_features, layer.momentum, layer.epsilon)
+            for key in ("weight", "bias", "_mean", "_variance", "training"):
+                setattr(made, key, getattr(layer, key))
+            return made
+        for name, inner in list(layer.named_children()):
+            changed = cls.convert_sync_batchnorm(inner)
+            if changed is not inner:
+                setattr(layer, name, changed)
+        return layer

@@ -4,16 +4,16 @@ import math
 from typing import Any
 
 from ... import nn as dense
-from ... import ops
 from ...nn.functional.convolution import ints
 from ...nn.initializer import Normal
-from ..elementwise import sparse
+from ...tensor import Tensor
+from ..convolution import with_channels
 from ..tensor import SparseTensor
 from . import functional as F
 
 __all__ = [
-    "AvgPool3D", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "InverseConv2D", "InverseConv3D", "Linear",
-    "MaxPool2D", "MaxPool3D", "SubmConv2D", "SubmConv3D",
+    "AvgPool2D", "AvgPool3D", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "GlobalAvgPool", "InverseConv2D",
+    "InverseConv3D", "Linear", "MaxPool2D", "MaxPool3D", "SubmConv2D", "SubmConv3D",
 ]  # fmt: skip
 
 
@@ -61,7 +61,7 @@ class _Convolution(dense.Layer):
         run: Any = getattr(F, self._function)
         return run(
             x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups, self.data_format,
-            **({} if self.key is None else {"key": self.key}),
+            key=self.key,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
@@ -201,13 +201,25 @@ class AvgPool3D(_Pool):
     _function = "avg_pool3d"
 
 
+class AvgPool2D(_Pool):
+    """The mean of the entries of each window; see functional.avg_pool2d."""
+
+    _function = "avg_pool2d"
+
+
+class GlobalAvgPool(dense.Layer):
+    """The mean of each sample's entries, dense: [batch, channels]; see functional.global_avg_pool."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__()
+
+    def forward(self, x: SparseTensor) -> Tensor:
+        return F.global_avg_pool(x)
+
+
 class Linear(dense.Linear):
     """x weight + bias over the channels of each entry: x [..., in] with the channels as its dense axis."""
 
     def forward(self, x: SparseTensor) -> SparseTensor:
-        if sparse(x).dense_dim() != 1:
-            raise ValueError(
-                f"x: expected the channels as the one dense axis, got {x.dense_dim()} dense axes"
-            )
-        product = ops.matmul(x.entries, self.weight)
-        return x.like(product if self.bias is None else product + self.bias)
+        x = with_channels(x)
+        return x.like(super().forward(x.entries))

@@ -3,15 +3,16 @@
 from typing import Any
 
 from ... import ops
+from ..attention import attention as attention
+from ..blocks import block_attention as block_attention
 from ..convolution import *  # noqa: F403
 from ..convolution import __all__ as _convolutions
 from ..elementwise import of_entries, sparse
 from ..operators import row_softmax
-from ..products import attention as attention
 from ..structure import transpose
 from ..tensor import SparseTensor, rows_of
 
-__all__ = ["attention", "leaky_relu", "relu", "relu6", "softmax", *_convolutions]
+__all__ = ["attention", "block_attention", "leaky_relu", "relu", "relu6", "softmax", *_convolutions]
 
 relu = of_entries("relu", ops.relu)
 relu6 = of_entries("relu6", ops.relu6)
@@ -24,9 +25,14 @@ def leaky_relu(x: SparseTensor, negative_slope: float = 0.01, name: str | None =
 
 
 def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseTensor:
-    """e^x over the sum of e^x along `axis`, of the entries alone: a place without one counts as minus infinity."""
+    """e^x over the sum of e^x along `axis`, of the entries alone: a place without one counts as minus infinity.
+
+    A dense axis has its softmax within each entry.
+    """
     x = sparse(x).coalesce()
     axis = axis % x.ndim
+    if axis >= x.sparse_dim():
+        return x.like(ops.softmax(x.entries, axis - x.sparse_dim() + 1))
     if axis != x.ndim - 1:
         if x.is_sparse_csr():
             raise ValueError(f"axis: compressed rows have their softmax along the last axis, got {axis}")

@@ -30,6 +30,10 @@ WARM = (
     *("IPython.core.completerlib", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
     *("ipywidgets", "anywidget", "plotly.graph_objects"),
     *("sampan.datasets", "sklearn.datasets", "studio.views.train", "studio.views.tape"),
+    *("studio.views.sparse", "scipy.sparse", "sampan.visual.sparsity", "sampan.visual.cloud"),
+    *("sampan.models.point_cloud", "studio.views.embeddings", "sampan.visual.embeddings"),
+    *("sklearn.decomposition", "sklearn.manifold", "sampan.text.word_vectors"),
+    *("sampan.models.recommender", "sampan.embedding.monitor"),
 )
 SOCKET = "zygote.sock"
 UNKNOWN_STATUS = 255  # the zygote died before its child: nobody was there to be told how the child ended

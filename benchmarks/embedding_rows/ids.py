@@ -1,0 +1,133 @@
+"""Ids without bounds, beside what Python and pandas have: a hash table, a cache of rows, the longest wait while a table grows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import sampan
+from benchmarks.side_by_side import Row, Step, library
+from sampan import embedding
+from sampan.embedding.hybrid import Backed
+from sampan.embedding.ids import IdTable
+
+from .tables import MILLION, WIDTH, size, skewed
+
+
+def hashes() -> Iterator[Row]:
+    """Each id's number, in the order in which ids came first."""
+    pandas = library("pandas")
+    for kind in ("uniform", "Zipf 1.05"):
+
+        def programs(kind: str = kind) -> dict[str, Step]:
+            if kind == "uniform":
+                asked = np.random.default_rng(3).integers(0, 10**8, (40, 100_000))
+            else:
+                asked = skewed(10**8, 4_000_000, 3).reshape(40, -1)
+
+            def ours() -> Any:
+                table = IdTable(10**7)
+                found = [table.give(batch)[0] for batch in asked]
+                return lambda: np.concatenate(found)
+
+            def by_dict() -> Any:
+                known: dict[int, int] = {}
+                found = [[known.setdefault(i, len(known)) for i in batch] for batch in asked.tolist()]
+                return lambda: np.concatenate(found)
+
+            made: dict[str, Step] = {"sampan": ours, "dict": by_dict}
+            if pandas:
+                factorizer = library("pandas._libs.hashtable").Int64Factorizer
+
+                def by_factorizer() -> Any:
+                    table = factorizer(100_000)
+                    found = [table.factorize(batch) for batch in asked]
+                    return lambda: np.concatenate(found)
+
+                made["pandas, batch by batch"] = by_factorizer
+                made["pandas, all at once"] = lambda: pandas.factorize(asked.ravel())[0]
+            return made
+
+        yield Row(f"hash of 40 batches of 100k ids out of 1e8, {kind}", 4.0, programs)
+
+
+def caches() -> Iterator[Row]:
+    """Where each id's row lies in a cache that lets the one go that has rested longest."""
+    lru = library("lru")
+
+    def programs() -> dict[str, Step]:
+        asked, most = skewed(MILLION, 50 * 16_000, 4).reshape(50, -1), 100_000
+
+        def ours() -> Any:
+            cache = Backed(MILLION, most, 1, None, "float32", lambda rows, places, out: None)
+            found = [cache.ask(batch)[0] for batch in asked]
+            return lambda: np.concatenate(found)
+
+        def by_lru_dict() -> Any:
+            cache, found = lru.LRU(most), []
+            for batch in asked.tolist():
+                for i in batch:
+                    place = cache.get(i)
+                    if place is None:
+                        place = len(cache) if len(cache) < most else cache.popitem()[1]
+                        cache[i] = place
+                    found.append(place)
+            return lambda: found
+
+        def by_dict() -> Any:  # which keeps its keys in order
+            places: dict[int, int] = {}
+            found = []
+            for batch in asked.tolist():
+                for i in batch:
+                    place = places.pop(i, None)
+                    if place is None:
+                        place = len(places) if len(places) < most else places.pop(next(iter(places)))
+                    places[i] = place
+                    found.append(place)
+            return lambda: found
+
+        return {"sampan": ours, **({"lru-dict": by_lru_dict} if lru else {"dict": by_dict})}
+
+    yield Row("LRU of 100k rows, 50 x 16k ids, Zipf 1.05", 13.0, programs)
+
+
+def stalls() -> Iterator[Row]:
+    """The longest of 1,000 calls, each with 10,000 ids of which all are new."""
+    pandas = library("pandas")
+
+    def programs() -> dict[str, Step]:
+        asked = np.random.default_rng(5).permutation(10 * MILLION).reshape(1000, -1)
+
+        def longest(call: Callable[[np.ndarray], Any]) -> float:
+            worst = 0.0
+            for batch in asked:
+                began = time.perf_counter()
+                call(batch)
+                worst = max(worst, time.perf_counter() - began)
+            return worst
+
+        def ours() -> float:
+            layer = embedding.DynamicEmbedding(10**8, WIDTH, initializer=("constant", 0.0))
+            with sampan.no_grad():
+                return longest(lambda batch: layer(sampan.to_tensor(batch)))
+
+        def by_dict() -> float:
+            known: dict[int, int] = {}
+
+            def add(batch: np.ndarray) -> None:
+                for i in batch.tolist():
+                    known.setdefault(i, len(known))
+
+            return longest(add)
+
+        made: dict[str, Step] = {"sampan": ours, "50 ms": lambda: 0.05, "dict, ids alone": by_dict}
+        if pandas:
+            factorizer = library("pandas._libs.hashtable").Int64Factorizer
+            made["pandas, ids alone"] = lambda: longest(factorizer(100_000).factorize)
+        return made
+
+    name = f"longest stall while a table grows to {size(10 * MILLION)}"
+    yield Row(name, 1.0, programs, once=True, timed=True)

@@ -1,0 +1,233 @@
+"""The gradient of a table of which a batch read only some rows: those rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from .dtype import Place, Size, name_of
+from .kernels import device_embedding as loops
+from .kernels.arena import copied
+from .kernels.cpu_embedding import all_inside
+from .kernels.device_sparse import array, buffer
+from .tensor import Refused, Tensor, WrongKind
+
+_LOOPS = (torch.float32, torch.float64)
+Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]
+
+
+class RowSparse(Tensor):
+    """A gradient [count, d] that is zero but for the rows which a batch named: `ids`, and a row for each.
+
+    This is what `table.grad` is after a backward through an embedding. An optimizer steps those rows alone and never
+    builds the rest; several backward passes add up; clipping by a norm gives what it gives for the dense array. For
+    everything else it is a Tensor like any: who reads its values (`data`, `numpy()`, an operator) gets the dense
+    array, made then, and kept instead of the rows. A step afterwards takes from it the rows that were named and those that
+    somebody has made other than zero, so that reading changes nothing.
+
+    parts: (ids [n] int64, rows [m, d], which [n] or None, scale [n] or None); the gradient of occurrence i is
+    scale[i] * rows[which[i]], and belongs to row ids[i]. Ids may repeat; -1 belongs to none.
+    """
+
+    __slots__ = ("_dense", "_named", "_shape", "parts")
+
+    parts: list[Part]
+
+    def __init__(self, parts: Sequence[Part], shape: Sequence[int]) -> None:
+        self.parts, self._shape = list(parts), torch.Size(shape)
+        self._dense: torch.Tensor | None = None
+        self._named: torch.Tensor | None = None  # rows that had been named before the values were read
+        self.stop_gradient, self.node = False, None
+        self._grad = self._hooks = self._name = None
+
+    @staticmethod
+    def nothing(table: torch.Tensor) -> RowSparse:
+        """No row at all, for a table like this one."""
+        ids = torch.empty(0, dtype=torch.int64, device=table.device)
+        return RowSparse([(ids, table.new_empty((0, *table.shape[1:])), None, None)], table.shape)
+
+    @property
+    def is_row_sparse(self) -> bool:
+        """False once somebody has read the values."""
+        return self._dense is None
+
+    # --- as rows ---
+
+    def as_rows(self) -> RowSparse:
+        """Itself; once its values were read, the rows that were named and those that are not zero now."""
+        if self._dense is None:
+            return self
+        there = self._dense.ne(0).any(1)
+        if self._named is not None:
+            there[self._named] = True
+        ids = there.nonzero().flatten()
+        return RowSparse([(ids, self._dense.index_select(0, ids), None, None)], self._shape)
+
+    def joined(self) -> Part:
+        """All occurrences as one part."""
+        rows = self.as_rows()
+        if len(rows.parts) > 1:
+            wholes = [_plain(part) for part in rows.parts]
+            ids, values = (torch.cat(columns) for columns in zip(*wholes, strict=True))
+            rows.parts = [(ids, values, None, None)]
+        return rows.parts[0]
+
+    def coalesced(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """(ids [n], rows [n, d]): each row once, its gradients added up in the order in which they came."""
+        kind = self.dtype
+        found, *given = self._given(kind if kind in _LOOPS else torch.float32, array)
+        return buffer(found[0]), buffer(loops.sums(found, *given)).to(kind)
+
+    def own_values(self) -> torch.Tensor:
+        """The memory that holds its values: what changes all of them there changes the gradient."""
+        if self._dense is not None:
+            return self._dense
+        ids, rows, which, scale = self.joined()
+        self.parts = [(ids, rows.clone(memory_format=torch.contiguous_format), which, scale)]
+        return self.parts[0][1]
+
+    def scaled(self, factor: float) -> RowSparse:
+        """`factor` times the gradient."""
+        parts = self.as_rows().parts
+        return RowSparse(
+            [(ids, rows * factor, which, scale) for ids, rows, which, scale in parts], self._shape
+        )
+
+    def replaced(self, rows: torch.Tensor) -> RowSparse:
+        """Other rows for the ids of its one part."""
+        ((ids, _, which, scale),) = self.parts
+        return RowSparse([(ids, rows, which, scale)], self._shape)
+
+    def step(
+        self, rule: str, arrays: Sequence[torch.Tensor], numbers: Sequence[float], everywhere: bool
+    ) -> None:
+        """Apply an optimizer's rule to the table and its state, in place; see kernels.cpu_embedding.step."""
+        kind = arrays[0].dtype
+        loop = kind in _LOOPS and all(a.dtype is kind and a.is_contiguous() for a in arrays)
+        form = array if loop else _as_it_is  # where there is no loop, torch steps
+        given = self._given(kind if kind in _LOOPS else torch.float32, form)
+        loops.step(rule, *given, [form(a) for a in arrays], numbers, everywhere)
+
+    def _given(self, kind: torch.dtype, form: Any) -> tuple[Any, ...]:
+        """What the kernels take: the distinct ids, which (empty: each its own), scale (empty: 1), rows of dtype `kind`."""
+        ids, rows, which, scale = self.joined()
+        if which is None:
+            which = ids.new_empty(0, dtype=torch.int32)
+        factors = rows.new_empty(0, dtype=kind) if scale is None else scale.to(kind).contiguous()
+        found = loops.distinct(form(ids), self._shape[0])
+        return found, form(which), form(factors), form(rows.to(kind).contiguous())
+
+    # --- as a Tensor ---
+
+    @property
+    def data(self) -> torch.Tensor:
+        if self._dense is None:
+            self._named, rows = self.coalesced()
+            self._dense = rows.new_zeros(self._shape).index_copy_(0, self._named, rows)
+            self.parts = []
+        return self._dense
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        self._dense, self._shape, self.parts = value, value.shape, []
+
+    def added_to(self, dense: torch.Tensor) -> torch.Tensor:
+        """`dense` with these rows added, in place."""
+        if self._dense is not None:
+            return dense.add_(self._dense)
+        ids, rows = self.coalesced()
+        return dense.index_add_(0, ids, rows.to(dense.dtype))
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.parts[0][1].dtype if self._dense is None else self._dense.dtype
+
+    @property
+    def place(self) -> Place:
+        return Place(self.parts[0][1].device if self._dense is None else self._dense.device)
+
+    def to(self, *args: Any, **settings: Any) -> Any:
+        """As `Tensor.to`; rows stay rows where a dtype alone is asked for."""
+        if self._dense is None and not settings and len(args) == 1 and isinstance(args[0], torch.dtype):
+            parts = [(ids, rows.to(args[0]), which, scale) for ids, rows, which, scale in self.parts]
+            return RowSparse(parts, self._shape)
+        return super().to(*args, **settings)
+
+    def owned(self, owners: set[int]) -> RowSparse:
+        """The same gradient in memory that nobody else holds; see autograd. The caller's ids may be overwritten later."""
+        kept = []
+        for ids, rows, which, scale in self.as_rows().parts:
+            if rows.data_ptr() in owners:
+                rows = copied(rows)
+            owners.add(rows.data_ptr())
+            kept.append((ids.clone(), rows, which, None if scale is None else scale.clone()))
+        return RowSparse(kept, self._shape)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RowSparse:
+        ids, rows = self.coalesced()
+        copied = memo[id(self)] = RowSparse([(ids.clone(), rows, None, None)], self._shape)
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tensor(self.data, stop_gradient=False).__reduce__()
+
+    def __add__(self, other: Any) -> Any:
+        """Rows and rows stay rows; with a buffer of the tape they make a dense buffer."""
+        if isinstance(other, RowSparse):
+            parts = [*self.as_rows().parts, *other.as_rows().parts]
+            both = RowSparse(parts, max(self._shape, other._shape))
+            if sum(len(part[0]) for part in parts) > 2 * both._shape[0]:  # many passes: no more than dense
+                both.parts = [(*both.coalesced(), None, None)]
+            return both
+        if isinstance(other, torch.Tensor):
+            return self.added_to(other.clone())
+        return super().__add__(other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self.__add__(other)
+
+    def __mul__(self, other: Any) -> Any:
+        """A number times rows stays rows: hooks scale gradients so."""
+        return self.scaled(other) if isinstance(other, int | float) else super().__mul__(other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self.__mul__(other)
+
+    def __repr__(self) -> str:
+        if self._dense is not None:
+            return super().__repr__()
+        count = sum(len(part[0]) for part in self.parts)
+        return f"RowSparse(shape={list(self._shape)}, dtype={name_of(self.dtype)}, {count} rows named)"
+
+
+def _as_it_is(buffer: torch.Tensor) -> torch.Tensor:
+    return buffer
+
+
+def _plain(part: Part) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids, and the gradient of each occurrence as a row of its own."""
+    ids, rows, which, scale = part
+    if which is not None:
+        rows = rows.index_select(0, which)
+    return ids, rows if scale is None else rows * scale.to(rows.dtype)[:, None]
+
+
+def check_ids(ids: torch.Tensor, count: int, name: str) -> None:
+    """Refuse ids that no table of `count` rows takes: the argument `name`, which one, and where it stands."""
+    if ids.dtype not in (torch.int32, torch.int64):
+        raise WrongKind(f"{name}: expected int32 or int64, got {name_of(ids.dtype)}") from None
+    if not all_inside(ids, count):
+        at = ((ids < 0) | (ids >= count)).nonzero()[0].tolist()
+        raise Refused(
+            f"{name}{at or ''}: expected an id from 0 to {count - 1}, got {int(ids[tuple(at)])}"
+        ) from None

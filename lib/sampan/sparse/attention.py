@@ -1,0 +1,147 @@
+"""Attention at the entries of a sparse mask: softmax(Q K^T / sqrt(width)) V with scores nowhere else."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from .. import kernels, ops
+from ..kernels.device_sparse import array, buffer, empty
+from ..operator import operator
+from ..ops.recorded import recorded
+from ..tensor import Tensor
+from .elementwise import sparse
+from .operators import _array, _buffer, row_softmax, sddmm, spmm
+from .pattern import Rows, sorted_rows
+from .tensor import SparseTensor, rows_of
+
+__all__ = ["attention"]
+
+
+def repeated(rows: Rows, masks: int, heads: int) -> Rows:
+    """Each of the `masks` square blocks on the diagonal `heads` times, one after the other."""
+    if heads == 1:
+        return rows
+    length = rows.shape[0] // masks
+    device, bounds = buffer(rows.crows).device, rows.crows[::length].tolist()
+    entries = torch.cat([torch.arange(a, b, device=device).repeat(heads) for a, b in pairwise(bounds)])
+    head = torch.cat(
+        [torch.arange(heads, device=device).repeat_interleave(b - a) for a, b in pairwise(bounds)]
+    )
+    row, col = (buffer(part).long()[entries] for part in (rows.rows, rows.cols))
+    shift = (row // length * (heads - 1) + head) * length
+    side = rows.shape[0] * heads
+    return sorted_rows(array(row + shift), array(col + shift), (side, side))[0]
+
+
+def step_by_step(q: Any, k: Any, v: Any, rows: Rows) -> Any:
+    """The same of rows [all, width] in three operators, which every order of derivative goes through."""
+    return spmm(row_softmax(sddmm(q, k, rows) * q.shape[-1] ** -0.5, rows), v, rows)
+
+
+def one_kind(q: Any, k: Any, v: Any) -> None:
+    if not q.dtype is k.dtype is v.dtype or not q.is_floating_point():
+        raise TypeError(
+            f"expected query, key and value of one floating dtype, got {q.dtype}, {k.dtype} and {v.dtype}"
+        )
+
+
+@operator
+def masked_attention(q, k, v, rows):  # type: ignore[no-untyped-def]
+    """softmax(q k^T / sqrt(width)) v at the entries of `rows`: masks on the diagonal, each for its heads.
+
+    q, k, v: [masks, heads, length, width]. The weights are kept for the way back. Source: Vaswani et al. 2017, formula 1.
+    """
+    one_kind(q, k, v)
+    heads, length, width = q.shape[1:]
+    a, b, c = (_array(x.reshape(-1, width)) for x in (q, k, v))
+    weights, out = empty((heads, rows.nnz), a), empty(a.shape, a)
+    kernels.sparse.attend((rows.cuts, rows.crows, rows.cols), a, b, c, width**-0.5, length, weights, out)
+
+    def back(g, rows=rows, weights=weights):  # type: ignore[no-untyped-def]
+        if isinstance(g, torch.Tensor):
+            return *_back(g, q, k, v, rows, weights), None
+
+        def again(*inputs: Any) -> Any:
+            masks, heads, _, width = inputs[0].shape
+            a, b, c = (ops.reshape(x, [-1, width]) for x in inputs)
+            return ops.reshape(step_by_step(a, b, c, repeated(rows, masks, heads)), inputs[0].shape)
+
+        return *recorded(again, (q, k, v), g), None
+
+    return _buffer(out, q).reshape(q.shape), back
+
+
+def _back(g: Any, q: Any, k: Any, v: Any, rows: Rows, weights: Any) -> tuple[torch.Tensor, ...]:
+    length, width = q.shape[2:]
+    given = tuple(_array(x.reshape(-1, width)) for x in (q, k, v, g))
+    gradients = tuple(empty(given[0].shape, given[0]) for _ in range(3))
+    turned, _ = rows.turned
+    kernels.sparse.attend_back(
+        (rows.cuts, rows.crows, rows.cols), (turned.cuts, turned.crows, turned.cols, array(turned.turned[1])), given, width**-0.5,
+        length, weights, gradients,
+    )  # fmt: skip
+    return tuple(_buffer(x, q).reshape(q.shape) for x in gradients)
+
+
+def _seen(rows: Rows, masks: int, batch: int, padding: Any, among: Any) -> Rows:
+    """The entries that neither mask hides with a 0."""
+    length = rows.shape[0] // masks
+    row, col = buffer(rows.rows).long(), buffer(rows.cols).long()
+    kept = torch.ones_like(row, dtype=torch.bool)
+    if padding is not None:
+        kept &= padding.data[row // (masks // batch * length), col % length] != 0
+    if among is not None:
+        kept &= among.data[row % length, col % length] != 0
+    return rows if bool(kept.all()) else sorted_rows(array(row[kept]), array(col[kept]), rows.shape)[0]
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    sparse_mask: SparseTensor,
+    key_padding_mask: Tensor | None = None,
+    attn_mask: Tensor | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """softmax(Q K^T / sqrt(width)) V, where a query sees a key only if `sparse_mask` has an entry for them.
+
+    query, key, value: [batch, heads, length, width], floating; half precision is summed in float32. sparse_mask:
+    [batch * heads, length, length], usually compressed rows, whose values are not read; a mask for all heads of a
+    sample may be given once, [batch, length, length], and one for everything as [1, length, length] or [length, length].
+    key_padding_mask: [batch, length], attn_mask: [length, length]: a 0 hides the key there. They take entries off
+    the mask, which costs a new pattern each time: hide what never changes in `sparse_mask`. A query that sees nothing
+    gets 0. Returns [batch, heads, length, width]. Raises ValueError for shapes that do not fit.
+    """
+    if query.ndim != 4 or not list(query.shape) == list(key.shape) == list(value.shape):
+        raise ValueError(
+            f"query, key, value: expected one shape [batch, heads, length, width], got {list(query.shape)}, "
+            f"{list(key.shape)} and {list(value.shape)}"
+        )
+    batch, heads, length, _ = query.shape
+    lead = sparse(sparse_mask, "sparse_mask").shape[:-2]
+    masks = math.prod(lead)
+    if len(lead) > 1 or sparse_mask.shape[-2:] != [length, length] or masks not in (1, batch, batch * heads):
+        raise ValueError(
+            f"sparse_mask: expected [masks, {length}, {length}] with 1, {batch} (batch) or {batch * heads} (batch * heads) "
+            f"masks, got {list(sparse_mask.shape)}"
+        )
+    for mask, what, shape in (
+        (key_padding_mask, "key_padding_mask", [batch, length]),
+        (attn_mask, "attn_mask", [length, length]),
+    ):
+        if mask is not None and list(mask.shape) != shape:
+            raise ValueError(f"{what}: expected shape {shape}, got {list(mask.shape)}")
+    if 0 in query.shape:
+        return query * key * value
+    rows = rows_of(sparse_mask, "sparse_mask")
+    if key_padding_mask is not None and masks < batch:
+        rows, masks = repeated(rows, masks, batch), batch
+    if key_padding_mask is not None or attn_mask is not None:
+        rows = _seen(rows, masks, batch, key_padding_mask, attn_mask)
+    shape = [masks, batch * heads // masks, *query.shape[2:]]
+    return ops.reshape(
+        masked_attention(*(ops.reshape(x, shape) for x in (query, key, value)), rows), query.shape
+    )

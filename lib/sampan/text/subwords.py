@@ -1,0 +1,51 @@
+"""Sentences of words as numbers, and the n-grams of characters that words are made of."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+
+def ngrams(word: str, shortest: int, longest: int) -> list[str]:
+    """The n-grams of <word>, without < and > alone, as fastText has them: of 早餐, 1 to 2: 早 餐 <早 早餐 餐>."""
+    text = f"<{word}>"
+    spans = ((i, n) for n in range(shortest, longest + 1) for i in range(len(text) - n + 1))
+    return [text[i : i + n] for i, n in spans if n > 1 or 0 < i < len(text) - 1]
+
+
+def fnv1a(text: str) -> int:
+    """The 32 bits of FNV-1a of a text in UTF-8, by which fastText too gives n-grams their buckets."""
+    value = 2166136261
+    for byte in text.encode("utf-8", "surrogatepass"):
+        value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
+    return value
+
+
+def numbered(sentences: Iterable[Sequence[str]]) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """(each word's number, int32 [N], in the order of first appearance; where each sentence starts, int64 [sentences + 1]; the
+    words). Raises TypeError for what is no list of strings, a string above all."""
+    if isinstance(sentences, str):
+        raise TypeError("sentences: expected lists of words, got one string")
+    numbers: defaultdict[str, int] = defaultdict()
+    # A new word has the next number, and no line of Python runs for a word.
+    numbers.default_factory = numbers.__len__
+    words, starts = array("i"), array("q", [0])
+    for sentence in sentences:
+        if isinstance(sentence, str):
+            raise TypeError(
+                f"sentences: expected lists of words, got the string {sentence[:20]!r}: cut it first"
+            )
+        try:
+            words.extend(map(numbers.__getitem__, sentence))
+        except TypeError as error:
+            raise TypeError(
+                f"sentences: expected lists of words, got {type(sentence).__name__}: {error}"
+            ) from error
+        starts.append(len(words))
+    foreign = next((word for word in numbers if not isinstance(word, str)), None)
+    if foreign is not None:
+        raise TypeError(f"sentences: expected words that are strings, got {foreign!r}")
+    return np.frombuffer(words, np.int32), np.frombuffer(starts, np.int64), list(numbers)

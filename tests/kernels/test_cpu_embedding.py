@@ -1,0 +1,53 @@
+"""Which rows a batch names, and the sums of their gradients, beside NumPy."""
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sampan.kernels import cpu_embedding
+
+COUNT = 40
+
+
+@pytest.fixture(params=["by slots", "sorted"])
+def way(request, monkeypatch):
+    if request.param == "sorted":  # as of a table whose slots would take too much memory
+        monkeypatch.setattr(cpu_embedding, "LARGEST_SLOTS", COUNT - 1)
+
+
+@pytest.mark.usefixtures("way")
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(-1, COUNT - 1), max_size=80))
+def test_distinct_rows(ids):
+    ids = np.array(ids, np.int64)
+    found, place = cpu_embedding.distinct(ids, COUNT)
+    assert found.tolist() == list(dict.fromkeys(ids[ids >= 0].tolist()))  # each once, as they first came
+    np.testing.assert_array_equal(np.append(found, -1)[place], ids)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [1, 7, 16, 33, 100])
+@pytest.mark.parametrize("shared", [False, True])
+def test_sums_of_any_width_and_number_of_threads(width, dtype, shared):
+    rng = np.random.default_rng(width)
+    ids = rng.integers(-1, COUNT, 60_000)
+    rows = rng.standard_normal((9 if shared else ids.size, width)).astype(dtype)
+    which = rng.integers(0, 9, ids.size).astype(np.int32) if shared else np.empty(0, np.int32)
+    scale = rng.standard_normal(ids.size if shared else 0).astype(dtype)
+    found = cpu_embedding.distinct(ids, COUNT)
+    expected = np.zeros((COUNT, width))
+    each = rows[which] * scale[:, None] if shared else rows
+    np.add.at(expected, ids[ids >= 0], each[ids >= 0].astype(float))
+    most, sums = numba.get_num_threads(), []
+    try:
+        for threads in (1, most):
+            numba.set_num_threads(threads)
+            sums.append(cpu_embedding.sums(found, which, scale, rows))
+    finally:
+        numba.set_num_threads(most)
+    np.testing.assert_array_equal(*sums)
+    np.testing.assert_allclose(
+        sums[0], expected[found[0]], rtol=1e-3 if dtype == "float32" else 1e-9, atol=1e-3
+    )

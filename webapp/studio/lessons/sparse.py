@@ -1,0 +1,246 @@
+"""Notebook 05: compressed rows, their product and its gradients, and the rulebook of a submanifold convolution."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sampan.learn.cases import Case
+from sampan.learn.lessons import Lesson, Prediction
+
+F, I, L = np.float32, np.int32, np.int64
+
+
+def _compressed() -> list[Case]:
+    return [
+        Case(
+            name=("one entry a row, rows mixed up", "每行一个元素，行序打乱"),
+            driver="rows_grouped",
+            args=(np.array([2, 0, 1]), np.array([1, 0, 2]), 3),
+            expected=(np.arange(4), np.array([0, 2, 1]), np.arange(4), np.array([1, 2, 0])),
+            hint=(
+                "Item 0 is crows: row r owns the places crows[r] to crows[r + 1]. Item 1 has the columns row by row. Item 3 is the "
+                "order: entry 1 is of row 0, so it comes first.",
+                "第 0 项是 crows，第 1 项是逐行的列号，第 3 项是次序：第 1 个元素在第 0 行，所以排在最前。",
+            ),
+        ),
+        Case(
+            name=("two entries in one row", "一行有两个元素"),
+            driver="rows_grouped",
+            args=(np.array([1, 0, 1]), np.array([0, 1, 2]), 2),
+            expected=(np.array([0, 1, 3]), np.array([1, 0, 2]), np.arange(4), np.array([1, 0, 2])),
+            hint=(
+                "Row 0 has one entry and row 1 has two: their running total is 0, 1, 3. Each entry takes the next free place "
+                "of its row, and that place moves on by one.",
+                "第 0 行一个，第 1 行两个，累加得 0, 1, 3。每个元素占用本行的下一个空位，空位随即后移。",
+            ),
+        ),
+    ]
+
+
+# [[0, 2, 0],
+#  [1, 0, 3]]
+_SMALL = (np.array([0, 1, 3], I), np.array([1, 0, 2], I), np.array([2.0, 1.0, 3.0], F))
+
+
+def _times() -> list[Case]:
+    x = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]], F)
+    return [
+        Case(
+            name=("two rows, three entries", "两行，三个元素"),
+            driver="rows_times",
+            args=(*_SMALL, x),
+            expected=np.array([[4.0, 40.0], [10.0, 100.0]]),
+            hint=(
+                "Row 1 has the entries 1 to 3 (without 3): 1 times row 0 of x and 3 times row 2 of x, added up. A row of out "
+                "starts at zero, whatever it held before.",
+                "第 1 行的元素编号为 1 和 2：x 的第 0 行乘 1，加上第 2 行乘 3。out 的每一行先清零。",
+            ),
+        ),
+        Case(
+            name=("the identity", "单位矩阵"),
+            driver="rows_times",
+            args=(np.arange(4, dtype=I), np.arange(3, dtype=I), np.ones(3, F), x),
+            expected=x,
+            hint=("Entry e stands in column cols[e]: it takes row cols[e] of x.", "元素 e 取 x 的第 cols[e] 行。"),
+        ),
+    ]  # fmt: skip
+
+
+def _sampled() -> list[Case]:
+    x = np.array([[1.0, 2.0], [3.0, 4.0]], F)
+    y = np.array([[1.0, 0.0], [0.0, 1.0], [10.0, 10.0]], F)
+    return [
+        Case(
+            name=("three places of a 2 x 3 product", "2 x 3 乘积中的三个位置"),
+            driver="rows_sampled",
+            args=(_SMALL[0], _SMALL[1], x, y),
+            expected=np.array([2.0, 3.0, 70.0]),
+            hint=(
+                "Entry 2 stands in row 1 and column 2: row 1 of x times row 2 of y, 3 * 10 + 4 * 10.",
+                "元素 2 在第 1 行第 2 列：x 的第 1 行与 y 的第 2 行的内积。",
+            ),
+        ),
+        Case(
+            name=("the diagonal", "对角线"),
+            driver="rows_sampled",
+            args=(np.arange(3, dtype=I), np.arange(2, dtype=I), x, x),
+            expected=np.array([5.0, 25.0]),
+            hint=("A row times itself: the sum of its squares.", "一行与自身的内积，即平方和。"),
+        ),
+    ]
+
+
+def _product() -> list[Case]:
+    x, g = np.array([[1.0, 2.0], [3.0, 4.0]], F), np.array([[1.0, 1.0], [0.0, 2.0]], F)
+    return [
+        Case(
+            name=("a diagonal matrix", "对角矩阵"),
+            driver="rows_product",
+            args=(np.arange(3, dtype=I), np.arange(2, dtype=I), 2, np.array([5.0, 7.0], F), x, g),
+            expected=(
+                np.array([[5.0, 10.0], [21.0, 28.0]]),
+                [np.array([3.0, 8.0]), np.array([[5.0, 5.0], [0.0, 14.0]])],
+            ),
+            hint=(
+                "Item 1[0] is the gradient of the values: for the entry in row r and column c, row r of g times row c of x. Item "
+                "1[1] is that of x: the transposed matrix times g.",
+                "第 1[0] 项是元素值的梯度：g 的第 r 行与 x 的第 c 行的内积。第 1[1] 项是 x 的梯度：转置矩阵乘 g。",
+            ),
+        ),
+        Case(
+            name=("a single row", "只有一行"),
+            driver="rows_product",
+            args=(np.array([0, 2], I), np.array([0, 1], I), 2, np.array([5.0, 7.0], F), x, g[:1]),
+            expected=(
+                np.array([[26.0, 38.0]]),
+                [np.array([3.0, 7.0]), np.array([[5.0, 5.0], [7.0, 7.0]])],
+            ),
+            hint=(
+                "The matrix is [1, 2], its transpose [2, 1], and the gradient of x has the shape of x.",
+                "矩阵是 [1, 2]，转置是 [2, 1]；x 的梯度与 x 同形。",
+            ),
+        ),
+    ]
+
+
+def _near() -> list[Case]:
+    along = np.array([[0, 0, -1], [0, 0, 0], [0, 0, 1]])
+    row = np.array([[0, 0, 0, 0], [2, 2, 2, 2], [2, 2, 2, 2], [1, 2, 3, 5]])
+    corner = np.array([[0, 0, 0], [2, 2, 3], [2, 3, 3], [2, 2, 2]])
+    return [
+        Case(
+            name=("three in a row and one apart", "三个相连，一个孤立"),
+            driver="places_near",
+            args=(row, along, [1, 8, 8, 8]),
+            expected=np.array([[-1, 0, 1, -1], [0, 1, 2, 3], [1, 2, -1, -1]], I),
+            hint=(
+                "An array of int32, a row for each offset, a column for each entry. Offset (0, 0, -1), entry 1: at x - 1 stands entry "
+                "0. Entry 3 has nobody beside it: -1.",
+                "表的每一行对应一个偏移，每一列对应一个元素。偏移 (0, 0, -1) 处，元素 1 的邻居是元素 0；元素 3 没有邻居，记 -1。",
+            ),
+            dtype="int32",
+        ),
+        Case(
+            name=("around a corner", "拐角"),
+            driver="places_near",
+            args=(corner, np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [-1, -1, 0]]), [1, 8, 8, 8]),
+            expected=np.array([[-1, 2, -1], [1, -1, -1], [2, -1, -1], [-1, -1, 0]], I),
+            hint=(
+                "The rows of places are batch, z, y, x; an offset has z, y, x.",
+                "places 的四行是批次、z、y、x；偏移是 z、y、x。",
+            ),
+            dtype="int32",
+        ),
+    ]  # fmt: skip
+
+
+LESSONS = (
+    Lesson(
+        slot="kernels.sparse.grouped",
+        hints=(
+            "To sort by small whole numbers nothing has to be compared. How many entries has each row? Then you know where each row "
+            "begins, and where its next entry goes.",
+            "Count into starts[key + 1], add up from left to right, and starts[k] is where key k begins. Then walk over the entries "
+            "in order: each goes to the next free place of its key. Keep these free places in a copy of starts.",
+            "order[free[key]] = e, then free[key] += 1. And in grouped: sort by columns first; then sort the rows, taken in that "
+            "order. Entries of one row keep the order that they had, so their columns ascend. Entry k of the second order is an "
+            "index into the first.",
+        ),
+        cases=_compressed,
+    ),
+    Lesson(
+        slot="kernels.sparse.times_dense",
+        hints=(
+            "A row of the product is a sum of rows of x: one for each entry of the row, times its value.",
+            "for each r: set row r of out to 0; for e from crows[r] to crows[r + 1]: add values[e] times row cols[e] of x.",
+            "Take views first, `row = out[r]` and `other = x[cols[e]]`, and loop over `range(row.size)`: as in notebook 03, "
+            "that form becomes vector instructions.",
+        ),
+        cases=_times,
+    ),
+    Lesson(
+        slot="kernels.sparse.sampled",
+        hints=(
+            "x times the transpose of y would have a number at every place. Which of them are wanted?",
+            "The same two loops as before: over the rows r, over the entries e of each. What is written is out[e].",
+            "out[e] is the sum over j of x[r, j] * y[cols[e], j]. Start each sum anew.",
+        ),
+        cases=_sampled,
+    ),
+    Lesson(
+        slot="sparse.operators.spmm",
+        hints=(
+            "y[r] = sum of v[e] x[c] over the entries e = (r, c). How much does y change when v[e] does? And which rows of y does "
+            "row c of x reach?",
+            "The gradient of v[e] is g[r] times x[c]: a sampled product. Row c of x reaches those rows that have an entry in column "
+            "c: the gradient of x is the transposed matrix times g.",
+            "at_entries(g, x, rows) is the first. For the second, `turned, order = rows.turned`: the transposed pattern, and for "
+            "each of its entries where it stood. Its values are picked(values, order).",
+        ),
+        cases=_product,
+    ),
+    Lesson(
+        slot="sparse.rulebook.neighbours",
+        hints=(
+            "27 questions for each entry: who stands there? Searching all entries each time would take entries times entries. What "
+            "answers such a question at once?",
+            "A dictionary from a place (b, z, y, x) to the number of its entry. Fill it first. Then ask it for every place plus "
+            "offset; `.get(place, -1)` answers -1 where nobody stands.",
+            "near = np.full((len(offsets), places.shape[1]), -1, np.int32). Make the keys of plain ints: "
+            "`places.T.tolist()` gives rows of them, and `tuple(row)` can be a key. The batch number stays as it is.",
+        ),
+        cases=_near,
+    ),
+)
+
+
+PREDICTIONS = (
+    Prediction(
+        name="sparse.bytes",
+        question="A matrix of 100,000 x 100,000 with a million entries, as compressed rows: float32 values, int32 indices. How many "
+        "bytes?",
+        answer=4 * 1_000_000 + 4 * 1_000_000 + 4 * 100_001,
+        unit=" bytes",
+        why="Four for each value, four for each column, and 100,001 row starts. As a dense matrix it would take 40 "
+        "billion.",
+        tolerance=0.01,
+    ),
+    Prediction(
+        name="sparse.pairs",
+        question="A solid cube of 10 x 10 x 10 voxels, kernel 3 x 3 x 3. How many pairs does its rulebook hold?",
+        answer=(3 * 10 - 2) ** 3,
+        unit=" pairs",
+        why="Along one axis a row of 10 has 8 voxels with three neighbours and 2 with two (itself counted): 28. The axes are "
+        "independent, so 28 cubed. 27 for each voxel would be 27,000: the surface has fewer.",
+        tolerance=0.001,
+    ),
+    Prediction(
+        name="sparse.break_even",
+        question="A dense product makes 60 billion multiplications and additions a second, zeros included. A sparse one makes 12 billion, but only at "
+        "its entries. Up to what density (0 to 1) is the sparse one faster?",
+        answer=12 / 60,
+        why="n density / 12 against n / 60. A sparse loop jumps about in memory, so each of its operations costs more, and it has "
+        "to save many of them. Memory breaks even much later: at 0.5, where an entry's value and index fill the room of two zeros.",
+        tolerance=0.05,
+    ),
+)

@@ -1,0 +1,168 @@
+"""What takes its time, in a thread of its own: followed, cancelled, replaced by what is asked for later.
+
+No widget is known here. `Work` is one thing that is done; `Latest` does one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar
+
+Wish = TypeVar("Wish")
+
+
+class Work:
+    """Something that `_work` does in a thread after `start()`.
+
+    States: waiting, loading, running once `_running()` was called, then done, cancelled or failed (`error` says how).
+    `on_change` is called from the thread, at its end for certain.
+    """
+
+    def __init__(self, name: str, on_change: Callable[[Any], None] = lambda _: None) -> None:
+        self.state, self.error = "waiting", ""
+        self._on_change = on_change
+        self._began = self._ended = self._told = 0.0
+        self._done_at_start = 0.0
+        self._cancel = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> Self:
+        self.state = "loading"
+        self._thread.start()
+        return self
+
+    def cancel(self) -> None:
+        """Asks it to stop, which it does after the step it is at. What was done till then can be used."""
+        self._cancel.set()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Waits for the end; says whether it came."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    @property
+    def alive(self) -> bool:
+        return self.state in ("loading", "running")
+
+    @property
+    def rests(self) -> bool:
+        """Whether what it makes can be used: it has ended well, or one is between two of its steps, in its own thread."""
+        return self.state in ("done", "cancelled") or threading.current_thread() is self._thread
+
+    @property
+    def progress(self) -> float:
+        """How much of it is done, 0..1, before the end is known."""
+        return 0.0
+
+    @property
+    def fraction(self) -> float:
+        return 1.0 if self.state == "done" else min(max(self.progress, 0.0), 1.0)
+
+    @property
+    def seconds(self) -> float:
+        """Since it is running."""
+        return (self._ended or time.monotonic()) - self._began if self._began else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None as long as nothing can be said."""
+        gone = self.fraction - self._done_at_start
+        if self.state != "running" or gone <= 0:
+            return None
+        return self.seconds * (1 - self.fraction) / gone
+
+    # ---- for those who do the work
+
+    def _work(self) -> None:
+        """What is done; it looks at `_cancel` now and then."""
+        raise NotImplementedError
+
+    def _running(self) -> None:
+        """Time is counted from here: what came before was reading and compiling, and is no measure of the rest."""
+        self._began, self._done_at_start = time.monotonic(), self.fraction
+        self.state = "running"
+
+    def _tell(self, every: float = 0.0) -> None:
+        """Calls `on_change`, unless it was called less than `every` seconds ago."""
+        now = time.monotonic()
+        if now - self._told >= every:
+            self._told = now
+            self._on_change(self)
+
+    def _run(self) -> None:
+        try:
+            self._work()
+            state = "cancelled" if self._cancel.is_set() else "done"
+        except Exception as error:  # whatever goes wrong belongs on the page, not in a log nobody reads
+            state, self.error = "failed", f"{type(error).__name__}: {error}"
+        self._ended = time.monotonic()
+        self.state = state
+        self._on_change(self)
+
+
+class Latest(Generic[Wish]):
+    """Does what was asked for last, in one thread at a time: whoever moves a slider does not wait for what came before.
+
+    `do` fulfils a wish, `stop` ends the one that is being fulfilled, `rest` is called when nothing is left.
+    """
+
+    def __init__(
+        self,
+        do: Callable[[Wish], None],
+        stop: Callable[[], None] = lambda: None,
+        rest: Callable[[], None] = lambda: None,
+        name: str = "latest",
+    ) -> None:
+        self._do, self._stop, self._rest, self._name = do, stop, rest, name
+        self._lock = threading.Lock()
+        self._wishes: list[Wish] = []  # at most one
+        self._thread: threading.Thread | None = None
+
+    def ask(self, wish: Wish) -> None:
+        with self._lock:
+            self._wishes = [wish]
+            self._stop()
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+
+    def forget(self) -> None:
+        """Nothing is wished any more."""
+        with self._lock:
+            self._wishes = []
+            self._stop()
+
+    @property
+    def waits(self) -> bool:
+        """Whether something newer waits for the present one to end."""
+        return bool(self._wishes)
+
+    def wait(self, timeout: float = 60.0) -> None:
+        """Until nothing is done (for tests)."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._wishes:
+                    self._thread = None
+                    self._rest()
+                    return
+                wish = self._wishes.pop()
+            self._do(wish)
+
+
+def one_core_less() -> int:
+    """How many threads compute from here on: a core stays with the browser and the server, or times would tell of them."""
+    import numba
+    import torch
+
+    threads = min(max(1, len(os.sched_getaffinity(0)) - 1), numba.get_num_threads())
+    torch.set_num_threads(threads)
+    numba.set_num_threads(threads)
+    return threads
