@@ -8,10 +8,12 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
+import requests
 
 from studio import cli, runtime
 from studio.launch import configuration
@@ -47,6 +49,28 @@ def test_ready_in_time_and_stopped_by_one_interrupt(tmp_path: Path) -> None:
     assert f"http://127.0.0.1:{studio.port}/studio?token={studio.token}" in printed
     assert "Traceback" not in printed and "Warning" not in printed and "[W" not in printed, printed
     assert list(state_folder(tmp_path).glob("studio-*.json")) == []
+
+
+@pytest.mark.parametrize("moment", ["starting", "starting again"])
+def test_it_stops_while_kernels_start(tmp_path: Path, moment: str) -> None:
+    """Jupyter refuses to end a kernel just then; the Studio asks again, and leaves none behind."""
+    studio = start_studio(tmp_path)
+    ours = psutil.Process(studio.process.pid)
+    kernels = f"{studio.url}api/kernels"
+    with ThreadPoolExecutor(4) as pool:
+        replies = [
+            pool.submit(requests.post, kernels, json={"name": "sampan"}, headers=studio.headers, timeout=60)
+            for _ in range(4)
+        ]
+        if moment == "starting again":
+            for reply in replies:
+                again = f"{kernels}/{reply.result().json()['id']}/restart"
+                pool.submit(requests.post, again, headers=studio.headers, timeout=60)
+        time.sleep(0.2)
+        below = ours.children(recursive=True)
+        studio.stop()
+    assert studio.process.returncode == 0
+    assert psutil.wait_procs(below, timeout=10)[1] == []
 
 
 def test_a_second_studio_points_at_the_first(studio: Studio) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from studio import runtime
 from studio.compute.here import warm_kernels
 from studio.compute.zygote.client import Zygote
 
+KERNELS_END_S = 10.0
+KERNELS_ASK_AGAIN_S = 0.1
 TASKS_END_S = 5.0
 
 
@@ -55,6 +58,26 @@ class StudioServer(ServerApp):
             pass  # a second Ctrl-C, while the first one's end takes its time
         finally:
             runtime.remove(self.state, running)
+
+    async def _stop(self) -> None:
+        """The loop ends whatever becomes of the kernels: Jupyter's own stays for ever when ending one of them fails."""
+        try:
+            await asyncio.wait_for(self._cleanup(), KERNELS_END_S + TASKS_END_S)
+        except Exception:
+            self.log.exception("not everything could be put away")
+        finally:
+            self.io_loop.stop()
+
+    async def cleanup_kernels(self) -> None:
+        """Shut down all kernels. One that just starts, or starts again, refuses: it is asked again until it can."""
+        end = time.monotonic() + KERNELS_END_S
+        while True:
+            try:
+                return await super().cleanup_kernels()
+            except Exception:
+                if time.monotonic() > end:
+                    raise
+                await asyncio.sleep(KERNELS_ASK_AGAIN_S)
 
     def _end_tasks(self) -> None:
         """Cancel what still waits in the loop, as asyncio.run does: a worker thread of a library ends with the task
