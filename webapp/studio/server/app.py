@@ -69,15 +69,15 @@ class StudioServer(ServerApp):
             self.io_loop.stop()
 
     async def cleanup_kernels(self) -> None:
-        """Shut down all kernels. One that just starts, or starts again, refuses: it is asked again until it can."""
+        """Shut down each kernel, and ask again one that refuses because it just starts again. Jupyter's own gives up at
+        the first refusal, and for ever at a kernel that once failed to start."""
         end = time.monotonic() + KERNELS_END_S
-        while True:
-            try:
-                return await super().cleanup_kernels()
-            except Exception:
-                if time.monotonic() > end:
-                    raise
-                await asyncio.sleep(KERNELS_ASK_AGAIN_S)
+        while (left := self.kernel_manager.list_kernel_ids()) and time.monotonic() < end:
+            shutdowns = (self.kernel_manager.shutdown_kernel(kernel) for kernel in left)
+            for answer in await asyncio.gather(*shutdowns, return_exceptions=True):
+                if isinstance(answer, Exception):
+                    self.log.info("a kernel could not be shut down yet: %r", answer)
+                    await asyncio.sleep(KERNELS_ASK_AGAIN_S)
 
     def _end_tasks(self) -> None:
         """Cancel what still waits in the loop, as asyncio.run does: a worker thread of a library ends with the task
