@@ -16,7 +16,8 @@ LIBRARY = ROOT / "lib" / "sampan"
 MODULES = {
     "sparse": (
         "kernels/*_sparse*.py", "kernels/cpu_register_block.py", "models/point_cloud.py", "models/bag_of_words.py",
-        "datasets/point_clouds.py", "datasets/labelled_texts.py", "visual/sparsity.py", "visual/cloud.py",
+        "datasets/point_clouds.py", "datasets/voxels.py", "datasets/mesh_files.py", "datasets/made_shapes.py",
+        "datasets/labelled_texts.py", "visual/sparsity.py", "visual/cloud.py",
     ),
     "graph": ("kernels/*_graph*.py",),
     "speech": ("kernels/*_speech*.py",),
