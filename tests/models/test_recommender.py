@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sampan as paddle
-from benchmarks import recommender
+from benchmarks import recommender_throughput as throughput
 from benchmarks import recommender_torch as peers
 from sampan import datasets
 from sampan.datasets.interactions import Ratings, leave_last_out, made_log
@@ -287,7 +287,7 @@ def test_real_ratings_are_recommended_better_than_by_popularity(monkeypatch):
 
 def test_the_benchmark_compares_like_with_like():
     """Its dense, sparse and torch programs have the same losses, which it checks itself; the growing one's are finite."""
-    for case in recommender.cases(2000):
-        steps = recommender.programs(case, 2000)
+    for case in throughput.cases(2000):
+        steps = throughput.programs(case, 2000)
         assert set(steps) == {"sparse", "dense", "growing", "torch sparse", "torch dense"}
         assert math.isfinite(steps["growing"](3))
