@@ -300,7 +300,7 @@ def _accumulate(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -
     data = leaf.data
     if type(gradient) is RowSparse:
         if before is None or before is zero_gradient or type(before) is RowSparse:
-            rows = gradient.owned(owners)
+            rows = gradient.owned(owners, type(before) is not RowSparse)
             leaf._grad = before + rows if type(before) is RowSparse else rows
         else:
             gradient.added_to(before.data)

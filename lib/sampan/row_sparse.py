@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from .dtype import Place, Size, name_of
 from .kernels import device_embedding as loops
-from .kernels.arena import copied
+from .kernels.arena import LENT_FROM, copied
 from .kernels.cpu_embedding import all_inside
 from .kernels.device_sparse import array, buffer
 from .tensor import Refused, Tensor, WrongKind
@@ -28,15 +29,19 @@ class RowSparse(Tensor):
     somebody has made other than zero, so that reading changes nothing.
 
     parts: (ids [n] int64, rows [m, d], which [n] or None, scale [n] or None); the gradient of occurrence i is
-    scale[i] * rows[which[i]], and belongs to row ids[i]. Ids may repeat; -1 belongs to none.
+    scale[i] * rows[which[i]], and belongs to row ids[i]. Ids may repeat; -1 belongs to none. merged: in the one part none does,
+    rows are as `coalesced` gives them. count: how many were named, as `repr` tells; unless given, those of the parts.
     """
 
-    __slots__ = ("_dense", "_named", "_shape", "parts")
+    __slots__ = ("_count", "_dense", "_named", "_shape", "_sums", "merged", "parts")
 
     parts: list[Part]
 
-    def __init__(self, parts: Sequence[Part], shape: Sequence[int]) -> None:
-        self.parts, self._shape = list(parts), torch.Size(shape)
+    def __init__(
+        self, parts: Sequence[Part], shape: Sequence[int], merged: bool = False, count: int | None = None
+    ) -> None:
+        self.parts, self._shape, self.merged, self._count = list(parts), torch.Size(shape), merged, count
+        self._sums: tuple[torch.Tensor, torch.Tensor] | None = None  # what `sums` gave
         self._dense: torch.Tensor | None = None
         self._named: torch.Tensor | None = None  # rows that had been named before the values were read
         self.stop_gradient, self.node = False, None
@@ -55,6 +60,11 @@ class RowSparse(Tensor):
 
     # --- as rows ---
 
+    @property
+    def count(self) -> int:
+        """How many rows were named, one as often as it was."""
+        return sum(len(part[0]) for part in self.parts) if self._count is None else self._count
+
     def as_rows(self) -> RowSparse:
         """Itself; once its values were read, the rows that were named and those that are not zero now."""
         if self._dense is None:
@@ -63,7 +73,7 @@ class RowSparse(Tensor):
         if self._named is not None:
             there[self._named] = True
         ids = there.nonzero().flatten()
-        return RowSparse([(ids, self._dense.index_select(0, ids), None, None)], self._shape)
+        return RowSparse([(ids, self._dense.index_select(0, ids), None, None)], self._shape, merged=True)
 
     def joined(self) -> Part:
         """All occurrences as one part."""
@@ -76,9 +86,22 @@ class RowSparse(Tensor):
 
     def coalesced(self) -> tuple[torch.Tensor, torch.Tensor]:
         """(ids [n], rows [n, d]): each row once, its gradients added up in the order in which they came."""
+        ids, rows = self.sums()
+        return (ids.clone(), rows.clone()) if self.merged or self._sums else (ids, rows)
+
+    def sums(self, keep: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+        """As `coalesced`, to be read alone: it may be the gradient's own memory. keep: for whoever asks next."""
+        if self._sums is not None:
+            return self._sums
+        rows = self.as_rows()
+        if rows.merged:
+            return rows.parts[0][:2]
         kind = self.dtype
-        found, *given = self._given(kind if kind in _LOOPS else torch.float32, array)
-        return buffer(found[0]), buffer(loops.sums(found, *given)).to(kind)
+        found, *given = rows._given(kind if kind in _LOOPS else torch.float32, array)
+        summed = buffer(found[0]), buffer(loops.sums(found, *given)).to(kind)
+        if keep:
+            self._sums = summed
+        return summed
 
     def own_values(self) -> torch.Tensor:
         """The memory that holds its values: what changes all of them there changes the gradient."""
@@ -86,19 +109,19 @@ class RowSparse(Tensor):
             return self._dense
         ids, rows, which, scale = self.joined()
         self.parts = [(ids, rows.clone(memory_format=torch.contiguous_format), which, scale)]
+        self._sums = None
         return self.parts[0][1]
 
     def scaled(self, factor: float) -> RowSparse:
         """`factor` times the gradient."""
-        parts = self.as_rows().parts
-        return RowSparse(
-            [(ids, rows * factor, which, scale) for ids, rows, which, scale in parts], self._shape
-        )
+        whole = self.as_rows()
+        parts = [(ids, rows * factor, which, scale) for ids, rows, which, scale in whole.parts]
+        return RowSparse(parts, self._shape, whole.merged, whole._count)
 
     def replaced(self, rows: torch.Tensor) -> RowSparse:
         """Other rows for the ids of its one part."""
         ((ids, _, which, scale),) = self.parts
-        return RowSparse([(ids, rows, which, scale)], self._shape)
+        return RowSparse([(ids, rows, which, scale)], self._shape, self.merged, self._count)
 
     def step(
         self, rule: str, arrays: Sequence[torch.Tensor], numbers: Sequence[float], everywhere: bool
@@ -111,12 +134,16 @@ class RowSparse(Tensor):
         loops.step(rule, *given, [form(a) for a in arrays], numbers, everywhere)
 
     def _given(self, kind: torch.dtype, form: Any) -> tuple[Any, ...]:
-        """What the kernels take: the distinct ids, which (empty: each its own), scale (empty: 1), rows of dtype `kind`."""
+        """What the kernels take: the ids found, which (empty: each its own), scale (empty: 1), rows of dtype `kind`."""
         ids, rows, which, scale = self.joined()
         if which is None:
             which = ids.new_empty(0, dtype=torch.int32)
         factors = rows.new_empty(0, dtype=kind) if scale is None else scale.to(kind).contiguous()
-        found = loops.distinct(form(ids), self._shape[0])
+        places = form(ids)
+        if self.merged and isinstance(places, np.ndarray):
+            found = places, np.empty(0, np.int32)
+        else:
+            found = loops.distinct(places, self._shape[0])
         return found, form(which), form(factors), form(rows.to(kind).contiguous())
 
     # --- as a Tensor ---
@@ -124,20 +151,25 @@ class RowSparse(Tensor):
     @property
     def data(self) -> torch.Tensor:
         if self._dense is None:
-            self._named, rows = self.coalesced()
+            self._named, rows = self.sums()
             self._dense = rows.new_zeros(self._shape).index_copy_(0, self._named, rows)
-            self.parts = []
+            self._forget()
         return self._dense
 
     @data.setter
     def data(self, value: torch.Tensor) -> None:
-        self._dense, self._shape, self.parts = value, value.shape, []
+        self._dense, self._shape = value, value.shape
+        self._forget()
+
+    def _forget(self) -> None:
+        """The values are kept in place of the rows."""
+        self.parts, self._sums, self.merged = [], None, False
 
     def added_to(self, dense: torch.Tensor) -> torch.Tensor:
         """`dense` with these rows added, in place."""
         if self._dense is not None:
             return dense.add_(self._dense)
-        ids, rows = self.coalesced()
+        ids, rows = self.sums()
         return dense.index_add_(0, ids, rows.to(dense.dtype))
 
     @property
@@ -160,18 +192,32 @@ class RowSparse(Tensor):
         """As `Tensor.to`; rows stay rows where a dtype alone is asked for."""
         if self._dense is None and not settings and len(args) == 1 and isinstance(args[0], torch.dtype):
             parts = [(ids, rows.to(args[0]), which, scale) for ids, rows, which, scale in self.parts]
-            return RowSparse(parts, self._shape)
+            return RowSparse(parts, self._shape, self.merged, self._count)
         return super().to(*args, **settings)
 
-    def owned(self, owners: set[int]) -> RowSparse:
-        """The same gradient in memory that nobody else holds; see autograd. The caller's ids may be overwritten later."""
-        kept = []
-        for ids, rows, which, scale in self.as_rows().parts:
+    def owned(self, owners: set[int], first: bool = False) -> RowSparse:
+        """The same gradient in memory that nobody else holds; see autograd. The caller's ids may be overwritten later.
+
+        first: no other was there before. Then many rows that somebody else holds are added up at once, which a step would do
+        anyway, and not copied; those of a gradient that comes later are added to these in their order, as ever.
+        """
+        whole, kept = self.as_rows(), []
+        if first and whole.dtype in _LOOPS and (whole._sums or whole._held(owners)):
+            ids, rows = whole.sums()
+            owners.add(rows.data_ptr())
+            return RowSparse([(ids, rows, None, None)], self._shape, True, whole.count)
+        for ids, rows, which, scale in whole.parts:
             if rows.data_ptr() in owners:
                 rows = copied(rows)
             owners.add(rows.data_ptr())
             kept.append((ids.clone(), rows, which, None if scale is None else scale.clone()))
-        return RowSparse(kept, self._shape)
+        return RowSparse(kept, self._shape, whole.merged, whole._count)
+
+    def _held(self, owners: set[int]) -> bool:
+        """Whether it is one part of many rows on a CPU that somebody else holds, and nothing but them."""
+        _, rows, which, _ = self.parts[0]
+        large = len(self.parts) == 1 and not rows.is_cuda and rows.nbytes >= LENT_FROM
+        return large and not self.merged and which is None and rows.data_ptr() in owners
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RowSparse:
         ids, rows = self.coalesced()
@@ -185,9 +231,10 @@ class RowSparse(Tensor):
         """Rows and rows stay rows; with a buffer of the tape they make a dense buffer."""
         if isinstance(other, RowSparse):
             parts = [*self.as_rows().parts, *other.as_rows().parts]
-            both = RowSparse(parts, max(self._shape, other._shape))
+            count = self.count + other.count
+            both = RowSparse(parts, max(self._shape, other._shape), count=count)
             if sum(len(part[0]) for part in parts) > 2 * both._shape[0]:  # many passes: no more than dense
-                both.parts = [(*both.coalesced(), None, None)]
+                both.parts, both.merged = [(*both.sums(), None, None)], True
             return both
         if isinstance(other, torch.Tensor):
             return self.added_to(other.clone())
@@ -206,8 +253,7 @@ class RowSparse(Tensor):
     def __repr__(self) -> str:
         if self._dense is not None:
             return super().__repr__()
-        count = sum(len(part[0]) for part in self.parts)
-        return f"RowSparse(shape={list(self._shape)}, dtype={name_of(self.dtype)}, {count} rows named)"
+        return f"RowSparse(shape={list(self._shape)}, dtype={name_of(self.dtype)}, {self.count} rows named)"
 
 
 def _as_it_is(buffer: torch.Tensor) -> torch.Tensor:

@@ -263,7 +263,7 @@ def _norms(gradient: Any) -> tuple[np.ndarray, np.ndarray]:
         dense = gradient.data
         places = (dense != 0).any(1).nonzero().flatten()
         return places.cpu().numpy(), _lengths(dense[places])
-    places, rows = gradient.coalesced()
+    places, rows = gradient.sums(keep=True)
     return places.cpu().numpy(), _lengths(rows)
 
 

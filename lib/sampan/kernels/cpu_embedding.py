@@ -28,7 +28,8 @@ LARGEST_SLOTS = 1 << 25  # rows with a slot of 4 bytes each; above it the ids ar
 AHEAD = 12  # rows
 SLOTS_AHEAD = 32
 
-# distinct ids, in the order in which they first came; for each occurrence its place among them, -1 where it names no row
+# Distinct ids, in the order in which they first came; for each occurrence its place among them, -1 where it names no row.
+# No places at all: each distinct id has one occurrence, its own.
 Found = tuple[np.ndarray, np.ndarray]
 
 
@@ -138,6 +139,8 @@ _sums_loop = Loop(_sums, PARALLEL_FROM, "row_sums")
 def sums(found: Found, which: np.ndarray, scale: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """[distinct, d]: the gradients of each distinct row added up, in the order in which they came."""
     (distinct, place), (_, width) = found, rows.shape
+    if place.size < distinct.size:  # each has its sum
+        return rows
     out = lent((distinct.size, width), torch.float64 if rows.dtype == np.float64 else torch.float32).numpy()
     # Threads take columns, lines of 64 bytes: they share the work evenly, and no sum depends on how many there are.
     lane = 64 // rows.itemsize

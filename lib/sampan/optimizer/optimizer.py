@@ -383,8 +383,7 @@ def _clipped(clip: ClipGrad, gradients: list[Any]) -> list[Any]:
 
 
 def _once(gradient: RowSparse) -> RowSparse:
-    ids, rows = gradient.coalesced()
-    return RowSparse([(ids, rows, None, None)], gradient.shape)
+    return RowSparse([(*gradient.sums(), None, None)], gradient.shape, merged=True)
 
 
 def number(value: Any, name: str, below: float = math.inf) -> float:
