@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,3 +52,39 @@ def test_sums_of_any_width_and_number_of_threads(width, dtype, shared):
     np.testing.assert_allclose(
         sums[0], expected[found[0]], rtol=1e-3 if dtype == "float32" else 1e-9, atol=1e-3
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize(
+    "shape", [(30, 3), (4000, 10), (0,)]
+)  # the second on several threads, in memory that is lent
+def test_rows_of_ids_some_of_which_name_none(shape, dtype):
+    rng = np.random.default_rng(0)
+    table = torch.from_numpy(rng.standard_normal((COUNT, 64)).astype(dtype))
+    ids = torch.from_numpy(rng.integers(-1, COUNT, shape))
+    expected = table.numpy()[ids] * (ids.numpy() >= 0)[..., None]
+    most = numba.get_num_threads()
+    try:
+        for threads in (1, most):
+            numba.set_num_threads(threads)
+            np.testing.assert_array_equal(cpu_embedding.rows_read(table, ids, some=True).numpy(), expected)
+    finally:
+        numba.set_num_threads(most)
+    nothing = cpu_embedding.rows_read(table[:0], torch.full(shape, -1), some=True)
+    assert nothing.shape == (*shape, 64) and not nothing.any()
+
+
+@pytest.mark.parametrize("size", [5, 40_000])
+@pytest.mark.parametrize(("wrong", "some"), [(-2, True), (COUNT, True), (-1, False), (COUNT, False)])
+def test_an_id_outside_is_not_read(wrong, some, size):
+    ids = torch.zeros(size, dtype=torch.int64)
+    ids[3] = wrong
+    with pytest.raises(IndexError, match="out of range"):
+        cpu_embedding.rows_read(torch.zeros(COUNT, 64), ids, some)
+
+
+def test_sums_that_are_there_are_taken_as_they_are():
+    none, rows = np.empty(0, np.int32), np.arange(6.0).reshape(2, 3)
+    assert cpu_embedding.sums((np.array([7, 2]), none), none, np.empty(0), rows) is rows
+    nobody = (np.empty(0, np.int64), none)
+    assert cpu_embedding.sums(nobody, none, np.empty(0), rows).shape == (0, 3)

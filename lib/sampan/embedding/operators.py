@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from ..kernels import device_embedding as loops
+from ..kernels.cpu_embedding import rows_read
 from ..kernels.device_sparse import array, buffer
 from ..operator import operator
 from ..ops.resampling import rows_summed
@@ -131,20 +132,15 @@ def columns_picked(h, rows, lost):  # type: ignore[no-untyped-def]
 @operator
 def rows_looked_up(weight, rows, as_rows=True):  # type: ignore[no-untyped-def]
     """weight[rows]; -1 gives zeros and gets no gradient. weight: [n, d], rows: int64 of any shape."""
-    missing = (rows < 0).unsqueeze(-1)
-    if len(weight):
-        value = torch.embedding(weight, rows.clamp(min=0)).masked_fill_(missing, 0)
-    else:
-        value = weight.new_zeros((*rows.shape, weight.shape[1]))
-    settings = (rows, missing, weight.shape[0], as_rows)
-    return value, (lambda g, s=settings: rows_given(g, *s),)
+    settings = (rows, weight.shape[0], as_rows)
+    return rows_read(weight, rows, some=True), (lambda g, s=settings: rows_given(g, *s),)
 
 
-def rows_given(g: Any, rows: Any, missing: Any, count: int, as_rows: bool) -> Any:
+def rows_given(g: Any, rows: Any, count: int, as_rows: bool) -> Any:
     """The gradient of the table: g added up at `rows`. As rows, nothing is added up yet."""
     if as_rows and g.__class__ is Buffer:
         return RowSparse([(rows.flatten(), g.reshape(-1, g.shape[-1]), None, None)], (count, g.shape[-1]))
-    there = (~missing).to(g.dtype)
+    there = (rows >= 0).unsqueeze(-1).to(g.dtype)
     return rows_summed(
         g * (there if g.__class__ is Buffer else Tensor(there)), rows.clamp(min=0), count, -1, False
     )
