@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..kernels import cpu_embedding_watch as loops
 from ..kernels.arena import reserved
-from ..kernels.cpu_embedding_watch import hashes
 from ..row_sparse import RowSparse
 from ..serialization import replacing
 from ..tensor import HookHandle
@@ -29,8 +29,8 @@ class Monitor:
     although they had no gradient (the exact steps of Adam or Momentum) are not counted, and where several steps follow one
     backward pass they count once. Norms are of the gradients as they come, before any clipping.
 
-    Each pass adds up the repeated ids once more and copies the rows it names: about the price of one more SGD step on the
-    table, and 40 bytes a row that was ever seen.
+    Each pass reads the rows it names twice, before a step and after it, and takes the sums of their gradients from the step;
+    64 bytes are kept of a row that was ever seen.
 
     Rows are numbered as the table's ids are, but for a DynamicEmbedding, where `ids` says whose a row is; a row that
     changes hands begins anew.
@@ -43,12 +43,11 @@ class Monitor:
         self.layer, self.name = layer, name or str(layer.weight.name)
         self.passes = 0  # backward passes seen
         dynamic = isinstance(layer, DynamicEmbedding)
-        rows = layer.capacity if dynamic else table.count
-        self._gradients, self._updates = reserved((rows,), np.int64), reserved((rows,), np.int64)
-        self._sums, self._largest = reserved((rows,), np.float64), reserved((rows,), np.float64)
-        self._owners = reserved((rows,), np.int64) if dynamic else None
-        # Rows whose step is still to come, and what they hashed to before it, a pair a backward pass.
-        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
+        self._owned = dynamic  # a row has an id of its own
+        self._known = reserved((layer.capacity if dynamic else table.count,), loops.ROW)
+        # A round ends with a step. Rows that had a gradient in this one wait for it, with a number of what they held before it;
+        # those of an earlier round have moved.
+        self._round, self._waiting = 1, list[tuple[np.ndarray, np.ndarray]]()
         self._handle: HookHandle | None = None
 
     def __enter__(self) -> Monitor:
@@ -59,6 +58,8 @@ class Monitor:
 
     def __exit__(self, *error: Any) -> None:
         self._settle()
+        for rows, _ in self._waiting:  # no step came
+            self._known["round"][rows] = 0
         self._waiting.clear()
         if self._handle is not None:
             self._handle.remove()
@@ -69,41 +70,35 @@ class Monitor:
     def _see(self, gradient: Any) -> None:
         self._settle()
         places, norms = _norms(gradient)
-        rows_seen = self._rows(places)
+        rows = self._rows(places)
         self.passes += 1
-        self._gradients[rows_seen] += 1
-        self._sums[rows_seen] += norms
-        self._largest[rows_seen] = np.maximum(self._largest[rows_seen], norms)
-        fresh = rows_seen
-        for waiting, _ in self._waiting:
-            fresh = fresh[~np.isin(fresh, waiting)]
-        self._waiting.append((fresh, self._hashes(fresh)))
+        fresh, before = loops.seen(rows, norms, *self._held(rows), self._round, self._known)
+        self._waiting.append((rows, before) if fresh.all() else (rows[fresh], before[fresh]))
 
     def _settle(self) -> None:
-        """Has there been a step? Then of the rows that wait for it those that moved are counted."""
+        """Has there been a step? Then of the rows that wait for it those that moved are counted: all that keep their round."""
         if not self._waiting:
             return
-        moved = [rows[self._hashes(rows) != before] for rows, before in self._waiting]
-        if any(len(rows) for rows in moved):
-            for rows in moved:
-                self._updates[rows] += 1
+        still = [rows[loops.hashes(*self._held(rows)) == before] for rows, before in self._waiting]
+        if any(len(here) < len(rows) for here, (rows, _) in zip(still, self._waiting, strict=True)):
+            for rows in still:
+                self._known["round"][rows] = 0
+            self._round += 1
             self._waiting.clear()
 
     def _rows(self, places: np.ndarray) -> np.ndarray:
         """The rows that lie at these places of the weight."""
         if isinstance(self.layer, HybridEmbedding):
             return self.layer._rows._row_at[places]
-        if self._owners is not None:
+        if self._owned:
             self._take_over(places)
         return places
 
     def _take_over(self, places: np.ndarray) -> None:
-        assert self._owners is not None
         ids = self.layer.ids.data.numpy()[places]
-        others = places[self._owners[places] != ids]
-        for kept in (self._gradients, self._updates, self._sums, self._largest):
-            kept[others] = 0
-        self._owners[places] = ids
+        others = self._known["owner"][places] != ids
+        self._known[places[others]] = np.zeros((), loops.ROW)
+        self._known["owner"][places[others]] = ids[others]
 
     def _values(self, rows: np.ndarray) -> np.ndarray:
         if isinstance(self.layer, HybridEmbedding):
@@ -111,13 +106,12 @@ class Monitor:
         values = self.layer.weight.data[torch.from_numpy(rows).to(self.layer.weight.data.device)]
         return (values.float() if values.dtype is torch.bfloat16 else values).cpu().numpy()
 
-    def _hashes(self, rows: np.ndarray) -> np.ndarray:
-        """A number of what each row holds now, in place of a copy of it."""
+    def _held(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(what rows hold now, the place of each of these there): of the weight itself where that can be read."""
         data = self.layer.weight.data
         if isinstance(self.layer, HybridEmbedding) or data.is_cuda or not data.is_contiguous():
-            return hashes(np.ascontiguousarray(self._values(rows)), np.arange(len(rows)))
-        words = data.view(torch.int16) if data.dtype is torch.bfloat16 else data
-        return hashes(words.numpy(), rows)
+            return np.ascontiguousarray(self._values(rows)), np.arange(len(rows))
+        return (data.view(torch.int16) if data.dtype is torch.bfloat16 else data).numpy(), rows
 
     # --- what is known ---
 
@@ -128,10 +122,17 @@ class Monitor:
             rows = self.layer.rows_seen_since(0)
             self._take_over(rows)
             return rows
-        return np.arange(len(self._gradients))
+        return np.arange(len(self._known))
 
     def _ids_of(self, rows: np.ndarray) -> np.ndarray:
-        return rows if self._owners is None else self._owners[rows]
+        return self._known["owner"][rows] if self._owned else rows
+
+    def _column(self, name: str, rows: np.ndarray) -> np.ndarray:
+        known = self._known[name][rows]
+        if name == "updates":  # and those that the row's next gradient will count
+            rounds = self._known["round"][rows]
+            known += (rounds > 0) & (rounds < self._round)
+        return known
 
     @property
     def ids(self) -> np.ndarray:
@@ -141,12 +142,12 @@ class Monitor:
     @property
     def gradients(self) -> np.ndarray:
         """How many backward passes gave each row a gradient, int64."""
-        return self._gradients[self._live()]
+        return self._column("gradients", self._live())
 
     @property
     def updates(self) -> np.ndarray:
         """How often each row's values were seen to have moved after a gradient, int64."""
-        return self._updates[self._live()]
+        return self._column("updates", self._live())
 
     @property
     def norms(self) -> np.ndarray:
@@ -156,18 +157,19 @@ class Monitor:
     @property
     def largest(self) -> np.ndarray:
         """The largest norm of each row's gradients, float64."""
-        return self._largest[self._live()]
+        return self._column("largest", self._live())
 
     def _means(self, rows: np.ndarray) -> np.ndarray:
-        return self._sums[rows] / np.maximum(self._gradients[rows], 1)
+        means: np.ndarray = self._column("sum", rows) / np.maximum(self._column("gradients", rows), 1)
+        return means
 
     def cold(self, least: int = 1) -> np.ndarray:
         """The ids of the rows with fewer than `least` gradients, ascending; a padding row, which never has one, apart."""
         rows = self._live()
-        ids = self._ids_of(rows[self._gradients[rows] < least])
+        ids = self._ids_of(rows[self._column("gradients", rows) < least])
         padding = getattr(self.layer, "padding_idx", None)
-        if padding is not None and self._owners is None:
-            ids = ids[ids != padding % len(self._gradients)]
+        if padding is not None and not self._owned:
+            ids = ids[ids != padding % len(self._known)]
         return np.sort(ids)
 
     def exploding(self, times: float = 10.0) -> np.ndarray:
@@ -176,8 +178,8 @@ class Monitor:
         if not times > 0:
             raise ValueError(f"times: expected more than 0, got {times}")
         rows = self._live()
-        rows = rows[self._gradients[rows] > 0]
-        largest, means = self._largest[rows], self._means(rows)
+        rows = rows[self._column("gradients", rows) > 0]
+        largest, means = self._column("largest", rows), self._means(rows)
         finite = means[np.isfinite(means)]
         bound = times * float(np.median(finite)) if finite.size else 0.0
         bad = ~(largest <= bound)
@@ -203,10 +205,10 @@ class Monitor:
         if by not in KINDS:
             raise ValueError(f"by: expected one of {', '.join(KINDS)}, got {by!r}")
         rows = self._live()
-        rows = rows[_order(self._means(rows) if by == "norms" else getattr(self, f"_{by}")[rows], most)]
+        rows = rows[_order(self._means(rows) if by == "norms" else self._column(by, rows), most)]
         columns = {
-            "id": self._ids_of(rows), "gradients": self._gradients[rows], "updates": self._updates[rows],
-            "norm": self._means(rows), "largest": self._largest[rows],
+            "id": self._ids_of(rows), "gradients": self._column("gradients", rows), "updates": self._column("updates", rows),
+            "norm": self._means(rows), "largest": self._column("largest", rows),
         }  # fmt: skip
         return [{key: column[i].item() for key, column in columns.items()} for i in range(len(rows))]
 
@@ -219,7 +221,7 @@ class Monitor:
         labels: of each id. Files: tensors.tsv, metadata.tsv, projector_config.pbtxt, the last one when the others are whole.
         """
         rows = self._live()
-        rows = np.sort(rows[_order(self._gradients[rows], most)])
+        rows = np.sort(rows[_order(self._column("gradients", rows), most)])
         ids = self._ids_of(rows)
         if labels is not None and not isinstance(labels, Mapping) and len(ids) and ids.max() >= len(labels):
             raise ValueError(f"labels: expected one for each id, got {len(labels)} for the id {ids.max()}")
@@ -233,10 +235,12 @@ class Monitor:
                     file.write(("\t".join(map(str, row.tolist())) + "\n").encode())
         with replacing(folder / "metadata.tsv") as file:
             file.write(b"label\tid\tgradients\tupdates\tnorm\tstate\n")
-            for row, key, mean in zip(rows.tolist(), ids.tolist(), self._means(rows).tolist(), strict=True):
+            counts = (self._column(name, rows).tolist() for name in ("gradients", "updates"))
+            columns = (ids.tolist(), *counts, self._means(rows).tolist())
+            for key, passes, updates, mean in zip(*columns, strict=True):
                 label = " ".join(str(key if labels is None else labels[key]).split()) or "?"
-                state = "exploding" if key in exploding else "warm" if self._gradients[row] else "cold"
-                facts = (label, key, self._gradients[row], self._updates[row], f"{mean:.6g}", state)
+                state = "exploding" if key in exploding else "warm" if passes else "cold"
+                facts = (label, key, passes, updates, f"{mean:.6g}", state)
                 file.write(("\t".join(map(str, facts)) + "\n").encode())
         shown = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in self.name)
         lines = [
@@ -253,7 +257,7 @@ class Monitor:
 
     def __repr__(self) -> str:
         rows = self._live()
-        warm = int((self._gradients[rows] > 0).sum())
+        warm = int((self._column("gradients", rows) > 0).sum())
         return f"Monitor({self.name}: {len(rows)} rows, {warm} with a gradient, {self.passes} passes)"
 
 
