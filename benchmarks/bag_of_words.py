@@ -58,7 +58,8 @@ def measured(path: str, name: str, epochs: int, hidden: int, texts: int | None) 
         paddle.seed(1)
         network = BagOfWords(rows.shape[1], len(bundle.card.classes), hidden)
         adam = paddle.optimizer.Adam(0.003 if hidden else 0.01, parameters=network.parameters())
-        model = paddle.Model(network).prepare(adam, paddle.nn.CrossEntropyLoss(), paddle.metric.Accuracy())
+        model = paddle.Model(network)
+        model.prepare(adam, paddle.nn.CrossEntropyLoss(), paddle.metric.Accuracy())
         model.fit(data, batch_size=BATCH, epochs=epochs, verbose=0)
         return model
 

@@ -789,3 +789,33 @@ def test_the_tape_lets_go_of_what_no_gradient_will_read(use) -> None:
     (slope,) = paddle.grad(result.sum(), x, create_graph=True)
     slope.sum().backward()  # what is left suffices for the second order
     assert paddle.allclose(x.grad, slope.detach())
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_a_gradient_has_the_dtype_of_its_output_unless_told(consistent):
+    seen = []
+
+    class Watch(PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_grad_in_dtype_consistent(consistent)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, dy):
+            seen.append(dy.dtype)
+            return dy
+
+    class Half(PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy.astype("float16")
+
+    x = paddle.ones([3])
+    x.stop_gradient = False
+    Half.apply(Watch.apply(x)).sum().backward()
+    assert seen == [paddle.float32 if consistent else paddle.float16]

@@ -155,11 +155,13 @@ class Profiler:
         self.stop()
 
     def step_info(self, unit: str | None = None) -> str:
-        """Average seconds a step, and samples a second, since the start."""
-        seconds = sum(s for s, _ in self._steps)
-        samples = sum(n or 0 for _, n in self._steps)
-        text = f"batch_cost: {seconds / max(len(self._steps), 1):.5f} s"
-        return text + (f" ips: {samples / seconds:.3f} {unit or 'samples'}/s" if samples else "")
+        """Average seconds a step, and steps or, where `step` is told their number, samples a second, since the last call."""
+        steps, self._steps = self._steps, []
+        if not steps:
+            return ""
+        seconds, samples = sum(s for s, _ in steps), sum(n or 0 for _, n in steps)
+        speed = f"{(samples or len(steps)) / seconds:.3f} {unit or 'samples' if samples else 'steps'}/s"
+        return f" batch_cost: {seconds / len(steps):.5f} s ips: {speed}"
 
     def export(self, path: str = "", format: str = "json") -> None:
         """Write the recording for chrome://tracing or Perfetto."""

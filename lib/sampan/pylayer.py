@@ -36,7 +36,7 @@ class PyLayerContext:
         self._results: dict[int, int] = {}  # of a saved result: its place there, its place among the results
         self._node: Any = None  # weakly: the Node that keeps this context
         self._not_differentiable: tuple[Tensor, ...] = ()
-        self.materialize_grads = True
+        self.materialize_grads = self.consistent = True
 
     def save_for_backward(self, *tensors: Any) -> None:
         pack, self._unpack = _saving[-1] if _saving else (None, None)
@@ -75,6 +75,10 @@ class PyLayerContext:
         """Whether a missing output gradient arrives as zeros (True) or as None."""
         self.materialize_grads = value
 
+    def set_grad_in_dtype_consistent(self, flag: bool) -> None:
+        """Whether a gradient is cast to the dtype of the output that it belongs to (True) or comes as it was made."""
+        self.consistent = flag
+
 
 class PyLayer:
     """Subclass it with static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call `Sub.apply(...)`.
@@ -101,13 +105,8 @@ class PyLayer:
             return result
         outputs = list(result) if isinstance(result, (tuple, list)) else [result]
         marked = {id(t) for t in context._not_differentiable}
-        places = [
-            i
-            for i, o in enumerate(outputs)
-            if isinstance(o, Tensor)
-            and id(o) not in marked
-            and (o.data.is_floating_point() or o.data.is_complex())
-        ]
+        found = [(i, o.data) for i, o in enumerate(outputs) if isinstance(o, Tensor) and id(o) not in marked]
+        places = [i for i, buffer in found if buffer.is_floating_point() or buffer.is_complex()]
 
         # Of each Tensor among the outputs: its place, and what a gradient of zeros is made from.
         shown = {i: (o.data.shape, o.data.dtype) for i, o in enumerate(outputs) if isinstance(o, Tensor)}
@@ -117,6 +116,11 @@ class PyLayer:
             arrived = dict(zip(places, gradients if type(gradients) is tuple else (gradients,), strict=True))
             recorded = any(isinstance(g, Tensor) for g in arrived.values())
             zeros = torch.zeros if context.materialize_grads else (lambda shape, dtype: None)
+            if context.consistent:
+                arrived = {
+                    i: g if g is None or g.dtype == shown[i][1] else g.to(shown[i][1])
+                    for i, g in arrived.items()
+                }
             given = [arrived[i] if i in arrived else zeros(s, dtype=t) for i, (s, t) in shown.items()]
             plain = [g.clone() if isinstance(g, torch.Tensor) and not g.dim() else g for g in given]
             wrapped = [Tensor(g) if isinstance(g, torch.Tensor) else g for g in plain]
@@ -129,9 +133,8 @@ class PyLayer:
             return found if recorded else tuple(None if g is None else g.data for g in found)
 
         node = Node()
-        node.operator = _operator_for(cls)
         node.pullback, node.inputs, node.shapes, node.hooks = pullback, None, None, None
-        node.settings = {"materialize_grads": context.materialize_grads}
+        node.operator, node.settings = _operator_for(cls), {"materialize_grads": context.materialize_grads}
         node.edges = [None if t.stop_gradient else (t.node or t) for t in tensors]
         node.sequence, node.index, node.outputs = next_sequence(), None, None
         context._node = weakref.ref(node)

@@ -27,7 +27,9 @@ def network():
 def prepared(rate=0.05, net=None):
     net = net or network()
     optim = optimizer.Adam(rate, parameters=net.parameters())
-    return paddle.Model(net).prepare(optim, nn.CrossEntropyLoss(), Accuracy())
+    made = paddle.Model(net)
+    made.prepare(optim, nn.CrossEntropyLoss(), Accuracy())
+    return made
 
 
 class Record(Callback):
@@ -102,7 +104,8 @@ def test_logs_and_order_of_events():
 def test_evaluation_is_over_samples_and_leaves_the_modes():
     net = nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5))
     net[0].eval()
-    model = paddle.Model(net).prepare(None, nn.CrossEntropyLoss(), Accuracy())
+    model = paddle.Model(net)
+    model.prepare(None, nn.CrossEntropyLoss(), Accuracy())
     data = blobs(25)
     result = model.evaluate(data, batch_size=10, verbose=0)
     assert [layer.training for layer in net] == [False, True]
@@ -118,10 +121,15 @@ def test_predict_leaves_labels_out():
     model = prepared()
     data = blobs(25)
     (parts,) = model.predict(data, batch_size=10, verbose=0)
+    assert isinstance(parts, tuple)
     assert [p.shape for p in parts] == [(10, 3), (10, 3), (5, 3)]
     (whole,) = model.predict(data, batch_size=10, stack_outputs=True, verbose=0)
     model.network.eval()
     np.testing.assert_allclose(whole, model.network(data[:][0]).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_prepare_gives_nothing_back():
+    assert paddle.Model(network()).prepare() is None
 
 
 def test_single_batches():
@@ -129,6 +137,7 @@ def test_single_batches():
     points, labels = blobs(8)[:]
     losses, metrics = model.train_batch([points], [labels])
     assert len(losses) == 1 and isinstance(metrics[0], float)
+    assert isinstance(losses[0], np.ndarray) and losses[0].shape == () and losses[0].dtype == np.float32
     before = model.parameters()[0].numpy().copy()
     model.train_batch(points.numpy(), labels.numpy(), update=False)
     np.testing.assert_array_equal(model.parameters()[0].numpy(), before)
@@ -144,7 +153,8 @@ def test_accumulated_gradients_are_those_of_a_large_batch():
         net = network()
         loss = nn.CrossEntropyLoss(reduction="sum")
         optim = optimizer.SGD(0.01 * scale, net.parameters())
-        model = paddle.Model(net).prepare(optim, loss)
+        model = paddle.Model(net)
+        model.prepare(optim, loss)
         model.fit(data, batch_size=batch_size, shuffle=False, verbose=0, accumulate_grad_batches=every)
         return net[0].weight.numpy()
 
@@ -314,7 +324,8 @@ def test_early_stopping_names_what_it_can_watch():
 def test_schedules_step_by_batch_or_by_epoch(callback, expected):
     net = network()
     rate = optimizer.lr.ExponentialDecay(1.0, 0.5)
-    model = paddle.Model(net).prepare(optimizer.SGD(rate, net.parameters()), nn.CrossEntropyLoss())
+    model = paddle.Model(net)
+    model.prepare(optimizer.SGD(rate, net.parameters()), nn.CrossEntropyLoss())
     model.fit(blobs(), batch_size=16, epochs=3, verbose=0, callbacks=callback)
     assert rate() == pytest.approx(expected)
 
@@ -322,7 +333,8 @@ def test_schedules_step_by_batch_or_by_epoch(callback, expected):
 def test_plateau_is_given_the_evaluations_loss():
     net = network()
     rate = optimizer.lr.ReduceOnPlateau(1e-9, factor=0.5, patience=0, epsilon=0)
-    model = paddle.Model(net).prepare(optimizer.SGD(rate, net.parameters()), nn.CrossEntropyLoss())
+    model = paddle.Model(net)
+    model.prepare(optimizer.SGD(rate, net.parameters()), nn.CrossEntropyLoss())
     model.fit(blobs(), blobs(20, 5), batch_size=16, epochs=3, verbose=0)  # such a rate improves nothing
     assert rate() == 0.25e-9 and math.isclose(
         rate.best, model.evaluate(blobs(20, 5), 16, verbose=0)["loss"][0], rel_tol=1e-6
@@ -342,7 +354,8 @@ def test_networks_with_several_inputs_and_outputs():
         [np.ones((6, 2), np.float32), np.ones((6, 1), np.float32), np.zeros((6, 1), np.int64)]
     )
     net = Two()
-    model = paddle.Model(net).prepare(
+    model = paddle.Model(net)
+    model.prepare(
         optimizer.SGD(0.1, net.parameters()),
         lambda one, two, label: (
             nn.functional.cross_entropy(one, label) + nn.functional.cross_entropy(two, label)

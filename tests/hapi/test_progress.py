@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 import sampan as paddle
 from sampan import nn
 from sampan.callbacks import progress
@@ -69,3 +71,27 @@ def test_summary_counts_each_parameter_once(capsys):
     )
     assert net.training and not net[0]._post_hooks
     assert paddle.Model(net).summary((2, 3))["total_params"] == 36
+
+
+class Joined(nn.Layer):
+    """Takes its inputs in one list or dictionary, as some networks do."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 2), nn.Linear(5, 2)
+
+    def forward(self, inputs):
+        one, two = inputs.values() if isinstance(inputs, dict) else inputs
+        return {"sum": self.first(one) + self.second(two)}
+
+
+def test_summary_of_other_inputs(capsys):
+    one, two = paddle.ones([4, 3]), paddle.ones([4, 5])
+    for given in ([one, two], (one, two), {"one": one, "two": two}):
+        assert paddle.summary(Joined(), input=given)["total_params"] == 8 + 12
+    assert "[4, 5]" in capsys.readouterr().out
+    spec = paddle.static.InputSpec([None, 3], "float32")
+    for sizes in (spec, [spec], [3], (1, 3), [(2, 3)], [[2, 3]]):
+        assert paddle.summary(nn.Linear(3, 2), sizes)["total_params"] == 8
+    with pytest.raises(ValueError, match="input_size"):
+        paddle.summary(nn.Linear(3, 2), (0, 3))

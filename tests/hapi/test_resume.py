@@ -32,7 +32,8 @@ points = (generator.normal(size=(60, 2)) + labels[:, None]).astype(np.float32)
 paddle.seed(3)
 net = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Dropout(0.3), nn.BatchNorm1D(16), nn.Linear(16, 3))
 rate = optimizer.lr.CosineAnnealingDecay(0.05, 40)
-model = paddle.Model(net).prepare(
+model = paddle.Model(net)
+model.prepare(
     optimizer.AdamW(rate, parameters=net.parameters()), nn.CrossEntropyLoss(), paddle.metric.Accuracy())
 
 class Log(Callback):
@@ -155,7 +156,9 @@ def test_accumulated_gradients_survive(tmp_path):
 def test_early_stopping_stays_stopped(tmp_path):
     def model():
         net = network()
-        return paddle.Model(net).prepare(optimizer.SGD(0.0, net.parameters()), paddle.nn.CrossEntropyLoss())
+        made = paddle.Model(net)
+        made.prepare(optimizer.SGD(0.0, net.parameters()), paddle.nn.CrossEntropyLoss())
+        return made
 
     first = fit(model(), tmp_path, 9, callbacks=[EarlyStopping(patience=2, verbose=0)])
     assert len(first.losses) == 3 * 4

@@ -137,7 +137,8 @@ def trained(rows, labels, classes, dense=False, epochs=8):
     paddle.seed(3)
     net = BagOfWords(rows.shape[1], classes)
     adam = paddle.optimizer.Adam(0.02, parameters=net.parameters())
-    model = paddle.Model(net).prepare(adam, paddle.nn.CrossEntropyLoss(), paddle.metric.Accuracy())
+    model = paddle.Model(net)
+    model.prepare(adam, paddle.nn.CrossEntropyLoss(), paddle.metric.Accuracy())
     model.fit(Rows(rows, labels, dense), batch_size=32, epochs=epochs, verbose=0)
     return model
 

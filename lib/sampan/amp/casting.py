@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ..dtype import as_dtype, name_of
+from ..dtype import as_device, as_dtype, name_of
 from ..nn import Layer
 from ..nn import norm as norms
 from ..operator import Operator, casts, observers
@@ -51,9 +51,7 @@ class Casting:
     """Casts an operator's inputs, by lists and level: O1 all but the black list where nothing asks for float32, O2
     all but what never can; OD the white list alone."""
 
-    def __init__(
-        self, level: str, dtype: torch.dtype, white: set[str], black: set[str], promote: bool
-    ) -> None:
+    def __init__(self, level: str, dtype: torch.dtype, white: set[str], black: set[str], promote: bool) -> None:  # fmt: skip
         self.level, self.dtype, self.white, self.black, self.promote = level, dtype, white, black, promote
 
     def __call__(self, operator: Operator, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -139,11 +137,13 @@ get_autocast_cpu_dtype = get_autocast_gpu_dtype = get_autocast_dtype
 
 
 def is_float16_supported(device: Any = None) -> bool:
-    """True: torch computes in it on every device, if slowly on some."""
+    """Whether mixed precision pays in it: on a GPU. A CPU computes in it too, but slowly."""
+    return as_device(device).type != "cpu"
+
+
+def is_bfloat16_supported(device: Any = None) -> bool:
+    """True: on every device."""
     return True
-
-
-is_bfloat16_supported = is_float16_supported
 
 
 def _many(value: Any, kind: Any, name: str) -> list[Any]:

@@ -45,9 +45,7 @@ def _facts(data: torch.Tensor) -> tuple[list[int], list[float]]:
     return counts, values
 
 
-def _check(
-    data: torch.Tensor, where: str, mode: DebugMode, folder: str | None = None
-) -> tuple[list[int], list[float]]:
+def _check(data: torch.Tensor, where: str, mode: DebugMode, folder: str | None = None) -> tuple[list[int], list[float]]:  # fmt: skip
     counts, values = _facts(data)
     bad = counts[0] + counts[1] > 0
     text = f"num_nan={counts[0]}, num_inf={counts[1]}, num_zero={counts[2]}"
@@ -131,9 +129,7 @@ def _start(kind: str, see: Callable[[str, list[torch.Tensor]], None]) -> None:
     observers.append(_watching[kind])
 
 
-def _checker(
-    mode: DebugMode, folder: str | None, only: Sequence[str] | None, skipped: Sequence[str] | None
-) -> Any:
+def _checker(mode: DebugMode, folder: str | None, only: Sequence[str] | None, skipped: Sequence[str] | None) -> Any:  # fmt: skip
     def see(name: str, made: list[torch.Tensor]) -> None:
         plain = name.removesuffix("_grad")
         if (only is None or plain in only) and plain not in (skipped or ()):

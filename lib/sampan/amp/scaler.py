@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..nn.function_layer import with_defaults
 from ..row_sparse import RowSparse
 from ..tensor import Refused, Tensor, zero_gradient
 from . import casting
 
-__all__ = ["GradScaler"]
+__all__ = ["AmpScaler", "GradScaler"]
 
 _SETTINGS = ("incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf")
 _KEPT = (*_SETTINGS, "use_dynamic_loss_scaling")
@@ -156,3 +157,9 @@ class GradScaler:
             setattr(self, f"_{key}", state_dict[key])
 
     set_state_dict = load_state_dict
+
+
+class AmpScaler(GradScaler):
+    """GradScaler's older name, with other defaults."""
+
+    __init__ = with_defaults(GradScaler.__init__, init_loss_scaling=2.0**15, incr_every_n_steps=1000)

@@ -14,9 +14,7 @@ class ModelCheckpoint(Callback):
     all. A network with parameters that are not finite is never saved: FloatingPointError.
     """
 
-    def __init__(
-        self, save_freq: int = 1, save_dir: str | os.PathLike[str] | None = None, keep: int | None = None
-    ) -> None:
+    def __init__(self, save_freq: int = 1, save_dir: str | os.PathLike[str] | None = None, keep: int | None = None) -> None:  # fmt: skip
         super().__init__()
         if not isinstance(save_freq, int) or save_freq < 1:
             raise ValueError(f"save_freq: expected a positive whole number, got {save_freq!r}")

@@ -24,7 +24,7 @@ from .summary import summary
 
 
 class Model:
-    """`Model(network).prepare(optimizer, loss, metrics)`, then `fit`, `evaluate`, `predict`, `save`, `load`.
+    """`prepare(optimizer, loss, metrics)`, then `fit`, `evaluate`, `predict`, `save`, `load`.
 
     inputs, labels: what a batch holds, in order (anything with a `shape`); without them as many fields as the
     network's forward needs are inputs, and the rest are labels.
@@ -45,10 +45,8 @@ class Model:
         self._where = ""  # epoch and step, for messages
         self._kept: Path | None = None  # the last good checkpoint
 
-    def prepare(
-        self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None
-    ) -> Model:
-        """Set what trains and measures the network; returns the Model.
+    def prepare(self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None) -> None:  # fmt: skip
+        """Set what trains and measures the network.
 
         loss: a Layer or function of (outputs, labels). metrics: a Metric or a list. amp_configs: mixed precision's
         level, "O1" or "O2", or a dictionary with it and what `amp.auto_cast` and `amp.GradScaler` take.
@@ -64,7 +62,6 @@ class Model:
         self._precision = Precision.of(amp_configs)
         if self._precision is not None:
             self._precision.decorate(self.network, optimizer)
-        return self
 
     def _forward(self, *inputs: Any) -> Any:
         """The network, in the precision that was asked for."""
@@ -105,15 +102,15 @@ class Model:
         return found
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
-        """Train on one batch; returns [loss], or ([loss], [metrics of the batch]). update=False: gradients are only added up."""
+        """Train on one batch; returns [loss], an array, or ([loss], [metrics of the batch]). update=False: gradients are only added up."""
         self._ready()
         self.network.train()
         optimizer = stepping(self._optimizer, self._precision, 1 if update else 2**62, None)
-        seen: list[float] = []
+        seen: list[np.ndarray] = []
         measured: list[Any] = []
 
         def after(loss: Tensor, outputs: Any, labels: list[Any]) -> None:
-            seen.append(float(loss.item()))
+            seen.append(loss.numpy())
             measured.extend(self._measure(outputs, labels))
 
         pair = (feed.tensors(inputs), feed.tensors(labels))
@@ -126,7 +123,7 @@ class Model:
         given = feed.tensors(labels)
         with no_grad():
             outputs = self._forward(*feed.tensors(inputs))
-            losses = [] if self._loss is None else [float(self._plain_loss(outputs, *given).item())]
+            losses = [] if self._loss is None else [self._plain_loss(outputs, *given).numpy()]
         measured = self._measure(outputs, given)
         return (losses, measured) if self._metrics else losses
 
@@ -199,9 +196,7 @@ class Model:
         def has(kind: type) -> bool:
             return any(isinstance(c, kind) for c in listed)
 
-        first: list[Any] = (
-            [] if has(_callbacks.ProgBarLogger) else [_callbacks.ProgBarLogger(log_freq, verbose)]
-        )
+        first: list[Any] = ([] if has(_callbacks.ProgBarLogger) else [_callbacks.ProgBarLogger(log_freq, verbose)])  # fmt: skip
         first += [] if has(_callbacks.LRScheduler) else [_callbacks.LRScheduler()]
         wanted = save_dir is not None and not has(_callbacks.ModelCheckpoint)
         return first + listed + ([_callbacks.ModelCheckpoint(save_freq, save_dir)] if wanted else [])
@@ -265,7 +260,7 @@ class Model:
         self, test_data: Any, batch_size: int = 1, num_workers: int = 0, stack_outputs: bool = False,
         verbose: int = 1, callbacks: Any = None,
     ) -> list[Any]:  # fmt: skip
-        """One entry an output of the network: a list of arrays, one a batch; stack_outputs: one array. Labels are left out."""
+        """One entry an output of the network: a tuple of arrays, one a batch; stack_outputs: one array. Labels are left out."""
         loader = feed.as_loader(test_data, batch_size, False, False, num_workers, "test_data")
         chain = self._watched(callbacks, loader, 1, verbose)
         chain.call("on_predict_begin", {})
@@ -278,7 +273,7 @@ class Model:
             found.append(self.predict_batch(inputs))
             chain.call("on_predict_batch_end", step, {"batch_size": len(inputs[0])})
         chain.call("on_predict_end", {})
-        outputs = [list(column) for column in zip(*found, strict=True)]
+        outputs: list[Any] = list(zip(*found, strict=True))
         return [np.concatenate(column) for column in outputs] if stack_outputs else outputs
 
     # --- the rest ---
@@ -296,9 +291,7 @@ class Model:
             save(self._optimizer.state_dict(), f"{os.fspath(path)}.pdopt")
         self._kept = Path(f"{os.fspath(path)}.pdparams")
 
-    def load(
-        self, path: str | os.PathLike[str], skip_mismatch: bool = False, reset_optimizer: bool = False
-    ) -> None:
+    def load(self, path: str | os.PathLike[str], skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:  # fmt: skip
         """Take over what `save` wrote. skip_mismatch: leave out what does not fit; reset_optimizer: parameters only.
 
         ValueError for a file that is damaged or of another network, FileNotFoundError; nothing is changed then.

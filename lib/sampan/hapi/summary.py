@@ -14,16 +14,19 @@ from ..tensor import Tensor
 def _shapes(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.shape
+    value = list(value.values()) if isinstance(value, dict) else value
     return [_shapes(v) for v in value] if isinstance(value, list | tuple) else type(value).__name__
 
 
 def _inputs(input_size: Any, dtypes: Any) -> list[Tensor]:
-    many = isinstance(input_size, list) and bool(input_size) and isinstance(input_size[0], list | tuple)
-    sizes: Sequence[Any] = input_size if many else [input_size]
+    many = isinstance(input_size, list) and bool(input_size) and not isinstance(input_size[0], int | None)
+    sizes: Sequence[Any] = [getattr(s, "shape", s) for s in (input_size if many else [input_size])]
     kinds = dtypes if isinstance(dtypes, list | tuple) else [dtypes] * len(sizes)
     made = []
     for size, kind in zip(sizes, kinds, strict=True):
         shape = [1 if n is None or n == -1 else int(n) for n in ([size] if isinstance(size, int) else size)]
+        if min(shape, default=1) < 1:
+            raise ValueError(f"input_size: expected sizes of 1 or more, got {size}")
         dtype = default_dtype() if kind is None else as_dtype(kind)
         made.append(Tensor(torch.zeros(shape, dtype=dtype, device=as_device(None))))
     return made
@@ -47,13 +50,12 @@ def watched(net: Layer, layers: list[Layer], note: Callable[..., None], inputs: 
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
     """Print each layer with the shapes that go in and out and its number of parameters.
 
-    input_size: the shape of the input, with the batch axis (None or -1 there count as 1), or a list of shapes;
-    or `input`: the input itself. Returns {"total_params", "trainable_params"}.
+    input_size: the shape of the input (or an InputSpec), with the batch axis (None or -1 there count as 1), or a list of
+    them; or `input`: what forward takes, a Tensor, or a list or dictionary of them. Returns {"total_params", "trainable_params"}.
     """
     if input_size is None and input is None:
         raise ValueError("input_size, input: expected one of the two, got neither")
-    given = list(input) if isinstance(input, list | tuple) else [input]
-    given = _inputs(input_size, dtypes) if input is None else given
+    given = _inputs(input_size, dtypes) if input is None else [input]
     rows: list[tuple[str, str, str, int]] = []
     counted: set[int] = set()
 

@@ -83,9 +83,7 @@ class TensorDataset(Dataset):
     def __init__(self, tensors: Sequence[Any]) -> None:
         if isinstance(tensors, Tensor | np.ndarray) or len(tensors) == 0:
             raise WrongKind("tensors: expected a list of Tensors, such as TensorDataset([images, labels])")
-        self.tensors = [
-            t if isinstance(t, Tensor) else Tensor(torch.as_tensor(np.asarray(t))) for t in tensors
-        ]
+        self.tensors = [t if isinstance(t, Tensor) else Tensor(torch.as_tensor(np.asarray(t))) for t in tensors]  # fmt: skip
         lengths = [len(t) for t in self.tensors]
         if len(set(lengths)) > 1:
             raise Refused(f"tensors: expected one length, got {lengths}")
@@ -144,9 +142,7 @@ class ConcatDataset(Dataset):
         return self.cumulative_sizes[-1]
 
 
-def random_split(
-    dataset: Any, lengths: Sequence[float], generator: torch.Generator | None = None
-) -> list[Subset]:
+def random_split(dataset: Any, lengths: Sequence[float], generator: torch.Generator | None = None) -> list[Subset]:  # fmt: skip
     """Disjoint random Subsets: of these lengths, or of these shares where they are fractions that add up to 1."""
     sizes = list(lengths)
     if all(0 <= n <= 1 for n in sizes) and math.isclose(sum(sizes), 1.0):

@@ -7,9 +7,7 @@ from typing import Any
 import torch
 
 
-def find_batch_size(
-    step: Callable[[int], Any], start: int = 1, limit: int = 65536, gain: float = 1.05
-) -> int:
+def find_batch_size(step: Callable[[int], Any], start: int = 1, limit: int = 65536, gain: float = 1.05) -> int:  # fmt: skip
     """The smallest batch size from which doubling gains no more samples a second, or memory ends.
 
     step(batch_size): one training step with random data of that size. It is called for start, 2 start, ... up to limit,

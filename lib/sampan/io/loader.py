@@ -72,9 +72,7 @@ class DataLoader:
         if self._streams and (shuffle or batch_sampler is not None):
             raise Refused("shuffle, batch_sampler: a stream decides its order itself; expected neither")
         if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
-            raise Refused(
-                "batch_sampler: it decides batch_size, shuffle and drop_last; expected none of them"
-            )
+            raise Refused("batch_sampler: it decides batch_size, shuffle and drop_last; expected none of them")  # fmt: skip
         if not self._streams and not hasattr(dataset, "__getitem__"):
             raise WrongKind(f"dataset: expected a Dataset, got {type(dataset).__name__}")
         if batch_sampler is None and batch_size is not None and not self._streams:

@@ -69,7 +69,8 @@ def train(name: str, verbose: int = 1, callbacks: Any = None) -> tuple[hapi.Mode
     steps = -(-len(bundle.train) // recipe.batch_size) * recipe.epochs
     rate = optimizer.lr.CosineAnnealingDecay(recipe.learning_rate, steps)
     adam = optimizer.AdamW(rate, parameters=network.parameters(), weight_decay=recipe.weight_decay)
-    model = hapi.Model(network).prepare(adam, nn.CrossEntropyLoss(), metric.Accuracy())
+    model = hapi.Model(network)
+    model.prepare(adam, nn.CrossEntropyLoss(), metric.Accuracy())
     data = Shifted(bundle.train, recipe.shift) if recipe.shift else bundle.train
     model.fit(data, None, recipe.batch_size, recipe.epochs, verbose=verbose, callbacks=callbacks)
     return model, model.evaluate(bundle.test, batch_size=256, verbose=verbose)

@@ -68,7 +68,7 @@ class Mish(FunctionLayer, of=F.mish):
     """x tanh(softplus(x)) (Misra, 2019)."""
 
 
-class RReLU(FunctionLayer, of=F.rrelu):
+class RReLU(FunctionLayer, of=F.rrelu, shows="lower upper training dtype:_dtype_name name?"):
     """x where positive; elsewhere times a number drawn between lower and upper, outside training their mean."""
 
 
@@ -136,17 +136,16 @@ class Softmax2D(FunctionLayer, of=F.softmax, takes="name", axis=-3):
 class PReLU(Layer):
     """x where positive, elsewhere x times a learned weight: one, or one for each channel (He et al., 2015)."""
 
+    _shows = "num_parameters:_num_parameters data_format:_data_format init:_init dtype:_dtype_name name?"
+
     def __init__(self, num_parameters: int = 1, init: float = 0.25, weight_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
         super().__init__()
         self._num_parameters, self._init, self._data_format = num_parameters, init, data_format
-        start = Constant(init)
+        self.name, start = name, Constant(init)
         self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=start)
 
     def forward(self, x: Any) -> Any:
         return F.prelu(x, self._weight, self._data_format)
-
-    def extra_repr(self) -> str:
-        return f"num_parameters={self._num_parameters}, data_format={self._data_format}, init={self._init}"
 
 
 SiLU = Silu

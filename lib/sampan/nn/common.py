@@ -22,10 +22,17 @@ __all__ = [
 
 _PAD = "padding mode value data_format name"
 _EVEN = "padding data_format name"
+_SIZE, _SIZED = "size scale_factor data_format name", "scale_factor? size? data_format name?"
+_WINDOW = "kernel_sizes dilations paddings strides name"
+_WINDOWS = "kernel_size:kernel_sizes dilation:dilations padding:paddings stride:strides name?"
 
 
-class Pad1D(FunctionLayer, of=F.pad, takes=_PAD, data_format="NCL"):
+class Pad1D(FunctionLayer, of=F.pad, takes=_PAD, shows=f"{_PAD}?", data_format="NCL"):
     """Sequences grown at their ends by padding [left, right], or one number for both."""
+
+    def _check(self) -> None:
+        if isinstance(size := vars(self)["padding"], int):
+            vars(self)["padding"] = [size] * 2 * (len(self.data_format) - 2)
 
     def forward(self, x: Any) -> Any:
         return F.pad(x, self.padding, self.mode, self.value, self.data_format)
@@ -99,75 +106,83 @@ class CircularPad3D(Pad3D, takes=_EVEN, mode="circular"):
     """Padding by what lies at the other end."""
 
 
-class Upsample(FunctionLayer, of=F.interpolate, takes="size scale_factor mode align_corners align_mode data_format recompute_scale_factor name"):  # fmt: skip
+class Upsample(FunctionLayer, of=F.interpolate, takes="size scale_factor mode align_corners align_mode data_format recompute_scale_factor name", shows="scale_factor? size? mode align_corners align_mode data_format name?"):  # fmt: skip
     """x in another size: see nn.functional.interpolate."""
 
 
-class UpsamplingNearest2D(FunctionLayer, of=F.interpolate, takes="size scale_factor data_format name", data_format="NCHW"):  # fmt: skip
+class UpsamplingNearest2D(FunctionLayer, of=F.interpolate, takes=_SIZE, shows=_SIZED, data_format="NCHW"):  # fmt: skip
     """Images in another size, each new pixel the nearest old one."""
 
 
-class UpsamplingBilinear2D(FunctionLayer, of=F.interpolate, takes="size scale_factor data_format name", data_format="NCHW", mode="bilinear", align_corners=True):  # fmt: skip
+class UpsamplingBilinear2D(FunctionLayer, of=F.interpolate, takes=_SIZE, shows=_SIZED, data_format="NCHW", mode="bilinear", align_corners=True):  # fmt: skip
     """Images in another size, each new pixel mixed of four old ones; the corners stay."""
 
 
-class PixelShuffle(FunctionLayer, of=F.pixel_shuffle):
+class _Rearranged(FunctionLayer):
+    """What moves channels by its first setting, a whole number, in images of a data_format."""
+
+    def _check(self) -> None:
+        count, name = self._values(self)[0], next(iter(self._settings.parameters))
+        if not isinstance(count, int):
+            raise TypeError(f"{name}: expected a whole number, got {count!r}")
+        if count < 1 or self.data_format not in ("NCHW", "NHWC"):
+            raise ValueError(f"{name}, data_format: expected 1 or more, NCHW or NHWC, got {count}, {self.data_format!r}")  # fmt: skip
+
+
+class PixelShuffle(_Rearranged, of=F.pixel_shuffle, shows="upscale_factor data_format? name?"):
     """[n, c r^2, h, w] to [n, c, h r, w r] (Shi et al., 2016)."""
 
 
-class PixelUnshuffle(FunctionLayer, of=F.pixel_unshuffle):
+class PixelUnshuffle(_Rearranged, of=F.pixel_unshuffle, shows="downscale_factor data_format? name?"):
     """[n, c, h r, w r] to [n, c r^2, h, w]."""
 
 
-class ChannelShuffle(FunctionLayer, of=F.channel_shuffle):
+class ChannelShuffle(_Rearranged, of=F.channel_shuffle, shows="groups data_format? name?"):
     """The channels of groups dealt out in turn (Zhang et al., 2018)."""
 
 
-class Unfold(FunctionLayer, of=F.unfold, takes="kernel_sizes dilations paddings strides name"):
+class Unfold(FunctionLayer, of=F.unfold, takes=_WINDOW, shows=_WINDOWS):
     """The windows of an image as columns."""
 
 
-class Fold(FunctionLayer, of=F.fold, takes="output_sizes kernel_sizes dilations paddings strides name"):
+class Fold(FunctionLayer, of=F.fold, takes=f"output_sizes {_WINDOW}", shows=_WINDOWS):
     """An image of columns, added up where they overlap."""
 
 
 class Unflatten(Layer):
     """The axis `axis` cut into several of the lengths `shape`; one may be -1."""
 
+    _shows = "axis shape name?"
+
     def __init__(self, axis: int, shape: Any, name: str | None = None) -> None:
         super().__init__()
-        self.axis, self.shape = axis, shape
+        self.axis, self.shape, self.name = axis, shape, name
 
     def forward(self, x: Any) -> Any:
         return x.unflatten(self.axis, self.shape)
-
-    def extra_repr(self) -> str:
-        return f"axis={self.axis}, shape={self.shape}"
 
 
 class CosineSimilarity(FunctionLayer, of=F.cosine_similarity, inputs=2):
     """x1 . x2 / max(|x1| |x2|, eps) along an axis."""
 
 
-class PairwiseDistance(FunctionLayer, of=F.pairwise_distance, inputs=2):
+class PairwiseDistance(FunctionLayer, of=F.pairwise_distance, inputs=2, shows="p epsilon? keepdim? name?"):
     """The length of x - y + epsilon along the last axis, in the p-norm."""
 
 
 class Bilinear(Layer):
     """x1^T W_k x2 + b_k for each k: [n, in1_features] and [n, in2_features] to [n, out_features]."""
 
+    _shows = "in1_features in2_features out_features dtype:_dtype_name name?"
+
     def __init__(self, in1_features: int, in2_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
         super().__init__()
+        self.in1_features, self.in2_features, self.out_features, self.name = in1_features, in2_features, out_features, name  # fmt: skip
         self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
         self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
 
     def forward(self, x1: Any, x2: Any) -> Any:
         return F.bilinear(x1, x2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        assert self.weight is not None
-        out, a, b = self.weight.shape
-        return f"in1_features={a}, in2_features={b}, out_features={out}"
 
 
 class Embedding(Layer):
@@ -179,6 +194,8 @@ class Embedding(Layer):
     """
 
     weight: Any
+    padding_idx: int | None = None
+    _shows = "padding_idx? sparse:_sparse scale_grad_by_freq name?"
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, *, scale_grad_by_freq: bool = False, sparse: bool = F.common.AUTOMATIC, _weight: Any = None, _freeze: bool = False, device: Any = None, dtype: Any = None, weight_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
         super().__init__(dtype=dtype)
@@ -188,7 +205,8 @@ class Embedding(Layer):
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"padding_idx: expected less than {num_embeddings}, got {padding_idx}")
         shape = [num_embeddings, embedding_dim]
-        self.padding_idx, self._sparse = padding_idx, sparse
+        self.padding_idx, self._sparse, self.name = padding_idx, bool(sparse), name
+        self.scale_grad_by_freq = scale_grad_by_freq
         self._settings = (max_norm, norm_type, sparse, scale_grad_by_freq)
         if _weight is not None and list(_weight.shape) != shape:
             raise ValueError(f"_weight: expected shape {shape}, got {list(_weight.shape)}")
@@ -202,8 +220,7 @@ class Embedding(Layer):
         return F.embedding(x, self.weight, self.padding_idx, *self._settings)
 
     def extra_repr(self) -> str:
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.weight.shape[0]}, {self.weight.shape[1]}{padding}, sparse={self._sparse}"
+        return f"{self.weight.shape[0]}, {self.weight.shape[1]}, {super().extra_repr()}"
 
 
 CircularPad1d, CircularPad2d, CircularPad3d = CircularPad1D, CircularPad2D, CircularPad3D

@@ -5,11 +5,7 @@ from typing import Any
 
 from .layer import Layer
 
-# fmt: off
-__all__ = [
-    "LayerDict", "LayerList", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential",
-]
-# fmt: on
+__all__ = ["LayerDict", "LayerList", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]  # fmt: skip
 
 
 class _Holder(Layer):

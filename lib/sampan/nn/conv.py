@@ -9,11 +9,7 @@ from .functional.convolution import FORMATS, ints
 from .initializer import Normal
 from .layer import Layer
 
-# fmt: off
-__all__ = [
-    "Conv1D", "Conv1DTranspose", "Conv1d", "Conv2D", "Conv2DTranspose", "Conv2d", "Conv3D", "Conv3DTranspose", "Conv3d",
-]
-# fmt: on
+__all__ = ["Conv1D", "Conv1DTranspose", "Conv1d", "Conv2D", "Conv2DTranspose", "Conv2d", "Conv3D", "Conv3DTranspose", "Conv3d"]  # fmt: skip
 
 
 class _Convolution(Layer):

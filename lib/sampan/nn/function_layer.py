@@ -22,8 +22,8 @@ class FunctionLayer(Layer):
             '''exp(x) / sum(exp(x)) along an axis.'''
 
     of: the function. inputs: how many of its first parameters forward takes; the others are settings. takes: the
-    layer's settings in its own order, where they are fewer or in another. shows: those that its repr shows, all
-    unless told. Further keywords are other defaults, or values of settings that the layer does not take.
+    layer's settings in its own order, where they are fewer or in another. shows: those that its repr shows (see
+    Layer._shows), all unless told. Further keywords are other defaults, or values of settings that the layer does not take.
     """
 
     _function: Callable[..., Any]
@@ -31,7 +31,7 @@ class FunctionLayer(Layer):
     _values: Any
     _settings: inspect.Signature
     _inputs = 1
-    _shows: str | None = None
+    _shows = None
 
     if TYPE_CHECKING:
 
@@ -58,6 +58,8 @@ class FunctionLayer(Layer):
         def __init__(self: Any, *args: Any, **settings: Any) -> None:
             FunctionLayer.__init__(self, *args, **settings)
 
+        if cls._shows is None:
+            cls._shows = " ".join(f"{n}?" if n == "name" else n for n in names)
         own = [inspect.Parameter("self", _PLAIN), *cls._settings.parameters.values()]
         __init__.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
         cls.__init__ = __init__  # type: ignore[method-assign]
@@ -84,10 +86,6 @@ class FunctionLayer(Layer):
             if named:
                 raise TypeError(f"{type(self).__name__}: forward takes {', '.join(self._names)}, got {', '.join(named)}")  # fmt: skip
         return self._function(*inputs, *self._values(self)[:-1])
-
-    def extra_repr(self) -> str:
-        names = self._settings.parameters if self._shows is None else self._shows.split()
-        return ", ".join(f"{n}={getattr(self, n)}" for n in names if n != "name" or self.name)
 
 
 def _named(name: str, fixed: dict[str, Any]) -> inspect.Parameter:

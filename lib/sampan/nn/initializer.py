@@ -57,9 +57,7 @@ class Normal(Initializer):
 class TruncatedNormal(Initializer):
     """Normal, drawn again outside mean + a * std .. mean + b * std, by the inverse of the distribution function."""
 
-    def __init__(
-        self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
-    ) -> None:
+    def __init__(self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None) -> None:  # fmt: skip
         if not a < b:
             raise ValueError(f"a, b: expected a < b, got {a} and {b}")
         self.mean, self.std, self.a, self.b = mean, std, a, b

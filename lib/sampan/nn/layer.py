@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..dtype import as_device, as_dtype, default_dtype
-from ..tensor import HookHandle, Tensor, WrongKind
+from ..dtype import as_device, as_dtype, default_dtype, name_of
+from ..tensor import HookHandle, Refused, Tensor, WrongKind
 from .attr import ParamAttr
 from .initializer import Constant, Initializer, XavierUniform, global_initializer
 from .parameter import Parameter, unique_name
@@ -30,6 +30,7 @@ class Layer:
     """
 
     training = True
+    _shows: Any = ""  # what repr shows: attributes; "label:" before one is another name, "?" after it: where it is not usual
     _buffer_names: dict[str, bool] = {}  # name: persistable; an own dict as soon as there is a buffer
     _pre_hooks: Sequence[Callable[..., Any]] = ()
     _post_hooks: Sequence[Callable[..., Any]] = ()
@@ -103,7 +104,7 @@ class Layer:
         kept = functools.partial(hook)
         kept.with_kwargs, kept.always_call = with_kwargs, always_call  # type: ignore[attr-defined]
         hooks.insert(0 if prepend else len(hooks), kept)
-        return HookHandle(hooks, kept)
+        return _Handle(hooks, kept)
 
     def backward(self, *inputs: Any) -> Any:
         raise ValueError(f"{type(self).__name__}.backward: a Layer has none; call backward() of its result")
@@ -130,14 +131,17 @@ class Layer:
             return None
         usual = global_initializer(is_bias) or default_initializer
         initializer = attr.initializer or usual or (Constant(0.0) if is_bias else XavierUniform())
-        buffer = initializer.make(shape, self._dtype if dtype is None else dtype).to(as_device(device))
+        kind = self._dtype if dtype is None else as_dtype(dtype)
+        if not isinstance(initializer, Initializer) or not (kind.is_floating_point or kind.is_complex):
+            raise TypeError(f"expected an Initializer and a floating dtype, got {initializer!r}, {name_of(kind)}")  # fmt: skip
+        if min(shape, default=0) < 0:
+            raise Refused(f"shape: expected sizes of 0 or more, got {list(shape)}")
+        buffer = initializer.make(shape, kind).to(as_device(device))
         name = attr.name or unique_name(f"{self._full_name}.{'b' if is_bias else 'w'}")
         rate, decay = attr.learning_rate, attr.regularizer
         return Parameter(buffer, not attr.trainable, name, rate, decay, attr.need_clip)
 
-    def create_tensor(
-        self, name: str | None = None, persistable: bool | None = None, dtype: Any = None
-    ) -> Tensor:
+    def create_tensor(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> Tensor:  # fmt: skip
         """An empty Tensor of this layer's dtype."""
         kind = self._dtype if dtype is None else as_dtype(dtype)
         made = Tensor(torch.empty(0, dtype=kind, device=as_device(None)))
@@ -268,9 +272,7 @@ class Layer:
     def sublayers(self, include_self: bool = False) -> list[Layer]:
         return [layer for _, layer in self.named_sublayers(include_self=include_self)]
 
-    def _named(
-        self, kind: str, prefix: str, include_sublayers: bool, once: bool
-    ) -> Iterator[tuple[str, Any]]:
+    def _named(self, kind: str, prefix: str, include_sublayers: bool, once: bool) -> Iterator[tuple[str, Any]]:  # fmt: skip
         seen: set[int] = set()
         own = [(prefix, self)]
         layers = self.named_sublayers(prefix, True, None, once) if include_sublayers else own
@@ -329,9 +331,7 @@ class Layer:
 
     to_static_state_dict = state_dict
 
-    def set_state_dict(
-        self, state_dict: dict[str, Any], use_structured_name: bool = True
-    ) -> tuple[list[str], list[str]]:
+    def set_state_dict(self, state_dict: dict[str, Any], use_structured_name: bool = True) -> tuple[list[str], list[str]]:  # fmt: skip
         """Overwrite parameters and buffers by name; returns (missing, unexpected) names.
 
         state_dict: Tensors or arrays by structured name (or by `.name` with use_structured_name=False).
@@ -430,7 +430,16 @@ class Layer:
     # --- printing ---
 
     def extra_repr(self) -> str:
-        return ""
+        entries = [(e.rstrip("?").split(":"), e[-1] == "?") for e in self._shows.split()]
+        found = [
+            (n[0], getattr(self, n[-1]), tacit and getattr(type(self), n[-1], None), tacit)
+            for n, tacit in entries
+        ]
+        return ", ".join(
+            f"{label}={value}" for label, value, usual, tacit in found if not tacit or value != usual
+        )
+
+    _dtype_name = property(lambda self: name_of(self._dtype))
 
     def __repr__(self) -> str:
         lines = [f"({name}): " + repr(part).replace("\n", "\n  ") for name, part in self._sub_layers.items()]
@@ -441,6 +450,13 @@ class Layer:
 
 
 Module = Layer
+
+
+class _Handle(HookHandle):
+    """A layer's, whose `remove` says nothing, as Paddle's."""
+
+    def remove(self) -> None:  # type: ignore[override]
+        super().remove()
 
 
 class _Names(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..dtype import name_of
+from ..tensor import WrongKind
 from . import functional as F
 from .layer import Layer
 
@@ -15,6 +15,8 @@ class Linear(Layer):
     The weight starts XavierUniform, the bias at 0; `bias_attr=False` leaves the bias out.
     """
 
+    _shows = "in_features out_features dtype:_dtype_name name?"
+
     def __init__(
         self, in_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None,
         name: str | None = None,
@@ -22,17 +24,13 @@ class Linear(Layer):
         super().__init__(name)
         for key, value in (("in_features", in_features), ("out_features", out_features)):
             if not isinstance(value, int) or value < 0:
-                raise ValueError(f"{key}: expected a whole number of at least 0, got {value!r}")
-        self.in_features, self.out_features = in_features, out_features
+                raise WrongKind(f"{key}: expected a whole number of at least 0, got {value!r}")
+        self.in_features, self.out_features, self.name = in_features, out_features, name
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
 
     def forward(self, x: Any) -> Any:
         return F.linear(x, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        dtype = name_of(self._dtype)
-        return f"in_features={self.in_features}, out_features={self.out_features}, dtype={dtype}"
 
 
 class Flatten(Layer):

@@ -48,11 +48,12 @@ class _BatchNorm(_OfRank):
 
     _mean: Tensor
     _variance: Tensor
+    data_format, _shows = "NCHW", "num_features momentum epsilon data_format? name?"
 
     def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", use_global_stats: bool | None = None, name: str | None = None) -> None:  # fmt: skip
         super().__init__()
         self.num_features, self.momentum, self.epsilon = num_features, momentum, epsilon
-        self.data_format, self.use_global_stats = data_format, use_global_stats
+        self.data_format, self.use_global_stats, self.name = data_format, use_global_stats, name
         self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
         for key, value in (
@@ -66,10 +67,6 @@ class _BatchNorm(_OfRank):
         self._check(x)
         statistics = (self._mean, self._variance)
         return F.batch_norm(x, *statistics, self.weight, self.bias, self.training, self.momentum, self.epsilon, self.data_format, self.use_global_stats)  # fmt: skip
-
-    def extra_repr(self) -> str:
-        shown = "" if self.data_format == "NCHW" else f", data_format={self.data_format}"
-        return f"num_features={self.num_features}, momentum={self.momentum}, epsilon={self.epsilon}{shown}"
 
 
 class BatchNorm1D(_BatchNorm, ranks=(2, 3), data_format="NCL"):
@@ -122,6 +119,8 @@ class SyncBatchNorm(_BatchNorm):
 class _InstanceNorm(_OfRank):
     """(x - mean) / sqrt(variance + epsilon) * scale + bias over the places of each channel of each example."""
 
+    _shows = "num_features epsilon"
+
     def __init__(self, num_features: int, epsilon: float = 1e-5, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
         super().__init__()
         if (weight_attr is False) != (bias_attr is False):
@@ -133,9 +132,6 @@ class _InstanceNorm(_OfRank):
     def forward(self, x: Any) -> Any:
         self._check(x)
         return F.instance_norm(x, weight=self.scale, bias=self.bias, eps=self.epsilon)
-
-    def extra_repr(self) -> str:
-        return f"num_features={self.num_features}, epsilon={self.epsilon}"
 
 
 class InstanceNorm1D(_InstanceNorm, ranks=(2, 3), data_format="NCL"):
@@ -156,6 +152,8 @@ class LayerNorm(Layer):
     weight and bias are flat, as in Paddle; elementwise_affine=False leaves both out, bias=False the bias.
     """
 
+    _shows = "normalized_shape epsilon"
+
     def __init__(self, normalized_shape: int | Sequence[int], epsilon: float = 1e-5, *, elementwise_affine: bool = True, bias: bool = True, device: Any = None, dtype: Any = None, weight_attr: Any = None, bias_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
         super().__init__(dtype=dtype)
         self.normalized_shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)  # fmt: skip
@@ -171,15 +169,16 @@ class LayerNorm(Layer):
     def forward(self, x: Any) -> Any:
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.epsilon)
 
-    def extra_repr(self) -> str:
-        return f"normalized_shape={self.normalized_shape}, epsilon={self.epsilon}"
-
 
 class GroupNorm(Layer):
     """(x - mean) / sqrt(variance + epsilon) * weight + bias over groups of channels and all places."""
 
+    _shows = "num_groups num_channels epsilon"
+
     def __init__(self, num_groups: int, num_channels: int, epsilon: float = 1e-5, *, affine: bool = True, device: Any = None, dtype: Any = None, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
         super().__init__(dtype=dtype)
+        if data_format not in ("NCHW", "NHWC", "NCL", "NLC", "NCDHW", "NDHWC"):
+            raise ValueError(f"data_format: expected NCHW, NHWC or another of these, got {data_format!r}")
         self.num_groups, self.num_channels, self.epsilon = num_groups, num_channels, epsilon
         self.data_format = data_format
         attrs = (weight_attr, bias_attr) if affine else (False, False)
@@ -189,11 +188,10 @@ class GroupNorm(Layer):
     def forward(self, x: Any) -> Any:
         return F.group_norm(x, self.num_groups, self.epsilon, self.weight, self.bias, self.data_format)
 
-    def extra_repr(self) -> str:
-        return f"num_groups={self.num_groups}, num_channels={self.num_channels}, epsilon={self.epsilon}"
 
-
-class LocalResponseNorm(FunctionLayer, of=F.local_response_norm):
+class LocalResponseNorm(
+    FunctionLayer, of=F.local_response_norm, shows="size alpha beta k data_format? name?"
+):
     """x / (k + alpha mean(x^2))^beta over `size` channels about each (Krizhevsky et al., 2012)."""
 
 

@@ -77,6 +77,9 @@ class Parameter(Tensor):
         self.persistable = self.do_model_average = True
         self.is_distributed = False
 
+    def initialize(self) -> None:
+        """Nothing to do: its values are there since it was made, also within a LazyGuard."""
+
     @property
     def trainable(self) -> bool:
         return not self.stop_gradient

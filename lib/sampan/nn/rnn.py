@@ -165,15 +165,18 @@ def _turned(x: Any) -> Any:
     return x.transpose([1, 0, *range(2, x.ndim)])
 
 
-def _fits(cell: Any, inputs: Any, kwargs: dict[str, Any]) -> bool:
-    """Whether the fused operator can take the place of calling `cell` step by step."""
+def _fits(cell: Any, inputs: Any, states: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether the fused operator can take the place of calling `cell` step by step: sizes that do not fit are refused there."""
     if type(cell) not in (LSTMCell, GRUCell, SimpleRNNCell) or cell.proj_size or kwargs or cell._pre_hooks:
         return False
     x: Any = getattr(inputs, "data", None)
     if not isinstance(x, torch.Tensor) or x.dtype is not cell.weight_ih.data.dtype or cell._post_hooks:
         return False
     plain = x.dtype in (torch.float32, torch.float64) and x.device.type == "cpu"
-    return plain and x.ndim == 3 and x.numel() > 0
+    sizes = (
+        [list(s.shape) == [x.shape[1], cell.hidden_size] for s in flatten(states)] if x.ndim == 3 else [False]
+    )
+    return plain and all(sizes) and x.shape[2] == cell.input_size and x.numel() > 0
 
 
 def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False):  # type: ignore[no-untyped-def]
@@ -185,7 +188,7 @@ def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False
         inputs = map_structure(_turned, inputs)
     if lengths is not None:
         lengths = (lengths if isinstance(lengths, Tensor) else Tensor(lengths)).astype("int64")
-    if (lengths is None or zeros) and _fits(cell, inputs, kwargs):
+    if (lengths is None or zeros) and _fits(cell, inputs, states, kwargs):
         h, c = states if cell.mode == "LSTM" else (states, None)
         weights = (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
         outputs, *last = recurrent(inputs, h, c, *weights, lengths, cell.mode, bool(reverse))

@@ -111,9 +111,7 @@ class MultiHeadAttention(Layer):
         empty = key.data.new_empty(key.shape[0], self.num_heads, 0, self.head_dim)
         return Cache(Tensor(empty), Tensor(empty))
 
-    def forward(
-        self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None, cache: Any = None
-    ) -> Any:
+    def forward(self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None, cache: Any = None) -> Any:  # fmt: skip
         key, value = query if key is None else key, query if value is None else value
         q = self._heads(self.q_proj(query))
         if cache is None:
@@ -191,9 +189,7 @@ class TransformerDecoderLayer(_Block):
     self_attn: MultiHeadAttention
     cross_attn: MultiHeadAttention
 
-    def forward(
-        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None
-    ) -> Any:
+    def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None) -> Any:  # fmt: skip
         own, other = (None, None) if cache is None else cache
         x, new = self._around(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask, own))
         x, kept = self._around(2, x, lambda x: self.cross_attn(x, memory, memory, memory_mask, other))
@@ -244,9 +240,7 @@ class TransformerDecoder(_Layers):
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Any = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
 
-    def forward(
-        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None
-    ) -> Any:
+    def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None) -> Any:  # fmt: skip
         return self._through(tgt, cache, memory, tgt_mask, memory_mask)
 
     def gen_cache(self, memory: Any, do_zip: bool = False) -> list[Any]:

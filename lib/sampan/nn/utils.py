@@ -25,9 +25,7 @@ def _gradients(parameters: Any) -> list[Tensor]:
     return [p.grad for p in listed if p.grad is not None]
 
 
-def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
-) -> Tensor:
+def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:  # fmt: skip
     """Scale the gradients of `parameters` in place so that their joint norm is at most max_norm; returns the norm.
 
     norm_type: a number, or inf. RuntimeError for a norm that is not finite, if error_if_nonfinite.

@@ -253,6 +253,9 @@ class MultiplicativeDecay(LambdaDecay):
         return float(self.base_lr * math.prod(self.lr_lambda(e) for e in range(1, self.last_epoch + 1)))
 
 
+noam_decay, piecewise_decay, polynomial_decay = NoamDecay, PiecewiseDecay, PolynomialDecay  # their older names
+
+
 def _cosine(start: float, end: float, share: float) -> float:
     """From start (share 0) along half a cosine to end (share 1)."""
     return end + (start - end) / 2 * (1 + math.cos(math.pi * share))

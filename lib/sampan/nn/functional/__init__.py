@@ -4,6 +4,7 @@ from ...ops.activation import *  # noqa: F403
 from ...ops.indexing import one_hot as one_hot
 from ...ops.linalg import linear as linear
 from ...spelling import spelled
+from . import flash_attention as flash_attention
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .common import *  # noqa: F403

@@ -54,9 +54,7 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):  # typ
     return masked(x, Tensor(drawn.masked_fill_(x.data >= 0, 1.0)))
 
 
-def gumbel_softmax(
-    x: Any, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: Any = None
-) -> Any:
+def gumbel_softmax(x: Any, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: Any = None) -> Any:  # fmt: skip
     """softmax((x + noise) / temperature) with Gumbel noise: a sample that gradients pass (Jang et al., 2017).
 
     hard: the one-hot vector of the largest; its gradient is taken from the soft sample.

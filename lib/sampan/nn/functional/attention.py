@@ -52,9 +52,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     """
     if query.ndim == 3:
         batch = (x.unsqueeze(0) for x in (query, key, value))
-        return scaled_dot_product_attention(
-            *batch, attn_mask, dropout_p, is_causal, training, None, scale, enable_gqa
-        )[0]
+        return scaled_dot_product_attention(*batch, attn_mask, dropout_p, is_causal, training, None, scale, enable_gqa)[0]  # fmt: skip
     if not enable_gqa and not query.shape[2] == key.shape[2] == value.shape[2]:
         raise Refused(f"key, value: expected {query.shape[2]} heads, got {key.shape[2]}, {value.shape[2]}")
     mask = None if is_causal else attn_mask

@@ -10,11 +10,7 @@ from ...ops.pooling import avg_pool
 from ...ops.shape import pad_constant
 from ...tensor import Refused, Tensor
 
-# fmt: off
-__all__ = [
-    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm",
-]
-# fmt: on
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]  # fmt: skip
 
 _FORMATS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
 
@@ -79,6 +75,10 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
         _fits("batch_norm", label, given, channels)
     weight, bias = (_fits("batch_norm", n, v, channels) for n, v in (("weight", weight), ("bias", bias)))
     own = bool(training if use_global_stats is None else not use_global_stats)
+    if own and x.size == channels[0]:
+        return (
+            x.moveaxis(1, -1) if last else x
+        )  # one value a channel has no spread: as in Paddle it stays as it is
     running = (running_mean.data, running_var.data)
     value = normalize_batch(x, weight, bias, *running, own, float(momentum), float(epsilon))
     return value.moveaxis(1, -1) if last else value

@@ -150,6 +150,8 @@ def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None,
     else:
         nodes, codes = path_table.data.long(), path_code.data.long()
     counted, nodes = (nodes >= 0).to(input.dtype), wrap(nodes.clamp(min=0))
+    if nodes.size and int(nodes.data.max()) >= len(weight):
+        raise Refused(f"hsigmoid_loss: label or path_table ask for node {int(nodes.data.max())}, weight has {len(weight)} rows")  # fmt: skip
     scores = (rows_at(nodes, weight) @ input.unsqueeze(2)).squeeze(2)
     if bias is not None:
         scores = scores + rows_at(nodes, bias.reshape([-1, 1])).squeeze(2)

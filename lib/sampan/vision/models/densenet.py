@@ -68,5 +68,4 @@ class DenseNet(Classifier):
         return F.relu(self.batch_norm(x))
 
 
-densenet121, densenet161, densenet169, densenet201, densenet264 = (
-    variant(f"densenet{n}", DenseNet, layers=n) for n in _BLOCKS)
+densenet121, densenet161, densenet169, densenet201, densenet264 = (variant(f"densenet{n}", DenseNet, layers=n) for n in _BLOCKS)  # fmt: skip

@@ -34,11 +34,7 @@ def _c(n: int) -> list[Any]:
     ]
 
 
-_B = [
-    [("branch3x3", 384, 3, 2)],
-    [("branch3x3dbl_1", 64, 1), ("branch3x3dbl_2", 96, 3), ("branch3x3dbl_3", 96, 3, 2)],
-    ["max"],
-]
+_B = [[("branch3x3", 384, 3, 2)], [("branch3x3dbl_1", 64, 1), ("branch3x3dbl_2", 96, 3), ("branch3x3dbl_3", 96, 3, 2)], ["max"]]  # fmt: skip
 _D = [
     [("branch3x3_1", 192, 1), ("branch3x3_2", 320, 3, 2)],
     [("branch7x7x3_1", 192, 1), ("branch7x7x3_2", 192, _WIDE), ("branch7x7x3_3", 192, _TALL),

@@ -101,5 +101,4 @@ resnext50_32x4d, resnext101_32x4d, resnext152_32x4d = (
     variant(f"resnext{n}_32x4d", ResNet, depth=n, groups=32, width=4, **_DEEP) for n in (50, 101, 152))
 resnext50_64x4d, resnext101_64x4d, resnext152_64x4d = (
     variant(f"resnext{n}_64x4d", ResNet, depth=n, groups=64, width=4, **_DEEP) for n in (50, 101, 152))
-wide_resnet50_2, wide_resnet101_2 = (
-    variant(f"wide_resnet{n}_2", ResNet, depth=n, width=128, **_DEEP) for n in (50, 101))
+wide_resnet50_2, wide_resnet101_2 = (variant(f"wide_resnet{n}_2", ResNet, depth=n, width=128, **_DEEP) for n in (50, 101))  # fmt: skip

@@ -22,20 +22,25 @@ class VGG(Classifier):
             self.classifier = nn.Sequential(*hidden, nn.Dropout(), nn.Linear(4096, num_classes))
 
 
-def _vgg(stages: tuple[int, ...], batch_norm: bool, **settings: Any) -> VGG:
-    """VGG with so many convolutions in each of its five stages."""
+def make_layers(cfg, batch_norm=False):  # type: ignore[no-untyped-def]
+    """The features: a convolution for each width in `cfg`, a halving of the size for each "M"."""
     layers: list[nn.Layer] = []
     channels = 3
-    for stage, count in enumerate(stages):
-        width = min(64 * 2**stage, 512)
-        for _ in range(count):
-            norm = [nn.BatchNorm2D(width)] * batch_norm
-            layers += [nn.Conv2D(channels, width, 3, padding=1), *norm, nn.ReLU()]
-            channels = width
-        layers.append(nn.MaxPool2D(2, 2))
-    return VGG(nn.Sequential(*layers), **settings)
+    for width in cfg:
+        if width == "M":
+            layers.append(nn.MaxPool2D(2, 2))
+            continue
+        norm = [nn.BatchNorm2D(width)] * batch_norm
+        layers += [nn.Conv2D(channels, width, 3, padding=1), *norm, nn.ReLU()]
+        channels = width
+    return nn.Sequential(*layers)
+
+
+def _vgg(stages: tuple[int, ...], batch_norm: bool, **settings: Any) -> VGG:
+    """VGG with so many convolutions in each of its five stages."""
+    cfg = [v for stage, count in enumerate(stages) for v in (*[min(64 * 2**stage, 512)] * count, "M")]
+    return VGG(make_layers(cfg, batch_norm), **settings)
 
 
 _STAGES = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
-vgg11, vgg13, vgg16, vgg19 = (
-    variant(f"vgg{n}", _vgg, "batch_norm=False", stages=stages) for n, stages in _STAGES.items())
+vgg11, vgg13, vgg16, vgg19 = (variant(f"vgg{n}", _vgg, "batch_norm=False", stages=stages) for n, stages in _STAGES.items())  # fmt: skip

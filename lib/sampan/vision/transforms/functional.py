@@ -25,21 +25,21 @@ __all__ = [
 ]
 
 
-def _is_array(img: Any) -> bool:
+def _is_numpy_image(img: Any) -> bool:
     return isinstance(img, np.ndarray) and img.ndim in (2, 3)
 
 
-def _is_pil(img: Any) -> bool:
+def _is_pil_image(img: Any) -> bool:
     if any(base.__module__ == "PIL.Image" for base in type(img).__mro__):
         return True
-    if _is_array(img) or (isinstance(img, Tensor) and img.ndim in (3, 4)):
+    if _is_numpy_image(img) or (isinstance(img, Tensor) and img.ndim in (3, 4)):
         return False
     raise TypeError(f"img: expected a PIL image, an array with 2 or 3 axes or a Tensor with 3, got {type(img).__name__}")
 
 
 def _size(img: Any) -> tuple[int, int]:
     """(width, height)."""
-    return img.size if _is_pil(img) else (img.shape[1], img.shape[0]) if _is_array(img) else (img.shape[-1], img.shape[-2])
+    return img.size if _is_pil_image(img) else (img.shape[1], img.shape[0]) if _is_numpy_image(img) else (img.shape[-1], img.shape[-2])
 
 
 def _for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,7 +47,7 @@ def _for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(img: Any, *args: Any, **settings: Any) -> Any:
-        if not _is_array(img):
+        if not _is_numpy_image(img):
             return function(img, *args, **settings)
         planes = torch.from_numpy(np.ascontiguousarray(img if img.ndim == 3 else img[..., None])).permute(2, 0, 1)
         found = function(Tensor(planes), *args, **settings).data.permute(1, 2, 0).numpy()
@@ -84,7 +84,7 @@ def to_tensor(pic, data_format="CHW"):  # type: ignore[no-untyped-def]
         raise Refused(f"data_format: expected 'CHW' or 'HWC', got {data_format!r}")
     if isinstance(pic, Tensor):
         return pic if data_format.upper() == "CHW" else pic.transpose([1, 2, 0])
-    pixels = np.array(pic, np.int32 if _is_pil(pic) and pic.mode.startswith("I") else None)
+    pixels = np.array(pic, np.int32 if _is_pil_image(pic) and pic.mode.startswith("I") else None)
     pixels = pixels.astype(np.uint8) * np.uint8(255) if pixels.dtype == bool else pixels
     planes = torch.from_numpy(pixels if pixels.ndim == 3 else pixels[..., None])
     planes = planes.permute(2, 0, 1).contiguous() if data_format.upper() == "CHW" else planes
@@ -101,7 +101,7 @@ def resize(img, size, interpolation="bilinear"):  # type: ignore[no-untyped-def]
         if min(width, height) == size:
             return img
         size = (int(size * height / width), size) if width < height else (size, int(size * width / height))
-    if _is_pil(img):
+    if _is_pil_image(img):
         return img.resize((size[1], size[0]), _pillow("Resampling", interpolation))
     return _like(F.interpolate(_floating(img).unsqueeze(0), list(size), mode=interpolation.lower()).squeeze(0), img)
 
@@ -115,7 +115,7 @@ def pad(img, padding, fill=0, padding_mode="constant"):  # type: ignore[no-untyp
     _check_padding(padding, fill, padding_mode)
     sides = [padding] * 4 if isinstance(padding, Number) else list(padding) * (4 // len(padding))
     left, top, right, bottom = sides
-    if not _is_pil(img):
+    if not _is_pil_image(img):
         if padding_mode == "symmetric":
             raise Refused("padding_mode: 'symmetric' is for PIL images only")
         mode = "replicate" if padding_mode == "edge" else padding_mode
@@ -143,7 +143,7 @@ def _check_padding(padding: Any, fill: Any, padding_mode: Any) -> None:
 @_for_arrays
 def crop(img, top, left, height, width):  # type: ignore[no-untyped-def]
     """The part of this height and width that begins at (top, left)."""
-    if _is_pil(img):
+    if _is_pil_image(img):
         return img.crop((left, top, left + width, top + height))
     return img[..., top : top + height, left : left + width]
 
@@ -158,20 +158,20 @@ def center_crop(img, output_size):  # type: ignore[no-untyped-def]
 @_for_arrays
 def hflip(img):  # type: ignore[no-untyped-def]
     """Left and right exchanged."""
-    return img.transpose(_pillow("Transpose", "flip_left_right")) if _is_pil(img) else img.flip([-1])
+    return img.transpose(_pillow("Transpose", "flip_left_right")) if _is_pil_image(img) else img.flip([-1])
 
 
 @_for_arrays
 def vflip(img):  # type: ignore[no-untyped-def]
     """Top and bottom exchanged."""
-    return img.transpose(_pillow("Transpose", "flip_top_bottom")) if _is_pil(img) else img.flip([-2])
+    return img.transpose(_pillow("Transpose", "flip_top_bottom")) if _is_pil_image(img) else img.flip([-2])
 
 
 def _enhanced(kind: str, img: Any, factor: float, other: Callable[[Any], Any]) -> Any:
     """factor img + (1 - factor) other(img), within the range of the dtype."""
     if factor < 0:
         raise Refused(f"{kind.lower()}_factor: expected 0 or more, got {factor}")
-    if _is_pil(img):
+    if _is_pil_image(img):
         from PIL import ImageEnhance
 
         return getattr(ImageEnhance, kind)(img).enhance(factor)
@@ -210,7 +210,7 @@ def adjust_hue(img, hue_factor):  # type: ignore[no-untyped-def]
     """All colours turned by hue_factor of the colour wheel, -0.5 to 0.5."""
     if not -0.5 <= hue_factor <= 0.5:
         raise Refused(f"hue_factor: expected -0.5 to 0.5, got {hue_factor}")
-    if _is_pil(img):
+    if _is_pil_image(img):
         from PIL import Image
 
         if img.mode in ("L", "1", "I", "F"):
@@ -236,7 +236,7 @@ def to_grayscale(img, num_output_channels=1):  # type: ignore[no-untyped-def]
     """The brightness, in one channel or in three equal ones."""
     if num_output_channels not in (1, 3):
         raise Refused(f"num_output_channels: expected 1 or 3, got {num_output_channels}")
-    if _is_pil(img):
+    if _is_pil_image(img):
         return img.convert("L") if num_output_channels == 1 else img.convert("L").convert("RGB")
     gray = _like(_gray(_floating(img)), img)
     return gray.expand([*gray.shape[:-3], num_output_channels, *gray.shape[-2:]])
@@ -254,13 +254,13 @@ def normalize(img, mean, std, data_format="CHW", to_rgb=False):  # type: ignore[
 
 def erase(img, i, j, h, w, v, inplace=False):  # type: ignore[no-untyped-def]
     """With the value v in the h rows from i and the w columns from j."""
-    if _is_pil(img):
+    if _is_pil_image(img):
         from PIL import Image
 
         return Image.fromarray(erase(np.array(img, np.uint8), i, j, h, w, v, True))
     rows, columns = slice(i, i + h), slice(j, j + w)
-    img = img if inplace else img.copy() if _is_array(img) else img.clone()
-    img[(rows, columns) if _is_array(img) else (..., rows, columns)] = v
+    img = img if inplace else img.copy() if _is_numpy_image(img) else img.clone()
+    img[(rows, columns) if _is_numpy_image(img) else (..., rows, columns)] = v
     return img
 
 
@@ -292,7 +292,7 @@ def _matrix(center: Any, angle: float, translate: Any, scale: float, shear: Any)
 
 
 def _transformed(img: Any, kind: str, matrix: Any, interpolation: str, fill: Any) -> Any:
-    if not _is_pil(img):
+    if not _is_pil_image(img):
         return _warped(img, matrix, interpolation, fill)
     method, chosen = _pillow("Transform", kind), _pillow("Resampling", interpolation)
     return img.transform(img.size, method, matrix, chosen, fillcolor=_colour(fill, img))
@@ -320,7 +320,7 @@ def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0,
 @_for_arrays
 def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=0):  # type: ignore[no-untyped-def]
     """Turned by `angle` degrees, counter-clockwise, about `center`. expand: as large as the turned picture needs."""
-    if _is_pil(img):
+    if _is_pil_image(img):
         return img.rotate(angle, _pillow("Resampling", interpolation), expand, center, fillcolor=_colour(fill, img))
     width, height = _size(img)
     matrix = _matrix([width / 2, height / 2] if center is None else center, -angle, (0, 0), 1.0, (0, 0))

@@ -1,0 +1,161 @@
+"""What layers print, refuse and give back in PaddlePaddle 3.3.1: its answers, written down."""
+
+import numpy as np
+import pytest
+
+import sampan as paddle
+from sampan import nn
+from sampan.nn import functional as F
+
+PRINTED = [
+    (lambda: nn.Linear(4, 3, name="abc"), "in_features=4, out_features=3, dtype=float32, name=abc"),
+    (lambda: nn.Embedding(5, 3), "5, 3, sparse=False, scale_grad_by_freq=False"),
+    (
+        lambda: nn.Embedding(5, 3, padding_idx=-1),
+        "5, 3, padding_idx=-1, sparse=False, scale_grad_by_freq=False",
+    ),
+    (lambda: nn.Embedding(5, 3, name="e"), "5, 3, sparse=False, scale_grad_by_freq=False, name=e"),
+    (lambda: nn.Bilinear(3, 4, 5), "in1_features=3, in2_features=4, out_features=5, dtype=float32"),
+    (lambda: nn.PairwiseDistance(), "p=2.0"),
+    (lambda: nn.PairwiseDistance(1, 0.1, True), "p=1, epsilon=0.1, keepdim=True"),
+    (lambda: nn.Pad1D(1), "padding=[1, 1], mode=constant, value=0.0, data_format=NCL"),
+    (lambda: nn.ZeroPad2D(2), "padding=[2, 2, 2, 2], mode=constant, value=0.0, data_format=NCHW"),
+    (
+        lambda: nn.Pad3D(1, mode="circular"),
+        "padding=[1, 1, 1, 1, 1, 1], mode=circular, value=0.0, data_format=NCDHW",
+    ),
+    (lambda: nn.UpsamplingNearest2D(size=[4, 4]), "size=[4, 4], data_format=NCHW"),
+    (lambda: nn.UpsamplingBilinear2D(scale_factor=2), "scale_factor=2, data_format=NCHW"),
+    (lambda: nn.PixelShuffle(2), "upscale_factor=2"),
+    (lambda: nn.PixelUnshuffle(2, "NHWC"), "downscale_factor=2, data_format=NHWC"),
+    (lambda: nn.ChannelShuffle(2), "groups=2"),
+    (lambda: nn.Unfold(2), "kernel_size=2, dilation=1, padding=0, stride=1"),
+    (lambda: nn.Fold([3, 3], [2, 2]), "kernel_size=[2, 2], dilation=1, padding=0, stride=1"),
+    (lambda: nn.LocalResponseNorm(3), "size=3, alpha=0.0001, beta=0.75, k=1.0"),
+    (lambda: nn.BatchNorm2D(3, name="b"), "num_features=3, momentum=0.9, epsilon=1e-05, name=b"),
+    (lambda: nn.BatchNorm1D(3), "num_features=3, momentum=0.9, epsilon=1e-05, data_format=NCL"),
+    (lambda: nn.InstanceNorm2D(3), "num_features=3, epsilon=1e-05"),
+    (lambda: nn.LayerNorm([2, 3]), "normalized_shape=[2, 3], epsilon=1e-05"),
+    (lambda: nn.GroupNorm(2, 4), "num_groups=2, num_channels=4, epsilon=1e-05"),
+    (lambda: nn.PReLU(3, 0.1), "num_parameters=3, data_format=NCHW, init=0.1, dtype=float32"),
+    (lambda: nn.RReLU(0.1, 0.2), "lower=0.1, upper=0.2, training=True, dtype=float32"),
+    (lambda: nn.Dropout(0.2, name="d"), "p=0.2, axis=None, mode=upscale_in_train, name=d, inplace=False"),
+    (lambda: nn.ReLU(name="x"), "name=x"),
+    (lambda: nn.Softmax(), "axis=-1"),
+    (lambda: nn.Unflatten(1, [3, -1]), "axis=1, shape=[3, -1]"),
+]
+
+
+@pytest.mark.parametrize(("make", "text"), PRINTED, ids=[text[:30] for _, text in PRINTED])
+def test_layers_print_their_settings(make, text):
+    layer = make()
+    assert repr(layer) == f"{type(layer).__name__}({text})"
+
+
+def random(*shape):
+    return paddle.to_tensor(np.random.default_rng(0).normal(size=shape).astype("float32"))
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "what"),
+    [
+        (lambda: nn.PixelShuffle("a"), TypeError, "upscale_factor"),
+        (lambda: nn.PixelShuffle(2, "X"), ValueError, "data_format"),
+        (lambda: nn.PixelUnshuffle(0), ValueError, "downscale_factor"),
+        (lambda: nn.PixelUnshuffle(2.0), TypeError, "downscale_factor"),
+        (lambda: nn.ChannelShuffle(0), ValueError, "groups"),
+        (lambda: nn.ChannelShuffle(2, "X"), ValueError, "data_format"),
+        (lambda: nn.GroupNorm(2, 4, data_format="X"), ValueError, "data_format"),
+        (lambda: nn.Linear("a", 3), TypeError, "in_features"),
+        (lambda: nn.Layer().create_parameter([2, 3], dtype="int32"), TypeError, "int32"),
+        (lambda: nn.Layer().create_parameter([2], default_initializer=3), TypeError, "Initializer"),
+        (lambda: nn.Layer().create_parameter([2, -3]), AssertionError, "shape"),
+        (lambda: nn.NLLLoss(random(2))(random(2, 3), paddle.to_tensor([0, 2])), ValueError, "weight"),
+        (lambda: F.hsigmoid_loss(random(1, 3), paddle.to_tensor([5]), 5, random(4, 3)), ValueError, "label"),
+        (lambda: nn.clip.clip_by_norm(random(2), -1.0), ValueError, "clip_norm"),
+        (
+            lambda: F.loss.edit_distance(random(1, 2), random(1, 2), ignored_tokens=[1]),
+            ValueError,
+            "ignored_tokens",
+        ),
+        (lambda: F.loss.edit_distance(random(1, 2), random(2, 2)), ValueError, "edit_distance"),
+        (lambda: F.loss.edit_distance(random(1, 2), random(1, 0)), ValueError, "label_length"),
+    ],
+)
+def test_what_cannot_be_is_refused(make, kind, what):
+    with pytest.raises(kind, match=what):
+        make()
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.SimpleRNN])
+@pytest.mark.parametrize("direction", ["forward", "bidirect"])
+def test_sequences_and_states_of_another_size_are_refused(kind, direction):
+    layer = kind(3, 4, direction=direction)
+    state = random(layer.num_directions, 2, 5)
+    for given in ((random(2, 3, 5),), (random(2, 3, 3), (state, state) if kind is nn.LSTM else state)):
+        with pytest.raises(ValueError):
+            layer(*given)
+
+
+def test_a_hook_of_a_layer_goes_without_a_word():
+    layer, seen = nn.Linear(2, 2), []
+    handles = [
+        layer.register_forward_pre_hook(lambda *given: seen.append("before")),
+        layer.register_forward_post_hook(lambda *given: seen.append("after")),
+        layer.register_state_dict_hook(lambda *given: seen.append("state")),
+    ]
+    assert [handle.remove() for handle in handles] == [None] * 3
+    layer(random(1, 2))
+    layer.state_dict()
+    assert seen == []
+
+
+def test_one_value_a_channel_stays_as_it_is_in_batch_norm():
+    layer, x = nn.BatchNorm1D(3), random(1, 3)
+    x.stop_gradient = False
+    layer.weight.set_value(random(3))
+    y = layer(x)
+    y.sum().backward()
+    np.testing.assert_array_equal(y.numpy(), x.numpy())
+    np.testing.assert_array_equal(x.grad.numpy(), np.ones([1, 3], "float32"))
+    np.testing.assert_array_equal(layer._mean.numpy(), np.zeros(3))
+    layer.eval()
+    assert not np.array_equal(layer(x).numpy(), x.numpy())
+
+
+def test_labels_may_be_whole_floats():
+    scores = random(2, 3)
+    whole, floating = (
+        nn.CrossEntropyLoss()(scores, paddle.to_tensor([1, 2], dtype=d)) for d in ("int64", "float32")
+    )
+    assert whole.item() == floating.item()
+
+
+def test_clip_by_norm():
+    x = paddle.full([2, 2], 2.0)
+    np.testing.assert_allclose(nn.clip.clip_by_norm(x=x, max_norm=1.0).numpy(), np.full([2, 2], 0.5))
+    np.testing.assert_array_equal(nn.clip.clip_by_norm(x, 9.0).numpy(), x.numpy())
+    np.testing.assert_array_equal(nn.clip.clip_by_norm(x * 0, 1.0).numpy(), np.zeros([2, 2]))
+
+
+def test_edit_distance():
+    given = paddle.to_tensor([[1, 2, 3], [4, 5, 6], [4, 4, 4], [1, 1, 1]])
+    wanted = paddle.to_tensor([[1, 3, 4, 1], [4, 5, 8, 1], [7, 7, 7, 1], [1, 1, 1, 1]])
+    count, distance = F.loss.edit_distance(given, wanted, normalized=False)
+    assert count.tolist() == [4] and distance.tolist() == [[3], [2], [4], [1]]
+    lengths = paddle.to_tensor([3, 2, 0, 1]), paddle.to_tensor([4, 1, 2, 1])
+    _, distance = F.loss.edit_distance(given, wanted, True, None, *lengths)
+    np.testing.assert_allclose(distance.numpy()[:, 0], [0.75, 1, 1, 0])
+    assert str(distance.dtype) == "torch.float32" and count.dtype == paddle.int64
+
+
+def test_older_names():
+    assert F.flash_attention.flash_attention(*[random(1, 4, 2, 8)] * 3)[0].shape == [1, 4, 2, 8]
+    assert paddle.optimizer.lr.noam_decay is paddle.optimizer.lr.NoamDecay
+    assert paddle.amp.AmpScaler().get_incr_every_n_steps() == 1000
+    assert paddle.amp.AmpScaler(init_loss_scaling=8.0, use_dynamic_loss_scaling=False).scale(paddle.to_tensor(2.0)).item() == 16
+    with paddle.LazyGuard():
+        assert nn.Linear(2, 2).weight.initialize() is None
+    features = paddle.vision.models.vgg.make_layers([4, "M", 8], batch_norm=True)
+    assert [type(layer).__name__ for layer in features] == ["Conv2D", "BatchNorm2D", "ReLU", "MaxPool2D", "Conv2D", "BatchNorm2D", "ReLU"]  # fmt: skip
+    assert not paddle.amp.is_float16_supported("cpu") and paddle.amp.is_bfloat16_supported("cpu")
