@@ -86,20 +86,18 @@ class RowSparse(Tensor):
 
     def coalesced(self) -> tuple[torch.Tensor, torch.Tensor]:
         """(ids [n], rows [n, d]): each row once, its gradients added up in the order in which they came."""
-        ids, rows = self.sums()
-        return (ids.clone(), rows.clone()) if self.merged or self._sums else (ids, rows)
+        kind = self.dtype
+        found, *given = self._given(kind if kind in _LOOPS else torch.float32, array)
+        ids, rows = buffer(found[0]), buffer(loops.sums(found, *given)).to(kind)
+        return (ids.clone(), rows.clone()) if self.merged else (ids, rows)
 
     def sums(self, keep: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
         """As `coalesced`, to be read alone: it may be the gradient's own memory. keep: for whoever asks next."""
         if self._sums is not None:
             return self._sums
         rows = self.as_rows()
-        if rows.merged:
-            return rows.parts[0][:2]
-        kind = self.dtype
-        found, *given = rows._given(kind if kind in _LOOPS else torch.float32, array)
-        summed = buffer(found[0]), buffer(loops.sums(found, *given)).to(kind)
-        if keep:
+        summed = rows.parts[0][:2] if rows.merged else rows.coalesced()
+        if keep and rows is self:
             self._sums = summed
         return summed
 
