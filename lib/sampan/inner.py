@@ -32,9 +32,9 @@ _NAMES = {
     "nn.functional": "conv distance extension input norm sparse_attention transformer",
     "nn.initializer": "assign bilinear constant dirac initializer kaiming normal orthogonal uniform xavier",
     "nn.layer": "activation common container conv distance layers loss norm pooling rnn transformer vision",
-    "optimizer": "adadelta adagrad adamax adamw asgd lamb momentum nadam radam rmsprop rprop",
+    "optimizer": "adadelta adagrad adamax adamw asgd lamb momentum nadam radam rmsprop rprop", "sparse.nn": "layer",
     "tensor": "array attribute creation einsum linalg logic manipulation math ops random search stat tensor to_string",
-    "utils": "decorator_utils download environments inplace_utils",
+    "sparse": "binary creation multiary unary", "utils": "decorator_utils download environments inplace_utils",
     "vision.models": "mobilenetv1 mobilenetv2 mobilenetv3",
 }
 _INNER = {room: set(names.split()) for room, names in _NAMES.items()}

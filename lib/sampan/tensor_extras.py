@@ -116,7 +116,7 @@ def _split_with_sizes(self: Tensor, split_sizes: list[int], dim: int = 0) -> lis
 
 
 def _is_same_shape(self: Tensor, y: Tensor) -> bool:
-    return bool(self.data.shape == y.data.shape)
+    return bool(self.shape == y.shape)
 
 
 def _create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Tensor:

@@ -504,10 +504,4 @@ DIFFERENCES = [
         "compressed rows are coalesced by their making, and say so",
         call="is_coalesced",
     ),
-    Difference(
-        "paddle.sparse.sparse_coo_tensor paddle.sparse.sparse_csr_tensor",
-        "answer",
-        "a dtype is printed by its name alone, as of dense tensors",
-        call="printed",
-    ),
 ]

@@ -456,7 +456,11 @@ def test_a_rulebook_that_leads_outside_is_refused(wrong, monkeypatch):
         (lambda x, w: F.conv3d(x, w, None, (1, 1)), "stride: expected an int or 3"),
         (lambda x, w: sparse.nn.Conv3D(2, 2, 3, padding_mode="circular"), "padding_mode: expected 'zeros'"),
         (lambda x, w: sparse.nn.Conv3D(2, 3, 3, groups=2), "groups: expected a divisor of 2 and 3"),
-        (lambda x, w: sparse.nn.MaxPool3D(2, return_mask=True), "return_mask"),
+        (lambda x, w: sparse.nn.Conv3D(2, 2, 3, data_format="NCDHW"), "data_format: expected channels last"),
+        (
+            lambda x, w: sparse.nn.Conv3D(2, 2, 3, weight_attr=False),
+            "weight_attr: a convolution needs its weight",
+        ),
         (lambda x, w: sparse.nn.SubmConv3D(2, 2, 3, backend="other"), "backend: expected None or 'igemm'"),
         (lambda x, w: sparse.nn.BatchNorm(2)(sampan.ones([2, 2]).to_sparse_coo(2)), "expected the channels"),
         (lambda x, w: F.global_avg_pool(sampan.ones([2, 2]).to_sparse_csr()), "layout CSR"),

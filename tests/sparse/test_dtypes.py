@@ -77,7 +77,7 @@ def test_made_turned_saved_and_joined(kind, dtype, tmp_path):
     same(again, whole)
     assert again.values().dtype is whole.dtype
     text = repr(x)
-    assert "values=" in text and f"dtype={dtype}" in text
+    assert "values=" in text and f"dtype=paddle.{dtype}" in text
 
 
 @pytest.mark.filterwarnings("ignore:Sparse")  # torch's CSR is in beta, and its checks are off, it says once

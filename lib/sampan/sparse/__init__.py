@@ -8,6 +8,8 @@ from . import nn as nn
 from .blocks import BlockMask as BlockMask
 from .blocks import create_block_mask as create_block_mask
 from .blocks import sliding_window as sliding_window
+from .creation import sparse_coo_tensor as sparse_coo_tensor
+from .creation import sparse_csr_tensor as sparse_csr_tensor
 from .elementwise import *  # noqa: F403
 from .exchange import *  # noqa: F403
 from .products import *  # noqa: F403
@@ -15,8 +17,6 @@ from .structure import *  # noqa: F403
 from .tensor import SparseTensor as SparseTensor
 from .tensor import dense_to_coo as dense_to_coo
 from .tensor import dense_to_csr as dense_to_csr
-from .tensor import sparse_coo_tensor as sparse_coo_tensor
-from .tensor import sparse_csr_tensor as sparse_csr_tensor
 
 
 def __getattr__(name: str) -> Any:
@@ -49,3 +49,21 @@ _METHODS = {
 for _name, _method in _METHODS.items():
     if _name not in SparseTensor.__dict__:
         setattr(SparseTensor, _name, _method)
+
+
+def _of_values(name: str) -> Any:
+    def get(self: SparseTensor) -> Any:
+        return getattr(self.entries, name)
+
+    def put(self: SparseTensor, value: Any) -> None:
+        setattr(self.entries, name, value)
+
+    return property(get, put, doc=f"`{name}` of the values.")
+
+
+# What is asked of any Tensor and is a fact about the values.
+for _name in (
+    "_is_initialized", "device", "element_size", "get_device", "inplace_version", "is_complex", "is_cuda", "is_dist",
+    "is_floating_point", "is_integer", "is_selected_rows", "itemsize", "name", "persistable", "requires_grad",
+):  # fmt: skip
+    setattr(SparseTensor, _name, _of_values(_name))

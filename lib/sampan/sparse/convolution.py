@@ -9,7 +9,7 @@ from ..kernels import device_sparse as loops
 from ..kernels.device_sparse import array, buffer
 from ..nn.functional.convolution import ints, paddings
 from ..operator import operator
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 from .elementwise import sparse
 from .rulebook import Book, book
 from .tensor import SparseTensor
@@ -177,7 +177,7 @@ def with_channels(x: Any) -> SparseTensor:
 def _channels_last(x: Any, axes: int, data_format: str) -> SparseTensor:
     expected = "NDHWC" if axes == 3 else "NHWC"
     if data_format != expected:
-        raise ValueError(f"data_format: expected {expected!r}, got {data_format!r}")
+        raise Refused(f"data_format: expected {expected!r}, got {data_format!r}")
     x = with_channels(x)
     if x.ndim != axes + 2:
         raise ValueError(f"x: expected coordinates over batch and {axes} axes, got shape {list(x.shape)}")

@@ -31,7 +31,7 @@ def of_entries(name: str, function: Callable[..., Any], doc: str = "") -> Callab
     """A function f with f(0) = 0, of each entry. Entries of one place are added up first."""
 
     def apply(x, name=None):  # type: ignore[no-untyped-def]
-        x = sparse(x).coalesce()
+        x = sparse(x).distinct()
         return x.like(function(x.entries))
 
     apply.__name__ = apply.__qualname__ = name
@@ -54,7 +54,7 @@ tan, tanh = of_entries("tan", ops.tan), of_entries("tanh", ops.tanh)
 
 def pow(x: SparseTensor, factor: float, name: str | None = None) -> SparseTensor:
     """Each entry to the power `factor`, which must be above 0 for the pattern to stay."""
-    x = sparse(x).coalesce()
+    x = sparse(x).distinct()
     return x.like(ops.pow(x.entries, factor))
 
 
@@ -111,6 +111,9 @@ def _matching(x: SparseTensor, y: SparseTensor, what: str) -> tuple[SparseTensor
         raise ValueError(
             f"{what}: expected one layout, got {x.pattern.layout.upper()} and {y.pattern.layout.upper()}"
         )
+    if not x.is_coalesced() and x.nnz() == y.nnz() and torch.equal(x.pattern.indices, y.pattern.indices):
+        once = x.distinct()  # the same places in the same order, which stays
+        return once, once.like(y.entries) if once is x else y.coalesce()
     return x.coalesce(), y.coalesce()
 
 
@@ -134,7 +137,18 @@ def _other(x: SparseTensor, y: Any, what: str) -> Tensor:
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Any:
-    """x + y. Two sparse tensors give one with the places of both; a sparse and a dense one give a dense one."""
+    """x + y. Two sparse tensors give one with the places of both; a sparse and a dense one give a dense one.
+
+    A dense vector as long as the dense axis of x is added to each entry, and to nothing else: the bias of a layer.
+    """
+    if (
+        isinstance(x, SparseTensor)
+        and isinstance(y, Tensor)
+        and x.dense_dim() == 1
+        and list(y.shape) == x.shape[-1:]
+    ):
+        x = x.distinct()
+        return x.like(x.entries + y)
     return _sum(x, y, 1, "add")
 
 
@@ -170,7 +184,7 @@ def multiply(x: Any, y: Any, name: str | None = None) -> SparseTensor:
         if from_x is None:
             return SparseTensor(pattern, x.entries * y.entries)
         return SparseTensor(pattern, entries_picked(x.entries, from_x) * entries_picked(y.entries, from_y))
-    x = sparse(x).coalesce()
+    x = sparse(x).distinct()
     return x.like(x.entries * (y if isinstance(y, (int, float, complex)) else _other(x, y, "multiply")))
 
 
@@ -179,7 +193,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> SparseTensor:
 
     By another sparse tensor every place has an entry, as Paddle has it: 0 / 0 is nan.
     """
-    x = sparse(x).coalesce()
+    x = sparse(x).distinct()
     if not isinstance(y, SparseTensor):
         return x.like(
             ops.divide(x.entries, y if isinstance(y, (int, float, complex)) else _other(x, y, "divide"))

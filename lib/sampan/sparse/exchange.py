@@ -6,8 +6,9 @@ import torch
 
 from ..serialization import kinds
 from ..tensor import Tensor
+from .creation import sparse_coo_tensor, sparse_csr_tensor
 from .pattern import Coo
-from .tensor import SparseTensor, sparse_coo_tensor, sparse_csr_tensor
+from .tensor import SparseTensor
 
 __all__ = ["from_scipy", "from_torch", "to_scipy", "to_torch"]
 

@@ -61,14 +61,14 @@ def masked_matmul(x: Tensor, y: Tensor, mask: SparseTensor, name: str | None = N
     """x y at the entries of `mask` alone, in its layout: [n, k] and [k, m], or batches of them. The mask's values are
     not read."""
     _inner(x, y, "masked_matmul")
-    mask = sparse(mask, "mask").coalesce()
+    sparse(mask, "mask")
     if list(mask.shape) != [*x.shape[:-1], y.shape[-1]]:
         raise ValueError(
             f"mask: expected shape {[*x.shape[:-1], y.shape[-1]]}, that of the product, got {list(mask.shape)}"
         )
     turned = ops.transpose(y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
     flat = [ops.reshape(t, [-1, t.shape[-1]]) if t.ndim > 2 else t for t in (x, turned)]
-    return mask.like(sddmm(*flat, rows_of(mask, "mask")))
+    return mask.in_order(sddmm(*flat, rows_of(mask, "mask")))
 
 
 def pca_lowrank(
@@ -85,7 +85,7 @@ def pca_lowrank(
         raise ValueError(
             f"q: expected 0 to {min(n, m)} for shape {[n, m]}, and niter 0 or more, got {q} and {niter}"
         )
-    turned = x.transpose([1, 0])
+    turned = x.transpose([1, 0]).coalesce()
     mean = (
         matmul(turned, Tensor(torch.full((n, 1), 1.0 / n, dtype=x.dtype, device=x.pattern.device)))
         if center

@@ -34,7 +34,7 @@ def _as_before(x: SparseTensor, made: SparseTensor) -> SparseTensor:
 
 
 def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> SparseTensor:
-    """The axes in the order `perm`. Sparse axes stay before dense ones."""
+    """The axes in the order `perm`, the entries in the order they had. Sparse axes stay before dense ones."""
     axes = [int(a) % max(x.ndim, 1) for a in perm]
     lead = sparse(x).sparse_dim()
     if sorted(axes) != list(range(x.ndim)) or set(axes[:lead]) != set(range(lead)):
@@ -47,16 +47,22 @@ def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> 
     if axes[lead:] != list(range(lead, x.ndim)):
         entries = entries.transpose([0, *(a - lead + 1 for a in axes[lead:])])
     moved = SparseTensor(pattern, entries)
-    return _as_before(x, moved.coalesce() if x.is_coalesced() else moved)
+    return _as_before(x, moved)
 
 
-def reshape(x: SparseTensor, shape: Sequence[int], name: str | None = None) -> SparseTensor:
-    """The same entries, in flattened order, under another shape; one length may be -1. Dense axes keep theirs."""
-    lead = list(sparse(x).pattern.shape)
+def reshape(
+    x: SparseTensor | None = None, shape: Sequence[int] = (), name: str | None = None, *, input: Any = None
+) -> SparseTensor:
+    """The same entries, in flattened order, under another shape. Dense axes keep their lengths.
+
+    One length may be -1, whatever is left; 0 is x's own at that axis, unless x has no places at all. input: another name for x.
+    """
+    x = sparse(input if x is None else x)
+    lead = list(x.pattern.shape)
     dense = list(x.shape[len(lead) :])
-    wanted = [int(n) for n in shape]
-    new = wanted[: len(wanted) - len(dense)]
     total = math.prod(lead)
+    wanted = [int(n) or (x.shape[a] if total and a < x.ndim else 0) for a, n in enumerate(shape)]
+    new = wanted[: len(wanted) - len(dense)]
     if new.count(-1) == 1:
         rest = -math.prod(new)
         new[new.index(-1)] = total // rest if rest else 0
@@ -126,7 +132,7 @@ def concat(x: Sequence[SparseTensor], axis: int = 0, name: str | None = None) ->
 
 def mask_as(x: Tensor, mask: SparseTensor, name: str | None = None) -> SparseTensor:
     """A dense tensor's values at the entries of `mask`, in its layout; the mask's values are not read."""
-    mask = sparse(mask, "mask").coalesce()
+    mask = sparse(mask, "mask").distinct()
     if list(x.shape) != list(mask.shape):
         raise ValueError(f"mask: expected x's shape {list(x.shape)}, got {list(mask.shape)}")
     return mask.like(at_entries(x, mask.pattern))

@@ -1,20 +1,20 @@
 """The sparse tensor: a pattern that never changes, and the values at its entries, an ordinary Tensor on the tape."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from ..dtype import Place, Size, as_dtype
+from ..dtype import Place, Size, name_of
+from ..kernels.device_sparse import buffer
 from ..ops.indexing import getitem
 from ..ops.shape import reshape
-from ..tensor import Tensor, to_tensor
-from .operators import entries_joined, entries_placed
-from .pattern import Coo, Csr, Rows, sorted_rows
-
-__all__ = ["SparseTensor", "sparse_coo_tensor", "sparse_csr_tensor"]
+from ..printing import layout
+from ..tensor import HookHandle, Tensor
+from .operators import entries_joined, entries_picked, entries_placed
+from .pattern import Coo, Csr, Rows
 
 
 class SparseTensor:
@@ -65,6 +65,15 @@ class SparseTensor:
 
     def dim(self) -> int:
         return self.ndim
+
+    ndimension = dim
+
+    def rank(self) -> Tensor:
+        return Tensor(torch.tensor(self.ndim, dtype=torch.int32))
+
+    def gradient(self) -> "np.ndarray | None":
+        """The gradient as a dense NumPy array, or None."""
+        return None if self.grad is None else self.grad.numpy()
 
     def numel(self) -> int:
         return self.size
@@ -136,10 +145,27 @@ class SparseTensor:
         gradient = self.entries.grad
         return None if gradient is None else SparseTensor(self.pattern, gradient)
 
+    @grad.setter
+    def grad(self, value: "SparseTensor | None") -> None:
+        self.entries.grad = None if value is None else value.entries
+
     def clear_grad(self, set_to_zero: bool = True) -> None:
         self.entries.clear_grad(set_to_zero)
 
     clear_gradient = clear_grad
+
+    def retain_grads(self) -> None:
+        """Keep the gradient of a tensor that is no leaf in its `.grad`."""
+        self.entries.retain_grads()
+
+    def register_hook(self, hook: "Callable[[SparseTensor], SparseTensor | None]") -> HookHandle:
+        """Call `hook(gradient)` when backward reaches this tensor; what it returns replaces the gradient."""
+
+        def of_entries(gradient: Tensor) -> Tensor | None:
+            changed = hook(self.like(gradient))
+            return None if changed is None else changed.entries
+
+        return self.entries.register_hook(of_entries)
 
     def backward(self, grad_tensor: "SparseTensor | None" = None, retain_graph: bool = False) -> None:
         """As of a dense tensor; `grad_tensor` has this tensor's entries."""
@@ -165,6 +191,22 @@ class SparseTensor:
         return SparseTensor(
             pattern, self.entries if segments is None else entries_joined(self.entries, segments)
         )
+
+    def distinct(self) -> "SparseTensor":
+        """The tensor itself, its entries in any order, unless places repeat: then coalesced."""
+        if self.pattern.coalesced or self.pattern.grouped[0].nnz == self.nnz():
+            return self
+        return self.coalesce()
+
+    def in_order(self, entries: Tensor) -> "SparseTensor":
+        """A tensor of these values of `coalesce()`'s entries, with its places in the order that `distinct()` has."""
+        once, segments = (self.pattern, None) if self.pattern.coalesced else self.pattern.grouped
+        if segments is None or once.nnz != self.nnz():
+            return SparseTensor(once, entries)
+        order = buffer(segments[1]).long()
+        places = torch.empty_like(order)
+        places[order] = torch.arange(len(order), device=order.device)
+        return self.like(entries_picked(entries, places))
 
     def to_dense(self) -> Tensor:
         """The whole tensor; what has no entry is 0."""
@@ -222,145 +264,20 @@ class SparseTensor:
         parts = (
             {"indices": self.indices} if self.is_sparse_coo() else {"crows": self.crows, "cols": self.cols}
         )
-        shown = [
-            f"{name}={_indented(part(), name)}" for name, part in {**parts, "values": self.values}.items()
+        shown = [  # the blanks that end lines are Paddle's
+            f"{name}={_written(part(), 8 + len(name))}"
+            for name, part in {**parts, "values": self.values}.items()
         ]
-        head = f"Tensor(shape={list(self.shape)}, dtype={str(self.dtype).removeprefix('torch.')}, place={self.place}"
-        return f"{head}, stop_gradient={self.stop_gradient},\n       " + ",\n       ".join(shown) + ")"
+        head = f"Tensor(shape={list(self.shape)}, dtype=paddle.{name_of(self.dtype)}, place={self.place}"
+        return f"{head}, stop_gradient={self.stop_gradient}, \n       " + ", \n       ".join(shown) + ")"
 
 
-def _indented(tensor: Tensor, name: str) -> str:
-    return np.array2string(tensor.detach().numpy(), separator=", ", prefix=" " * 8 + name, threshold=40)
+def _written(tensor: Tensor, indent: int) -> str:
+    data = tensor.data.cpu().resolve_conj()
+    return layout((data.float() if data.dtype is torch.bfloat16 else data).numpy(), indent)
 
 
-# --- making them ----------------------------------------------------------------------------------------------
-
-
-def _integers(value: Any, name: str) -> torch.Tensor:
-    found = value.data if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
-    if found.dtype not in (torch.int32, torch.int64):
-        if found.is_floating_point() or found.is_complex() or found.dtype is torch.bool:
-            raise TypeError(f"{name}: expected integers, got {str(found.dtype).removeprefix('torch.')}")
-        found = found.long()
-    return found.contiguous()
-
-
-def _entries(values: Any, dtype: Any, place: Any, stop_gradient: bool) -> Tensor:
-    made = to_tensor(values, dtype=dtype, place=place) if not isinstance(values, Tensor) else values
-    if dtype is not None and made.dtype is not as_dtype(dtype):
-        made = made.astype(dtype)
-    if not stop_gradient and made.stop_gradient:
-        made = made.detach()
-        made.stop_gradient = False
-    return made
-
-
-def sparse_coo_tensor(
-    indices: Any,
-    values: Any,
-    shape: Sequence[int] | None = None,
-    dtype: Any = None,
-    place: Any = None,
-    stop_gradient: bool = True,
-) -> SparseTensor:
-    """A tensor by coordinates. indices: [sparse axes, nnz] integers; values: [nnz, dense axes ...].
-
-    shape: of the whole tensor, dense axes included; None takes the smallest that holds the indices. Places may repeat:
-    their values add up (see coalesce). Raises ValueError for lengths that differ, a shape that does not fit, and
-    an index outside the shape, naming which.
-    """
-    entries = _entries(values, dtype, place, stop_gradient)
-    places = _integers(indices, "indices").to(entries.data.device)
-    if places.ndim != 2:
-        raise ValueError(f"indices: expected [sparse axes, nnz], got shape {list(places.shape)}")
-    axes, count = places.shape
-    if entries.ndim < 1 or entries.shape[0] != count:
-        raise ValueError(
-            f"values: expected {count}, one for each column of indices, got shape {entries.shape}"
-        )
-    dense = list(entries.shape[1:])
-    if shape is None:
-        if count == 0:
-            raise ValueError("shape: must be given where there are no indices to take it from")
-        shape = [*(int(row.max()) + 1 for row in places), *dense]
-    shape = [int(n) for n in shape]
-    if any(n < 0 for n in shape):
-        raise ValueError(f"shape: expected lengths of 0 or more, got {shape}")
-    if len(shape) != axes + len(dense) or shape[axes:] != dense:
-        raise ValueError(
-            f"shape: expected {axes} sparse lengths followed by those of the values, {dense}, got {shape}"
-        )
-    low, high = places.aminmax(dim=1) if count else (places[:, 0:0], places[:, 0:0])
-    for axis in range(axes if count else 0):
-        if int(low[axis]) < 0 or int(high[axis]) >= shape[axis]:
-            at = int(((places[axis] < 0) | (places[axis] >= shape[axis])).nonzero()[0])
-            raise ValueError(
-                f"indices[{axis}, {at}]: expected 0 to {shape[axis] - 1}, for shape {shape}, got {int(places[axis, at])}"
-            )
-    return SparseTensor(Coo(places, tuple(shape[:axes])), entries)
-
-
-def sparse_csr_tensor(
-    crows: Any,
-    cols: Any,
-    values: Any,
-    shape: Sequence[int] | None = None,
-    dtype: Any = None,
-    place: Any = None,
-    stop_gradient: bool = True,
-) -> SparseTensor:
-    """A matrix by compressed rows, or a batch of them. crows: [rows + 1] for each batch, one after the other.
-
-    Row r has the entries crows[r] to crows[r + 1]: columns `cols`, values `values`, both [nnz]. Columns that do not
-    ascend within a row are sorted. Raises ValueError for crows that do not start at 0, decrease, or do not end at the
-    number of entries, and for a column outside the shape, naming the place.
-    """
-    entries = _entries(values, dtype, place, stop_gradient)
-    starts, columns = (
-        _integers(v, name).to(entries.data.device) for v, name in ((crows, "crows"), (cols, "cols"))
-    )
-    if starts.ndim != 1 or columns.ndim != 1 or entries.ndim != 1:
-        raise ValueError(
-            f"crows, cols, values: expected one axis each, got {starts.ndim}, {columns.ndim}, {entries.ndim}"
-        )
-    count = columns.shape[0]
-    if entries.shape[0] != count:
-        raise ValueError(f"values: expected {count}, one for each of cols, got {entries.shape[0]}")
-    if shape is None:
-        if count == 0:
-            raise ValueError("shape: must be given where there are no columns to take it from")
-        shape = [starts.shape[0] - 1, int(columns.max()) + 1]
-    shape = [int(n) for n in shape]
-    if len(shape) not in (2, 3) or any(n < 0 for n in shape):
-        raise ValueError(f"shape: expected [rows, columns] or [batch, rows, columns], got {shape}")
-    *lead, height, width = shape
-    batch = math.prod(lead)
-    if starts.shape[0] != batch * (height + 1):
-        raise ValueError(f"crows: expected {batch * (height + 1)} for shape {shape}, got {starts.shape[0]}")
-    table = starts.reshape(batch, height + 1)
-    if batch and bool((table[:, 0] != 0).any()):
-        raise ValueError(f"crows: expected 0 at the start of each matrix, got {table[:, 0].tolist()}")
-    falls = (table[:, 1:] < table[:, :-1]).flatten().nonzero()
-    if len(falls):
-        at = int(falls[0]) + 1 + int(falls[0]) // max(height, 1)
-        raise ValueError(
-            f"crows[{at}]: expected {int(starts[at - 1])} or more, as before it, got {int(starts[at])}"
-        )
-    if int(table[:, -1].sum() if batch else 0) != count:
-        raise ValueError(
-            f"crows: expected to end at the number of entries, {count}, got {int(table[:, -1].sum())}"
-        )
-    outside = (columns < 0) | (columns >= width)
-    if count and bool(outside.any()):
-        at = int(outside.nonzero()[0])
-        raise ValueError(f"cols[{at}]: expected 0 to {width - 1}, for shape {shape}, got {int(columns[at])}")
-    pattern = Csr((starts, columns), tuple(shape))
-    blocks = pattern.by_rows
-    rows, segments = sorted_rows(blocks.rows, blocks.cols, blocks.shape)
-    if segments is None:
-        return SparseTensor(pattern, entries)
-    summed = entries_joined(entries, segments)
-    return SparseTensor(Csr(None, tuple(shape), rows, columns.dtype), summed)
+# --- from dense tensors, and by rows ---------------------------------------------------------------------------
 
 
 def dense_to_coo(x: Tensor, sparse_dim: int | None = None) -> SparseTensor:

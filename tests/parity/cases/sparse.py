@@ -494,14 +494,89 @@ for _layout in ("coo", "csr"):
 
 @look("sparse_coo_tensor", "printed")
 def _(P):  # type: ignore[no-untyped-def]
-    text = str(P.sparse.sparse_coo_tensor([[0, 1], [1, 2]], [1.0, 2.0], [2, 3]))
-    return "".join(text.split())
+    x = P.sparse.sparse_coo_tensor([[0, 1, 1], [1, 2, 0]], [1.5, -2.0, 1e-3], [2, 3])
+    hybrid = P.sparse.sparse_coo_tensor([[1, 0]], [[1, 2], [3, -4]], [2, 2], dtype="int32")
+    return [str(x), str(P.sparse.sqrt(x)), str(hybrid)]
 
 
 @look("sparse_csr_tensor", "printed")
 def _(P):  # type: ignore[no-untyped-def]
-    text = str(P.sparse.sparse_csr_tensor([0, 1, 2], [1, 2], [1.0, 2.0], [2, 3]))
-    return "".join(text.split())
+    return str(P.sparse.sparse_csr_tensor([0, 1, 2], [1, 2], [1.0, 2.0], [2, 3], stop_gradient=False))
+
+
+# --- what is not in order stays so, unless places repeat ------------------------------------------------------------
+
+STAYS: dict[str, Callable[..., Any]] = {
+    "sin": lambda P, x: P.sparse.sin(x), "pow": lambda P, x: P.sparse.pow(x, 2), "nn.functional.relu": lambda P, x: P.sparse.nn.functional.relu(x),
+    "nn.functional.leaky_relu": lambda P, x: P.sparse.nn.functional.leaky_relu(x, 0.1),
+    "nn.functional.softmax": lambda P, x: P.sparse.nn.functional.softmax(x), "multiply": lambda P, x: P.sparse.multiply(x, 3.0),
+    "divide": lambda P, x: P.sparse.divide(x, 2.0), "transpose": lambda P, x: P.sparse.transpose(x, [1, 0]),
+    "add": lambda P, x: P.sparse.add(x, P.sparse.sparse_coo_tensor(x.indices(), dense(P, [4]), x.shape, stop_gradient=False)),
+    "reshape": lambda P, x: P.sparse.reshape(x, [0, -1, 1]), "mask_as": lambda P, x: P.sparse.mask_as(dense(P, SHAPE, str(x.dtype).rpartition(".")[2]), x),
+}  # fmt: skip
+
+for _name, _function in STAYS.items():
+
+    @case(_name, "not in order", grad=_name != "mask_as" and "softmax" not in _name)
+    def _(P, kind, leaf, function=_function):  # type: ignore[no-untyped-def]
+        places = P.to_tensor(np.array([[3, 0, 1, 0], [2, 4, 0, 1]]))
+        x = P.sparse.sparse_coo_tensor(places, P.to_tensor(entries(4, kind)), SHAPE).detach()
+        x.stop_gradient = not leaf
+        return function(P, x), x
+
+
+@case("add", "a bias", grad=False)
+def _(P, kind, leaf):  # type: ignore[no-untyped-def]
+    return (P.sparse.add(sparse(P, "hybrid", kind), dense(P, [3], kind)),)
+
+
+@look("nn.functional.softmax", "hybrid, a sparse axis")
+def _(P):  # type: ignore[no-untyped-def]
+    one = P.sparse.sparse_coo_tensor([[2, 0, 1]], entries(6).reshape(3, 2), [3, 2])
+    return [P.sparse.nn.functional.softmax(one, 0), P.sparse.nn.functional.softmax(sparse(P, "hybrid"), 1)]
+
+
+@look("reshape", "input=")
+def _(P):  # type: ignore[no-untyped-def]
+    return P.sparse.reshape(input=sparse(P), shape=[2, 10])
+
+
+@look("sparse_coo_tensor", "values that had no gradient")
+def _(P):  # type: ignore[no-untyped-def]
+    values = dense(P, [5])
+    x = P.sparse.sparse_coo_tensor(COO, values, SHAPE, stop_gradient=False)
+    x.retain_grads()
+    back(P, P.sparse.sin(x))
+    return [values.stop_gradient, values.grad, shown(x.grad)]
+
+
+@look("sparse_coo_tensor", "facts of any tensor")
+def _(P):  # type: ignore[no-untyped-def]
+    x = sparse(P)
+    x.name, x.persistable = "here", True
+    same = [x.is_same_shape(dense(P, SHAPE)), dense(P, SHAPE).is_same_shape(x)]
+    facts = [
+        x.is_floating_point(),
+        x.is_complex(),
+        x.is_integer(),
+        x.element_size(),
+        x.device,
+        x.requires_grad,
+    ]
+    return [x.name, x.persistable, x.rank(), x.ndimension(), *same, *facts]
+
+
+LAYERS: dict[str, Callable[..., Any]] = {
+    "Conv3D": lambda nn: nn.Conv3D(3, 2, (1, 2, 3), 2, [1, 2, 3], dilation=2), "SubmConv2D": lambda nn: nn.SubmConv2D(3, 2, 3, padding=1, key="a"),
+    "BatchNorm": lambda nn: nn.BatchNorm(3), "SyncBatchNorm": lambda nn: nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm(3)),
+    "MaxPool3D": lambda nn: nn.MaxPool3D(2, stride=1, return_mask=True), "ReLU": lambda nn: nn.ReLU(name="a"), "Softmax": lambda nn: nn.Softmax(),
+}  # fmt: skip
+
+for _name, _layer in LAYERS.items():
+
+    @look(f"nn.{_name}", "printed")
+    def _(P, layer=_layer):  # type: ignore[no-untyped-def]
+        return repr(layer(P.sparse.nn))
 
 
 # --- layers and functions of clouds ---------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 from ... import nn as dense
 from ...nn.functional.convolution import ints
 from ...nn.initializer import Normal
-from ...tensor import Tensor
+from ...tensor import Refused, Tensor
 from ..convolution import with_channels
 from ..tensor import SparseTensor
 from . import functional as F
@@ -43,14 +43,24 @@ class _Convolution(dense.Layer):
     ) -> None:
         super().__init__()
         if padding_mode != "zeros":
-            raise ValueError(f"padding_mode: expected 'zeros', got {padding_mode!r}")
-        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise Refused(f"padding_mode: expected 'zeros', got {padding_mode!r}")
+        if weight_attr is False:
+            raise Refused("weight_attr: a convolution needs its weight, got False")
+        if data_format not in (None, "NDHWC" if self._axes == 3 else "NHWC"):
             raise ValueError(
+                f"data_format: expected channels last over {self._axes} axes, got {data_format!r}"
+            )
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise Refused(
                 f"groups: expected a divisor of {in_channels} and {out_channels} channels, got {groups}"
             )
         self.in_channels, self.out_channels, self.groups, self.key = in_channels, out_channels, groups, key
         self.kernel_size = ints(kernel_size, self._axes, "kernel_size")
-        self.stride, self.padding, self.dilation = stride, padding, dilation
+        self.stride, self.dilation = (
+            ints(stride, self._axes, "stride"),
+            ints(dilation, self._axes, "dilation"),
+        )
+        self.padding = padding
         self.data_format = data_format or ("NDHWC" if self._axes == 3 else "NHWC")
         start = Normal(0.0, math.sqrt(2.0 / (in_channels * math.prod(self.kernel_size))))
         shape = [*self.kernel_size, in_channels // groups, out_channels]
@@ -65,7 +75,16 @@ class _Convolution(dense.Layer):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        return f"{self.in_channels}, {self.out_channels}, kernel_size={list(self.kernel_size)}, data_format={self.data_format}"
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={list(self.kernel_size)}"
+        ones = [1] * self._axes
+        for name, value, default in (
+            ("stride", list(self.stride), ones),
+            ("padding", self.padding, 0),
+            ("dilation", list(self.dilation), ones),
+            ("groups", self.groups, 1),
+        ):
+            text += "" if value == default else f", {name}={value}"
+        return f"{text}, data_format={self.data_format}"
 
 
 class Conv3D(_Convolution):
@@ -117,7 +136,7 @@ class SubmConv3D(_Convolution):
         backend: str | None = None,
     ) -> None:
         if backend not in (None, "igemm"):
-            raise ValueError(f"backend: expected None or 'igemm', got {backend!r}")
+            raise Refused(f"backend: expected None or 'igemm', got {backend!r}")
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, padding_mode, weight_attr,
             bias_attr, data_format, key,
@@ -173,14 +192,16 @@ class _Pool(dense.Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        if return_mask:
-            raise ValueError("return_mask: a sparse pool has no mask, expected False")
+        self.return_mask = return_mask  # kept, and not looked at: a sparse pool has no mask, in Paddle either
         self.kernel_size, self.stride, self.padding, self.ceil_mode = kernel_size, stride, padding, ceil_mode
         self.data_format = data_format or ("NDHWC" if self._function.endswith("3d") else "NHWC")
 
     def forward(self, x: SparseTensor) -> SparseTensor:
         run: Any = getattr(F, self._function)
         return run(x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.data_format)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class MaxPool3D(_Pool):

@@ -1,5 +1,6 @@
 """Activations and softmax of sparse tensors, under Paddle's names in `sparse.nn.functional`."""
 
+import math
 from typing import Any
 
 from ... import ops
@@ -20,7 +21,7 @@ relu6 = of_entries("relu6", ops.relu6)
 
 def leaky_relu(x: SparseTensor, negative_slope: float = 0.01, name: str | None = None) -> SparseTensor:
     """x where it is above 0, else negative_slope x, of each entry."""
-    x = sparse(x).coalesce()
+    x = sparse(x).distinct()
     return x.like(ops.leaky_relu(x.entries, negative_slope))
 
 
@@ -29,14 +30,21 @@ def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseT
 
     A dense axis has its softmax within each entry.
     """
-    x = sparse(x).coalesce()
-    axis = axis % x.ndim
-    if axis >= x.sparse_dim():
-        return x.like(ops.softmax(x.entries, axis - x.sparse_dim() + 1))
-    if axis != x.ndim - 1:
+    x = sparse(x).distinct()
+    axis, lead = axis % x.ndim, x.sparse_dim()
+    if axis >= lead:
+        return x.like(ops.softmax(x.entries, axis - lead + 1))
+    if axis != lead - 1:
         if x.is_sparse_csr():
             raise ValueError(f"axis: compressed rows have their softmax along the last axis, got {axis}")
         swapped: list[Any] = list(range(x.ndim))
-        swapped[axis], swapped[-1] = swapped[-1], swapped[axis]
-        return transpose(softmax(transpose(x, swapped)), swapped)
-    return x.like(row_softmax(x.entries, rows_of(x, "softmax")))
+        swapped[axis], swapped[lead - 1] = swapped[lead - 1], swapped[axis]
+        return transpose(softmax(transpose(x, swapped), lead - 1), swapped)
+    once = x.coalesce()
+    if not x.dense_dim():
+        return x.in_order(row_softmax(once.entries, rows_of(once, "softmax")))
+    # Each place within an entry is a matrix of its own.
+    width = math.prod(once.entries.shape[1:])
+    columns = ops.unbind(ops.reshape(once.entries, [once.nnz(), width]), 1)
+    parts = [row_softmax(column, once.pattern.by_rows) for column in columns]
+    return x.in_order(ops.reshape(ops.stack(parts, 1), once.entries.shape))
