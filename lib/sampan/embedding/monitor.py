@@ -30,7 +30,7 @@ class Monitor:
     backward pass they count once. Norms are of the gradients as they come, before any clipping.
 
     Each pass reads the rows it names twice, before a step and after it, and takes the sums of their gradients from the step;
-    64 bytes are kept of a row that was ever seen.
+    64 bytes a row are kept, of a table with a store below it only where rows were seen.
 
     Rows are numbered as the table's ids are, but for a DynamicEmbedding, where `ids` says whose a row is; a row that
     changes hands begins anew.
@@ -44,7 +44,9 @@ class Monitor:
         self.passes = 0  # backward passes seen
         dynamic = isinstance(layer, DynamicEmbedding)
         self._owned = dynamic  # a row has an id of its own
-        self._known = reserved((layer.capacity if dynamic else table.count,), loops.ROW)
+        # Of a table with a store below it a small share may be all that is ever seen: no large pages there.
+        dense = not isinstance(layer, HybridEmbedding)
+        self._known = reserved((layer.capacity if dynamic else table.count,), loops.ROW, dense)
         # A round ends with a step. Rows that had a gradient in this one wait for it, with a number of what they held before it;
         # those of an earlier round have moved.
         self._round, self._waiting = 1, list[tuple[np.ndarray, np.ndarray]]()
