@@ -63,7 +63,7 @@ def test_states_of_one_generator():
     first = sampan.rand([4]).tolist()
     device.set_rng_state(state, "cpu")
     assert sampan.rand([4]).tolist() == first
-    device.manual_seed(5)
+    assert device.manual_seed(5) is device.cuda.manual_seed_all(5) is None
     again = sampan.rand([4]).tolist()
     sampan.seed(5)
     assert sampan.rand([4]).tolist() == again

@@ -250,6 +250,35 @@ def test_open_files_and_paddles_kinds_of_errors(tmp_path):
         paddle.save({}, tmp_path / "f", protocol=5)
 
 
+def test_a_stream_holds_several_and_each_load_takes_the_next():
+    """As with Paddle, which documents two objects in one BytesIO; at the end there is nothing, and it says so."""
+    stream = io.BytesIO(b"head")
+    stream.seek(4)
+    saved = [{"w": paddle.ones([3, 2]), "z": paddle.to_tensor([1 + 2j])}, paddle.arange(5), [1, "two", None], {}]
+    for value in saved:
+        paddle.save(value, stream)
+    with pytest.raises(EOFError, match="at its end"):
+        paddle.load(stream)
+    stream.seek(4)
+    first, second, third, fourth = (paddle.load(stream) for _ in saved)
+    assert first["w"].tolist() == [[1, 1]] * 3 and first["z"].tolist() == [1 + 2j]
+    assert second.tolist() == [0, 1, 2, 3, 4] and third == [1, "two", None] and fourth == {}
+    with pytest.raises(EOFError, match="at its end"):
+        paddle.load(stream)
+
+
+@pytest.mark.parametrize("cut", [1, 8, 9, 30, -1])
+def test_a_stream_that_is_cut_off_or_no_file_of_ours_is_refused(cut):
+    whole = io.BytesIO()
+    paddle.save({"w": paddle.ones([3, 2])}, whole)
+    with pytest.raises(ValueError, match="load: "):
+        paddle.load(io.BytesIO(whole.getvalue()[:cut]))
+    with pytest.raises(ValueError, match="load: "):
+        paddle.load(io.BytesIO(whole.getvalue()[:8] + b"{" + b"}" * 400))
+    with pytest.raises(ValueError, match="load: "):
+        paddle.load(io.BytesIO(b"x" * 50))
+
+
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
 def test_empty_numpy_arrays_come_back(tmp_path, shape):
     paddle.save({"empty": np.empty(shape, np.int64)}, tmp_path / "file")

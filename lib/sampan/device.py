@@ -15,15 +15,22 @@ from .dtype import get_device as get_device
 from .dtype import is_compiled_with_cuda as is_compiled_with_cuda
 from .framework import CONSTRUCTORS
 from .random import get_rng_state as _rng_states
-from .random import seed
+from .random import seed as start
 from .random import set_rng_state as _set_rng_states
 
 globals().update(CONSTRUCTORS)
 __path__: list[str] = []  # so that `import` looks for the modules inside, which are this one
 cuda = sys.modules[f"{__name__}.cuda"] = sys.modules[__name__]
-manual_seed = seed
 device_count, is_available = torch.cuda.device_count, torch.cuda.is_available
 empty_cache = torch.cuda.empty_cache
+
+
+def manual_seed(seed):  # type: ignore[no-untyped-def]
+    """Start every generator from `seed`; unlike `sampan.seed` it answers nothing."""
+    start(seed)
+
+
+manual_seed_all = manual_seed
 
 
 def is_bf16_supported(including_emulation=True):  # type: ignore[no-untyped-def]

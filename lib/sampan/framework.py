@@ -4,7 +4,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from math import e, inf, nan, pi
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,12 +35,23 @@ __all__ = [
 newaxis = None
 
 
+class Limits(SimpleNamespace):
+    """What `finfo` and `iinfo` answer: torch's facts of these names, printed as Paddle prints them."""
+
+    def __init__(self, info: Any, names: str) -> None:
+        super().__init__(**{name: getattr(info, name) for name in names.split()})
+
+    def __repr__(self) -> str:
+        facts = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in vars(self).items())
+        return f"paddle.{'finfo' if hasattr(self, 'eps') else 'iinfo'}({', '.join(facts)})"
+
+
 def finfo(dtype):  # type: ignore[no-untyped-def]
     """Limits of a floating or complex dtype: min, max, eps, tiny, resolution, bits. Raises ValueError for others."""
     kind = as_dtype(dtype)
     if not (kind.is_floating_point or kind.is_complex):
         raise ValueError(f"finfo: expected a floating or complex dtype, got {name_of(kind)}")
-    return torch.finfo(kind)
+    return Limits(torch.finfo(kind), "min max eps resolution smallest_normal tiny bits dtype")
 
 
 def iinfo(dtype):  # type: ignore[no-untyped-def]
@@ -48,7 +59,7 @@ def iinfo(dtype):  # type: ignore[no-untyped-def]
     kind = as_dtype(dtype)
     if kind.is_floating_point or kind.is_complex or kind is torch.bool:
         raise ValueError(f"iinfo: expected an integer dtype, got {name_of(kind)}")
-    return torch.iinfo(kind)
+    return Limits(torch.iinfo(kind), "min max bits dtype")
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):  # type: ignore[no-untyped-def]

@@ -100,12 +100,14 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
 def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
     """What `save` wrote, on the CPU. return_numpy: arrays in place of Tensors.
 
+    path: a name, or a binary stream, which is read from where it stands to the end of what one `save` wrote.
     Paddle's own `.pdparams` and `.pdopt` are read too, by an unpickler that admits arrays and plain values only.
-    Raises FileNotFoundError, and ValueError for a file that is cut off, changed or of another kind.
+    Raises FileNotFoundError, EOFError for a stream at its end, and ValueError for a file that is cut off, changed or
+    of another kind.
     """
     if hasattr(path, "read"):
         with tempfile.NamedTemporaryFile() as file:
-            file.write(path.read())
+            file.writelines(_next(path))
             file.flush()
             return load(file.name, return_numpy)
     if not os.path.exists(path):
@@ -134,6 +136,25 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
         formats = f"has format {content['format']}, this version reads {FORMAT}"
         raise ValueError(f"load: {os.fspath(path)!r} {formats}")
     return _decode(content["tree"], buffers, return_numpy)
+
+
+def _next(stream: Any) -> Iterator[bytes]:
+    """What one `save` wrote into a stream: the header's length, the header, the arrays. All that is left of another's."""
+    start = stream.read(9)  # a byte of the header with it, which tells ours from a pickle
+    if not start:
+        raise EOFError("load: the stream is at its end: seek(0) first, to read what was written to it")
+    yield start
+    if start[4:] != b"\0\0\0\0{":
+        yield stream.read()
+        return
+    yield (header := stream.read(int.from_bytes(start[:8], "little") - 1))
+    with contextlib.suppress(
+        ValueError, LookupError, TypeError, AttributeError
+    ):  # a damaged one `load` refuses
+        facts = json.loads(b"{" + header)
+        yield stream.read(
+            max((f["data_offsets"][1] for name, f in facts.items() if name != "__metadata__"), default=0)
+        )
 
 
 def _bytes(buffer: torch.Tensor) -> Any:

@@ -27,29 +27,21 @@ _FACTS: dict[str, Callable[[Tensor], Any]] = {
     "is_cuda": lambda x: x.data.is_cuda,
     "itemsize": lambda x: x.data.element_size(),
     "layout": lambda x: "NCHW",
-    "num_shard": lambda x: None,
     "offset": lambda x: x.data.storage_offset() * x.data.element_size(),
-    "placements": lambda x: None,
-    "process_mesh": lambda x: None,
     "type": lambda x: "DENSE_TENSOR",
+    **dict.fromkeys(("num_shard", "placements", "process_mesh"), lambda x: None),
 }
 _ANSWERS: dict[str, Callable[[Tensor], Any]] = {
     "_grad_ivar": lambda self: self.grad,
     "_inplace_version": lambda self: self.inplace_version,
-    "_is_initialized": lambda self: True,
     "_numel": lambda self: self.data.numel(),
     "_zero_grads": lambda self: self.clear_gradient(),
-    "dense_dim": lambda self: self.ndim,
     "get_device": lambda self: self.data.get_device(),
-    "is_dense": lambda self: True,
-    "is_dist": lambda self: False,
-    "is_selected_rows": lambda self: False,
-    "is_sparse": lambda self: False,
-    "is_sparse_coo": lambda self: False,
-    "is_sparse_csr": lambda self: False,
-    "ndimension": lambda self: self.ndim,
     "sparse_dim": lambda self: 0,
     "value": lambda self: self,
+    **dict.fromkeys(("dense_dim", "ndimension"), lambda self: self.ndim),
+    **dict.fromkeys(("_is_initialized", "is_dense"), lambda self: True),
+    **dict.fromkeys(("is_dist", "is_selected_rows", "is_sparse", "is_sparse_coo", "is_sparse_csr"), lambda self: False),
 }
 # fmt: on
 

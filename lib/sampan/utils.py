@@ -49,25 +49,17 @@ def require_version(min_version, max_version=None):  # type: ignore[no-untyped-d
     """Raise unless the version of Paddle whose API this is lies between two versions."""
     here = _numbers(full_version, "version")
     if here < _numbers(min_version, "min_version"):
-        raise Exception(
-            f"require_version: {min_version} or newer is needed, this is the API of {full_version}"
-        )
+        raise Exception(f"require_version: {min_version} or newer is needed, this is {full_version}'s API")
     if max_version is not None and here > _numbers(max_version, "max_version"):
-        raise Exception(
-            f"require_version: {max_version} or older is needed, this is the API of {full_version}"
-        )
+        raise Exception(f"require_version: {max_version} or older is needed, this is {full_version}'s API")
 
 
 def deprecated(update_to="", since="", reason="", level=0):  # type: ignore[no-untyped-def]
     """Decorator: calling the function warns (level 0, 1) or raises RuntimeError (level 2)."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        text = f"{function.__module__}.{function.__name__} is deprecated"
-        text += (
-            f" since {since}" * bool(since)
-            + f"; use {update_to}" * bool(update_to)
-            + f": {reason}" * bool(reason)
-        )
+        text = f"{function.__module__}.{function.__name__} is deprecated" + f" since {since}" * bool(since)
+        text += f"; use {update_to}" * bool(update_to) + f": {reason}" * bool(reason)
 
         @functools.wraps(function)
         def call(*args: Any, **settings: Any) -> Any:
@@ -96,10 +88,8 @@ def to_sequence(nest):  # type: ignore[no-untyped-def]
 
 def pack_sequence_as(structure, flat_sequence):  # type: ignore[no-untyped-def]
     """The entries of `flat_sequence` in the form of `structure`. Raises ValueError for another number of them."""
-    if len(flatten(structure)) != len(flat_sequence):
-        raise ValueError(
-            f"pack_sequence_as: expected {len(flatten(structure))} entries, got {len(flat_sequence)}"
-        )
+    if (count := len(flatten(structure))) != len(flat_sequence):
+        raise ValueError(f"pack_sequence_as: expected {count} entries, got {len(flat_sequence)}")
     entries = iter(flat_sequence)
     return map_structure(lambda _: next(entries), structure)
 
@@ -114,22 +104,16 @@ def assert_same_structure(nest1, nest2, check_types=True, skip_if=None):  # type
         raise ValueError(f"assert_same_structure: only one of {nest1} and {nest2} is a sequence")
     if check_types and is_sequence(nest1) and type(nest1) is not type(nest2):
         raise TypeError(f"assert_same_structure: {nest1} and {nest2} are of different types")
-    for one, two in (
-        zip(*(n.values() if isinstance(n, dict) else n for n in (nest1, nest2)), strict=False)
-        if is_sequence(nest1)
-        else ()
-    ):
+    inside = [n.values() if isinstance(n, dict) else n for n in (nest1, nest2)]
+    for one, two in zip(*inside, strict=False) if is_sequence(nest1) else ():
         assert_same_structure(one, two, check_types, skip_if)
 
 
 def convert_to_list(value, n, name, dtype=int):  # type: ignore[no-untyped-def]
     """A number n times, or the list of n numbers that was given. Raises ValueError for anything else."""
     given = [value] * n if isinstance(value, dtype) else list(value) if hasattr(value, "__iter__") else None
-    if (
-        given is None
-        or len(given) != n
-        or not all(hasattr(v, "__index__") or isinstance(v, dtype) for v in given)
-    ):
+    fits = [hasattr(v, "__index__") or isinstance(v, dtype) for v in given or ()]
+    if given is None or len(given) != n or not all(fits):
         raise ValueError(f"{name}: expected {dtype.__name__} or {n} of them, got {value!r}")
     return given
 

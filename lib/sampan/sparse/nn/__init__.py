@@ -1,6 +1,6 @@
 """Layers over sparse tensors."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import nn as dense
 from ..convolution import with_channels
@@ -60,11 +60,9 @@ class Softmax(_Named):
 class _OfEntries(dense.Layer):
     """The part of the sparse batch normalisations that differs from the dense ones: it sees the entries alone."""
 
-    num_features: int
-    momentum: float
-    epsilon: float
-    data_format: str
-    use_global_stats: bool | None
+    if TYPE_CHECKING:  # what the dense layer that it is mixed with has
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def forward(self, x: SparseTensor) -> SparseTensor:
         x = with_channels(x)
