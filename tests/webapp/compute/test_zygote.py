@@ -23,7 +23,7 @@ from jupyter_client.connect import write_connection_file
 from studio.compute.limits import Limits
 from studio.compute.zygote import client as zygote_client
 from studio.compute.zygote.client import SOCKET, UNKNOWN_STATUS, Child, NotReady, Zygote, ask, through
-from studio.compute.zygote.spawn import Spawn, open_pair
+from studio.compute.zygote.spawn import Spawn, encode, open_pair
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a warm process to fork is for Linux")
 
@@ -351,6 +351,15 @@ def test_not_ready_is_said_at_once(nest: Nest) -> None:
         nest.script("pass")
     with pytest.raises(NotReady, match="warming up"):
         asyncio.run(nest.zygote.ensure())
+
+
+def test_killed_before_it_was_set_up(tmp_path: Path) -> None:
+    """The zygote tells of the end, and nothing came before: whoever asked starts it the ordinary way."""
+    ours, theirs = open_pair()
+    with theirs:
+        theirs.send(encode(exit=-signal.SIGKILL))
+        with pytest.raises(NotReady, match="ended at once, with status -9"):
+            ask(ours, Spawn("module", ["this"], {}, str(tmp_path)))
 
 
 def test_a_changed_package_makes_a_new_one(nest: Nest) -> None:

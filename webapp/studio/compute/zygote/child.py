@@ -34,7 +34,7 @@ def prepare(spawn: Spawn, connection: socket.socket, outputs: list[int]) -> None
     try:
         os.setsid()
         _tie(connection)
-        _restore_signals()
+        _restore_signals(spawn.what)
         _redirect(outputs)
         os.environ.clear()
         os.environ.update(spawn.env)
@@ -123,11 +123,12 @@ def _tie(connection: socket.socket) -> None:
         os._exit(1)
 
 
-def _restore_signals() -> None:
+def _restore_signals(what: str) -> None:
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ}:
         if number < signal.SIGRTMIN:
             signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A kernel ignores interrupts but in its cells (ipykernel): so also while it starts, else it would end with a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_IGN if what == "kernel" else signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 

@@ -254,6 +254,9 @@ def ask(connection: socket.socket, wanted: Spawn) -> Child:
     if "error" in answer:
         connection.close()
         raise OSError(f"the process could not be set up: {answer['error']}")
+    if "exit" in answer:  # it was killed before it could say that it is set up
+        connection.close()
+        raise NotReady(f"the process ended at once, with status {answer['exit']}")
     described = {kind: data for _, kind, data in enclosed}
     (end,) = struct.unpack("i", described[socket.SCM_RIGHTS])
     pid, _, _ = struct.unpack("3i", described[socket.SCM_CREDENTIALS])
