@@ -71,3 +71,25 @@ def tree(random: Random) -> str:
         )
     random.shuffle(parts)
     return "".join(parts).replace("word ", "word").replace("wordword", "word").replace("  ", " ")
+
+
+# Asks twice and answers the later question first: what the piece shows, and how many looks at it are planned.
+OVERTAKEN = """async () => {
+  const answers = [], planned = [];
+  window.fetch = () => new Promise((answer) => answers.push(answer));
+  window.setTimeout = (...given) => planned.push(given);
+  const piece = document.createElement("div");
+  Object.assign(piece.dataset, { live: "/x", every: "1000" });
+  document.body.append(piece);
+  const asked = [refresh(piece), refresh(piece)];
+  answers[1](new Response("<p>now</p>"));
+  await asked[1];
+  answers[0](new Response("<p>before</p>"));
+  await asked[0];
+  return [piece.innerHTML, planned.length];
+}"""
+
+
+def test_an_answer_that_was_overtaken_changes_nothing(page: Any, studio_url: str) -> None:
+    page.goto(f"{studio_url}studio")
+    assert page.evaluate(OVERTAKEN) == ["<p>now</p>", 1]

@@ -118,6 +118,7 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     c.KernelSpecManager.ensure_native_kernel = False
     c.KernelSpecManager.allowed_kernelspecs = {"sampan"}
     c.MultiKernelManager.default_kernel_name = "sampan"
+    c.AsyncIOLoopKernelManager.restarter_class = "studio.server.kernels.Restarter"
     c.KernelManager.transport_encryption = "auto"  # other users of the machine cannot listen in on a kernel
     c.MappingKernelManager.cull_idle_timeout = 0  # compute/culling.py warns before it culls
     return c

@@ -56,6 +56,7 @@ class SessionProvisioner(LocalProvisioner):
     gpu_share = Float(0.25, config=True, help="the part of a GPU's memory that a session gets")
 
     lease: Lease | None = None
+    of_a_page = False  # known even when the lease is over
     _cgroup: Cgroup | None = None
     _runs = False  # the kernel itself is the lease's holder
     _looking: asyncio.Task[int | None] | None = None
@@ -156,6 +157,7 @@ class SessionProvisioner(LocalProvisioner):
             return
         ticket = None if self.lease is not None else _ticket(environment)
         self.lease = await self._granted(self._ask(environment), ticket)
+        self.of_a_page = self.lease.ask.purpose == "page"
 
     async def _granted(self, ask: Ask, ticket: str | None) -> Lease:
         """Waits a moment at most: to whoever waits for this, nothing can be shown meanwhile. Raises NoSession."""

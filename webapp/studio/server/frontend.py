@@ -11,18 +11,18 @@ from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from jupyter_server.base.handlers import FileFindHandler
+from jupyter_server.base.handlers import APIHandler, FileFindHandler
 from jupyter_server.utils import url_path_join
 from jupyterlab_server.themes_handler import ThemesHandler
 from tornado import web
 from voila import __version__
 from voila.configuration import VoilaConfiguration
 from voila.paths import collect_static_paths
-from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.utils import get_data_dir, get_voila_labextensions_path
 
+from . import kernels
 from .base import StudioPage
 
 TEMPLATE = "sampan"
@@ -66,8 +66,8 @@ def configuration(server: Any, prelaunch_hook: Any) -> VoilaConfiguration:
     configuration.extension_allowlist = EXTENSIONS
     configuration.prelaunch_hook = prelaunch_hook
     configuration.page_config_hook = _page_config
-    # Its sign of life is an inline script, which our policy refuses. Nothing here gives up on a quiet connection.
-    configuration.http_keep_alive_timeout = 3600
+    # Its sign of life: an inline script, which our policy would refuse. It goes no further than PageHandler.
+    configuration.http_keep_alive_timeout = 1
     return configuration
 
 
@@ -91,6 +91,24 @@ class ToStudio(StudioPage):
         self.redirect(self.address())
 
 
+class LeavePage(APIHandler):
+    """What a page says when it is left, at any moment and perhaps twice: so a kernel that starts, ends or is gone is no
+    error, as it is in Voilà's handler of this address."""
+
+    making: ClassVar[set[str]] = (
+        set()
+    )  # kernels of pages that are being sent; who sends one ends what is not wanted
+
+    @web.authenticated
+    async def post(self, kernel_id: str) -> None:
+        if kernel_id in self.making:
+            self.making.discard(kernel_id)
+        else:
+            await kernels.end(self.kernel_manager, kernel_id)
+        self.set_status(204)
+        self.finish()
+
+
 def routes(server: Any) -> list[tuple[Any, ...]]:
     """What the front end asks for by fixed addresses: its scripts, styles, widgets; and to stop its kernel."""
     extensions = get_voila_labextensions_path()
@@ -105,7 +123,7 @@ def routes(server: Any) -> list[tuple[Any, ...]]:
         (r"/voila/kept/\w+/static/(.*)", FileFindHandler, statics),
         (r"/voila/kept/\w+/labextensions/(.*)", FileFindHandler, {"path": extensions}),
         (r"/voila/api/themes/(.*)", ThemesHandler, themes),
-        (r"/voila/api/shutdown/(.*)", VoilaShutdownKernelHandler),
+        (r"/voila/api/shutdown/(.*)", LeavePage),
         (r"/voila(?:/(?:tree|render)(?:/.*)?)?/?", ToStudio),
     ]
     return [(url_path_join(server.base_url, path), *rest) for path, *rest in table]

@@ -18,12 +18,13 @@ from uuid import uuid4
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from nbformat import NotebookNode
 from tornado import web
+from tornado.iostream import StreamClosedError
 from voila.paths import collect_template_paths
 from voila.tornado.handler import TornadoVoilaHandler
 
 from studio import i18n
 
-from . import frontend
+from . import frontend, kernels
 from .base import StudioPage
 
 # Tried in a browser: JupyterLab's front end compiles its settings' schemas to code ('unsafe-eval') and puts style
@@ -33,6 +34,8 @@ PAGE_POLICY = (
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; "
     "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+
+SIGN_OF_LIFE = "voila_heartbeat"  # in what Voilà sends once a second while the kernel is silent
 
 
 @dataclass(frozen=True)
@@ -142,9 +145,29 @@ class PageHandler(StudioPage, TornadoVoilaHandler):
         query = {"lang": self.language, "theme": self.theme} | ({"ticket": ticket} if ticket else {})
         self.request.query = urlencode(query)
         self.request.arguments = {}
-        async for html in self.get_generator(path=f"{name}.ipynb"):
+        making = frontend.LeavePage.making
+        making.add(self.kernel_id)
+        try:
+            await self._send(f"{name}.ipynb")
+        finally:
+            left = self.kernel_id not in making
+            making.discard(self.kernel_id)
+        if left:
+            await kernels.end(super().kernel_manager, self.kernel_id)
+
+    async def _send(self, path: str) -> None:
+        """The page as it is made. Whoever goes, or loads it again, before it is whole has no script yet that tells of it."""
+        async for html in self.get_generator(path=path):
+            if SIGN_OF_LIFE in html:
+                if self.kernel_id in super().kernel_manager:
+                    continue
+                self.finish(self.fill("page_unmade.html"))  # Voilà would wait for the kernel for ever
+                return
             self.write(html)
-            await self.flush()
+            try:
+                await self.flush()
+            except StreamClosedError:
+                frontend.LeavePage.making.discard(self.kernel_id)
 
 
 def frame_of(handler: PageHandler, notebook: NotebookNode, cwd: str) -> NotebookNode:

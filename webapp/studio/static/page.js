@@ -25,3 +25,11 @@ whenever(() => {
   if (shell) document.getElementById("content").append(shell);
   return shell;
 });
+
+// The kernel is given back when its page is left. Voilà says so too, but only once its front end has come to it.
+addEventListener("pagehide", () => {
+  const settings = JSON.parse(document.getElementById("jupyter-config-data").textContent);
+  const form = new FormData();
+  form.append("_xsrf", document.querySelector("input[name=_xsrf]").value);
+  navigator.sendBeacon(`${settings.baseUrl}voila/api/shutdown/${settings.kernelId}`, form);
+});

@@ -58,26 +58,41 @@ function redraw(piece, html) {
 // ---- live pieces --------------------------------------------------------------------------------------
 
 const timers = new WeakMap();
+const turns = new WeakMap();  // how often each piece was asked for: an answer that was overtaken by a later question is old
+let silent = 0;  // questions in a row that the server has not answered
+
+// Said after the second: the first may only be this page that is being left.
+function heard(answered) {
+  silent = answered ? 0 : silent + 1;
+  document.getElementById("away").hidden = silent < 2;
+}
 
 async function refresh(piece) {
   clearTimeout(timers.get(piece));
+  const turn = (turns.get(piece) ?? 0) + 1;
+  turns.set(piece, turn);
+  let html;
   try {
     const reply = await fetch(piece.dataset.live);
-    if (!reply.ok) {
+    if (reply.redirected || (reply.status >= 400 && reply.status < 500)) {
       location.reload();  // the login, or a sentence
       return;
     }
-    const html = await reply.text();
-    const held = piece.contains(document.activeElement);
-    const ran = piece.querySelector("[data-active]");
-    redraw(piece, html);
-    settle(piece, held);
-    if (ran && !piece.querySelector("[data-active]")) {  // what it came to may show elsewhere too
-      document.querySelectorAll("[data-live]").forEach((other) => other !== piece && refresh(other));
-    }
+    if (!reply.ok) throw new Error(reply.statusText);
+    html = await reply.text();
   } catch {  // the server is away for a moment
-    timers.set(piece, setTimeout(refresh, AGAIN_MS, piece));
+    heard(false);
+    if (turn === turns.get(piece)) timers.set(piece, setTimeout(refresh, AGAIN_MS, piece));
     return;
+  }
+  heard(true);
+  if (turn !== turns.get(piece)) return;
+  const held = piece.contains(document.activeElement);
+  const ran = piece.querySelector("[data-active]");
+  redraw(piece, html);
+  settle(piece, held);
+  if (ran && !piece.querySelector("[data-active]")) {  // what it came to may show elsewhere too
+    document.querySelectorAll("[data-live]").forEach((other) => other !== piece && refresh(other));
   }
   schedule(piece);
 }
@@ -101,7 +116,11 @@ document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (!form.matches("form[data-quiet]")) return;
   event.preventDefault();
-  await post(form, event.submitter);
+  try {
+    await post(form, event.submitter);
+  } catch {
+    heard(false);
+  }
   const around = form.closest("[data-around]") ?? document;
   document.querySelectorAll("[data-live]").forEach((piece) => around.contains(piece) && refresh(piece));
 });
@@ -124,7 +143,9 @@ document.querySelectorAll("[data-queue]").forEach((place) => {
   stream.addEventListener("go", (event) => { stream.close(); location.replace(event.data); });
   // Whoever leaves the queue goes where the form leads: what the stream says of it must not call them back.
   addEventListener("submit", (event) => { if (!event.defaultPrevented) stream.close(); });
+  stream.addEventListener("open", () => heard(true));
   stream.addEventListener("error", () => {
+    heard(false);
     if (stream.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), AGAIN_MS);
   });
 });
