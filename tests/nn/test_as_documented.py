@@ -42,6 +42,9 @@ PRINTED = [
     (lambda: nn.Dropout(0.2, name="d"), "p=0.2, axis=None, mode=upscale_in_train, name=d, inplace=False"),
     (lambda: nn.ReLU(name="x"), "name=x"),
     (lambda: nn.Softmax(), "axis=-1"),
+    (lambda: paddle.vision.ops.RoIAlign(2), ""),
+    (lambda: paddle.vision.ops.PSRoIPool(2, 0.5), ""),
+    (lambda: paddle.vision.ops.RoIPool(2), "output_size=2, spatial_scale=1.0"),
     (lambda: nn.Unflatten(1, [3, -1]), "axis=1, shape=[3, -1]"),
 ]
 
@@ -72,6 +75,7 @@ def random(*shape):
         (lambda: nn.Layer().create_parameter([2, -3]), AssertionError, "shape"),
         (lambda: nn.NLLLoss(random(2))(random(2, 3), paddle.to_tensor([0, 2])), ValueError, "weight"),
         (lambda: F.hsigmoid_loss(random(1, 3), paddle.to_tensor([5]), 5, random(4, 3)), ValueError, "label"),
+        (lambda: F.normalize(random(2, 3), axis=4), ValueError, "axis"),
         (lambda: nn.clip.clip_by_norm(random(2), -1.0), ValueError, "clip_norm"),
         (
             lambda: F.loss.edit_distance(random(1, 2), random(1, 2), ignored_tokens=[1]),
@@ -95,6 +99,20 @@ def test_sequences_and_states_of_another_size_are_refused(kind, direction):
     for given in ((random(2, 3, 5),), (random(2, 3, 3), (state, state) if kind is nn.LSTM else state)):
         with pytest.raises(ValueError):
             layer(*given)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.SimpleRNN])
+def test_lengths_and_states_are_one_a_sequence_and_one_a_layer(kind):
+    layer, x = kind(3, 4, 2), random(2, 3, 3)
+    for lengths in ([1], [1, 2, 3], [[1, 2]]):
+        with pytest.raises(ValueError, match="sequence_length"):
+            layer(x, sequence_length=paddle.to_tensor(lengths))
+    for count in (1, 3):
+        state = random(count, 2, 4)
+        with pytest.raises(ValueError, match="initial_states"):
+            layer(x, (state, state) if kind is nn.LSTM else state)
+    with pytest.raises(ValueError, match="sequence_length"):
+        nn.RNN(nn.GRUCell(3, 4))(x, sequence_length=paddle.to_tensor([1]))
 
 
 def test_a_hook_of_a_layer_goes_without_a_word():
@@ -153,7 +171,15 @@ def test_older_names():
     assert F.flash_attention.flash_attention(*[random(1, 4, 2, 8)] * 3)[0].shape == [1, 4, 2, 8]
     assert paddle.optimizer.lr.noam_decay is paddle.optimizer.lr.NoamDecay
     assert paddle.amp.AmpScaler().get_incr_every_n_steps() == 1000
-    assert paddle.amp.AmpScaler(init_loss_scaling=8.0, use_dynamic_loss_scaling=False).scale(paddle.to_tensor(2.0)).item() == 16
+    assert (
+        paddle.amp.AmpScaler(init_loss_scaling=8.0, use_dynamic_loss_scaling=False)
+        .scale(paddle.to_tensor(2.0))
+        .item()
+        == 16
+    )
+    assert paddle.amp.amp_guard is paddle.amp.auto_cast
+    assert (F.diag_embed, F.pdist) == (paddle.diag_embed, paddle.pdist)
+    assert "Conv2D(3, 4, kernel_size=[5, 5], padding=4, dilation=[2, 2]" in repr(paddle.vision.ops.ConvNormActivation(3, 4, 5, dilation=2))  # fmt: skip
     with paddle.LazyGuard():
         assert nn.Linear(2, 2).weight.initialize() is None
     features = paddle.vision.models.vgg.make_layers([4, "M", 8], batch_norm=True)

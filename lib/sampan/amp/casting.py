@@ -18,7 +18,7 @@ from ..tensor import Tensor
 
 # fmt: off
 __all__ = [
-    "auto_cast", "autocast", "decorate", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+    "amp_guard", "auto_cast", "autocast", "decorate", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
     "is_autocast_enabled", "is_bfloat16_supported", "is_float16_supported",
 ]
 
@@ -117,6 +117,9 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
         casts[:] = before
         if plain in observers:
             observers.remove(plain)
+
+
+amp_guard = auto_cast  # its older name
 
 
 def autocast(device_type=None, dtype="float16", enabled=True, cache_enabled=True):  # type: ignore[no-untyped-def]

@@ -68,8 +68,7 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
 
     names = {layer: f"{type(layer).__name__} ({name})" if name else type(layer).__name__
              for name, layer in net.named_sublayers(include_self=True)}  # fmt: skip
-    leaves = [layer for layer in names if not layer._sub_layers or layer._parameters]
-    watched(net, leaves, note, given)
+    watched(net, [layer for layer in names if not layer._sub_layers or layer._parameters], note, given)
     parameters = net.parameters()
     total = sum(p.size for p in parameters)
     trainable = sum(p.size for p in parameters if not p.stop_gradient)

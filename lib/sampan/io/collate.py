@@ -1,5 +1,6 @@
 """From samples to a batch of buffers, and from buffers to Tensors."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -75,10 +76,7 @@ def _buffer(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Memory for a batch; in a worker it is shared memory, so that handing it over copies nothing."""
     if get_worker_info() is None:
         return torch.empty(shape, dtype=dtype)
-    size = dtype.itemsize
-    for n in shape:
-        size *= n
-    storage = torch.UntypedStorage._new_shared(size)
+    storage = torch.UntypedStorage._new_shared(dtype.itemsize * math.prod(shape))
     return torch.empty(0, dtype=dtype).set_(storage, 0, shape)  # type: ignore[call-overload]
 
 

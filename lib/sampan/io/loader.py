@@ -65,8 +65,7 @@ class DataLoader:
         self.dataset, self.batch_size, self.num_workers = dataset, batch_size, num_workers
         self.drop_last, self.timeout, self.persistent_workers = drop_last, timeout, persistent_workers
         self.prefetch_factor, self.worker_init_fn = prefetch_factor, worker_init_fn
-        place = places[0] if isinstance(places, (list, tuple)) and places else places or None
-        self._place = place
+        self._place = places[0] if isinstance(places, (list, tuple)) and places else places or None
         self._collate = _Collate(collate_fn)
         self._streams = isinstance(dataset, torch_data.IterableDataset)
         if self._streams and (shuffle or batch_sampler is not None):

@@ -69,8 +69,7 @@ class BeamSearchDecoder(Decoder):
     @staticmethod
     def tile_beam_merge_with_batch(x: Any, beam_size: int) -> Any:
         """[batch, ...] to [batch * beam_size, ...], each row beam_size times: for what all beams of a sequence share."""
-        tiled = x.unsqueeze(1).expand([x.shape[0], beam_size, *x.shape[1:]])
-        return tiled.reshape([-1, *x.shape[1:]])
+        return x.unsqueeze(1).expand([x.shape[0], beam_size, *x.shape[1:]]).reshape([-1, *x.shape[1:]])
 
     def _merged(self, x: Any) -> Any:
         return x.reshape([-1, *x.shape[2:]])
@@ -95,8 +94,7 @@ class BeamSearchDecoder(Decoder):
     def step(self, time: Any, inputs: Any, states: Any, **kwargs: Any) -> tuple[Any, Any, Any, Any]:
         merged = map_structure(self._merged, (inputs, states.cell_states))
         outputs, new = map_structure(self._split, self.cell(*merged, **kwargs))
-        scores = outputs if self.output_fn is None else self.output_fn(outputs)
-        chances = F.log_softmax(scores)
+        chances = F.log_softmax(outputs if self.output_fn is None else self.output_fn(outputs))
         words = chances.shape[-1]
         ended = torch.full((words,), _NEVER, dtype=chances.dtype)
         ended[self.end_token] = 0  # a finished sequence goes on with end tokens, for nothing

@@ -6,7 +6,9 @@ from .function_layer import FunctionLayer
 __all__ = ["AlphaDropout", "Dropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout"]
 
 
-class Dropout(FunctionLayer, of=F.dropout, takes="p inplace axis mode name", shows="p axis mode name? inplace"):
+class Dropout(
+    FunctionLayer, of=F.dropout, takes="p inplace axis mode name", shows="p axis mode name? inplace"
+):
     """In training sets each value to 0 with probability p and, by default, scales the others by 1 / (1 - p).
 
     axis: draw once along the other axes. mode: "upscale_in_train", or "downscale_in_infer" (scale by 1 - p in

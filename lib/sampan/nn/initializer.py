@@ -23,8 +23,7 @@ class Initializer:
 
     def make(self, shape: Sequence[int], dtype: Any = None) -> torch.Tensor:
         """A new buffer of `shape`, on the current place."""
-        kind = default_dtype() if dtype is None else as_dtype(dtype)
-        buffer = arena.empty(shape, kind, as_device(None))
+        buffer = arena.empty(shape, default_dtype() if dtype is None else as_dtype(dtype), as_device(None))
         self.fill(buffer)
         return buffer
 

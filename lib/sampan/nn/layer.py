@@ -74,8 +74,7 @@ class Layer:
         finally:
             for hook in tuple(self._post_hooks):
                 if finished or hook.always_call:  # type: ignore[attr-defined]
-                    given = (inputs, kwargs) if hook.with_kwargs else (inputs,)  # type: ignore[attr-defined]
-                    changed = hook(self, *given, outputs)
+                    changed = hook(self, inputs, *[kwargs] * hook.with_kwargs, outputs)  # type: ignore[attr-defined]
                     outputs = outputs if changed is None else changed
         return outputs
 
@@ -274,8 +273,7 @@ class Layer:
 
     def _named(self, kind: str, prefix: str, include_sublayers: bool, once: bool) -> Iterator[tuple[str, Any]]:  # fmt: skip
         seen: set[int] = set()
-        own = [(prefix, self)]
-        layers = self.named_sublayers(prefix, True, None, once) if include_sublayers else own
+        layers = self.named_sublayers(prefix, True, None, once) if include_sublayers else [(prefix, self)]
         for scope, layer in layers:
             for name, value in getattr(layer, kind).items():
                 if not once or id(value) not in seen:

@@ -13,7 +13,7 @@ from ..creation import full
 from ..ops.indexing import where
 from ..ops.joining import concat, stack
 from ..ops.recurrent import CELLS, recurrent
-from ..tensor import Tensor
+from ..tensor import Refused, Tensor
 from . import functional as F
 from .container import LayerList
 from .initializer import Constant, Uniform
@@ -188,6 +188,10 @@ def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False
         inputs = map_structure(_turned, inputs)
     if lengths is not None:
         lengths = (lengths if isinstance(lengths, Tensor) else Tensor(lengths)).astype("int64")
+        if lengths.shape != (batch := [flatten(inputs)[0].shape[1]]):
+            raise Refused(
+                f"sequence_length: expected shape {batch}, a length for each sequence, got {lengths.shape}"
+            )
     if (lengths is None or zeros) and _fits(cell, inputs, states, kwargs):
         h, c = states if cell.mode == "LSTM" else (states, None)
         weights = (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
@@ -275,6 +279,8 @@ class _Stack(LayerList):
 
     def forward(self, inputs: Any, initial_states: Any = None, sequence_length: Any = None) -> Any:
         given: list[Any] = flatten(initial_states) if initial_states is not None else []
+        if any(len(g) != self.num_layers * self.num_directions for g in given):
+            raise Refused(f"initial_states: expected {self.num_layers * self.num_directions} on the first axis, got {[g.shape for g in given]}")  # fmt: skip
         last: list[Any] = []
         for level, layer in enumerate(self):
             if level:

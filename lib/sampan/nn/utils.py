@@ -72,8 +72,7 @@ def _norm(weight: Any, dim: int) -> Any:
     """The norm over all axes but `dim`, which stays: [n]; over all of them for dim -1."""
     if dim == -1:
         return (weight * weight).sum().sqrt()
-    axes = [a for a in range(weight.ndim) if a != dim]
-    return (weight * weight).sum(axis=axes).sqrt()
+    return (weight * weight).sum(axis=[a for a in range(weight.ndim) if a != dim]).sqrt()
 
 
 class _Reparametrised:
@@ -109,8 +108,8 @@ def weight_norm(layer: Layer, name: str = "weight", dim: int | None = 0) -> Laye
     axis = axis + weight.ndim if weight is not None and axis < -1 else axis
     made = _Reparametrised(layer, name, None, "weight_norm")
     assert isinstance(weight, Parameter)
-    layer.add_parameter(f"{name}_g", Parameter(_norm(weight, axis).data))
     layer.add_parameter(f"{name}_v", Parameter(weight.data))
+    layer.add_parameter(f"{name}_g", Parameter(_norm(weight, axis).data))
 
     def compute() -> Any:
         g, v = getattr(layer, f"{name}_g"), getattr(layer, f"{name}_v")

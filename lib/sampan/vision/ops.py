@@ -17,6 +17,7 @@ from ..nn import functional as F
 from ..nn.function_layer import FunctionLayer
 from ..ops import concat, einsum, stack, where
 from ..tensor import Refused, Tensor
+from .models.blocks import ConvNormActivation as ConvNormActivation
 
 __all__ = [
     "DeformConv2D", "PSRoIPool", "RoIAlign", "RoIPool", "box_coder", "decode_jpeg", "deform_conv2d",
@@ -191,11 +192,11 @@ class RoIPool(FunctionLayer, of=roi_pool, inputs=3, takes="output_size spatial_s
     __doc__ = roi_pool.__doc__
 
 
-class PSRoIPool(FunctionLayer, of=psroi_pool, inputs=3, takes="output_size spatial_scale"):
+class PSRoIPool(FunctionLayer, of=psroi_pool, inputs=3, takes="output_size spatial_scale", shows=""):
     __doc__ = psroi_pool.__doc__
 
 
-class RoIAlign(FunctionLayer, of=roi_align, inputs=3, takes="output_size spatial_scale"):
+class RoIAlign(FunctionLayer, of=roi_align, inputs=3, takes="output_size spatial_scale", shows=""):
     __doc__ = roi_align.__doc__
 
     def forward(self, x: Any, boxes: Any, boxes_num: Any, aligned: bool = True) -> Any:
@@ -439,8 +440,7 @@ def yolo_loss(x, gt_box, gt_label, anchors, anchor_mask, class_num, ignore_thres
     overlap = _overlap(boxes[:, :, :, :, None], true[:, None, None, None]) * valid[:, None, None, None]
     objects = -(overlap.amax(-1) > ignore_thresh).to(data) if valid.any() else torch.zeros_like(data[..., 0])
     common = torch.minimum(truth[..., None, 2:], shapes / size).prod(-1)
-    alike = common / (truth[..., None, 2:].prod(-1) + (shapes / size).prod(-1) - common)
-    best = alike.argmax(-1)  # [n, b]: the anchor of each true box
+    best = (common / (truth[..., None, 2:].prod(-1) + (shapes / size).prod(-1) - common)).argmax(-1)  # [n, b]: the anchor of each true box
     mask = torch.full((len(shapes),), -1)
     mask[list(anchor_mask)] = torch.arange(count)
     image, box = (valid & (mask[best] >= 0)).nonzero(as_tuple=True)

@@ -50,8 +50,7 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):  # typ
         raise Refused(f"rrelu: expected 0 <= lower <= upper <= 1, got {lower} and {upper}")
     if not training:
         return ops.leaky_relu(x, (lower + upper) / 2)
-    drawn = torch.empty_like(x.data).uniform_(lower, upper)
-    return masked(x, Tensor(drawn.masked_fill_(x.data >= 0, 1.0)))
+    return masked(x, Tensor(torch.empty_like(x.data).uniform_(lower, upper).masked_fill_(x.data >= 0, 1.0)))
 
 
 def gumbel_softmax(x: Any, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: Any = None) -> Any:  # fmt: skip
@@ -62,8 +61,7 @@ def gumbel_softmax(x: Any, temperature: float = 1.0, hard: bool = False, axis: i
     """
     if temperature <= 0:
         raise Refused(f"gumbel_softmax: expected a temperature above 0, got {temperature}")
-    noise = -torch.empty_like(x.data).exponential_().log()
-    soft = ops.softmax((x + Tensor(noise)) / temperature, axis)
+    soft = ops.softmax((x - Tensor(torch.empty_like(x.data).exponential_().log())) / temperature, axis)
     if not hard:
         return soft
     best = soft.data.argmax(axis, keepdim=True)

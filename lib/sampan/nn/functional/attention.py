@@ -113,8 +113,7 @@ def flashmask_attention(query, key, value, startend_row_indices=None, *, dropout
         if startend_row_indices is not None:
             raise Refused("window_size: expected None with startend_row_indices")
         left, right = (window_size, window_size) if isinstance(window_size, int) else window_size
-        seen = (row <= column + left) & ((row >= column - right) | causal)
-        mask = Tensor(seen)
+        mask = Tensor((row <= column + left) & ((row >= column - right) | causal))
     elif startend_row_indices is not None:
         n = startend_row_indices.shape[-1]
         wanted = (1, 2) if causal else (2, 4)

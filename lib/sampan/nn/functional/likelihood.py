@@ -234,5 +234,4 @@ def rnnt_loss(input, label, input_lengths, label_lengths, blank=0, fastemit_lamb
     lengths = _lengths("rnnt_loss", "input_lengths", input_lengths, batch, times)
     counts = _lengths("rnnt_loss", "label_lengths", label_lengths, batch, columns - 1)
     both = (torch.tensor(n, device=input.data.device) for n in (lengths, counts))
-    loss = criteria.transducer(input, label.data, *both, blank, fastemit_lambda)
-    return reduced(loss, reduction)
+    return reduced(criteria.transducer(input, label.data, *both, blank, fastemit_lambda), reduction)

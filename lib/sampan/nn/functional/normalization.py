@@ -127,5 +127,7 @@ def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW
 
 def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):  # type: ignore[no-untyped-def]
     """x / max(length, epsilon), its length along `axis` in the p-norm."""
+    if x.ndim > 1 and not -x.ndim <= axis < x.ndim:
+        raise Refused(f"normalize: axis {axis} is outside x of shape {list(x.shape)}")
     value = x / p_norm(x, float(p), [axis % max(x.ndim, 1)], True).clip(min=epsilon)
     return value if out is None else out._write(value)

@@ -113,8 +113,7 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):  # type: ignor
     lines = [torch.linspace(-e, e, m, dtype=theta.dtype) if m > 1 or not align_corners else torch.zeros(1, dtype=theta.dtype) for e, m in zip(ends, shape[2:], strict=True)]  # fmt: skip
     places = torch.meshgrid(*lines, indexing="ij")
     base = torch.stack([*reversed(places), torch.ones_like(places[0])], -1).reshape(-1, axes + 1)
-    grid = Tensor(base.to(theta.data.device)) @ theta.swapaxes(1, 2)
-    return grid.reshape([shape[0], *shape[2:], axes])
+    return (Tensor(base.to(theta.data.device)) @ theta.swapaxes(1, 2)).reshape([shape[0], *shape[2:], axes])
 
 
 _SAMPLING = {"bilinear": 0, "nearest": 1}

@@ -5,6 +5,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ... import nn
 from ...serialization import load
 
@@ -14,8 +16,7 @@ class ConvNormActivation(nn.Sequential):
 
     def __init__(self, in_channels, out_channels, kernel_size=3, stride=1, padding=None, groups=1, norm_layer=nn.BatchNorm2D, activation_layer=nn.ReLU, dilation=1, bias=None):  # type: ignore[no-untyped-def]
         if padding is None:
-            sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else kernel_size
-            padding = [(size - 1) // 2 * dilation for size in sizes]
+            padding = ((np.asarray(kernel_size) - 1) // 2 * dilation).tolist()
         bias = norm_layer is None if bias is None else bias
         conv = nn.Conv2D(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias_attr=bias)
         norm = [] if norm_layer is None else [norm_layer(out_channels)]
