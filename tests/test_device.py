@@ -52,7 +52,8 @@ def test_a_gpu_answers():
 
 
 def test_the_device_of_a_block():
-    with device.device("cpu"), device.device_guard("cpu"), device.device(-1), device.device():
+    assert sampan.set_default_device("cpu") is None and sampan.get_default_device() == "cpu"
+    with sampan.cuda.device("cpu"), device.device_guard("cpu"), device.device(-1), device.device():
         assert sampan.get_device() == "cpu"
     with pytest.raises(ValueError, match="place"), device.device("abacus"):
         pass

@@ -58,10 +58,10 @@ _LATER = (
 # Names that Paddle shows at its top, and the rooms where they live.
 _ELSEWHERE = {
     "amp": "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
-    "device": "get_cudnn_version is_compiled_with_cinn is_compiled_with_custom_device is_compiled_with_distribute "
+    "device": "cuda get_cudnn_version get_default_device set_default_device is_compiled_with_cinn is_compiled_with_custom_device is_compiled_with_distribute "
     "is_compiled_with_ipu is_compiled_with_rocm is_compiled_with_xpu",
     "hapi.flops": "flops",
-    "linalg": "cholesky eigvalsh norm",
+    "linalg": "cholesky eigvalsh inverse norm",
     "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
 }
 _LATER_NAMES = {name: room for room, names in _ELSEWHERE.items() for name in names.split()}

@@ -31,6 +31,12 @@ def manual_seed(seed):  # type: ignore[no-untyped-def]
 
 
 manual_seed_all = manual_seed
+get_default_device = get_device
+
+
+def set_default_device(device):  # type: ignore[no-untyped-def]
+    """`set_device`, which answers nothing."""
+    set_device(device)
 
 
 def is_bf16_supported(including_emulation=True):  # type: ignore[no-untyped-def]

@@ -3,8 +3,8 @@
 # ruff: noqa: I001
 # fmt: off
 from .ops.decomposition import (
-    cholesky, cholesky_inverse, cholesky_solve, det, eig, eigh, eigvals, eigvalsh, inverse as inv, lstsq, lu, lu_solve,
-    lu_unpack, qr, slogdet, solve, svd, svdvals, triangular_solve,
+    cholesky, cholesky_inverse, cholesky_solve, det, eig, eigh, eigvals, eigvalsh, inverse as inv,
+    inverse as inverse, lstsq, lu, lu_solve, lu_unpack, qr, slogdet, solve, svd, svdvals, triangular_solve,
 )
 from .ops.indexing import diagonal
 from .ops.linalg import cross, matmul, matrix_transpose, multi_dot, vecdot

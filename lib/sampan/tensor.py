@@ -605,8 +605,8 @@ class HookHandle:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a Tensor."""
-    return isinstance(x, Tensor)
+    """Whether `x` is a Tensor, dense or sparse; the sparse class stands on a floor above this one."""
+    return isinstance(x, Tensor) or type(x).__name__ == "SparseTensor"
 
 
 def _from_numpy(kind: type[Tensor], array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:

@@ -24,8 +24,7 @@ generate = _unique_name
 # paddle.utils.dlpack and paddle.utils.unique_name and their like are modules of a few functions.
 __path__: list[str] = []  # so that `import` looks for the modules inside, which are this one
 dlpack = layers_utils = unique_name = sys.modules[__name__]
-for _name in ("dlpack", "layers_utils", "unique_name"):
-    sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
+sys.modules.update({f"{__name__}.{n}": dlpack for n in ("dlpack", "layers_utils", "unique_name")})
 
 
 def try_import(module_name, err_msg=None):  # type: ignore[no-untyped-def]
@@ -120,8 +119,7 @@ def convert_to_list(value, n, name, dtype=int):  # type: ignore[no-untyped-def]
 
 def run_check():  # type: ignore[no-untyped-def]
     """Train one step and say that it worked."""
-    from . import nn, optimizer
-    from .random import randn
+    from . import nn, optimizer, randn
 
     layer = nn.Linear(4, 2)
     step = optimizer.SGD(0.1, parameters=layer.parameters())

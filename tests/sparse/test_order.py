@@ -88,3 +88,21 @@ def test_an_empty_tensor_and_one_of_half_precision_are_printed():
     assert "values=[]" in repr(none)
     half = loose().astype("bfloat16")
     assert "dtype=paddle.bfloat16" in repr(half) and "-2." in repr(half)
+
+
+def test_batches_are_seen_by_crows_that_decrease():
+    x = sparse.sparse_csr_tensor([0, 1, 2, 0, 0, 1], [1, 0, 2], [1.0, 2.0, 3.0])
+    assert x.shape == [2, 2, 3]
+    assert x.to_dense().tolist() == [[[0, 1, 0], [2, 0, 0]], [[0, 0, 0], [0, 0, 3]]]
+    with pytest.raises(ValueError, match="crows"):
+        sparse.sparse_csr_tensor([0, 2, 1], [0, 1], [1.0, 2.0])
+
+
+def test_a_sparse_tensor_is_a_tensor():
+    assert (
+        sampan.is_tensor(loose()) and sampan.is_tensor(loose().to_sparse_csr()) and not sampan.is_tensor([1])
+    )
+    assert (
+        sampan.sparse.unary.sin is sparse.sin
+        and sampan.sparse.creation.sparse_coo_tensor is sparse.sparse_coo_tensor
+    )

@@ -22,6 +22,8 @@ from .tensor import dense_to_csr as dense_to_csr
 def __getattr__(name: str) -> Any:
     if name == "Embedding":  # for ids without bounds, from the room of embeddings
         return import_module("sampan.embedding").DynamicEmbedding
+    if name in ("binary", "multiary", "unary"):  # Paddle's modules inside: see inner
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

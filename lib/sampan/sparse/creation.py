@@ -90,6 +90,8 @@ def sparse_csr_tensor(
 ) -> SparseTensor:
     """A matrix by compressed rows, or a batch of them. crows: [rows + 1] for each batch, one after the other.
 
+    shape: [rows, columns] or [batch, rows, columns]; None takes as many columns as there must be, and a new matrix
+    wherever crows decrease.
     Row r has the entries crows[r] to crows[r + 1]: columns `cols`, values `values`, both [nnz]. Columns that do not
     ascend within a row are sorted. Raises ValueError for crows that do not start at 0, decrease, or do not end at the
     number of entries, and for a column outside the shape, naming the place.
@@ -108,7 +110,9 @@ def sparse_csr_tensor(
     if shape is None:
         if count == 0:
             raise ValueError("shape: must be given where there are no columns to take it from")
-        shape = [starts.shape[0] - 1, int(columns.max()) + 1]
+        matrices = 1 + int((starts[1:] < starts[:-1]).sum())  # the pointers of each start at 0 again
+        width = int(columns.max()) + 1
+        shape = [matrices, len(starts) // matrices - 1, width] if matrices > 1 else [len(starts) - 1, width]
     shape = [int(n) for n in shape]
     if len(shape) not in (2, 3) or any(n < 0 for n in shape):
         raise ValueError(f"shape: expected [rows, columns] or [batch, rows, columns], got {shape}")
