@@ -119,7 +119,8 @@ def convert_to_list(value, n, name, dtype=int):  # type: ignore[no-untyped-def]
 
 def run_check():  # type: ignore[no-untyped-def]
     """Train one step and say that it worked."""
-    from . import nn, optimizer, randn
+    from . import nn, optimizer
+    from .random import randn
 
     layer = nn.Linear(4, 2)
     step = optimizer.SGD(0.1, parameters=layer.parameters())
