@@ -67,20 +67,22 @@ def test_rows_of_ids_some_of_which_name_none(shape, dtype):
     try:
         for threads in (1, most):
             numba.set_num_threads(threads)
-            np.testing.assert_array_equal(cpu_embedding.rows_read(table, ids, some=True).numpy(), expected)
+            np.testing.assert_array_equal(cpu_embedding.rows_found(table, ids).numpy(), expected)
     finally:
         numba.set_num_threads(most)
-    nothing = cpu_embedding.rows_read(table[:0], torch.full(shape, -1), some=True)
+    nothing = cpu_embedding.rows_found(table[:0], torch.full(shape, -1))
     assert nothing.shape == (*shape, 64) and not nothing.any()
 
 
 @pytest.mark.parametrize("size", [5, 40_000])
-@pytest.mark.parametrize(("wrong", "some"), [(-2, True), (COUNT, True), (-1, False), (COUNT, False)])
-def test_an_id_outside_is_not_read(wrong, some, size):
+@pytest.mark.parametrize(
+    ("read", "wrong"), [("rows_found", -2), ("rows_found", COUNT), ("rows_read", -1), ("rows_read", COUNT)]
+)
+def test_an_id_outside_is_not_read(read, wrong, size):
     ids = torch.zeros(size, dtype=torch.int64)
     ids[3] = wrong
     with pytest.raises(IndexError, match="out of range"):
-        cpu_embedding.rows_read(torch.zeros(COUNT, 64), ids, some)
+        getattr(cpu_embedding, read)(torch.zeros(COUNT, 64), ids)
 
 
 def test_sums_that_are_there_are_taken_as_they_are():

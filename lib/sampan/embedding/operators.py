@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from ..kernels import device_embedding as loops
-from ..kernels.cpu_embedding import rows_read
+from ..kernels.cpu_embedding import rows_found
 from ..kernels.device_sparse import array, buffer
 from ..operator import operator
 from ..ops.resampling import rows_summed
@@ -133,7 +133,7 @@ def columns_picked(h, rows, lost):  # type: ignore[no-untyped-def]
 def rows_looked_up(weight, rows, as_rows=True):  # type: ignore[no-untyped-def]
     """weight[rows]; -1 gives zeros and gets no gradient. weight: [n, d], rows: int64 of any shape."""
     settings = (rows, weight.shape[0], as_rows)
-    return rows_read(weight, rows, some=True), (lambda g, s=settings: rows_given(g, *s),)
+    return rows_found(weight, rows), (lambda g, s=settings: rows_given(g, *s),)
 
 
 def rows_given(g: Any, rows: Any, count: int, as_rows: bool) -> Any:

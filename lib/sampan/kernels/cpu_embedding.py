@@ -156,12 +156,8 @@ def _rows_read(table, ids, out):  # type: ignore[no-untyped-def]
     for part in prange(PARTS):
         end = ids.size * (part + 1) // PARTS
         for i in range(ids.size * part // PARTS, end):
-            row_ahead(table, max(ids[min(i + AHEAD, end - 1)], 0))
-            to = out[i]
-            if ids[i] < 0:
-                to[:] = 0
-                continue
-            row = table[ids[i]]
+            row_ahead(table, ids[min(i + AHEAD, end - 1)])
+            to, row = out[i], table[ids[i]]
             for j in range(to.size):
                 to[j] = row[j]
 
@@ -170,35 +166,35 @@ _rows_read_loop = Loop(_rows_read, PARALLEL_FROM, "rows_read")
 _READ = (torch.float32, torch.float64)
 
 
-def all_inside(ids: torch.Tensor, count: int, least: int = 0) -> bool:
-    """Whether every id is one of `least` to count - 1."""
+def all_inside(ids: torch.Tensor, count: int) -> bool:
+    """Whether every id is one of 0 to count - 1."""
     if not ids.numel():
         return True
     low, high = ids.aminmax()
-    return bool(low >= least) and bool(high < count)
+    return bool(low >= 0) and bool(high < count)
 
 
-def rows_read(table: torch.Tensor, ids: torch.Tensor, some: bool = False) -> torch.Tensor:
-    """[*ids.shape, d]: torch.embedding, which raises for an id outside; large results lie in memory that is lent.
-
-    some: an id may be -1, whose row is zeros.
-    """
+def rows_read(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """[*ids.shape, d]: torch.embedding, which raises for an id outside; large results lie in memory that is lent."""
     size = ids.numel() * table.shape[-1]
     plain = table.dtype in _READ and ids.dtype is torch.int64 and not table.is_cuda and table.is_contiguous()
-    if (
-        size * table.itemsize < LENT_FROM
-        or not plain
-        or table.ndim != 2
-        or not all_inside(ids, len(table), -some)
-    ):
-        if not some:
-            return torch.embedding(table, ids)
-        if not len(table) and all_inside(ids, 0, -1):
-            return table.new_zeros((*ids.shape, table.shape[1]))
-        return torch.embedding(table, ids.where(ids != -1, 0)).masked_fill_((ids == -1).unsqueeze(-1), 0)
+    if size * table.itemsize < LENT_FROM or not plain or table.ndim != 2 or not all_inside(ids, len(table)):
+        return torch.embedding(table, ids)
     out = lent((*ids.shape, table.shape[1]), table.dtype)
     flat = out.view(-1, table.shape[1]).numpy()
     _rows_read_loop(table.numpy(), ids.reshape(-1).numpy(), flat, size=size)
+    return out
+
+
+def rows_found(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """As `rows_read`; an id may be -1, whose row is zeros."""
+    absent = ids == -1
+    if not len(table) and bool(absent.all()):
+        return table.new_zeros((*ids.shape, table.shape[1]))
+    if not bool(absent.any()):
+        return rows_read(table, ids)
+    out = rows_read(table, ids.masked_fill(absent, 0))
+    out.view(-1, table.shape[1]).index_fill_(0, absent.flatten().nonzero().flatten(), 0)
     return out
 
 
