@@ -44,6 +44,17 @@ def test_products_masks_and_turning_keep_the_order():
     assert sparse.transpose(loose().coalesce(), [1, 0]).indices().tolist() == [[1, 4, 0, 2], [0, 0, 1, 3]]
 
 
+def test_layers_of_channels_keep_the_order():
+    x = sparse.sparse_coo_tensor(
+        [[1, 0, 0], [0, 1, 0], [1, 1, 0]], [[1.0, 2.0], [3.0, 5.0], [4.0, -1.0]], [2, 2, 2, 2]
+    )
+    for layer in (sparse.nn.BatchNorm(2), sparse.nn.SyncBatchNorm(2), sparse.nn.Linear(2, 3)):
+        out, ordered = layer(x), layer(x.coalesce())
+        assert out.indices().tolist() == x.indices().tolist()
+        assert np.allclose(whole(out), whole(ordered), atol=1e-6)
+    assert np.allclose(F.global_avg_pool(x).numpy(), [[3.5, 2.0], [1.0, 2.0]])
+
+
 def test_places_that_repeat_are_added_up_first():
     twice = loose(np.concatenate([PLACES, PLACES[:, :1]], 1), np.append(VALUES, 1.0))
     expected = np.zeros((4, 5))

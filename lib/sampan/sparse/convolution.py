@@ -165,20 +165,20 @@ def means_spread(g, pattern, scale):  # type: ignore[no-untyped-def]
 
 
 def with_channels(x: Any) -> SparseTensor:
-    """`x`, coalesced, which must be sparse with its channels as the one dense axis. Raises ValueError otherwise."""
+    """`x` with no place twice, which must be sparse with its channels as the one dense axis. Raises ValueError otherwise."""
     if sparse(x).dense_dim() != 1 or not x.is_sparse_coo():
         raise ValueError(
             f"x: expected the channels as the one dense axis of coordinates, got {x.dense_dim()} dense axes and layout "
             f"{x.pattern.layout.upper()}, of shape {list(x.shape)}"
         )
-    return x.coalesce()
+    return x.distinct()
 
 
 def _channels_last(x: Any, axes: int, data_format: str) -> SparseTensor:
     expected = "NDHWC" if axes == 3 else "NHWC"
     if data_format != expected:
         raise Refused(f"data_format: expected {expected!r}, got {data_format!r}")
-    x = with_channels(x)
+    x = with_channels(x).coalesce()
     if x.ndim != axes + 2:
         raise ValueError(f"x: expected coordinates over batch and {axes} axes, got shape {list(x.shape)}")
     return x
