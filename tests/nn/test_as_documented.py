@@ -136,9 +136,22 @@ def test_one_value_a_channel_stays_as_it_is_in_batch_norm():
     y.sum().backward()
     np.testing.assert_array_equal(y.numpy(), x.numpy())
     np.testing.assert_array_equal(x.grad.numpy(), np.ones([1, 3], "float32"))
+    np.testing.assert_array_equal(layer.weight.grad.numpy(), np.zeros(3))
     np.testing.assert_array_equal(layer._mean.numpy(), np.zeros(3))
     layer.eval()
     assert not np.array_equal(layer(x).numpy(), x.numpy())
+
+
+def test_an_empty_batch():
+    layer = nn.BatchNorm2D(3)
+    assert layer(random(0, 3, 2, 2)).shape == [0, 3, 2, 2]
+    layer.eval()
+    assert layer(random(0, 3, 2, 2)).shape == [0, 3, 2, 2]
+    labels, none = paddle.zeros([0], dtype="int64"), paddle.to_tensor([-100, -100])
+    assert np.isnan(nn.CrossEntropyLoss()(random(0, 3), labels).item())
+    assert nn.NLLLoss()(random(0, 3), labels).item() == 0
+    for weight in (None, paddle.ones([3])):
+        assert nn.CrossEntropyLoss(weight)(random(2, 3), none).item() == 0
 
 
 def test_labels_may_be_whole_floats():

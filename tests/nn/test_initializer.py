@@ -134,3 +134,9 @@ def test_global_initializers_come_before_a_layers_own_and_after_an_attr():
     with pytest.raises(TypeError, match="weight_init"):
         nn.initializer.set_global_initializer(3.0)
     assert nn.initializer.calculate_gain("conv_transpose3d") == 1
+
+
+def test_an_initializer_called_on_a_parameter_fills_it_and_gives_nothing_back():
+    weight = nn.Linear(2, 2).weight
+    assert init.Constant(3.0)(weight) is None
+    np.testing.assert_array_equal(weight.numpy(), np.full([2, 2], 3.0, "float32"))

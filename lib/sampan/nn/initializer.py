@@ -27,11 +27,10 @@ class Initializer:
         self.fill(buffer)
         return buffer
 
-    def __call__(self, param: Tensor, block: Any = None) -> Tensor:
+    def __call__(self, param: Tensor, block: Any = None) -> None:
         """Overwrite a tensor's values, as Paddle's initializers do."""
         self.fill(param.data)
         param._mark_written()
-        return param
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"

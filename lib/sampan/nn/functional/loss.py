@@ -73,7 +73,7 @@ def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str
         return loss.unsqueeze(axis) if keep else loss
     if reduction == "sum":
         return loss.sum()
-    total = factor.numel() if count_all else float(factor.sum())
+    total = factor.numel() or float("nan") if count_all else float(factor.sum())
     return loss.sum() / total if total else loss.sum() * 0.0
 
 

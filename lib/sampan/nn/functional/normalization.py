@@ -75,12 +75,13 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
         _fits("batch_norm", label, given, channels)
     weight, bias = (_fits("batch_norm", n, v, channels) for n, v in (("weight", weight), ("bias", bias)))
     own = bool(training if use_global_stats is None else not use_global_stats)
-    if own and x.size == channels[0]:
-        return (
-            x.moveaxis(1, -1) if last else x
-        )  # one value a channel has no spread: as in Paddle it stays as it is
-    running = (running_mean.data, running_var.data)
-    value = normalize_batch(x, weight, bias, *running, own, float(momentum), float(epsilon))
+    if own and x.size in (
+        0,
+        channels[0],
+    ):  # nothing or one value a channel has no spread: as in Paddle it stays as it is
+        value = x + sum((p * 0).sum() for p in (weight, bias) if p is not None)  # whose gradients are zeros
+        return value.moveaxis(1, -1) if last else value
+    value = normalize_batch(x, weight, bias, running_mean.data, running_var.data, own, float(momentum), float(epsilon))  # fmt: skip
     return value.moveaxis(1, -1) if last else value
 
 
