@@ -242,6 +242,16 @@ def new(specs: StudioKernels, **settings: Any) -> AsyncKernelManager:
     )
 
 
+def test_a_kernel_that_is_interrupted_while_it_starts_starts_all_the_same(specs: StudioKernels) -> None:
+    manager = KernelManager(kernel_name="sampan", kernel_spec_manager=specs)
+    manager.start_kernel()
+    try:
+        manager.interrupt_kernel()
+        assert value(manager, "6 * 7") == 42
+    finally:
+        manager.shutdown_kernel(now=True)
+
+
 def test_a_restart_keeps_the_lease_and_the_end_gives_it_back(specs: StudioKernels) -> None:
     before = leases()
 

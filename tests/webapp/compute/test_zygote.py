@@ -332,6 +332,18 @@ def test_the_zygote_goes_with_its_studio(nest: Nest) -> None:
     until(lambda: True if not _runs(owned) and not _runs(child) else None, "the end of both")
 
 
+def test_let_go_while_it_imports_it_ends_at_once(nest: Nest, monkeypatch: pytest.MonkeyPatch) -> None:
+    (nest.folder / "endless.py").write_text("import time\nwhile True: time.sleep(1)")
+    monkeypatch.setenv("PYTHONPATH", str(nest.folder))
+    monkeypatch.setattr(zygote_client, "WARM", ("endless",))
+    with pytest.raises(NotReady, match="warming up"):
+        asyncio.run(nest.zygote.ensure())
+    assert nest.zygote._running is not None
+    process, _ = nest.zygote._running
+    nest.zygote.stop()
+    assert process.returncode == -signal.SIGKILL
+
+
 def test_when_it_dies_its_forks_live_on_and_it_comes_back(nest: Nest) -> None:
     pid = nest.warm()
     child = nest.script("import sys, time\nwhile not __import__('os').path.exists('go'): time.sleep(0.01)")
@@ -553,6 +565,7 @@ def test_a_kernel(full: Nest) -> None:
     connection, _ = write_connection_file(str(full.folder / "kernel.json"))
     environment = {"PATH": os.environ["PATH"], "HOME": str(full.folder), "OMP_NUM_THREADS": "1"}
     child = full.spawn(Spawn("kernel", ["-f", connection], environment, str(full.folder)))
+    child.send_signal(signal.SIGINT)  # while it starts it ignores interrupts, as between its cells
     client = BlockingKernelClient(connection_file=connection)
     client.load_connection_file()
     client.start_channels()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,12 @@ class SessionProvisioner(LocalProvisioner):
             limits = limits_of(lease)
             self._cgroup = limits.cgroup(lease.id)
             if not await self._forked(cmd, kwargs):
-                await super().launch_kernel(cmd, **kwargs, preexec_fn=limits.apply)
+
+                def prepare() -> None:
+                    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as zygote/child.py for its kernels
+                    limits.apply()
+
+                await super().launch_kernel(cmd, **kwargs, preexec_fn=prepare)
             assert self.pid is not None
             if self._cgroup is not None:
                 self._cgroup.add(self.pid)

@@ -218,6 +218,9 @@ class Zygote:
     def stop(self) -> None:
         """Let it go. It ends at once, or with the last job that it has forked."""
         with self._one_at_a_time:
+            self._hear()
+            if self._running is not None and not self._ready:
+                self._running[0].kill()  # it has forked nothing, and would not look up before all is imported
             ending = self._retired if self._running is None else [*self._retired, self._running]
             for process, control in ending:
                 control.close()

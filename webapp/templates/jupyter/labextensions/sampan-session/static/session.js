@@ -38,7 +38,7 @@ function line(base) {
     if (kernel) {
       try {
         const reply = await fetch(`${base}studio/sessions/line/${kernel}`);
-        html = reply.ok ? await reply.text() : "";
+        html = reply.ok && !reply.redirected ? await reply.text() : "";  // redirected: to the login
       } catch { return; }  // the server is away for a moment; Lab itself says so
     }
     if (html === told) return;
