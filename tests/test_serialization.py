@@ -254,7 +254,12 @@ def test_a_stream_holds_several_and_each_load_takes_the_next():
     """As with Paddle, which documents two objects in one BytesIO; at the end there is nothing, and it says so."""
     stream = io.BytesIO(b"head")
     stream.seek(4)
-    saved = [{"w": paddle.ones([3, 2]), "z": paddle.to_tensor([1 + 2j])}, paddle.arange(5), [1, "two", None], {}]
+    saved = [
+        {"w": paddle.ones([3, 2]), "z": paddle.to_tensor([1 + 2j])},
+        paddle.arange(5),
+        [1, "two", None],
+        {},
+    ]
     for value in saved:
         paddle.save(value, stream)
     with pytest.raises(EOFError, match="at its end"):
