@@ -253,11 +253,8 @@ class MultiplicativeDecay(LambdaDecay):
         return float(self.base_lr * math.prod(self.lr_lambda(e) for e in range(1, self.last_epoch + 1)))
 
 
-noam_decay, piecewise_decay, polynomial_decay = (
-    NoamDecay,
-    PiecewiseDecay,
-    PolynomialDecay,
-)  # their older names
+# Their older names.
+noam_decay, piecewise_decay, polynomial_decay = NoamDecay, PiecewiseDecay, PolynomialDecay
 
 
 def _cosine(start: float, end: float, share: float) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from studio import runtime
 from studio.compute.here import warm_kernels
 from studio.compute.zygote.client import Zygote
 
-KERNELS_END_S = 10.0
-KERNELS_ASK_AGAIN_S = 0.1
+from . import kernels
+
 TASKS_END_S = 5.0
 
 
@@ -62,22 +61,19 @@ class StudioServer(ServerApp):
     async def _stop(self) -> None:
         """The loop ends whatever becomes of the kernels: Jupyter's own stays for ever when ending one of them fails."""
         try:
-            await asyncio.wait_for(self._cleanup(), KERNELS_END_S + TASKS_END_S)
+            await asyncio.wait_for(self._cleanup(), kernels.END_S + TASKS_END_S)
         except Exception:
             self.log.exception("not everything could be put away")
         finally:
             self.io_loop.stop()
 
     async def cleanup_kernels(self) -> None:
-        """Shut down each kernel, and ask again one that refuses because it just starts again. Jupyter's own gives up at
-        the first refusal, and for ever at a kernel that once failed to start."""
-        end = time.monotonic() + KERNELS_END_S
-        while (left := self.kernel_manager.list_kernel_ids()) and time.monotonic() < end:
-            shutdowns = (self.kernel_manager.shutdown_kernel(kernel) for kernel in left)
-            for answer in await asyncio.gather(*shutdowns, return_exceptions=True):
-                if isinstance(answer, Exception):
-                    self.log.info("a kernel could not be shut down yet: %r", answer)
-                    await asyncio.sleep(KERNELS_ASK_AGAIN_S)
+        """End each kernel by itself. Jupyter's own gives up at the first that refuses, and for ever at one that never started."""
+        left = self.kernel_manager.list_kernel_ids()
+        ends = (kernels.end(self.kernel_manager, kernel) for kernel in left)
+        for kernel, answer in zip(left, await asyncio.gather(*ends, return_exceptions=True), strict=True):
+            if isinstance(answer, Exception):
+                self.log.error("kernel %s could not be shut down: %r", kernel, answer)
 
     def _end_tasks(self) -> None:
         """Cancel what still waits in the loop, as asyncio.run does: a worker thread of a library ends with the task
