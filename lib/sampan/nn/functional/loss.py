@@ -102,6 +102,8 @@ def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: 
     if list(hard.shape) != expected:
         shapes = f"label {list(label.shape)} does not fit input {list(input.shape)}"
         raise Refused(f"cross_entropy: {shapes}: expected {expected}")
+    if hard.is_floating_point() and bool((hard != hard.trunc()).any()):  # PaddlePaddle cuts them off
+        raise TypeError("cross_entropy: expected integer labels, or soft_label=True; got fractions")
     hard = hard.long()
     if hard.numel():
         low, high = (int(v) for v in torch.aminmax(hard))
@@ -132,9 +134,7 @@ def edit_distance(input, label, normalized=True, ignored_tokens=None, input_leng
     if ignored_tokens:
         raise Refused(f"ignored_tokens: expected None, got {ignored_tokens}")
     if input.ndim != 2 or label.ndim != 2 or len(input) != len(label):
-        raise Refused(
-            f"edit_distance: expected [n, length] twice, got {list(input.shape)} and {list(label.shape)}"
-        )
+        raise Refused(f"edit_distance: expected [n, length] twice, got {input.shape} and {label.shape}")
     found = []
     lengths = [
         [x.shape[1]] * len(x) if n is None else n.tolist()
@@ -143,8 +143,7 @@ def edit_distance(input, label, normalized=True, ignored_tokens=None, input_leng
     for tokens, wanted, used, count in zip(input.numpy(), label.numpy(), *lengths, strict=True):
         if normalized and not count:
             raise Refused("label_length: expected 1 or more where normalized, got 0")
-        places = np.arange(count + 1)
-        row = places
+        row = places = np.arange(count + 1)
         for token in tokens[:used]:  # row[j]: from the tokens so far to the first j wanted ones
             changed = np.minimum(row[1:] + 1, row[:-1] + (wanted[:count] != token))
             row = np.minimum.accumulate(np.append(row[:1] + 1, changed) - places) + places
