@@ -74,3 +74,18 @@ def test_filled_like_is_torchs(shape, value, dtype):
         assert torch.equal(made, expected) and made.stride() == expected.stride() and made.dtype is dtype
         made += 1  # it can be written to
         assert torch.equal(made, expected + 1)
+
+
+CPU = torch.device("cpu")
+
+
+def test_rows_of_large_buffers_begin_where_a_line_of_the_caches_does():
+    for buffer in (arena.lent((LARGE,), torch.float32), arena.empty((LARGE,), torch.float32, CPU)):
+        assert buffer.data_ptr() % 64 == 0
+        assert float(buffer.fill_(3.0).min()) == 3.0
+
+
+def test_more_than_any_machine_has_is_refused_and_not_promised():
+    for take in (arena.lent, lambda *asked: arena.empty(*asked, CPU)):
+        with pytest.raises(MemoryError, match="could not be had"):
+            take((1 << 46,), torch.float32)  # 256 TiB

@@ -23,12 +23,26 @@ def reserved(shape: Sequence[int], dtype: Any, dense: bool = False) -> np.ndarra
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < 1 << 20 or not hasattr(mmap, "MAP_ANONYMOUS"):
         return np.zeros(tuple(shape), dtype)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
-    memory = mmap.mmap(-1, size, flags=flags)
-    if dense and hasattr(mmap, "MADV_HUGEPAGE"):
+    return np.frombuffer(_pages(size, _NORESERVE, dense), dtype).reshape(tuple(shape))
+
+
+def _pages(size: int, flags: int, large: bool) -> mmap.mmap:
+    """Zeros that begin where a page does: a row of 64 floats lies in four lines of the caches, and not in five."""
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | flags)
+    if large and hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # a machine that has none
             memory.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(memory, dtype).reshape(tuple(shape))
+    return memory
+
+
+def _block(size: int) -> np.ndarray:
+    """[size] bytes of zeros that will all be written. Raises MemoryError where the machine does not have as many."""
+    if not hasattr(mmap, "MAP_ANONYMOUS"):
+        return np.zeros(size, np.uint8)
+    try:
+        return np.frombuffer(_pages(size, 0, True), np.uint8)
+    except OSError as error:
+        raise MemoryError(f"{size:,} bytes could not be had: {error.strerror}") from error
 
 
 LENT_FROM, MOST_KEPT = 1 << 22, 1 << 27  # bytes: of a result that is lent; of blocks that wait for the next
@@ -48,7 +62,7 @@ def lent(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         if size <= waiting.nbytes <= 2 * size and (block := _waiting.pop(key, None)) is not None:
             break
     if block is None:
-        block = np.empty(size, np.uint8)
+        block = _block(size)
     shown = block[:size]
     weakref.finalize(shown, _given_back, block).atexit = False
     return torch.from_numpy(shown).view(dtype).view(tuple(shape))
@@ -59,10 +73,7 @@ def empty(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> tor
     are found several times quicker."""
     if device.type != "cpu" or math.prod(shape) * dtype.itemsize < LENT_FROM:
         return torch.empty(tuple(shape), dtype=dtype, device=device)
-    memory = np.empty(
-        math.prod(shape) * dtype.itemsize, np.uint8
-    )  # NumPy asks for such pages, torch does not
-    return torch.from_numpy(memory).view(dtype).view(tuple(shape))
+    return torch.from_numpy(_block(math.prod(shape) * dtype.itemsize)).view(dtype).view(tuple(shape))
 
 
 def filled_like(buffer: torch.Tensor, value: float = 0.0) -> torch.Tensor:
