@@ -29,7 +29,7 @@ def test_distinct_rows(ids):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("width", [1, 7, 16, 33, 100])
+@pytest.mark.parametrize("width", [1, 7, 16, 33, 100, 600])
 @pytest.mark.parametrize("shared", [False, True])
 def test_sums_of_any_width_and_number_of_threads(width, dtype, shared):
     rng = np.random.default_rng(width)
