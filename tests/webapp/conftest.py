@@ -150,6 +150,13 @@ def page(new_page: Callable[..., Any]) -> Any:
 
 
 @pytest.fixture
+def phone(new_page: Callable[..., Any]) -> Any:
+    """A logged-in page on a telephone, 390 x 844, Chinese and dark."""
+    screen = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    return new_page(**screen, locale="zh-CN", color_scheme="dark")
+
+
+@pytest.fixture
 def screenshot() -> Callable[..., Path]:
     """`screenshot(page, name)` writes build/screenshots/<name>.png; `docs=True` marks one that the README shows."""
 

@@ -202,15 +202,9 @@ def test_words_films_and_the_cache(
 
 
 def test_phone_dark_chinese(
-    new_page: Callable, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
+    phone: Any, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
 ) -> None:
-    page = new_page(
-        viewport={"width": 390, "height": 844},
-        locale="zh-CN",
-        color_scheme="dark",
-        has_touch=True,
-        is_mobile=True,
-    )
+    page = phone
     on = EmbeddingsPage(page, studio_url, "zh")
     on.learn(0, "words", "10", 2)  # a busy machine takes a minute for more
     on.state(0, "done")

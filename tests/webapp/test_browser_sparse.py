@@ -148,15 +148,9 @@ def test_matrices_and_a_cloud(
 
 
 def test_phone_dark_chinese(
-    new_page: Callable, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
+    phone: Any, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
 ) -> None:
-    page = new_page(
-        viewport={"width": 390, "height": 844},
-        locale="zh-CN",
-        color_scheme="dark",
-        has_touch=True,
-        is_mobile=True,
-    )
+    page = phone
     sparse = SparsePage(page, studio_url, "zh")
     before = page.evaluate("getComputedStyle(document.body).color")
     sparse.drawn(0)

@@ -134,15 +134,9 @@ def test_a_part_of_the_page_that_comes_late(page: Any, studio_url: str) -> None:
 
 
 def test_phone_dark_chinese(
-    new_page: Callable, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
+    phone: Any, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
 ) -> None:
-    page = new_page(
-        viewport={"width": 390, "height": 844},
-        locale="zh-CN",
-        color_scheme="dark",
-        has_touch=True,
-        is_mobile=True,
-    )
+    page = phone
     tape = TapePage(page, studio_url, "zh")
     tape.choose("example.convolution")
     tape.wait_for_boxes(5)

@@ -234,15 +234,9 @@ def test_cancel(page: Any, studio_url: str) -> None:
 
 
 def test_phone_finger_dark_chinese(
-    new_page: Callable, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
+    phone: Any, studio_url: str, axe: Callable, no_sideways: Callable, screenshot: Callable
 ) -> None:
-    page = new_page(
-        viewport={"width": 390, "height": 844},
-        locale="zh-CN",
-        color_scheme="dark",
-        has_touch=True,
-        is_mobile=True,
-    )
+    page = phone
     train = TrainPage(page, studio_url, "zh")
     train.fill("epochs", "40")
     train.train(1)
