@@ -218,8 +218,8 @@ class RowSparse(Tensor):
         return large and not self.merged and which is None and rows.data_ptr() in owners
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RowSparse:
-        ids, rows = self.coalesced()
-        copied = memo[id(self)] = RowSparse([(ids.clone(), rows, None, None)], self._shape)
+        # `coalesced` gives memory of its own, of one part in which no id repeats.
+        copied = memo[id(self)] = RowSparse([(*self.coalesced(), None, None)], self._shape, merged=True)
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
