@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sampan as paddle
 from sampan.tensor import Tensor
@@ -317,3 +321,59 @@ def test_top_p_sampling_draws_among_the_most_likely() -> None:
     assert x.top_p_sampling(ps, k=2, return_top=True)[3].tolist() == [[2, 1], [1, 0]]
     with pytest.raises(ValueError, match="top_p_sampling: expected x"):
         x.top_p_sampling(ps, mode="greedy")
+
+
+@st.composite
+def additions(draw: Any) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+    """An array, indices of both signs along one of its axes, and what is added there."""
+    shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
+    axis = draw(st.integers(0, len(shape) - 1))
+    n = shape[axis]
+    index = np.array(draw(st.lists(st.integers(-n, n - 1), max_size=12)), np.int64)
+    added = shape.copy()
+    added[axis] = len(index)
+    generator = np.random.default_rng(draw(st.integers(0, 99)))
+    return generator.standard_normal(shape), index, axis, generator.standard_normal(added)
+
+
+@given(additions())
+def test_each_entry_is_added_once_whatever_the_signs_of_the_indices(drawn_call: Any) -> None:
+    x, index, axis, value = drawn_call
+    expected = x.copy()
+    np.add.at(np.moveaxis(expected, axis, 0), index, np.moveaxis(value, axis, 0))
+    place, added = Tensor(torch.from_numpy(index)), leaf(value)
+    result = paddle.index_add(leaf(x), place, axis, added)
+    np.testing.assert_allclose(result.numpy(), expected, atol=1e-12)
+    weights = np.random.default_rng(1).standard_normal(x.shape)
+    (result * paddle.to_tensor(weights)).sum().backward()
+    np.testing.assert_allclose(added.grad.numpy(), weights.take(index, axis), atol=1e-12)
+    in_place = paddle.to_tensor(x)
+    paddle.index_add_(in_place, place, axis, paddle.to_tensor(value))
+    np.testing.assert_allclose(in_place.numpy(), expected, atol=1e-12)
+
+    picked = leaf(x)  # the gradient of a pick adds at its indices
+    (paddle.index_select(picked, place, axis) * paddle.to_tensor(value)).sum().backward()
+    np.testing.assert_allclose(picked.grad.numpy(), expected - x, atol=1e-12)
+    alone = np.zeros_like(x)
+    if axis == 0:
+        np.add.at(alone, index, value)
+        kept = np.delete(np.arange(len(x)), index)
+        alone[kept] = x[kept]
+        scattered = paddle.scatter(leaf(x), place, leaf(value), overwrite=False)
+        np.testing.assert_allclose(scattered.numpy(), alone, atol=1e-12)
+        spots = place.reshape([-1, 1])
+        np.testing.assert_allclose(paddle.scatter_nd_add(leaf(x), spots, added).numpy(), expected, atol=1e-12)
+        key = (place,)
+        put = paddle.index_put(leaf(x), key, added, accumulate=True)
+        np.testing.assert_allclose(put.numpy(), expected, atol=1e-12)
+    whole = np.broadcast_to(index.reshape([-1 if k == axis else 1 for k in range(x.ndim)]), value.shape)
+    along = paddle.put_along_axis(leaf(x), paddle.to_tensor(whole), added, axis, "add")
+    np.testing.assert_allclose(along.numpy(), expected, atol=1e-12)
+
+
+def test_a_refused_sum_at_indices_leaves_the_array_as_it_was() -> None:
+    x = paddle.ones([3, 2])
+    for indices in ([0, 5], [0, -4], [-1, 3]):
+        with pytest.raises(ValueError, match=r"out of"):
+            paddle.index_add_(x, paddle.to_tensor(indices), 0, paddle.ones([2, 2]))
+        same(x, np.ones([3, 2]))

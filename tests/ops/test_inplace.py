@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sampan as paddle
-from sampan.ops import aliases
+from sampan.ops import aliases, inplace
 
 X = np.array([[0.3, 0.6, 0.8], [0.2, 0.45, 0.7]])
 ONE = [
@@ -92,3 +92,22 @@ def test_what_does_not_fit_is_refused() -> None:
     other.sin_()
     with pytest.raises(RuntimeError, match="overwritten"):
         squared.backward()
+
+
+@pytest.mark.parametrize("name", sorted(inplace._DIRECT))
+def test_a_refused_operator_in_place_leaves_the_array_as_it_was(name: str) -> None:
+    """It is computed once more out of place, which must start from the same values."""
+    two = name in ("add", "subtract", "multiply", "divide")
+    wrong = [
+        ([paddle.ones([3, 2])], "float32"),
+        ([paddle.ones([2, 2, 3])], "float32"),
+        ([paddle.ones([2, 3], "complex64")], "int64"),
+    ]
+    for others, dtype in wrong if two else [([], "int64"), ([], "bool"), ([paddle.ones([1])] * 3, "float32")]:
+        x = paddle.to_tensor(X * 3).astype(dtype)
+        before, kind = x.numpy().copy(), x.dtype
+        try:
+            getattr(x, f"{name}_")(*others)
+        except (TypeError, ValueError, RuntimeError):
+            assert x.dtype == kind
+            np.testing.assert_array_equal(x.numpy(), before)

@@ -27,11 +27,16 @@ def _integers(index: Any, name: str) -> Any:
     return index.long()
 
 
+def _from_front(index: Any, length: int) -> Any:
+    """`index` with negative entries counted from the end of an axis of this length."""
+    return torch.where(index < 0, index + length, index)
+
+
 def _found(pick, x, axis, index, *more):  # type: ignore[no-untyped-def]
     """pick(x, axis, index, *more), with negative indices counted from the end, and that index.
 
     On the CPU the kernels refuse negative ones, so that usual indices need no look at them; a GPU must not be given
-    any.
+    any. `pick` may run twice, so it must not write into its arguments: a refused call may have written in part.
     """
     if not index.is_cuda:
         try:
@@ -39,7 +44,7 @@ def _found(pick, x, axis, index, *more):  # type: ignore[no-untyped-def]
         except (RuntimeError, IndexError):
             if not bool((index < 0).any()):
                 raise
-    index = torch.where(index < 0, index + x.shape[axis], index)
+    index = _from_front(index, x.shape[axis])
     return pick(x, axis, index, *more), index
 
 
@@ -67,8 +72,8 @@ def index_select(x, index, axis=0, name=None):  # type: ignore[no-untyped-def]
 @operator(reference=lambda x, i, s, a: torch.zeros(s, dtype=x.dtype).index_add(a, i, x), samples=[((5, 3), integers((5,), 4), (4, 3), 0)])  # fmt: skip
 def index_added(x, index, shape, axis):  # type: ignore[no-untyped-def]
     """Zeros of `shape` with the slices of `x` added at the places `index` of `axis`."""
-    zeros = torch.zeros(shape, dtype=x.dtype, device=x.device)
-    value, index = _found(torch.Tensor.index_add_, zeros, axis, index, x)
+    index = _from_front(index, shape[axis])
+    value = torch.zeros(shape, dtype=x.dtype, device=x.device).index_add_(axis, index, x)
     return value, (lambda g, index=index, axis=axis: index_select(g, index, axis),)
 
 
