@@ -218,17 +218,17 @@ class Tensor(Methods):
         return HookHandle(hooks, hook)
 
     def retain_grads(self) -> None:
-        """Keep the gradient of a tensor that is no leaf in its `.grad`."""
+        """Keep the gradient of a tensor that is no leaf in its `.grad`.
+
+        It is the gradient of what the tensor is now, also when the tensor is changed in place afterwards, as in Paddle.
+        """
         if self.node is not None:
-            owner, moment = (
-                weakref.ref(self),
-                self.node.sequence,
-            )  # weakly: its Node must not keep a tensor alive
+            owner = weakref.ref(self)  # weakly: its Node must not keep a tensor alive
 
             def keep(gradient: Tensor) -> None:
                 tensor = owner()
-                if tensor is not None and tensor.node is not None and tensor.node.sequence == moment:
-                    tensor._grad = gradient  # unless an in-place change has made it something else since
+                if tensor is not None:
+                    tensor._grad = gradient
 
             self.register_hook(keep)
 
@@ -450,7 +450,9 @@ class Tensor(Methods):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(value, (Tensor, bool, int, float, complex)):
-            value = to_tensor(np.asarray(value), dtype=self.dtype, place=self.place)
+            value = to_tensor(np.asarray(value), place=self.place)
+        if isinstance(value, Tensor) and value.data.dtype is not self.data.dtype:
+            value = declared.cast(value, self.data.dtype)
         recorded = torch.is_grad_enabled() and not (
             self.stop_gradient and getattr(value, "stop_gradient", True)
         )

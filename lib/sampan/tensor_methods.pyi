@@ -351,7 +351,7 @@ class Methods:
     def cumprod(self, dim: Any = None, dtype: Any = None, out: Any = None, name: str | None = None) -> Tensor:
         """Running products along `dim`; of the flattened array when None."""
     def cumprod_(self, dim: Any = None, dtype: Any = None, name: str | None = None) -> Tensor:
-        """`cumprod` in place: the result, which must have x's shape, takes the place of x's values."""
+        """`cumprod` in place: without an axis x becomes a vector."""
     def cumsum(
         self,
         axis: builtins.int | Sequence[builtins.int] | None = None,
@@ -366,7 +366,7 @@ class Methods:
         dtype: Any = None,
         name: str | None = None,
     ) -> Tensor:
-        """`cumsum` in place: the result, which must have x's shape, takes the place of x's values."""
+        """`cumsum` in place: without an axis x becomes a vector."""
     def cumulative_trapezoid(
         self,
         x: Any = None,
@@ -800,7 +800,7 @@ class Methods:
     def ldexp(self, y: Any, name: str | None = None) -> Tensor:
         """x 2^y, in float64 if one of the two is, else in the default dtype."""
     def ldexp_(self, y: Any, name: str | None = None) -> Tensor:
-        """`ldexp` in place: the result, which must have x's shape, takes the place of x's values."""
+        """`ldexp` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def le(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≤ y, entry by entry."""
     def le_(self, y: Any, name: str | None = None) -> Tensor:

@@ -141,6 +141,8 @@ def _of_floats(function: Callable[..., Any], kind: torch.dtype = torch.float32) 
     """A function of two arrays that turns integers into floats first."""
 
     def value(x: Any, y: Any) -> Any:
+        if x.is_complex() or y.is_complex():
+            raise WrongKind("expected real numbers, got complex ones")
         x = x if x.is_floating_point() else x.to(kind)
         return function(x, y if y.is_floating_point() else y.to(kind))
 

@@ -9,7 +9,7 @@ from ..operator import AxisError, composite, operator
 from ..tensor import Refused, Tensor, WrongKind
 from .indexing import getitem, setitem, spread
 from .samples import Array, integers
-from .shape import _ints, broadcast_to, reshape, squeeze
+from .shape import _ints, broadcast_to, cast, reshape, squeeze
 
 # fmt: off
 __all__ = [
@@ -261,6 +261,12 @@ def index_put(x, indices, value, accumulate=False, name=None):  # type: ignore[n
     if not isinstance(indices, (tuple, list)):
         raise WrongKind(f"index_put: indices: expected a tuple of tensors, got {type(indices).__name__}")
     key = tuple(i.data if i.dtype is torch.bool else _integers(i.data, "indices") for i in indices)
+    if x.data.is_complex() and isinstance(value, Tensor) and not value.data.is_complex():
+        value = cast(value, x.data.dtype)
+    if any(
+        k.dtype is torch.bool and not k.any() for k in key
+    ):  # no place to put anything, whatever its shape
+        value = reshape(reshape(value, [-1])[:0], x.data[key].shape)
     if not accumulate:
         return setitem(x, value, key)
     return x + spread(broadcast_to(value, list(x.data[key].shape)), key, x.data.shape)

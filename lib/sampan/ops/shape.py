@@ -8,7 +8,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..operator import AxisError, composite, operator
-from ..tensor import Refused, WrongKind
+from ..tensor import Refused, Tensor, WrongKind, declared
 
 
 def _ints(values: Any, name: str) -> list[int]:
@@ -186,8 +186,14 @@ def triu(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
 
 @operator(samples=[((3, 4), torch.float32)], reference=lambda x, d: x.to(d))
 def cast(x, dtype):  # type: ignore[no-untyped-def]
-    """In another dtype; between floating dtypes gradients flow back in the input's."""
-    return x.to(as_dtype(dtype)), (lambda g, kind=x.dtype: g.to(kind),)
+    """In another dtype: the real part, where that holds no complex numbers. Gradients flow back in the input's."""
+    return _converted(x, as_dtype(dtype)), (lambda g, kind=x.dtype: _converted(g, kind),)
+
+
+def _converted(x: Any, kind: torch.dtype) -> Any:
+    if x.is_complex() and not kind.is_complex:
+        x = declared.real(x) if isinstance(x, Tensor) else x.real
+    return x.to(kind)
 
 
 @operator(samples=[((3, 4),)], reference=torch.clone)
