@@ -8,7 +8,7 @@ PADDLE := .venv-paddle
 # The first Python on this machine that really runs and is new enough (a version manager's shim may exist
 # and fail, so it is tried and not only looked up).
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
-	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11, 2))' 2>/dev/null && echo $$p && break; done)
 
 INSTALLED := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml | cksum | tr ' ' -)
 WARM := $(VENV)/.warm-$(shell cat requirements.lock $(wildcard lib/sampan/kernels/*.py) | cksum | tr ' ' -)
@@ -51,7 +51,7 @@ lock: $(INSTALLED)
 	@$(PY) tools/lock.py
 
 $(VENV)/bin/python:
-	@test -n "$(PYTHON)" || { echo "Sampan needs Python 3.11 or newer on the PATH (or: make PYTHON=/path/to/python)"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Sampan needs Python 3.11.2 or newer on the PATH (or: make PYTHON=/path/to/python)"; exit 1; }
 	@echo "creating $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV)
 

@@ -4,7 +4,7 @@ import ast
 import re
 import sys
 import tomllib
-from importlib.metadata import packages_distributions
+from importlib.metadata import distributions, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,62 @@ def test_every_requirement_is_locked_at_a_version_it_allows():
         name = lock.canonical(requirement.name)
         assert name in versions, f"{name} is in pyproject.toml, not in requirements.lock: run `make lock`"
         assert versions[name] in requirement.specifier, f"{name}=={versions[name]} is outside {requirement}"
+
+
+@pytest.mark.parametrize("python", lock.PYTHONS)
+def test_the_lock_serves_every_python_that_the_readme_promises(python):
+    """From what the installed packages say about themselves: none excludes this Python, none needs what is not locked.
+
+    pip itself is asked by `make lock`, with the network.
+    """
+    versions, metadata = locked(), {lock.canonical(one.name): one for one in distributions()}
+    stale = {n: v for n, v in versions.items() if n not in metadata or metadata[n].version.split("+")[0] != v}
+    assert not stale, (
+        "this environment has other versions than requirements.lock: run `make size`, which installs them"
+    )
+    excluding = {
+        n: text for n in versions if lock.excludes(text := metadata[n].metadata["Requires-Python"], python)
+    }
+    assert not excluding, f"cannot be installed on Python {python}: run `make lock`"
+    requires = {name: metadata[name].requires or [] for name in versions}
+    for name, several in lock.needed(lock.direct_requirements("test"), requires, python).items():
+        assert name in versions, f"Python {python} needs {several[0]}: run `make lock`"
+        for requirement in several:
+            assert versions[name] in requirement.specifier, (
+                f"{name}=={versions[name]} is outside {requirement}"
+            )
+
+
+def test_a_package_of_one_python_alone_is_found():
+    """The rule by itself: markers, extras of a package, what excludes a Python, and what a GPU build adds."""
+    requires = {
+        "a": ["b[fast]>=1", "old; python_full_version < '3.11.3'", "nvidia-cublas; platform_system != ''"],
+        "b": ["c; extra == 'fast'", "d; extra == 'slow'", "new; python_version >= '3.13'", "a"],
+    }
+    found = {python: set(lock.needed(["a"], requires, python)) for python in lock.PYTHONS}
+    assert found == {
+        "3.11.2": {"a", "b", "c", "old"},
+        "3.12.0": {"a", "b", "c"},
+        "3.13.0": {"a", "b", "c", "new"},
+    }
+    assert lock.excludes(">=3.11.5", "3.11.2") and not lock.excludes(">=3.11.5", "3.12.0")
+    assert not lock.excludes(None, "3.11.2")
+
+
+def test_the_promised_pythons_are_named_alike_everywhere():
+    assert PROJECT["requires-python"] == f">={lock.PYTHONS[0]}"
+    minor = [python.rpartition(".")[0] for python in lock.PYTHONS]
+    prefix = "Programming Language :: Python :: 3."
+    named = [text.removeprefix(prefix) for text in PROJECT["classifiers"] if text.startswith(prefix)]
+    assert [f"3.{name}" for name in named] == minor
+    makefile = (lock.ROOT / "Makefile").read_text()
+    assert f"sys.version_info < ({lock.PYTHONS[0].replace('.', ', ')})" in makefile
+    assert " ".join(f"python{version}" for version in minor) in makefile
+    assert f"Python {lock.PYTHONS[0]} or newer" in makefile
+    assert (
+        f"Python {minor[0]} ({lock.PYTHONS[0]} or newer), {minor[1]} or {minor[2]}"
+        in (lock.ROOT / "README.md").read_text()
+    )
 
 
 def test_the_lock_is_plain():
