@@ -16,8 +16,8 @@ import pytest
 import requests
 
 from studio import cli, runtime
-from studio.launch import configuration
-from studio.paths import state_folder, workspace
+from studio.launch import about_former, configuration
+from studio.paths import WorkspaceError, checkout, state_folder, workspace
 from tests.webapp.running import Studio, free_port, start_studio, studio_command
 
 READY_S = 10  # the promise of `make studio`, run again
@@ -226,10 +226,89 @@ def test_workspace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert workspace() == tmp_path / "mine"
     monkeypatch.delenv("SAMPAN_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert workspace() == tmp_path / "sampan"
+    assert workspace() == tmp_path / "sampan-work" and about_former(workspace()) == ""
     monkeypatch.setenv("SAMPAN_HOME", "here")
-    with pytest.raises(ValueError, match="'here'"):
+    with pytest.raises(WorkspaceError, match="'here'"):
         workspace()
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A home folder in which SAMPAN_HOME is not set."""
+    monkeypatch.delenv("SAMPAN_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def clone(folder: Path) -> Path:
+    """The layout of a checkout."""
+    for part in ("lib/sampan", "webapp/studio", "notebooks/checks"):
+        (folder / part).mkdir(parents=True)
+    return folder
+
+
+def test_a_workspace_of_an_earlier_version_is_kept(person: Path) -> None:
+    state_folder(person / "sampan").mkdir(parents=True)
+    assert workspace() == person / "sampan"
+    assert "as before" in about_former(workspace())
+    (person / "sampan-work").mkdir()  # the person has changed over
+    assert workspace() == person / "sampan-work" and about_former(workspace()) == ""
+
+
+def test_a_folder_named_sampan_without_a_workspace_in_it_is_left_alone(person: Path) -> None:
+    (person / "sampan").mkdir()
+    (person / "sampan" / "letter.txt").write_text("")
+    assert workspace() == person / "sampan-work" and about_former(workspace()) == ""
+
+
+def test_a_clone_in_the_home_folder_is_not_the_workspace(person: Path) -> None:
+    clone(person / "sampan")
+    assert workspace() == person / "sampan-work" and about_former(workspace()) == ""
+    state_folder(person / "sampan").mkdir()  # an earlier version had worked in the clone
+    assert workspace() == person / "sampan-work"
+    said = about_former(workspace())
+    assert "is a checkout" in said and str(person / "sampan" / "notebooks") in said
+
+
+@pytest.mark.parametrize("where", ["", "notebooks", "work/deep"])
+def test_a_workspace_in_a_checkout_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    root = clone(tmp_path / "mine")
+    (tmp_path / "link").symlink_to(root)
+    for base in (root, tmp_path / "link"):
+        monkeypatch.setenv("SAMPAN_HOME", str(base / where))
+        with pytest.raises(
+            WorkspaceError, match=f"outside of every checkout .* lies in {root}: .*SAMPAN_HOME"
+        ):
+            workspace()
+    assert not (root / "work").exists()
+
+
+def test_copies_that_a_link_would_put_into_a_checkout_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = clone(tmp_path / "mine")
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("SAMPAN_HOME", str(home))
+    assert workspace() == home and checkout(home) is None
+    (home / "notebooks").symlink_to(root / "notebooks")
+    with pytest.raises(WorkspaceError, match="notebooks lies in"):
+        workspace()
+
+
+@pytest.mark.parametrize("command", [["studio", "--no-browser"], ["session", "list"], ["job", "list"]])
+def test_every_command_refuses_this_repository_as_workspace(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = Path(__file__).resolve().parents[2]
+    before = (root / ".studio").exists()
+    monkeypatch.setenv("SAMPAN_HOME", str(root))
+    monkeypatch.delenv("SAMPAN_STORE", raising=False)
+    assert cli.main(command) == 1
+    assert "The workspace cannot be used: " in capsys.readouterr().err
+    assert (root / ".studio").exists() == before
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

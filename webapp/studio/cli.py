@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
 from studio.compute import commands as compute
 from studio.gradebook import commands as gradebook
+from studio.paths import WorkspaceError
 
 
 def _port(text: str) -> int:
@@ -51,7 +53,11 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     arguments = parser().parse_args(argv)
-    status: int = arguments.run(arguments)
+    try:
+        status: int = arguments.run(arguments)
+    except WorkspaceError as error:
+        print(f"The workspace cannot be used: {error}", file=sys.stderr)
+        return 1
     return status
 
 

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from traitlets.config import Config
 
 from . import runtime
-from .paths import JUPYTER_SHARE, state_folder, workspace
+from .paths import DEFAULT, FORMER, JUPYTER_SHARE, checkout, state_folder, workspace
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8866
@@ -42,13 +42,14 @@ def launch(port: int | None, browser: bool) -> int:
     Without `port`: a Studio of the same workspace that already runs is pointed at instead of starting another,
     and a taken port is passed over for the next. With `port`: exactly that one, or a message that says why not.
     """
+    home = workspace()
     try:
-        home = workspace()
         state = state_folder(home)
         state.mkdir(parents=True, exist_ok=True)
         state.chmod(0o700)
-    except (ValueError, OSError) as error:
+    except OSError as error:
         return _fail(f"The workspace cannot be used: {error}")
+    print(about_former(home), end="", flush=True)
 
     lock = FileLock(state / "starting.lock")  # two starts at the same moment: the second one waits and looks
     try:
@@ -149,6 +150,21 @@ def has_browser() -> bool:
     except webbrowser.Error:
         return False
     return True
+
+
+def about_former(home: Path) -> str:
+    """What to say about the folder that earlier versions used as the workspace, or ""."""
+    former = Path.home() / FORMER
+    if os.environ.get("SAMPAN_HOME") or not state_folder(former).is_dir():
+        return ""
+    if home == former:
+        return f"\n  The workspace is {former}, as before. (New ones are made in ~/{DEFAULT}.)\n"
+    if checkout(former) is not None:
+        return (
+            f"\n  {former} is a checkout of Sampan and no longer the workspace, which is {home}.\n"
+            f"  What an earlier version kept is still in {state_folder(former)} and {former / 'notebooks'}.\n"
+        )
+    return ""
 
 
 def _is_free(port: int) -> bool:

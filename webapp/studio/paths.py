@@ -23,30 +23,60 @@ STYLES = (
 )
 
 
-def _beside_or_inside(name: str) -> Path:
-    """`webapp/<name>` in a clone; `studio/<name>` in an installed wheel, which holds the same folder."""
+# The workspace's name in the home folder. It was "sampan" in earlier versions, which is also what a clone is called.
+DEFAULT, FORMER = "sampan-work", "sampan"
+
+
+def _inside_or_in_the_clone(name: str, clone: Path) -> Path:
+    """`studio/<name>` in an installed wheel; in a clone, the same folder in its place there."""
     inside = PACKAGE / name
-    return inside if inside.is_dir() else PACKAGE.parent / name
+    return inside if inside.is_dir() else clone / name
 
 
-TEMPLATES = _beside_or_inside("templates")
-PAGES = _beside_or_inside("pages")
+TEMPLATES = _inside_or_in_the_clone("templates", PACKAGE.parent)
+PAGES = _inside_or_in_the_clone("pages", PACKAGE.parent)
 JUPYTER_SHARE = TEMPLATES / "jupyter"
-NOTEBOOKS = PACKAGE.parent.parent / "notebooks"
+NOTEBOOKS = _inside_or_in_the_clone("notebooks", PACKAGE.parent.parent)
+
+
+class WorkspaceError(ValueError):
+    """The learner's folder cannot be used; the message says why."""
 
 
 def workspace() -> Path:
-    """The learner's folder: `SAMPAN_HOME`, or `~/sampan`. Never inside the repository.
+    """The learner's folder: `SAMPAN_HOME`, else `~/sampan-work`, else `~/sampan` where an earlier version made it.
 
-    Raises ValueError when `SAMPAN_HOME` is relative or names something that is not a folder.
+    Raises WorkspaceError when it is relative, is not a folder, or is (or lies in) a checkout of Sampan: the course's
+    copies would be the instructor's notebooks, with their solutions.
     """
     text = os.environ.get("SAMPAN_HOME", "")
-    folder = Path(text).expanduser() if text else Path.home() / "sampan"
+    folder = Path(text).expanduser() if text else _default()
     if not folder.is_absolute():
-        raise ValueError(f"SAMPAN_HOME must be an absolute path, got {text!r}")
+        raise WorkspaceError(f"SAMPAN_HOME must be an absolute path, got {text!r}")
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"the workspace must be a folder, but {folder} is a file (SAMPAN_HOME={text!r})")
+        raise WorkspaceError(f"the workspace must be a folder, but {folder} is a file (SAMPAN_HOME={text!r})")
+    for place in (folder, folder / "notebooks"):
+        found = checkout(place)
+        if found is not None:
+            raise WorkspaceError(
+                f"the workspace must lie outside of every checkout of Sampan, but {place} lies in {found}: "
+                "the course would open the instructor's notebooks with their solutions. "
+                "Set SAMPAN_HOME to another folder"
+            )
     return folder
+
+
+def _default() -> Path:
+    folder, former = Path.home() / DEFAULT, Path.home() / FORMER
+    used = state_folder(former).is_dir() and checkout(former) is None
+    return former if used and not folder.exists() else folder
+
+
+def checkout(folder: Path) -> Path | None:
+    """The checkout of Sampan that `folder` is or lies in, after links are followed; None where it lies in none."""
+    place = folder.resolve()
+    parts = ("lib/sampan", "webapp/studio", "notebooks/checks")
+    return next((p for p in (place, *place.parents) if all((p / part).is_dir() for part in parts)), None)
 
 
 def state_folder(home: Path) -> Path:
