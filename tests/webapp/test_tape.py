@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import sampan
 from studio import i18n
-from studio.views import tape
+from studio.views import tape, walk
 from studio.views.expression import ExpressionError, evaluate, vocabulary
 from studio.views.tape import EXAMPLES, MODELS, TapePage
 from studio.views.walk import Walk, source
@@ -134,9 +135,18 @@ def test_a_source_is_cut_at_value_and_pullback() -> None:
     parts = source(sampan.mm.operator)
     kinds = {kind: text for text, kind in parts["parts"] if kind}
     assert kinds["value"] == "torch.mm(input, mat2)" and kinds["pullback"].count("lambda g:") == 2
-    assert parts["file"].startswith("sampan/ops/linalg.py:")
+    assert parts["file"].startswith("sampan/ops/linalg.py:")  # also in a clone that is a folder named sampan
     whole = "".join(text for text, _ in parts["parts"])
     assert whole.startswith("@operator") and "def mm(" in whole
+
+
+def test_a_path_begins_at_the_library_whatever_the_folders_above_are_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "sampan" / "lib" / "sampan"
+    monkeypatch.setattr(sampan, "__file__", str(library / "__init__.py"))
+    assert walk._inside(str(library / "ops" / "linalg.py")) == "sampan/ops/linalg.py"
+    assert walk._inside(str(tmp_path / "sampan" / "mine.py")) == "mine.py"
 
 
 def test_an_operator_from_a_table_shows_its_row() -> None:

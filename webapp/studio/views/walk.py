@@ -215,9 +215,11 @@ def _row(body: Any) -> dict[str, Any]:
 
 
 def _inside(path: str) -> str:
-    """A path from the library's own folder on."""
-    parts = Path(path).parts
-    return "/".join(parts[parts.index("sampan") :] if "sampan" in parts else parts[-1:])
+    """A path from the library's own folder on; of a file from elsewhere, its name."""
+    import sampan
+
+    root, file = Path(sampan.__file__).resolve().parent, Path(path).resolve()
+    return file.relative_to(root.parent).as_posix() if file.is_relative_to(root) else file.name
 
 
 def _parts(text: str) -> list[list[str]]:
