@@ -80,6 +80,16 @@ def test_flowers_and_voc(tmp_path):
     own = datasets.Flowers(flowers, str(tmp_path / "labels.mat"), str(tmp_path / "sets.mat"))
     picture, label = own[0]
     assert len(own) == 1 and label.tolist() == [6] and picture.size == (8, 8)
+    outside = {
+        "../jpg/image_00001.jpg": b"",
+        "jpg/../../image_00002.jpg": b"",
+        "/jpg/image_00003.jpg": b"",
+        "notes": b"",
+    }
+    (tmp_path / "deep").mkdir()
+    path = write_tar(tmp_path / "deep/evil.tgz", outside | {"jpg/image_00002.jpg": encoded(red, "JPEG")})
+    datasets.Flowers(path, str(tmp_path / "labels.mat"), str(tmp_path / "sets.mat"))[0]
+    assert {p.name for p in (tmp_path / "deep").rglob("*")} == {"evil.tgz", "evil", "jpg", "image_00002.jpg"}
     at = "VOCdevkit/VOC2012"
     members = {f"{at}/ImageSets/Segmentation/val.txt": b"a1\n", f"{at}/JPEGImages/a1.jpg": encoded(red, "JPEG"),
                f"{at}/SegmentationClass/a1.png": encoded(red[..., 1], "PNG")}  # fmt: skip

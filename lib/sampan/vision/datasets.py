@@ -138,9 +138,12 @@ class Flowers(_Pictures):
 
         self.labels, self.indexes = loadmat(label_file)["labels"][0], loadmat(setid_file)[flag][0]
         self.data_path = data_file.removesuffix(".tgz") + "/"
-        if not os.path.exists(self.data_path + "jpg"):  # a compressed archive has no way in but from its start
+        if not os.path.exists(folder := self.data_path + "jpg"):  # a compressed archive has no way in but from its start
+            os.makedirs(folder)
             with tarfile.open(data_file) as archive:
-                archive.extractall(self.data_path, filter="data")
+                # By name, so that nothing is written elsewhere: `extractall` has a filter only since Python 3.11.4.
+                for one in (m for m in archive if m.isfile() and os.path.dirname(os.path.normpath(m.name)) == "jpg"):
+                    Path(folder, os.path.basename(one.name)).write_bytes(archive.extractfile(one).read())
 
     def __getitem__(self, idx: Any) -> Any:
         index = self.indexes[idx]
