@@ -45,6 +45,24 @@ def test_counts_and_reasons(tmp_path, capfd):
     assert "needs the moon" in capfd.readouterr().out  # streamed, with its reason
 
 
+COMPILED = """
+import warnings
+import pytest
+@pytest.mark.parametrize("path", ["/venv/lib/site-packages/other/part.py", "/home/me/mine.py"])
+def test_compile(path): exec(compile(r"text = '\\.'", path, "exec"))
+def test_use():
+    warnings.warn_explicit("old", DeprecationWarning, "/venv/lib/site-packages/other.py", 1, module="other")
+"""
+
+
+def test_what_the_compiler_says_of_third_party_files_is_no_failure(tmp_path):
+    """Their bytecode may not be cached yet. Of our own files, and of running third-party code, a warning is an error."""
+    result = run(tmp_path, COMPILED)
+    assert result.passed == 1
+    names = [name.split("::")[-1] for name in result.broken]
+    assert names == ["test_compile[/home/me/mine.py]", "test_use"]
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [
