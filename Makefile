@@ -57,7 +57,7 @@ $(VENV)/bin/python:
 
 $(INSTALLED): | $(VENV)/bin/python
 	@echo "installing the versions of requirements.lock into $(VENV) (a few minutes, once)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 -r requirements.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@rm -f $(VENV)/.installed-* && touch $@
 
