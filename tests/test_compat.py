@@ -161,8 +161,24 @@ def test_uninstall_leaves_nothing():
     importlib.import_module("paddle.nn")
     compat.uninstall()
     assert not [name for name in sys.modules if name.split(".")[0] == "paddle"]
-    assert not [finder for finder in sys.meta_path if type(finder).__module__ == "sampan.compat"]
+    assert not any(f.find_spec("paddle") for f in sys.meta_path if type(f).__module__ == "sampan.compat")
     compat.uninstall()
+
+
+def test_a_name_set_by_hand_gives_the_same_modules():
+    program = """
+import sys, sampan
+sys.modules["paddle"] = sampan
+import paddle.sparse, sampan.sparse
+import paddle.nn.functional as F
+from paddle.distribution import gamma
+from paddle.nn.layer.norm import BatchNorm1D
+assert sys.modules["paddle.sparse"] is sampan.sparse and F is sampan.nn.functional
+x = sampan.sparse.sparse_coo_tensor([[0, 1]], [[1.0, 2.0], [3.0, 4.0]], [2, 2])
+assert isinstance(paddle.sparse.nn.BatchNorm(2)(x), sampan.sparse.SparseTensor)
+assert sampan.__spec__.name == "sampan" and sampan.sparse.__name__ == "sampan.sparse"
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_refused_when_paddlepaddle_is_loaded(monkeypatch):

@@ -8,6 +8,7 @@ from typing import Any as _Any
 
 from . import autograd as autograd
 from . import callbacks as callbacks
+from . import compat as compat
 from . import hapi as hapi
 from . import io as io
 from . import kernels as kernels
@@ -50,7 +51,7 @@ _install_inner()
 # Rooms that a program may not need are imported when they are first named.
 # fmt: off
 _LATER = (
-    "amp", "base", "compat", "datasets", "device", "distribution", "embedding", "fft", "hub", "incubate", "interop", "learn", "linalg",
+    "amp", "base", "datasets", "device", "distribution", "embedding", "fft", "hub", "incubate", "interop", "learn", "linalg",
     "models", "profiler", "session", "signal", "sparse", "static", "text", "utils", "version", "vision", "visual",
 )
 # fmt: on

@@ -1,4 +1,4 @@
-"""`import paddle` that gives Sampan: `install()`, and `uninstall()`."""
+"""`import paddle` that gives Sampan: `install()`, and `uninstall()`; also where a program sets `sys.modules["paddle"]`."""
 
 import importlib
 import importlib.abc
@@ -13,10 +13,17 @@ _HERE = {"geometric": "graph", "audio": "speech", "fluid": "base"}
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `paddle` and every module in it among Sampan's."""
+    """Finds `paddle` and every module in it among Sampan's: after `install`, and where `paddle` is Sampan's module already.
+
+    Otherwise Python would find the files a second time, as `paddle.sparse`, with classes of their own.
+    """
+
+    installed = False
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if fullname.split(".")[0] != "paddle":
+            return None
+        if not self.installed and sys.modules.get("paddle") is not sys.modules["sampan"]:
             return None
         try:
             _module(fullname)
@@ -42,6 +49,7 @@ def _module(fullname: str) -> ModuleType:
 
 
 _finder = _Finder()
+sys.meta_path.insert(0, _finder)  # before the one that finds files
 
 
 def install() -> None:
@@ -49,14 +57,12 @@ def install() -> None:
     loaded = sys.modules.get("paddle")
     if loaded is not None and loaded is not sys.modules["sampan"]:
         raise RuntimeError("compat.install: PaddlePaddle itself is imported already; call this before")
-    if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
+    _finder.installed = True
 
 
 def uninstall() -> None:
     """`import paddle` gives what is installed under that name again."""
-    if _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)
+    _finder.installed = False
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] == "paddle" and getattr(module, "__name__", "").startswith("sampan"):
             del sys.modules[name]
