@@ -71,7 +71,7 @@ MAKERS = {"dynamic": dynamic, "hybrid": hybrid}
 BAD = [
     ({"num_embeddings": 0}, ValueError, "num_embeddings: expected 1 or more.*got 0"),
     ({"num_embeddings": -5}, ValueError, "num_embeddings: .*got -5"),
-    ({"num_embeddings": 2.0}, TypeError, "num_embeddings: expected a whole number.*got 2.0"),
+    ({"num_embeddings": 2.5}, TypeError, "num_embeddings: expected a whole number.*got 2.5"),
     ({"num_embeddings": "9"}, TypeError, "num_embeddings: .*got '9'"),
     ({"num_embeddings": True}, TypeError, "num_embeddings: .*got True"),
     ({"embedding_dim": 0}, ValueError, "embedding_dim: expected 1 or more, got 0"),

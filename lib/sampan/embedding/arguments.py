@@ -16,6 +16,13 @@ def whole(name: str, value: Any, least: int = 1, otherwise: str = "") -> None:
         raise ValueError(f"{name}: expected {least} or more{otherwise}, got {value}")
 
 
+def size(name: str, value: Any, otherwise: str = "") -> int:
+    """A length of 1 or more as an int: a float is taken where it is whole, as 1e8 is."""
+    value = int(value) if isinstance(value, float) and value.is_integer() else value
+    whole(name, value, otherwise=otherwise)
+    return int(value)
+
+
 def drawing(initializer: Any, seed: Any) -> tuple[tuple[str, float], int]:
     """How rows are drawn: (kind, finite number) and a seed of 64 bits; TypeError or ValueError for others."""
     if not isinstance(initializer, tuple | list) or len(initializer) != 2:

@@ -14,7 +14,7 @@ from ..kernels import cpu_embedding_hash as loops
 from ..row_sparse import RowSparse, check_ids
 from ..tensor import Tensor
 from . import storage
-from .arguments import drawing, numbers, whole
+from .arguments import drawing, numbers, size, whole
 from .growing import GrowingLayer, GrowingParameter, GrowingTensor, Growth
 from .ids import IdTable
 from .operators import integers, rows_looked_up
@@ -28,7 +28,7 @@ _DTYPES = {"float32": np.float32, "float64": np.float64}
 class DynamicEmbedding(GrowingLayer):
     """Rows [embedding_dim] for any int64 ids; memory is taken for the ids that were seen, and for no others.
 
-    num_embeddings: ids go from 0 to below it; None: any int64. capacity: rows at most. admission: an id gets its row when
+    num_embeddings: ids go from 0 to below it; None: any int64. capacity: rows at most. Lengths may be whole floats, as 1e8. admission: an id gets its row when
     it is seen for the admission-th time in training (counted by a sketch of 8 MB, so now and then a little early, and saved
     with the rows); before that, and in `eval`, an id without a row reads as zeros and gets no gradient. eviction: "lru" (longest unseen go first) or
     "lfu" (least often seen) makes room when the capacity is reached; None: MemoryError. Rows whose gradient is still to
@@ -49,12 +49,12 @@ class DynamicEmbedding(GrowingLayer):
 
     def __init__(
         self,
-        num_embeddings: int | None,
-        embedding_dim: int,
+        num_embeddings: float | None,
+        embedding_dim: float,
         padding_idx: int | None = None,
         sparse: bool = True,
         *,
-        capacity: int | None = None,
+        capacity: float | None = None,
         admission: int = 1,
         eviction: str | None = None,
         initializer: tuple[str, float] = ("normal", 0.01),
@@ -63,10 +63,11 @@ class DynamicEmbedding(GrowingLayer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        for key, value in (("num_embeddings", num_embeddings), ("capacity", capacity)):
-            if value is not None:
-                whole(key, value, otherwise=", or None")
-        whole("embedding_dim", embedding_dim)
+        if num_embeddings is not None:
+            num_embeddings = size("num_embeddings", num_embeddings, ", or None")
+        if capacity is not None:
+            capacity = size("capacity", capacity, ", or None")
+        embedding_dim = size("embedding_dim", embedding_dim)
         whole("admission", admission)
         if admission > MOST_COUNTED:
             raise ValueError(f"admission: expected at most {MOST_COUNTED}, got {admission}")

@@ -1,5 +1,6 @@
 """Linear, Flatten and Identity."""
 
+from operator import index
 from typing import Any
 
 from ..tensor import WrongKind
@@ -7,6 +8,17 @@ from . import functional as F
 from .layer import Layer
 
 __all__ = ["Flatten", "Identity", "Linear"]
+
+
+def _size(name: str, value: Any) -> int:
+    """Of Python, of NumPy, or a Tensor of one; a float is refused, as in Paddle."""
+    try:
+        size = -1 if isinstance(value, bool) else index(value)
+    except TypeError:
+        size = -1
+    if size < 0:
+        raise WrongKind(f"{name}: expected a whole number of at least 0, got {value!r}")
+    return size
 
 
 class Linear(Layer):
@@ -22,9 +34,7 @@ class Linear(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(name)
-        for key, value in (("in_features", in_features), ("out_features", out_features)):
-            if not isinstance(value, int) or value < 0:
-                raise WrongKind(f"{key}: expected a whole number of at least 0, got {value!r}")
+        in_features, out_features = _size("in_features", in_features), _size("out_features", out_features)
         self.in_features, self.out_features, self.name = in_features, out_features, name
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
