@@ -125,6 +125,12 @@ class RowSparse(Tensor):
         self, rule: str, arrays: Sequence[torch.Tensor], numbers: Sequence[float], everywhere: bool
     ) -> None:
         """Apply an optimizer's rule to the table and its state, in place; see kernels.cpu_embedding.step."""
+        table = arrays[0].shape
+        if any(a.shape != table for a in arrays) or table[0] < self._shape[0] or table[1:] != self._shape[1:]:
+            raise ValueError(
+                f"step: expected a table and its state of one shape, that of the gradient {list(self._shape)}, got "
+                f"{[list(a.shape) for a in arrays]}"
+            )
         kind = arrays[0].dtype
         loop = kind in _LOOPS and all(a.dtype is kind and a.is_contiguous() for a in arrays)
         form = array if loop else _as_it_is  # where there is no loop, torch steps
@@ -137,8 +143,14 @@ class RowSparse(Tensor):
         if which is None:
             which = ids.new_empty(0, dtype=torch.int32)
         factors = rows.new_empty(0, dtype=kind) if scale is None else scale.to(kind).contiguous()
+        # which: made here, below the number of rows; the others may be anybody's, from a hook for example
+        if len(rows if which.numel() == 0 else which) < len(ids) or 0 < len(factors) < len(ids):
+            raise ValueError(
+                f"gradient: expected a row for each of {len(ids)} ids, got {len(rows)} rows and {len(factors)} factors"
+            )
         places = form(ids)
         if self.merged and isinstance(places, np.ndarray):
+            check_ids(ids, self._shape[0], "gradient: ids")
             found = places, np.empty(0, np.int32)
         else:
             found = loops.distinct(places, self._shape[0])

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from .. import nn
+from ..kernels.arena import copied
 from ..nn.initializer import Normal
 from ..row_sparse import check_ids
 from ..tape import written
@@ -17,12 +18,13 @@ MODES = ("sum", "mean", "max")
 
 
 def _ids(value: Any, name: str) -> torch.Tensor:
+    """A copy: it is checked once and read again in backward, and the caller may overwrite what it passed in."""
     found = value.data if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
-    if found.dtype not in (torch.int32, torch.int64):
-        if found.numel():
-            raise TypeError(f"{name}: expected int32 or int64, got {str(found.dtype).removeprefix('torch.')}")
-        found = found.long()  # NumPy takes an empty list for floats
-    return found.long()
+    if (
+        found.dtype not in (torch.int32, torch.int64) and found.numel()
+    ):  # NumPy takes an empty list for floats
+        raise TypeError(f"{name}: expected int32 or int64, got {str(found.dtype).removeprefix('torch.')}")
+    return copied(found, torch.int64)
 
 
 def _bags(input: Any, offsets: Any, include_last_offset: bool) -> tuple[torch.Tensor, torch.Tensor]:

@@ -13,11 +13,11 @@ import torch
 from ..autograd import is_grad_enabled
 from ..kernels import cpu_embedding_cache as cache_loops
 from ..kernels import cpu_embedding_hash as hash_loops
-from ..kernels.arena import reserved
+from ..kernels.arena import copied, reserved
 from ..ops.resampling import rows_at
 from ..row_sparse import check_ids
 from ..tensor import Tensor
-from .arguments import drawing, numbers, whole
+from .arguments import drawing, numbers, size
 from .growing import GrowingLayer, GrowingParameter, States
 from .operators import integers
 from .stores import KINDS, Store
@@ -266,9 +266,9 @@ class HybridEmbedding(GrowingLayer):
 
     def __init__(
         self,
-        num_embeddings: int,
-        embedding_dim: int,
-        cache_rows: int,
+        num_embeddings: float,
+        embedding_dim: float,
+        cache_rows: float,
         path: str | Path | None = None,
         *,
         store: str = "float32",
@@ -276,9 +276,11 @@ class HybridEmbedding(GrowingLayer):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        whole("num_embeddings", num_embeddings)
-        whole("embedding_dim", embedding_dim)
-        whole("cache_rows", cache_rows)
+        num_embeddings, embedding_dim = (
+            size("num_embeddings", num_embeddings),
+            size("embedding_dim", embedding_dim),
+        )
+        cache_rows = size("cache_rows", cache_rows)
         initializer, seed = drawing(initializer, seed)
         if store not in KINDS:
             raise ValueError(f"store: expected one of {', '.join(KINDS)}, got {store!r}")
@@ -353,7 +355,8 @@ class HybridEmbedding(GrowingLayer):
         return flat, result[0]
 
     def _checked(self, places: torch.Tensor) -> np.ndarray:
-        flat: np.ndarray = places.reshape(-1).long().contiguous().cpu().numpy()
+        # A copy: `prefetch` reads it on a thread of its own, while the caller may overwrite what it passed in.
+        flat: np.ndarray = copied(places.reshape(-1), torch.int64, torch.device("cpu")).numpy()
         if flat.size and not 0 <= flat.min() <= flat.max() < self.num_embeddings:
             check_ids(places, self.num_embeddings, "ids")
         return flat

@@ -43,6 +43,14 @@ def _bag_of_each(starts: Buffer) -> Buffer:
     return torch.arange(len(starts) - 1, device=starts.device).repeat_interleave(starts.diff())
 
 
+def _expect_bags(g: Any, starts: Buffer) -> None:
+    """Loops trust this length; a hook may have returned another gradient."""
+    if g.ndim != 2 or g.shape[0] != len(starts) - 1:
+        raise ValueError(
+            f"gradient: expected a row for each of {len(starts) - 1} bags, got shape {list(g.shape)}"
+        )
+
+
 @operator
 def bag_sums(weight, scale, ids, starts, mean=False, as_rows=False, share=None):  # type: ignore[no-untyped-def]
     """out[b] = the sum over the occurrences i of bag b of scale[i] weight[ids[i]]; mean: over how many there are.
@@ -67,6 +75,7 @@ def bags_summed(
     g: Any, scale: Any, ids: Any, starts: Any, lengths: Any, count: int, as_rows: bool, share: Any
 ) -> Any:
     """The gradient of the table: each bag's, or its share of the mean, at every one of its rows."""
+    _expect_bags(g, starts)
     if lengths is not None:
         g = g / lengths.to(g.dtype) if g.__class__ is Buffer else g / Tensor(lengths).astype(g.dtype)
     return occurrences_summed(g, scale, ids, _bag_of_each(starts), count, as_rows, share)
@@ -88,6 +97,7 @@ def occurrences_summed(
 @operator
 def bag_dots(weight, g, ids, starts):  # type: ignore[no-untyped-def]
     """The gradient of the scales: weight[ids[i]] . g[b] for each occurrence i, of bag b."""
+    _expect_bags(g, starts)
     table, at = _read(weight, ids)
     which = _bag_of_each(starts)
     value = buffer(loops.dots(table, at, array(which), _like(table, g))).to(g.dtype)

@@ -96,8 +96,11 @@ def _given_back(block: np.ndarray) -> None:
             _waiting.pop(key, None)
 
 
-def copied(buffer: torch.Tensor) -> torch.Tensor:
-    """A copy, in memory that is lent."""
-    if buffer.is_cuda:
-        return buffer.clone()
-    return lent(buffer.shape, buffer.dtype).copy_(buffer)
+def copied(
+    buffer: torch.Tensor, kind: torch.dtype | None = None, device: torch.device | None = None
+) -> torch.Tensor:
+    """A contiguous copy, of another dtype or on another device if asked for; on the CPU in memory that is lent."""
+    kind, device = kind or buffer.dtype, device or buffer.device
+    if device.type != "cpu":
+        return torch.empty(buffer.shape, dtype=kind, device=device).copy_(buffer)
+    return lent(buffer.shape, kind).copy_(buffer)

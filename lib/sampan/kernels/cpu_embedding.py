@@ -47,12 +47,13 @@ def row_ahead(array, row):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _placed(ids, slots, distinct, place):  # type: ignore[no-untyped-def]
-    count, last = 0, ids.size - 1
+def _placed(ids, rows, slots, distinct, place):  # type: ignore[no-untyped-def]
+    count, last, outside = 0, ids.size - 1, False
     for i in range(ids.size):
         prefetch(slots, max(ids[min(i + SLOTS_AHEAD, last)], 0))
-        r = ids[i]
-        if r < 0:
+        r = ids[i]  # read once: what is used is what was checked
+        if r < 0 or r >= rows:
+            outside |= r != -1
             place[i] = -1
             continue
         k = slots[r]
@@ -63,25 +64,27 @@ def _placed(ids, slots, distinct, place):  # type: ignore[no-untyped-def]
         place[i] = k
     for k in range(count):
         slots[distinct[k]] = -1  # as it was, for the next batch
-    return count
+    return -1 if outside else count
 
 
 @njit(cache=True)
-def _placed_sorted(ids, order, distinct, place):  # type: ignore[no-untyped-def]
+def _placed_sorted(ids, rows, order, distinct, place):  # type: ignore[no-untyped-def]
+    outside = False
     for j in range(order.size):  # equal ids came together: each one's place is its first occurrence
         i = order[j]
         place[i] = place[order[j - 1]] if j and ids[i] == ids[order[j - 1]] else i
     count = 0
     for i in range(ids.size):
-        first = place[i]
-        if ids[i] < 0:
+        first, r = place[i], ids[i]
+        if r < 0 or r >= rows:
+            outside |= r != -1
             place[i] = -1
         elif first < i:
             place[i] = place[first]
         else:
-            place[i], distinct[count] = count, ids[i]
+            place[i], distinct[count] = count, r
             count += 1
-    return count
+    return -1 if outside else count
 
 
 _own = threading.local()
@@ -96,11 +99,20 @@ def _slots(count: int) -> np.ndarray:
 
 
 def distinct(ids: np.ndarray, count: int) -> Found:
-    """Which rows of a table with `count` rows the `ids` (flat int64) name, each once. An id of -1 names none."""
+    """Which rows of a table with `count` rows the `ids` (flat int64) name, each once. An id of -1 names none.
+
+    Raises ValueError for ids outside: whose memory was overwritten since the look-up.
+    """
     found, place = np.empty(ids.size, np.int64), np.empty(ids.size, np.int32)
     if count <= LARGEST_SLOTS:
-        return found[: _placed(ids, _slots(count), found, place)], place
-    return found[: _placed_sorted(ids, np.argsort(ids, kind="stable"), found, place)], place
+        several = _placed(ids, count, _slots(count), found, place)
+    else:
+        several = _placed_sorted(ids, count, np.argsort(ids, kind="stable"), found, place)
+    if several < 0:
+        raise ValueError(
+            f"ids: expected 0 to {count - 1} as in the look-up, got {ids.min()} to {ids.max()}: they were overwritten since"
+        )
+    return found[:several], place
 
 
 @njit(inline="always")
@@ -153,12 +165,16 @@ def sums(found: Found, which: np.ndarray, scale: np.ndarray, rows: np.ndarray) -
 # --- look-up ----------------------------------------------------------------------------------------------------
 
 
-def _rows_read(table, ids, out):  # type: ignore[no-untyped-def]
+def _rows_read(table, ids, wrong, out):  # type: ignore[no-untyped-def]
     for part in prange(PARTS):
         end = ids.size * (part + 1) // PARTS
         for i in range(ids.size * part // PARTS, end):
             row_ahead(table, ids[min(i + AHEAD, end - 1)])
-            to, row = out[i], table[ids[i]]
+            r = ids[i]  # read once: what is used is what was checked
+            if r < 0 or r >= table.shape[0]:
+                wrong[part] = True
+                continue
+            to, row = out[i], table[r]
             for j in range(to.size):
                 to[j] = row[j]
 
@@ -179,12 +195,12 @@ def rows_read(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """[*ids.shape, d]: torch.embedding, which raises for an id outside; large results lie in memory that is lent."""
     size = ids.numel() * table.shape[-1]
     plain = table.dtype in _READ and ids.dtype is torch.int64 and not table.is_cuda and table.is_contiguous()
-    if size * table.itemsize < LENT_FROM or not plain or table.ndim != 2 or not all_inside(ids, len(table)):
+    if size * table.itemsize < LENT_FROM or not plain or table.ndim != 2:
         return torch.embedding(table, ids)
-    out = lent((*ids.shape, table.shape[1]), table.dtype)
+    out, wrong = lent((*ids.shape, table.shape[1]), table.dtype), np.zeros(PARTS, np.bool_)
     flat = out.view(-1, table.shape[1]).numpy()
-    _rows_read_loop(table.numpy(), ids.reshape(-1).numpy(), flat, size=size)
-    return out
+    _rows_read_loop(table.numpy(), ids.reshape(-1).numpy(), wrong, flat, size=size)
+    return torch.embedding(table, ids) if wrong.any() else out
 
 
 def rows_found(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:

@@ -120,8 +120,14 @@ def rule_step(name: str, arrays: Sequence[Buffers], numbers: Sequence[float]) ->
         flat = _flat(buffers)
         if flat is None:
             _by_torch(name)(*buffers, *numbers)
-        else:
-            _loop(name)(*flat, *typed[buffers[0].dtype], size=buffers[0].numel())
+            continue
+        size = len(flat[0])
+        for other in flat:
+            if len(other) != size:  # the memory of a parameter or of its state was set to another
+                raise ValueError(
+                    f"step: expected a parameter, its gradient and its state of one shape, got {[list(b.shape) for b in buffers]}"
+                )
+        _loop(name)(*flat, *typed[buffers[0].dtype], size=size)
 
 
 def sgd_step(parameters: Buffers, gradients: Buffers, lr: float) -> None:

@@ -127,13 +127,34 @@ def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: 
     sequence's end its outputs are 0 and its state stays. reverse: from the last step to the first.
     float32 and float64, on the CPU.
     """
+    gates, (steps, batch, features), size = STEPS[mode][0], x.shape, h.shape[-1]
+    expected = [
+        (batch, size),
+        (gates * size, features),
+        (gates * size, size),
+        (gates * size,),
+        (gates * size,),
+    ]
+    given = [h, w_ih, w_hh, b_ih, b_hh, *([] if c is None else [c]), *([] if length is None else [length])]
+    expected += [(batch, size)] * (c is not None) + [(batch,)] * (length is not None)
+    if any(t.shape != shape for t, shape in zip(given, expected, strict=True)):  # loops and oneDNN trust them
+        raise ValueError(
+            f"{mode}: expected states, weights and lengths of shapes {expected}, got {[tuple(t.shape) for t in given]}"
+        )
     onednn = mode == "LSTM" and length is None and x.dtype == torch.float32 and x.numel() and h.numel()
     onednn = onednn and torch.backends.mkldnn.is_available()
     forward = _by_onednn if onednn else _by_loops
     value, saved = forward(x, h, c, (w_ih, w_hh, b_ih, b_hh), length, mode, reverse)
 
-    def back(g, needed, saved=saved, m=mode, r=reverse, onednn=onednn):  # type: ignore[no-untyped-def]
+    outputs = [(steps, batch, size), (batch, size), (batch, size)]
+
+    def back(g, needed, saved=saved, m=mode, r=reverse, onednn=onednn, outputs=outputs):  # type: ignore[no-untyped-def]
         if isinstance(g[0], torch.Tensor):
+            for part, shape in zip(g, outputs, strict=False):
+                if part is not None and part.shape != shape:  # a hook may have returned it
+                    raise ValueError(
+                        f"{m}: expected a gradient of shape {list(shape)}, got {list(part.shape)}"
+                    )
             return _back_by_onednn(g, saved, r) if onednn else _back(g, needed, x, w_ih, w_hh, saved, m, r)
         return recorded(by_steps, (x, h, c, w_ih, w_hh, b_ih, b_hh, length, m, r), g)
 

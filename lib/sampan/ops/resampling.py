@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from ..kernels.cpu_embedding import rows_read
+from ..kernels.cpu_embedding import all_inside, rows_read
 from ..operator import operator
 from ..row_sparse import RowSparse
 from .elementwise import Buffer, aten
@@ -98,7 +98,7 @@ def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):  # type: 
 @operator()
 def rows_summed(g, x, count, padding, by_frequency):  # type: ignore[no-untyped-def]
     """[count, d]: the rows of g added up where `x` says; the transpose of `rows_at`."""
-    share = _share(x).unsqueeze(-1).to(g.dtype) if by_frequency else 1.0
+    share = _share(x, count).unsqueeze(-1).to(g.dtype) if by_frequency else 1.0
     value = embedding_backward(g, x, count, padding, by_frequency)
     return value, (lambda gg, i=x, p=padding, share=share: rows_at(i, gg, p) * share,)
 
@@ -107,11 +107,15 @@ def rows_named(g, x, count, padding, by_frequency):  # type: ignore[no-untyped-d
     """`rows_summed`, without adding anything up yet where nothing is recorded."""
     if g.__class__ is not Buffer:
         return rows_summed(g, x, count, padding, by_frequency)
-    ids, scale = x.flatten().long(), _share(x).flatten() if by_frequency else None
+    ids, scale = x.flatten().long(), _share(x, count).flatten() if by_frequency else None
     ids = ids.masked_fill(ids == padding, -1) if padding >= 0 else ids
     return RowSparse([(ids, g.reshape(-1, g.shape[-1]), None, scale)], (count, g.shape[-1]))
 
 
-def _share(x: Any) -> Any:
-    """One over how often each id occurs."""
+def _share(x: Any, count: int) -> Any:
+    """One over how often each id occurs. Raises ValueError for ids that were overwritten since they were checked."""
+    if not all_inside(x, count):
+        raise ValueError(
+            f"embedding: expected ids from 0 to {count - 1} as in the look-up; they were overwritten since"
+        )
     return 1.0 / torch.bincount(x.flatten()).double()[x]

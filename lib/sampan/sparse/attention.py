@@ -75,6 +75,8 @@ def masked_attention(q, k, v, rows):  # type: ignore[no-untyped-def]
 
 def _back(g: Any, q: Any, k: Any, v: Any, rows: Rows, weights: Any) -> tuple[torch.Tensor, ...]:
     length, width = q.shape[2:]
+    if g.shape != q.shape:  # a hook may have returned it
+        raise ValueError(f"gradient: expected shape {list(q.shape)}, got {list(g.shape)}")
     given = tuple(_array(x.reshape(-1, width)) for x in (q, k, v, g))
     gradients = tuple(empty(given[0].shape, given[0]) for _ in range(3))
     turned, _ = rows.turned

@@ -34,6 +34,14 @@ def _words(x: torch.Tensor) -> np.ndarray:
     return x.contiguous().view(_BITS[x.dtype]).numpy()
 
 
+def _expect(x: torch.Tensor, entries: int, channels: int, what: str) -> None:
+    """Loops trust these lengths; the memory of values may have been set to another, or a hook may have returned it."""
+    if x.shape != (entries, channels):
+        raise ValueError(
+            f"{what}: expected {[entries, channels]}, a row for each entry, got shape {list(x.shape)}"
+        )
+
+
 def _in_loops(x: torch.Tensor, book: Book, groups: int) -> bool:
     return groups == 1 and isinstance(book.near, np.ndarray) and _summed_in(x.dtype) in _BITS
 
@@ -67,6 +75,7 @@ def sparse_conv(x, weight, bias, book, groups):  # type: ignore[no-untyped-def]
     """
     if weight.dtype is not x.dtype:
         raise TypeError(f"expected x and weight of one dtype, got {x.dtype} and {weight.dtype}")
+    _expect(x, book.inputs.nnz, weight.shape[1] * groups, "x")
     kind = _summed_in(x.dtype)
     wide, start = weight.to(kind), None if bias is None else bias.to(kind)
     out = x.new_empty((book.outputs.nnz, weight.shape[2]), dtype=kind)
@@ -92,6 +101,8 @@ def sparse_conv(x, weight, bias, book, groups):  # type: ignore[no-untyped-def]
 @operator
 def sparse_conv_weight(x, g, book, groups):  # type: ignore[no-untyped-def]
     """The gradient of the weight: for each offset the sum over its pairs (i, o) of x[i]^T g[o], group by group."""
+    _expect(x, book.inputs.nnz, x.shape[-1], "x")
+    _expect(g, book.outputs.nnz, g.shape[-1], "gradient")
     width, kind = x.shape[1] // groups, _summed_in(x.dtype)
     if _in_loops(x, book, groups):
         out = book.ordered(torch.from_numpy(loops.outer_products(book.near, _words(x), _words(g))))
@@ -110,6 +121,7 @@ def sparse_conv_weight(x, g, book, groups):  # type: ignore[no-untyped-def]
 @operator
 def sparse_max_pool(x, book):  # type: ignore[no-untyped-def]
     """The largest of the entries that each output's window holds, channel by channel. x: [inputs, channels]."""
+    _expect(x, book.inputs.nnz, x.shape[-1], "x")
     out, winner = loops.largest(book.near, array(x.to(_summed_in(x.dtype)).contiguous()))
     places = buffer(winner)
     return buffer(out).to(x.dtype), (
@@ -136,6 +148,7 @@ def channels_picked(h, places):  # type: ignore[no-untyped-def]
 @operator
 def sparse_sum_pool(x, book):  # type: ignore[no-untyped-def]
     """The sum of the entries that each output's window holds, channel by channel. x: [inputs, channels]."""
+    _expect(x, book.inputs.nnz, x.shape[-1], "x")
     wide = x.to(_summed_in(x.dtype)).contiguous()
     if isinstance(book.near, np.ndarray):
         out = buffer(loops.neighbour_sums(book.near, array(wide)))

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 import torch
 
 from ..dtype import as_dtype
+from ..kernels.arena import copied
 from ..tensor import Tensor, to_tensor
 from .operators import entries_joined
 from .pattern import Coo, Csr, sorted_rows
@@ -16,13 +18,25 @@ from .tensor import SparseTensor
 __all__ = ["sparse_coo_tensor", "sparse_csr_tensor"]
 
 
-def _integers(value: Any, name: str) -> torch.Tensor:
+def _integers(value: Any, name: str, device: torch.device) -> torch.Tensor:
+    """A copy, always: it is checked once, and the caller may overwrite what it passed in at any later time."""
     found = value.data if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
-    if found.dtype not in (torch.int32, torch.int64):
-        if found.is_floating_point() or found.is_complex() or found.dtype is torch.bool:
-            raise TypeError(f"{name}: expected integers, got {str(found.dtype).removeprefix('torch.')}")
-        found = found.long()
-    return found.contiguous()
+    kind = found.dtype
+    if kind not in (torch.int32, torch.int64):
+        if found.is_floating_point() or found.is_complex() or kind is torch.bool:
+            raise TypeError(f"{name}: expected integers, got {str(kind).removeprefix('torch.')}")
+        kind = torch.int64
+    return copied(found, kind, device)
+
+
+def _lengths(shape: Sequence[Any]) -> list[int]:
+    try:
+        lengths = [index(n) for n in shape]
+    except TypeError:
+        raise TypeError(f"shape: expected integers, got {shape!r}") from None
+    if any(n < 0 for n in lengths):
+        raise ValueError(f"shape: expected lengths of 0 or more, got {lengths}")
+    return lengths
 
 
 def _entries(values: Any, dtype: Any, place: Any, stop_gradient: bool) -> Tensor:
@@ -49,7 +63,7 @@ def sparse_coo_tensor(
     an index outside the shape, naming which.
     """
     entries = _entries(values, dtype, place, stop_gradient)
-    places = _integers(indices, "indices").to(entries.data.device)
+    places = _integers(indices, "indices", entries.data.device)
     if places.ndim != 2:
         raise ValueError(f"indices: expected [sparse axes, nnz], got shape {list(places.shape)}")
     axes, count = places.shape
@@ -62,9 +76,7 @@ def sparse_coo_tensor(
         if count == 0:
             raise ValueError("shape: must be given where there are no indices to take it from")
         shape = [*(int(row.max()) + 1 for row in places), *dense]
-    shape = [int(n) for n in shape]
-    if any(n < 0 for n in shape):
-        raise ValueError(f"shape: expected lengths of 0 or more, got {shape}")
+    shape = _lengths(shape)
     if len(shape) != axes + len(dense) or shape[axes:] != dense:
         raise ValueError(
             f"shape: expected {axes} sparse lengths followed by those of the values, {dense}, got {shape}"
@@ -98,7 +110,7 @@ def sparse_csr_tensor(
     """
     entries = _entries(values, dtype, place, stop_gradient)
     starts, columns = (
-        _integers(v, name).to(entries.data.device) for v, name in ((crows, "crows"), (cols, "cols"))
+        _integers(v, name, entries.data.device) for v, name in ((crows, "crows"), (cols, "cols"))
     )
     if starts.ndim != 1 or columns.ndim != 1 or entries.ndim != 1:
         raise ValueError(
@@ -113,8 +125,8 @@ def sparse_csr_tensor(
         matrices = 1 + int((starts[1:] < starts[:-1]).sum())  # the pointers of each start at 0 again
         width = int(columns.max()) + 1
         shape = [matrices, len(starts) // matrices - 1, width] if matrices > 1 else [len(starts) - 1, width]
-    shape = [int(n) for n in shape]
-    if len(shape) not in (2, 3) or any(n < 0 for n in shape):
+    shape = _lengths(shape)
+    if len(shape) not in (2, 3):
         raise ValueError(f"shape: expected [rows, columns] or [batch, rows, columns], got {shape}")
     *lead, height, width = shape
     batch = math.prod(lead)
@@ -129,10 +141,9 @@ def sparse_csr_tensor(
         raise ValueError(
             f"crows[{at}]: expected {int(starts[at - 1])} or more, as before it, got {int(starts[at])}"
         )
-    if int(table[:, -1].sum() if batch else 0) != count:
-        raise ValueError(
-            f"crows: expected to end at the number of entries, {count}, got {int(table[:, -1].sum())}"
-        )
+    ends = sum(table[:, -1].tolist())  # of Python's integers, which do not overflow
+    if ends != count:
+        raise ValueError(f"crows: expected to end at the number of entries, {count}, got {ends}")
     outside = (columns < 0) | (columns >= width)
     if count and bool(outside.any()):
         at = int(outside.nonzero()[0])

@@ -77,9 +77,13 @@ def cast(
 # --- two tensors ----------------------------------------------------------------------------------------------
 
 
-def _keys(x: SparseTensor) -> tuple[Any, Any]:
-    """Ascending keys of the entries, in rows: of a matrix its own, of other coordinates one row of flat positions."""
-    if x.is_sparse_csr() or x.sparse_dim() == 2:
+def _by_rows(x: SparseTensor) -> bool:
+    return x.is_sparse_csr() or (x.sparse_dim() == 2 and x.pattern.fits_rows())
+
+
+def _keys(x: SparseTensor, by_rows: bool) -> tuple[Any, Any]:
+    """Ascending keys of the entries, in rows: those of the matrix, or one row of flat positions."""
+    if by_rows:
         return x.pattern.by_rows.crows, x.pattern.by_rows.cols
     flat = x.pattern.flat
     return array(torch.tensor([0, x.nnz()], dtype=torch.int32, device=flat.device)), array(flat)
@@ -87,17 +91,18 @@ def _keys(x: SparseTensor) -> tuple[Any, Any]:
 
 def _united(x: SparseTensor, y: SparseTensor) -> tuple[Coo | Csr, torch.Tensor | None, torch.Tensor | None]:
     """The places of both, and which entry of each is there, or -1; None and None where they are the same places."""
-    if x.pattern is y.pattern or (
-        x.nnz() == y.nnz()
-        and all(torch.equal(buffer(a), buffer(b)) for a, b in zip(_keys(x), _keys(y), strict=True))
-    ):
+    if x.pattern is y.pattern:
         return x.pattern, None, None
-    crows, keys, from_x, from_y = kernels.sparse.union(*_keys(x), *_keys(y))
+    by_rows = _by_rows(x) and _by_rows(y)
+    of_x, of_y = _keys(x, by_rows), _keys(y, by_rows)
+    if x.nnz() == y.nnz() and all(torch.equal(buffer(a), buffer(b)) for a, b in zip(of_x, of_y, strict=True)):
+        return x.pattern, None, None
+    crows, keys, from_x, from_y = kernels.sparse.union(*of_x, *of_y)
     shape, kind = x.pattern.shape, x.pattern.kind
     pattern: Coo | Csr
     if x.is_sparse_csr():
         pattern = Csr(None, shape, Rows(crows, keys, x.pattern.by_rows.shape), kind)
-    elif x.sparse_dim() == 2:
+    elif by_rows:
         pattern = Coo(None, shape, rows=Rows(crows, keys, shape), kind=kind)
     else:
         pattern = x.pattern.at(buffer(keys))
@@ -111,6 +116,11 @@ def _matching(x: SparseTensor, y: SparseTensor, what: str) -> tuple[SparseTensor
         raise ValueError(
             f"{what}: expected one layout, got {x.pattern.layout.upper()} and {y.pattern.layout.upper()}"
         )
+    for t in (x, y):  # the memory of values may have been set to another since
+        if t.entries.shape[0] != t.nnz():
+            raise ValueError(
+                f"{what}: expected {t.nnz()} values, one for each entry, got {t.entries.shape[0]}"
+            )
     if not x.is_coalesced() and x.nnz() == y.nnz() and torch.equal(x.pattern.indices, y.pattern.indices):
         once = x.distinct()  # the same places in the same order, which stays
         return once, once.like(y.entries) if once is x else y.coalesce()

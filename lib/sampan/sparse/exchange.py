@@ -1,4 +1,4 @@
-"""Sparse tensors from and to SciPy, torch and files; memory is shared where the layouts agree."""
+"""Sparse tensors from and to SciPy, torch and files; the values' memory is shared where the layouts agree."""
 
 from typing import Any
 
@@ -41,11 +41,11 @@ def to_scipy(x: SparseTensor) -> Any:
 
     if x.ndim != 2 or x.dense_dim():
         raise ValueError(f"x: expected a matrix, got {x.sparse_dim()} sparse and {x.dense_dim()} dense axes")
-    values = x.entries.data.cpu().numpy()
+    values = x.entries.data.cpu().numpy()  # shared; the places are copies
     if x.is_sparse_csr():
         parts = (values, *(part.data.cpu().numpy() for part in (x.cols(), x.crows())))
         return scipy.sparse.csr_matrix(parts, shape=tuple(x.shape), copy=False)
-    return scipy.sparse.coo_matrix((values, tuple(x.pattern.indices.cpu().numpy())), shape=tuple(x.shape))
+    return scipy.sparse.coo_matrix((values, tuple(x.indices().data.cpu().numpy())), shape=tuple(x.shape))
 
 
 def from_torch(x: torch.Tensor, stop_gradient: bool = True) -> SparseTensor:
@@ -60,7 +60,7 @@ def from_torch(x: torch.Tensor, stop_gradient: bool = True) -> SparseTensor:
     made = sparse_coo_tensor(
         Tensor(x._indices()), Tensor(x._values().detach()), list(x.shape), stop_gradient=stop_gradient
     )
-    made.pattern.coalesced = x.is_coalesced()
+    made.pattern.coalesced = x.is_coalesced() and made.pattern.ascends()  # torch lets anybody set its flag
     return made
 
 
@@ -69,9 +69,11 @@ def to_torch(x: SparseTensor) -> torch.Tensor:
     if x.is_sparse_csr():
         if x.ndim != 2:
             raise ValueError(f"x: expected a matrix, got shape {list(x.shape)}")
-        return torch.sparse_csr_tensor(x.pattern.crows, x.pattern.cols, x.entries.data, tuple(x.shape))
+        parts = x.crows().data, x.cols().data, x.entries.data
+        return torch.sparse_csr_tensor(*parts, tuple(x.shape), check_invariants=False)  # they were checked
+    ordered = True if x.is_coalesced() else None
     return torch.sparse_coo_tensor(
-        x.pattern.indices, x.entries.data, tuple(x.shape), is_coalesced=True if x.is_coalesced() else None
+        x.indices().data, x.entries.data, tuple(x.shape), is_coalesced=ordered, check_invariants=False
     )
 
 

@@ -30,8 +30,25 @@ def _buffer(values: Any, like: torch.Tensor) -> torch.Tensor:
     return made if made.dtype is like.dtype else made.to(like.dtype)
 
 
+def _of(rows: Rows, values: torch.Tensor) -> Any:
+    """The values of a matrix's entries as the kernels take them.
+
+    Raises ValueError where they are not as many: their memory may have been set to another since, or a hook may have
+    returned them.
+    """
+    if values.shape != (rows.nnz,):
+        raise ValueError(f"values: expected {rows.nnz}, one for each entry, got shape {list(values.shape)}")
+    return _array(values)
+
+
+def _dense(x: torch.Tensor, height: int) -> Any:
+    if x.ndim != 2 or x.shape[0] != height:
+        raise ValueError(f"expected a dense matrix of {height} rows, got shape {list(x.shape)}")
+    return _array(x)
+
+
 def _matrix(rows: Rows, values: torch.Tensor) -> tuple[Any, Any, Any]:
-    return rows.crows, rows.cols, _array(values)
+    return rows.crows, rows.cols, _of(rows, values)
 
 
 def _conj(x: Any) -> Any:
@@ -41,7 +58,7 @@ def _conj(x: Any) -> Any:
 @operator
 def spmm(values, x, rows):  # type: ignore[no-untyped-def]
     """A x for the sparse A with these entries. values: [entries], x: [columns, k]; returns [rows, k]."""
-    v, dense = _array(values), _array(x)
+    v, dense = _of(rows, values), _dense(x, rows.shape[1])
     out = empty((rows.shape[0], dense.shape[1]), v)
     kernels.sparse.times_dense(rows.cuts, rows.crows, rows.cols, v, dense, out)
     return _buffer(out, values), (
@@ -53,7 +70,9 @@ def spmm(values, x, rows):  # type: ignore[no-untyped-def]
 @operator
 def sddmm(x, y, rows):  # type: ignore[no-untyped-def]
     """x y^T at the entries of `rows` alone. x: [rows, k], y: [columns, k]; returns [entries]."""
-    a, b = _array(x), _array(y)
+    a, b = _dense(x, rows.shape[0]), _dense(y, rows.shape[1])
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"expected x and y of one width, got shapes {list(x.shape)} and {list(y.shape)}")
     out = empty(rows.nnz, a)
     kernels.sparse.sampled(rows.cuts, rows.crows, rows.cols, a, b, out)
     return _buffer(out, x), (
@@ -100,7 +119,7 @@ def spgemm_dots(p, q, rows, others, at):  # type: ignore[no-untyped-def]
 @operator
 def row_softmax(values, rows):  # type: ignore[no-untyped-def]
     """e^v over the sum of e^v of its row. values: [entries]."""
-    v = _array(values)
+    v = _of(rows, values)
     result = empty(v.shape, v)
     kernels.sparse.softmax(rows.cuts, rows.crows, v, result)
     out = _buffer(result, values)
@@ -110,8 +129,8 @@ def row_softmax(values, rows):  # type: ignore[no-untyped-def]
 @operator
 def row_softmax_back(g, y, rows):  # type: ignore[no-untyped-def]
     """y (g - the sum of y g over the row)."""
-    into = empty(rows.nnz, _array(y))
-    kernels.sparse.softmax_back(rows.cuts, rows.crows, _array(y), _array(g), into)
+    into = empty(rows.nnz, _of(rows, y))
+    kernels.sparse.softmax_back(rows.cuts, rows.crows, _of(rows, y), _of(rows, g), into)
     return _buffer(into, y), (
         lambda h, rows=rows: row_softmax_back(h, y, rows),
         lambda h, rows=rows: h * g - h * row_sums(y * g, rows) - g * row_sums(y * h, rows),
@@ -172,6 +191,8 @@ def _columns(values: torch.Tensor) -> Any:
 @operator
 def entries_joined(values, segments):  # type: ignore[no-untyped-def]
     """The values of entries that share a place added up, place by place. segments: see kernels.sparse.grouped."""
+    if values.shape[0] != len(segments[1]):
+        raise ValueError(f"values: expected {len(segments[1])}, one for each entry, got {values.shape[0]}")
     out = _buffer(kernels.sparse.segment_sums(segments, _columns(values)), values)
     return out.reshape(-1, *values.shape[1:]), lambda g, segments=segments: (entries_spread(g, segments),)
 
@@ -179,5 +200,7 @@ def entries_joined(values, segments):  # type: ignore[no-untyped-def]
 @operator
 def entries_spread(g, segments):  # type: ignore[no-untyped-def]
     """For each entry what its place has: the transpose of `entries_joined`."""
+    if g.shape[0] != len(segments[0]) - 1:
+        raise ValueError(f"values: expected {len(segments[0]) - 1}, one for each place, got {g.shape[0]}")
     out = _buffer(kernels.sparse.segment_spread(segments, _columns(g)), g)
     return out.reshape(-1, *g.shape[1:]), lambda h, segments=segments: (entries_joined(h, segments),)

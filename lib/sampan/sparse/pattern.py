@@ -15,6 +15,8 @@ from .. import kernels
 from ..kernels.device_sparse import array, buffer, empty
 
 Array = Any  # a NumPy array, or a buffer on a GPU
+MOST_COLUMNS = 2**31 - 1  # of compressed rows, which have int32
+MOST_PLACES = 2**63 - 1  # of a tensor: its places are numbered in int64
 
 
 def _int32(values: Array) -> Array:
@@ -28,10 +30,15 @@ def _int32(values: Array) -> Array:
 class Rows:
     """A matrix's entries row by row, as the kernels read them: int32 `crows` [rows + 1] and `cols` [entries].
 
-    Within a row the columns ascend, and none occurs twice.
+    Within a row the columns ascend, and none occurs twice. Raises ValueError where int32 cannot count columns or entries.
     """
 
     def __init__(self, crows: Array, cols: Array, shape: tuple[int, int]) -> None:
+        if shape[1] > MOST_COLUMNS or len(cols) > MOST_COLUMNS:
+            raise ValueError(
+                f"compressed rows: expected at most {MOST_COLUMNS} columns (those of a batch behind one another) and as many "
+                f"entries, got {shape[1]} and {len(cols)}"
+            )
         self.crows, self.cols, self.shape = _int32(crows), _int32(cols), shape
 
     @property
@@ -124,6 +131,10 @@ class Coo:
         rows: Rows | None = None,
         kind: torch.dtype = torch.int64,
     ) -> None:
+        if not 0 <= max(math.prod(shape), *shape, 0) <= MOST_PLACES:
+            raise ValueError(
+                f"shape: expected at most 2^63 - 1 places along the sparse axes, got {list(shape)}"
+            )
         self.shape, self.coalesced, self.kind = shape, coalesced or rows is not None, kind
         if indices is not None:
             self.indices, self.kind = indices, indices.dtype
@@ -167,14 +178,23 @@ class Coo:
             flat = flat * length + self.indices[axis]
         return flat
 
+    def ascends(self) -> bool:
+        """Whether the entries are in lexicographic order, each place once."""
+        return bool((self.flat[1:] > self.flat[:-1]).all())
+
+    def fits_rows(self) -> bool:
+        """Whether int32 counts the columns, and there is room for a pointer to each row."""
+        *lead, columns = self.shape
+        height = math.prod(lead)
+        return max(height, columns) <= MOST_COLUMNS and height <= max(4 * self.nnz, 1_000_000)
+
     @cached_property
     def grouped(self) -> tuple["Coo", Segments | None]:
         """The pattern in lexicographic order without repeats, and which entries make each (None: unchanged)."""
         if self.coalesced:
             return self, None
         *lead, columns = self.shape
-        height = math.prod(lead)
-        if max(height, columns) < 2**31 and height <= max(4 * self.nnz, 1_000_000):
+        if self.fits_rows():
             row = (
                 self.flat // max(columns, 1)
                 if len(lead) > 1
@@ -182,7 +202,7 @@ class Coo:
                 if lead
                 else self.indices[0] * 0
             )
-            rows, segments = sorted_rows(array(row), array(self.indices[-1]), (height, columns))
+            rows, segments = sorted_rows(array(row), array(self.indices[-1]), (math.prod(lead), columns))
             if len(lead) < 2:
                 unique = Coo(None, self.shape, rows=rows, kind=self.kind)
             else:

@@ -71,8 +71,8 @@ def _grid(sizes: Sequence[int]) -> np.ndarray:
 
 
 def _places(pattern: Coo) -> Array:
-    """[4, entries]: batch and three axes; two-dimensional patterns get a first axis of length 1."""
-    places = pattern.indices.long()
+    """[4, entries]: batch and three axes; two-dimensional patterns get a first axis of length 1. A copy: learners get it."""
+    places = pattern.indices.to(torch.int64, copy=True)
     if len(places) == 3:
         places = torch.cat([places[:1], torch.zeros_like(places[:1]), places[1:]])
     return array(places)
@@ -113,6 +113,12 @@ def neighbours(places: Array, offsets: np.ndarray, shape: Ints) -> Array:
     batch first. Notebook 05 has it written.
     """
     batch, *sizes = shape
+    for axis, length in enumerate(shape):
+        low, high = buffer(places[axis]).aminmax() if places.shape[1] else (0, 0)
+        if not 0 <= int(low) <= int(high) < max(length, 1):
+            raise ValueError(
+                f"places[{axis}]: expected 0 to {length - 1}, for shape {list(shape)}, got {int(low)} to {int(high)}"
+            )
     found = loops.table(_numbers(places, sizes), batch * math.prod(sizes))
     if isinstance(places, np.ndarray) and len(offsets) % 2 and np.array_equal(offsets, -offsets[::-1]):
         return loops.mutual_neighbours(places, _grid(sizes), offsets, found)
@@ -129,7 +135,7 @@ def _checked(near: Array, offsets: int, count: int) -> Array:
         raise ValueError(
             f"neighbours: expected -1 to {count - 1}, got {int(found.min())} to {int(found.max())}"
         )
-    return array(found.int().contiguous())
+    return array(found.to(torch.int32, copy=True).contiguous())  # the learner keeps theirs
 
 
 def _built(inputs: Coo, kernel: Ints, stride: Ints, pads: Any, dilation: Ints, kind: str) -> Book:

@@ -20,7 +20,8 @@ from .pattern import Coo, Csr, Rows
 class SparseTensor:
     """A tensor that keeps only some of its entries: coordinates (COO) or compressed rows (CSR).
 
-    pattern: where the entries are, over the first, sparse axes. entries: a Tensor [nnz, dense axes ...] with their
+    pattern: where the entries are, over the first, sparse axes. Loops index by it without a check, so nothing that is passed
+    in or given out shares its memory. entries: a Tensor [nnz, dense axes ...] with their
     values; it is what the tape knows, so gradients are sparse: `.grad` has this tensor's pattern.
     """
 
@@ -103,16 +104,16 @@ class SparseTensor:
         return self.pattern.nnz
 
     def indices(self) -> Tensor:
-        """[sparse axes, nnz]. Raises ValueError for compressed rows."""
-        return Tensor(self._laid_out(Coo, "indices").indices)
+        """[sparse axes, nnz], a copy. Raises ValueError for compressed rows."""
+        return Tensor(self._laid_out(Coo, "indices").indices.clone())
 
     def crows(self) -> Tensor:
-        """[rows + 1], for each batch one after the other. Raises ValueError for coordinates."""
-        return Tensor(self._laid_out(Csr, "crows").crows)
+        """[rows + 1], for each batch one after the other, a copy. Raises ValueError for coordinates."""
+        return Tensor(self._laid_out(Csr, "crows").crows.clone())
 
     def cols(self) -> Tensor:
-        """[nnz]. Raises ValueError for coordinates."""
-        return Tensor(self._laid_out(Csr, "cols").cols)
+        """[nnz], a copy. Raises ValueError for coordinates."""
+        return Tensor(self._laid_out(Csr, "cols").cols.clone())
 
     def values(self) -> Tensor:
         """[nnz, dense axes ...], on the tape."""

@@ -207,6 +207,11 @@ class WordVectors:
 
     def _chances(self) -> tuple[np.ndarray, np.ndarray]:
         """How likely a word stays, in parts of 2^32, and the alias table that negatives are drawn by."""
+        if not len(self.counts) == len(self.words) == len(self._outputs):
+            raise ValueError(
+                f"train: expected a count for each of {len(self._outputs)} words, got {len(self.counts)} counts and "
+                f"{len(self.words)} words"
+            )
         keep = np.ones(len(self.counts))
         if self.sample:
             ratio = self.sample * self.counts.sum() / self.counts

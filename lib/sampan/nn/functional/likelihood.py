@@ -211,7 +211,15 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     counts = _lengths("ctc_loss", "label_lengths", label_lengths, batch, labels.shape[-1])
     if not 0 <= blank < classes:
         raise Refused(f"blank: expected 0 to {classes - 1}, got {blank}")
-    loss = criteria.ctc(log_softmax(log_probs, -1), labels.data.long(), lengths, counts, blank)
+    spelled = labels.data.long().clone()  # torch reads what they name without a check, in backward once more
+    if spelled.ndim == 2:  # what lies behind a sequence's end may be anything
+        ends = torch.tensor(counts, device=spelled.device)[:, None]
+        spelled.masked_fill_(torch.arange(spelled.shape[1], device=spelled.device) >= ends, blank)
+    if spelled.numel() and not 0 <= int(spelled.min()) <= int(spelled.max()) < classes:
+        raise Refused(
+            f"labels: expected 0 to {classes - 1}, got {int(spelled.min())} to {int(spelled.max())}"
+        )
+    loss = criteria.ctc(log_softmax(log_probs, -1), spelled, lengths, counts, blank)
     if norm_by_times:
         own = loss / wrap(torch.tensor(lengths, dtype=loss.dtype, device=loss.data.device))
         loss = own + (loss - own).detach()
