@@ -16,6 +16,7 @@ from studio.compute.here import warm_kernels
 from studio.compute.zygote.client import Zygote
 
 from . import kernels
+from .bodies import BoundedBodies
 
 TASKS_END_S = 5.0
 
@@ -28,6 +29,10 @@ class StudioServer(ServerApp):
 
     def load_config_file(self, *args: Any, **kwargs: Any) -> None:
         """Configuration comes from studio.launch alone: a file left by another program must not change it."""
+
+    def init_httpserver(self) -> None:
+        super().init_httpserver()
+        self.http_server.request_callback = BoundedBodies(self.web_app)
 
     def init_signal(self) -> None:
         """Ctrl-C ends the loop from within, with a terminal or without: as an exception it may come while a worker thread is
