@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 from datetime import datetime
@@ -118,6 +119,24 @@ def test_start_again_keeps_the_old_copy(course: Course) -> None:
     assert "def f()" in lesson.copy.read_text("utf-8")
     (old,) = [path for path in lesson.copy.parent.iterdir() if path != lesson.copy]
     assert old.read_text() == "my work" and old.name.startswith("01_first 20")
+
+
+@pytest.mark.parametrize("step", ["_copy_without_solutions", "_run_in_our_kernel"])
+def test_a_full_disk_leaves_the_old_copy_in_its_place(
+    course: Course, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    lesson = course.lessons()[1]
+    lesson.copy.parent.mkdir(parents=True)
+    lesson.copy.write_text("my work")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(f"studio.course.{step}", full)
+    with pytest.raises(OSError, match="No space"):
+        asyncio.run(course.start_again(lesson))
+    assert [path.name for path in lesson.copy.parent.iterdir()] == [lesson.copy.name]
+    assert lesson.copy.read_text() == "my work"
 
 
 def test_two_clicks_make_one_copy(course: Course) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -322,3 +324,24 @@ def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
     assert settings.ServerApp.ip == "127.0.0.1"
     assert settings.ServerApp.terminals_enabled is False
     assert json.dumps(settings.ServerApp.jpserver_extensions) == '{"jupyterlab": true, "studio.server": true}'
+
+
+def test_a_studio_whose_pages_failed_is_not_ready(tmp_path: Path) -> None:
+    """The database of leases cannot be opened, so the extension fails."""
+    state = state_folder(tmp_path)
+    (state / "compute.sqlite3").mkdir(parents=True)
+    run = run_studio(tmp_path)
+    assert run.returncode == 1
+    assert "ready" not in run.stdout
+    assert run.stderr.count("The Studio could not start.") == 1 and "compute.sqlite3" in run.stderr
+
+
+def test_a_locked_database_is_named(tmp_path: Path) -> None:
+    state = state_folder(tmp_path)
+    state.mkdir(parents=True)
+    with closing(sqlite3.connect(state / "compute.sqlite3", isolation_level=None)) as other:
+        other.execute("create table t (x)")
+        other.execute("begin exclusive")
+        run = run_studio(tmp_path)
+    assert run.returncode == 1 and "ready" not in run.stdout
+    assert "locked" in run.stderr and str(tmp_path) in run.stderr and "Traceback" not in run.stderr

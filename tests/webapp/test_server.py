@@ -175,7 +175,24 @@ def test_a_preference_that_is_none(visitor: requests.Session, studio: Studio, da
     assert reply.status_code == 400
 
 
-@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example/", "/\\evil.example", "evil"])
+OUTSIDE = [
+    "https://evil.example/",
+    "//evil.example/",
+    "///evil.example",
+    "/\\evil.example",
+    "evil",
+    "http:evil.example",
+]
+SMUGGLED = [
+    "/\t/evil.example",
+    "/\n/evil.example",
+    "/\r\n/evil.example",
+    "\\\\evil.example",
+    "/\t\\evil.example",
+]
+
+
+@pytest.mark.parametrize("target", [*OUTSIDE, *SMUGGLED])
 def test_preferences_send_nobody_elsewhere(visitor: requests.Session, studio: Studio, target: str) -> None:
     reply = visitor.post(
         f"{studio.url}studio/preferences",

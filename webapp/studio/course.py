@@ -124,15 +124,16 @@ class Course:
         """The learner's copy, made now if there is none. An existing one is never touched."""
         async with self._making.setdefault(lesson.id, asyncio.Lock()):
             if not lesson.copy.exists():
-                await self._make(lesson)
+                await self._make(lesson, keep=False)
         return lesson.copy
 
     async def start_again(self, lesson: Lesson) -> Path:
-        """A fresh copy; the one so far stays beside it under a name with date and time."""
+        """A fresh copy; the one so far stays beside it under a name with date and time.
+
+        The fresh copy is written completely before the old one is moved: a full disk leaves the old one in its place.
+        """
         async with self._making.setdefault(lesson.id, asyncio.Lock()):
-            if lesson.copy.exists():
-                keep_under_dated_name(lesson.copy, datetime.now())
-            await self._make(lesson)
+            await self._make(lesson, keep=True)
         return lesson.copy
 
     async def restore(self, lesson: Lesson, kept: KeptCopy) -> Path:
@@ -148,12 +149,15 @@ class Course:
                 fresh.unlink(missing_ok=True)
         return lesson.copy
 
-    async def _make(self, lesson: Lesson) -> None:
+    async def _make(self, lesson: Lesson, keep: bool) -> None:
+        """Write the learner's copy; `keep` moves one that is there aside first."""
         lesson.copy.parent.mkdir(parents=True, exist_ok=True)
         fresh = lesson.copy.with_name(f".{lesson.copy.stem}.new.ipynb")
         try:
             await asyncio.to_thread(_copy_without_solutions, lesson.source, fresh)
             _run_in_our_kernel(fresh)
+            if keep and lesson.copy.exists():
+                keep_under_dated_name(lesson.copy, datetime.now())
             move_without_replacing(fresh, lesson.copy)
         finally:
             fresh.unlink(missing_ok=True)

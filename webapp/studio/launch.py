@@ -17,6 +17,7 @@ from traitlets.config import Config
 
 from . import runtime
 from .paths import DEFAULT, FORMER, JUPYTER_SHARE, checkout, state_folder, workspace
+from .trouble import Trouble, trouble
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8866
@@ -76,9 +77,27 @@ def _serve(home: Path, state: Path, port: int | None, browser: bool, started: Ca
     app = StudioServer.instance(
         config=configuration(home, port, token, browser and has_browser()), state=state, on_started=started
     )
-    app.initialize(argv=[], find_extensions=False)
+    try:
+        app.initialize(argv=[], find_extensions=False)
+    except (
+        Exception
+    ) as error:  # an extension that failed: a Studio without its pages must not say that it is ready
+        app.log.debug("the start failed", exc_info=True)
+        return _fail(_not_started(error, home))
     app.start()
     return 0
+
+
+_ADVICE: dict[Trouble | None, str] = {
+    "full": "The disk that holds {home} is full. Free some space, then start again.",
+    "locked": "Another program keeps the database in {home} locked. Close it, then start again.",
+    "read_only": "{home} cannot be written to. Choose another workspace with SAMPAN_HOME.",
+}
+
+
+def _not_started(error: Exception, home: Path) -> str:
+    advice = _ADVICE.get(trouble(error), "").format(home=home)
+    return f"The Studio could not start. {advice or f'{type(error).__name__}: {error}'}"
 
 
 def configuration(home: Path, port: int | None, token: str, open_browser: bool) -> Config:
@@ -105,6 +124,7 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     }
     # Exactly these. jupyter_server finds no others (find_extensions=False).
     server.jpserver_extensions = {"jupyterlab": True, "studio.server": True}
+    server.reraise_server_extension_failures = True  # a Studio without one of them has not started
 
     c.IdentityProvider.token = token
     c.IdentityProvider.cookie_options = {"samesite": "Strict"}

@@ -180,3 +180,49 @@ def test_who_is_killed_in_a_transaction_stops_nobody(url: str) -> None:
         other.kill()
         with store_at(url) as store:
             assert isinstance(store.take(Ask(**ASK), holder=machines.holder(1)), Lease)  # type: ignore[arg-type]
+
+
+DAMAGES = {
+    "other text": lambda data: b"this is no database\n" * 50,
+    "first page lost": lambda data: b"\0" * 4096 + data[4096:],
+    "cut": lambda data: data[: len(data) // 2],
+    "pages of noise": lambda data: data[:4096] + b"\xff" * (len(data) - 4096),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_database_is_set_aside(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "compute.sqlite3"
+    with store_at(f"sqlite:///{path}") as store:
+        store.take(Ask(**ASK))  # type: ignore[arg-type]
+    for end in ("-wal", "-shm"):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+    broken = DAMAGES[damage](path.read_bytes())
+    path.write_bytes(broken)
+    with store_at(f"sqlite:///{path}") as store:
+        assert store.leases() == []
+        assert isinstance(store.take(Ask(**ASK)), Lease)  # type: ignore[arg-type]
+    (aside,) = tmp_path.glob("*.damaged-*[0-9]")
+    assert aside.read_bytes() == broken
+    assert "damaged" in caplog.text and aside.name in caplog.text
+
+
+def test_a_sound_database_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "compute.sqlite3"
+    for _ in range(2):
+        with store_at(f"sqlite:///{path}") as store:
+            store.take(Ask(**ASK))  # type: ignore[arg-type]
+    assert not list(tmp_path.glob("*.damaged-*")) and not caplog.text
+
+
+def test_processes_that_find_it_damaged_at_once_agree_on_one(tmp_path: Path) -> None:
+    path = tmp_path / "compute.sqlite3"
+    path.write_bytes(b"x" * 10000)
+    code = f"from studio.compute.sql import open_store; open_store('sqlite:///{path}').leases()"
+    runs = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(3)]
+    for run in runs:
+        _, errors = run.communicate(timeout=120)
+        assert run.returncode == 0, errors
+    assert len(list(tmp_path.glob("*.damaged-*"))) == 1

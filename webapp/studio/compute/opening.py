@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -16,6 +18,8 @@ from sqlalchemy.exc import ArgumentError
 from studio import paths
 
 from . import schema
+
+_log = logging.getLogger(__name__)
 
 WAIT_S = 10.0  # for another process's transaction
 LOCK = 0x53414D50414E  # "SAMPAN": the advisory lock that every writer of a PostgreSQL database takes first
@@ -89,8 +93,10 @@ def _revision(connection: Connection) -> str | None:
 def _sqlite(url: URL) -> Engine:
     path = Path(url.database or "")
     path.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # names of people are in it
-    _write_ahead(path)
+    with FileLock(f"{path}.opening", timeout=WAIT_S * 2):  # two that find it damaged must not both move it
+        _set_damaged_aside(path)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # names of people are in it
+        _write_ahead(path)
     engine = create_engine(url, connect_args={"timeout": WAIT_S})
 
     @event.listens_for(engine, "connect")
@@ -104,6 +110,33 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("begin" if reads else "begin immediate")
 
     return engine
+
+
+def _set_damaged_aside(path: Path) -> None:
+    """Move a database that SQLite cannot read out of the way, with its journal; a new one takes its place.
+
+    It holds leases and the queue, which begin anew with the machine. The damaged file is kept: a person may want to recover its history.
+    """
+    if not path.exists() or path.stat().st_size == 0 or not _is_damaged(path):
+        return
+    aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y-%m-%d-%H%M%S')}")
+    for end in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            os.rename(f"{path}{end}", f"{aside}{end}")
+    _log.warning(
+        "The database of sessions %s is damaged. It was renamed to %s, and a new one is used.",
+        path,
+        aside.name,
+    )
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(path, timeout=WAIT_S)) as connection:
+            return connection.execute("pragma quick_check(1)").fetchone() != ("ok",)
+    except sqlite3.DatabaseError as error:
+        # Not a locked file or a full disk: those are sound, and they are reported by what comes next.
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _write_ahead(path: Path) -> None:

@@ -21,12 +21,16 @@ from studio import figures, i18n, people
 from studio.compute.lease import Ask
 from studio.compute.provisioner import NoSession
 from studio.paths import STATIC, STYLES, TEMPLATES
+from studio.trouble import Trouble, trouble
 
 # No 'unsafe-*': these pages carry no inline script and no inline style.
 STRICT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+
+# The status of an answer that the machine's trouble prevents: 507 is "insufficient storage".
+_TROUBLE: dict[Trouble, int] = {"full": 507, "locked": 503, "read_only": 507}
 
 
 @cache
@@ -140,6 +144,10 @@ class StudioPage(JupyterHandler):
         error = kwargs.get("exc_info", (None, None, None))[1]
         reason = getattr(error, "reason", None) or ""
         key = f"error.{status_code}" if status_code in (403, 404, 405, 409, 503) else "error.other"
+        found = trouble(error)
+        if found is not None:
+            status_code, key, reason = _TROUBLE[found], f"error.{found}", ""
+            self.set_status(status_code)
         if reason == responses.get(status_code):
             reason = ""
         if isinstance(error, NoSession) and self.language == "zh":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import APIHandler
@@ -86,6 +87,9 @@ class Preferences(StudioPage):
 
     def _back(self) -> str:
         """Where the visitor came from, if that is a path of this server; else Home."""
-        next_path = self.get_body_argument("next", "")
-        safe = next_path.startswith(self.base_url) and not next_path.startswith(("//", "/\\"))
-        return next_path if safe else self.address()
+        given = self.get_body_argument("next", "")
+        parts = urlsplit(given)
+        # Browsers drop tabs and line breaks and read a backslash as a slash, so "/<tab>/host" is another host to them.
+        # urlsplit drops them too: such an address does not come back as it was given.
+        inside = not parts.scheme and not parts.netloc and "\\" not in given and parts.geturl() == given
+        return given if inside and given.startswith(self.base_url) else self.address()
