@@ -47,6 +47,22 @@ def test_hidden_cases_cannot_be_guessed(path, exercise):
         assert re.search("[一-鿿]", case.name[1]), case.name
 
 
+def fits(names, expected):
+    """Whether every name belongs to a part of the answer."""
+    if names is None or isinstance(names, tuple):
+        return names is None or all(isinstance(text, str) and text for text in names)
+    parts = isinstance(expected, (list, tuple)) and len(names) == len(expected)
+    return parts and all(map(fits, names, expected))
+
+
+@pytest.mark.parametrize(("path", "exercise"), EXERCISES, ids=lambda value: getattr(value, "slot", ""))
+def test_the_parts_of_an_answer_have_names(path, exercise):
+    for case in [*exercise.cases(np.random.default_rng(1)), *lessons.exercise(exercise.slot).cases()]:
+        names = drivers.answer_names(exercise.slot, case.driver, case.args)
+        if not isinstance(case.expected, Holds):
+            assert fits(names, case.expected), (case.name, case.driver, names)
+
+
 @pytest.mark.parametrize(("path", "exercise"), EXERCISES, ids=lambda value: getattr(value, "slot", ""))
 def test_every_exercise_has_a_lesson_and_titles_in_two_languages(path, exercise):
     lesson = lessons.exercise(exercise.slot)

@@ -13,6 +13,8 @@ import numpy as np
 from .plain import Foreign
 
 Text = tuple[str, str]  # English, Chinese
+# How the parts of an answer are called: a Text for a part, a list for a part that is itself a list; None where it has no name.
+Names = list[Any] | None
 
 
 @dataclass(frozen=True)
@@ -43,29 +45,52 @@ class Case:
 
 @dataclass(frozen=True)
 class Difference:
-    """How an answer differs: the kind, where in the answer, and the two sides."""
+    """How an answer differs: the kind, which part of the answer, and the two sides."""
 
     kind: str  # "type", "length", "shape", "dtype", "values" or "fault"
-    where: str
+    where: Text
     came: Any
     expected: Any
-    wrong: int = 0
-    total: int = 0
+    wrong: Any = None  # of "values": a bool array, True where a number is wrong
     fault: Text = ("", "")
 
     def told(self) -> Text:
-        """The kind of mistake, without any expected number."""
+        """The mistake in one sentence: which part, what was given and what was expected. Of many numbers, the first
+        one that is wrong."""
         if self.kind == "fault":
             return self.fault
-        where, where_zh = (f" in {self.where}", f"（位置：{self.where}）") if self.where else ("", "")
         if self.kind == "values":
-            text = f"{self.wrong} of {self.total} numbers are not right{where}"
-            return text, f"{self.total} 个数中有 {self.wrong} 个不对{where_zh}"
+            return self._first_wrong_number()
         if self.kind == "shape":
             came, expected = f"shape {list(self.came.shape)}", f"shape {list(self.expected.shape)}"
-            return f"{came} came{where}, {expected} was expected", f"得到 {came}，应为 {expected}{where_zh}"
-        came, expected = describe(self.came, numbers=False), describe(self.expected, numbers=False)
-        return f"{came} came{where}, {expected} was expected", f"得到 {came}，应为 {expected}{where_zh}"
+        else:
+            came, expected = describe(self.came, numbers=False), describe(self.expected, numbers=False)
+        part, part_zh = self.where[0] or "your answer", self.where[1] or "你的结果"
+        return f"{part}: {came} given, {expected} expected", f"{part_zh}：给出 {came}，应为 {expected}"
+
+    def _first_wrong_number(self) -> Text:
+        place = tuple(int(axis[0]) for axis in np.nonzero(np.atleast_1d(self.wrong)))
+        came, expected = _apart(np.atleast_1d(self.came)[place], np.atleast_1d(self.expected)[place])
+        at = f"[{', '.join(map(str, place))}]" if self.wrong.ndim else ""
+        part, part_zh = f"{self.where[0] or 'your answer'}{at}", f"{self.where[1] or '你的结果'}{at}"
+        text, text_zh = (
+            f"{part}: {came} given, {expected} expected",
+            f"{part_zh}：给出 {came}，应为 {expected}",
+        )
+        if self.wrong.ndim:
+            wrong, total = int(self.wrong.sum()), self.wrong.size
+            text += f" ({wrong} of {total} numbers are wrong)"
+            text_zh += f"（{total} 个数中有 {wrong} 个不对）"
+        return text, text_zh
+
+
+def _apart(one: Any, other: Any) -> tuple[str, str]:
+    """Two numbers as text, with as many digits as it takes to tell them apart."""
+    for digits in (6, 9, 17):
+        texts = f"{one.item():.{digits}g}", f"{other.item():.{digits}g}"
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def describe(value: Any, numbers: bool = True) -> str:
@@ -92,9 +117,18 @@ def describe(value: Any, numbers: bool = True) -> str:
 
 
 def difference(
-    came: Any, expected: Any, rtol: float, atol: float, dtype: str | None = None, where: str = ""
+    came: Any,
+    expected: Any,
+    rtol: float,
+    atol: float,
+    dtype: str | None = None,
+    where: Text = ("", ""),
+    names: Names = None,
 ) -> Difference | None:
-    """None when the answer is right, else the first difference. Both sides are plain values (`plain.py`)."""
+    """None when the answer is right, else the first difference. Both sides are plain values (`plain.py`).
+
+    names: how the items of a list are called; other items are called by their index, `result[0]`.
+    """
     if isinstance(expected, Holds):
         fault = expected.fault(came)
         return None if fault is None else Difference("fault", where, came, expected, fault=fault)
@@ -104,8 +138,10 @@ def difference(
         if len(came) != len(expected):
             return Difference("length", where, came, expected)
         for index, (one, other) in enumerate(zip(came, expected, strict=True)):
-            inside = f"{where}[{index}]" if where else f"item {index}"
-            part = difference(one, other, rtol, atol, dtype, inside)
+            name = names[index] if names is not None and index < len(names) else None
+            inner = name if isinstance(name, list) else None
+            inside = name if isinstance(name, tuple) else _inside(where, f"[{index}]")
+            part = difference(one, other, rtol, atol, dtype, inside, inner)
             if part is not None:
                 return part
         return None
@@ -113,7 +149,8 @@ def difference(
         if not isinstance(came, dict) or set(came) != set(expected):
             return Difference("type", where, came, expected)
         for key in expected:
-            part = difference(came[key], expected[key], rtol, atol, dtype, f"{where}.{key}" if where else key)
+            inside = _inside(where, f".{key}") if any(where) else (str(key), str(key))
+            part = difference(came[key], expected[key], rtol, atol, dtype, inside)
             if part is not None:
                 return part
         return None
@@ -123,8 +160,12 @@ def difference(
     return _numbers(came, np.asarray(expected), rtol, atol, dtype, where)
 
 
+def _inside(where: Text, index: str) -> Text:
+    return (where[0] or "result") + index, (where[1] or "result") + index
+
+
 def _numbers(
-    came: Any, expected: np.ndarray, rtol: float, atol: float, dtype: str | None, where: str
+    came: Any, expected: np.ndarray, rtol: float, atol: float, dtype: str | None, where: Text
 ) -> Difference | None:
     if isinstance(came, bool) or not isinstance(came, (int, float, np.ndarray)):
         return Difference("type", where, came, expected)
@@ -140,4 +181,4 @@ def _numbers(
     right = np.isclose(array.astype(wide), expected.astype(wide), rtol=rtol, atol=atol, equal_nan=True)
     if right.all():
         return None
-    return Difference("values", where, array, expected, int((~right).sum()), right.size)
+    return Difference("values", where, array, expected, wrong=~right)

@@ -4,27 +4,65 @@ Drivers run where the learner's code runs and know no right answers. The visible
 Arrays reach the function as buffers (`torch.Tensor`), a `Strided` one as a view with gaps.
 """
 
+import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from . import lessons, slots
+from .cases import Names, Text
 from .plain import Strided, plain
 
 Driver = Callable[..., Any]
+Naming = Callable[..., Names]
 _drivers: dict[str, Driver] = {}
+_namings: dict[str, Naming] = {}
 
 
 class Missing(LookupError):
     """The slot holds no learner's function."""
 
 
-def driver(function: Driver) -> Driver:
-    """Decorator: registers `function(slot, *args)` under its own name."""
+def driver(function: Driver | None = None, *, answer: Naming | None = None) -> Any:
+    """Decorator: registers `function(slot, *args)` under its own name.
+
+    answer: called as `answer(parameters, *args)` with the names of the slot's parameters; it gives the names of the parts
+    of the driver's answer, so that a message says `out` or "the gradient of x" and not `result[1][0]`.
+    """
+    if function is None:
+        return partial(driver, answer=answer)
     _drivers[function.__name__] = function
+    if answer is not None:
+        _namings[function.__name__] = answer
     return function
+
+
+def answer_names(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Names:
+    """The names of the parts of that driver's answer to `args`; None where it has one part, or none has a name."""
+    naming = _namings.get(driver_name)
+    if naming is None:
+        return None
+    return naming(list(inspect.signature(slots.get(slot_name).original).parameters), *args)
+
+
+def parameter(name: str) -> Text:
+    """What an argument holds after the call."""
+    return f"`{name}`", f"`{name}`"
+
+
+def gradient_of(name: str) -> Text:
+    return f"the gradient of `{name}`", f"`{name}` 的梯度"
+
+
+THE_VALUE: Text = ("the value", "函数值")
+
+
+def value_and_gradients(parameters: list[str], inputs: list[Any], *_: Any) -> Names:
+    """The answer (value, one gradient for each input); the inputs are the first parameters."""
+    return [THE_VALUE, [gradient_of(name) for name in parameters[: len(inputs)]]]
 
 
 def run(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Any:

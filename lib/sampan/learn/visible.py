@@ -49,13 +49,14 @@ def _run(name: str, case: Case) -> None:
         end = f"{type(error).__name__}: {error}\n{case.hint[0]}"
         raise CheckFailed(f"{name}, case '{case.name[0]}': your function stopped with {end}") from error
     expected = case.expected if isinstance(case.expected, Holds) else plain(case.expected)
-    found = difference(came, expected, case.rtol, case.atol, case.dtype)
+    names = drivers.answer_names(name, case.driver, case.args)
+    found = difference(came, expected, case.rtol, case.atol, case.dtype, names=names)
     if found is not None:
         raise CheckFailed(_explain(name, case, found))
 
 
 def _explain(name: str, case: Case, found: Difference) -> str:
-    where = f" ({found.where})" if found.where else ""
+    where = f" ({found.where[0]})" if found.where[0] else ""
     lines = [f"{name}, case '{case.name[0]}'{where}:", f"  came      {_indented(found.came)}"]
     lines.append(f"  expected  {_indented(found.expected)}")
     if found.kind == "fault":

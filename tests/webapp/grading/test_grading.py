@@ -6,6 +6,7 @@ Each test grades a small notebook in a real process. The exercise is `autograd.u
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -53,12 +54,17 @@ def test_an_untouched_copy_fails_and_says_that_it_is_not_written(course, tmp_pat
     assert (result.verdict, result.message) == ("not_attempted", "not written yet")
 
 
-def test_a_wrong_answer_gets_the_name_of_the_case_and_no_number_of_it(graded):
+def test_a_wrong_answer_gets_the_name_of_the_case_and_its_first_wrong_number(graded):
     report = graded(HEAD + "    print('my own words')\n    return gradient.sum(0).sum(0).reshape(shape) + 7")
     (result,) = report.exercises
     assert not result.passed and result.earned == 0
-    assert result.message == "case 'secret rows': 4 of 4 numbers are not right. Sum them."
-    assert result.message_zh.startswith("用例“行”：4 个数中有 4 个不对")
+    given = re.fullmatch(
+        r"case 'secret rows': your answer\[(0(?:, 0)*)\]: (\S+) given, (\S+) expected \(4 of 4 numbers are wrong\). Sum them.",
+        result.message,
+    )
+    assert given is not None, result.message
+    assert float(given[2]) == pytest.approx(float(given[3]) + 7, rel=1e-4)
+    assert result.message_zh.startswith(f"用例“行”：你的结果[{given[1]}]：给出 {given[2]}，应为 {given[3]}")
     assert "my own words" in report.output and "secret" not in report.output
 
 

@@ -59,7 +59,7 @@ def test_a_race_that_is_not(racing, cell):
     (result,) = racing(cell).exercises
     assert not result.passed and (result.verdict, result.case) == ("failed", "twice as fast")
     assert (
-        "numbers are not right" in result.message
+        "numbers are wrong" in result.message
         or "2 times the speed of the plain loop was expected" in result.message
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sampan.learn import forbid
+from sampan.learn import drivers, forbid
 from sampan.learn.cases import Case, Holds, Text, difference
 from sampan.learn.plain import plain
 
@@ -24,7 +24,8 @@ MOST_TRACEBACK = 4000  # characters
 
 @dataclass
 class Result:
-    """The verdict on one exercise. `message` never shows a hidden expected value or a line of a check."""
+    """The verdict on one exercise. `message` shows the first wrong number beside the expected one (cases are drawn anew for each check, so that
+    it cannot be copied), and never a line of a check."""
 
     id: str
     title: str
@@ -180,7 +181,8 @@ def _answer(
     if fault is not None:
         return fault
     wanted = expected if isinstance(expected, Holds) else plain(expected)
-    found = difference(reply.get("value"), wanted, case.rtol, case.atol, case.dtype)
+    names = drivers.answer_names(exercise.slot, case.driver, case.args)
+    found = difference(reply.get("value"), wanted, case.rtol, case.atol, case.dtype, names=names)
     return None if found is None else Fault("failed", found.told(), case.name, case.hint)
 
 

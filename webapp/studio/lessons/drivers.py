@@ -5,6 +5,7 @@ They run where the learner's code runs and know no right answers.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +15,12 @@ import torch
 import sampan
 from sampan import hapi, io, models, nn, optimizer
 from sampan.learn import slots
-from sampan.learn.drivers import driver
+from sampan.learn.cases import Text
+from sampan.learn.drivers import THE_VALUE, driver, gradient_of, parameter, value_and_gradients
 from sampan.learn.plain import plain
 
 
-@driver
+@driver(answer=lambda parameters, which, *_: [parameter(parameters[position]) for position in which])
 def updates(slot: slots.Slot, which: list[int], *args: Any) -> Any:
     """What the arguments at the positions `which` hold after the call: for functions that work in place, and for
     those that must leave their inputs alone."""
@@ -35,7 +37,7 @@ def value(slot: slots.Slot, *args: Any) -> Any:
     return result[0]
 
 
-@driver
+@driver(answer=value_and_gradients)
 def pullback(slot: slots.Slot, inputs: list[Any], gradient: Any) -> Any:
     """(value, gradients) of an operator's body; the gradients are one entry an input."""
     result = slot.placed(*inputs)
@@ -50,7 +52,7 @@ def pullback(slot: slots.Slot, inputs: list[Any], gradient: Any) -> Any:
     return value, list(gradients) if type(gradients) is tuple else [gradients]
 
 
-@driver
+@driver(answer=value_and_gradients)
 def gradient(slot: slots.Slot, inputs: list[Any], weights: Any) -> Any:
     """(value, gradients of `sum(weights * value)`) of an operator called on Tensors, through the library's tape."""
     tensors = _leaves(inputs)
@@ -65,7 +67,7 @@ def on_tensors(slot: slots.Slot, *args: Any) -> Any:
     return slot.placed(*(_tensor(arg) if isinstance(arg, torch.Tensor) else arg for arg in args))
 
 
-@driver
+@driver(answer=lambda _, inputs, weights, formula: [THE_VALUE, _gradients(formula)])
 def expression(slot: slots.Slot, inputs: list[Any], weights: Any, formula: str) -> Any:
     """(value, gradients) of a named expression through the library's tape: whatever the slot is, the tape uses it."""
     tensors = _leaves(inputs)
@@ -74,7 +76,7 @@ def expression(slot: slots.Slot, inputs: list[Any], weights: Any, formula: str) 
     return value, [tensor.grad for tensor in tensors]
 
 
-@driver
+@driver(answer=lambda _, inputs, weights, formula: _gradients(formula))
 def second(slot: slots.Slot, inputs: list[Any], weights: Any, formula: str) -> Any:
     """Gradients, by all inputs, of the sum of the first gradients of a named expression: second derivatives."""
     tensors = _leaves(inputs)
@@ -93,6 +95,10 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "matmul": lambda x, y: x @ y,
     "matmul_turned": lambda x, y: sampan.matmul(x, y, transpose_x=True, transpose_y=True),
 }
+
+
+def _gradients(formula: str) -> list[Text]:
+    return [gradient_of(name) for name in inspect.signature(FORMULAS[formula]).parameters]
 
 
 def _shared(x: Any, y: Any) -> Any:
@@ -141,7 +147,11 @@ def order(slot: slots.Slot, parents: list[list[int | None]], roots: list[int]) -
     return [node.label if isinstance(node, Node) else node for node in walked]
 
 
-@driver
+@driver(
+    answer=lambda _parameters, _kind, tensors, *_: [
+        (f"parameter {i + 1}", f"第 {i + 1} 个参数") for i in range(len(tensors))
+    ]
+)
 def steps(
     slot: slots.Slot, kind: str, parameters: list[Any], gradients: list[list[Any]], settings: dict[str, Any]
 ) -> Any:
@@ -190,7 +200,7 @@ def two_inputs(slot: slots.Slot, weight: Any, x: Any, z: Any, y: Any, lr: float)
     return weight
 
 
-@driver
+@driver(answer=lambda *_: [("the weight", "权重"), ("the bias", "偏置")])
 def fit(
     slot: slots.Slot, weight: Any, bias: Any, x: Any, y: Any, lr: float, batch_size: int, epochs: int
 ) -> Any:
@@ -226,7 +236,7 @@ def chained(slot: slots.Slot, inputs: list[Any], times: int) -> Any:
     return value
 
 
-@driver
+@driver(answer=value_and_gradients)
 def function(slot: slots.Slot, inputs: list[Any], weights: Any, settings: dict[str, Any]) -> Any:
     """(value, gradients of `sum(weights * value)`) of a function that is written with operators, called on Tensors."""
     tensors = _leaves(inputs)
@@ -235,7 +245,7 @@ def function(slot: slots.Slot, inputs: list[Any], weights: Any, settings: dict[s
     return value, [tensor.grad for tensor in tensors]
 
 
-@driver
+@driver(answer=lambda *_: [THE_VALUE, [gradient_of("x"), gradient_of("weight"), gradient_of("bias")]])
 def convolution_layer(
     slot: slots.Slot, x: Any, weight: Any, bias: Any, weights: Any, settings: dict[str, Any]
 ) -> Any:
@@ -252,7 +262,14 @@ class _StepByStep(nn.LSTMCell):
     """The library runs its own cells by one fused operator; a subclass is called step by step."""
 
 
-@driver
+@driver(
+    answer=lambda _parameters, _x, weights, _g: [
+        ("the outputs", "各步输出"),
+        ("the last `h`", "最后的 `h`"),
+        ("the last `c`", "最后的 `c`"),
+        [gradient_of(name) for name in weights],
+    ]
+)
 def sequence(slot: slots.Slot, x: Any, weights: dict[str, Any], g: Any) -> Any:
     """(outputs, last h, last c, gradients of the four weights) of a cell over a sequence by the library's RNN."""
     cell = _StepByStep(x.shape[-1], weights["weight_hh"].shape[1])
@@ -262,7 +279,7 @@ def sequence(slot: slots.Slot, x: Any, weights: dict[str, Any], g: Any) -> Any:
     return outputs, h, c, [parameter.grad for parameter in parameters]
 
 
-@driver
+@driver(answer=lambda *_: [parameter("h"), [parameter("h"), parameter("c")]])
 def cell(slot: slots.Slot, x: Any, weights: dict[str, Any], states: list[Any] | None) -> Any:
     """(h, [h, c]) of one step of a cell with those weights."""
     made = nn.LSTMCell(x.shape[-1], weights["weight_hh"].shape[1])

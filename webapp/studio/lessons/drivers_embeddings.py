@@ -14,7 +14,7 @@ import sampan
 from sampan import embedding, optimizer
 from sampan.embedding.hybrid import Backed
 from sampan.learn import slots
-from sampan.learn.drivers import driver
+from sampan.learn.drivers import THE_VALUE, driver, parameter
 from sampan.nn import functional as F
 from sampan.row_sparse import RowSparse
 
@@ -52,7 +52,15 @@ def _leaf(buffer: Any) -> Any:
     return sampan.to_tensor(buffer, stop_gradient=False)
 
 
-@driver
+@driver(
+    answer=lambda *_: [
+        THE_VALUE,
+        [
+            ("the dense gradient of the table", "表的稠密梯度"),
+            ("the gradient of the table, its rows added up", "表的按行梯度（合并后）"),
+        ],
+    ]
+)
 def embedding_gradient(
     slot: slots.Slot, ids: Any, table: Any, g: Any, padding: int | None, by_frequency: bool, passes: int = 1
 ) -> Any:
@@ -83,7 +91,7 @@ def _rows(ids: Any, rows: Any, count: int) -> RowSparse:
     return RowSparse([(ids, rows, None, None)], (count, rows.shape[1]))
 
 
-@driver
+@driver(answer=lambda *_: [parameter("ids"), parameter("rows")])
 def rows_merged(slot: slots.Slot, ids: Any, rows: Any, count: int) -> Any:
     """(ids, rows) of a gradient merged by the slot, sorted by id: in which order they come is the function's affair."""
     distinct, sums = slot.placed(_rows(ids, rows, count))
@@ -91,7 +99,7 @@ def rows_merged(slot: slots.Slot, ids: Any, rows: Any, count: int) -> Any:
     return distinct[order], sums[order]
 
 
-@driver
+@driver(answer=lambda *_: [parameter("ids"), parameter("rows")])
 def rows_unspoilt(slot: slots.Slot, ids: Any, rows: Any, count: int) -> Any:
     """The ids and rows of a gradient after it was merged."""
     gradient = _rows(ids, rows, count)
@@ -112,7 +120,7 @@ def rows_clipped(slot: slots.Slot, batches: list[Any], table: Any, norm: float, 
     return weight.numpy()
 
 
-@driver
+@driver(answer=lambda *_: [("the table", "表"), ("the moment", "累积量")])
 def adagrad_rows(slot: slots.Slot, table: Any, moment: Any, ids: Any, rows: Any, rate: float, epsilon: float) -> Any:  # fmt: skip
     """(table, moment) after the function has stepped them in place, by a gradient of rows."""
     gradient = _rows(ids, rows, len(table))
@@ -177,7 +185,16 @@ def _walked(following: Any, place: int, row_at: Any) -> Any:
     return np.array(rows, np.int64)
 
 
-@driver
+@driver(
+    answer=lambda *_: [
+        ("the rows of the table", "表的各行"),
+        [
+            ("the number of hits", "命中数"),
+            ("the number of misses", "未命中数"),
+            ("the number of rows evicted", "被换出的行数"),
+        ],
+    ]
+)
 def hybrid_steps(slot: slots.Slot, batches: list[Any], shape: list[int], capacity: int, begin: float) -> Any:
     """(all rows, [hits, misses, evicted]) of a HybridEmbedding after steps of Adagrad: its rows come and go by the slot."""
     count, width = shape

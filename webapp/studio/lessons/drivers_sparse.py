@@ -14,7 +14,7 @@ import torch
 import sampan
 from sampan import kernels, sparse
 from sampan.learn import slots
-from sampan.learn.drivers import driver
+from sampan.learn.drivers import THE_VALUE, driver, gradient_of, parameter
 from sampan.sparse.pattern import Coo, Rows
 
 LOW = 0xFFFFFFFF  # of a packed entry: where it stood
@@ -24,7 +24,7 @@ def _arrays(*buffers: torch.Tensor) -> list[np.ndarray]:
     return [buffer.numpy() for buffer in buffers]
 
 
-@driver
+@driver(answer=lambda *_: [parameter("crows"), parameter("cols"), parameter("starts"), parameter("order")])
 def rows_grouped(slot: slots.Slot, rows: Any, cols: Any, height: int) -> Any:
     """(crows, cols, starts, order) of entries in any order: where each row begins, its columns, and which entries
     make each place."""
@@ -61,7 +61,7 @@ def rows_sampled(slot: slots.Slot, crows: Any, cols: Any, x: Any, y: Any) -> Any
     return out
 
 
-@driver
+@driver(answer=lambda *_: [THE_VALUE, [gradient_of("values"), gradient_of("x")]])
 def rows_product(slot: slots.Slot, crows: Any, cols: Any, width: int, values: Any, x: Any, g: Any) -> Any:
     """(value, gradient of the values, gradient of x) of the body of the product of a sparse and a dense matrix."""
     rows = Rows(crows.numpy(), cols.numpy(), (len(crows) - 1, width))
@@ -82,7 +82,7 @@ def _factors(
     return v, dense, matrix.to_sparse_csr() if compressed else matrix
 
 
-@driver
+@driver(answer=lambda *_: [THE_VALUE, [gradient_of("values"), gradient_of("x")]])
 def sparse_matmul(
     slot: slots.Slot, indices: Any, values: Any, shape: list[int], x: Any, g: Any, compressed: bool = False
 ) -> Any:
@@ -94,7 +94,7 @@ def sparse_matmul(
     return value, [v.grad, dense.grad]
 
 
-@driver
+@driver(answer=lambda *_: [gradient_of("values"), gradient_of("x")])
 def sparse_matmul_twice(slot: slots.Slot, indices: Any, values: Any, shape: list[int], x: Any, g: Any) -> Any:
     """Gradients, by the values and x, of the sum of the squares of both first gradients: second derivatives."""
     v, dense, matrix = _factors(indices, values, shape, x)
@@ -109,7 +109,7 @@ def places_near(slot: slots.Slot, places: Any, offsets: Any, shape: list[int]) -
     return np.asarray(slot.placed(places.numpy(), offsets.numpy(), tuple(shape)))
 
 
-@driver
+@driver(answer=lambda *_: [THE_VALUE, [gradient_of("features"), gradient_of("weight")]])
 def submanifold(
     slot: slots.Slot, places: Any, features: Any, shape: list[int], weight: Any, dilation: int, g: Any
 ) -> Any:
