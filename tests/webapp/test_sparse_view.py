@@ -197,8 +197,30 @@ def test_a_measurement_ends_when_it_is_cancelled_and_tells_of_its_failure() -> N
 # --- words ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_memory_breaks_even_where_notebook_05_says(layout: str) -> None:
+    """At a density of one half: a value and a 4-byte index fill the room of two dense numbers."""
+    from sampan.visual.sparsity import crossing
+
+    densities = [0.1, 0.3, 0.45, 0.55, 0.7]
+    plan = [lambda d=d: made("uniform", 512, d) for d in densities]
+    rows = finished(Measurement(plan, layout, "product", rounds=1)).rows
+    sides = [(row.sparse, row.dense) for row in rows]
+    assert all(sparse is not None and dense is not None for sparse, dense in sides)
+    at = crossing(
+        [row.density for row in rows],
+        [float(s.matrix) for s, _ in sides],
+        [float(d.matrix) for _, d in sides],
+    )
+    assert at == pytest.approx(0.5, abs=0.01)
+    for row in rows:
+        assert row.sparse is not None
+        assert row.sparse.matrix == 8 * row.entries + 4 * 513
+        assert row.sparse.kept >= row.sparse.matrix  # the transposed pattern is kept too
+
+
 def row(sparse: tuple[float, int], dense: tuple[float, int]) -> Row:
-    return Row(0.01, 100, Side(*sparse, 10), Side(*dense, 10))
+    return Row(0.01, 100, Side(*sparse, 10, 10), Side(*dense, 10, 10))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +256,8 @@ def test_figures_as_people_read_them() -> None:
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
 def test_the_curve_says_where_the_two_cross(lang: str) -> None:
     rows = [
-        Row(d, 1, Side(d * 1e-2, int(1e6 * d), 1), Side(1e-3, 400_000, 1)) for d in (0.001, 0.01, 0.1, 1.0)
+        Row(d, 1, Side(d * 1e-2, int(1e6 * d), 1, 1), Side(1e-3, 400_000, 1, 1))
+        for d in (0.001, 0.01, 0.1, 1.0)
     ]
     figure, said = show.curve(rows, lang)
     assert "10\u00a0%" in said and "40\u00a0%" in said  # 1e-2 d = 1e-3, 1e6 d = 4e5

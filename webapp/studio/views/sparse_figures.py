@@ -156,6 +156,7 @@ def comparison(row: Row, layout: str, threads: int, rounds: int, lang: str) -> s
     for key, of, show in (
         ("seconds", lambda side: side.seconds, duration_short),
         ("matrix", lambda side: float(side.matrix), size),
+        ("kept", lambda side: float(side.kept), size),
         ("result", lambda side: float(side.result), size),
     ):
         lines.append(_line(key, row.sparse, row.dense, of, show, lang))

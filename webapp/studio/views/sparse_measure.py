@@ -32,10 +32,16 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Side:
-    """What one way of writing the matrix costs: seconds of a call, bytes of the matrix and of the result."""
+    """What one way of writing the matrix costs: seconds of a call, and bytes.
+
+    matrix: of the numbers and, where it is sparse, of the indices that the kernels read: what notebook 05 counts.
+    kept: of everything that is held for it, also what was prepared for the next call, such as the transpose.
+    result: of the result.
+    """
 
     seconds: float
     matrix: int
+    kept: int
     result: int
 
 
@@ -125,7 +131,7 @@ class Measurement(Work):
         ways = [calls.sparse] if refused else [calls.sparse, calls.dense]
         results = [way(given) for way in ways]  # the first call prepares the pattern, and may compile
         sizes = [held(result) for result in results]
-        whole = held(given)
+        kept = held(given)
         small = not refused and results[1].size <= COMPARED
         error = calls.same(*results) if small else None
         del results
@@ -138,8 +144,9 @@ class Measurement(Work):
                 seen.append(timed(way, calls.fresh))
             self._step()
         median = [statistics.median(seen) for seen in times]
-        sparse = Side(median[0], whole, sizes[0])
-        dense = None if refused else Side(median[1], held(calls.written_out), sizes[1])
+        sparse = Side(median[0], values_and_indices(csr), kept, sizes[0])
+        whole = held(calls.written_out)
+        dense = None if refused else Side(median[1], whole, whole, sizes[1])
         return Row(*facts, sparse, dense, refused, needs, error)
 
     def _step(self) -> None:
@@ -177,6 +184,17 @@ def product_steps(csr: Any) -> float:
     if csr.shape[0] == csr.shape[1]:
         return float(lengths[csr.indices].sum(dtype=np.float64))
     return float(np.square(np.bincount(csr.indices, minlength=csr.shape[1]).astype(np.float64)).sum())
+
+
+def values_and_indices(csr: Any) -> int:
+    """Bytes of a matrix as the library's compressed rows: float32 values, their columns, and where each row begins."""
+    import sampan
+
+    matrix = sampan.sparse.sparse_csr_tensor(
+        csr.indptr, csr.indices, csr.data.astype(np.float32), list(csr.shape)
+    )
+    rows = matrix.pattern.by_rows
+    return int(rows.crows.nbytes + rows.cols.nbytes + 4 * rows.nnz)
 
 
 def held(thing: Any) -> int:
