@@ -148,6 +148,12 @@ def test_phone_dark_chinese(
     assert not foreign
     assert axe(page) == []
     no_sideways(page)
+    frame = page.locator(".tp-picture").bounding_box()
+    for box in page.locator(".tp-box").all():  # the whole graph is in sight
+        inside = box.bounding_box()
+        assert (
+            inside["x"] >= frame["x"] - 1 and inside["x"] + inside["width"] <= frame["x"] + frame["width"] + 1
+        )
     screenshot(page, "tape-phone-dark-zh")
     tape.write("x = randn([2, 3])\nx @ x")
     details = page.locator(".tp-form [role=alert] details")
@@ -155,3 +161,6 @@ def test_phone_dark_chinese(
     assert not details.locator("code").is_visible()
     details.locator("summary").click()
     assert "mm" in details.locator("code").inner_text()
+    tape.choose("model.gpt")
+    page.wait_for_selector('.tp-graph[data-scrolls="true"]', timeout=OPENING_MS)
+    assert page.locator(".tp-rest").is_visible()  # what is not in sight is announced

@@ -231,6 +231,10 @@ def test_cancel(page: Any, studio_url: str) -> None:
     assert time.monotonic() - began < 5  # a second when the machine is quiet
     assert page.get_by_role("button", name="Start").is_enabled()
     assert "Cancelled in epoch" in left.inner_text()
+    frame, remove = page.locator(".tr-runs"), page.get_by_role("button", name="Remove: Run 1")
+    outer, inner = frame.bounding_box(), remove.bounding_box()  # at 1280 pixels
+    assert inner["x"] + inner["width"] <= outer["x"] + outer["width"] + 1
+    assert frame.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
 def test_phone_finger_dark_chinese(

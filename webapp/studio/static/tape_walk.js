@@ -4,6 +4,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const BOX_WIDTH = 138, BOX_HEIGHT = 44, COLUMN = 158, LAYER = 74;
 const SECONDS_A_STEP = 1.1;
+const SMALLEST = 0.65;  // a graph that is wider is shrunk to its frame as far as this; below it the text cannot be read
 
 function node(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -22,7 +23,7 @@ function shape(name, attributes, text) {
 const fill = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
 function render({ model, el }) {
-  let at = 0, timer = null, boxes = [], lines = [];
+  let at = 0, timer = null, boxes = [], lines = [], scale = 1;
   const words = model.get("words");
   const root = node("section", { class: "tp-walk" });
   el.append(root);
@@ -51,7 +52,11 @@ function render({ model, el }) {
     node("li", {}, node("span", { class: `tp-swatch is-${kind}` }), words[`legend_${kind}`])));
   const details = node("div", { class: "sp-card tp-details", role: "region", "aria-label": words.details });
   const empty = node("p", { class: "sp-muted sp-card" }, words.nothing);
-  const columns = node("div", { class: "tp-columns" }, node("div", { class: "sp-card tp-graph" }, legend, picture), details);
+  const rest = node("p", { class: "sp-muted sp-small tp-rest" }, words.rest);
+  const graph = node("div", { class: "sp-card tp-graph" }, legend, picture, rest);
+  const columns = node("div", { class: "tp-columns" }, graph, details);
+  const room = new ResizeObserver(fit);
+  room.observe(picture);
 
   function begin() {
     if (at >= last()) go(0);
@@ -76,8 +81,6 @@ function render({ model, el }) {
     const width = Math.max(...data().boxes.map((box) => box.x)) + COLUMN / 2;
     const height = Math.max(...data().boxes.map((box) => box.y)) + LAYER / 2;
     drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    drawing.setAttribute("width", width);
-    drawing.setAttribute("height", height);
     drawing.setAttribute("aria-label", fill(words.picture, {}));
     lines = data().lines.map(([from, to, points]) => {
       const way = [];
@@ -98,7 +101,17 @@ function render({ model, el }) {
     drawing.replaceChildren(...lines.map((one) => one.line), ...boxes.map((one) => one.group));
     slider.max = last();
     root.replaceChildren(controls, columns);
+    fit();
     go(0);
+  }
+
+  function fit() {  // the whole graph where it stays readable, else a part of it and a line that says so
+    const { width, height } = drawing.viewBox.baseVal;
+    if (!width || !picture.clientWidth) return;
+    scale = Math.min(1, Math.max(picture.clientWidth / width, SMALLEST));
+    drawing.setAttribute("width", Math.floor(width * scale));
+    drawing.setAttribute("height", Math.floor(height * scale));
+    graph.dataset.scrolls = picture.scrollWidth > picture.clientWidth + 1 || picture.scrollHeight > picture.clientHeight + 1;
   }
 
   function go(step) {
@@ -139,7 +152,7 @@ function render({ model, el }) {
 
   function show(box) {  // scrolls the picture alone, never the page
     if (!box) return;
-    picture.scrollTo({ left: box.x - picture.clientWidth / 2, top: box.y - picture.clientHeight / 2 });
+    picture.scrollTo({ left: box.x * scale - picture.clientWidth / 2, top: box.y * scale - picture.clientHeight / 2 });
   }
 
   const moves = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 };
@@ -158,6 +171,7 @@ function render({ model, el }) {
   draw();
   return () => {
     pause();
+    room.disconnect();
     model.off("change:data", draw);
   };
 }

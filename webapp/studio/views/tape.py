@@ -192,7 +192,7 @@ class TapePage:
 
 WORDS = (
     *("picture", "steps", "first", "previous", "play", "pause", "next", "last", "forward", "backward"),
-    *("position", "details", "source", "nothing", "keys", "legend_parameter", "legend_now", "legend_value", "legend_gradient"),
+    *("position", "details", "source", "nothing", "keys", "rest", "legend_parameter", "legend_now", "legend_value", "legend_gradient"),
 )  # fmt: skip
 
 
