@@ -51,10 +51,12 @@ _install_inner()
 # Rooms that a program may not need are imported when they are first named.
 # fmt: off
 _LATER = (
-    "amp", "base", "datasets", "device", "distribution", "embedding", "fft", "hub", "incubate", "interop", "learn", "linalg",
-    "models", "profiler", "session", "signal", "sparse", "static", "text", "utils", "version", "vision", "visual",
+    "amp", "base", "datasets", "device", "distributed", "distribution", "embedding", "fft", "hub", "incubate", "interop", "learn",
+    "linalg", "models", "profiler", "session", "signal", "sparse", "static", "text", "utils", "version", "vision", "visual",
 )
 # fmt: on
+
+_INNER = ("_C_ops", "_legacy_C_ops", "common_ops_import", "jit", "pir", "pir_utils", "sysconfig")
 
 # Names that Paddle shows at its top, and the rooms where they live.
 _ELSEWHERE = {
@@ -84,8 +86,18 @@ def to_sparse_csr(self):  # type: ignore[no-untyped-def]
 del to_sparse_coo, to_sparse_csr
 
 
+_SAME = {
+    "paddle": "sampan",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+}  # whose names are taken here, or another's
+
+
 def __getattr__(name: str) -> _Any:
-    if name in _LATER or name in ("_C_ops", "_legacy_C_ops", "jit", "pir", "pir_utils"):
+    if name in _SAME:
+        return globals().get(_SAME[name], _import_module(__name__))
+    if name in _LATER or name in _INNER:
         return _import_module(f".{name}", __name__)
     if name in _LATER_NAMES:
         return getattr(_import_module(f".{_LATER_NAMES[name]}", __name__), name)

@@ -8,8 +8,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from .inner import Inner, keep_function, why_absent
+
 # Rooms that have another name here.
-_HERE = {"geometric": "graph", "audio": "speech", "fluid": "base"}
+_HERE = {"geometric": "graph", "audio": "speech"}
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -30,15 +32,19 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith("sampan"):
                 raise
+            if reason := why_absent(fullname.partition(".")[2]):
+                raise ModuleNotFoundError(f"No module named {fullname!r}: {reason}", name=fullname) from None
             return None
         return importlib.util.spec_from_loader(fullname, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        self._own_spec = _module(spec.name).__spec__
+        self._own_spec, self._asked = _module(spec.name).__spec__, spec.name
         return _module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._own_spec  # the machinery has put Paddle's name there
+        if isinstance(module, Inner):
+            keep_function(self._asked)
 
 
 def _module(fullname: str) -> ModuleType:

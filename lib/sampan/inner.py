@@ -1,55 +1,67 @@
 """Paddle's inner modules by name: what a program takes from `paddle.nn.layer.norm` or `paddle.tensor.math`.
 
-Sampan's files are cut in another way. A name asked of an inner module is looked for in the rooms around it: first in
-the module itself, then in `nn.layer`, in `nn`, at the top. Of `pir`, `jit` and the like, which are static graphs, what
-is not there is a stand-in that can be imported and says so when it is used.
+Sampan's files are cut in another way. `names/modules.txt` lists Paddle's modules and what each defines; such a module is
+made when it is imported, and filled from the rooms around it: `nn.layer`, `nn`, the top. A name that Sampan does not have
+is not in it, so that `from ... import` fails; a module that Sampan does not have raises ModuleNotFoundError with the reason.
+Names of static graphs and of Paddle's C++ core are stand-ins: they can be imported, and say so when they are used.
+
+A line of the table: `module: names`. `name=place` is found elsewhere, `~name` is a stand-in, `-name` is missing here;
+`!module: reason` is absent with all that is inside it.
 """
 
+import contextlib
+import functools
+import importlib
 import importlib.abc
 import importlib.util
 import sys
 from functools import partial
 from importlib.machinery import ModuleSpec
 from inspect import isfunction
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .static import absent
 
-# fmt: off
-_NAMES = {
-    "": "_C_ops _legacy_C_ops jit pir pir_utils decomposition",
-    "amp": "auto_cast amp_lists grad_scaler", "autograd": "autograd backward_mode backward_utils ir_backward py_layer",
-    "base": "backward compiler data_feeder executor initializer layer_helper layers param_attr reader",
-    "base.dygraph": "base math_op_patch tracer", "base.layers": "math_op_patch",
-    "distribution": "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet "
-    "exponential exponential_family gamma geometric gumbel independent kl laplace lkj_cholesky lognormal multinomial "
-    "multivariate_normal normal poisson student_t transformed_distribution uniform",
-    "framework": "core dtype io random", "hapi": "callbacks dynamic_flops model_summary progressbar",
-    "incubate.autograd": "functional primapi utils", "incubate.optimizer": "functional lbfgs lookahead modelaverage",
-    "io": "dataloader reader", "io.dataloader": "batch_sampler collate dataloader_iter dataset sampler worker",
-    "jit": "api dy2static sot", "metric": "metrics", "nn": "layer", "pir": "core",
-    "nn.functional": "conv distance extension input norm sparse_attention transformer",
-    "nn.initializer": "assign bilinear constant dirac initializer kaiming normal orthogonal uniform xavier",
-    "nn.layer": "activation common container conv distance layers loss norm pooling rnn transformer vision",
-    "optimizer": "adadelta adagrad adamax adamw asgd lamb momentum nadam radam rmsprop rprop", "sparse.nn": "layer",
-    "tensor": "array attribute creation einsum linalg logic manipulation math ops random search stat tensor to_string",
-    "sparse": "binary creation multiary unary", "utils": "decorator_utils download environments inplace_utils",
-    "vision.models": "mobilenetv1 mobilenetv2 mobilenetv3",
-}
-_INNER = {room: set(names.split()) for room, names in _NAMES.items()}
+TABLE = Path(__file__).with_name("names") / "modules.txt"
 _STATIC = {"jit", "pir", "pir_utils", "decomposition", "_legacy_C_ops"}
 # Where else to look, by room.
 _ALSO = {
-    "_C_ops": ["nn.functional", "linalg"], "framework": ["base"], "io": ["io.collate"], "jit": ["static"],
-    "pir_utils": ["static"], "tensor": ["linalg", "nn.functional"],
-}
-# Modules of ours that bear a name of Paddle's and hold something else.
+    "_C_ops": ["nn.functional", "linalg"], "framework": ["base"], "hapi": ["callbacks"], "io": ["io.collate"], "jit": ["static"],
+    "pir_utils": ["static"], "tensor": ["linalg", "nn.functional", "signal"], "common_ops_import": ["base"],
+}  # fmt: skip
+# Modules of ours that bear a name of Paddle's and hold only part of it, or something else.
 _SHARED = (
-    "framework", "nn.functional.activation", "nn.functional.common", "nn.functional.loss",
-    "nn.functional.pooling", "nn.initializer", "nn.layer", "tensor",
-)
-# fmt: on
+    "framework", "hapi.model", "nn", "nn.clip", "nn.decode", "nn.functional", "nn.functional.activation",
+    "nn.functional.common", "nn.functional.flash_attention", "nn.functional.loss", "nn.functional.pooling", "nn.initializer",
+    "nn.layer", "nn.parameter", "nn.utils", "optimizer.lr", "optimizer.optimizer", "optimizer", "random", "tensor",
+)  # fmt: skip
+
+
+class Table(NamedTuple):
+    modules: dict[str, list[str]]
+    absent: dict[str, str]  # module: why
+
+
+@functools.cache
+def table() -> Table:
+    """`names/modules.txt`."""
+    found = Table({}, {})
+    for line in TABLE.read_text().splitlines():
+        module, _, rest = line.partition(": ")
+        if line.startswith("!"):
+            found.absent[module[1:]] = rest
+        elif not line.startswith("#"):
+            found.modules[module.removesuffix(":")] = rest.split()
+    return found
+
+
+def why_absent(inside: str) -> str | None:
+    """The reason why Sampan does not have this module of Paddle's, or one around it."""
+    parts = inside.split(".")
+    reasons = (table().absent.get(".".join(parts[:n])) for n in range(1, len(parts) + 1))
+    return next(filter(None, reasons), None)
 
 
 class Inner(ModuleType):
@@ -59,26 +71,77 @@ class Inner(ModuleType):
         return _found(self.__name__, name)
 
 
+def keep_function(fullname: str) -> None:
+    """After a module has been imported, Python makes it an attribute of the package. Where Paddle shows a function under
+    that name, such as `paddle.tensor.einsum`, the function stays the attribute."""
+    parent, _, name = fullname.rpartition(".")
+    package = sys.modules[parent]
+    value, kind = getattr(package, name, None), type(package)
+    if value is None or isinstance(value, ModuleType):
+        return
+
+    def keep(self: ModuleType, key: str, given: Any) -> None:
+        object.__setattr__(self, "__class__", kind)
+        if key != name:
+            setattr(self, key, given)
+
+    package.__class__ = type(kind.__name__, (kind,), {"__setattr__": keep})
+
+
 def _found(module: str, name: str) -> Any:
     inside = module.removeprefix("sampan.")
-    if name in _INNER.get(inside, ()):
+    if name.startswith("__"):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    listed = table()
+    for entry in listed.modules.get(inside, ()):
+        if entry.lstrip("~-").partition("=")[0] == name:
+            return _entry(inside, entry)
+    if f"{inside}.{name}" in listed.modules:
         return importlib.import_module(f"{module}.{name}")
     parts = inside.split(".")
-    static = parts[0] in _STATIC
-    rooms = (
-        [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
-        + [""] * (not static)
-        + _ALSO.get(parts[0], [])
-    )
-    for room in () if name.startswith("__") else rooms:
-        place = importlib.import_module(f"sampan.{room}".strip("."))
-        if not isinstance(place, Inner) and (
-            name in vars(place) or (isfunction(vars(place).get("__getattr__")) and hasattr(place, name))
-        ):
-            return getattr(place, name)
-    if static and not name.startswith("__"):
+    if (place := _around(parts, name)) is not None:
+        return getattr(place, name)
+    if parts[0] in _STATIC:
         return absent(f"{inside}.{name}")
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def _entry(inside: str, entry: str) -> Any:
+    """What an entry of the table says. AttributeError for what is missing here."""
+    name, _, place = entry.lstrip("~-").partition("=")
+    if entry.startswith("~"):
+        return absent(f"{inside}.{name}")
+    if place:
+        return _at(place)
+    around = None if entry.startswith("-") else _around(inside.split("."), name)
+    if around is None:
+        raise AttributeError(f"paddle.{inside}.{name} is not in Sampan")
+    return getattr(around, name)
+
+
+def _at(place: str) -> Any:
+    """What has a dotted name in `sampan`."""
+    value: Any = sys.modules["sampan"]
+    for part in place.split("."):
+        if isinstance(value, ModuleType) and part not in vars(value):
+            with contextlib.suppress(ModuleNotFoundError):
+                importlib.import_module(f"{value.__name__}.{part}")
+        value = getattr(value, part)
+    return value
+
+
+def _around(parts: list[str], name: str) -> ModuleType | None:
+    """The module of ours that has a name, from the one asked to the top."""
+    top = [] if parts[0] in _STATIC else [""]
+    rooms = [".".join(parts[:n]) for n in range(len(parts), 0, -1)] + top + _ALSO.get(parts[0], [])
+    if ".".join(parts) not in _SHARED:
+        rooms = rooms[1:] if isinstance(sys.modules.get(f"sampan.{rooms[0]}", Inner("")), Inner) else rooms
+    for room in rooms:
+        place = importlib.import_module(f"sampan.{room}".strip("."))
+        own = vars(place).get("__getattr__")
+        if name in vars(place) or (isfunction(own) and hasattr(place, name)):
+            return place
+    return None
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -86,8 +149,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         top, _, inside = fullname.partition(".")
-        room, _, last = inside.rpartition(".")
-        if top != "sampan" or last not in _INNER.get(room, ()):
+        if top != "sampan":
+            return None
+        if reason := why_absent(inside):
+            raise ModuleNotFoundError(f"No module named {fullname!r}: {reason}", name=fullname)
+        if inside not in table().modules:
             return None
         return importlib.util.spec_from_loader(fullname, self, is_package=True)
 
@@ -95,12 +161,26 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return Inner(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing to run."""
+        inside = module.__name__.removeprefix("sampan.")
+        lacking = []
+        for entry in table().modules[inside]:
+            if not entry.startswith("-"):
+                try:
+                    vars(module)[entry.lstrip("~").partition("=")[0]] = _entry(inside, entry)
+                except AttributeError:
+                    lacking.append(entry)
+        if lacking:
+            names = ", ".join(lacking)
+            raise ImportError(f"{module.__name__}: Sampan does not have {names}", name=module.__name__)
+        keep_function(module.__name__)
+
+
+_finder = _Finder()
 
 
 def install() -> None:
     """From now on `import sampan.tensor.math` and its like work."""
-    sys.meta_path.append(_Finder())
+    sys.meta_path.append(_finder)
     for name in _SHARED:
         module: Any = sys.modules[f"sampan.{name}"]
         module.__getattr__ = partial(_found, module.__name__)

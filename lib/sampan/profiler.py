@@ -11,6 +11,8 @@ from typing import Any
 
 from .trace import trace
 
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside
+
 # fmt: off
 ProfilerState = enum.Enum("ProfilerState", "CLOSED READY RECORD RECORD_AND_RETURN", start=0)
 ProfilerTarget = enum.Enum("ProfilerTarget", "CPU GPU XPU CUSTOM_DEVICE", start=0)

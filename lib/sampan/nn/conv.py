@@ -19,6 +19,14 @@ class _Convolution(Layer):
     _run = ""
     output_padding: Any = 0
 
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, transposed: bool, dims: int, stride: Any = 1, padding: Any = 0, padding_mode: str = "zeros", output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW") -> None:  # fmt: skip
+        """Paddle's `_ConvNd`, which programs subclass: parameters for `dims` axes; the subclass writes `forward`."""
+        Layer.__init__(self)
+        self._axes, self.output_padding = dims, output_padding
+        channels = (in_channels, out_channels)
+        first, second = channels if transposed else channels[::-1]
+        self._keep([first, second // max(groups, 1)], channels, kernel_size, stride, padding, dilation, groups, padding_mode, (weight_attr, bias_attr), data_format)  # fmt: skip
+
     def _keep(self, shape: list[int], channels: tuple[int, int], kernel_size: Any, stride: Any, padding: Any, dilation: Any, groups: int, padding_mode: str, attrs: tuple[Any, Any], data_format: str) -> None:  # fmt: skip
         n = self._axes
         if groups < 1 or channels[0] % groups or channels[1] % groups:

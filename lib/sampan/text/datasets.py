@@ -17,6 +17,8 @@ from ..io import Dataset
 from ..tensor import Refused
 from ..vision.datasets import chosen, local_file
 
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside
+
 __all__ = ["WMT14", "WMT16", "Conll05st", "Imdb", "Imikolov", "Movielens", "UCIHousing"]
 
 

@@ -20,6 +20,8 @@ from ..pickled import _Restricted
 from ..tensor import Refused
 from .image import get_image_backend, image_load
 
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside
+
 __all__ = ["MNIST", "VOC2012", "Cifar10", "Cifar100", "DatasetFolder", "FashionMNIST", "Flowers", "ImageFolder"]
 
 

@@ -18,7 +18,7 @@ from .vision import plain
 
 # fmt: off
 __all__ = [
-    "bilinear", "class_center_sample", "cosine_similarity", "embedding", "gather_tree", "label_smooth", "pad",
+    "bilinear", "class_center_sample", "cosine_similarity", "embedding", "embedding_renorm_", "gather_tree", "label_smooth", "pad",
     "pairwise_distance", "sequence_mask", "zeropad2d",
 ]
 # fmt: on
@@ -105,14 +105,22 @@ def embedding(x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=
     if max_norm or weight.data.is_cuda:  # before anything is changed; and no GPU would say what was wrong
         check_ids(x.data, count, "x")
     if max_norm and weight.size:
-        torch.embedding_renorm_(weight.data, x.data.long().unique(), max_norm, norm_type)
-        written(weight.data)
+        embedding_renorm_(x, weight, max_norm, norm_type)
     try:
         rows = rows_at(x, weight, padding, scale_grad_by_freq, sparse is not False and weight.node is None)
         return rows.astype("float32") if casts and rows.data.itemsize == 2 else rows  # not the whole table
     except ValueError:
         check_ids(x.data, count, "x")  # only now: it costs as much as the look-up
         raise
+
+
+def embedding_renorm_(x, weight, max_norm, norm_type=2.0):  # type: ignore[no-untyped-def]
+    """Shorten the rows x, ints of any shape, of weight [count, d] to max_norm in the norm norm_type where they are longer,
+    in place; returns weight. ValueError for ids outside."""
+    check_ids(x.data, weight.shape[0], "x")
+    torch.embedding_renorm_(weight.data, x.data.long().unique(), max_norm, norm_type)
+    written(weight.data)
+    return weight
 
 
 def bilinear(x1, x2, weight, bias=None, name=None):  # type: ignore[no-untyped-def]

@@ -13,6 +13,8 @@ from ..operators import row_softmax
 from ..structure import transpose
 from ..tensor import SparseTensor, rows_of
 
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside
+
 __all__ = ["attention", "block_attention", "leaky_relu", "relu", "relu6", "softmax", *_convolutions]
 
 relu = of_entries("relu", ops.relu)

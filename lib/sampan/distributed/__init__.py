@@ -1,0 +1,15 @@
+"""paddle.distributed with one process: rank 0 of 1.
+
+Programs that are written for one process or many run here as one. What needs a second process raises RuntimeError that
+says so: Sampan does not train in several processes yet.
+"""
+
+from ..framework import DataParallel as DataParallel
+from . import collective as collective
+from . import fleet as fleet
+from . import parallel as parallel
+from . import utils as utils
+from .collective import *  # noqa: F403
+from .parallel import *  # noqa: F403
+
+parallel_helper = parallel.parallel_helper

@@ -1,0 +1,29 @@
+"""paddle.distributed.fleet with one process: it is worker 0 of 1, and its models and optimizers stay as they are.
+
+Parameter servers raise RuntimeError: Sampan does not train in several processes yet.
+"""
+
+import sys
+from typing import Any
+
+from . import base as base
+from . import utils as utils
+from .base import DistributedStrategy as DistributedStrategy
+from .base import Fleet as Fleet
+from .base import MultiSlotDataGenerator as MultiSlotDataGenerator
+from .base import MultiSlotStringDataGenerator as MultiSlotStringDataGenerator
+from .base import PaddleCloudRoleMaker as PaddleCloudRoleMaker
+from .base import Role as Role
+from .base import UserDefinedRoleMaker as UserDefinedRoleMaker
+from .base import UtilBase as UtilBase
+
+fleet = Fleet()
+util = fleet.util
+data_generator = sys.modules[f"{__name__}.data_generator"] = base
+
+
+def __getattr__(name: str) -> Any:
+    """The one Fleet's methods are this module's functions."""
+    if name.startswith("_") or not hasattr(Fleet, name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(fleet, name)

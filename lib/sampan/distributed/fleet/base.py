@@ -1,0 +1,237 @@
+"""Fleet, its strategy and its roles."""
+
+import copy
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ...tensor import Tensor
+from ..collective import Group
+from ..parallel import ParallelEnv, get_rank, get_world_size, several
+
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside, which are this one
+role_maker = distributed_strategy = util_factory = sys.modules[__name__]
+for _name in ("role_maker", "distributed_strategy", "util_factory"):
+    sys.modules[f"{__name__}.{_name}"] = role_maker
+
+_DEFAULTS: dict[str, Any] = json.loads(Path(__file__).with_name("strategy.json").read_text())
+
+
+class DistributedStrategy:
+    """Settings of training in many processes. They are kept and can be read; with one process none changes anything."""
+
+    def __init__(self) -> None:
+        vars(self).update(copy.deepcopy(_DEFAULTS))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """TypeError for a name that is no setting, AssertionError for an unknown key; a value of another kind warns."""
+        if name not in _DEFAULTS:
+            raise TypeError(f"{name} is not a attribute of DistributedStrategy")
+        usual = _DEFAULTS[name]
+        if name.endswith("_configs") and isinstance(usual, dict):
+            if unknown := [key for key in dict(value) if key not in usual]:
+                raise AssertionError(f"key:{unknown[0]} not in {name}")
+            vars(self)[name] = {**vars(self)[name], **value}
+        elif isinstance(usual, bool | int) and type(value) is not type(usual):
+            text = (
+                f"{name} should have value of {type(usual).__name__} type, got {value!r}; it stays as it was"
+            )
+            warnings.warn(text, UserWarning, stacklevel=2)
+        else:
+            vars(self)[name] = value
+
+    def __repr__(self) -> str:
+        changed = {name: value for name, value in vars(self).items() if value != _DEFAULTS[name]}
+        return f"DistributedStrategy({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
+
+
+class Role:
+    """What a process does."""
+
+    WORKER, SERVER, HETER_WORKER, ALL, COORDINATOR = range(1, 6)
+
+
+class PaddleCloudRoleMaker:
+    """Reads the role from the environment: a worker."""
+
+    def __init__(self, is_collective: bool = False, **settings: Any) -> None:
+        self._is_collective = is_collective
+
+
+class UserDefinedRoleMaker(PaddleCloudRoleMaker):
+    """Takes the role that is given. RuntimeError for a server, or one of several workers."""
+
+    def __init__(self, is_collective: bool = False, init_gloo: bool = False, **settings: Any) -> None:
+        super().__init__(is_collective)
+        if settings.get("role", Role.WORKER) != Role.WORKER or settings.get("worker_num", 1) > 1:
+            several(f"UserDefinedRoleMaker: {settings}")
+
+
+class UtilBase:
+    """Exchanges between workers, of which there is one."""
+
+    def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> Any:
+        return input
+
+    def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
+        return [input]
+
+    def barrier(self, comm_world: str = "worker") -> None:
+        """There is nobody to wait for."""
+
+    def get_file_shard(self, files: list[str]) -> list[str]:
+        """The files of this worker: all."""
+        if not isinstance(files, list):
+            raise TypeError(f"files should be a list of file need to be read, got {type(files).__name__}")
+        return files
+
+    def print_on_rank(self, message: str, rank_id: int) -> None:
+        if rank_id == 0:
+            print(message)
+
+
+class HybridCommunicateGroup:
+    """The groups of data, model, pipeline and sharding parallelism: each is this process alone."""
+
+    nranks = 1
+    global_rank = 0
+
+    def __getattr__(self, name: str) -> Any:
+        """get_model_parallel_world_size() and its like: 1; ..._rank(), ..._id(): 0; ..._group(): this process."""
+        for end, answer in (("_world_size", 1), ("_rank", 0), ("_id", 0), ("_group", Group())):
+            if name.startswith("get_") and name.endswith(end):
+                return lambda *args: answer
+        raise AttributeError(f"HybridCommunicateGroup has no attribute {name!r}")
+
+
+class Fleet:
+    """`init`, then `distributed_model(model)` and `distributed_optimizer(optimizer)`."""
+
+    def __init__(self) -> None:
+        self.util = UtilBase()
+        self._user_defined_strategy = DistributedStrategy()
+        self._role_maker: Any = None
+        self._is_collective = False
+
+    def init(self, role_maker: Any = None, is_collective: bool = False, strategy: Any = None, log_level: Any = "INFO") -> "Fleet":  # fmt: skip
+        """Make ready. RuntimeError where the environment says that there are several processes, or a server."""
+        if strategy is not None and not isinstance(strategy, DistributedStrategy):
+            raise TypeError(f"strategy: expected a DistributedStrategy, got {type(strategy).__name__}")
+        if (count := get_world_size()) > 1:
+            several(f"fleet.init: the environment's PADDLE_TRAINERS_NUM is {count}")
+        self._role_maker = role_maker or PaddleCloudRoleMaker(is_collective)
+        self._is_collective = is_collective
+        self._user_defined_strategy = strategy or DistributedStrategy()
+        return self
+
+    # --- this process ---
+
+    def worker_index(self) -> int:
+        return get_rank()
+
+    def worker_num(self) -> int:
+        return get_world_size()
+
+    rank, nranks = worker_index, worker_num
+
+    def local_rank(self) -> int:
+        return ParallelEnv().local_rank
+
+    def node_num(self) -> int:
+        return 1
+
+    def is_first_worker(self) -> bool:
+        return self.worker_index() == 0
+
+    def is_worker(self) -> bool:
+        return True
+
+    def is_server(self) -> bool:
+        return False
+
+    is_coordinator = is_server
+
+    def worker_endpoints(self, to_string: bool = False) -> Any:
+        """Where the workers listen: none does, so it is Paddle's answer for one."""
+        return "127.0.0.1:6170" if to_string else ["127.0.0.1:6170"]
+
+    def barrier_worker(self) -> None:
+        """There is nobody to wait for."""
+
+    def init_worker(self, scopes: Any = None) -> None:
+        """Nothing to connect to."""
+
+    def stop_worker(self) -> None:
+        """Nothing to disconnect from."""
+
+    def get_hybrid_communicate_group(self) -> HybridCommunicateGroup:
+        return HybridCommunicateGroup()
+
+    # --- training ---
+
+    def distributed_model(self, model: Any) -> Any:
+        """The model as it is: its gradients are exchanged with nobody."""
+        return model
+
+    def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
+        """The optimizer as it is."""
+        return optimizer
+
+    def distributed_scaler(self, scaler: Any) -> Any:
+        """The scaler as it is."""
+        return scaler
+
+    def all_reduce(self, input: Tensor, mode: str = "sum") -> Tensor:
+        return input
+
+    # --- parameter servers ---
+
+    def init_server(self, *args: Any, **settings: Any) -> NoReturn:
+        """Refused: there are no parameter servers."""
+        several("fleet.init_server")
+
+    run_server = save_persistables = save_inference_model = load_model = load_inference_model = shrink = (
+        init_server
+    )
+    init_coordinator = make_fl_strategy = save_cache_table = init_server
+
+
+class MultiSlotDataGenerator:
+    """Lines of a file as lines of Paddle's data feed: `generate_sample(line)` in a subclass returns an iterator's function
+    over [(name, values), ...]; `run_from_stdin` writes each as `count values ...` a slot."""
+
+    def __init__(self) -> None:
+        self.batch_size_ = 32
+        self._types: list[type] | None = None
+
+    def set_batch(self, batch_size: int) -> None:
+        self.batch_size_ = batch_size
+
+    def generate_sample(self, line: str | None) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}.generate_sample: write it in the subclass")
+
+    def generate_batch(self, samples: list[Any]) -> Any:
+        return lambda: iter(samples)
+
+    def run_from_stdin(self) -> None:
+        for line in sys.stdin:
+            for sample in self.generate_sample(line)():
+                if sample is not None:
+                    sys.stdout.write(self._gen_str(sample))
+
+    def run_from_memory(self) -> None:
+        for sample in self.generate_sample(None)():
+            if sample is not None:
+                sys.stdout.write(self._gen_str(sample))
+
+    def _gen_str(self, line: Any) -> str:
+        if not isinstance(line, list | tuple):
+            raise ValueError(f"generate_sample: expected a list of (name, values), got {type(line).__name__}")
+        slots = [[len(values), *values] for _, values in line]
+        return " ".join(str(v) for slot in slots for v in slot) + "\n"
+
+
+class MultiSlotStringDataGenerator(MultiSlotDataGenerator):
+    """`MultiSlotDataGenerator` of strings, which are written as they are."""

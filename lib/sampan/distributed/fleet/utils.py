@@ -1,0 +1,90 @@
+"""paddle.distributed.fleet.utils of one process."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..parallel import several
+
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside, which are this one
+hybrid_parallel_util = fs = log_util = sys.modules[__name__]
+for _name in ("hybrid_parallel_util", "fs"):
+    sys.modules[f"{__name__}.{_name}"] = fs
+
+
+def recompute(function: Callable[..., Any], *args: Any, use_reentrant: bool = True, preserve_rng_state: bool = True, **kwargs: Any) -> Any:  # fmt: skip
+    """`function(*args)`. Paddle runs it a second time in the backward pass, to save memory; values and gradients are the same."""
+    return function(*args, **kwargs)
+
+
+def fused_allreduce_gradients(parameter_list: Sequence[Any], hcg: Any = None, *args: Any) -> None:
+    """Nothing to exchange with one process."""
+
+
+class LocalFS:
+    """Files of this machine, by the names that Paddle's file systems have."""
+
+    def ls_dir(self, fs_path: str) -> tuple[list[str], list[str]]:
+        """The folders and the files in a folder."""
+        if not self.is_exist(fs_path):
+            return [], []
+        entries = sorted(Path(fs_path).iterdir())
+        return [e.name for e in entries if e.is_dir()], [e.name for e in entries if not e.is_dir()]
+
+    def list_dirs(self, fs_path: str) -> list[str]:
+        return self.ls_dir(fs_path)[0]
+
+    def is_exist(self, fs_path: str) -> bool:
+        return os.path.exists(fs_path)
+
+    def is_dir(self, fs_path: str) -> bool:
+        return os.path.isdir(fs_path)
+
+    def is_file(self, fs_path: str) -> bool:
+        return os.path.isfile(fs_path)
+
+    def mkdirs(self, fs_path: str) -> None:
+        os.makedirs(fs_path, exist_ok=True)
+
+    def touch(self, fs_path: str, exist_ok: bool = True) -> None:
+        Path(fs_path).touch(exist_ok=exist_ok)
+
+    def delete(self, fs_path: str) -> None:
+        if self.is_dir(fs_path):
+            shutil.rmtree(fs_path)
+        elif self.is_exist(fs_path):
+            os.remove(fs_path)
+
+    def mv(self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False) -> None:
+        """Rename. FileNotFoundError and FileExistsError as they are called."""
+        if not self.is_exist(src_path):
+            raise FileNotFoundError(f"mv: there is no {src_path!r}")
+        if self.is_exist(dst_path) and not overwrite:
+            raise FileExistsError(f"mv: {dst_path!r} exists")
+        shutil.move(src_path, dst_path)
+
+    rename = mv
+
+    def need_upload_download(self) -> bool:
+        return False
+
+
+class HDFSClient:
+    """Refused: Hadoop's file system is reached by programs of its own."""
+
+    def __init__(
+        self, hadoop_home: str, configs: Any, time_out: int = 300000, sleep_inter: int = 1000
+    ) -> None:
+        raise NotImplementedError(
+            "HDFSClient: Sampan does not read Hadoop's file system; copy the files to this machine"
+        )
+
+
+class DistributedInfer:
+    """Refused: inference with parameter servers."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        several("DistributedInfer")

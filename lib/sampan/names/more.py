@@ -1,0 +1,238 @@
+"""What remains of Paddle's modules, a few functions each."""
+
+import copy
+import functools
+import logging
+import sys
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NoReturn
+
+from .. import nn
+from ..autograd import no_grad
+from ..creation import full
+from ..dtype import as_dtype
+from ..ops.joining import stack, unstack
+from ..random import normal
+from ..tensor import Tensor
+
+# --- paddle.tensor ---
+
+
+def fill_constant(shape, dtype, value, force_cpu=False, out=None, place=None, name=None):  # type: ignore[no-untyped-def]
+    """`full` with its arguments in another order; into `out` where it is given."""
+    value = value.item() if isinstance(value, Tensor) else value
+    made = full([shape] if isinstance(shape, int) else shape, value, dtype).to("cpu" if force_cpu else place)
+    if out is None:
+        return made
+    out.set_value(made)
+    return out
+
+
+def create_tensor(dtype, name=None, persistable=False):  # type: ignore[no-untyped-def]
+    """An empty tensor."""
+    return nn.Layer(dtype=as_dtype(dtype)).create_tensor(name, persistable, dtype)
+
+
+def gaussian(shape, mean=0.0, std=1.0, seed=0, dtype=None, name=None):  # type: ignore[no-untyped-def]
+    """Draws from a normal distribution."""
+    drawn = normal(float(mean), float(std), shape)
+    return drawn if dtype is None else drawn.astype(dtype)
+
+
+def gaussian_(x, mean=0.0, std=1.0, seed=0, name=None):  # type: ignore[no-untyped-def]
+    """Overwrite by draws from a normal distribution."""
+    return x.normal_(mean, std)
+
+
+def create_array(dtype, initialized_list=None):  # type: ignore[no-untyped-def]
+    """A list of tensors."""
+    made = [] if initialized_list is None else list(initialized_list)
+    if not isinstance(initialized_list, list | tuple | None):
+        raise TypeError(f"initialized_list: expected a list or tuple, got {type(initialized_list).__name__}")
+    if strange := [type(t).__name__ for t in made if not isinstance(t, Tensor)]:
+        raise TypeError(f"initialized_list: expected Tensors, got {strange}")
+    return made
+
+
+def array_length(array):  # type: ignore[no-untyped-def]
+    """How many tensors `create_array`'s list holds."""
+    if not isinstance(array, list):
+        raise AssertionError(f"array: expected a list, got {type(array).__name__}")
+    return len(array)
+
+
+def array_read(array, i):  # type: ignore[no-untyped-def]
+    """Entry i, a tensor of one whole number."""
+    array_length(array)
+    return array[int(i.item())]
+
+
+def array_write(x, i, array=None):  # type: ignore[no-untyped-def]
+    """Put x at place i, a tensor of one whole number: over an entry, or at the end."""
+    array = create_array(x.dtype) if array is None else array
+    place = int(i.item())
+    if place > array_length(array):
+        raise AssertionError(f"i: expected at most {len(array)}, got {place}")
+    array[place : place + 1] = [x]
+    return array
+
+
+# --- paddle.nn ---
+
+
+def split_states(states, bidirectional=False, state_components=1):  # type: ignore[no-untyped-def]
+    """The states of a recurrent network, [layers * directions, batch, features], by layer and direction."""
+    if state_components == 1:
+        parts = unstack(states)
+    elif len(states) != state_components:
+        raise AssertionError(f"states: expected {state_components} components, got {len(states)}")
+    else:
+        parts = list(zip(*(unstack(s) for s in states), strict=True))
+    return list(zip(parts[::2], parts[1::2], strict=True)) if bidirectional else parts
+
+
+def concat_states(states, bidirectional=False, state_components=1):  # type: ignore[no-untyped-def]
+    """What `split_states` took apart."""
+    flat = [s for pair in states for s in pair] if bidirectional else list(states)
+    if state_components == 1:
+        return stack(flat)
+    return tuple(stack(list(part)) for part in zip(*flat, strict=True))
+
+
+def rnn(cell, inputs, initial_states=None, sequence_length=None, time_major=False, is_reverse=False, **kwargs):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Run a cell over time: (outputs, last states)."""
+    return nn.RNN(cell, is_reverse, time_major)(inputs, initial_states, sequence_length, **kwargs)
+
+
+def birnn(cell_fw, cell_bw, inputs, initial_states=None, sequence_length=None, time_major=False, **kwargs):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Run two cells over time, forward and backward: (outputs side by side, last states of both)."""
+    return nn.BiRNN(cell_fw, cell_bw, time_major)(inputs, initial_states, sequence_length, **kwargs)
+
+
+class XavierInitializer(nn.initializer.XavierNormal):
+    """Both of Xavier's initializers, by `uniform`."""
+
+    def __init__(self, uniform: bool = True, fan_in: Any = None, fan_out: Any = None, seed: int = 0, gain: float = 1.0) -> None:  # fmt: skip
+        super().__init__(fan_in, fan_out, gain)
+        self.fill = (nn.initializer.XavierUniform if uniform else nn.initializer.XavierNormal)(fan_in, fan_out, gain).fill  # type: ignore[method-assign]  # fmt: skip
+
+
+class MSRAInitializer(nn.initializer.KaimingNormal):
+    """Both of Kaiming's initializers, by `uniform`."""
+
+    def __init__(self, uniform: bool = True, fan_in: Any = None, seed: int = 0, negative_slope: float = 0, nonlinearity: str = "relu", mode: str = "fan_in") -> None:  # fmt: skip
+        super().__init__(fan_in, negative_slope, nonlinearity, mode)
+        kind = nn.initializer.KaimingUniform if uniform else nn.initializer.KaimingNormal
+        self.fill = kind(fan_in, negative_slope, nonlinearity, mode).fill  # type: ignore[method-assign]
+
+
+def _convert_attention_mask(attn_mask, dtype):  # type: ignore[no-untyped-def]
+    """A mask as what is added to the scores: True or 1 becomes 0, False or 0 becomes -1e9."""
+    if attn_mask is None or attn_mask.dtype == as_dtype(dtype):
+        return attn_mask
+    cast = attn_mask.astype(dtype)
+    return cast if attn_mask.is_floating_point() else (cast - 1.0) * 1e9
+
+
+def _convert_param_attr_to_list(param_attr, n):  # type: ignore[no-untyped-def]
+    """`n` ParamAttrs (False where there is to be none): of a list, each entry; of one with a name, numbered copies."""
+    many = isinstance(param_attr, list | tuple)
+    if many and len(param_attr) != n:
+        raise AssertionError(f"param_attr: expected {n} entries, got {len(param_attr)}")
+    made = [nn.ParamAttr.of(None if a is True else a) for a in (param_attr if many else [param_attr] * n)]
+    for i, attr in enumerate(made):
+        if attr is not None and not many:
+            made[i] = attr = copy.deepcopy(attr)
+            attr.name = f"{attr.name}_{i}" if attr.name else None
+    return [False if attr is None else attr for attr in made]
+
+
+# --- paddle.amp ---
+
+
+class OptimizerState(Enum):
+    """What a GradScaler has done with an optimizer since its last update."""
+
+    INIT = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+# --- paddle.autograd ---
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a PyLayer's backward: its result is not differentiated again."""
+
+    @functools.wraps(backward)
+    def run(*args: Any) -> Any:
+        with no_grad():
+            return backward(*args)
+
+    return run
+
+
+# --- paddle.vision ---
+
+
+class IntermediateLayerGetter(nn.LayerDict):
+    """The first layers of a network, up to the last of `return_layers`: {name: name in the result}; calling it gives those outputs."""
+
+    def __init__(self, model: nn.Layer, return_layers: dict[str, str]) -> None:
+        children = dict(model.named_children())
+        if not set(return_layers) <= set(children):
+            raise ValueError(
+                f"return_layers: expected names of {sorted(children)}, got {sorted(return_layers)}"
+            )
+        names = list(children)
+        last = max((names.index(name) for name in return_layers), default=-1)
+        super().__init__({name: children[name] for name in names[: last + 1]})
+        self.return_layers = dict(return_layers)
+
+    def forward(self, x: Any) -> dict[str, Any]:
+        out = {}
+        for name, layer in self.items():
+            # A network flattens what it gives its linear layers, in its own forward.
+            x = layer(x.flatten(1) if isinstance(layer, nn.Linear) and x.ndim == 4 else x)
+            if name in self.return_layers:
+                out[self.return_layers[name]] = x
+        return out
+
+
+# --- paddle.utils, paddle.base, paddle.sysconfig ---
+
+
+class VisibleDeprecationWarning(UserWarning):
+    """A deprecation that is shown without a filter."""
+
+
+def strtobool(val: str) -> bool:
+    """True for y, yes, t, true, on, 1; False for n, no, f, false, off, 0. ValueError otherwise."""
+    if (text := val.lower()) in ("y", "yes", "t", "true", "on", "1"):
+        return True
+    if text in ("n", "no", "f", "false", "off", "0"):
+        return False
+    raise ValueError(f"strtobool: expected a word for true or false, got {val!r}")
+
+
+def get_logger(name: str, level: int, fmt: str | None = None) -> logging.Logger:
+    """A logger that writes to standard error."""
+    logger = logging.getLogger(name)
+    logger.setLevel(level)
+    logger.propagate = False
+    if not logger.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter(fmt))
+        logger.addHandler(handler)
+    return logger
+
+
+def get_include() -> NoReturn:
+    """Refused: there are no C++ headers."""
+    raise NotImplementedError("sysconfig.get_include: Sampan has no C++ headers; its kernels are Python")
+
+
+def get_lib() -> NoReturn:
+    """Refused: there is no C++ library."""
+    raise NotImplementedError("sysconfig.get_lib: Sampan has no C++ library; its kernels are Python")

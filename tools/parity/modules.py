@@ -1,0 +1,276 @@
+"""PaddlePaddle's modules and what each defines: recorded from the real one, and the library's table made from the record.
+
+python -m tools.parity.modules --paddle .venv-paddle/bin/python   # ask PaddlePaddle, then write the table
+python -m tools.parity.modules                                    # write lib/sampan/names/modules.txt from the record
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+import types
+import warnings
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / "lib" / "sampan"
+TABLE = LIBRARY / "names" / "modules.txt"
+RECORD = "modules"
+
+# What Sampan does not have, and why; with all modules inside.
+ABSENT = {
+    "_C": "Paddle's C++ core",
+    "_classes _ops _pir_ops library": "operators from C++ libraries",
+    "_paddle_docs": "Paddle's docstrings of C++ functions",
+    "_typing": "names for Paddle's own type annotations",
+    "amp.accuracy_compare": "Excel reports of Paddle's own debugging",
+    "api_tracer cinn_config check_import_scipy cost_model cuda_env": "parts of Paddle's own build and compiler",
+    "audio": "speech is not part of Sampan yet",
+    "autograd.backward_utils autograd.ir_backward": "the backward pass of static graphs",
+    "base.core": "",
+    "base.data_feed_desc base.dataset base.device_worker base.trainer_desc base.trainer_factory": "readers and trainers of "
+    "static graphs",
+    "base.default_scope_funcs base.dygraph.generated_tensor_methods_patch base.dygraph.tensor_patch_methods": "parts of static graphs and of the C++ core",
+    "base.incubate base.io base.libpaddle base.lod_tensor base.multiprocess_utils base.proto base.variable_index": "Paddle's C++ core",
+    "compat": "torch's spellings are part of `paddle` itself; `sampan.compat` is something else",
+    "cuda": "use paddle.device.cuda",
+    "dataset": "the readers of Paddle 1; use paddle.io, paddle.vision.datasets and paddle.text",
+    "decomposition": "operators are not decomposed into others",
+    "device.cpu device.custom_device device.custom_streams device.default_backend device.gpgpu_backend device.xpu": "other hardware",
+    "device.cuda.cuda_graphed_layer device.cuda.graphs device.cuda.memory_analyzer device.cuda.streams": "CUDA graphs and streams of "
+    "Paddle's own",
+    "framework.ir": "passes over static graphs",
+    "geometric": "graphs are not part of Sampan yet",
+    "incubate.asp": "2:4 sparsity is not part of Sampan",
+    "incubate.autotune incubate.cc incubate.framework incubate.jit incubate.layers incubate.passes incubate.tensor "
+    "incubate.xpu": "parts of Paddle's compiler, of static graphs or of other hardware",
+    "incubate.autograd.composite_rules incubate.autograd.generate_op_map incubate.autograd.phi_ops_map incubate.autograd.primitives "
+    "incubate.autograd.primreg incubate.autograd.primrules incubate.autograd.primx": "primitive operators of static graphs",
+    "incubate.checkpoint incubate.distributed incubate.multiprocessing": "training in several processes is not part of Sampan yet",
+    "incubate.nn incubate.operators": "there are no fused layers; the layers of paddle.nn compute the same",
+    "incubate.optimizer.distributed_fused_lamb incubate.optimizer.gradient_merge incubate.optimizer.lars_momentum "
+    "incubate.optimizer.pipeline incubate.optimizer.recompute incubate.optimizer.line_search_dygraph "
+    "incubate.optimizer.functional.line_search incubate.optimizer.functional.utils incubate.optimizer.functional.bfgs "
+    "incubate.optimizer.functional.lbfgs": "optimizers of static graphs",
+    "inference": "there is no inference engine yet; a trained layer runs as it is",
+    "jit.marker jit.sot.infer_meta jit.sot.opcode_translator": "tracing of Python's bytecode",
+    "nn.functional.sdpa nn.attention": "there is one implementation of attention",
+    "nn.functional.moe_permute nn.functional.moe_unpermute": "a GPU's kernels for mixtures of experts",
+    "nn.quant quantization": "quantization is not part of Sampan yet",
+    "onnx": "models are not exported to ONNX",
+    "optimizer.fusion_utils": "optimizer states are not fused into one buffer",
+    "profiler.profiler_statistic profiler.statistic_helper profiler.timer": "summaries of Paddle's C++ profiler",
+    "reader": "the readers of Paddle 1; use paddle.io",
+    "tensor.layer_function_generator": "operators from C++ descriptions",
+    "utils.bwd_graph_utils utils.fwd_graph_utils utils.op_version": "debugging of Paddle's C++ core",
+    "utils.cpp_extension": "operators in C++ cannot be added; write one in Python with sampan's `operator`, or a Numba kernel",
+    "utils.environments": "settings of Paddle's own",
+    "utils.gast": "a copy of another project: import gast",
+    "utils.image_util": "images of Paddle 1; use paddle.vision.transforms",
+    "vision.transforms.functional_cv2 vision.transforms.functional_pil vision.transforms.functional_tensor": "one implementation "
+    "serves all kinds of images: paddle.vision.transforms.functional",
+}  # fmt: skip
+# Modules of static graphs: `paddle.static` and `paddle.jit` hold stand-ins for any name.
+NOT_ASKED = re.compile(r"(static|jit|pir|pir_utils|_C_ops|_legacy_C_ops|distributed|base\.core)(\.|$)")
+# What belongs to static graphs or to the C++ core: stand-ins.
+STATIC = re.compile(
+    r"base\.|framework\.|hapi\.static_flops|hapi\.model\.(Static|init_comm|prepare_dist|wait_server)|"
+    r"incubate\.autograd\.|nn\.clip\.(append|error|set_|Base|ErrorClip|get_tensor_from|merge)|common_ops_import\.|"
+    r"nn\.layer\.layers\.|nn\.functional\.loss\.base_|tensor\.(creation\.)?create_global_var|nn\.layer\.rnn\.ArrayWrapper|nn\.decode\.ArrayWrapper|"
+    r"optimizer\.optimizer\.append_backward_new|"
+    r"optimizer\.lr\.(autoincreased|exponential|natural|inverse|cosine|linear_lr)"
+)
+# Where Sampan keeps what Paddle has elsewhere or under another name.
+PLACES = {
+    "nn.layer.conv._ConvNd": "nn.conv._Convolution",
+    "nn.layer.norm._BatchNormBase": "nn.norm._BatchNorm",
+    "nn.layer.norm._InstanceNormBase": "nn.norm._InstanceNorm",
+    "nn.layer.common._PadnD": "nn.common.Pad1D",
+    "nn.layer.rnn.RNNBase": "nn.rnn._Stack",
+    "nn.layer.layers.HookRemoveHelper": "nn.layer._Handle",
+    "nn.clip.GradientClipBase": "nn.clip.ClipGrad",
+    "nn.clip.ClipGradBase": "nn.clip.ClipGrad",
+    "nn.parameter.EagerParamBase": "nn.Parameter",
+    "nn.spectral_norm": "nn.utils.spectral_norm",
+    "nn.clip.GradientClipByValue": "nn.ClipGradByValue",
+    "nn.clip.GradientClipByNorm": "nn.ClipGradByNorm",
+    "nn.clip.GradientClipByGlobalNorm": "nn.ClipGradByGlobalNorm",
+    "amp.auto_cast.amp_decorate": "amp.decorate",
+    "autograd.autograd._Jacobian": "autograd.Jacobian",
+    "nn.initializer.NumpyArrayInitializer": "nn.initializer.Assign",
+    "nn.initializer.ConstantInitializer": "nn.initializer.Constant",
+    "nn.initializer.NormalInitializer": "nn.initializer.Normal",
+    "nn.initializer.TruncatedNormalInitializer": "nn.initializer.TruncatedNormal",
+    "nn.initializer.UniformInitializer": "nn.initializer.Uniform",
+    "vision.models.mobilenetv1.DepthwiseSeparable": "vision.models.mobilenet._separable",
+    "vision.models.mobilenetv2.InvertedResidual": "vision.models.mobilenet.InvertedResidual",
+    "vision.models.mobilenetv3.InvertedResidual": "vision.models.mobilenet.InvertedResidualSE",
+    "vision.models.mobilenetv3.SqueezeExcitation": "vision.models.mobilenet.SqueezeExcitation",
+    "vision.models.mobilenetv3.MobileNetV3": "vision.models.mobilenet.MobileNetV3",
+    "hapi.dynamic_flops.flops": "hapi.flops.flops",
+    "hapi.dynamic_flops.dynamic_flops": "hapi.flops.flops",
+    "tensor.creation.tensor": "as_tensor",
+}
+# Files of names that Sampan keeps for one module of Paddle's, or for a few.
+FILES = {
+    "names.hapi": "hapi.model hapi.callbacks hapi.progressbar hapi.dynamic_flops hapi.logger",
+    "names.download": "utils.download",
+    "hub": "hapi.hub",
+    "names.init": "nn.init",
+}
+ANYWHERE = ["names.more", "Tensor"]  # looked into at last
+# Names that programs take besides those that `walk` lists.
+ALSO = {
+    "hapi.dynamic_flops": ["register_hooks"], "hapi.model": ["_all_gather"], "utils.download": ["_get_unique_endpoints", "WEIGHTS_HOME"],
+    "nn.layer.transformer": ["_convert_attention_mask", "_convert_param_attr_to_list"],
+    "nn.functional.conv": ["_update_padding_nd"], "nn.init": ["calculate_gain"],
+}  # fmt: skip
+# Modules of static graphs that can be imported; any name of theirs is a stand-in.
+STAND_INS = "_C_ops _legacy_C_ops jit jit.api jit.dy2static jit.layer jit.sot jit.translated_layer pir pir.core pir_utils"
+
+
+def walk(library: str = "paddle") -> dict[str, list[str]]:
+    """Module -> what it shows: `__all__`, classes and public functions it defines; of one that defines none, what it imports
+    from the library. Run by PaddlePaddle's Python."""
+    top = importlib.import_module(library)
+    found = {}
+    for name in [library, *_inside(top.__path__, library)]:
+        try:
+            module = importlib.import_module(name)
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+            continue
+        found[name.partition(".")[2]] = sorted(_shown(module, library))
+    return found
+
+
+def _inside(paths: Any, prefix: str) -> list[str]:
+    names = []
+    for entry in pkgutil.iter_modules(paths):
+        name = f"{prefix}.{entry.name}"
+        if re.search(r"\.tests?\b|\.test_|__main__", name):
+            continue
+        names.append(name)
+        if entry.ispkg:
+            names += _inside([str(Path(p) / entry.name) for p in paths], name)
+    return names
+
+
+def _shown(module: Any, library: str) -> set[str]:
+    listed = {name for name in getattr(module, "__all__", ()) or () if hasattr(module, name)}
+    made = {
+        name: value
+        for name, value in vars(module).items()
+        if (inspect.isclass(value) or callable(value))
+        and not inspect.ismodule(value)
+        and str(getattr(value, "__module__", "")).partition(".")[0] == library
+        and not name.startswith("__")
+    }
+    own = {name for name, value in made.items() if value.__module__ == module.__name__}
+    return listed | {name for name in own or made if not name.startswith("_") or inspect.isclass(made[name])}
+
+
+def ask(python: str) -> None:
+    from . import records
+
+    code = "import json, tools.parity.modules as m; print('\\n' + json.dumps(m.walk()))"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    records.write(RECORD, json.loads(done.stdout.splitlines()[-1]))
+
+
+def absent() -> dict[str, str]:
+    return {name: reason for names, reason in ABSENT.items() for name in names.split() if reason}
+
+
+def is_absent(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in absent())
+
+
+def served(record: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The modules of a record that Sampan has."""
+    return {m: names for m, names in record.items() if m and not is_absent(m) and not NOT_ASKED.match(m)}
+
+
+def table(record: dict[str, list[str]]) -> str:
+    """The library's table of a record: see lib/sampan/inner.py."""
+    inner = importlib.import_module("sampan.inner")  # `sampan.inner` itself is the product
+
+    lines = ["# Made by tools/parity/modules.py from PaddlePaddle's modules: see lib/sampan/inner.py."]
+    lines += [f"!{name}: {reason}" for name, reason in sorted(absent().items())]
+    modules = served(record)
+    modules = {**{name: [] for name in STAND_INS.split()}, **modules}
+    for module in modules:
+        inner.table().modules.setdefault(module, [])
+    for module in sorted(modules):
+        if _is_file(module):  # made by nobody else, and asked first for what it has
+            importlib.import_module(f"sampan.{module}")
+    for module, names in sorted(modules.items()):
+        names = [*names, *(n for n in ALSO.get(module, ()) if n not in names)]
+        lines.append(" ".join([f"{module}:", *(_entry(module, name) for name in names)]))
+    return "\n".join(lines) + "\n"
+
+
+def _is_file(module: str) -> bool:
+    """Whether a module of Paddle's name is a file of Sampan's."""
+    folder = LIBRARY / module.replace(".", "/")
+    return (folder / "__init__.py").is_file() or folder.with_suffix(".py").is_file()
+
+
+def _entry(module: str, name: str) -> str:
+    inner = importlib.import_module("sampan.inner")  # `sampan.inner` itself is the product
+
+    full = f"{module}.{name}"
+    held = sys.modules.get(f"sampan.{module}")
+    alone = _is_file(module) or (isinstance(held, types.ModuleType) and not isinstance(held, inner.Inner))
+    if alone and module not in inner._SHARED:  # no table is asked there
+        return _mark(getattr(held, name, None), name) or (name if hasattr(held, name) else f"-{name}")
+    places = [PLACES[p] for p in (full, f"{module.rpartition('.')[0]}.{name}") if p in PLACES]
+    places += [f"{file}.{name}" for file, modules in FILES.items() if module in modules.split()]
+    around = _from_around(module, name)
+    if not places and around == name:
+        return name
+    for place in [*places, *(f"{file}.{name}" for file in ANYWHERE)]:
+        with contextlib.suppress(AttributeError, ImportError):
+            inner._at(place)
+            return f"{name}={place}"
+    return around or (f"~{name}" if STATIC.match(full) else f"-{name}")
+
+
+def _from_around(module: str, name: str) -> str:
+    """The entry of a name that is found in the rooms around a module: itself, a stand-in, or nothing."""
+    inner = importlib.import_module("sampan.inner")  # `sampan.inner` itself is the product
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        place = inner._around(module.split("."), name)
+    return _mark(getattr(place, name, None), name)
+
+
+def _mark(value: Any, name: str) -> str:
+    """The entry of a value that was found."""
+    if value is None or (inspect.ismodule(value) and not callable(value)):
+        return ""
+    return f"~{name}" if type(value).__name__ == "_Absent" else name
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.parity.modules", description=__doc__)
+    parser.add_argument("--paddle", help="PaddlePaddle's Python: record its modules anew")
+    options = parser.parse_args()
+    if options.paddle:
+        ask(options.paddle)
+    from . import records
+
+    TABLE.write_text(table(records.read(RECORD)))
+
+
+if __name__ == "__main__":
+    main()
