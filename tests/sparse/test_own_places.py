@@ -110,3 +110,23 @@ def test_wide_matrices_are_added_where_they_are():
     assert (x * y).values().tolist() == [0, 0, 8]
     with pytest.raises(ValueError, match="at most 2147483647"):
         sparse.matmul(x, sampan.ones([1, 1]).expand([2**34, 1]))
+
+
+@pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
+def test_copied_in_place(layout):
+    def make(array):
+        return getattr(sampan.to_tensor(array), layout)(*[2] * layout.endswith("coo"))
+
+    a, b = make(DENSE), make(DENSE[:2, :3].copy())
+    a.stop_gradient = False
+    assert a.copy_(a, True).to_dense().tolist() == DENSE.tolist()
+    assert a.copy_(b, True) is a and not a.stop_gradient and b.stop_gradient
+    b.values().data.zero_()
+    assert a.shape == [2, 3] and a.to_dense().tolist() == DENSE[:2, :3].tolist()
+    for other in (
+        sampan.to_tensor(DENSE),
+        make(DENSE.astype("float64")),
+        make(DENSE).to_sparse_csr() if layout.endswith("coo") else make(DENSE).to_sparse_coo(),
+    ):
+        with pytest.raises(RuntimeError, match="copy_: expected"):  # as in Paddle
+            a.copy_(other, False)

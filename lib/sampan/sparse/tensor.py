@@ -182,6 +182,22 @@ class SparseTensor:
     def clone(self) -> "SparseTensor":
         return SparseTensor(self.pattern, self.entries.clone())
 
+    def copy_(self, other: "SparseTensor", blocking: bool = True) -> "SparseTensor":
+        """Become a copy of `other`: its shape, its places and its values, outside of the tape. Returns this tensor.
+
+        Raises RuntimeError, as Paddle does, for a dense tensor, another layout or another dtype.
+        """
+        if not isinstance(other, SparseTensor) or type(other.pattern) is not type(self.pattern):
+            kind = other.pattern.layout.upper() if isinstance(other, SparseTensor) else type(other).__name__
+            raise RuntimeError(f"copy_: expected a {self.pattern.layout.upper()} tensor, got {kind}")
+        if other.dtype != self.dtype:
+            raise RuntimeError(f"copy_: expected dtype {name_of(self.dtype)}, got {name_of(other.dtype)}")
+        values = Tensor(
+            other.entries.data.to(self.entries.data.device, copy=True), stop_gradient=self.stop_gradient
+        )
+        self.pattern, self.entries = other.pattern.on(values.data.device), values
+        return self
+
     # --- other layouts ---
 
     def coalesce(self, name: str | None = None) -> "SparseTensor":
