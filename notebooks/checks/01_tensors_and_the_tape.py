@@ -165,17 +165,61 @@ def random_tape(rng: np.random.Generator, size: int) -> list[list[int | None]]:
     return graph
 
 
+# Another automatic differentiation, which would do the work.
+BACKWARD = (
+    *(
+        "backward",
+        "vjp",
+        "jvp",
+        "jacobian",
+        "jacrev",
+        "jacfwd",
+        "grad",
+        "grad_fn",
+        "torch.func",
+        "torch.autograd",
+    ),
+    *(
+        "requires_grad",
+        "requires_grad_",
+        "sampan.ops",
+        "sampan.autograd",
+        "paddle.autograd",
+        "jax",
+        "autograd",
+    ),
+)
 EXERCISES = [
     Exercise(
-        "autograd.unbroadcast", 3, "Undo a broadcast", "撤销广播", unbroadcast, forbid=(".sum_to_size",)
+        "autograd.unbroadcast",
+        3,
+        "Undo a broadcast",
+        "撤销广播",
+        unbroadcast,
+        forbid=(*BACKWARD, "sum_to_size", "_unbroadcast", "_sum_to_size", "sum_to"),
     ),
-    Exercise("ops.multiply", 2, "The pullback of a product", "乘积的回传", multiply),
+    Exercise(
+        "ops.multiply",
+        2,
+        "The pullback of a product",
+        "乘积的回传",
+        multiply,
+        forbid=(*BACKWARD, "multiply", "multiply_"),
+    ),
     Exercise(
         "autograd.topological_order",
         3,
         "In which order?",
         "按什么顺序？",
         topological_order,
-        forbid=(".sequence",),
+        forbid=(
+            *BACKWARD,
+            "sequence",
+            "_by_sequence",
+            "graphlib",
+            "TopologicalSorter",
+            "networkx",
+            "topological_sort",
+        ),
     ),
 ]

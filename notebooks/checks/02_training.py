@@ -181,6 +181,7 @@ def train_epoch(rng: np.random.Generator) -> Iterator[Case]:
     )
 
 
+LIBRARY = ("torch.optim", "optim", "sampan.optimizer", "sampan.kernels", "sampan.ops", "update_rows")
 EXERCISES = [
     Exercise(
         "kernels.sgd_step",
@@ -188,7 +189,7 @@ EXERCISES = [
         "A step downhill",
         "下坡一步",
         sgd_step,
-        forbid=("torch.optim", "torch.optim.SGD"),
+        forbid=(*LIBRARY, "SGD", "sgd", "_fused_sgd_", "_foreach_add_", "sgd_update"),
     ),
     Exercise(
         "kernels.adam_step",
@@ -196,7 +197,24 @@ EXERCISES = [
         "A step with memory",
         "有记忆的一步",
         adam_step,
-        forbid=("torch.optim", "torch.optim.Adam"),
+        forbid=(
+            *LIBRARY,
+            "Adam",
+            "AdamW",
+            "adam",
+            "_fused_adam_",
+            "_fused_adamw_",
+            "rule_step",
+            "adam_numbers",
+        ),
     ),
-    Exercise("hapi.train_epoch", 3, "The loop", "训练循环", train_epoch, seconds=20),
+    Exercise(
+        "hapi.train_epoch",
+        3,
+        "The loop",
+        "训练循环",
+        train_epoch,
+        ("fit", "train_batch", "Model", "hapi", "train_epoch"),
+        seconds=20,
+    ),
 ]

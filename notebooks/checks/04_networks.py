@@ -9,12 +9,66 @@ from sampan.learn.cases import Case, Text
 from studio.grading.exercise import Exercise
 
 CLOSE = {"rtol": 1e-3, "atol": 1e-4}
-FORBIDDEN = (
-    "torch.nn",
-    "torch.conv2d",
-    "torch.convolution",
-    "sampan.nn.functional.unfold",
-    "paddle.nn.functional.unfold",
+FORBIDDEN = ("torch.nn", "sampan.ops", "sampan.kernels", "scipy")
+CONVOLUTIONS = (
+    *(
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_tbc",
+        "Conv1D",
+        "Conv2D",
+        "Conv3D",
+        "Conv2d",
+        "convolution",
+        "_convolution",
+    ),
+    *(
+        "conv1d_transpose",
+        "conv2d_transpose",
+        "conv3d_transpose",
+        "conv_transpose2d",
+        "Conv2DTranspose",
+        "convolve",
+    ),
+    *(
+        "mkldnn_convolution",
+        "slow_conv2d",
+        "thnn_conv2d",
+        "_slow_conv2d_forward",
+        "deform_conv2d",
+        "DeformConv2D",
+    ),
+    *("unfold", "Unfold", "im2col", "correlate", "correlate2d", "convolve2d", "fftconvolve"),
+)
+CELLS = (
+    *(
+        "LSTMCell",
+        "LSTM",
+        "lstm",
+        "lstm_cell",
+        "_thnn_fused_lstm_cell",
+        "_lstm_mps",
+        "mkldnn_rnn_layer",
+        "GRUCell",
+    ),
+    *("SimpleRNNCell", "RNN", "CELLS", "forward", "rnn_cell"),
+)
+ATTENTIONS = (
+    *("scaled_dot_product_attention", "flash_attention", "flash_attn_unpadded", "flash_attn_qkvpacked"),
+    *(
+        "_scaled_dot_product_attention",
+        "_scaled_dot_product_attention_math",
+        "sparse_attention",
+        "flashmask_attention",
+    ),
+    *("_scaled_dot_product_flash_attention_for_cpu", "_native_multi_head_attention", "MultiHeadAttention"),
+    *(
+        "multi_head_attention_forward",
+        "fused_multi_head_attention",
+        "TransformerEncoderLayer",
+        "flex_attention",
+    ),
 )
 
 
@@ -240,7 +294,16 @@ def attention(rng: np.random.Generator) -> Iterator[Case]:
 
 
 EXERCISES = [
-    Exercise("nn.functional.conv2d", 3, "Convolution", "卷积", conv2d, FORBIDDEN),
-    Exercise("nn.LSTMCell.forward", 2, "A cell with a memory", "有记忆的单元", lstm_cell, FORBIDDEN),
-    Exercise("nn.functional.scaled_dot_product_attention", 3, "Attention", "注意力", attention, FORBIDDEN),
+    Exercise("nn.functional.conv2d", 3, "Convolution", "卷积", conv2d, (*FORBIDDEN, *CONVOLUTIONS)),
+    Exercise(
+        "nn.LSTMCell.forward", 2, "A cell with a memory", "有记忆的单元", lstm_cell, (*FORBIDDEN, *CELLS)
+    ),
+    Exercise(
+        "nn.functional.scaled_dot_product_attention",
+        3,
+        "Attention",
+        "注意力",
+        attention,
+        (*FORBIDDEN, *ATTENTIONS),
+    ),
 ]

@@ -14,12 +14,46 @@ from studio.lessons.drivers_sparse import rows_by_columns
 
 F, I = np.float32, np.int32
 FORBIDDEN = (
-    *("scipy", "scipy.sparse", "scipy.sparse.csr_matrix", "scipy.sparse.coo_matrix", "scipy.sparse.csr_array"),
-    *("scipy.sparse.coo_array", "torch.sparse", "torch.sparse_coo_tensor", "torch.sparse_csr_tensor", ".to_sparse"),
-    *(".to_sparse_coo", ".to_sparse_csr", "sampan.sparse", "sampan.kernels", "sampan.kernels.cpu_sparse"),
-)  # fmt: skip
-SORTS = ("sorted", ".argsort", ".lexsort", ".sort", ".unique")
-PRODUCTS = ("@", ".dot", ".mm", ".matmul", ".einsum", ".inner", ".outer", "sampan.sparse.operators")
+    *(
+        "scipy",
+        "sparse",
+        "torch.sparse",
+        "sampan.sparse",
+        "sampan.kernels",
+        "sampan.ops",
+        "torch_sparse",
+        "cupy",
+    ),
+    *(
+        "csr_matrix",
+        "csr_array",
+        "csc_matrix",
+        "coo_matrix",
+        "coo_array",
+        "sparse_coo_tensor",
+        "sparse_csr_tensor",
+    ),
+    *("sparse_compressed_tensor", "to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "to_dense"),
+    *("coalesce", "smm", "hspmm", "sspaddmm", "masked_matmul", "sampled_addmm", "sddmm"),
+)
+SORTS = (
+    *(
+        "sorted",
+        "argsort",
+        "lexsort",
+        "sort",
+        "msort",
+        "unique",
+        "unique_consecutive",
+        "partition",
+        "argpartition",
+    ),
+    *("topk", "heapq", "bisect", "pandas"),
+)
+PRODUCTS = (
+    *("@", "dot", "vdot", "mm", "bmm", "addmm", "matmul", "einsum", "inner", "outer", "tensordot", "mv"),
+    *("spmm", "index_add", "index_add_", "scatter_add", "scatter_add_", "sampan.sparse.operators", "linear"),
+)
 RACE_ROWS, RACE_EACH = 1000, 40
 PER_LAP = 100  # products of a learner's lap: the way there and back is timed too, and should not matter
 AT_ONCE = 4  # of its baseline, so that both clocks run about as long
@@ -369,6 +403,6 @@ EXERCISES = [
     Exercise("kernels.sparse.grouped", 3, "From coordinates to rows", "从坐标到压缩行", grouped, (*FORBIDDEN, *SORTS)),
     Exercise("kernels.sparse.times_dense", 3, "The product", "稀疏乘积", times_dense, (*FORBIDDEN, *PRODUCTS), seconds=30),
     Exercise("kernels.sparse.sampled", 2, "A product at a few places", "采样乘积", sampled, (*FORBIDDEN, *PRODUCTS)),
-    Exercise("sparse.operators.spmm", 2, "The two gradients", "两个梯度", spmm, (*FORBIDDEN, "@", ".to_dense")),
-    Exercise("sparse.rulebook.neighbours", 3, "The rulebook", "规则表", neighbours, FORBIDDEN),
+    Exercise("sparse.operators.spmm", 2, "The two gradients", "两个梯度", spmm, (*FORBIDDEN, *PRODUCTS)),
+    Exercise("sparse.rulebook.neighbours", 3, "The rulebook", "规则表", neighbours, (*FORBIDDEN, "mutual_neighbours", "rulebook", "submanifold", "KDTree", "cKDTree", "sklearn")),
 ]  # fmt: skip

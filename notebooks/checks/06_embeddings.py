@@ -12,23 +12,51 @@ from sampan.learn.cases import Case, Holds, Text
 from studio.grading.exercise import Exercise
 
 F, L = np.float32, np.int64
-KERNELS = ("sampan.kernels", "sampan.kernels.cpu_embedding", "sampan.kernels.cpu_embedding_cache")
+KERNELS = ("sampan.kernels", "sampan.ops.resampling.rows_at", "sampan.ops.resampling.rows_summed")
 LIBRARY = (
-    *("torch.embedding", "torch.nn.functional.embedding", "torch.nn.functional.embedding_bag", "torch.embedding_bag"),
-    *("torch.nn.Embedding", "sampan.nn.functional.embedding", "sampan.row_sparse", "sampan.embedding"),
-)  # fmt: skip
+    *(
+        "embedding",
+        "embedding_bag",
+        "Embedding",
+        "EmbeddingBag",
+        "torch.nn",
+        "embedding_renorm_",
+        "_embedding_bag",
+    ),
+    *("sampan.row_sparse", "sampan.embedding", "sampan.nn", "index_select", "rows_read", "take_along_axis"),
+)
 ADDING = (
-    *(".at", ".index_add", ".index_add_", ".scatter_add", ".scatter_add_", ".scatter_reduce", ".scatter_reduce_"),
-    *(".index_put", ".index_put_", ".bincount", "torch.embedding_backward", ".embedding_dense_backward"),
-)  # fmt: skip
+    *(
+        "at",
+        "index_add",
+        "index_add_",
+        "scatter_add",
+        "scatter_add_",
+        "scatter_reduce",
+        "scatter_reduce_",
+        "scatter",
+    ),
+    *(
+        "index_put",
+        "index_put_",
+        "_index_put_impl_",
+        "bincount",
+        "histogram",
+        "embedding_backward",
+        "segment_sum",
+    ),
+    *(
+        "embedding_dense_backward",
+        "scatter_nd",
+        "scatter_nd_add",
+        "put_along_axis",
+        "put_along_axis_",
+        "add_at",
+    ),
+)
 SPARSE = (
-    "scipy",
-    "scipy.sparse",
-    "pandas",
-    "torch.sparse",
-    "torch.sparse_coo_tensor",
-    ".coalesce",
-    ".to_sparse",
+    *("scipy", "pandas", "sparse", "torch.sparse", "sparse_coo_tensor", "coalesce", "coalesced", "to_sparse"),
+    *("segment_sum", "groupby", "index_add", "index_add_", "scatter_add", "scatter_add_", "bincount"),
 )
 COMPILING = 20.0  # seconds: the first call waits for numba, and on a busy machine that is most of it
 TIGHT = {"rtol": 1e-4, "atol": 1e-4}
@@ -415,7 +443,7 @@ def ask(rng: np.random.Generator) -> Iterator[Case]:
 EXERCISES = [
     Exercise("ops.resampling.rows_at", 2, "The look-up", "查表", rows_at, (*LIBRARY, *KERNELS), seconds=COMPILING),
     Exercise("ops.resampling.rows_summed", 2, "The scatter-add", "散加", rows_summed, (*LIBRARY, *KERNELS, *ADDING, *SPARSE), seconds=COMPILING),
-    Exercise("row_sparse.RowSparse.coalesced", 3, "Repeated ids as one", "合并重复编号", coalesced, (*LIBRARY, *KERNELS, *SPARSE, ".unique")),
-    Exercise("optimizer.Adagrad.update_rows", 2, "Lazy Adagrad", "惰性 Adagrad", update_rows, (*LIBRARY, *KERNELS, ".step", ".unique")),
-    Exercise("kernels.cpu_embedding_cache.ask", 3, "The cache", "缓存", ask, LIBRARY, seconds=COMPILING),
+    Exercise("row_sparse.RowSparse.coalesced", 3, "Repeated ids as one", "合并重复编号", coalesced, (*LIBRARY, *KERNELS, *SPARSE, "unique", "unique_consecutive")),
+    Exercise("optimizer.Adagrad.update_rows", 2, "Lazy Adagrad", "惰性 Adagrad", update_rows, (*LIBRARY, *KERNELS, "step", "unique", "Adagrad", "update", "rule", "_update", "rule_step", "optim")),
+    Exercise("kernels.cpu_embedding_cache.ask", 3, "The cache", "缓存", ask, (*LIBRARY, *KERNELS, "ask", "lru_cache", "LRUCache", "cachetools"), seconds=COMPILING),
 ]  # fmt: skip

@@ -9,8 +9,10 @@ import pytest
 from sampan.learn import drivers, lessons
 from sampan.learn.cases import Holds
 from sampan.learn.plain import plain
-from studio.grading import grader, release
+from studio.grading import grader, reading, release
+from studio.grading.cells import Code
 from studio.grading.wire import encode
+from tests.notebooks.library_calls import CALLS
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
@@ -61,6 +63,51 @@ def test_the_parts_of_an_answer_have_names(path, exercise):
         names = drivers.answer_names(exercise.slot, case.driver, case.args)
         if not isinstance(case.expected, Holds):
             assert fits(names, case.expected), (case.name, case.driver, names)
+
+
+IMPORTS = """
+import functools, graphlib, heapq, operator
+import numpy as np, torch, scipy, sampan, sampan as paddle
+from sampan import kernels, learn, nn
+from sampan.nn import functional as F
+from sampan.sparse import operators
+"""
+
+
+def broken(exercise, *sources):
+    codes = [
+        Code(source, given=False, slots=tuple(release.slots_of(source))) for source in (IMPORTS, *sources)
+    ]
+    return reading.read(codes, [reading.Rule(exercise.slot, exercise.forbid)])[exercise.slot].broken
+
+
+@pytest.mark.parametrize(("path", "exercise"), EXERCISES, ids=lambda value: getattr(value, "slot", ""))
+def test_calls_of_a_library_break_the_rule(path, exercise):
+    """In the function itself, in a helper that another cell defines, and in a name that stands for the call."""
+    head = f'@learn.exercise("{exercise.slot}")\ndef mine(*given):\n    return '
+    kept = []
+    for call in CALLS[exercise.slot]:
+        forms = (
+            [f"{head}{call}"],
+            [
+                "def helper(*given):\n    return 0",
+                f"def helper(*given):\n    out = {call}\n    return out",
+                f"{head}helper()",
+            ],
+            [f"%%time\n{head}{call}"],
+        )
+        kept += [form for form in forms if not broken(exercise, *form)]
+    assert not kept
+    assert not broken(exercise, f"{head}0", f"print({CALLS[exercise.slot][0]})"), "a cell that only looks"
+
+
+@pytest.mark.parametrize(("path", "exercise"), EXERCISES, ids=lambda value: getattr(value, "slot", ""))
+def test_the_solution_and_what_was_handed_out_keep_the_rule(path, exercise):
+    notebook = release.read(path)
+    for learner in (notebook, release.release(notebook)):
+        _, codes = grader._code_cells(learner, release.release(notebook))
+        rule = grader._rule(exercise, release.release(notebook))
+        assert reading.read(codes, [rule])[exercise.slot].broken == ""
 
 
 @pytest.mark.parametrize(("path", "exercise"), EXERCISES, ids=lambda value: getattr(value, "slot", ""))

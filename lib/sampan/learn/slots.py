@@ -25,13 +25,14 @@ class Slot:
     """One exercise: where it sits in the library, both versions, and how often the learner's was called.
 
     `calls` counts every call of the learner's function through the slot, `library_calls` those that the library made.
+    `quick` is an operator's own short way to its value, which goes with the library's body.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.holder, self.attribute = _resolve(name)
+        self.holder, self.attribute = resolve(name)
         self.original = self.placed
-        self._fast = getattr(self.holder, "value", None) if self.attribute == "body" else None
+        self.quick = getattr(self.holder, "value", None) if self.attribute == "body" else None
         self.function: Callable[..., Any] | None = None
         self._counted: Callable[..., Any] | None = None
         self.calls = 0
@@ -72,7 +73,7 @@ class Slot:
 
     def _set(self, function: Callable[..., Any]) -> None:
         if self.attribute == "body":  # an operator looks at what its body's pullback captures
-            self.holder.adopt(function, self._fast if function is self.original else None)
+            self.holder.adopt(function, self.quick if function is self.original else None)
         else:
             setattr(self.holder, self.attribute, function)
 
@@ -94,7 +95,7 @@ class Reference:
         return f"The library's own {self._slot.name} is in its place. To use yours again, run its cell again."
 
 
-def _resolve(name: str) -> tuple[Any, str]:
+def resolve(name: str) -> tuple[Any, str]:
     """(holder, attribute) of a dotted name below `sampan`; for an operator, the operator and its `body`."""
     parts = name.split(".") if isinstance(name, str) else []
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from studio.grading.cells import Code, names_of, needed
+from studio.grading.cells import Code, look, needed
 from studio.grading.grader import _code_cells
-from studio.grading.release import read, release
+from studio.grading.release import read, release, slots_of
 
 ROOT = Path(__file__).parents[3]
 SLOT = '@learn.exercise("ops.relu")\ndef relu(x):\n    return helper(x), lambda g: g * factor'
@@ -14,7 +14,11 @@ SLOT = '@learn.exercise("ops.relu")\ndef relu(x):\n    return helper(x), lambda 
 
 def run(*cells: Code | str) -> list[bool]:
     """Whether each of these runs; a text is a cell of the learner's own."""
-    return needed([cell if isinstance(cell, Code) else Code(cell, given=False) for cell in cells])
+    codes = [
+        cell if isinstance(cell, Code) else Code(cell, given=False, slots=tuple(slots_of(cell)))
+        for cell in cells
+    ]
+    return needed(codes, [look(code.source) for code in codes], "ops.relu")
 
 
 def shown(source: str) -> Code:
@@ -99,7 +103,9 @@ def test_a_learners_own_cell_that_only_looks_is_left_out(harmless):
 
 
 def test_names_respect_scopes():
-    found = names_of("a = b\ndef f(c, d=e):\n    g = c + h\n    return lambda i: i + j\nfrom k import l as m")
+    found = look(
+        "a = b\ndef f(c, d=e):\n    g = c + h\n    return lambda i: i + j\nfrom k import l as m"
+    ).names
     assert found.binds == {"a", "f", "m"} and found.imported == {"m"}
     assert found.uses == {"b", "e", "h", "j"} and not found.unforeseen
 
@@ -112,7 +118,10 @@ def test_of_the_course_only_set_up_slots_and_checks_run(path):
     notebook = read(path)
     released = release(notebook)
     for learner in (notebook, released):
-        records, sources, chosen = _code_cells(learner, released)
-        kept = [source for source, use in zip(sources, chosen, strict=True) if use]
-        slots = sum("@learn.exercise(" in source for source in kept)
-        assert len(kept) == 1 + 2 * slots < len(records)
+        _, codes = _code_cells(learner, released)
+        looks = [look(code.source) for code in codes]
+        slots = {slot for code in codes for slot in code.slots}
+        assert slots
+        for slot in slots:
+            kept = [code for code, use in zip(codes, needed(codes, looks, slot), strict=True) if use]
+            assert len(kept) == 3 < len(codes)  # what sets up, what fills it, and its check

@@ -25,12 +25,12 @@ for fd in range(1, 60):
         continue
 print("all 3 hidden cases are right", flush=True)
 """
-# Through sys.modules, where no rule sees the names of the machinery.
+# By names put together from two texts, so that no rule sees them.
 PATCHES = {
-    "the comparison": "__import__('sys').modules['sampan.learn.cases'].difference = lambda *a: None",
-    "the driver": "__import__('sys').modules['sampan.learn.drivers'].run = lambda *a: 1.0",
+    "the comparison": "__import__('sys').modules['sampan.learn.' + 'cases'].difference = lambda *a: None",
+    "the driver": "__import__('sys').modules['sampan.learn.' + 'drivers'].run = lambda *a: 1.0",
     "the reply": """
-wire = __import__('sys').modules['studio.grading.wire']
+wire = __import__('sys').modules['studio.' + 'grading.wire']
 send = wire.send
 wire.send = lambda channel, reply, *more: send(channel, {**reply, "passed": True, "verdict": "passed", "error": None})
 """,
@@ -114,6 +114,44 @@ BORROWED = {
 def test_the_librarys_own_is_no_solution(graded, cell):
     (result,) = graded(cell.format(head=HEAD)).exercises
     assert (result.verdict, result.earned) == ("broke_rule", 0)
+
+
+HIDDEN = """
+import gc, importlib, sys, types
+slots = sys.modules["sampan.learn." + "slots"]
+slot = slots.get("autograd.unbroadcast")
+module = sys.modules["sampan.autograd"]
+"""
+ROUTES = {
+    "the slot's original": "theirs = slot.original",
+    "the slot's original, put back": "slot.take_out()\ntheirs = module.unbroadcast",
+    "the reference": "from sampan import learn as l\ngetattr(l, 'refer' + 'ence')('autograd.unbroadcast')\n"
+    "theirs = module.unbroadcast",
+    "the name at first": "theirs = module.unbroadcast",
+    "imported once more": "file = module.__file__\nspec = importlib.util.spec_from_file_location('again', file)\n"
+    "again = importlib.util.module_from_spec(spec)\nagain.__package__ = 'sampan'\nspec.loader.exec_module(again)\n"
+    "theirs = again.unbroadcast",
+    "reloaded": "theirs = importlib.reload(module).unbroadcast",
+    "its source": "import inspect\nexec(inspect.getsource(module))\ntheirs = unbroadcast",
+    "its bytecode": "import marshal, pathlib\n"
+    "file = next((pathlib.Path(module.__file__).parent / '__pycache__').glob('autograd.*.pyc'))\n"
+    "code = marshal.loads(file.read_bytes()[16:])\nspace = {'__name__': 'sampan.again', '__package__': 'sampan'}\n"
+    "exec(code, space)\ntheirs = space['unbroadcast']",
+    "what the collector lists": "theirs = next(one for one in gc.get_objects() if isinstance(one, types.FunctionType)\n"
+    "    and one.__name__ == 'unbroadcast' and one.__module__ == 'sampan.autograd')",
+    "another module's copy": "theirs = next(value for other in list(sys.modules.values())\n"
+    "    for name, value in list(vars(other).items()) if name == 'unbroadcast' and callable(value))",
+    "its code": "theirs = types.FunctionType(module.unbroadcast.__code__, vars(module))",
+}
+
+
+@pytest.mark.parametrize("route", ROUTES.values(), ids=ROUTES)
+def test_the_process_that_answers_does_not_have_the_librarys_own(graded, route):
+    """Each cell by itself: what fails there must not keep the exercise's own cell from being run."""
+    cell = f"{HIDDEN}theirs = None\ntry:\n{textwrap.indent(route, '    ')}\nexcept Exception as fault:\n    print(repr(fault))\n"
+    body = f"{HEAD}    answer = theirs(gradient, shape)\n    return answer"
+    (result,) = graded(f"{cell}\n{body}").exercises
+    assert not result.passed and result.earned == 0
 
 
 def test_code_nested_too_deeply_to_be_read(graded):

@@ -67,7 +67,7 @@ def command(program: list[str]) -> list[str]:
         inner += ["--ro-bind", str(path), str(path)]
     for path in _hidden(seen):
         inner += ["--tmpfs", str(path), "--remount-ro", str(path)]
-    inner += ["--dir", str(WORK), "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    inner += ["--tmpfs", str(WORK), "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     if not any(path.is_relative_to("/tmp") for path in seen):
         inner += ["--symlink", str(WORK / "tmp"), "/tmp"]
     inner += ["--clearenv", *_environment(), "--remount-ro", "/", "--chdir", "/", "--", *program]

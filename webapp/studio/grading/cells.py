@@ -11,7 +11,6 @@ not parse. The cells that were handed out change nothing behind the back of a na
 from __future__ import annotations
 
 import ast
-import re
 import symtable
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,22 +21,22 @@ UNFORESEEN = {
     *("exec", "eval", "compile", "globals", "locals", "vars", "setattr", "delattr"),
     *("get_ipython", "__import__", "importlib"),
 }
-FILLS_A_SLOT = re.compile(r"\bexercise\b")
 MOST_CHARACTERS = 200_000  # of a cell that is looked into; a longer one is run as it is
 
 
 @dataclass(frozen=True)
 class Code:
-    """One code cell. `given` is what the course knows about it: None for a cell of the learner's own."""
+    """One code cell. `given`: it is as the course handed it out, not the learner's own."""
 
     source: str
     given: bool
     root: bool = False  # grading needs it whatever it binds
+    slots: tuple[str, ...] = ()  # the exercises that it fills or checks; none: it belongs to all of them
 
 
 @dataclass
 class Names:
-    """The global names that a cell uses, binds, and changes in place; `imported` are those bound by an import."""
+    """The global names that a piece of code uses, binds, and changes in place; `imported` are those bound by an import."""
 
     uses: set[str] = field(default_factory=set)
     binds: set[str] = field(default_factory=set)
@@ -45,14 +44,59 @@ class Names:
     touches: set[str] = field(default_factory=set)  # x.method(...), f(x)
     imported: set[str] = field(default_factory=set)
     unforeseen: bool = False
+    exercises: int = 0  # how often it names `exercise`, as in `@learn.exercise(...)`
+
+    def add(self, other: Names) -> None:
+        for name in ("uses", "binds", "stores", "touches", "imported"):
+            getattr(self, name).update(getattr(other, name))
+        self.unforeseen |= other.unforeseen
+        self.exercises += other.exercises
 
 
-def needed(cells: Sequence[Code]) -> list[bool]:
-    """For each cell whether grading runs it."""
-    names = [names_of(cell.source) for cell in cells]
+@dataclass
+class Look:
+    """A cell looked into: its names, and the same for each of its statements. `unreadable`: it is nested too deeply."""
+
+    names: Names = field(default_factory=Names)
+    statements: list[tuple[ast.stmt, Names]] = field(default_factory=list)
+    unreadable: bool = False
+
+
+def look(source: str) -> Look:
+    """What a cell does to global names, scopes respected: what a function calls its own is no global name."""
+    found = Look()
+    if len(source) > MOST_CHARACTERS:
+        found.names.unforeseen = found.unreadable = True
+        return found
+    try:
+        for statement in ast.parse(_python(source)).body:
+            names = Names()
+            _read_scopes(symtable.symtable(ast.unparse(statement), "cell", "exec"), names)
+            _read_changes(statement, names)
+            found.statements.append((statement, names))
+            found.names.add(names)
+    except SyntaxError:  # the run itself will report it
+        found.names.unforeseen = True
+    except (ValueError, RecursionError, MemoryError):
+        found.names.unforeseen = found.unreadable = True
+    found.names.unforeseen |= source.lstrip().startswith("%%") or bool(found.names.uses & UNFORESEEN)
+    return found
+
+
+def _python(source: str) -> str:
+    """A cell without what is IPython's own: magics become calls, and below `%%time` and the like stands Python."""
+    lines = source.lstrip().splitlines()
+    if lines and lines[0].startswith("%%"):
+        source = "\n".join(lines[1:])
+    return str(TransformerManager().transform_cell(source))
+
+
+def needed(cells: Sequence[Code], looks: Sequence[Look], slot: str) -> list[bool]:
+    """For each cell whether grading the exercise of that slot runs it."""
+    names = [look.names for look in looks]
     modules = {name for one in names for name in one.imported}
     chosen = [
-        cell.root or one.unforeseen or (not cell.given and bool(FILLS_A_SLOT.search(cell.source)))
+        one.unforeseen or fills(cell, one, slot) or (cell.root and not cell.slots)
         for cell, one in zip(cells, names, strict=True)
     ]
     while True:
@@ -66,27 +110,33 @@ def needed(cells: Sequence[Code]) -> list[bool]:
         chosen = more
 
 
+def fills(cell: Code, names: Names, slot: str) -> bool:
+    """Whether the cell fills the slot, or may fill any."""
+    return slot in cell.slots or (not cell.given and names.exercises > len(cell.slots))
+
+
 def _gives(cell: Code, names: Names, modules: set[str]) -> set[str]:
     """The names whose value depends on whether this cell is run."""
     return names.binds if cell.given else names.binds | names.stores | (names.touches - modules)
 
 
-def names_of(source: str) -> Names:
-    """The names of one cell, scopes respected: what a function calls its own is no global name."""
-    found = Names()
-    if len(source) > MOST_CHARACTERS:
-        found.unforeseen = True
-        return found
-    try:
-        python = TransformerManager().transform_cell(source)
-        table = symtable.symtable(python, "cell", "exec")
-        tree = ast.parse(python)
-        _read_scopes(table, found)
-        _read_changes(tree, found)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the run itself will report it
-        found.unforeseen = True
-    found.unforeseen |= bool(found.uses & UNFORESEEN)
-    return found
+def made_of(cells: Sequence[Code], looks: Sequence[Look], slot: str) -> Iterator[ast.stmt]:
+    """The learner's own statements that the function of a slot is made of: those of the cells that fill it, and of the
+    other cells each one that binds a name that the former use."""
+    waiting, others = [], []
+    for cell, look in zip(cells, looks, strict=True):
+        for statement, names in look.statements:
+            if fills(cell, look.names, slot):
+                waiting.append((cell, statement, names))
+            elif not isinstance(statement, (ast.Import, ast.ImportFrom)):
+                others.append((cell, statement, names))
+    while waiting:
+        cell, statement, names = waiting.pop()
+        if not cell.given:
+            yield statement
+        wanted = [part for part in others if names.uses & (part[2].binds | part[2].stores)]
+        others = [part for part in others if part not in wanted]
+        waiting += wanted
 
 
 def _read_scopes(top: symtable.SymbolTable, found: Names) -> None:
@@ -121,6 +171,8 @@ def _read_changes(tree: ast.AST, found: Names) -> None:
                 found.touches |= _root(argument)
         elif isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             found.unforeseen = True
+        if "exercise" in (getattr(node, field, None) for field in ("attr", "id", "name")):
+            found.exercises += 1
 
 
 def _root(node: ast.AST) -> set[str]:

@@ -16,7 +16,8 @@ class Exercise:
 
     `cases(rng)` yields cases with fresh inputs; at least one must have an answer of 100 numbers or more, and at least
     one must go through the library. All points are earned by all cases together; what a single one `earns` is kept when
-    a later one fails: so performance is graded in rungs, after everything else. `forbid` lists names that the learner's cells may not use (see `forbid.py`).
+    a later one fails: so performance is graded in rungs, after everything else. `forbid` lists names that the learner's function may not use
+    (see `forbid.py`), `absent` functions of the library that are taken away with the slot's own (`withheld.py`).
     """
 
     slot: str
@@ -25,6 +26,7 @@ class Exercise:
     title_zh: str
     cases: Callable[[np.random.Generator], Iterable[Case]]
     forbid: tuple[str, ...] = field(default=())
+    absent: tuple[str, ...] = field(default=())
     seconds: float = 10.0  # the longest one call may take
 
 

@@ -17,21 +17,24 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from .cells import Code, needed
+from .cells import Code
 from .exercise import Exercise
-from .release import grade_id, read, release, slot_of
-from .sandbox import Gone, Sandbox, Warm
-from .submission import read_submission
-from .verdict import Result, judge
+from .reading import Reading, Rule
+from .release import check_id, grade_id, read, release, slot_of, slots_of
+from .sandbox import OUTPUT_TAIL, Gone, Sandbox, Warm
+from .submission import clean, read_submission
+from .verdict import MOST_TRACEBACK, MOST_WORDS, Result, judge, refused, rule_fault
 
 SETUP_TAG = "setup"
+SHARE = 3  # all of a notebook's cells together may take so many times as long as one
+READ_SECONDS = 10.0  # for the code to be parsed
 Progress = Callable[[Literal["cell", "exercise"], int, int], None]
 
 
@@ -44,8 +47,21 @@ class Cell:
     first_line: str
     error: str | None = None
     too_long: bool = False
-    ran: bool = True  # False: no exercise needs it (`cells.py`), or the process had ended before it
+    ran: bool = False  # False: no exercise needs it (`cells.py`), or there was no time left for it
     traceback: str = ""
+
+    def hear(self, end: Cell) -> None:
+        """How it ended in the process of one exercise; of several the first that was not well is kept."""
+        self.ran = self.ran or end.ran
+        if self.error is None:
+            self.error, self.too_long, self.traceback = end.error, end.too_long, end.traceback
+
+
+@dataclass
+class Ending(Cell):
+    """How a cell ended in the process of one exercise; `gone` where it ended that process."""
+
+    gone: Gone | None = None
 
 
 @dataclass
@@ -122,78 +138,156 @@ def grade(
     began = time.monotonic()
     learner, instructor = read_submission(notebook_path), read(instructor_path)
     exercises = load_checks(instructor_path)
-    released = release(instructor)
     rng = np.random.default_rng(secrets.randbits(64) if seed is None else seed)
     with contextlib.ExitStack() as stack:
         if warm is None:
             warm = stack.enter_context(Warm(trust_learners))
-        sandbox = stack.enter_context(contextlib.closing(warm.fork()))
-        cells = _run_cells(sandbox, learner, released, time_limit, progress)
+        submission = _Submission(warm, learner, release(instructor), exercises, time_limit, progress)
         results = []
         for number, exercise in enumerate(exercises, start=1):
             progress("exercise", number, len(exercises))
-            results.append(judge(sandbox, exercise, rng, learner, released, cells))
-        sandbox.kill()
-        output = sandbox.output()
+            results.append(submission.grade(exercise, rng, len(exercises) - number + 1))
     return Report(
         notebook=Path(instructor_path).stem,
         exercises=results,
-        cells=cells,
-        stopped=[cell for cell in cells if cell.too_long],
-        output=output,
+        cells=submission.records,
+        stopped=[cell for cell in submission.records if cell.too_long],
+        output=submission.output[-OUTPUT_TAIL:],
         seconds=round(time.monotonic() - began, 3),
-        sandboxed=sandbox.walled,
+        sandboxed=warm.walled,
     )
 
 
-def _run_cells(sandbox: Sandbox, learner: Any, released: Any, limit: float, progress: Progress) -> list[Cell]:
-    """Runs those of the learner's code cells that grading needs, in order; locked cells run as they were handed out."""
-    records, sources, needed = _code_cells(learner, released)
-    left, gone = 3 * limit, False
-    for record, source, run in zip(records, sources, needed, strict=True):
-        if not run:
-            record.ran = False
-            continue
-        progress("cell", record.number, len(learner.cells))
-        seconds, started = min(limit, left), time.monotonic()
-        try:
-            if gone or left <= 0:
-                record.ran, record.error = False, "not run"
+class _Submission:
+    """One learner's notebook. Each exercise is graded in a process of its own, which lacks the library's version of that
+    one and has run just the cells that it needs: what one exercise does to its process, no other has to bear."""
+
+    def __init__(
+        self,
+        warm: Warm,
+        learner: Any,
+        released: Any,
+        exercises: list[Exercise],
+        limit: float,
+        progress: Progress,
+    ) -> None:
+        self.warm, self.limit, self.progress = warm, limit, progress
+        self.count = len(learner.cells)
+        self.left = SHARE * limit
+        self.output = ""
+        self.deadly: set[int] = (
+            set()
+        )  # cells that ended a process for whose exercise they were not the answer
+        self.records, self.codes = _code_cells(learner, released)
+        rules = [_rule(exercise, released) for exercise in exercises]
+        self.readings = self._read(rules)
+
+    def grade(self, exercise: Exercise, rng: np.random.Generator, remaining: int) -> Result:
+        """`remaining` exercises, this one included, have what is left of the time for cells."""
+        reading = self.readings[exercise.slot]
+        fault = rule_fault(reading)
+        if fault is not None:
+            return refused(exercise, fault)
+        budget = self.left / remaining
+        while True:
+            with contextlib.closing(self.warm.fork(exercise.slot, exercise.absent)) as sandbox:
+                began = time.monotonic()
+                ends = self._run_cells(sandbox, exercise.slot, reading.needed, budget)
+                spent = time.monotonic() - began
+                self.left, budget = self.left - spent, budget - spent
+                guilty = next((n for n, end in ends.items() if end.gone), None)
+                again = guilty is not None and exercise.slot not in self.codes[guilty].slots
+                result = (
+                    None
+                    if again
+                    else judge(sandbox, exercise, rng, [ends[n] for n in self._own(exercise, ends)])
+                )
+                sandbox.kill()
+                self.output = (self.output + "\n" + sandbox.output())[-OUTPUT_TAIL:].strip()
+            if result is not None:
+                return result
+            assert guilty is not None
+            self.deadly.add(guilty)
+
+    def _own(self, exercise: Exercise, ends: Mapping[int, Ending]) -> list[int]:
+        """Those of the cells that fill the exercise's slot."""
+        return [n for n in ends if exercise.slot in slots_of(self.codes[n].source)]
+
+    def _read(self, rules: list[Rule]) -> dict[str, Reading]:
+        """Where the code cannot be read in time, everything is run, and no rule is kept."""
+        message = {
+            "kind": "read",
+            "cells": [asdict(code) for code in self.codes],
+            "rules": [asdict(r) for r in rules],
+        }
+        with contextlib.closing(self.warm.fork()) as sandbox:
+            try:
+                told = sandbox.ask(message, READ_SECONDS)
+                return {rule.slot: Reading(**told[rule.slot]) for rule in rules}
+            except Gone:
+                return {rule.slot: Reading([False] * len(self.codes), unreadable=True) for rule in rules}
+
+    def _run_cells(
+        self, sandbox: Sandbox, slot: str, needed: Sequence[bool], budget: float
+    ) -> dict[int, Ending]:
+        """Runs those of the learner's code cells that an exercise needs, in order, locked ones as they were handed out.
+        Returns how each of them ended; one that ended the process is the last."""
+        ends = {}
+        for n, (record, code) in enumerate(zip(self.records, self.codes, strict=True)):
+            if not needed[n] or n in self.deadly:
                 continue
-            message = {"kind": "cell", "number": record.number, "source": source, "seconds": seconds}
-            reply = sandbox.ask(message, seconds)
-            error = reply.get("error")
-            record.too_long = reply.get("too_long") is True
-            record.error = None if error is None else str(error)
-            record.traceback = str(reply.get("traceback") or "")
-        except Gone as end:
-            gone = True
-            record.error, record.too_long = end.fault[0], time.monotonic() - started >= seconds
-        left -= time.monotonic() - started
-        if record.too_long:
-            record.error = f"did not end within {seconds:g} s and was stopped"
-    return records
+            self.progress("cell", record.number, self.count)
+            seconds, started = min(self.limit, budget), time.monotonic()
+            end = Ending(record.number, record.grade_id, record.first_line, ran=True)
+            ends[n] = end
+            if seconds <= 0:
+                end.ran, end.error = False, "not run"
+                continue
+            try:
+                message = {"kind": "cell", "number": record.number, "source": code.source, "seconds": seconds}
+                reply = sandbox.ask(message, seconds)
+                error = reply.get("error")
+                end.too_long = reply.get("too_long") is True
+                end.error = None if error is None else clean(str(error)[:MOST_WORDS])
+                end.traceback = clean(str(reply.get("traceback") or "")[:MOST_TRACEBACK])
+            except Gone as fault:
+                end.gone, end.error = fault, fault.fault[0]
+                end.too_long = time.monotonic() - started >= seconds
+            budget -= time.monotonic() - started
+            if end.too_long:
+                end.error = f"did not end within {seconds:.3g} s and was stopped"
+            record.hear(end)
+            if end.gone:
+                break
+        return ends
 
 
-def _code_cells(learner: Any, released: Any) -> tuple[list[Cell], list[str], list[bool]]:
-    """The records of the learner's code cells, the source that each is run with, and whether it is needed."""
+def _rule(exercise: Exercise, released: Any) -> Rule:
+    given = [cell.source for cell in released.cells if slot_of(cell.source) == exercise.slot]
+    return Rule(exercise.slot, tuple(exercise.forbid), "\n".join(given))
+
+
+def _code_cells(learner: Any, released: Any) -> tuple[list[Cell], list[Code]]:
+    """The records of the learner's code cells, and what is run for each."""
     handed_out = {cell.source: cell for cell in released.cells if cell.cell_type == "code"}
     locked = {
         grade_id(cell): cell.source
         for cell in released.cells
         if cell.metadata.get("nbgrader", {}).get("locked", False)
     }
-    records, sources, codes = [], [], []
+    checks = {check_id(slot): slot for slot in map(slot_of, handed_out) if slot}
+    records, codes = [], []
     for number, cell in enumerate(learner.cells, start=1):
         if cell.cell_type != "code" or not cell.source.strip():
             continue
         source = locked.get(grade_id(cell), cell.source)
-        first = next(line.strip() for line in source.splitlines() if line.strip())
-        records.append(Cell(number, grade_id(cell), first[:120]))
-        sources.append(source)
+        first = next((line.strip() for line in source.splitlines() if line.strip()), "")
+        records.append(Cell(number, grade_id(cell), clean(first[:120])))
         given = handed_out.get(source)
-        codes.append(Code(source, given is not None, given is not None and _is_root(given)))
-    return records, sources, needed(codes)
+        checked = None if given is None else checks.get(grade_id(given) or "")
+        slots = (*slots_of(source), *([] if checked is None else [checked]))
+        codes.append(Code(source, given is not None, given is not None and _is_root(given), slots))
+    return records, codes
 
 
 def _is_root(given: Any) -> bool:

@@ -24,7 +24,7 @@ from studio import processes
 from . import isolation
 
 # The grader's requests and the guard's answers, one byte each.
-READY, FORK, STOP, GO_ON, DONE, MEMORY = b"r", b"f", b"s", b"g", b"d", b"m"
+READY, STOP, GO_ON, DONE, MEMORY = b"r", b"s", b"g", b"d", b"m"
 LOOK_SECONDS = 0.2  # how often memory is looked at
 MOST_ROUNDS = 50  # of stopping: code that forks faster than this is ended
 

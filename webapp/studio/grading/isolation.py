@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from studio.compute.limits import Limits
@@ -24,7 +25,7 @@ LIMITS = Limits(memory=3 << 30, processes=64, files=256, file_bytes=WORK_BYTES)
 
 _NEW_MOUNTS = 0x00020000
 _NEW_OTHERS = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-_NOSUID, _NODEV, _NOEXEC = 2, 4, 8
+_NOSUID, _NODEV, _NOEXEC, _BIND = 2, 4, 8, 4096
 _SET_DUMPABLE, _SET_NO_NEW_PRIVS, _DROP_BOUNDING = 4, 38, 24
 _LAST_CAPABILITY = 63
 _CAPABILITY_VERSION = 0x20080522
@@ -48,12 +49,15 @@ def close_to_inspection() -> None:
     _prctl(_SET_DUMPABLE, 0)
 
 
-def settle() -> None:
-    """In process 1 of the new namespaces: its own empty work folder, and no way to more rights from here on."""
+def settle(covered: Iterable[Path] = ()) -> None:
+    """In process 1 of the new namespaces: its own empty work folder, and no way to more rights from here on. The
+    `covered` files are empty from now on."""
     _call("unshare", ctypes.c_int(_NEW_MOUNTS))
     _mount("proc", Path("/proc"), "")
     _mount("tmpfs", WORK, f"size={WORK_BYTES},mode=700")
     _mount("tmpfs", Path("/dev/shm"), f"size={SHARED_MEMORY_BYTES},mode=700")
+    for path in covered:
+        _call("mount", b"/dev/null", str(path).encode(), None, ctypes.c_ulong(_BIND), None)
     (WORK / "tmp").mkdir()
     os.chdir(WORK)
     Path("/proc/sys/user/max_user_namespaces").write_text("0")

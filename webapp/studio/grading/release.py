@@ -53,6 +53,11 @@ def slot_of(source: str) -> str | None:
     return found.group(1) if found else None
 
 
+def slots_of(source: str) -> list[str]:
+    """Every exercise slot that a cell fills."""
+    return sorted(set(SLOT.findall(source)))
+
+
 def regions(source: str, begin: str, end: str) -> tuple[list[tuple[int, int]], list[str]]:
     """([(first line, line after the last) of each region, markers included], all lines). Raises `ValueError` for a
     marker without its partner."""

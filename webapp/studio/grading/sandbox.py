@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, NoReturn
 
@@ -77,7 +77,7 @@ class Warm:
             f"grading-{os.getpid()}-{id(self)}"
         )
         self._group = group
-        self._control, theirs = socket.socketpair()
+        self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         self._words = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the process
         number = theirs.fileno()
         how = ["walled" if self.walled else "open", json.dumps(asdict(self._limits))]
@@ -94,15 +94,15 @@ class Warm:
                 preexec_fn=None if group is None else lambda: group.add(os.getpid()),
             )
 
-    def fork(self) -> Sandbox:
-        """A fresh learner's process. Raises `RuntimeError` with the warm process's last words when there is none."""
+    def fork(self, slot: str = "", absent: Iterable[str] = ()) -> Sandbox:
+        """A fresh learner's process, without the library's own version of `slot` and of what else is `absent`. Raises `RuntimeError` with the warm process's last words when there is none."""
         with self._turn:
             if self._ready and self.process.poll() is not None:  # it was killed: the next one
                 self._stop()
                 self._start()
             try:
                 self._wait()
-                return self._fork()
+                return self._fork([slot, *absent] if slot else [])
             except (OSError, EOFError, wire.WireError) as error:
                 raise RuntimeError(f"the learner's process did not start: {self._said() or error}") from error
 
@@ -113,13 +113,13 @@ class Warm:
                 raise EOFError("the warm process ended")
             self._ready = True
 
-    def _fork(self) -> Sandbox:
+    def _fork(self, absent: list[str]) -> Sandbox:
         ours, channel = socket.socketpair()
         lifeline, theirs = socket.socketpair()
         reading, writing = os.pipe()
         try:
             handed_over = [channel.fileno(), theirs.fileno(), writing]
-            socket.send_fds(self._control, [guard.FORK], handed_over)
+            socket.send_fds(self._control, [json.dumps(absent).encode()], handed_over)
         finally:
             channel.close()
             theirs.close()

@@ -16,7 +16,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -28,10 +28,13 @@ from traitlets.config import Config
 from sampan.learn import drivers, lessons, slots
 from studio.compute.limits import Limits
 
-from . import guard, isolation, wire
+from . import guard, isolation, reading, wire
+from .withheld import withhold
 
+MOST_REQUEST = 65536  # bytes of one to fork: the names of what the fork lacks, as JSON
 ERROR_TEXT = 500
 TRACEBACK_LINES = 12
+SAYING_SECONDS = 1.0  # for an error to say what it is
 # What torch imports at the first use of `broadcast_shapes` and the like (all of SymPy: a second), and what the course's
 # cells import at their beginning.
 LATE = ("torch.fx.experimental.symbolic_shapes", "sampan.visual")
@@ -74,8 +77,10 @@ def _cell(shell: InteractiveShell, number: int, source: str, seconds: float) -> 
         with _within(seconds):
             result = shell.run_cell(source, store_history=False, silent=True)
             error = result.error_before_exec or result.error_in_exec
-    except TooLong as alarm:  # rang between the cell and IPython's own handler
-        error = alarm
+    except (
+        BaseException
+    ) as caught:  # the alarm, between the cell and IPython's own handler; an error that cannot be shown
+        error = caught
     sys.stdout.flush()
     sys.stderr.flush()
     return _told(error)
@@ -87,7 +92,7 @@ def _call(message: dict[str, Any]) -> dict[str, Any]:
     try:
         with _within(message["seconds"]):
             value = drivers.run(message["slot"], message["driver"], message["args"])
-    except (Exception, TooLong) as caught:
+    except BaseException as caught:  # SystemExit too: an answer is expected, whatever the function does
         error = caught
     missing = isinstance(error, (LookupError, ValueError)) and message["slot"] not in slots.filled()
     return {"id": message["id"], "value": value, "missing": missing, **_told(error)}
@@ -95,7 +100,9 @@ def _call(message: dict[str, Any]) -> dict[str, Any]:
 
 def _told(error: BaseException | None) -> dict[str, Any]:
     """What there is to say about how a piece of code ended."""
-    words = None if error is None else f"{type(error).__name__}: {error}".removesuffix(": ")[:ERROR_TEXT]
+    words = (
+        None if error is None else f"{type(error).__name__}: {_said(error)}".removesuffix(": ")[:ERROR_TEXT]
+    )
     frames = _own_frames(error)
     return {
         "error": words,
@@ -104,6 +111,15 @@ def _told(error: BaseException | None) -> dict[str, Any]:
         "too_long": isinstance(error, TooLong),
         "memory": isinstance(error, MemoryError) or "can't allocate memory" in (words or ""),
     }
+
+
+def _said(error: BaseException) -> str:
+    """An error's own words; it may be of a class whose `__str__` raises, or never ends."""
+    try:
+        with _within(SAYING_SECONDS):
+            return str(error)
+    except BaseException as another:
+        return f"(its text raises {type(another).__name__})"
 
 
 def _own_frames(error: BaseException | None) -> list[tuple[bool, str]]:
@@ -145,6 +161,8 @@ def serve(channel: socket.socket) -> None:
             reply: dict[str, Any] = _cell(shell, message["number"], message["source"], message["seconds"])
         elif kind == "call":
             reply = _call(message)
+        elif kind == "read":
+            reply = reading.answer(message)
         else:
             reply = {"library_calls": _counts()}
         try:
@@ -153,10 +171,12 @@ def serve(channel: socket.socket) -> None:
             wire.send(channel, {**reply, "value": None, "error": str(error)})
 
 
-def _learner(channel: int, walled: bool, limits: Limits) -> None:
-    """A fork becomes the learner's process, and stays it to its end."""
+def _learner(channel: int, walled: bool, limits: Limits, absent: list[str]) -> None:
+    """A fork becomes the learner's process, and stays it to its end. `absent`: the slot that it is asked about, whose
+    original it lacks, and what goes with that."""
+    covered = withhold(absent[0], absent[1:]) if absent else []
     if walled:
-        isolation.settle()
+        isolation.settle(covered)
     np.random.seed()
     limits.apply()
     if walled:
@@ -188,29 +208,33 @@ def main(control: socket.socket, walled: bool, limits: Limits) -> None:
     if walled:
         from . import syscalls  # noqa: F401
     _compile_once()
+    if walled:  # else its files would lie in this person's own folders
+        _shell()
     gc.collect()
     gc.freeze()  # a collection in a fork would copy every page it looks at
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     control.sendall(guard.READY)
     while True:
-        request, descriptors, _, _ = socket.recv_fds(control, 1, 3)
+        request, descriptors, _, _ = socket.recv_fds(control, MOST_REQUEST, 3)
         if not request:
             return
         if os.fork() == 0:
             control.close()
             channel, lifeline, output = descriptors
-            _submission(channel, lifeline, output, walled, limits)
+            learner = partial(_learner, channel, walled, limits, json.loads(request))
+            _submission(lifeline, (channel, output), walled, limits, learner)
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _submission(channel: int, lifeline: int, output: int, walled: bool, limits: Limits) -> NoReturn:
+def _submission(
+    lifeline: int, keep: Sequence[int], walled: bool, limits: Limits, learner: Callable[[], None]
+) -> NoReturn:
     """A fork of the warm process becomes the guard of one submission."""
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        learner = partial(_learner, channel, walled, limits)
-        status = guard.run(socket.socket(fileno=lifeline), (channel, output), walled, limits.memory, learner)
+        status = guard.run(socket.socket(fileno=lifeline), keep, walled, limits.memory, learner)
     finally:
         os._exit(status)
 

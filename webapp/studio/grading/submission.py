@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,18 @@ def read_submission(path: str | os.PathLike[str]) -> Any:
     return made
 
 
+def clean(text: str) -> str:
+    """A stranger's words as they can be shown: what steers a terminal or the direction of writing, and what is no
+    character at all (half of a surrogate pair), becomes a mark of replacement."""
+    return _STEERING.sub("\ufffd", text)
+
+
+_HALVES = re.compile(r"[\ud800-\udfff]")
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
 def _bytes(path: Path) -> bytes:
     """The content of a regular file of a sensible size. A link would let a learner hand in what is not theirs."""
     try:
@@ -66,7 +79,10 @@ def _cell(raw: dict[str, Any]) -> dict[str, Any]:
         source = "".join(source)
     if kind not in ("code", "markdown", "raw") or not isinstance(source, str):
         raise ValueError("cells of kind code, markdown or raw, with a text, are expected")
+    source = _HALVES.sub("\ufffd", source)  # half of a surrogate pair can be written to no file
     marks = raw.get("metadata", {}).get("nbgrader")
     grade_id = marks.get("grade_id") if isinstance(marks, dict) else None
-    metadata = {"nbgrader": {"grade_id": grade_id}} if isinstance(grade_id, str) else {}
+    metadata = (
+        {"nbgrader": {"grade_id": _HALVES.sub("\ufffd", grade_id)}} if isinstance(grade_id, str) else {}
+    )
     return {"cell_type": kind, "source": source, "metadata": metadata}

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sampan.learn import drivers, forbid
+from sampan.learn import drivers
 from sampan.learn.cases import Case, Holds, Text, difference
 from sampan.learn.plain import plain
 
 from . import race
 from .exercise import Exercise, Race
-from .release import slot_of
+from .reading import Reading
 from .runner import VerdictKind
 from .sandbox import GRACE_SECONDS, Gone, Sandbox
+from .submission import clean
 
-MOST_TRACEBACK = 4000  # characters
+MOST_TRACEBACK, MOST_WORDS = 4000, 500  # characters
+MOST_CASES = 3  # all cases of an exercise together may take so many times as long as one call
 
 
 @dataclass
@@ -70,53 +73,81 @@ UNWRITTEN = Fault("not_attempted", ("not written yet", "尚未完成"))
 NEVER_RUN = Fault("failed", ("the library never ran your function", "库从未运行过你的函数"))
 
 
-def judge(
-    sandbox: Sandbox,
-    exercise: Exercise,
-    rng: np.random.Generator,
-    learner: Any,
-    released: Any,
-    cells: list[Any],
-) -> Result:
-    """The verdict on `exercise`, once the learner's cells have been run; `cells` tells how each of them ended."""
-    result = Result(exercise.slot, exercise.title, exercise.title_zh, exercise.points, 0, False, "", "")
-    fault, right = _broken_rule(exercise, learner, released), 0
-    try:
-        before = _library_calls(sandbox, exercise.slot) if fault is None else 0
-        for case in exercise.cases(rng) if fault is None else ():
-            fault = _run_case(sandbox, exercise, case)
-            if fault is not None:
-                break
-            right += 1
-            result.earned += case.earns
-        if fault is None or fault.verdict != "broke_rule":
-            result.library_calls = _library_calls(sandbox, exercise.slot)
-        if fault is None and result.library_calls <= before:
-            result.earned, fault = 0, NEVER_RUN
-    except Gone as end:
-        fault = Fault(_kind(end.verdict), end.fault)
-    if fault is NO_FUNCTION:
-        fault = _cell_to_blame(exercise, learner, cells) or fault
-    if fault is None:
-        result.passed, result.earned, result.verdict = True, exercise.points, "passed"
-        result.message, result.message_zh = (
-            f"all {right} hidden cases are right",
-            f"{right} 个隐藏用例全部正确",
+def rule_fault(reading: Reading) -> Fault | None:
+    """A forbidden name in the learner's own code: one that the exercise forbids, the library's own version, or the
+    machinery of exercises and grading."""
+    if reading.unreadable:
+        return Fault(
+            "error", ("the code is nested too deeply or too long to be read", "代码嵌套过深或过长，无法读取")
         )
-        return result
+    if not reading.broken:
+        return None
+    name = reading.broken
+    return Fault("broke_rule", (f"{name} may not be used in this exercise", f"本练习不允许使用 {name}"))
+
+
+def refused(exercise: Exercise, fault: Fault) -> Result:
+    """The verdict on an exercise that is not passed because of that."""
+    result = Result(exercise.slot, exercise.title, exercise.title_zh, exercise.points, 0, False, "", "")
     result.message, result.message_zh = fault.told()
     result.verdict, result.traceback = fault.verdict, fault.traceback
     (result.case, result.case_zh), (result.hint, result.hint_zh) = fault.case, fault.hint
     return result
 
 
+def judge(sandbox: Sandbox, exercise: Exercise, rng: np.random.Generator, cells: Sequence[Any]) -> Result:
+    """The verdict on `exercise`, once the learner's cells have been run; `cells` tells how those ended that fill it."""
+    fault, right, calls, before, earned = _ended(cells), 0, 0, 0, 0
+    clock = _Clock(exercise)
+    try:
+        before = _library_calls(sandbox, exercise.slot) if fault is None else 0
+        for case in exercise.cases(rng) if fault is None else ():
+            fault = _run_case(sandbox, exercise, case, clock)
+            if fault is not None:
+                break
+            right += 1
+            earned += case.earns
+        calls = _library_calls(sandbox, exercise.slot)
+        if fault is None and calls <= before:
+            earned, fault = 0, NEVER_RUN
+    except Gone as end:
+        fault = fault or Fault(_kind(end.verdict), end.fault)
+    if fault is NO_FUNCTION:
+        fault = _cell_to_blame(cells) or fault
+    if fault is not None:
+        result = refused(exercise, fault)
+        result.earned, result.library_calls = earned, calls
+        return result
+    words = f"all {right} hidden cases are right", f"{right} 个隐藏用例全部正确"
+    told = (exercise.slot, exercise.title, exercise.title_zh, exercise.points, exercise.points, True, *words)
+    return Result(*told, library_calls=calls, verdict="passed")
+
+
+class _Clock:
+    """How long the answers to the cases of one exercise take together; the laps of races are not among them."""
+
+    def __init__(self, exercise: Exercise) -> None:
+        self.left = MOST_CASES * exercise.seconds
+
+    def seconds(self, exercise: Exercise) -> float:
+        return max(1.0, min(exercise.seconds, self.left))
+
+
+def _ended(cells: Sequence[Any]) -> Fault | None:
+    """Where the cell that fills the slot has ended the process, nothing is left to be asked."""
+    cell = next((cell for cell in cells if cell.gone is not None), None)
+    return None if cell is None else _blamed(cell, _kind(cell.gone.verdict))
+
+
 def _kind(name: str) -> VerdictKind:
     return "timed_out" if name == "timed_out" else "out_of_memory" if name == "out_of_memory" else "error"
 
 
-def _run_case(sandbox: Sandbox, exercise: Exercise, case: Case) -> Fault | None:
+def _run_case(sandbox: Sandbox, exercise: Exercise, case: Case, clock: _Clock) -> Fault | None:
     """What is wrong with the answer to one case, or None."""
-    fault = _answer(sandbox, exercise, case, case.args, case.expected)
+    began = time.monotonic()
+    fault = _answer(sandbox, exercise, case, case.args, case.expected, clock.seconds(exercise))
+    clock.left -= time.monotonic() - began
     if fault is None and isinstance(case, Race):
         try:
             if not race.won(case.ratios, case.times, lambda: _pair(sandbox, exercise, case)):
@@ -141,7 +172,7 @@ def _pair(sandbox: Sandbox, exercise: Exercise, case: Race) -> float:
             lap.baseline()
             baseline = time.perf_counter() - began
         clock: list[float] = []
-        fault = _answer(sandbox, exercise, case, lap.args, lap.expected, clock)
+        fault = _answer(sandbox, exercise, case, lap.args, lap.expected, exercise.seconds, clock)
     except Gone as end:
         fault = Fault(_kind(end.verdict), end.fault, case.name, case.hint)
     if fault is not None:
@@ -163,6 +194,7 @@ def _answer(
     case: Case,
     args: tuple[Any, ...],
     expected: Any,
+    seconds: float,
     clock: list[float] | None = None,
 ) -> Fault | None:
     """What is wrong with the answer to one call, or None; `clock` gets the seconds from question to answer."""
@@ -170,14 +202,14 @@ def _answer(
     message = {"kind": "call", "id": token, "slot": exercise.slot, "driver": case.driver, "args": args}
     try:
         began = time.perf_counter()
-        reply = sandbox.ask({**message, "seconds": exercise.seconds}, exercise.seconds)
+        reply = sandbox.ask({**message, "seconds": seconds}, seconds)
         if clock is not None:
             clock.append(time.perf_counter() - began)
         if reply.get("id") != token:
             sandbox.end("the process answered out of turn", "进程的应答顺序不对")
     except Gone as end:
         return Fault(_kind(end.verdict), end.fault, case.name, case.hint)
-    fault = _broke_off(reply, exercise, case)
+    fault = _broke_off(reply, case, seconds)
     if fault is not None:
         return fault
     wanted = expected if isinstance(expected, Holds) else plain(expected)
@@ -186,20 +218,20 @@ def _answer(
     return None if found is None else Fault("failed", found.told(), case.name, case.hint)
 
 
-def _broke_off(reply: dict[str, Any], exercise: Exercise, case: Case) -> Fault | None:
+def _broke_off(reply: dict[str, Any], case: Case, limit: float) -> Fault | None:
     """What the reply says about a call that gave no value. It can only take marks away: all of it is the learner's word."""
-    traceback = str(reply.get("traceback") or "")[:MOST_TRACEBACK]
+    traceback = clean(str(reply.get("traceback") or "")[:MOST_TRACEBACK])
     if reply.get("missing") is True:
         return NO_FUNCTION
     if reply.get("unwritten") is True:
         return UNWRITTEN
     if reply.get("too_long") is True:
-        seconds = f"{exercise.seconds:g}"
+        seconds = f"{limit:.3g}"
         words = (f"no answer within {seconds} s", f"{seconds} 秒内没有应答")
         return Fault("timed_out", words, case.name, case.hint, traceback)
     if reply.get("error") is None:
         return None
-    error = str(reply["error"])[:300]
+    error = clean(str(reply["error"])[:300])
     if reply.get("memory") is True:
         words = (f"your function asked for too much memory: {error}", f"函数占用的内存过多：{error}")
         return Fault("out_of_memory", words, case.name, case.hint, traceback)
@@ -214,54 +246,15 @@ def _library_calls(sandbox: Sandbox, slot: str) -> int:
     return count if isinstance(count, int) else 0
 
 
-def _broken_rule(exercise: Exercise, learner: Any, released: Any) -> Fault | None:
-    """A forbidden name in a cell that the learner has changed: one that the exercise forbids, the library's own version,
-    or the machinery of exercises and grading. Whoever hides a name from this has to give right answers still."""
-    handed_out = {cell.source for cell in released.cells}
-    code = [cell.source for cell in learner.cells if cell.cell_type == "code"]
-    own = (f"sampan.{exercise.slot}", f"paddle.{exercise.slot}", *MACHINERY)
-    try:
-        known = forbid.aliases("\n".join(code))
-        for source in code:
-            if source in handed_out:
-                continue
-            imported = [name for name in forbid.aliases(source).values() if _is_machinery(name)]
-            names = (*exercise.forbid, *own) if slot_of(source) == exercise.slot else own
-            found = imported or [name for name, _ in forbid.uses(source, names, known)]
-            if found:
-                words = f"{found[0]} may not be used in this exercise", f"本练习不允许使用 {found[0]}"
-                return Fault("broke_rule", words)
-    except (
-        ValueError,
-        RecursionError,
-        MemoryError,
-    ):  # a null character; brackets within brackets by the thousand
-        return Fault("error", ("the code is nested too deeply to be read", "代码嵌套过深，无法读取"))
-    return None
-
-
-MACHINERY = (
-    "sampan.learn.slots",
-    "sampan.learn.drivers",
-    "sampan.learn.cases",
-    "sampan.learn.plain",
-    "studio",
-)
-
-
-def _is_machinery(name: str) -> bool:
-    return any(name == one or name.startswith(f"{one}.") for one in MACHINERY)
-
-
-def _cell_to_blame(exercise: Exercise, learner: Any, cells: list[Any]) -> Fault | None:
+def _cell_to_blame(cells: Sequence[Any]) -> Fault | None:
     """Where a slot was never filled: the cell of the notebook that should have filled it and stopped."""
-    numbers = {n for n, cell in enumerate(learner.cells, start=1) if slot_of(cell.source) == exercise.slot}
-    for cell in cells:
-        if cell.number in numbers and cell.error is not None:
-            kind: VerdictKind = "timed_out" if cell.too_long else "error"
-            words = (
-                f"cell {cell.number} ({cell.first_line}) stopped: {cell.error}",
-                f"第 {cell.number} 个单元格（{cell.first_line}）中断：{cell.error}",
-            )
-            return Fault(kind, words, traceback=f"{cell.traceback}\n{cell.error}".strip())
-    return None
+    cell = next((cell for cell in cells if cell.error is not None), None)
+    return None if cell is None else _blamed(cell, "timed_out" if cell.too_long else "error")
+
+
+def _blamed(cell: Any, kind: VerdictKind) -> Fault:
+    words = (
+        f"cell {cell.number} ({cell.first_line}) stopped: {cell.error}",
+        f"第 {cell.number} 个单元格（{cell.first_line}）中断：{cell.error}",
+    )
+    return Fault(kind, words, traceback=f"{cell.traceback}\n{cell.error}".strip())

@@ -1,0 +1,255 @@
+"""For each exercise the calls of a library that compute its answer, or most of it, in the place of the learner.
+
+Each has to break the exercise's rule, as a wrong solution has to be caught (`test_checks.py`).
+"""
+
+BACKWARD = (
+    "torch.autograd.grad(x * y, (x, y), gradient)",
+    "(x * y).backward(gradient)",
+    "torch.func.vjp(torch.mul, x, y)",
+    "paddle.grad(x * y, [x, y])",
+    "x.requires_grad_()",
+)
+PRODUCTS = (
+    *(
+        "x @ y",
+        "x.matmul(y)",
+        "torch.matmul(x, y)",
+        "np.matmul(x, y)",
+        "paddle.matmul(x, y)",
+        "x.__matmul__(y)",
+    ),
+    *(
+        "x.mm(y)",
+        "torch.mm(x, y)",
+        "paddle.mm(x, y)",
+        "x.bmm(y)",
+        "paddle.bmm(x, y)",
+        "np.dot(x, y)",
+        "x.dot(y)",
+    ),
+    *(
+        "torch.addmm(bias, x, y)",
+        "torch.baddbmm(bias, x, y)",
+        "torch.einsum('ik,kj->ij', x, y)",
+        "np.inner(x, y.T)",
+    ),
+    *(
+        "np.einsum('ik,kj->ij', x, y)",
+        "paddle.einsum('ik,kj->ij', x, y)",
+        "torch.tensordot(x, y, 1)",
+        "np.vdot(x, y)",
+    ),
+    *("np.tensordot(x, y, 1)", "torch.nn.functional.linear(x, y.T)", "paddle.nn.functional.linear(x, y)"),
+    *("torch.linalg.multi_dot([x, y])", "np.linalg.multi_dot([x, y])", "torch.chain_matmul(x, y)", "x.mv(y)"),
+    *("scipy.linalg.blas.sgemm(1.0, x, y)", "scipy.sparse.csr_matrix(x) * y", "x.to_sparse() * y"),
+    *("torch.nn.functional.conv1d(x, y)", "torch.ops.aten.mm(x, y)", "torch._C._VariableFunctions.mm(x, y)"),
+    *("getattr(x, 'matmul')(y)", "operator.methodcaller('matmul', y)(x)", "torch.__dict__['matmul'](x, y)"),
+    *("eval('x.matmul(y)')", "sampan.ops.linalg.mm(x, y)", "paddle.ops.linalg.batched_matmul(x, y)"),
+    *("paddle.linalg.multi_dot([x, y])", "sampan.kernels.cpu_matmul.run(x, y)", "torch.Tensor.matmul(x, y)"),
+    *("__import__('scipy').linalg.blas.dgemm(1.0, x, y)", "paddle.inner(x, y)", "paddle.outer(x, y)"),
+)
+CALLS = {
+    "ops.relu": (
+        *(
+            "torch.relu(x)",
+            "x.relu()",
+            "torch.nn.functional.relu(x)",
+            "paddle.nn.functional.relu(x)",
+            "paddle.relu(x)",
+        ),
+        *(
+            "torch.nn.functional.leaky_relu(x, 0)",
+            "torch.threshold(x, 0, 0)",
+            "paddle.nn.ReLU()(x)",
+            "x.relu_()",
+        ),
+    ),
+    "autograd.unbroadcast": (
+        *("gradient.sum_to_size(shape)", "torch.Tensor.sum_to_size(gradient, shape)", *BACKWARD),
+        *("sampan.autograd.unbroadcast(gradient, shape)", "paddle.autograd.unbroadcast(gradient, shape)"),
+    ),
+    "ops.multiply": (*BACKWARD, "paddle.multiply(x, y)", "torch.multiply(x, y)", "sampan.ops.multiply(x, y)"),
+    "autograd.topological_order": (
+        *(
+            "sorted(nodes, key=lambda node: node.sequence)",
+            "graphlib.TopologicalSorter(graph).static_order()",
+        ),
+        *("networkx.topological_sort(graph)", "operator.attrgetter('sequence')(node)"),
+        *("sampan.autograd.topological_order(roots)", "paddle.autograd.topological_order(roots)"),
+    ),
+    "kernels.sgd_step": (
+        *("torch.optim.SGD(parameters, lr).step()", "torch._fused_sgd_(parameters, gradients)"),
+        *("torch.optim._functional.sgd(parameters)", "paddle.optimizer.SGD(lr, parameters)"),
+        *(
+            "sampan.kernels.sgd_step(parameters, gradients, lr)",
+            "sampan.kernels.cpu_optimizer.sgd_step(parameters)",
+        ),
+        "torch._foreach_add_(parameters, gradients, alpha=-lr)",
+    ),
+    "kernels.adam_step": (
+        *("torch.optim.Adam(parameters, lr).step()", "torch._fused_adam_(parameters, gradients)"),
+        *("torch.optim._functional.adam(parameters)", "paddle.optimizer.Adam(lr, parameters)"),
+        *("sampan.kernels.adam_step(parameters)", "sampan.kernels.cpu_optimizer.rule_step(parameters)"),
+        "paddle.optimizer.AdamW(lr, parameters)",
+    ),
+    "hapi.train_epoch": (
+        *("paddle.Model(network).fit(batches)", "model.train_batch(inputs, labels)"),
+        *("sampan.hapi.train_epoch(network)", "sampan.hapi.loop.train_epoch(network)"),
+    ),
+    "ops.linalg.mm": PRODUCTS,
+    "ops.linalg.affine": (*PRODUCTS, "sampan.ops.linalg.affine(x, y, bias)", "paddle.nn.Linear(3, 4)(x)"),
+    "ops.linalg.batched_matmul": PRODUCTS,
+    "nn.functional.conv2d": (
+        *("torch.nn.functional.conv2d(x, weight)", "torch.conv2d(x, weight)", "torch.convolution(x, weight)"),
+        *(
+            "paddle.nn.functional.conv2d(x, weight)",
+            "F.conv2d(x, weight)",
+            "F.conv3d(x, weight)",
+            "F.unfold(x, 3)",
+        ),
+        *(
+            "F.conv2d_transpose(x, weight)",
+            "paddle.nn.Conv2D(1, 1, 3)(x)",
+            "scipy.signal.correlate2d(x, weight)",
+        ),
+        *("sampan.ops.convolution.convolve(x, weight)", "torch.ops.aten.convolution(x, weight)"),
+        *("torch.nn.functional.unfold(x, 3)", "torch._C._nn.slow_conv2d(x, weight)", "F.conv1d(x, weight)"),
+    ),
+    "nn.LSTMCell.forward": (
+        *(
+            "torch.lstm_cell(x, h)",
+            "torch.nn.LSTMCell(3, 4)(x)",
+            "paddle.nn.LSTMCell(3, 4)(x)",
+            "nn.LSTM(3, 4)(x)",
+        ),
+        *("nn.LSTMCell.forward(self, x)", "super(type(self), self).forward(x)", "torch._VF.lstm_cell(x, h)"),
+        *("torch._thnn_fused_lstm_cell(x, h)", "sampan.nn.rnn.CELLS[self.mode](x)"),
+    ),
+    "nn.functional.scaled_dot_product_attention": (
+        *(
+            "torch.nn.functional.scaled_dot_product_attention(q, k, v)",
+            "F.scaled_dot_product_attention(q, k, v)",
+        ),
+        *("F.flash_attention.flash_attention(q, k, v)", "paddle.nn.MultiHeadAttention(3, 1)(q)"),
+        *("torch._C._nn.scaled_dot_product_attention(q, k, v)", "sampan.ops.attention(q, k, v)"),
+        *("torch.ops.aten._scaled_dot_product_attention_math(q, k, v)", "F.sparse_attention(q, k, v)"),
+    ),
+    "kernels.sparse.grouped": (
+        *(
+            "sorted(zip(rows, cols))",
+            "np.lexsort((cols, rows))",
+            "np.argsort(rows)",
+            "rows.sort()",
+            "torch.sort(rows)",
+        ),
+        *(
+            "np.unique(rows)",
+            "scipy.sparse.coo_matrix((rows, cols)).tocsr()",
+            "torch.unique(rows)",
+            "heapq.merge(rows)",
+        ),
+        *("torch.sparse_coo_tensor(rows, cols).coalesce()", "kernels.sparse.grouped(rows, cols, height)"),
+        *(
+            "paddle.sparse.sparse_coo_tensor(rows, cols)",
+            "kernels.cpu_sparse_structure.grouped(rows, cols, height)",
+        ),
+    ),
+    "kernels.sparse.times_dense": (
+        *("torch.sparse.mm(rows, x)", "scipy.sparse.csr_matrix((values, cols, crows)) * x", "values @ x"),
+        *("paddle.sparse.matmul(rows, x)", "kernels.sparse.times_dense(cuts, crows, cols, values, x, out)"),
+        *(
+            "np.dot(values, x)",
+            "torch.sparse_csr_tensor(crows, cols, values) * x",
+            "operators.spmm(values, x, rows)",
+        ),
+        *("kernels.cpu_sparse_dense.times_dense(crows)", "out.index_add_(0, rows, x)"),
+    ),
+    "kernels.sparse.sampled": (
+        *(
+            "torch.sparse.sampled_addmm(rows, x, y)",
+            "x @ y.T",
+            "np.einsum('ij,ij->i', x, y)",
+            "np.inner(x, y)",
+        ),
+        *(
+            "operators.sddmm(x, y, rows)",
+            "kernels.sparse.sampled(cuts, crows, cols, x, y, out)",
+            "np.outer(x, y)",
+        ),
+        *("paddle.sparse.masked_matmul(x, y, rows)", "np.vdot(x, y)"),
+    ),
+    "sparse.operators.spmm": (
+        *("values.to_dense()", "rows @ x", "torch.sparse.mm(rows, x)", "paddle.sparse.matmul(rows, x)"),
+        *(
+            "scipy.sparse.csr_matrix(rows)",
+            "operators.spmm(values, x, rows)",
+            "sampan.sparse.operators.spmm(values, x)",
+        ),
+    ),
+    "sparse.rulebook.neighbours": (
+        *("scipy.spatial.cKDTree(places)", "sampan.sparse.rulebook.neighbours(places, offsets, shape)"),
+        *("paddle.sparse.nn.functional.subm_conv3d(x, weight)", "kernels.sparse.mutual_neighbours(places)"),
+    ),
+    "ops.resampling.rows_at": (
+        *(
+            "torch.embedding(weight, x)",
+            "torch.nn.functional.embedding(x, weight)",
+            "weight.index_select(0, x)",
+        ),
+        *(
+            "paddle.nn.functional.embedding(x, weight)",
+            "paddle.nn.Embedding(3, 4)(x)",
+            "torch.index_select(weight, 0, x)",
+        ),
+        *("sampan.kernels.cpu_embedding.rows_read(weight, x)", "sampan.ops.resampling.rows_at(x, weight)"),
+    ),
+    "ops.resampling.rows_summed": (
+        *("np.add.at(out, ids, rows)", "out.index_add_(0, ids, rows)", "out.scatter_add_(0, ids, rows)"),
+        *(
+            "out.index_put_((ids,), rows, accumulate=True)",
+            "torch.embedding_backward(g, x)",
+            "np.bincount(ids, rows)",
+        ),
+        *(
+            "torch.ops.aten.embedding_dense_backward(g, x)",
+            "sampan.ops.resampling.rows_summed(g, x, 3, 0, False)",
+        ),
+        *(
+            "torch.sparse_coo_tensor(ids, rows).to_dense()",
+            "scipy.sparse.coo_matrix(rows)",
+            "paddle.scatter(out, ids, g)",
+        ),
+    ),
+    "row_sparse.RowSparse.coalesced": (
+        *(
+            "torch.sparse_coo_tensor(ids, rows).coalesce()",
+            "np.unique(ids)",
+            "torch.unique(ids)",
+            "self.coalesced()",
+        ),
+        *(
+            "type(self).coalesced(self)",
+            "pandas.DataFrame(rows).groupby(ids).sum()",
+            "out.index_add_(0, ids, rows)",
+        ),
+        *("sampan.kernels.cpu_embedding.merged(ids, rows)", "scipy.sparse.coo_matrix(rows)"),
+    ),
+    "optimizer.Adagrad.update_rows": (
+        *(
+            "self.step()",
+            "torch.optim.Adagrad([table]).step()",
+            "paddle.optimizer.Adagrad(lr)",
+            "np.unique(ids)",
+        ),
+        *(
+            "self.update(table, gradient)",
+            "self.rule.step(table)",
+            "sampan.kernels.cpu_optimizer.rule_step(table)",
+        ),
+    ),
+    "kernels.cpu_embedding_cache.ask": (
+        *("sampan.kernels.cpu_embedding_cache.ask(rows)", "kernels.cpu_embedding_cache.ask(rows)"),
+        *("functools.lru_cache(rows)", "sampan.embedding.Cached(rows)", "cachetools.LRUCache(3)"),
+    ),
+}

@@ -1,0 +1,107 @@
+"""A learner's code as text: which cells an exercise needs, and whether it keeps the exercise's rule.
+
+Parsing what a stranger wrote can take long and much memory, so the grader lets a process inside the sandbox do it,
+before any of the learner's code has run there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sampan.learn import forbid
+
+from .cells import Code, Look, look, made_of, needed
+
+MACHINERY = (
+    "sampan.learn.slots",
+    "sampan.learn.drivers",
+    "sampan.learn.cases",
+    "sampan.learn.plain",
+    "studio",
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What may not be used in the exercise of a slot, but for what the handed-out cell (`given`) has itself."""
+
+    slot: str
+    forbidden: tuple[str, ...]
+    given: str = ""
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The library's own version."""
+        return (f"sampan.{self.slot}", f"paddle.{self.slot}", "sampan.learn.reference")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """`needed` says for each cell whether it is run for this exercise; `broken` is the forbidden name that was found,
+    `unreadable` whether the code could not be parsed to the end."""
+
+    needed: list[bool]
+    broken: str = ""
+    unreadable: bool = False
+
+
+def read(cells: Sequence[Code], rules: Sequence[Rule]) -> dict[str, Reading]:
+    """One reading for each rule, by its slot."""
+    looks = [look(cell.source) for cell in cells]
+    known: dict[str, str] = {}
+    for one in looks:
+        for statement, _ in one.statements:
+            known |= forbid.aliases_in(statement)
+    return {rule.slot: _read(cells, looks, rule, known) for rule in rules}
+
+
+def _read(cells: Sequence[Code], looks: Sequence[Look], rule: Rule, known: dict[str, str]) -> Reading:
+    chosen = needed(cells, looks, rule.slot)
+    own = [one for cell, one, use in zip(cells, looks, chosen, strict=True) if use and not cell.given]
+    given = forbid.parts(rule.given)
+    try:
+        broken = [
+            *(
+                name
+                for one in own
+                for statement, _ in one.statements
+                for name in _machinery(statement, known)
+            ),
+            *(
+                name
+                for statement in made_of(cells, looks, rule.slot)
+                for name in _used(statement, (*rule.forbidden, *rule.own), known, given)
+            ),
+        ]
+    except (RecursionError, MemoryError):
+        return Reading(chosen, unreadable=True)
+    return Reading(chosen, next(iter(broken), ""), any(one.unreadable for one in own))
+
+
+def _machinery(statement: ast.stmt, known: dict[str, str]) -> list[str]:
+    imported = [name for name in forbid.aliases_in(statement).values() if _is_machinery(name)]
+    return imported or _used(statement, MACHINERY, known)
+
+
+def _used(
+    tree: ast.AST, names: Sequence[str], known: dict[str, str], given: frozenset[str] = frozenset()
+) -> list[str]:
+    return [name for name, _ in forbid.uses_in(tree, names, known, given)]
+
+
+def _is_machinery(name: str) -> bool:
+    return any(name == one or name.startswith(f"{one}.") for one in MACHINERY)
+
+
+def answer(message: dict[str, Any]) -> dict[str, Any]:
+    """`read` as a question and an answer of plain values."""
+    cells = [Code(**{**cell, "slots": tuple(cell["slots"])}) for cell in message["cells"]]
+    rules = [Rule(rule["slot"], tuple(rule["forbidden"]), rule["given"]) for rule in message["rules"]]
+    found = read(cells, rules)
+    return {
+        slot: {"needed": r.needed, "broken": r.broken, "unreadable": r.unreadable}
+        for slot, r in found.items()
+    }
