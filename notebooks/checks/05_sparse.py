@@ -403,6 +403,6 @@ EXERCISES = [
     Exercise("kernels.sparse.grouped", 3, "From coordinates to rows", "从坐标到压缩行", grouped, (*FORBIDDEN, *SORTS)),
     Exercise("kernels.sparse.times_dense", 3, "The product", "稀疏乘积", times_dense, (*FORBIDDEN, *PRODUCTS), seconds=30),
     Exercise("kernels.sparse.sampled", 2, "A product at a few places", "采样乘积", sampled, (*FORBIDDEN, *PRODUCTS)),
-    Exercise("sparse.operators.spmm", 2, "The two gradients", "两个梯度", spmm, (*FORBIDDEN, *PRODUCTS)),
+    Exercise("sparse.operators.spmm", 2, "The two gradients", "两个梯度", spmm, (*FORBIDDEN, "@", "spmm", "sampan.sparse.operators")),
     Exercise("sparse.rulebook.neighbours", 3, "The rulebook", "规则表", neighbours, (*FORBIDDEN, "mutual_neighbours", "rulebook", "submanifold", "KDTree", "cKDTree", "sklearn")),
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from sampan.learn import drivers, lessons
 from sampan.learn.cases import Holds
 from sampan.learn.plain import plain
-from studio.grading import grader, reading, release
+from studio.grading import grader, proof, reading, release
 from studio.grading.cells import Code
 from studio.grading.wire import encode
 from tests.notebooks.library_calls import CALLS
@@ -102,9 +102,12 @@ def test_calls_of_a_library_break_the_rule(path, exercise):
 
 
 @pytest.mark.parametrize(("path", "exercise"), EXERCISES, ids=lambda value: getattr(value, "slot", ""))
-def test_the_solution_and_what_was_handed_out_keep_the_rule(path, exercise):
+def test_the_solution_the_wrong_ones_and_what_was_handed_out_keep_the_rule(path, exercise):
+    """A wrong solution is to be caught by the hidden cases."""
     notebook = release.read(path)
-    for learner in (notebook, release.release(notebook)):
+    files = sorted((ROOT / "tests" / "notebooks" / "wrong" / path.stem).glob("*.py"))
+    wrong = [proof._replace(notebook, [file]) for file in files if proof._wrong_slot(file) == exercise.slot]
+    for learner in (notebook, release.release(notebook), *wrong):
         _, codes = grader._code_cells(learner, release.release(notebook))
         rule = grader._rule(exercise, release.release(notebook))
         assert reading.read(codes, [rule])[exercise.slot].broken == ""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import platform
+import signal
 import time
 
 import numpy as np
+import psutil
 import pytest
 
-from studio.grading import race
+from studio.grading import family, race
+from studio.grading.sandbox import Gone
 
 CHECKS = """
 import time
@@ -92,33 +96,112 @@ def test_noise_does_not_move_a_verdict():
         assert np.mean(told) > 0.97
 
 
-COUNTS = """
+SPINS = """
 import os
-if os.fork() == 0:
-    number = 0
-    while True:
-        number += 1
-        os.write(1, b"%d\\n" % number)
+for _ in range(2):
+    if os.fork() == 0:
+        while True:
+            pass
 """
 
 
-def test_while_the_baseline_runs_the_learners_processes_stand_still(warm):
+@pytest.fixture
+def spinning(warm):
+    """A sandbox with two processes that take all the processor time they get, and the seconds that all of it has used."""
+    others = set(psutil.Process(warm.process.pid).children(recursive=True)) if warm._ready else set()
     with contextlib.closing(warm.fork()) as sandbox:
-        reply = sandbox.ask({"kind": "cell", "number": 1, "source": COUNTS, "seconds": 5}, 5)
+        reply = sandbox.ask({"kind": "cell", "number": 1, "source": SPINS, "seconds": 5}, 5)
         assert reply["error"] is None
+        mine = set(psutil.Process(warm.process.pid).children(recursive=True)) - others
+        mine -= {
+            process for process in mine if process.ppid() not in {other.pid for other in mine}
+        }  # the guard
 
-        def counted():
-            return int((sandbox.output() or "0").split()[-1])
+        def seconds():
+            return sum(family.seconds(process.pid) for process in mine)
 
-        wait_until(lambda: counted() > 10)
-        with sandbox.standing_still():
-            last = [counted()]
-            wait_until(
-                lambda: last.append(counted()) or last[-1] == last[-2]
-            )  # what was under way has arrived
-            time.sleep(0.2)
-            assert counted() == last[-1]
-        wait_until(lambda: counted() > last[-1])
+        yield sandbox, mine, seconds
+
+
+def test_while_the_baseline_runs_the_learners_processes_stand_still(spinning):
+    sandbox, _, seconds = spinning
+    started = seconds()
+    wait_until(lambda: seconds() > started + 0.1)
+    with sandbox.standing_still():
+        before = seconds()
+        time.sleep(0.3)
+        assert seconds() - before < 0.01
+    before = seconds()
+    wait_until(lambda: seconds() > before + 0.1)
+
+
+def test_a_lap_in_which_they_ran_on_is_void(spinning):
+    """Woken from outside: from inside no way is known (`test_no_clock_wakes_a_process_that_stands_still`)."""
+    sandbox, mine, _ = spinning
+    with pytest.raises(Gone, match="ran on"), sandbox.standing_still():
+        for process in mine:
+            if process.status() == psutil.STATUS_STOPPED:
+                process.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+
+
+WAKES = """
+import ctypes, errno, fcntl, os, signal, struct
+libc = ctypes.CDLL(None, use_errno=True)
+told = {}
+def made(name, answer):
+    told[name] = "went through" if answer >= 0 else errno.errorcode[ctypes.get_errno()]
+event = ctypes.create_string_buffer(struct.pack("qii", 0, signal.SIGCONT, 0), 64)
+made("timer_create", libc.syscall(222, 1, event, ctypes.byref(ctypes.c_int())))
+made("timerfd_create", libc.syscall(283, 1, 0))
+made("the death of a parent", libc.prctl(1, signal.SIGCONT, 0, 0, 0))
+made("the same, spelled wide", libc.syscall(157, ctypes.c_long(1 + (1 << 32)), signal.SIGCONT, 0, 0, 0))
+reading, writing = os.pipe()
+made("a pipe", libc.fcntl(writing, 10, signal.SIGCONT))
+made("a pipe, spelled wide", libc.syscall(72, writing, ctypes.c_long(10 + (1 << 32)), signal.SIGCONT))
+made("a queue", libc.syscall(240, b"q", os.O_CREAT | os.O_RDWR, 0o600, None))
+print({name: answer for name, answer in told.items() if answer != "EPERM"})
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of system calls")
+def test_no_clock_wakes_a_process_that_stands_still(warm):
+    with contextlib.closing(warm.fork()) as sandbox:
+        reply = sandbox.ask({"kind": "cell", "number": 1, "source": WAKES, "seconds": 10}, 10)
+        sandbox.kill()
+        assert (reply["error"], sandbox.output()) == (None, "{}")
+
+
+ORPHANS = """
+import os, signal, time
+if os.fork() == 0:
+    os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    middle = os.getpid()
+    if os.fork() == 0:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        while True:
+            pass
+    state = lambda: open(f"/proc/{os.getpid() + 1}/stat").read().rpartition(")")[2].split()[0]
+    while True:
+        try:
+            if state() == "T":
+                os._exit(0)
+        except OSError:
+            pass
+"""
+
+
+def test_the_end_of_a_helper_wakes_nobody(warm):
+    """The kernel continues a stopped group of processes when the last of its family's leaders ends."""
+    for _ in range(5):
+        with contextlib.closing(warm.fork()) as sandbox:
+            reply = sandbox.ask({"kind": "cell", "number": 1, "source": ORPHANS, "seconds": 5}, 5)
+            assert reply["error"] is None
+            time.sleep(0.1)
+            with sandbox.standing_still():
+                time.sleep(0.05)
 
 
 def wait_until(holds):

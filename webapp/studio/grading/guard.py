@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,12 +22,16 @@ import psutil
 
 from studio import processes
 
-from . import isolation
+from . import family, isolation
 
 # The grader's requests and the guard's answers, one byte each.
-READY, STOP, GO_ON, DONE, MEMORY = b"r", b"s", b"g", b"d", b"m"
+READY, STOP, GO_ON, MOVED, DONE, MEMORY = b"r", b"s", b"g", b"x", b"d", b"m"
 LOOK_SECONDS = 0.2  # how often memory is looked at
-MOST_ROUNDS = 50  # of stopping: code that forks faster than this is ended
+MOST_ROUNDS = 500  # of stopping: code that forks faster than this is ended
+ROUND_SECONDS = 0.001
+STILL_SECONDS = (
+    0.002  # of processor time that one who stands still may have used: on the way into standing still
+)
 
 
 def run(
@@ -49,7 +54,7 @@ def run(
         isolation.close_to_inspection()
     for descriptor in keep:
         os.close(descriptor)
-    out_of_memory = _watch(lifeline, pid, memory)
+    out_of_memory = _watch(lifeline, pid, memory, walled)
     _end(pid, walled)
     if not walled:
         os.chdir("/")
@@ -87,59 +92,60 @@ def _become(lifeline: socket.socket, keep: Sequence[int], learner: Callable[[], 
         os._exit(status)
 
 
-def _watch(lifeline: socket.socket, pid: int, memory: int) -> bool:
+def _watch(lifeline: socket.socket, pid: int, memory: int, walled: bool) -> bool:
     """Returns when the child has ended, the grader has let go, or too much memory is used (then True)."""
     ended = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
-    at_birth = _own(psutil.Process())
     waiting: list[socket.socket | int] = [lifeline] if ended is None else [lifeline, ended]
+    still: dict[int, float] = {}  # processor time of those that have to stand still
     while True:
         ready, _, _ = select.select(waiting, [], [], LOOK_SECONDS)
         if ended in ready or (ended is None and not psutil.pid_exists(pid)):
             return False
         if lifeline in ready:
             request = lifeline.recv(1)
-            if not request or not _obey(lifeline, request, pid):
+            if request == STOP:
+                still = _stop(pid)
+                lifeline.sendall(STOP if still else MOVED)
+            elif request == GO_ON:
+                lifeline.sendall(GO_ON if _stood_still(pid, still) else MOVED)
+                for member in family.members(pid):
+                    _signal(member, signal.SIGCONT)
+            else:
                 return False
-        if _used(_family(pid), at_birth) > memory:
+        if family.used(family.members(pid), memory, walled) > memory:
             return True
 
 
-def _obey(lifeline: socket.socket, request: bytes, pid: int) -> bool:
-    """False when the family cannot be made to stand still."""
-    number = signal.SIGSTOP if request == STOP else signal.SIGCONT
-    told: set[psutil.Process] = set()
+def _stop(pid: int) -> dict[int, float]:
+    """Makes the family stand still; returns each one's processor time, nothing where they cannot be made to.
+
+    One that has been stopped may be woken by another that has not been yet, so all of them are looked at again until
+    none runs; after that nothing is left that could wake them: timers and the like are refused (`syscalls.py`).
+    """
+    told: set[int] = set()
     for _ in range(MOST_ROUNDS):
-        new = [process for process in _family(pid) if process not in told]
-        if not new:
-            lifeline.sendall(request)
-            return True
-        for process in new:
-            told.add(process)
-            with suppress(psutil.NoSuchProcess):
-                process.send_signal(number)
-    return False
+        before = family.members(pid)
+        running = [member for member in before if family.runs(member, member in told)]
+        for member in running:
+            _signal(member, signal.SIGSTOP)
+            told.add(member)
+        if not running and before and family.members(pid) == before:
+            return {member: family.seconds(member) for member in before}
+        time.sleep(ROUND_SECONDS)
+    return {}
 
 
-def _family(pid: int) -> list[psutil.Process]:
-    with suppress(psutil.NoSuchProcess):
-        first = psutil.Process(pid)
-        return [first, *first.children(recursive=True)]
-    return []
+def _stood_still(pid: int, still: dict[int, float]) -> bool:
+    """Whether nothing was born, and nothing has run, since `_stop`."""
+    now = family.members(pid)
+    return set(now) <= still.keys() and all(
+        family.seconds(member) - still[member] <= STILL_SECONDS for member in now
+    )
 
 
-def _used(family: Sequence[psutil.Process], at_birth: int) -> int:
-    """Bytes that the processes use together, without what is shared with files, or in shared memory (which has a limit of
-    its own). What a fork has `at_birth` it shares with the warm process, and is counted once."""
-    total = at_birth
-    for process in family:
-        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            total += max(0, _own(process) - at_birth)
-    return total
-
-
-def _own(process: psutil.Process) -> int:
-    used = process.memory_info()
-    return int(used.rss) - int(getattr(used, "shared", 0))
+def _signal(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _end(pid: int, walled: bool) -> None:

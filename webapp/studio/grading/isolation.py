@@ -20,6 +20,7 @@ from studio.compute.limits import Limits
 WORK = Path("/learner")  # the only place where a learner's code can write
 WORK_BYTES = 256 << 20
 SHARED_MEMORY_BYTES = 64 << 20
+WORK_FILES, SHARED_MEMORY_FILES = 20_000, 1_000  # each takes about a kilobyte of the kernel's memory
 # Memory of one process; the guard holds all processes of one submission together to the same.
 LIMITS = Limits(memory=3 << 30, processes=64, files=256, file_bytes=WORK_BYTES)
 
@@ -54,9 +55,9 @@ def settle(covered: Iterable[Path] = ()) -> None:
     `covered` files are empty from now on."""
     _call("unshare", ctypes.c_int(_NEW_MOUNTS))
     _mount("proc", Path("/proc"), "")
-    _mount("tmpfs", WORK, f"size={WORK_BYTES},mode=700")
-    _mount("tmpfs", Path("/dev/shm"), f"size={SHARED_MEMORY_BYTES},mode=700")
-    for path in covered:
+    _mount("tmpfs", WORK, f"size={WORK_BYTES},nr_inodes={WORK_FILES},mode=700")
+    _mount("tmpfs", Path("/dev/shm"), f"size={SHARED_MEMORY_BYTES},nr_inodes={SHARED_MEMORY_FILES},mode=700")
+    for path in (*covered, Path("/dev/zero")):  # /dev/zero, mapped as shared, is memory without a limit
         _call("mount", b"/dev/null", str(path).encode(), None, ctypes.c_ulong(_BIND), None)
     (WORK / "tmp").mkdir()
     os.chdir(WORK)

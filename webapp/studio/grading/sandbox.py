@@ -234,6 +234,11 @@ class Sandbox:
             answer = b""
         if answer != order:
             self._heard(answer)
+            if answer == guard.MOVED:
+                self.end(
+                    "the code ran on, or could not be made to wait, while something else was timed",
+                    "计时期间代码仍在运行，或无法使其等待",
+                )
             self.end("the process ended, or could not be made to wait", "进程已结束，或无法使其等待")
 
     def _heard(self, answer: bytes) -> None:

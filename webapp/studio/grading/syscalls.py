@@ -1,5 +1,6 @@
-"""The system calls that a learner's code may not make: whatever builds namespaces, looks into other processes, or
-speaks to parts of the kernel that computing never needs. libseccomp writes the filter."""
+"""The system calls that a learner's code may not make: whatever builds namespaces, looks into other processes, takes
+memory that no limit counts, sets clocks that wake a process, or speaks to parts of the kernel that computing never needs.
+libseccomp writes the filter."""
 
 from __future__ import annotations
 
@@ -21,7 +22,16 @@ REFUSED = (
     *("swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "syslog", "vhangup", "lookup_dcookie"),
     *("iopl", "ioperm", "modify_ldt", "personality", "settimeofday", "stime", "clock_settime"),
     *("clock_adjtime", "adjtimex", "sethostname", "setdomainname", "migrate_pages", "move_pages"),
+    # Memory that belongs to no process, so that no limit counts it: what is shared goes through /dev/shm, which is small.
+    *("memfd_create", "memfd_secret", "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl"),
+    *("msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink", "mq_notify", "vmsplice", "io_setup"),
+    # Clocks that signal a process which has to stand still. The interval timers of `setitimer` only send signals of their
+    # own, which wake nobody.
+    *("timer_create", "timerfd_create"),
 )
+MAP_SHARED_ANONYMOUS = 0x21
+INT = 0xFFFFFFFF  # what the kernel reads of an argument that is an int
+PR_SET_PDEATHSIG, F_SETSIG = 1, 10  # other ways to choose a signal that comes without anybody running
 
 
 def learners_filter() -> pyseccomp.SyscallFilter:
@@ -36,6 +46,11 @@ def learners_filter() -> pyseccomp.SyscallFilter:
             made.add_rule(refuse, name)
     for flag in NAMESPACE_FLAGS:
         made.add_rule(refuse, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, flag, flag))
+    made.add_rule(
+        refuse, "mmap", pyseccomp.Arg(3, pyseccomp.MASKED_EQ, MAP_SHARED_ANONYMOUS, MAP_SHARED_ANONYMOUS)
+    )
+    made.add_rule(refuse, "prctl", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, INT, PR_SET_PDEATHSIG))
+    made.add_rule(refuse, "fcntl", pyseccomp.Arg(1, pyseccomp.MASKED_EQ, INT, F_SETSIG))
     if _known("clone3"):  # its flags lie in memory, where no filter can look: libc falls back to clone
         made.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
     _only_families(made, pyseccomp.ERRNO(errno.EAFNOSUPPORT))
