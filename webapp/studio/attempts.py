@@ -11,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from .course import keep_under_dated_name
 from .grading.runner import Exercise, StoppedCell, Verdict
 from .runtime import write_atomically
@@ -72,16 +74,23 @@ class Attempts:
 
     def add(self, lesson_id: str, verdict: Verdict) -> Attempt:
         """Write one more down, as of now."""
-        before = self.history(lesson_id).attempts
-        attempt = Attempt(before[-1].number + 1 if before else 1, time.time(), verdict)
-        self._write(lesson_id, [*before, attempt], set_aside=False)
+        with self._alone(lesson_id):
+            before = self.history(lesson_id).attempts
+            attempt = Attempt(before[-1].number + 1 if before else 1, time.time(), verdict)
+            self._write(lesson_id, [*before, attempt], set_aside=False)
         return attempt
 
     def put_aside(self, lesson_id: str) -> None:
         """The copy has been replaced: the last verdict speaks of another one now."""
-        before = self.history(lesson_id)
-        if before.last is not None:
-            self._write(lesson_id, before.attempts, set_aside=True)
+        with self._alone(lesson_id):
+            before = self.history(lesson_id)
+            if before.last is not None:
+                self._write(lesson_id, before.attempts, set_aside=True)
+
+    def _alone(self, lesson_id: str) -> FileLock:
+        """One writer of a history at a time, in this Studio or another one: what one adds to is what the other wrote."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(self.folder / f".{lesson_id}.lock")
 
     def _write(self, lesson_id: str, attempts: Sequence[Attempt], set_aside: bool) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -58,6 +58,14 @@ def opened(classroom: Classroom) -> Iterator[Gradebook]:
         yield gradebook
 
 
+@contextmanager
+def writing(classroom: Classroom) -> Iterator[None]:
+    """One writer at a time in a class, of all threads and processes: rows that two make at once exclude each other, and
+    the later verdict has to be the one that is kept."""
+    with FileLock(classroom.private / "writing.lock", thread_local=False):
+        yield
+
+
 def _prepare(classroom: Classroom) -> None:
     """Tables and their version. Where they are missing, `Gradebook` itself starts the program `alembic` to ask for the
     version: seconds, and an error where it is not on the PATH."""

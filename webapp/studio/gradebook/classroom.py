@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,9 +23,8 @@ PRIVATE = ".sampan"
 OWN = "own"  # the class of whoever works in this Studio: their own checks land in it
 OWN_ASSIGNMENT = "course"
 SETTINGS = "nbgrader_config.py"
-NAME = re.compile(
-    r"[^\W_][\w.@-]{0,63}"
-)  # of a class, an assignment, a notebook or a learner, as a folder's name
+# Of a class, an assignment, a notebook or a learner, as a folder's name: in any script, with spaces inside.
+NAME = re.compile(r"[^\W_]([\w.@' -]{0,62}[\w.@'-])?")
 
 
 @dataclass(frozen=True, order=True)
@@ -131,12 +131,14 @@ class Classroom:
 
 def classes(home: Path) -> dict[str, Path]:
     """The classes of a workspace by name: the folders in `classes/`. A link there is the teacher's own doing."""
-    return {folder.name: folder for folder in _folders(home / "classes") if NAME.fullmatch(folder.name)}
+    return {
+        folder.name: folder for folder in _folders(home / "classes") if NAME.fullmatch(composed(folder.name))
+    }
 
 
 def create(home: Path, name: str) -> Classroom:
     """An empty class. Raises `ValueError` for a name that is no folder's name, or is taken."""
-    checked(name)
+    name = checked(composed(name.strip(" ")))
     folder = home / "classes" / name
     try:
         folder.mkdir(parents=True)
@@ -148,8 +150,13 @@ def create(home: Path, name: str) -> Classroom:
 def checked(name: str) -> str:
     """The name itself. Raises `ValueError` when it could not be a folder's name everywhere."""
     if not NAME.fullmatch(name):
-        raise ValueError(f"a name of letters, digits and . _ @ - is expected, {name!r} came")
+        raise ValueError(f"a name of letters, digits, spaces and . _ @ ' - is expected, {name!r} came")
     return name
+
+
+def composed(name: str) -> str:
+    """The name with each letter as one character: some systems write an umlaut as a letter and two dots."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -36,7 +36,8 @@ def hand_out(classroom: Classroom, assignment: str, notebooks: Sequence[Path]) -
         for original, target in ((path, source / path.name), (checks, source / "checks" / checks.name)):
             if original.resolve() != target.resolve():
                 shutil.copyfile(original, target)
-        book.know(classroom, assignment, path.stem, copy)
+        with book.writing(classroom):
+            book.know(classroom, assignment, path.stem, copy)
         copies.append(classroom.folder("release", assignment) / path.name)
         write(copy, copies[-1])
     return copies

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from studio.runtime import write_atomically
 
-from .classroom import NAME, Classroom
+from .classroom import NAME, Classroom, composed
 from .submissions import MOST_BYTES, Refused, read
 
 SIDE = {".ipynb_checkpoints", "__MACOSX"}
@@ -69,7 +69,17 @@ def _of_zip(archive: zipfile.ZipFile) -> Iterator[Entry]:
         raise ValueError(f"a class hands in at most {MOST_ENTRIES} files, the zip file holds {len(entries)}")
     for entry in entries:
         if not entry.is_dir():
-            yield PurePosixPath(entry.filename), partial(_unpack, archive, entry)
+            yield PurePosixPath(_file_name(entry)), partial(_unpack, archive, entry)
+
+
+def _file_name(entry: zipfile.ZipInfo) -> str:
+    """A name that is not marked as UTF-8 is read as that all the same where it can be: many programs do not mark it."""
+    if entry.flag_bits & 0x800:
+        return entry.filename
+    try:
+        return entry.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return entry.filename
 
 
 def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
@@ -121,11 +131,11 @@ def _whose(name: PurePosixPath, assignment: str, known: set[str]) -> tuple[str, 
     *folders, file = name.parts
     stem = file.removesuffix(".ipynb")
     if stem in known and folders:
-        student = folders[-2] if folders[-1] == assignment and len(folders) > 1 else folders[-1]
+        student = composed(folders[-2] if folders[-1] == assignment and len(folders) > 1 else folders[-1])
         return (student, stem) if NAME.fullmatch(student) and student != assignment else None
     for notebook in sorted(known, key=len, reverse=True):
         if stem.endswith(f"_{notebook}"):
-            student = stem.removesuffix(f"_{notebook}").split("_")[0]
+            student = composed(stem.removesuffix(f"_{notebook}").split("_")[0])
             return (student, notebook) if NAME.fullmatch(student) else None
     return None
 

@@ -193,6 +193,10 @@ class _Grading:
     def _open(self) -> None:
         """Opens the gradebook, and enters what a kill has left between the verdict's file and the mark."""
         self.gradebook = self.opened.enter_context(book.opened(self.classroom))
+        with book.writing(self.classroom):
+            self._catch_up()
+
+    def _catch_up(self) -> None:
         for assignment, notebooks in self.classroom.assignments().items():
             for notebook in notebooks:
                 instructor = self.classroom.instructor(assignment, notebook)
@@ -231,11 +235,13 @@ class _Grading:
 
     def _finish(self, outcome: Outcome) -> None:
         """The verdict's file first: it is what says that this submission is done."""
-        before = outcomes.load(self.classroom, outcome.submission)
-        if before is not None:
-            outcome = replace(outcome, attempt=before.attempt + 1)
-        outcomes.save(self.classroom, outcome)
-        book.enter(self.gradebook, outcome)
+        with book.writing(self.classroom):
+            before = outcomes.load(self.classroom, outcome.submission)
+            if before is not None:
+                outcome = replace(outcome, attempt=before.attempt + 1)
+            outcomes.save(self.classroom, outcome)
+            self.gradebook.db.expire_all()  # another may have written since
+            book.enter(self.gradebook, outcome)
 
     # ---- one submission
 
