@@ -155,11 +155,11 @@ def test_conversions_of_the_module_take_the_layer_along() -> None:
     for ours, theirs in zip(
         (*layer.parameters(), *layer.buffers()), (*module.parameters(), *module.buffers()), strict=True
     ):
-        assert ours.dtype is torch.float64 and ours.data_ptr() == theirs.data_ptr()
+        assert ours.dtype == torch.float64 and ours.data_ptr() == theirs.data_ptr()
     found = module(torch.ones(3, 4, dtype=torch.float64))
-    assert found.dtype is torch.float64
+    assert found.dtype == torch.float64
     found.sum().backward()
-    assert all(p.grad.dtype is torch.float64 for p in module.parameters() if p.requires_grad)
+    assert all(p.grad.dtype == torch.float64 for p in module.parameters() if p.requires_grad)
 
 
 def test_state_goes_through_torchs_own_checkpoints() -> None:
@@ -211,4 +211,4 @@ def test_dlpack_shares_memory_and_strides() -> None:
     assert source[0, 1] == -1.0
     back = torch.from_dlpack(to_dlpack(x))
     assert back.data_ptr() == source.data_ptr()
-    assert from_dlpack(np.arange(3)).dtype is torch.int64
+    assert from_dlpack(np.arange(3)).dtype == torch.int64

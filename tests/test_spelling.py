@@ -52,7 +52,7 @@ def test_out_takes_the_result_and_its_place_on_the_tape() -> None:
     assert x.grad.tolist() == [2, 4]
     resized = sampan.zeros([5], dtype="int32")
     sampan.exp(tensor([0.0]), out=resized)
-    assert resized.tolist() == [1.0] and resized.dtype is torch.float32
+    assert resized.tolist() == [1.0] and resized.dtype == torch.float32
     values, indices = sampan.zeros([1]), sampan.zeros([1], dtype="int64")
     sampan.topk(tensor([3.0, 5.0]), 1, out=(values, indices))
     assert (values.tolist(), indices.tolist()) == ([5.0], [1])
@@ -78,7 +78,7 @@ def test_a_factory_takes_sizes_a_tensor_to_fill_and_the_wish_for_a_gradient() ->
         return sampan.full(shape, 1.0, dtype)
 
     assert ones(2, 3).shape == ones([2, 3]).shape == ones(size=[2, 3]).shape == [2, 3]
-    assert ones(2, "float64").dtype is torch.float64
+    assert ones(2, "float64").dtype == torch.float64
     out = sampan.zeros([2])
     assert ones([2], out=out) is out and out.tolist() == [1, 1]
     assert not ones([2], requires_grad=True).stop_gradient

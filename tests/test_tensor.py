@@ -34,7 +34,7 @@ REAL = ["float16", "bfloat16", "float32", "float64"]
 
 
 def name(tensor: Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+    return str(tensor.dtype).removeprefix("paddle.")
 
 
 # --- making ---------------------------------------------------------------------------------------------------

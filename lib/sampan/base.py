@@ -12,7 +12,7 @@ from typing import Any
 from . import device, static
 from . import framework as _framework
 from .autograd import is_grad_enabled
-from .dtype import NAMES, Place, as_dtype, get_device, name_of, set_device
+from .dtype import DTYPES, DataType, Place, as_dtype, get_device, name_of, set_device
 from .framework import disable_static, enable_static, in_dynamic_mode
 from .nn.parameter import Parameter
 from .tensor import Tensor, to_tensor
@@ -27,16 +27,16 @@ sys.modules[f"{__name__}.unique_name"] = unique_name
 _OLD_NAMES = {"float16": "FP16", "bfloat16": "BF16", "float32": "FP32", "float64": "FP64"}
 _KINDS = {kind: kind for kind in ("DENSE_TENSOR", "DENSE_TENSOR_ARRAY", "SELECTED_ROWS", "STRINGS", "RAW")}
 VarDesc = SimpleNamespace(
-    VarType=SimpleNamespace(**{_OLD_NAMES.get(n, n.upper()): d for n, d in NAMES.items()}, **_KINDS)
+    VarType=SimpleNamespace(
+        **{_OLD_NAMES.get(n.lower(), n): d for n, d in DataType.__members__.items()}, **_KINDS
+    )
 )
-DataType = SimpleNamespace(**{n.upper(): d for n, d in NAMES.items()})
 eager = SimpleNamespace(Tensor=Tensor)
 EnforceNotMet = RuntimeError
 EagerParamBase = Parameter
 Variable = Tensor
 enabled = in_dygraph_mode = in_dynamic_or_pir_mode = in_dynamic_mode
 enable_dygraph, disable_dygraph = disable_static, enable_static
-convert_np_dtype_to_dtype_ = as_dtype
 get_cuda_device_count = device.device_count
 
 
@@ -77,6 +77,11 @@ def check_type(
 
 
 check_variable_and_dtype = check_dtype = check_type
+
+
+def convert_np_dtype_to_dtype_(np_dtype: Any) -> DataType:
+    """The dtype of a Tensor that a name, a NumPy dtype or another dtype stands for."""
+    return DTYPES[as_dtype(np_dtype)]
 
 
 def convert_dtype(dtype: Any) -> str:

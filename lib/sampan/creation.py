@@ -88,7 +88,7 @@ def full(shape, fill_value, dtype=None, name=None):  # type: ignore[no-untyped-d
 
 
 def _like(called: str, x: Any, value: Any, dtype: Any) -> Tensor:
-    kind = x.dtype if dtype is None else as_dtype(dtype)
+    kind = x.data.dtype if dtype is None else as_dtype(dtype)
     return _full(x.data.shape, _fill(value, called), kind, x.data.device)
 
 
@@ -107,7 +107,7 @@ def ones_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
 @factory("out")
 def empty_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Uninitialised memory with the shape, place and (unless told) dtype of `x`."""
-    kind = x.dtype if dtype is None else as_dtype(dtype)
+    kind = x.data.dtype if dtype is None else as_dtype(dtype)
     return Tensor(torch.empty(x.data.shape, dtype=kind, device=x.data.device))
 
 

@@ -1,8 +1,13 @@
-"""Data types and places: Paddle's names over torch's objects, and the conversions between the spellings."""
+"""Data types and places: Paddle's, over those of the torch buffers, and the conversions between the spellings.
+
+A Tensor's dtype is a DataType; the dtype of a buffer, `x.data.dtype`, is torch's. The body of an operator may see either.
+So every function of the library takes both, they are compared by `==`, and what is given to torch goes through `as_dtype`.
+"""
 
 import builtins
 import math
 import re
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,39 +16,117 @@ import torch
 __all__ = [
     "CPUPlace", "CUDAPlace", "Size", "bfloat16", "bool", "cdouble", "cfloat", "complex64", "complex128", "double", "dtype",
     "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "get_default_dtype", "get_device", "half",
-    "int8", "int16", "int32", "int64", "is_compiled_with_cuda", "set_default_dtype", "set_device", "uint8", "uint16",
-    "uint32", "uint64",
+    "int", "int8", "int16", "int32", "int64", "is_compiled_with_cuda", "long", "set_default_dtype", "set_device", "short",
+    "uint8", "uint16", "uint32", "uint64",
 ]
 # fmt: on
 
-uint8 = torch.uint8
-uint16 = torch.uint16
-uint32 = torch.uint32
-uint64 = torch.uint64
-int8 = torch.int8
-int16 = torch.int16
-int32 = torch.int32
-int64 = torch.int64
-float8_e4m3fn = torch.float8_e4m3fn
-float8_e5m2 = torch.float8_e5m2
-float16 = torch.float16
-bfloat16 = torch.bfloat16
-float32 = torch.float32
-float64 = torch.float64
-complex64 = torch.complex64
-complex128 = torch.complex128
-bool = torch.bool
-dtype = torch.dtype
 
-NAMES: dict[str, torch.dtype] = {
-    name: value for name, value in list(globals().items()) if isinstance(value, torch.dtype)
-}
+class DataType:
+    """The dtype of a Tensor: `paddle.float32` and the others, one object each.
+
+    name, value: in Paddle's enumeration, "FLOAT32" and 10. torch: the dtype of the buffers, which is equal to this one.
+    """
+
+    __slots__ = ("_hash", "name", "torch", "value")
+    __members__: ClassVar[dict[str, "DataType"]] = {}
+    _hash: builtins.int
+    name: str
+    value: builtins.int
+    torch: torch.dtype
+
+    def __new__(cls, value: object) -> "DataType":
+        """The dtype with a number of the enumeration."""
+        if isinstance(value, DataType):
+            return value
+        if not isinstance(value, builtins.int):
+            raise TypeError(f"dtype: expected the number of a dtype, got {value!r}")
+        found = {kind.value: kind for kind in cls.__members__.values()}.get(value)
+        if found is None:
+            raise ValueError(f"dtype: no dtype has the number {value}")
+        return found
+
+    is_complex = property(lambda self: self.torch.is_complex)
+    is_floating_point = property(lambda self: self.torch.is_floating_point)
+    is_signed = property(lambda self: self.torch.is_signed)
+    itemsize = property(lambda self: self.torch.itemsize)
+
+    def __str__(self) -> str:
+        return f"paddle.{self.name.lower()}"
+
+    def __repr__(self) -> str:
+        return f"<DataType.{self.name}: {self.value}>"
+
+    def __eq__(self, other: object) -> builtins.bool:
+        if self is other:
+            return True
+        return self.torch is other if other.__class__ is torch.dtype else NotImplemented
+
+    def __hash__(self) -> builtins.int:
+        return self._hash
+
+    def __int__(self) -> builtins.int:
+        return self.value
+
+    __index__ = __int__
+
+    def __reduce__(self) -> str:
+        return self.name.lower()  # its name in this module: a copy is the same object
+
+
+def _made(kind: torch.dtype, value: builtins.int = 0) -> DataType:
+    """The DataType of a torch dtype."""
+    made = DTYPES[kind] = object.__new__(DataType)
+    made.name, made.value = name_of(kind).upper(), value
+    made.torch, made._hash = kind, hash(kind)
+    if value:
+        DataType.__members__[made.name] = made
+        setattr(DataType, made.name, made)
+    return made
+
+
+def name_of(value: DataType | torch.dtype) -> str:
+    """`float32`, of a Tensor's dtype or a buffer's."""
+    return str(value).rpartition(".")[2]
+
+
+DTYPES: dict[torch.dtype, DataType] = {}  # of every dtype that a buffer can have
+uint8 = _made(torch.uint8, 2)
+uint16 = _made(torch.uint16, 4)
+uint32 = _made(torch.uint32, 6)
+uint64 = _made(torch.uint64, 8)
+int8 = _made(torch.int8, 3)
+int16 = _made(torch.int16, 5)
+int32 = _made(torch.int32, 7)
+int64 = _made(torch.int64, 9)
+float8_e4m3fn = _made(torch.float8_e4m3fn, 17)
+float8_e5m2 = _made(torch.float8_e5m2, 18)
+float16 = _made(torch.float16, 15)
+bfloat16 = _made(torch.bfloat16, 16)
+float32 = _made(torch.float32, 10)
+float64 = _made(torch.float64, 11)
+complex64 = _made(torch.complex64, 12)
+complex128 = _made(torch.complex128, 13)
+bool = _made(torch.bool, 1)
+dtype = DataType
+
+NAMES: dict[str, torch.dtype] = {name_of(kind): kind for kind in DTYPES}
 _ALIASES = {
-    "float": float64, "double": float64, "half": float16, "int": int64, "long": int64, "complex": complex128
+    "float": torch.float64, "double": torch.float64, "half": torch.float16, "int": torch.int64, "long": torch.int64,
+    "complex": torch.complex128,
 }  # fmt: skip
-_PYTHON = {builtins.float: float64, builtins.int: int64, builtins.bool: bool, builtins.complex: complex128}
+_PYTHON = {
+    builtins.float: torch.float64,
+    builtins.int: torch.int64,
+    builtins.bool: torch.bool,
+    builtins.complex: torch.complex128,
+}
 half, float, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
-_default = float32
+short, int, long = int16, int32, int64
+for _kind in vars(torch).values():
+    if isinstance(_kind, torch.dtype) and _kind not in DTYPES:
+        _made(_kind)  # Paddle has none of these; its number 0 is that of an undefined dtype
+_default = torch.float32
 
 
 def as_dtype(value: object) -> torch.dtype:
@@ -53,6 +136,8 @@ def as_dtype(value: object) -> torch.dtype:
     """
     if isinstance(value, torch.dtype):
         return value
+    if isinstance(value, DataType):
+        return value.torch
     if isinstance(value, str):
         name = value.removeprefix("paddle.").removeprefix("sampan.").removeprefix("torch.")
         found = NAMES.get(name) or _ALIASES.get(name)
@@ -66,11 +151,6 @@ def as_dtype(value: object) -> torch.dtype:
         except (TypeError, KeyError):
             pass
     raise TypeError(f"dtype: expected one of {', '.join(NAMES)}, got {value!r}")
-
-
-def name_of(value: torch.dtype) -> str:
-    """`float32` for torch.float32."""
-    return str(value).removeprefix("torch.")
 
 
 def get_default_dtype() -> str:
@@ -92,7 +172,7 @@ def default_dtype() -> torch.dtype:
     return _default
 
 
-class Size(list[int]):
+class Size(list[builtins.int]):
     """A shape: a list of ints that equals a tuple of the same ints too."""
 
     __slots__ = ()
@@ -135,13 +215,13 @@ class Place:
     is_cuda_pinned_place = is_custom_place = is_other_place
     is_ipu_place = is_xpu_place = is_xpu_pinned_place = is_other_place
 
-    def gpu_device_id(self) -> int:
+    def gpu_device_id(self) -> builtins.int:
         return self.device.index or 0
 
     def __eq__(self, other: object) -> builtins.bool:
         return isinstance(other, Place) and self.device == other.device
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> builtins.int:
         return hash(self.device)
 
     def __repr__(self) -> str:
@@ -158,7 +238,7 @@ class CPUPlace(Place):
 class CUDAPlace(Place):
     __slots__ = ()
 
-    def __init__(self, index: int = 0) -> None:
+    def __init__(self, index: builtins.int = 0) -> None:
         super().__init__(f"cuda:{index}")
 
 
@@ -187,7 +267,7 @@ def as_device(place: object) -> torch.device:
     return device
 
 
-def set_device(device: str | int | Place) -> Place:
+def set_device(device: str | builtins.int | Place) -> Place:
     """Make `cpu` or `gpu:N` the place of new tensors. Raises ValueError when there is no such device."""
     global _device
     _device = as_device(device)

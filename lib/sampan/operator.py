@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .dtype import name_of
 from .spelling import TAKES_OUT, TAKES_SIZES, gathered, give, renamed, spelled, with_keywords
 from .tape import Node, next_sequence
 from .tensor import Refused, Tensor, WrongKind, declared
@@ -405,7 +406,7 @@ class AxisError(Refused, IndexError):
 def describe(value: Any) -> str:
     """`float32[3, 4]` for a buffer, the value itself for anything else."""
     if isinstance(value, torch.Tensor):
-        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+        return f"{name_of(value.dtype)}{list(value.shape)}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(describe(v) for v in value[:8]) + (", ...]" if len(value) > 8 else "]")
     text = repr(value)

@@ -148,7 +148,7 @@ def randint_like(x, low=0, high=None, dtype=None, name=None):  # type: ignore[no
     """Integers from low up to, not including, high, with the shape and (unless told) dtype of `x`."""
     low, high = _bounds("randint_like", low, high)
     drawn = torch.randint(low, high, x.data.shape, device=x.data.device)
-    return Tensor(drawn.to(x.dtype if dtype is None else as_dtype(dtype)))
+    return Tensor(drawn.to(x.data.dtype if dtype is None else as_dtype(dtype)))
 
 
 # --- by a tensor of parameters -------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ def random_(x, from_=0, to=None, *, generator=None):  # type: ignore[no-untyped-
     One bound alone is the upper one; with none they range over what x's dtype holds exactly.
     """
     if to is None:
-        kind = x.dtype
+        kind = x.data.dtype
         most = int(2 / torch.finfo(kind).eps) if kind.is_floating_point else torch.iinfo(kind).max
         from_, to = 0, from_ or most
     if from_ >= to:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .dtype import Place, Size, name_of
+from .dtype import DTYPES, DataType, Place, Size, as_dtype, name_of
 from .kernels import device_embedding as loops
 from .kernels.arena import LENT_FROM, copied
 from .kernels.cpu_embedding import all_inside
@@ -86,7 +86,7 @@ class RowSparse(Tensor):
 
     def coalesced(self) -> tuple[torch.Tensor, torch.Tensor]:
         """(ids [n], rows [n, d]): each row once, its gradients added up in the order in which they came."""
-        kind = self.dtype
+        kind = self.dtype.torch
         found, *given = self._given(kind if kind in _LOOPS else torch.float32, array)
         ids, rows = buffer(found[0]), buffer(loops.sums(found, *given)).to(kind)
         return (ids.clone(), rows.clone()) if self.merged else (ids, rows)
@@ -191,8 +191,8 @@ class RowSparse(Tensor):
         return len(self._shape)
 
     @property
-    def dtype(self) -> torch.dtype:
-        return self.parts[0][1].dtype if self._dense is None else self._dense.dtype
+    def dtype(self) -> DataType:
+        return DTYPES[(self.parts[0][1] if self._dense is None else self._dense).dtype]
 
     @property
     def place(self) -> Place:
@@ -200,8 +200,15 @@ class RowSparse(Tensor):
 
     def to(self, *args: Any, **settings: Any) -> Any:
         """As `Tensor.to`; rows stay rows where a dtype alone is asked for."""
-        if self._dense is None and not settings and len(args) == 1 and isinstance(args[0], torch.dtype):
-            parts = [(ids, rows.to(args[0]), which, scale) for ids, rows, which, scale in self.parts]
+        if (
+            self._dense is None
+            and not settings
+            and len(args) == 1
+            and isinstance(args[0], torch.dtype | DataType)
+        ):
+            parts = [
+                (ids, rows.to(as_dtype(args[0])), which, scale) for ids, rows, which, scale in self.parts
+            ]
             return RowSparse(parts, self._shape, self.merged, self._count)
         return super().to(*args, **settings)
 

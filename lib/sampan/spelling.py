@@ -71,7 +71,7 @@ def give(out: Any, result: Any) -> Any:
         return type(result)(give(o, r) for o, r in zip(out, result, strict=True))
     if not isinstance(out, Tensor):
         raise TypeError(f"out: expected a Tensor, got {type(out).__name__}")
-    if out.data.shape == result.data.shape and out.dtype is result.dtype:
+    if out.data.shape == result.data.shape and out.dtype == result.dtype:
         return out._write(result)
     out.data, out.node, out.stop_gradient = result.data, result.node, result.stop_gradient
     return out

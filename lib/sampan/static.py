@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtype import CPUPlace, as_dtype, name_of
+from .dtype import DTYPES, CPUPlace, as_dtype
 from .tensor import Tensor
 
 
@@ -31,7 +31,7 @@ class InputSpec:
 
     def __post_init__(self) -> None:
         self.shape = tuple(-1 if n is None else int(n) for n in self.shape)
-        self.dtype = as_dtype(self.dtype)
+        self.dtype = DTYPES[as_dtype(self.dtype)]
 
     @classmethod
     def from_tensor(cls, tensor: Tensor, name: str | None = None) -> InputSpec:
@@ -53,7 +53,7 @@ class InputSpec:
 
     def __repr__(self) -> str:
         return (
-            f"InputSpec(shape={self.shape}, dtype=paddle.{name_of(self.dtype)}, name={self.name}, "
+            f"InputSpec(shape={self.shape}, dtype={self.dtype}, name={self.name}, "
             f"stop_gradient={self.stop_gradient})"
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from . import printing, tape
-from .dtype import NAMES, Place, Size, as_device, as_dtype, default_dtype, name_of
+from .dtype import DTYPES, NAMES, DataType, Place, Size, as_device, as_dtype, default_dtype, name_of
 from .tape import Node
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ class Tensor(Methods):
         return Size(self.data.shape)
 
     @property
-    def dtype(self) -> torch.dtype:
-        return self.data.dtype
+    def dtype(self) -> DataType:
+        return DTYPES[self.data.dtype]
 
     @property
     def place(self) -> Place:
@@ -342,7 +342,7 @@ class Tensor(Methods):
             elif arg is not None and not isinstance(arg, bool):
                 dtype = arg
         result = self
-        if dtype is not None and as_dtype(dtype) is not self.dtype:
+        if dtype is not None and as_dtype(dtype) is not self.data.dtype:
             result = result.astype(dtype)
         if device is not None and as_device(device) != self.data.device:
             result = declared.copy_to(result, as_device(device))
@@ -379,10 +379,10 @@ class Tensor(Methods):
         data = self.data
         if value.data.shape != data.shape:
             raise ValueError(f"in place: the result has shape {value.shape}, the tensor has {self.shape}")
-        if not torch.can_cast(value.dtype, data.dtype):
+        if not torch.can_cast(value.data.dtype, data.dtype):
             raise TypeError(f"in place: a result of {name_of(value.dtype)} does not fit into {self._brief()}")
         self._check_writable(value.node is not None)
-        if value.node is not None and value.dtype is not data.dtype:
+        if value.node is not None and value.data.dtype is not data.dtype:
             value = value.astype(data.dtype)
         if value.data is not data:
             data.copy_(value.data)
@@ -430,7 +430,7 @@ class Tensor(Methods):
     def copy_(self, other: Tensor, blocking: bool = True) -> Tensor:
         """Take the values of another tensor, and its shape where that differs."""
         if other.data.shape != self.data.shape:
-            self.data = torch.empty_like(other.data, dtype=self.dtype, device=self.data.device)
+            self.data = torch.empty_like(other.data, dtype=self.data.dtype, device=self.data.device)
         self.set_value(other)
         return self
 
@@ -581,7 +581,7 @@ class Tensor(Methods):
         return f"{type(self).__name__}{name} {name_of(self.dtype)}{self.shape}"
 
     def __repr__(self) -> str:
-        shown = self.data.to(torch.float32) if self.dtype in _UNKNOWN_TO_NUMPY else self.data
+        shown = self.data.to(torch.float32) if self.data.dtype in _UNKNOWN_TO_NUMPY else self.data
         body = printing.layout(shown.cpu().resolve_conj().resolve_neg().numpy(), 7)
         return (
             f"Tensor(shape={list(self.shape)}, dtype={name_of(self.dtype)}, place={self.place}, "

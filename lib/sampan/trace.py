@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from . import kernels
+from .dtype import name_of
 from .operator import Operator, observers
 from .ops.linalg import trace as sum_of_diagonal
 from .tape import Node, kept_by
@@ -127,7 +128,7 @@ class trace:
         self.records.append(
             Record(
                 operator.name, backward, tuple(tuple(t.shape) for t in given), tuple(first.shape),
-                str(first.dtype).removeprefix("torch."), moved, 0 if shared else flops, self._kernel, seconds, _line(), at,
+                name_of(first.dtype), moved, 0 if shared else flops, self._kernel, seconds, _line(), at,
                 time.perf_counter() - seconds,
             )
         )  # fmt: skip

@@ -26,7 +26,7 @@ def test_an_embedding_needs_no_flag():
     weight = table()
     F.embedding(ids(), weight).sum().backward()
     assert type(weight.grad) is RowSparse and weight.grad.is_row_sparse
-    assert weight.grad.shape == [50, 8] and weight.grad.dtype is torch.float64
+    assert weight.grad.shape == [50, 8] and weight.grad.dtype == torch.float64
     assert (
         "24 rows named" in repr(weight.grad) and weight.grad.is_row_sparse
     )  # looking does not make it dense

@@ -205,13 +205,13 @@ def test_mixed_precision_trains_every_kind_of_table(kind, promote, decorated, le
             loss = (layer(ids()).astype("float32") ** 2).mean()
         loss.backward()
         assert type(layer.weight.grad) is RowSparse and layer.weight.grad.is_row_sparse
-        assert layer.weight.grad.dtype is layer.weight.dtype
+        assert layer.weight.grad.dtype == layer.weight.dtype
         rule.step()
         rule.clear_grad()
         losses.append(float(loss))
     assert losses == sorted(losses, reverse=True)
     half = decorated and level == "O2" and kind not in ("dynamic", "hybrid")
-    assert layer.weight.dtype is (torch.bfloat16 if half else torch.float32)
+    assert layer.weight.dtype == (torch.bfloat16 if half else torch.float32)
 
 
 def test_the_lazy_step_of_a_half_precision_table_lets_other_rows_rest():

@@ -61,7 +61,7 @@ def test_a_large_look_up_is_torchs(dtype):
 
 def test_a_large_parameter_is_like_any():
     made = arena.empty((3, LARGE), torch.float32, torch.device("cpu"))
-    assert made.shape == (3, LARGE) and made.dtype is torch.float32 and made.is_contiguous()
+    assert made.shape == (3, LARGE) and made.dtype == torch.float32 and made.is_contiguous()
     np.testing.assert_array_equal(made.fill_(2.0).numpy()[:, ::1000], 2.0)
 
 

@@ -81,7 +81,7 @@ def test_other_dtypes_and_shapes_are_left_to_torch() -> None:
     run = fused("g / (x * x + y * y)")
     FORMULAS.pop()
     g, x = torch.rand(4, dtype=torch.float16), torch.rand(4, dtype=torch.float16) + 0.5
-    assert run(g, x, x).dtype is torch.float16
+    assert run(g, x, x).dtype == torch.float16
     wide, narrow = torch.rand(3, 4), torch.rand(4) + 0.5
     torch.testing.assert_close(run(wide, narrow, narrow), wide / (narrow * narrow + narrow * narrow))
 

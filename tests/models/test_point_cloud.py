@@ -189,7 +189,7 @@ def test_mixed_precision_learns_as_well():
     network, half = trained(precision="bfloat16")
     assert half != wide
     np.testing.assert_allclose(half, wide, rtol=0.03)
-    assert {str(p.dtype) for p in network.parameters()} == {"torch.float32"}  # values are stored in full
+    assert {str(p.dtype) for p in network.parameters()} == {"paddle.float32"}  # values are stored in full
 
 
 def test_scores_by_hand():

@@ -177,7 +177,7 @@ def test_edit_distance():
     lengths = paddle.to_tensor([3, 2, 0, 1]), paddle.to_tensor([4, 1, 2, 1])
     _, distance = F.loss.edit_distance(given, wanted, True, None, *lengths)
     np.testing.assert_allclose(distance.numpy()[:, 0], [0.75, 1, 1, 0])
-    assert str(distance.dtype) == "torch.float32" and count.dtype == paddle.int64
+    assert str(distance.dtype) == "paddle.float32" and count.dtype == paddle.int64
 
 
 def test_older_names():

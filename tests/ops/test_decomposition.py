@@ -126,7 +126,7 @@ def test_lu(shape) -> None:
         x,
     )
     factors, pivots, infos = linalg.lu(Tensor(x), get_infos=True)
-    assert pivots.dtype is torch.int32 and not infos.data.any()
+    assert pivots.dtype == torch.int32 and not infos.data.any()
     p, lower, upper = linalg.lu_unpack(factors, pivots)
     torch.testing.assert_close((p @ lower @ upper).data, x)
     assert linalg.lu_unpack(factors, pivots, unpack_pivots=False)[0].size == 0
@@ -249,7 +249,7 @@ def test_least_squares(driver) -> None:
     if driver is not None:  # gelsy gives none
         np.testing.assert_allclose(residuals.numpy(), squares, rtol=1e-9)
     if driver != "gels":
-        assert rank.dtype is torch.int32 and int(rank) == count
+        assert rank.dtype == torch.int32 and int(rank) == count
     if driver in ("gelsd", "gelss"):
         np.testing.assert_allclose(values.numpy(), singular, rtol=1e-9)
     with pytest.raises(ValueError, match="lstsq: expected x"):

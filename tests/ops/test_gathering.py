@@ -262,7 +262,7 @@ def test_unique() -> None:
         expected = np.unique(x.numpy(), True, True, True, axis=axis)
         for a, b in zip(ours, expected, strict=True):
             assert a.numpy().ravel().tolist() == b.ravel().tolist()
-    assert paddle.unique(x, return_counts=True, dtype="int32")[1].dtype is torch.int32
+    assert paddle.unique(x, return_counts=True, dtype="int32")[1].dtype == torch.int32
     assert paddle.unique(paddle.to_tensor([2.0, 1.0])).tolist() == [1.0, 2.0]
     with pytest.raises(TypeError, match="expected int32 or int64"):
         paddle.unique(x, return_counts=True, dtype="float32")

@@ -59,7 +59,7 @@ def test_transforms_of_several_axes(name) -> None:
 
 def test_integers_count_as_floats() -> None:
     x = paddle.to_tensor([1, 2, 3])
-    assert fft.fft(x).dtype is torch.complex64
+    assert fft.fft(x).dtype == torch.complex64
     np.testing.assert_allclose(fft.fft(x).numpy(), np.fft.fft([1, 2, 3]), rtol=1e-6)
 
 

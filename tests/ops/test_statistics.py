@@ -27,7 +27,7 @@ def test_sums_and_means_without_nan() -> None:
     np.testing.assert_array_equal(mean.numpy(), [1.0, NAN, 2.5])
     mean.sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), [[1.0, 0.0], [0.0, 0.0], [0.5, 0.5]])
-    assert paddle.nansum(paddle.to_tensor([1, 2])).dtype is torch.int64
+    assert paddle.nansum(paddle.to_tensor([1, 2])).dtype == torch.int64
 
 
 def test_medians() -> None:
@@ -40,7 +40,7 @@ def test_medians() -> None:
     assert value.tolist() == [[2.0]] and index.tolist() == [[3]]
     paddle.nanmedian(x, [0, 1]).backward()
     assert float(x.grad.sum()) == 1.0
-    assert paddle.median(paddle.to_tensor([1, 2, 3, 4])).dtype is torch.float32
+    assert paddle.median(paddle.to_tensor([1, 2, 3, 4])).dtype == torch.float32
     for bad, message in (({"mode": "max"}, "mode"), ({"axis": [0, 1]}, "axis"), ({"axis": []}, "axis")):
         with pytest.raises(ValueError, match=f"median: {message}"):
             paddle.median(x, **bad)
@@ -179,9 +179,9 @@ def test_running_log_sums_do_not_overflow() -> None:
 
 def test_means_of_integers_keep_their_dtype() -> None:
     x = paddle.to_tensor([[1, 2], [4, 5]], "int32")
-    assert x.mean().dtype is torch.int32 and x.mean(0).tolist() == [2, 3]
+    assert x.mean().dtype == torch.int32 and x.mean(0).tolist() == [2, 3]
     assert paddle.mean(x, dtype="float32").tolist() == 3.0
-    assert paddle.sum(paddle.to_tensor([200, 100], "uint8")).dtype is torch.uint8
+    assert paddle.sum(paddle.to_tensor([200, 100], "uint8")).dtype == torch.uint8
     assert float(paddle.var(leaf([1.0, 3.0]), correction=0)) == 1.0
     with pytest.raises(ValueError, match="var: expected unbiased or correction"):
         paddle.var(leaf([1.0, 3.0]), unbiased=True, correction=2)

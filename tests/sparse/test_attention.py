@@ -60,7 +60,7 @@ def test_values_and_gradients_are_those_of_dense_attention(data):
     arrays = [rng.standard_normal((batch, heads, length, width)) for _ in range(4)]
     mine, theirs = leaves(arrays[:3], dtype)
     out, expected = attention(*mine, masks(seen), **given_masks), dense(*theirs, left)
-    assert out.dtype is mine[0].dtype and near(out, expected, dtype)
+    assert out.dtype == mine[0].dtype and near(out, expected, dtype)
     g = sampan.to_tensor(arrays[3]).astype(dtype)
     out.backward(g)
     expected.backward(g.data.double())
@@ -148,13 +148,13 @@ def test_mixed_precision(kind):
         where, run = sparse.create_block_mask(seen, block_size=2), sparse.nn.functional.block_attention
     with sampan.amp.auto_cast(dtype="bfloat16"):
         out = run(mine[0].astype("bfloat16"), *mine[1:], where)
-    assert out.dtype is torch.bfloat16
+    assert out.dtype == torch.bfloat16
     out.astype("float32").sum().backward()
     expected = dense(*theirs, torch.tensor(seen))
     expected.sum().backward()
     assert near(out, expected, "bfloat16")
     for x, t in zip(mine, theirs, strict=True):
-        assert x.grad.dtype is torch.float32 and near(x.grad, t.grad, "bfloat16")
+        assert x.grad.dtype == torch.float32 and near(x.grad, t.grad, "bfloat16")
 
 
 def test_what_does_not_fit_is_refused():

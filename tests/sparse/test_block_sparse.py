@@ -26,7 +26,7 @@ def test_values_and_gradients_are_those_of_dense_attention(data):
     arrays = [rng.standard_normal((batch, heads, length, 3)) for _ in range(4)]
     mine, theirs = leaves(arrays[:3], dtype)
     out, expected = attention(*mine, mask), dense(*theirs, seen)
-    assert out.dtype is mine[0].dtype and near(out, expected, dtype)
+    assert out.dtype == mine[0].dtype and near(out, expected, dtype)
     g = sampan.to_tensor(arrays[3]).astype(dtype)
     out.backward(g)
     expected.backward(g.data.double())

@@ -154,7 +154,7 @@ def test_convolution(grid, data):
     found = (device_sparse.table(numbers, large), gpu.table(torch.from_numpy(numbers), large))
     near = device_sparse.neighbours(places, sizes, offsets, stride, pad, found[0])
     other = gpu.neighbours(torch.from_numpy(places), sizes, offsets, stride, pad, found[1])
-    assert np.array_equal(near, other.numpy()) and other.dtype is torch.int32
+    assert np.array_equal(near, other.numpy()) and other.dtype == torch.int32
     for name in ("reached", "spread"):
         many = [np.full(numbers.size * len(offsets), -1) for _ in range(2)]
         count = getattr(device_sparse, name)(places, sizes, offsets, stride, pad, many[0])
@@ -190,7 +190,7 @@ def test_a_pattern_moves_with_its_values(monkeypatch):
             assert moved.by_rows is known.on(moved.device) and moved.by_rows.on(torch.device("cpu")) is known
         same = made.to("float32")
         assert (
-            same.dtype is torch.float32
+            same.dtype == torch.float32
             and same.pattern is made.pattern
             and made.cpu().pattern is made.pattern
         )

@@ -45,7 +45,7 @@ def same(ours, theirs, tolerance=0.0):
     """Values, shape and dtype; where `ours` is sparse also that its entries are in order."""
     if isinstance(ours, sparse.SparseTensor):
         ours = ours.to_dense()
-    assert list(ours.shape) == list(theirs.shape) and ours.dtype is theirs.dtype
+    assert list(ours.shape) == list(theirs.shape) and ours.dtype == theirs.dtype
     kind = torch.complex128 if theirs.dtype.is_complex else torch.float64
     np.testing.assert_allclose(ours.data.to(kind).numpy(), theirs.to(kind).numpy(), tolerance, tolerance)
 
@@ -56,7 +56,7 @@ def test_made_turned_saved_and_joined(kind, dtype, tmp_path):
     x, whole = made(kind, dtype)
     same(x, whole)
     same(sampan.Tensor(whole).to_sparse_coo(x.sparse_dim()), whole)
-    assert x.nnz() == 4 and x.values().dtype is whole.dtype and x.dtype is whole.dtype
+    assert x.nnz() == 4 and x.values().dtype == whole.dtype and x.dtype == whole.dtype
     if kind == "loose":
         x = x.coalesce()
         assert x.nnz() == 3
@@ -75,7 +75,7 @@ def test_made_turned_saved_and_joined(kind, dtype, tmp_path):
     again = sampan.load(path)["x"]
     assert again.is_sparse_csr() == x.is_sparse_csr() and again.stop_gradient == x.stop_gradient
     same(again, whole)
-    assert again.values().dtype is whole.dtype
+    assert again.values().dtype == whole.dtype
     text = repr(x)
     assert "values=" in text and f"dtype=paddle.{dtype}" in text
 
@@ -87,9 +87,9 @@ def test_from_and_to_torch(kind, dtype):
     x, whole = made(kind, dtype)
     there = sparse.to_torch(x)
     assert (
-        there.values().dtype is whole.dtype
+        there.values().dtype == whole.dtype
         if there.layout is torch.sparse_csr
-        else there.dtype is whole.dtype
+        else there.dtype == whole.dtype
     )
     if (kind, dtype) != ("csr", "bool"):  # which torch cannot make dense
         assert torch.equal(there.to_dense(), whole)
@@ -129,7 +129,7 @@ def test_functions_of_each_entry_are_torchs(name, kind, dtype):
         "deg2rad",
         "rad2deg",
     ):  # roots and the like of integers are floats
-        assert ours.dtype is expected.dtype
+        assert ours.dtype == expected.dtype
     same(getattr(x, name)(), ours.to_dense().data)
 
 

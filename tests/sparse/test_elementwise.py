@@ -37,9 +37,9 @@ def test_roots_powers_and_casts():
     assert sparse.sqrt(x).values().tolist() == [2, 3]
     assert sparse.pow(x, 2.0).values().tolist() == (x**2).values().tolist() == [16, 81]
     made = sparse.cast(x, "int32", "float64")
-    assert made.indices().dtype is torch.int32 and made.dtype is torch.float64
+    assert made.indices().dtype == torch.int32 and made.dtype == torch.float64
     made = sparse.cast(x.to_sparse_csr(), "int32", "int64")
-    assert made.crows().dtype is made.cols().dtype is torch.int32 and made.values().tolist() == [4, 9]
+    assert made.crows().dtype is made.cols().dtype == torch.int32 and made.values().tolist() == [4, 9]
     assert sparse.isnan(sparse.sparse_coo_tensor([[0]], [float("nan")], [2])).values().tolist() == [True]
     with pytest.raises(TypeError, match="index_dtype: expected int32 or int64, got float32"):
         sparse.cast(x, "float32")

@@ -64,11 +64,11 @@ def test_half_precision_is_chosen_where_it_gains():
     with sampan.amp.auto_cast(dtype="bfloat16"):
         product = x @ y
         shares = sparse.nn.functional.softmax(x.astype("bfloat16"))
-    assert product.dtype is torch.bfloat16 and shares.dtype is torch.float32
+    assert product.dtype == torch.bfloat16 and shares.dtype == torch.float32
     product.astype("float32").sum().backward()
-    assert x.grad.dtype is torch.float32
+    assert x.grad.dtype == torch.float32
     assert np.abs(x.grad.values().numpy() - np.repeat(y.numpy().sum(1)[None], 6, 0).ravel()).max() < 0.05
     cloud = sparse.sparse_coo_tensor([[0, 0], [1, 1], [1, 2], [1, 1]], sampan.randn([2, 4]), [1, 3, 3, 3, 4])
     layer = sparse.nn.SubmConv3D(4, 8, 3)
     with sampan.amp.auto_cast(dtype="bfloat16"):
-        assert layer(cloud).dtype is torch.bfloat16
+        assert layer(cloud).dtype == torch.bfloat16

@@ -71,14 +71,14 @@ def test_products_are_stored_in_half_precision_near_the_exact_ones(layer, dtype)
     exact = layer(x)
     with amp.auto_cast(dtype=dtype):
         half = layer(x)
-    assert half.dtype is getattr(torch, dtype) and half.pattern.nnz == exact.pattern.nnz
+    assert half.dtype == getattr(torch, dtype) and half.pattern.nnz == exact.pattern.nnz
     assert np.allclose(half.values().astype("float32").numpy(), exact.values().numpy(), rtol=0.02, atol=0.02)
     exact.values().square().sum().backward()
     first = x.grad.values().numpy(), layer.weight.grad.numpy(), layer.bias.grad.numpy()
     for leaf in (x, layer.weight, layer.bias):
         leaf.clear_gradient(False)
     half.values().astype("float32").square().sum().backward()
-    assert layer.weight.grad.dtype is torch.float32 and x.grad.dtype is torch.float32
+    assert layer.weight.grad.dtype == torch.float32 and x.grad.dtype == torch.float32
     for mine, theirs in zip((x.grad.values(), layer.weight.grad, layer.bias.grad), first, strict=True):
         assert np.linalg.norm(mine.numpy() - theirs) < 0.01 * np.linalg.norm(theirs)
     for leaf in (x, layer.weight, layer.bias):
@@ -90,9 +90,9 @@ def test_what_is_not_a_product_stays_in_the_precision_it_gets():
     with amp.auto_cast(dtype="bfloat16"):
         norm = layers.BatchNorm(16)
         for made in (norm(x), layers.ReLU()(x), layers.MaxPool3D(2, 2)(x), layers.AvgPool3D(2, 2)(x), x + x):
-            assert made.dtype is torch.bfloat16
-        assert layers.GlobalAvgPool()(x).dtype is torch.bfloat16
-    assert norm._mean.dtype is torch.float32
+            assert made.dtype == torch.bfloat16
+        assert layers.GlobalAvgPool()(x).dtype == torch.bfloat16
+    assert norm._mean.dtype == torch.float32
 
 
 def test_sums_are_in_float32():
@@ -124,7 +124,7 @@ def test_a_network_keeps_about_half_the_memory_and_nearly_the_same_gradients():
     full = loss_of(net, x)
     half = loss_of(net, x, dtype="bfloat16")
     assert 0.4 < kept_bytes(half) / kept_bytes(full) < 0.6
-    assert abs(float(half) - float(full)) < 0.02 and half.dtype is torch.float32
+    assert abs(float(half) - float(full)) < 0.02 and half.dtype == torch.float32
     found = []
     for loss in (full, half):
         net.clear_gradients()
@@ -169,7 +169,7 @@ def test_training_in_float16_with_a_scaler_learns_and_skips_a_step_that_overflow
 
 def test_level_2_leaves_sparse_batch_norms_in_float32():
     net = amp.decorate(network(), level="O2", dtype="bfloat16")
-    assert net[0].weight.dtype is torch.bfloat16 and net[1].weight.dtype is torch.float32
+    assert net[0].weight.dtype == torch.bfloat16 and net[1].weight.dtype == torch.float32
     loss = loss_of(net, cloud(), level="O2", dtype="bfloat16")
     loss.backward()
-    assert net[3].weight.grad.dtype is torch.bfloat16 and np.isfinite(float(loss))
+    assert net[3].weight.grad.dtype == torch.bfloat16 and np.isfinite(float(loss))

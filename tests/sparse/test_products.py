@@ -184,9 +184,9 @@ def test_dtypes(dtype):
     x = sampan.to_tensor(a).astype(dtype).to_sparse_csr()
     y = sampan.to_tensor(np.arange(6).reshape(3, 2)).astype(dtype)
     out = sparse.matmul(x, y)
-    assert out.dtype is x.dtype and out.astype("complex128").numpy().real.tolist() == (a @ np.arange(6).reshape(3, 2)).tolist()  # fmt: skip
+    assert out.dtype == x.dtype and out.astype("complex128").numpy().real.tolist() == (a @ np.arange(6).reshape(3, 2)).tolist()  # fmt: skip
     product = sparse.matmul(x, sampan.to_tensor(a.T).astype(dtype).to_sparse_csr())
-    assert product.dtype is x.dtype and product.to_dense().astype("complex128").numpy().real.tolist() == (a @ a.T).tolist()  # fmt: skip
+    assert product.dtype == x.dtype and product.to_dense().astype("complex128").numpy().real.tolist() == (a @ a.T).tolist()  # fmt: skip
 
 
 def test_complex_gradients_are_those_of_torch():

@@ -63,7 +63,7 @@ def test_sums_have_the_shapes_of_paddle():
     assert sparse.sum(x).shape == [1] and sparse.sum(x).values().tolist() == [3]
     assert sparse.sum(x.to_sparse_csr(), -1).shape == [2, 1]
     assert sparse.sum(x, 0).shape == [2] and sparse.sum(x, 1, keepdim=True).shape == [2, 1]
-    assert sparse.sum(x.astype("int32")).dtype is torch.int64
+    assert sparse.sum(x.astype("int32")).dtype == torch.int64
     with pytest.raises(ValueError, match="summed over the last axis or all, got 0"):
         sparse.sum(x.to_sparse_csr(), 0)
 
@@ -148,7 +148,7 @@ def test_dense_axes_are_sliced_and_have_a_softmax_too():
 
 def test_sums_keep_int32_along_sparse_axes_as_paddle_does():
     x = made((np.array([[0, 1], [1, 1]]), np.array([3, 4], "int32"), [2, 2]))
-    assert sparse.sum(x, 0).dtype is torch.int32 and sparse.sum(x).dtype is torch.int64
+    assert sparse.sum(x, 0).dtype == torch.int32 and sparse.sum(x).dtype == torch.int64
     assert sparse.sum(x.astype("bool"), 0).values().tolist() == [2]
     assert sparse.sum(x.to_sparse_csr()).shape == [1, 1]
 

@@ -20,7 +20,7 @@ from tests.sparse.drawn import coordinates, dense_of, examples, matrices
 def test_coordinates_mean_what_numpy_adds_up(drawn):
     indices, values, shape = drawn
     x = sparse.sparse_coo_tensor(indices, values, shape)
-    assert x.shape == shape and x.nnz() == indices.shape[1] and x.dtype is torch.float64
+    assert x.shape == shape and x.nnz() == indices.shape[1] and x.dtype == torch.float64
     assert np.allclose(x.to_dense().numpy(), dense_of(indices, values, shape))
 
 

@@ -10,6 +10,7 @@ import torch
 
 from ..autograd import no_grad
 from ..creation import full_like
+from ..dtype import DTYPES
 from ..ops import stack, where
 from ..tensor import Refused, Tensor
 from .distribution import ExponentialFamily, Family, Numbers, fact, formula, missing, register_kl, sampler
@@ -38,7 +39,7 @@ class Normal(_Seeded, parameters="loc scale name"):
     1/2 for the real one: every formula is the same but for this factor.
     """
 
-    _k = property(lambda self: 1.0 if self.dtype.is_complex else 0.5)
+    _k = property(lambda self: 1.0 if self._kind.is_complex else 0.5)
     _width = property(lambda self: self.scale.real() if self.scale.dtype.is_complex else self.scale)
     mean, variance = fact(lambda loc: loc), fact(lambda _width: _width.square())
     entropy = formula(lambda _width, _k: _k * (1 + math.log(math.pi / _k)) + 2 * _k * _width.log())
@@ -52,7 +53,7 @@ class Normal(_Seeded, parameters="loc scale name"):
 
 @register_kl(Normal, Normal)
 def _normal(p: Any, q: Any) -> Any:
-    if p.dtype.is_complex != q.dtype.is_complex:
+    if p._kind.is_complex != q._kind.is_complex:
         raise Refused("kl_divergence: a real and a complex normal distribution have none")
     ratio = p._width / q._width
     return p._k * (ratio.square() + ((p.loc - q.loc).abs() / q._width).square() - 1 - 2 * ratio.log())
@@ -111,6 +112,7 @@ def _laplace(p: Any, q: Any) -> Any:
 class Cauchy(Numbers, parameters="loc scale name"):
     """1 / (pi scale (1 + ((x - loc) / scale)^2)): its tails are so heavy that it has neither mean nor variance."""
 
+    dtype = property(lambda self: DTYPES[self._kind])
     mean = variance = stddev = property(missing("mean, no variance and no stddev", ValueError))
     entropy = formula(lambda scale: (4 * math.pi * scale).log())
     log_prob = formula(lambda value, loc, scale: -((value - loc) / scale).square().log1p() - (math.pi * scale).log())
@@ -248,6 +250,7 @@ class ContinuousBernoulli(Family):
     """
 
     _accepts = (list, Tensor)
+    dtype = property(lambda self: DTYPES[self._kind])
 
     def __init__(self, probs, lims=(0.499, 0.501)):  # type: ignore[no-untyped-def]
         self._settle(probs=[probs] if isinstance(probs, Number) else probs)
@@ -273,7 +276,7 @@ class ContinuousBernoulli(Family):
 
 def inner(probs: Any) -> Any:
     """Probabilities moved off 0 and 1 by the dtype's epsilon, so that their logarithms are finite."""
-    eps = torch.finfo(probs.dtype).eps
+    eps = torch.finfo(probs.data.dtype).eps
     return probs.clip(eps, 1 - eps)
 
 

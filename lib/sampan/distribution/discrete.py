@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ..creation import arange
+from ..dtype import DTYPES
 from ..nn.functional import log_softmax, softmax
 from ..ops import take_along_axis, where
 from ..random import multinomial
@@ -50,7 +51,7 @@ class Bernoulli(ExponentialFamily, parameters="probs name"):
 
     def rsample(self, shape=[], temperature=1.0):  # type: ignore[no-untyped-def]  # noqa: B006
         """The logit of a relaxed sample: its sigmoid comes near 0 or 1 as the temperature falls (Maddison, 2017)."""
-        noise = Tensor(torch.rand(self._extend_shape(shape), dtype=self.dtype, device=self.probs.data.device))
+        noise = Tensor(torch.rand(self._extend_shape(shape), dtype=self._kind, device=self.probs.data.device))
         return (noise.log() - (-noise).log1p() + self.logits) / temperature
 
 
@@ -73,6 +74,7 @@ class Geometric(Numbers, parameters="probs"):
 class Binomial(Numbers, parameters="total_count probs"):
     """The successes among `total_count` trials, each of probability `probs`."""
 
+    dtype = property(lambda self: DTYPES[self._kind])
     mean = fact(lambda total_count, probs: total_count * probs)
     variance = fact(lambda total_count, probs: total_count * probs * (1 - probs))
     log_prob = formula(lambda value, total_count, probs: _log_choose(total_count, value)
@@ -80,7 +82,7 @@ class Binomial(Numbers, parameters="total_count probs"):
     sample = drawer(torch.binomial, "total_count", "probs")
 
     def entropy(self) -> Any:
-        counts = arange(float(self.total_count.max()) + 1, dtype=self.dtype)
+        counts = arange(float(self.total_count.max()) + 1, dtype=self._kind)
         return _surprise(self.log_prob(counts.reshape([-1] + [1] * len(self.batch_shape))))
 
 
@@ -97,7 +99,7 @@ class Poisson(Family):
     def entropy(self) -> Any:
         """The sum over counts up to 30 standard deviations above the largest rate."""
         largest = float(self.rate.max())
-        counts = arange(int(largest + 30 * max(largest, 1) ** 0.5), dtype=self.dtype)
+        counts = arange(int(largest + 30 * max(largest, 1) ** 0.5), dtype=self._kind)
         return _surprise(self.log_prob(counts.reshape([-1] + [1] * len(self.batch_shape))))
 
 
@@ -162,7 +164,7 @@ class Multinomial(Family):
     def entropy(self) -> Any:
         """n H(probs) - log n! + the sum over choices i of E[log k_i!], where k_i is binomial."""
         n, p = self.total_count, inner(self.probs)
-        k = arange(1, n + 1, dtype=self.dtype).reshape([-1] + [1] * p.ndim)
+        k = arange(1, n + 1, dtype=self._kind).reshape([-1] + [1] * p.ndim)
         chance = (_log_choose(k * 0 + n, k) + k * p.log() + (n - k) * (-p).log1p()).exp()
         return (chance * (k + 1).lgamma()).sum([0, -1]) - n * (self.probs * p.log()).sum(-1) - math.lgamma(n + 1)
 

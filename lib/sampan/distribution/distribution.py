@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from ..autograd import enable_grad, grad, no_grad
-from ..dtype import as_device, default_dtype
+from ..dtype import as_device, default_dtype, name_of
 from ..nn.function_layer import init_of
 from ..ops.shape import _ints, expand
 from ..tensor import Refused, Tensor
@@ -109,7 +109,7 @@ def sampler(function: Callable[..., Any]) -> Any:
 
     def rsample(self, shape=[], seed=0):  # type: ignore[no-untyped-def]  # noqa: B006
         def noise(kind: str) -> Tensor:
-            buffer = torch.empty(self._extend_shape(shape), dtype=self.dtype, device=as_device(None))
+            buffer = torch.empty(self._extend_shape(shape), dtype=self._kind, device=as_device(None))
             own = torch.Generator(buffer.device).manual_seed(seed) if seed else None
             return Tensor(getattr(buffer, f"{kind}_")(generator=own))
 
@@ -135,6 +135,7 @@ class Family(Distribution):
     _accepts: tuple[type, ...] = (Number, list, tuple, np.ndarray, Tensor)
     _mixed = False  # whether numbers may stand beside Tensors
     _keeps_float64 = False  # whether NumPy's doubles stay such
+    _kind: torch.dtype  # of the parameters' buffers
 
     if TYPE_CHECKING:
 
@@ -157,18 +158,24 @@ class Family(Distribution):
         tensors = [v for v in given.values() if isinstance(v, Tensor)]
         if tensors and len(tensors) < len(given) and not self._mixed:
             raise Refused(f"{', '.join(given)}: where one is a Tensor, all have to be")
-        floating = [t.dtype for t in tensors if t.dtype.is_floating_point or t.dtype.is_complex]
+        dtypes = [t.data.dtype for t in tensors]
+        floating = [kind for kind in dtypes if kind.is_floating_point or kind.is_complex]
         common = functools.reduce(torch.promote_types, floating) if floating else None
-        self.dtype = common or self._dtype_of(given.values())
+        self._kind = common or self._dtype_of(given.values())
         for name, value in given.items():
             if not isinstance(value, Tensor):
-                given[name] = Tensor(torch.as_tensor(np.array(value), device=as_device(None)).to(self.dtype))
-            elif value.dtype != self.dtype:
-                given[name] = value.astype(self.dtype)
+                given[name] = Tensor(torch.as_tensor(np.array(value), device=as_device(None)).to(self._kind))
+            elif value.dtype != self._kind:
+                given[name] = value.astype(self._kind)
         shape = np.broadcast_shapes(*(tuple(v.shape) for v in given.values()))
         for name, value in given.items():
             setattr(self, name, value if tuple(value.shape) == shape else expand(value, shape))
         Distribution.__init__(self, shape[: len(shape) - event_axes], shape[len(shape) - event_axes :])
+
+    @property
+    def dtype(self) -> Any:
+        """The name of the parameters' dtype; in some families of Paddle, the dtype."""
+        return name_of(self._kind)
 
     def _dtype_of(self, values: Any) -> torch.dtype:
         kinds = [v.dtype for v in values if isinstance(v, np.ndarray) and v.dtype in (np.float32, np.float64)]
@@ -179,7 +186,7 @@ class Family(Distribution):
         if not isinstance(value, (Number, list, tuple, np.ndarray, Tensor)):
             raise TypeError(f"{name}: expected a Tensor, got {type(value).__name__}")
         value = value if isinstance(value, Tensor) else Tensor(torch.as_tensor(np.asarray(value)))
-        return value if value.dtype == self.dtype else value.astype(self.dtype)
+        return value if value.dtype == self._kind else value.astype(self._kind)
 
 
 class Numbers(Family):

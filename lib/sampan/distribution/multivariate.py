@@ -40,7 +40,7 @@ class MultivariateNormal(Family):
         if matrix.ndim < 2:
             raise Refused(f"{name}: expected at least two axes, got shape {matrix.shape}")
         self._settle(loc=[loc] if isinstance(loc, Number) else loc if loc.ndim else loc.unsqueeze(0))
-        matrix, n = matrix.astype(self.dtype), matrix.shape[-1]
+        matrix, n = matrix.astype(self._kind), matrix.shape[-1]
         batch = np.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(self.loc.shape[:-1]))
         Distribution.__init__(self, batch, [n])
         self.loc = expand(self.loc, [*batch, n])
@@ -52,7 +52,7 @@ class MultivariateNormal(Family):
             self._tril = cholesky(matrix)
         else:  # U U^T = C^-1 with an upper triangle U, so L = U^-T
             upper = flip(cholesky(flip(matrix, [-2, -1])), [-2, -1])
-            self._tril = triangular_solve(upper.mT, eye(n, dtype=self.dtype), upper=False)
+            self._tril = triangular_solve(upper.mT, eye(n, dtype=self._kind), upper=False)
 
     mean, variance = fact(lambda loc: loc), fact(lambda _tril, loc: expand(_tril.square().sum(-1), loc.shape))
     _half_log_det = fact(lambda _tril: _tril.diagonal(axis1=-2, axis2=-1).log().sum(-1))
@@ -92,11 +92,11 @@ class LKJCholesky(Family):
     def sample(self, sample_shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
         whole = self._extend_shape(sample_shape)
         size = self.concentration.data.unsqueeze(-1) + 0.5 * (self.dim - 2)
-        step = torch.arange(self.dim - 1, dtype=self.dtype, device=size.device) / 2
+        step = torch.arange(self.dim - 1, dtype=self._kind, device=size.device) / 2
         if self.sample_method == "onion":  # row by row: a length, and a direction on the sphere
             step = torch.cat([step[:1], step])
             lengths = Beta(Tensor(step + 0.5), Tensor(size - step)).sample(sample_shape).data.sqrt()
-            low = torch.randn(whole, dtype=self.dtype, device=size.device).tril(-1)
+            low = torch.randn(whole, dtype=self._kind, device=size.device).tril(-1)
             low[..., 1:, :] *= (lengths[..., 1:] / low[..., 1:, :].norm(dim=-1)).unsqueeze(-1)
             height = (1 - low.square().sum(-1)).clamp(min=torch.finfo(low.dtype).tiny).sqrt()
             return Tensor(low + torch.diag_embed(height))
@@ -106,12 +106,12 @@ class LKJCholesky(Family):
         partial[..., rows, columns] = 2 * Beta(side, side).sample(sample_shape).data - 1
         left = (1 - partial.square()).sqrt().cumprod(-1).roll(1, -1)
         left[..., 0] = 1
-        return Tensor((partial + torch.eye(self.dim, dtype=self.dtype, device=size.device)) * left)
+        return Tensor((partial + torch.eye(self.dim, dtype=self._kind, device=size.device)) * left)
 
     def log_prob(self, value):  # type: ignore[no-untyped-def]
         rest = self.dim - 1
-        order = 2 * (self.concentration - 1).unsqueeze(-1) + arange(rest - 1, -1, -1, dtype=self.dtype)
+        order = 2 * (self.concentration - 1).unsqueeze(-1) + arange(rest - 1, -1, -1, dtype=self._kind)
         alpha = self.concentration + 0.5 * rest
-        steps = arange(rest, dtype=self.dtype) / 2 + 0.5
+        steps = arange(rest, dtype=self._kind) / 2 + 0.5
         constant = rest * (rest + 1) / 4 * math.log(math.pi) + (alpha.unsqueeze(-1) - steps).lgamma().sum(-1)
         return (order * value.diagonal(axis1=-2, axis2=-1)[..., 1:].log()).sum(-1) - constant + rest * alpha.lgamma()

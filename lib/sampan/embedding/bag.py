@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from .. import nn
+from ..dtype import name_of
 from ..kernels.arena import copied
 from ..nn.initializer import Normal
 from ..row_sparse import check_ids
@@ -23,7 +24,7 @@ def _ids(value: Any, name: str) -> torch.Tensor:
     if (
         found.dtype not in (torch.int32, torch.int64) and found.numel()
     ):  # NumPy takes an empty list for floats
-        raise TypeError(f"{name}: expected int32 or int64, got {str(found.dtype).removeprefix('torch.')}")
+        raise TypeError(f"{name}: expected int32 or int64, got {name_of(found.dtype)}")
     return copied(found, torch.int64)
 
 
@@ -117,7 +118,7 @@ def embedding_bag(
     as_rows = sparse and weight.node is None
     if mode == "max":
         return bag_tops(weight, ids, starts, as_rows)
-    share = (1.0 / torch.bincount(ids).double())[ids].to(weight.dtype) if scale_grad_by_freq else None
+    share = (1.0 / torch.bincount(ids).double())[ids].to(weight.data.dtype) if scale_grad_by_freq else None
     return bag_sums(weight, scale, ids, starts, mode == "mean", as_rows, share)
 
 

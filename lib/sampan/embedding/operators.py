@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ..dtype import as_dtype, name_of
 from ..kernels import device_embedding as loops
 from ..kernels.cpu_embedding import rows_found
 from ..kernels.device_sparse import array, buffer
@@ -21,7 +22,7 @@ def integers(ids: Any, name: str = "ids") -> Buffer:
     if not isinstance(ids, Tensor):
         raise TypeError(f"{name}: expected a Tensor of int32 or int64, got {type(ids).__name__}")
     if ids.data.dtype not in (torch.int32, torch.int64):
-        raise TypeError(f"{name}: expected int32 or int64, got {str(ids.data.dtype).removeprefix('torch.')}")
+        raise TypeError(f"{name}: expected int32 or int64, got {name_of(ids.data.dtype)}")
     return ids.data
 
 
@@ -150,7 +151,7 @@ def rows_given(g: Any, rows: Any, count: int, as_rows: bool) -> Any:
     """The gradient of the table: g added up at `rows`. As rows, nothing is added up yet."""
     if as_rows and g.__class__ is Buffer:
         return RowSparse([(rows.flatten(), g.reshape(-1, g.shape[-1]), None, None)], (count, g.shape[-1]))
-    there = (rows >= 0).unsqueeze(-1).to(g.dtype)
+    there = (rows >= 0).unsqueeze(-1).to(as_dtype(g.dtype))
     return rows_summed(
         g * (there if g.__class__ is Buffer else Tensor(there)), rows.clamp(min=0), count, -1, False
     )

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from .. import nn, ops
+from ..dtype import name_of
 from ..nn import functional as F
 from ..tensor import Tensor
 from .bag import embedding_bag
@@ -18,10 +19,8 @@ POOLINGS = ("mean", "max", "conv")
 def _ids(x: Any, name: str, count: int) -> torch.Tensor:
     """The ids of a Tensor, each from 0 to below `count`."""
     if not isinstance(x, Tensor) or x.data.dtype not in (torch.int32, torch.int64):
-        kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
-        raise TypeError(
-            f"{name}: expected a Tensor of int32 or int64, got {str(kind).removeprefix('torch.')}"
-        )
+        kind = name_of(x.dtype) if isinstance(x, Tensor) else type(x).__name__
+        raise TypeError(f"{name}: expected a Tensor of int32 or int64, got {kind}")
     wrong = (x.data < 0) | (x.data >= count)
     if wrong.any():
         at = wrong.nonzero()[0].tolist()
@@ -74,9 +73,11 @@ class CharEmbedding(nn.Layer):
     def _largest(self, flat: Tensor, conv: nn.Layer) -> Any:
         there = flat.data != self.padding_idx  # [words, C]
         seen = conv(self.table(flat).transpose([0, 2, 1]))  # [words, d, C]
-        least = Tensor(torch.tensor(-torch.inf, dtype=seen.dtype))
+        least = Tensor(torch.tensor(-torch.inf, dtype=seen.data.dtype))
         top = ops.where(Tensor(there.unsqueeze(1)), seen, least).max(axis=2)  # [words, d]
-        return ops.where(Tensor(there.any(1, keepdim=True)), top, Tensor(torch.zeros((), dtype=seen.dtype)))
+        return ops.where(
+            Tensor(there.any(1, keepdim=True)), top, Tensor(torch.zeros((), dtype=seen.data.dtype))
+        )
 
     def extra_repr(self) -> str:
         return f"pooling={self.pooling!r}"

@@ -84,7 +84,7 @@ class TwoTower(nn.Layer):
 
     def user_tower(self, users: Tensor, history: Tensor) -> Tensor:
         """users: int64 [batch]; history: int64 [batch, length], newest last, num_items for none; returns [batch, dim]."""
-        there = (history.data != self.num_items).to(self.recency.dtype)
+        there = (history.data != self.num_items).to(self.recency.data.dtype)
         # softmax over the places that are filled; a person without items gets zeros
         weights = F.softmax(self.recency + Tensor((1 - there) * HIDDEN), -1) * Tensor(there)
         if isinstance(self.items, DynamicEmbedding):

@@ -123,7 +123,7 @@ class DIN(nn.Layer):
         # One look-up for all: [batch, length + 1, dim].
         rows = self.rows(ops.concat([history, items.unsqueeze(1)], 1))
         item = rows[:, length]
-        there = Tensor((history.data != self.num_items).to(rows.dtype))
+        there = Tensor((history.data != self.num_items).to(rows.data.dtype))
         past = self.interest(rows[:, :length] + self.marks(marks), item, there)
         parts = [item, past, item * past]
         if self.context is not None and context is not None:

@@ -96,7 +96,7 @@ class BeamSearchDecoder(Decoder):
         outputs, new = map_structure(self._split, self.cell(*merged, **kwargs))
         chances = F.log_softmax(outputs if self.output_fn is None else self.output_fn(outputs))
         words = chances.shape[-1]
-        ended = torch.full((words,), _NEVER, dtype=chances.dtype)
+        ended = torch.full((words,), _NEVER, dtype=chances.data.dtype)
         ended[self.end_token] = 0  # a finished sequence goes on with end tokens, for nothing
         done = states.finished.unsqueeze(2).astype(chances.dtype)
         total = chances * (1 - done) + Tensor(ended) * done + states.log_probs.unsqueeze(2)

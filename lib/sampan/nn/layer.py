@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..dtype import as_device, as_dtype, default_dtype, name_of
+from ..dtype import as_device, as_dtype, get_default_dtype, name_of
 from ..tensor import HookHandle, Refused, Tensor, WrongKind
 from .attr import ParamAttr
 from .initializer import Constant, Initializer, XavierUniform, global_initializer
@@ -39,7 +39,7 @@ class Layer:
     def __init__(self, name_scope: str | None = None, dtype: Any = None) -> None:
         words = re.sub(r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])", "_", type(self).__name__)
         self._full_name = unique_name(name_scope or words.lower())
-        self._dtype = default_dtype() if dtype is None else as_dtype(dtype)
+        self._dtype = get_default_dtype() if dtype is None else dtype
 
     def __setattr__(self, name: str, value: Any) -> None:
         held = vars(self).get(name)
@@ -130,7 +130,7 @@ class Layer:
             return None
         usual = global_initializer(is_bias) or default_initializer
         initializer = attr.initializer or usual or (Constant(0.0) if is_bias else XavierUniform())
-        kind = self._dtype if dtype is None else as_dtype(dtype)
+        kind = as_dtype(self._dtype if dtype is None else dtype)
         if not isinstance(initializer, Initializer) or not (kind.is_floating_point or kind.is_complex):
             raise TypeError(f"expected an Initializer and a floating dtype, got {initializer!r}, {name_of(kind)}")  # fmt: skip
         if min(shape, default=0) < 0:
@@ -142,7 +142,7 @@ class Layer:
 
     def create_tensor(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> Tensor:  # fmt: skip
         """An empty Tensor of this layer's dtype."""
-        kind = self._dtype if dtype is None else as_dtype(dtype)
+        kind = as_dtype(self._dtype if dtype is None else dtype)
         made = Tensor(torch.empty(0, dtype=kind, device=as_device(None)))
         made.name = f"{self._full_name}.{name}" if name else unique_name(f"{self._full_name}._generated_var")
         return made
@@ -396,7 +396,7 @@ class Layer:
             tensor.data = tensor.data.to(device=target, dtype=chosen)
             if isinstance(tensor._grad, Tensor):
                 tensor._grad.data = tensor._grad.data.to(device=target, dtype=chosen)
-        self._dtype = kind or self._dtype
+        self._dtype = self._dtype if kind is None else name_of(kind)
 
     def astype(self, dtype: Any = None) -> Layer:
         return self.to(dtype=dtype)
@@ -437,7 +437,7 @@ class Layer:
             f"{label}={value}" for label, value, usual, tacit in found if not tacit or value != usual
         )
 
-    _dtype_name = property(lambda self: name_of(self._dtype))
+    _dtype_name = property(lambda self: name_of(as_dtype(self._dtype)))
 
     def __repr__(self) -> str:
         lines = [f"({name}): " + repr(part).replace("\n", "\n  ") for name, part in self._sub_layers.items()]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..dtype import DataType, as_dtype
 from ..ops.joining import concat
 from ..tensor import Tensor
 from . import functional as F
@@ -29,7 +30,7 @@ __all__ = [
 # fmt: on
 
 
-def _added(mask: Any, dtype: torch.dtype) -> Any:
+def _added(mask: Any, dtype: DataType) -> Any:
     """A mask as what is added to the scores: hidden where it was False or 0."""
     if mask is None or mask.dtype == dtype:
         return mask
@@ -275,7 +276,7 @@ class Transformer(Layer):
 
     def generate_square_subsequent_mask(self, length: Any) -> Tensor:
         """[length, length]: 0 where a token may look, minus infinity above the diagonal."""
-        return Tensor(torch.full((int(length), int(length)), -math.inf, dtype=self._dtype).triu(1))
+        return Tensor(torch.full((int(length), int(length)), -math.inf, dtype=as_dtype(self._dtype)).triu(1))
 
 
 def _shared(attr: Any) -> tuple[Any, Any]:

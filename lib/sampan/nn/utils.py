@@ -41,9 +41,9 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
         raise RuntimeError(f"clip_grad_norm_: the norm of the gradients is {norm.item()}")
     factor = (float(max_norm) / (norm + 1e-6)).clamp(max=1.0)
     for gradient in gradients:
-        gradient.data.mul_(factor.to(gradient.dtype))
+        gradient.data.mul_(factor.to(gradient.data.dtype))
         written(gradient.data)
-    return Tensor(norm.to(gradients[0].dtype))
+    return Tensor(norm.to(gradients[0].data.dtype))
 
 
 def clip_grad_value_(parameters: Any, clip_value: float) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..dtype import name_of
 from ..operator import as_method, composite, operator
 from ..tensor import Refused, Tensor, WrongKind, to_tensor
 from .indexing import diagonal, getitem
@@ -54,7 +55,9 @@ def _cut(g: Any, shapes: Any) -> tuple[Any, ...]:
 def block_diag(inputs, name=None):  # type: ignore[no-untyped-def]
     """The block-diagonal matrix of a list of tensors of one dtype, each with 0 to 2 axes."""
     if len({t.dtype for t in inputs}) > 1:
-        raise Refused(f"block_diag: expected tensors of one dtype, got {[t.dtype for t in inputs]}")
+        raise Refused(
+            f"block_diag: expected tensors of one dtype, got {', '.join(name_of(t.dtype) for t in inputs)}"
+        )
     return blocks(*inputs)
 
 

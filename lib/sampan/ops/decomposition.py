@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ..dtype import as_dtype
 from ..operator import composite, operator
 from ..tensor import Refused, Tensor
 from .assembly import diagonals
@@ -27,7 +28,7 @@ def adjoint(x: Any) -> Any:
 
 def identity(x: Any, n: int) -> torch.Tensor:
     """The unit matrix, a constant of x's dtype and place."""
-    return torch.eye(n, dtype=x.dtype, device=x.data.device)
+    return torch.eye(n, dtype=as_dtype(x.dtype), device=x.data.device)
 
 
 def _halved(x: Any) -> Any:
@@ -244,7 +245,7 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):  # type:
     """P, L and U from what `lu` gave: x both triangles, y the pivots. What is not asked for is empty."""
     if x.ndim < 2 or y.ndim < 1:
         raise Refused(f"lu_unpack: expected x [..., m, n] and y [..., k], got {x.shape} and {y.shape}")
-    nothing = Tensor(torch.empty(0, dtype=x.dtype))
+    nothing = Tensor(torch.empty(0, dtype=x.data.dtype))
     k = min(x.shape[-2:])
     p = Tensor(torch.lu_unpack(x.data, y.data, unpack_data=False)[0]) if unpack_pivots else nothing
     if not unpack_ludata:

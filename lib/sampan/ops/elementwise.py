@@ -321,7 +321,7 @@ def ldexp(x, y, name=None):  # type: ignore[no-untyped-def]
         if isinstance(value, (int, float)):
             raise WrongKind(f"ldexp: {called} must be a tensor, got {value!r}")
     kind = torch.float64 if torch.float64 in (x.dtype, y.dtype) else default_dtype()
-    x, y = (v if v.dtype is kind else declared.cast(v, kind) for v in (x, y))
+    x, y = (v if v.dtype == kind else declared.cast(v, kind) for v in (x, y))
     return x * 2.0**y
 
 
@@ -359,7 +359,7 @@ def increment(x, value=1.0, name=None):  # type: ignore[no-untyped-def]
 
 def positive(x, name=None):  # type: ignore[no-untyped-def]
     """x itself. Raises TypeError for bools."""
-    if x.dtype is torch.bool:
+    if x.dtype == torch.bool:
         raise WrongKind("positive: a bool has no sign")
     return x
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from ..dtype import name_of
 from ..operator import AxisError, composite, operator
 from ..tensor import Refused, Tensor, WrongKind
 from .indexing import getitem, setitem, spread
@@ -23,7 +24,7 @@ def _integers(index: Any, name: str) -> Any:
     if index.dtype is torch.int64:
         return index
     if index.dtype not in (torch.int32, torch.int16, torch.int8, torch.uint8):
-        raise WrongKind(f"{name} must be integers, got {index.dtype}")
+        raise WrongKind(f"{name} must be integers, got {name_of(index.dtype)}")
     return index.long()
 
 
@@ -194,7 +195,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     if broadcast:
         places = _spread_along(places, arr.shape, axis, "put_along_axis")
     if not isinstance(values, Tensor):
-        values = Tensor(torch.tensor(values, dtype=arr.dtype, device=arr.data.device))
+        values = Tensor(torch.tensor(values, dtype=arr.data.dtype, device=arr.data.device))
     if broadcast or values.ndim < places.ndim:
         values = broadcast_to(values, places.shape) if list(values.shape) != list(places.shape) else values
     return _put(arr, places, values, axis, _REDUCES.get(reduce, ""), include_self)
@@ -260,7 +261,7 @@ def index_put(x, indices, value, accumulate=False, name=None):  # type: ignore[n
     """`x` with `value`, broadcast, at the places that a tuple of index arrays (or a mask) names; added if `accumulate`."""
     if not isinstance(indices, (tuple, list)):
         raise WrongKind(f"index_put: indices: expected a tuple of tensors, got {type(indices).__name__}")
-    key = tuple(i.data if i.dtype is torch.bool else _integers(i.data, "indices") for i in indices)
+    key = tuple(i.data if i.dtype == torch.bool else _integers(i.data, "indices") for i in indices)
     if x.data.is_complex() and isinstance(value, Tensor) and not value.data.is_complex():
         value = cast(value, x.data.dtype)
     if any(

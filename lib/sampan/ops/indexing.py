@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..autograd import unbroadcast
-from ..dtype import default_dtype
+from ..dtype import default_dtype, name_of
 from ..operator import AxisError, as_method, composite, operator
 from ..spelling import spelled
 from ..tensor import Refused, Tensor, WrongKind
@@ -27,7 +27,7 @@ def _key(index: Any) -> Any:
         if index.dtype is torch.bool:
             return index
         if index.is_floating_point() or index.is_complex():
-            raise AxisError(f"an index must be of integers or bools, got {index.dtype}")
+            raise AxisError(f"an index must be of integers or bools, got {name_of(index.dtype)}")
         return index.long() if index.ndim else int(index)  # torch would take uint8 for a mask
     if isinstance(index, np.ndarray):
         return _key(torch.from_numpy(np.array(index)))
@@ -147,7 +147,7 @@ def _put(target: torch.Tensor, value: Any, index: Any) -> None:
     if (
         value.is_complex() if isinstance(value, torch.Tensor) else isinstance(value, complex)
     ) and not target.is_complex():
-        raise WrongKind(f"a complex value does not fit into {target.dtype}")
+        raise WrongKind(f"a complex value does not fit into {name_of(target.dtype)}")
     flips, key = _flipped(target, index)
     if not flips:
         target[key] = value
@@ -181,8 +181,8 @@ def where(condition, x=None, y=None, name=None):  # type: ignore[no-untyped-def]
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
         raise Refused("where: expected both x and y, or neither")
-    if condition.dtype is not torch.bool:
-        raise WrongKind(f"where: expected a bool condition, got {condition.dtype}")
+    if condition.dtype != torch.bool:
+        raise WrongKind(f"where: expected a bool condition, got {name_of(condition.dtype)}")
     return select(condition, x, y)
 
 
@@ -211,8 +211,8 @@ def nonzero(x, as_tuple=False):  # type: ignore[no-untyped-def]
 @composite(method="")
 def masked_select(x, mask, name=None):  # type: ignore[no-untyped-def]
     """The entries of `x` where `mask` is true, as a vector; the two broadcast."""
-    if mask.dtype is not torch.bool:
-        raise WrongKind(f"masked_select: mask: expected bools, got {mask.dtype}")
+    if mask.dtype != torch.bool:
+        raise WrongKind(f"masked_select: mask: expected bools, got {name_of(mask.dtype)}")
     if list(mask.shape) != list(x.shape):
         shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
         x, mask = expand(x, shape), expand(mask, shape)
@@ -223,7 +223,7 @@ def masked_select(x, mask, name=None):  # type: ignore[no-untyped-def]
 def masked_fill(x, mask, value, name=None):  # type: ignore[no-untyped-def]
     """`value` where `mask` is true, `x` elsewhere."""
     if not isinstance(value, Tensor):
-        value = Tensor(torch.tensor(value, dtype=x.dtype))
+        value = Tensor(torch.tensor(value, dtype=x.data.dtype))
     return select(mask, value, x)
 
 
@@ -252,7 +252,7 @@ def diag(x, offset=0, padding_value=0, name=None):  # type: ignore[no-untyped-de
     matrix = diagonal_spread(x, (n, n), offset, 0, 1)
     if padding_value == 0:
         return matrix
-    hole = torch.ones(n, n, dtype=x.dtype, device=x.data.device)
+    hole = torch.ones(n, n, dtype=x.data.dtype, device=x.data.device)
     hole.diagonal(offset).zero_()
     return matrix + Tensor(hole * padding_value)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ..dtype import name_of
 from ..operator import as_method, composite, operator
 from ..spelling import spelled
 from ..tensor import Refused, Tensor, WrongKind, declared, to_tensor
@@ -23,9 +24,9 @@ __all__ = [
 @operator(reference=lambda *xs, axis=0: torch.cat(xs, axis), samples=[((2, 3), (4, 3))])
 def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
     """Joined along an axis that they have already."""
-    kinds = {t.dtype for t in tensors}
+    kinds = {name_of(t.dtype) for t in tensors}
     if len(kinds) > 1:
-        raise WrongKind(f"tensors to join have several dtypes: {sorted(map(str, kinds))}")
+        raise WrongKind(f"tensors to join have several dtypes: {', '.join(sorted(kinds))}")
     if len({t.ndim for t in tensors}) > 1:
         raise RuntimeError("tensors to join have different numbers of axes")
     axis = _free(tensors[0], axis)

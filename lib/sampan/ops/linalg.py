@@ -58,10 +58,10 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
     x: [..., n, k], or [..., k, n] with transpose_x; y: [..., k, m], or [..., m, k] with transpose_y.
     Raises ValueError when the inner lengths differ.
     """
-    if x.dtype is not y.dtype:
+    if x.dtype != y.dtype:
         x, y = (to_tensor(v) if isinstance(v, np.ndarray) else v for v in (x, y))
         if x.dtype.is_complex or y.dtype.is_complex:
-            kind = torch.promote_types(x.dtype, y.dtype)
+            kind = torch.promote_types(x.data.dtype, y.data.dtype)
             x, y = x.astype(kind), y.astype(kind)
     dims = len(x.shape), len(y.shape)
     if dims == (2, 2) and not (transpose_x or transpose_y):

@@ -140,7 +140,7 @@ def _kind(name: str, asks: Callable[[torch.dtype], bool], doc: str) -> Any:
 
 
 def _integral(kind: torch.dtype) -> bool:
-    return not (kind.is_complex or kind.is_floating_point or kind is torch.bool)
+    return not (kind.is_complex or kind.is_floating_point or kind == torch.bool)
 
 
 is_complex = _kind("is_complex", lambda kind: kind.is_complex, "Whether x has a complex dtype.")

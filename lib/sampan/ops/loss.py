@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ..dtype import as_dtype
 from ..operator import operator
 from ..tensor import Tensor
 from .activation import log_softmax_backward, softmax
@@ -40,8 +41,8 @@ def mean_cross_entropy(x, label, ignore_index=-100):  # type: ignore[no-untyped-
 
 def _softmax_minus_one_hot(g: Any, x: Any, label: Any, ignore_index: int) -> Any:
     """g (softmax(x) - one_hot(label)) / n over the n rows, by operators."""
-    counted = (label != ignore_index).to(x.dtype)
-    hot = torch.zeros(x.shape, dtype=x.dtype, device=label.device)
+    counted = (label != ignore_index).to(as_dtype(x.dtype))
+    hot = torch.zeros(x.shape, dtype=as_dtype(x.dtype), device=label.device)
     hot[torch.arange(len(label), device=label.device), label.clamp(min=0)] = 1
     share = counted / (counted.sum().clamp(min=1) if ignore_index >= 0 else len(label))
     return (softmax(x, 1) - Tensor(hot)) * Tensor(share.unsqueeze(1)) * g

@@ -171,7 +171,7 @@ def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None): 
 
 
 def _rough(x: Any) -> float:
-    return torch.finfo(x.dtype).eps * builtin_max(*x.shape[-2:])
+    return torch.finfo(x.data.dtype).eps * builtin_max(*x.shape[-2:])
 
 
 def _buffer(value: Any) -> torch.Tensor:
@@ -189,7 +189,7 @@ def pinv(x, rcond=1e-15, hermitian=False, name=None):  # type: ignore[no-untyped
     else:
         left, values, rows = svd(x)
         size, right = values, adjoint(rows)
-    kept = size.data > _buffer(rcond).to(size.dtype)[..., None] * size.data.amax(-1, True)
+    kept = size.data > _buffer(rcond).to(size.data.dtype)[..., None] * size.data.amax(-1, True)
     inverted = select(Tensor(kept), 1.0 / values, 0.0)
     return (right * inverted.unsqueeze(-2)) @ adjoint(left)
 
@@ -267,7 +267,7 @@ def svd_lowrank(x, q=None, niter=2, M=None, name=None):  # type: ignore[no-untyp
     x = x if M is None else x - broadcast_to(M, x.shape)
     turned = m < n
     x = adjoint(x) if turned else x
-    basis = qr(x @ Tensor(torch.randn(x.shape[-1], q, dtype=x.dtype, device=x.data.device)))[0]
+    basis = qr(x @ Tensor(torch.randn(x.shape[-1], q, dtype=x.data.dtype, device=x.data.device)))[0]
     for _ in range(niter):
         basis = qr(x @ qr(adjoint(x) @ basis)[0])[0]
     u, s, vh = svd(adjoint(basis) @ x)

@@ -50,7 +50,7 @@ def _spread(g: Any, shape: Any) -> Any:
 
 def _as(g: Any, kind: torch.dtype) -> Any:
     """`g` in that dtype. Asking first is cheaper than a call of torch that finds nothing to do."""
-    return g if g.dtype is kind else g.to(kind)
+    return g if g.dtype == kind else g.to(kind)
 
 
 def _torch_sum(x: Any, axis: Any = None, dtype: Any = None, keepdim: bool = False) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ..dtype import default_dtype
+from ..dtype import as_dtype, default_dtype, name_of
 from ..operator import composite, operator
 from ..tensor import Refused, Tensor, WrongKind
 from .complex_numbers import complex as complex_of
@@ -46,7 +46,9 @@ def fft_c2r(x, axes, norm, length):  # type: ignore[no-untyped-def]
 
     def back(g, axes=axes, norm=norm, length=length):  # type: ignore[no-untyped-def]
         half = length // 2 + 1
-        weight = torch.full((half,), 2.0, dtype=g.dtype, device=g.data.device)  # those that stand for two
+        weight = torch.full(
+            (half,), 2.0, dtype=as_dtype(g.dtype), device=g.data.device
+        )  # those that stand for two
         weight[0] = 1.0
         weight[(length + 1) // 2 :] = 1.0
         shape = [half if i == axes[-1] else 1 for i in range(len(g.shape))]
@@ -97,7 +99,7 @@ def _transform(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
     if kind == "fft" and x.dtype.is_complex:
         return fft_c2c(x, axes, scale, not inverse)
     if x.dtype.is_complex:
-        raise WrongKind(f"{name}: x: expected a real tensor, got {x.dtype}")
+        raise WrongKind(f"{name}: x: expected a real tensor, got {name_of(x.dtype)}")
     found = fft_r2c(x, axes, scale, kind != "fft")
     return conj(found) if inverse else found
 

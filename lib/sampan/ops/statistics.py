@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from ..dtype import as_dtype, name_of
 from ..operator import composite, operator
 from ..tensor import Refused, Tensor, WrongKind
 from .complex_numbers import complex as complex_of
@@ -47,7 +48,7 @@ def nansum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[
 def nanmean(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The mean over `axis` of what is not NaN; NaN where nothing is."""
     there = ~x.data.isnan()
-    return nansum(x, axis, None, keepdim) / Tensor(there.to(x.dtype)).sum(axis=axis, keepdim=keepdim)
+    return nansum(x, axis, None, keepdim) / Tensor(there.to(x.data.dtype)).sum(axis=axis, keepdim=keepdim)
 
 
 @operator(method="", differentiable=False, reference=torch.count_nonzero, samples=[(integers((3, 4), 2),), (integers((3, 4), 2), 1)])  # fmt: skip
@@ -75,7 +76,7 @@ def _interpolated(rows: Any, place: torch.Tensor, how: str) -> Any:
         return take_along_axis(rows, Tensor(place.long()), -1)
     low, high = (take_along_axis(rows, Tensor(p.long()), -1) for p in (place.floor(), place.ceil()))
     weight = torch.full_like(place, 0.5) if how == "midpoint" else place - place.floor()
-    return low + (high - low) * Tensor(weight.to(rows.dtype))
+    return low + (high - low) * Tensor(weight.to(as_dtype(rows.dtype)))
 
 
 def _quantile(x: Any, q: Any, axis: Any, keepdim: bool, interpolation: str, skip_nan: bool) -> Any:
@@ -164,7 +165,7 @@ def _median(x: Any, axis: Any, keepdim: bool, mode: str, skip_nan: bool) -> Any:
         raise Refused(f'median: mode: expected "avg" or "min", got {mode!r}')
     if isinstance(axis, (list, tuple)) and not (axis and skip_nan):
         raise Refused(f"median: axis: expected None or an int, got {axis!r}")
-    if mode == "avg" and x.dtype is not torch.float64:
+    if mode == "avg" and x.dtype != torch.float64:
         x = x if skip_nan and x.dtype.is_floating_point else x.astype("float32")
     rows, kept = _folded(x, axis)
     found = middle(rows, mode, skip_nan)
@@ -323,7 +324,7 @@ def _areas(y: Any, x: Any, dx: Any, axis: int) -> Any:
         raise Refused("trapezoid: expected x or dx, not both")
     for t in (y, x):
         if t is not None and not t.dtype.is_floating_point:
-            raise WrongKind(f"trapezoid: expected floating tensors, got {t.dtype}")
+            raise WrongKind(f"trapezoid: expected floating tensors, got {name_of(t.dtype)}")
     (axis,) = _axes(y, axis)
     if x is not None:
         width = diff(x, 1, -1 if x.ndim == 1 else axis)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from .. import kernels, ops
+from ..dtype import name_of
 from ..kernels.device_sparse import array, buffer, empty
 from ..operator import operator
 from ..ops.recorded import recorded
@@ -41,9 +42,9 @@ def step_by_step(q: Any, k: Any, v: Any, rows: Rows) -> Any:
 
 
 def one_kind(q: Any, k: Any, v: Any) -> None:
-    if not q.dtype is k.dtype is v.dtype or not q.is_floating_point():
+    if not q.dtype == k.dtype == v.dtype or not q.is_floating_point():
         raise TypeError(
-            f"expected query, key and value of one floating dtype, got {q.dtype}, {k.dtype} and {v.dtype}"
+            f"expected query, key and value of one floating dtype, got {name_of(q.dtype)}, {name_of(k.dtype)} and {name_of(v.dtype)}"
         )
 
 

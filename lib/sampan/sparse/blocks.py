@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from .. import ops
+from ..dtype import name_of
 from ..operator import operator
 from ..ops.recorded import recorded
 from ..tensor import Tensor
@@ -80,7 +81,7 @@ def create_block_mask(seen: Any, length: int | None = None, block_size: int = 64
         matrix = seen.data if isinstance(seen, Tensor) else torch.as_tensor(seen)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype is not torch.bool:
             raise ValueError(
-                f"seen: expected bool [length, length] or a function, got {matrix.dtype} {list(matrix.shape)}"
+                f"seen: expected bool [length, length] or a function, got {name_of(matrix.dtype)} {list(matrix.shape)}"
             )
         length, matrix = len(matrix), matrix.cpu()
         return create_block_mask(lambda q, k: matrix[q, k], length, block_size)
@@ -223,11 +224,11 @@ def _step_by_step(q: Any, k: Any, v: Any, mask: BlockMask, scale: float) -> Any:
         )
         scores = ops.matmul(ops.index_select(q, Tensor(group.rows), 1) * scale, keys, transpose_y=True)
         if group.hidden is not None:
-            low = torch.zeros(group.hidden.shape, dtype=scores.dtype, device=group.hidden.device)
-            scores = scores + Tensor(low.masked_fill_(group.hidden, torch.finfo(scores.dtype).min))
+            low = torch.zeros(group.hidden.shape, dtype=scores.data.dtype, device=group.hidden.device)
+            scores = scores + Tensor(low.masked_fill_(group.hidden, torch.finfo(scores.data.dtype).min))
         weights = ops.softmax(scores)
         if group.hidden is not None:
-            weights = weights * Tensor((~group.hidden.all(-1, keepdim=True)).to(scores.dtype))
+            weights = weights * Tensor((~group.hidden.all(-1, keepdim=True)).to(scores.data.dtype))
         parts.append(ops.matmul(weights, values))
     return ops.index_select(ops.concat(parts, 1), Tensor(order), 1)
 
@@ -258,7 +259,7 @@ def block_attention(
         x = ops.reshape(x, [batch * heads, length, width])
         if count * size != length:
             zeros = torch.zeros(
-                batch * heads, count * size - length, width, dtype=x.dtype, device=x.data.device
+                batch * heads, count * size - length, width, dtype=x.data.dtype, device=x.data.device
             )
             x = ops.concat([x, Tensor(zeros)], 1)
         return ops.reshape(x, [batch * heads, count, size, width])

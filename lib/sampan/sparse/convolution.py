@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..dtype import as_dtype, name_of
 from ..kernels import device_sparse as loops
 from ..kernels.device_sparse import array, buffer
 from ..nn.functional.convolution import ints, paddings
@@ -74,7 +75,9 @@ def sparse_conv(x, weight, bias, book, groups):  # type: ignore[no-untyped-def]
     Half precision is summed in float32.
     """
     if weight.dtype is not x.dtype:
-        raise TypeError(f"expected x and weight of one dtype, got {x.dtype} and {weight.dtype}")
+        raise TypeError(
+            f"expected x and weight of one dtype, got {name_of(x.dtype)} and {name_of(weight.dtype)}"
+        )
     _expect(x, book.inputs.nnz, weight.shape[1] * groups, "x")
     kind = _summed_in(x.dtype)
     wide, start = weight.to(kind), None if bias is None else bias.to(kind)
@@ -228,7 +231,7 @@ def _run(x: SparseTensor, weight: Tensor, bias: Tensor | None, made: Book, group
             f"weight: expected [..., {x.shape[-1]} / groups, out] for x with {x.shape[-1]} channels and {groups} groups, "
             f"got {list(weight.shape)}"
         )
-    added = bias if bias is None or bias.dtype is x.dtype else bias.astype(x.dtype)
+    added = bias if bias is None or bias.dtype == x.dtype else bias.astype(x.dtype)
     matrices = weight.reshape([cells, inside, weight.shape[-1]])
     return SparseTensor(made.outputs, sparse_conv(x.entries, matrices, added, made, groups))
 
@@ -333,7 +336,7 @@ def max_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_for
 
 def _mean_pool(axes: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str) -> SparseTensor:  # fmt: skip
     x, made = _window(axes, x, kernel_size, stride, padding, ceil_mode, data_format)
-    counts = buffer(made.near >= 0).sum(0).to(x.dtype)
+    counts = buffer(made.near >= 0).sum(0).to(as_dtype(x.dtype))
     return SparseTensor(made.outputs, sparse_sum_pool(x.entries, made) / Tensor(counts[:, None]))
 
 
@@ -351,4 +354,4 @@ def global_avg_pool(x: Any, name: str | None = None) -> Tensor:
     """The mean of each sample's entries, dense: [batch, channels]; 0 for a sample without entries. x: [batch, ..., channels]."""
     x = with_channels(x)
     counts = torch.bincount(x.pattern.indices[0], minlength=x.shape[0]).clamp(min=1)
-    return sample_means(x.entries, x.pattern, counts.to(_summed_in(x.dtype)).reciprocal())
+    return sample_means(x.entries, x.pattern, counts.to(_summed_in(as_dtype(x.dtype))).reciprocal())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..dtype import as_dtype
+from ..dtype import as_dtype, name_of
 from ..kernels.arena import copied
 from ..tensor import Tensor, to_tensor
 from .operators import entries_joined
@@ -24,7 +24,7 @@ def _integers(value: Any, name: str, device: torch.device) -> torch.Tensor:
     kind = found.dtype
     if kind not in (torch.int32, torch.int64):
         if found.is_floating_point() or found.is_complex() or kind is torch.bool:
-            raise TypeError(f"{name}: expected integers, got {str(kind).removeprefix('torch.')}")
+            raise TypeError(f"{name}: expected integers, got {name_of(kind)}")
         kind = torch.int64
     return copied(found, kind, device)
 
@@ -41,7 +41,7 @@ def _lengths(shape: Sequence[Any]) -> list[int]:
 
 def _entries(values: Any, dtype: Any, place: Any, stop_gradient: bool) -> Tensor:
     made = to_tensor(values, dtype=dtype, place=place) if not isinstance(values, Tensor) else values
-    if dtype is not None and made.dtype is not as_dtype(dtype):
+    if dtype is not None and made.data.dtype is not as_dtype(dtype):
         made = made.astype(dtype)
     if not stop_gradient:
         made.stop_gradient = False  # of the caller's tensor too, as Paddle has it: its `.grad` is the values'

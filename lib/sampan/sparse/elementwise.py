@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from .. import kernels, ops
+from ..dtype import as_dtype
 from ..kernels.device_sparse import array, buffer
 from ..ops.indexing import getitem
 from ..tensor import Tensor
@@ -66,7 +67,7 @@ def cast(
     entries = x.entries if value_dtype is None else x.entries.astype(value_dtype)
     if index_dtype is None:
         return x.like(entries)
-    kind = Tensor(torch.empty(0)).astype(index_dtype).dtype
+    kind = as_dtype(index_dtype)
     if kind not in (torch.int32, torch.int64):
         raise TypeError(f"index_dtype: expected int32 or int64, got {index_dtype}")
     p = x.pattern

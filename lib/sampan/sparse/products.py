@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from .. import linalg, ops
+from ..dtype import as_dtype
 from ..tensor import Tensor
 from .elementwise import add, sparse
 from .operators import sddmm, spgemm, spmm
@@ -87,7 +88,7 @@ def pca_lowrank(
         )
     turned = x.transpose([1, 0]).coalesce()
     mean = (
-        matmul(turned, Tensor(torch.full((n, 1), 1.0 / n, dtype=x.dtype, device=x.pattern.device)))
+        matmul(turned, Tensor(torch.full((n, 1), 1.0 / n, dtype=as_dtype(x.dtype), device=x.pattern.device)))
         if center
         else None
     )
@@ -100,7 +101,7 @@ def pca_lowrank(
         out = matmul(turned, b)
         return out if mean is None else out - ops.matmul(mean, b.sum(0, keepdim=True))
 
-    basis = linalg.qr(times(Tensor(torch.randn(m, q, dtype=x.dtype, device=x.pattern.device))))[0]
+    basis = linalg.qr(times(Tensor(torch.randn(m, q, dtype=as_dtype(x.dtype), device=x.pattern.device))))[0]
     for _ in range(niter):
         basis = linalg.qr(times(linalg.qr(times_turned(basis))[0]))[0]
     u, s, vh = linalg.svd(ops.transpose(times_turned(basis), [1, 0]), full_matrices=False)

@@ -157,7 +157,7 @@ def sum(
             raise ValueError(f"axis: compressed rows are summed over the last axis or all, got {axis}")
         keepdim = True
     dense = [a - lead + 1 for a in sorted(axes) if a >= lead]
-    widened = entries.dtype is torch.bool or (entries.dtype is torch.int32 and (axis is None or dense))
+    widened = entries.dtype == torch.bool or (entries.dtype == torch.int32 and (axis is None or dense))
     if dtype is not None or widened:
         entries = entries.astype("int64" if dtype is None else as_dtype(dtype))
     if dense:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..dtype import Place, Size, name_of
+from ..dtype import DataType, Place, Size
 from ..kernels.device_sparse import buffer
 from ..ops.indexing import getitem
 from ..ops.shape import reshape
@@ -45,7 +45,7 @@ class SparseTensor:
         return Size([*self.pattern.shape, *self.entries.shape[1:]])
 
     @property
-    def dtype(self) -> torch.dtype:
+    def dtype(self) -> DataType:
         return self.entries.dtype
 
     @property
@@ -285,7 +285,7 @@ class SparseTensor:
             f"{name}={_written(part(), 8 + len(name))}"
             for name, part in {**parts, "values": self.values}.items()
         ]
-        head = f"Tensor(shape={list(self.shape)}, dtype=paddle.{name_of(self.dtype)}, place={self.place}"
+        head = f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, place={self.place}"
         return f"{head}, stop_gradient={self.stop_gradient}, \n       " + ", \n       ".join(shown) + ")"
 
 

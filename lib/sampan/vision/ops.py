@@ -52,7 +52,7 @@ def _rounded(x: torch.Tensor) -> torch.Tensor:
 
 
 def _empty(x: Any, boxes: Any, channels: int, size: tuple[int, int]) -> Any:
-    return Tensor(torch.zeros([boxes.shape[0], channels, *size], dtype=x.dtype, device=x.data.device))
+    return Tensor(torch.zeros([boxes.shape[0], channels, *size], dtype=x.data.dtype, device=x.data.device))
 
 
 def roi_align(x, boxes, boxes_num, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=True, name=None):  # type: ignore[no-untyped-def]
@@ -75,11 +75,11 @@ def roi_align(x, boxes, boxes_num, output_size, spatial_scale=1.0, sampling_rati
             chosen = (grids == grids.new_tensor([across, down])).all(1).nonzero().flatten()
             at = [low[chosen, k, None] + (torch.arange(count * bins, dtype=low.dtype, device=low.device) + 0.5)
                   * step[chosen, k, None] / count for k, count, bins in ((0, across, columns), (1, down, rows))]
-            inside = [((a >= -1) & (a <= n)).to(x.dtype) for a, n in zip(at, (width, height), strict=True)]
+            inside = [((a >= -1) & (a <= n)).to(x.data.dtype) for a, n in zip(at, (width, height), strict=True)]
             gx, gy = ((2 * a + 1) / n - 1 for a, n in zip(at, (width, height), strict=True))
             grid = torch.stack([gx[:, None, :].expand(-1, gy.shape[1], -1), gy[:, :, None].expand(-1, -1, gx.shape[1])], -1)
             many = len(chosen)
-            drawn = F.grid_sample(x[image : image + 1], Tensor(grid.reshape(1, many * rows * down, -1, 2).to(x.dtype)),
+            drawn = F.grid_sample(x[image : image + 1], Tensor(grid.reshape(1, many * rows * down, -1, 2).to(x.data.dtype)),
                                   padding_mode="border", align_corners=False)  # [1, c, many * rows * down, columns * across]
             drawn = drawn.reshape([x.shape[1], many, rows * down, columns * across])
             drawn = drawn * Tensor(inside[1][:, :, None] * inside[0][:, None, :])
@@ -122,7 +122,7 @@ def psroi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None): 
         low, high = _rounded(own[:, :2]) * spatial_scale, (_rounded(own[:, 2:]) + 1) * spatial_scale
         step = (high - low).clamp(min=0.1) / torch.tensor([columns, rows], dtype=own.dtype, device=own.device)
         across, down = (
-            _bins(low[:, k, None], step[:, k, None], bins, length).to(x.dtype)
+            _bins(low[:, k, None], step[:, k, None], bins, length).to(x.data.dtype)
             for k, bins, length in ((0, columns, x.shape[3]), (1, rows, x.shape[2])))
         maps = x[image].reshape([channels, rows, columns, *x.shape[2:]])
         pooled.append(einsum("rih,cijhw,rjw->rcij", Tensor(down), maps, Tensor(across)))
@@ -158,8 +158,8 @@ def deform_conv2d(x, offset, weight, bias=None, stride=1, padding=0, dilation=1,
     moved = offset.reshape([n * d, places, 2, *out])
     starts = [torch.arange(m, device=x.data.device) * s - p for m, s, p in zip(out, stride, padding, strict=True)]
     taps = [torch.arange(k, device=x.data.device) * e for k, e in zip(kernel, dilation, strict=True)]
-    down = (taps[0].repeat_interleave(kernel[1])[:, None, None] + starts[0][:, None]).to(x.dtype)  # [places, h', 1]
-    right = (taps[1].repeat(kernel[0])[:, None, None] + starts[1]).to(x.dtype)  # [places, 1, w']
+    down = (taps[0].repeat_interleave(kernel[1])[:, None, None] + starts[0][:, None]).to(x.data.dtype)  # [places, h', 1]
+    right = (taps[1].repeat(kernel[0])[:, None, None] + starts[1]).to(x.data.dtype)  # [places, 1, w']
     ys, xs = (moved[:, :, 0] + Tensor(down)) * 2 + 1, (moved[:, :, 1] + Tensor(right)) * 2 + 1
     grid = stack([xs / w - 1, ys / h - 1], -1).reshape([n * d, places * out[0], out[1], 2])
     drawn = F.grid_sample(x.reshape([n * d, c // d, h, w]), grid, align_corners=False)
@@ -299,7 +299,7 @@ def box_coder(prior_box, prior_box_var, target_box, code_type="encode_center_siz
     if code_type not in ("encode_center_size", "decode_center_size"):
         raise Refused(f"code_type: expected encode_center_size or decode_center_size, got {code_type!r}")
     more, encode = 0.0 if box_normalized else 1.0, code_type == "encode_center_size"
-    spread = prior_box_var if isinstance(prior_box_var, Tensor) else Tensor(torch.tensor(prior_box_var, dtype=prior_box.dtype))
+    spread = prior_box_var if isinstance(prior_box_var, Tensor) else Tensor(torch.tensor(prior_box_var, dtype=prior_box.data.dtype))
     size = prior_box[:, 2:] - prior_box[:, :2] + more
     centre = prior_box[:, :2] + size / 2
     if not encode and axis == 1:
@@ -336,7 +336,7 @@ def prior_box(input, image, min_sizes, max_sizes=None, aspect_ratios=[1.0], vari
         sizes += shapes[:1] + squares + shapes[1:] if min_max_aspect_ratios_order else shapes + squares
     (h, w), (height, width) = input.shape[2:], image.shape[2:]
     step = [steps[0] or width / w, steps[1] or height / h]
-    kind = {"dtype": input.dtype, "device": input.data.device}
+    kind = {"dtype": input.data.dtype, "device": input.data.device}
     x, y = (((torch.arange(n, **kind) + offset) * s) for n, s in ((w, step[0]), (h, step[1])))
     centre = torch.stack([x.expand(h, w), y[:, None].expand(h, w)], -1)[:, :, None]
     half, whole = torch.tensor(sizes, **kind), torch.tensor([width, height], **kind)
@@ -429,7 +429,7 @@ def yolo_loss(x, gt_box, gt_label, anchors, anchor_mask, class_num, ignore_thres
     n, _, h, w = x.shape
     count, size = len(anchor_mask), downsample_ratio * h
     out = x.reshape([n, count, 5 + class_num, h, w]).transpose([0, 1, 3, 4, 2])  # [n, m, h, w, 5 + classes]
-    data, truth = out.data, gt_box.data.to(x.dtype)
+    data, truth = out.data, gt_box.data.to(x.data.dtype)
     shapes = torch.tensor(anchors).to(data).reshape(-1, 2)
     valid = (truth[..., 2:] > 1e-6).all(-1)  # [n, b]
     place = torch.stack(torch.meshgrid(torch.arange(w), torch.arange(h), indexing="xy"), -1).to(data)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .. import autograd
+from ..dtype import DataType, name_of
 from ..tape import Node
 from ..tensor import Tensor
 from ..trace import Record, trace
@@ -16,7 +17,7 @@ from .style import COLORS, INK, MUTED, bare_axes, figure, plotly
 
 MOST_NODES = 150
 BOX_LEAF, BOX_NODE, BOX_RESULT = "#e8f1f8", "#ffffff", "#fdf0d5"
-Shape = tuple[list[int], torch.dtype] | None
+Shape = tuple[list[int], DataType | torch.dtype] | None
 Places = dict[Any, tuple[float, int]]
 
 
@@ -203,7 +204,7 @@ def _hover(key: Any, shapes: dict[Any, Shape], spent: Record | None) -> str:
     shape = shapes[key]
     lines = [_label(key, shape)]
     if shape is not None:
-        lines.append(f"{str(shape[1]).removeprefix('torch.')}, {_bytes(_size(shape))}")
+        lines.append(f"{name_of(shape[1])}, {_bytes(_size(shape))}")
     if isinstance(key, Node):
         names = key.operator.parameters
         for position, edge in enumerate(key.edges):

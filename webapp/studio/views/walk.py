@@ -253,7 +253,7 @@ def _shape(shape: Any) -> str:
 
 
 def _dtype(dtype: Any) -> str:
-    return str(dtype).removeprefix("torch.")
+    return str(dtype).rpartition(".")[2]
 
 
 def _total(records: Any) -> dict[str, float]:

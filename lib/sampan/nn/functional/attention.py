@@ -30,7 +30,7 @@ def attention(query, key, value, mask=None, p=0.0, causal=False, training=True, 
     if groups and heads != groups:  # a head of key and value serves several of query
         key, value = (repeat_interleave(x, heads // groups, 2) for x in (key, value))
     if mask is not None and mask.dtype == torch.bool:
-        mask = Tensor(torch.zeros_like(mask.data, dtype=query.dtype).masked_fill_(~mask.data, -math.inf))
+        mask = Tensor(torch.zeros_like(mask.data, dtype=query.data.dtype).masked_fill_(~mask.data, -math.inf))
     if mask is not None and mask.ndim == 3:
         mask = mask.unsqueeze(1)
     scale = float(scale or (query.shape[-1] or 1) ** -0.5)

@@ -190,4 +190,4 @@ def class_center_sample(label, num_classes, num_samples, group=None):  # type: i
     others = others.nonzero().flatten().to(positive.dtype)
     drawn = others[torch.randperm(len(others))[: max(num_samples - len(positive), 0)]]
     chosen = torch.cat([positive, drawn]).sort().values
-    return wrap(torch.searchsorted(chosen, label.data).to(label.dtype)), wrap(chosen)
+    return wrap(torch.searchsorted(chosen, label.data).to(label.data.dtype)), wrap(chosen)

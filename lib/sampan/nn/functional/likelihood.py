@@ -221,12 +221,12 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
         )
     loss = criteria.ctc(log_softmax(log_probs, -1), spelled, lengths, counts, blank)
     if norm_by_times:
-        own = loss / wrap(torch.tensor(lengths, dtype=loss.dtype, device=loss.data.device))
+        own = loss / wrap(torch.tensor(lengths, dtype=loss.data.dtype, device=loss.data.device))
         loss = own + (loss - own).detach()
     if zero_infinity:
         loss = where(loss.isinf(), wrap(torch.zeros_like(loss.data)), loss)
     if reduction == "mean":
-        return (loss / wrap(torch.tensor(counts, dtype=loss.dtype, device=loss.data.device))).mean()
+        return (loss / wrap(torch.tensor(counts, dtype=loss.data.dtype, device=loss.data.device))).mean()
     return reduced(loss, reduction)
 
 

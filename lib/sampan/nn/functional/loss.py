@@ -62,7 +62,7 @@ def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str
     ignored = hard == ignore_index
     places = hard.masked_fill(ignored, 0)
     loss = -logs.take_along_axis(Tensor(places.unsqueeze(axis)), axis, False).squeeze(axis)
-    factor = torch.ones_like(places, dtype=logs.dtype) if weight is None else weight.data[places]
+    factor = torch.ones_like(places, dtype=logs.data.dtype) if weight is None else weight.data[places]
     factor = factor.masked_fill(ignored, 0)
     if smoothing > 0:  # as the soft label that gives this share to all classes
         loss = loss * (1 - smoothing) - logs.mean(axis=axis) * smoothing

@@ -109,7 +109,7 @@ def _mean(of: str, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, 
     w = _Windows(of, n, x, kernel_size, stride, padding, ceil_mode, data_format, 0.0)
     value = w.begun(avg_pool(w.x, w.kernel, w.step, w.pads, ceil_mode, exclusive))
     if w.by_hand is not None and exclusive:
-        inside = torch.ones(1, 1, *w.size, dtype=x.dtype, device=x.data.device)
+        inside = torch.ones(1, 1, *w.size, dtype=x.data.dtype, device=x.data.device)
         inside = inside.unsqueeze(2) if n == 1 else inside
         inside = torch.nn.functional.pad(inside, by_hand(w.by_hand))
         value = value / wrap(w.begun(avg_pool(inside, w.kernel, w.step, w.pads, ceil_mode, False)))

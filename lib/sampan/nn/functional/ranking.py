@@ -90,7 +90,7 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):  # type:
     right = torch.zeros(rows, classes + 1, dtype=torch.bool, device=given.device).scatter_(1, places, True)
     picked = take_along_axis(input, wrap(given.clamp(min=0)), 1)
     apart = (1 - picked.unsqueeze(2) + input.unsqueeze(1)).clip(min=0.0)
-    pairs = (counted.unsqueeze(2) & ~right[:, None, :classes]).to(input.dtype)
+    pairs = (counted.unsqueeze(2) & ~right[:, None, :classes]).to(input.data.dtype)
     return reduced((apart * wrap(pairs)).sum(axis=[1, 2]) / classes, reduction)
 
 
@@ -149,14 +149,14 @@ def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None,
         nodes, codes = (leaf >> (bits + 1)) - 1, (leaf >> bits) & 1
     else:
         nodes, codes = path_table.data.long(), path_code.data.long()
-    counted, nodes = (nodes >= 0).to(input.dtype), wrap(nodes.clamp(min=0))
+    counted, nodes = (nodes >= 0).to(input.data.dtype), wrap(nodes.clamp(min=0))
     if nodes.size and int(nodes.data.max()) >= len(weight):
         raise Refused(f"hsigmoid_loss: label or path_table ask for node {int(nodes.data.max())}, weight has {len(weight)} rows")  # fmt: skip
     scores = (rows_at(nodes, weight) @ input.unsqueeze(2)).squeeze(2)
     if bias is not None:
         scores = scores + rows_at(nodes, bias.reshape([-1, 1])).squeeze(2)
     scores = scores.clip(-40.0, 40.0) * wrap(counted)  # a place that is no node counts log 2, as in Paddle
-    return (softplus(scores, 1, 50) - wrap(codes.to(input.dtype)) * scores).sum(axis=1, keepdim=True)
+    return (softplus(scores, 1, 50) - wrap(codes.to(input.data.dtype)) * scores).sum(axis=1, keepdim=True)
 
 
 def adaptive_log_softmax_with_loss(input, label, head_weight, tail_weights, cutoffs, head_bias=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip

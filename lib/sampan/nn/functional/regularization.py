@@ -37,7 +37,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
         raise Refused(f"dropout: axis {axis} is outside an array of {x.ndim} axes")
     axes = [a % x.ndim for a in axes]
     shape = [n if i in axes else 1 for i, n in enumerate(x.shape)]
-    mask = torch.empty(shape, dtype=x.dtype, device=x.data.device).bernoulli_(1 - p)
+    mask = torch.empty(shape, dtype=x.data.dtype, device=x.data.device).bernoulli_(1 - p)
     if mode == "upscale_in_train" and p < 1:
         mask.div_(1 - p)
     value = masked(x._before() if inplace else x, Tensor(mask.expand(x.data.shape)))
@@ -78,7 +78,7 @@ def _alpha(of: str, x: Any, p: Any, training: bool, shape: list[int]) -> Any:
     if p == 1:
         return x * 0.0
     a = ((1 - p) * (1 + p * _FLOOR**2)) ** -0.5
-    kept = torch.empty(shape, dtype=x.dtype, device=x.data.device).bernoulli_(1 - p)
+    kept = torch.empty(shape, dtype=x.data.dtype, device=x.data.device).bernoulli_(1 - p)
     moved = (1 - kept) * (a * _FLOOR) - a * _FLOOR * p
     return masked(x, Tensor((kept * a).expand(x.data.shape))) + Tensor(moved)
 

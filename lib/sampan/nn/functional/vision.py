@@ -82,11 +82,11 @@ def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=F
 def _mixing(x: Any, axis: int, length: int, factor: float | None) -> Tensor:
     """[old, new]: the shares by which new pixel i, at i / factor, mixes its two old neighbours."""
     old = x.shape[axis]
-    at = torch.arange(length, dtype=x.dtype) * (1 / factor if factor else old / length)
+    at = torch.arange(length, dtype=x.data.dtype) * (1 / factor if factor else old / length)
     low = at.long().clamp(max=old - 1)
     high, share = (low + 1).clamp(max=old - 1), (at - low).clamp(0, 1)
     columns = torch.arange(length)
-    matrix = torch.zeros(old, length, dtype=x.dtype)
+    matrix = torch.zeros(old, length, dtype=x.data.dtype)
     matrix[low, columns] = 1 - share
     matrix[high, columns] += share
     return Tensor(matrix.to(x.data.device))
@@ -110,7 +110,7 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):  # type: ignor
     if theta.ndim != 3 or axes not in (2, 3) or theta.shape[1:] != [axes, axes + 1]:
         raise Refused(f"affine_grid: theta {theta.shape} does not fit out_shape {shape}")
     ends = [1.0 if align_corners else 1 - 1 / m for m in shape[2:]]
-    lines = [torch.linspace(-e, e, m, dtype=theta.dtype) if m > 1 or not align_corners else torch.zeros(1, dtype=theta.dtype) for e, m in zip(ends, shape[2:], strict=True)]  # fmt: skip
+    lines = [torch.linspace(-e, e, m, dtype=theta.data.dtype) if m > 1 or not align_corners else torch.zeros(1, dtype=theta.data.dtype) for e, m in zip(ends, shape[2:], strict=True)]  # fmt: skip
     places = torch.meshgrid(*lines, indexing="ij")
     base = torch.stack([*reversed(places), torch.ones_like(places[0])], -1).reshape(-1, axes + 1)
     return (Tensor(base.to(theta.data.device)) @ theta.swapaxes(1, 2)).reshape([shape[0], *shape[2:], axes])

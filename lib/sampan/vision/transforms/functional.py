@@ -246,7 +246,7 @@ def normalize(img, mean, std, data_format="CHW", to_rgb=False):  # type: ignore[
     """(img - mean) / std, channel by channel. to_rgb: the channels of an array [.., 3] in reverse order first."""
     shape = [-1, 1, 1] if data_format.upper() == "CHW" else [1, 1, -1]
     if isinstance(img, Tensor):
-        mean, std = (Tensor(torch.tensor(v, dtype=img.dtype, device=img.data.device)).reshape(shape) for v in (mean, std))
+        mean, std = (Tensor(torch.tensor(v, dtype=img.data.dtype, device=img.data.device)).reshape(shape) for v in (mean, std))
         return (img - mean) / std
     pixels = np.asarray(img, np.float32)
     return ((pixels[..., ::-1] if to_rgb else pixels) - np.float32(mean).reshape(shape)) / np.float32(std).reshape(shape)
