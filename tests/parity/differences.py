@@ -188,6 +188,12 @@ DIFFERENCES = [
         INSIDE,
     ),
     Difference(
+        "paddle.dtype",
+        "answer",
+        "uint16 is shown as uint16; in PaddlePaddle as bfloat16, whose values NumPy holds in it",
+        "uint16",
+    ),
+    Difference(
         "paddle.profiler.export_protobuf",
         "missing",
         "a binary form of C++ events; export_chrome_tracing writes the same as JSON",

@@ -105,7 +105,7 @@ def digest(value: Any, tensor: type, loose: bool = False) -> Any:
         return {"number": None if loose else _number(float(value))}
     if value is None or isinstance(value, str):
         return {"is": value}
-    if "dtype" in type(value).__name__.lower():
+    if type(value).__name__ == "DataType":
         return {"dtype": dtype_name(value)}
     return {"a": type(value).__name__}
 

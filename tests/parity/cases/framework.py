@@ -1,5 +1,8 @@
 """Paddle's small names: number formats, flags, constructors, facts about tensors, conversions."""
 
+import copy
+import pickle
+
 from tools.parity.spec import array, call, given, made, program, spread, unary
 
 LIMITS = ("min", "max", "eps", "tiny", "smallest_normal", "resolution", "bits", "dtype")
@@ -53,8 +56,87 @@ def schedule(P):
     return [at(step).value for step in range(12)]
 
 
+def dtype_facts(P, name):
+    kind, other = getattr(P, name), P.int8 if name != "int8" else P.int16
+    spelled = [
+        str(kind),
+        repr(kind),
+        f"{kind}",
+        kind.name,
+        kind.value,
+        int(kind),
+        kind.__index__(),
+    ]
+    equal = [
+        kind == getattr(P, name),
+        kind != other,
+        kind == other,
+        kind == name,
+        kind == str(kind),
+        kind == int(kind),
+    ]
+    equal += [
+        kind in [other, kind],
+        kind in [name, str(kind), None],
+        {kind: 1}.get(kind),
+        {other: 1}.get(kind),
+    ]
+    equal += [P.dtype(int(kind)) == kind, P.dtype(kind) == kind, copy.deepcopy(kind) == kind]
+    equal += [pickle.loads(pickle.dumps(kind)) == kind, getattr(P.dtype, kind.name) == kind]
+    return [*spelled, *equal, type(kind) is P.dtype, isinstance(kind, P.dtype), type(kind).__name__]
+
+
+def dtypes_of_things(P):
+    layer, double = P.nn.Linear(2, 2), P.nn.Linear(2, 2).to(dtype="float64")
+    x = P.ones([2], "int64")
+    seen = [
+        x.dtype,
+        layer.weight.dtype,
+        double.weight.dtype,
+        layer(P.ones([1, 2])).dtype,
+        (x == x).dtype,
+        x.numpy().dtype,
+    ]
+    seen += [
+        P.static.InputSpec([2], "int64").dtype,
+        P.to_tensor([1.0]).to_sparse_coo(1).dtype,
+        P.base.core.VarDesc.VarType,
+    ]
+    seen += [
+        P.base.framework.convert_np_dtype_to_dtype_("float64"),
+        P.base.data_feeder.convert_dtype(x.dtype),
+    ]
+    names = [
+        P.get_default_dtype(),
+        layer._dtype,
+        double._dtype,
+        P.iinfo("int8").dtype,
+        P.finfo(P.float64).dtype,
+    ]
+    names += [P.distribution.Normal(0.0, 1.0).dtype, P.distribution.Cauchy(0.0, 1.0).dtype]
+    made = [
+        P.ones([1], kind).dtype
+        for kind in (P.int, P.long, P.short, P.half, P.float, P.double, P.cfloat, P.cdouble)
+    ]
+    return [str(v) for v in seen[:8] + seen[9:] + names + made] + [repr(P.static.InputSpec([2], "int64"))]
+
+
+def dtype_refused(P, make):
+    return make(P)
+
+
 FORMATS = ["float16", "bfloat16", "float32", "float64", "int32", "complex64"]
+NUMBERED = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 complex128 "
+NUMBERED += "float8_e4m3fn float8_e5m2"
 CASES = {
+    "paddle.dtype": [program(dtype_facts, name) for name in NUMBERED.split()] + [
+        program(dtypes_of_things), program(dtype_refused, lambda P: P.dtype("float32"), text="a name"),
+        program(dtype_refused, lambda P: P.dtype(1.0), text="a float"),
+        program(dtype_refused, lambda P: P.float32 + 1, text="added to a number"),
+        program(dtype_refused, lambda P: P.float32 < P.float64, text="compared by size"),
+        program(dtype_refused, lambda P: f"{P.float32:>10}", text="formatted by a width"),
+        program(dtype_refused, lambda P: setattr(P.float32, "other", 1), text="given an attribute"),
+    ],
     "paddle.finfo": [program(limits, dtype) for dtype in FORMATS] + [call("no dtype")],
     "paddle.iinfo": [program(int_limits, dtype) for dtype in ["int8", "int16", "int32", "int64", "uint8", "float32", "bool"]],
     "paddle.set_printoptions": [
