@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..dtype import DataType, Place, Size
+from ..dtype import DataType, Place, Size, name_of
 from ..kernels.device_sparse import buffer
 from ..ops.indexing import getitem
 from ..ops.shape import reshape
