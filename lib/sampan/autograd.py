@@ -351,6 +351,10 @@ def _start(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str) -
         return tensor.node or tensor, Tensor(initial) if recorded else initial
     if not isinstance(gradient, Tensor):
         raise TypeError(f"{name}: expected a Tensor or None, got {type(gradient).__name__}")
+    if (
+        gradient.data.shape == (1,) and not tensor.data.ndim
+    ):  # as gradients of numbers were given before Paddle 2.5
+        gradient = gradient.reshape([])
     if gradient.data.shape != tensor.data.shape:
         raise Refused(f"{name}: expected shape {tensor.shape}, that of the tensor, got {gradient.shape}")
     if gradient.data.dtype is not tensor.data.dtype:
@@ -386,10 +390,8 @@ def backward(
         raise Refused(f"grad_tensors: expected {len(tensors)}, one per tensor, got {len(given)}")
     roots = []
     for tensor, gradient in zip(tensors, given, strict=True):
-        if tensor.stop_gradient:
-            raise RuntimeError(
-                f"backward: {tensor._brief()} has stop_gradient=True and nothing on the tape behind it"
-            )
+        if tensor.stop_gradient:  # nothing on the tape behind it: nothing to do, as in Paddle
+            continue
         roots.append(_start(tensor, gradient, False, "grad_tensor"))
     run(roots, retain_graph)
 
@@ -464,5 +466,10 @@ def grad(
             )
         if gradient is not None and not isinstance(gradient, Tensor):
             gradient = wrap(gradient)
+        if gradient is not None and create_graph and gradient.node is None:
+            gradient = wrap(
+                gradient.data
+            )  # of something linear: a constant, and as in Paddle one to derive by
+            gradient.stop_gradient = False
         results.append(gradient)
     return results

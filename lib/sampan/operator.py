@@ -297,6 +297,8 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
             x = x.data
         elif type(x) is _ndarray:
             x = _from_numpy(x)
+        elif type(x) is complex and isinstance(y, Tensor) and y.data.dtype is torch.float16:
+            return apply(operator, (x, declared.cast(y, torch.float32)), settings)
         if isinstance(y, Tensor):
             wrapped = True
             if not y.stop_gradient:
@@ -305,6 +307,10 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
             y = y.data
         elif type(y) is _ndarray:
             y = _from_numpy(y)
+        elif type(y) is complex and x.__class__ is _Buffer and x.dtype is torch.float16:
+            return apply(
+                operator, (declared.cast(args[0], torch.float32), y), settings
+            )  # torch's complex32 is no dtype
         edges = [first, second]
         buffers = [x, y]
     else:

@@ -67,8 +67,12 @@ class Tensor(Methods):
     node: Node | None
     stop_gradient: bool
 
-    def __init__(self, data: Any = (), stop_gradient: bool = True) -> None:
-        if not isinstance(data, torch.Tensor):
+    def __init__(self, data: Any = (), stop_gradient: Any = True, *, place: Any = None) -> None:
+        if not isinstance(stop_gradient, bool):  # Paddle's second argument is the place
+            place, stop_gradient = stop_gradient, True
+        if place is not None:
+            data = to_tensor(data, place=place).data
+        elif not isinstance(data, torch.Tensor):
             data = to_tensor(data).data
         self.data = data.detach() if data.requires_grad else data
         self.stop_gradient = stop_gradient
@@ -288,6 +292,9 @@ class Tensor(Methods):
 
     def __float__(self) -> float:
         return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
 
     def __int__(self) -> int:
         return int(self.item())
@@ -542,19 +549,20 @@ class Tensor(Methods):
     def __xor__(self, other: Any) -> Tensor:
         return declared.bitwise_xor(self, other)
 
-    def __lshift__(self, other: Any) -> Tensor:
-        return declared.bitwise_left_shift(self, other)
+    def __lshift__(self, other: Any, is_arithmetic: bool = True) -> Tensor:
+        return declared.bitwise_left_shift(self, other, is_arithmetic)
 
-    def __rlshift__(self, other: Any) -> Tensor:
-        return declared.bitwise_left_shift(other, self)
+    def __rlshift__(self, other: Any, is_arithmetic: bool = True) -> Tensor:
+        return declared.bitwise_left_shift(other, self, is_arithmetic)
 
-    def __rshift__(self, other: Any) -> Tensor:
-        return declared.bitwise_right_shift(self, other)
+    def __rshift__(self, other: Any, is_arithmetic: bool = True) -> Tensor:
+        return declared.bitwise_right_shift(self, other, is_arithmetic)
 
     def __rrshift__(self, other: Any) -> Tensor:
         return declared.bitwise_right_shift(other, self)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+    __div__, __rdiv__ = __truediv__, __rtruediv__  # Python 2's names, which Paddle keeps
 
     def __eq__(self, other: Any) -> Any:
         return False if other is None else declared.equal(self, other)

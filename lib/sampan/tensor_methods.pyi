@@ -215,7 +215,7 @@ class Methods:
     def bool(self) -> Tensor:
         """A copy as bool, or the tensor itself where it has that dtype."""
     def broadcast_shape(self, y_shape: Any) -> list[int]:
-        """The shape that arrays of two shapes broadcast to."""
+        """The shape that arrays of two shapes broadcast to; -1 stands for a length that is not known."""
     def broadcast_shapes(self) -> list[int]:
         """The shape that arrays of these shapes broadcast to."""
     def broadcast_tensors(self, name: str | None = None) -> list[Tensor]:
@@ -1290,9 +1290,9 @@ class Methods:
     def scatter_add_(self, dim: Any, index: Any, src: Any) -> Tensor:
         """`scatter_add` in place: the result, which must have x's shape, takes the place of x's values."""
     def scatter_nd(self, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-        """Zeros of `shape` with `updates` added at the coordinates in the last axis of `index`."""
+        """Zeros of `shape` with `updates` added at the coordinates in the last axis of `index`; with none a copy of them."""
     def scatter_nd_add(self, index: Any, updates: Any, name: str | None = None) -> Tensor:
-        """`x` plus `updates` added at the coordinates in the last axis of `index`."""
+        """`x` plus `updates` added at the coordinates in the last axis of `index`; with no coordinates x + updates."""
     def scatter_reduce(
         self, dim: Any, index: Any, src: Any, reduce: Any, include_self: builtins.bool = True
     ) -> Tensor:
@@ -1410,7 +1410,7 @@ class Methods:
     def squeeze(
         self, axis: builtins.int | Sequence[builtins.int] | None = None, name: str | None = None
     ) -> Tensor:
-        """Without the axes of length 1, or without those of `axis` that have length 1. A view."""
+        """Without the axes of length 1, or without those of `axis` that have length 1; an empty `axis` names all. A view."""
     def squeeze_(
         self, axis: builtins.int | Sequence[builtins.int] | None = None, name: str | None = None
     ) -> Tensor:

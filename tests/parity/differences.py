@@ -337,13 +337,6 @@ DIFFERENCES = [
     ),
     # --- linear algebra ---
     Difference(
-        "*.matrix_power",
-        "answer",
-        "the power 0 is the identity whatever x is: it is a constant, not a function with a gradient of zeros",
-        call="0\\)$",
-        text="grad",
-    ),
-    Difference(
         "paddle.mm Tensor.mm",
         "answer",
         "mm is the product of two matrices, as its documentation says; matmul takes vectors",

@@ -18,12 +18,18 @@ def _shapes(value: Any) -> Any:
     return [_shapes(v) for v in value] if isinstance(value, list | tuple) else type(value).__name__
 
 
-def _inputs(input_size: Any, dtypes: Any) -> list[Tensor]:
+def _inputs(input_size: Any, dtypes: Any) -> list[Any]:
+    """Zeros of the shapes; tuples of them for shapes that stand in a tuple."""
     many = isinstance(input_size, list) and bool(input_size) and not isinstance(input_size[0], int | None)
     sizes: Sequence[Any] = [getattr(s, "shape", s) for s in (input_size if many else [input_size])]
     kinds = dtypes if isinstance(dtypes, list | tuple) else [dtypes] * len(sizes)
-    made = []
+    made: list[Any] = []
     for size, kind in zip(sizes, kinds, strict=True):
+        if isinstance(size, list | tuple) and any(isinstance(n, list | tuple) for n in size):
+            made.append(
+                tuple(_inputs([s], kind)[0] for s in size)
+            )  # an argument that is a tuple, as a cell's states
+            continue
         shape = [1 if n is None or n == -1 else int(n) for n in ([size] if isinstance(size, int) else size)]
         if min(shape, default=1) < 1:
             raise ValueError(f"input_size: expected sizes of 1 or more, got {size}")

@@ -1,5 +1,6 @@
 """Which samples, in which order. Chance comes from `sampan.seed`: one draw an epoch seeds the epoch's order."""
 
+import itertools
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,11 +43,14 @@ def _epoch_generator(given: torch.Generator | None) -> torch.Generator:
 
 
 class RandomSampler(Sampler):
-    """A new random order each epoch; with replacement, num_samples independent draws."""
+    """A new random order each epoch; with replacement, num_samples independent draws.
+
+    generator: torch's, or as in Paddle an iterator over indices, from which each epoch takes the next ones.
+    """
 
     def __init__(
         self, data_source: Any, replacement: bool = False, num_samples: int | None = None,
-        generator: torch.Generator | None = None,
+        generator: torch.Generator | Iterator[int] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(data_source)
         if not isinstance(replacement, bool):
@@ -62,6 +66,8 @@ class RandomSampler(Sampler):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
+        if self.generator is not None and not isinstance(self.generator, torch.Generator):
+            return itertools.islice(self.generator, self.num_samples)
         chance = _epoch_generator(self.generator)
         size = len(self.data_source)
         if self.replacement:

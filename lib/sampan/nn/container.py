@@ -95,7 +95,9 @@ class Sequential(_List):
         if len(layers) == 1 and isinstance(layers[0], list | dict):
             layers = tuple(layers[0].items() if isinstance(layers[0], dict) else layers[0])
         for index, layer in enumerate(layers):
-            name, value = (str(layer[0]), layer[1]) if isinstance(layer, tuple) else (str(index), layer)
+            name, value = (
+                (str(layer[0]), layer[1]) if isinstance(layer, tuple | list) else (str(index), layer)
+            )
             self.add_sublayer(name, value)
 
     def forward(self, x: Any) -> Any:

@@ -317,12 +317,19 @@ class Layer:
         structured_name_prefix: str = "", use_hook: bool = True, keep_vars: bool = True,
     ) -> dict[str, Tensor]:  # fmt: skip
         """Parameters and persistable buffers by structured name. They are the layer's own, not copies."""
+        return self._state(destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
+
+    def _state(
+        self, destination: dict[str, Tensor] | None, include_sublayers: bool, structured_name_prefix: str,
+        use_hook: bool, keep_vars: bool,
+    ) -> dict[str, Tensor]:  # fmt: skip
+        """The state that set_state_dict fills: a class may override state_dict, to rename what it saves."""
         found = {} if destination is None else destination
         kept = {k: v for k, v in self._buffers.items() if self._buffer_names.get(k)}
         for name, value in {**self._parameters, **kept}.items():
             found[structured_name_prefix + name] = value if keep_vars else value.detach()
         for name, layer in self._sub_layers.items() if include_sublayers else ():
-            found = layer.state_dict(found, True, f"{structured_name_prefix}{name}.", use_hook, keep_vars)
+            found = layer._state(found, True, f"{structured_name_prefix}{name}.", use_hook, keep_vars)
         for hook in self._state_hooks if use_hook else ():
             found = hook(found) or found
         return found
@@ -336,7 +343,10 @@ class Layer:
         Warns about names that are missing or whose shape differs, and leaves those as they are: they are among the
         missing ones, and in the second case among the unexpected too.
         """
-        own = {(k if use_structured_name else v.name): v for k, v in self.state_dict().items()}
+        own = {
+            (k if use_structured_name else v.name): v
+            for k, v in self._state(None, True, "", False, True).items()
+        }
         fitting, wrong = set(), []
         for name, tensor in own.items():
             if name in state_dict:
@@ -373,11 +383,9 @@ class Layer:
         return self
 
     def to(self, device=None, dtype=None, blocking=None, non_blocking=None):  # type: ignore[no-untyped-def]
-        """Move parameters and buffers to a place and dtype (floating ones only), as they stand in the layer."""
+        """Move parameters and buffers to a place, and floating ones to a dtype, as they stand in the layer."""
         target = None if device is None else as_device(device)
         kind = None if dtype is None else as_dtype(dtype)
-        if kind is not None and not kind.is_floating_point:
-            raise TypeError(f"dtype: expected a floating dtype, got {dtype!r}")
         return self._convert_all(target, kind, ())
 
     def _convert_all(self, target: Any, kind: Any, excluded: Any) -> Any:

@@ -354,7 +354,12 @@ def increment(x, value=1.0, name=None):  # type: ignore[no-untyped-def]
     """x + value in x's own memory, for a tensor with one entry."""
     if x.size != 1:
         raise Refused(f"increment: expected a tensor with one entry, got shape {x.shape}")
-    return x._write(declared.add(x._before(), value if x.data.is_floating_point() else int(value)))
+    step = value if x.data.is_floating_point() else int(value)
+    if x.node is None:  # a constant more, which changes no gradient: as in Paddle a leaf takes it too
+        x.data.add_(step)
+        x._mark_written()
+        return x
+    return x._write(declared.add(x._before(), step))
 
 
 def positive(x, name=None):  # type: ignore[no-untyped-def]

@@ -10,7 +10,7 @@ from ..operator import AxisError, composite, operator
 from ..tensor import Refused, Tensor, WrongKind
 from .indexing import getitem, setitem, spread
 from .samples import Array, integers
-from .shape import _ints, broadcast_to, cast, reshape, squeeze
+from .shape import _ints, assign, broadcast_to, cast, expand, reshape, squeeze
 
 # fmt: off
 __all__ = [
@@ -98,7 +98,9 @@ def gather_nd(x, index, name=None):  # type: ignore[no-untyped-def]
     """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k axes."""
     if index.shape[-1] > x.ndim:
         raise Refused(f"gather_nd: index names {index.shape[-1]} axes, x has shape {list(x.shape)}")
-    return getitem(x, tuple(index.data.unbind(-1))) if index.shape[-1] else x
+    if not index.shape[-1]:  # every row of the index names x itself
+        return assign(expand(x, [*index.shape[:-1], *x.shape]))
+    return getitem(x, tuple(index.data.unbind(-1)))
 
 
 @operator(reference=lambda x, i, a: torch.take_along_dim(x, i, a), samples=[((3, 4), integers((3, 2), 4), 1)])
@@ -232,13 +234,17 @@ def _coordinates(index: Any) -> tuple[Any, ...]:
 
 @composite(method="")
 def scatter_nd_add(x, index, updates, name=None):  # type: ignore[no-untyped-def]
-    """`x` plus `updates` added at the coordinates in the last axis of `index`."""
+    """`x` plus `updates` added at the coordinates in the last axis of `index`; with no coordinates x + updates."""
+    if not index.shape[-1]:
+        return x + updates
     return x + spread(updates, _coordinates(index), x.data.shape)
 
 
 @composite(method="")
 def scatter_nd(index, updates, shape, name=None):  # type: ignore[no-untyped-def]
-    """Zeros of `shape` with `updates` added at the coordinates in the last axis of `index`."""
+    """Zeros of `shape` with `updates` added at the coordinates in the last axis of `index`; with none a copy of them."""
+    if not index.shape[-1]:
+        return assign(updates)
     return spread(updates, _coordinates(index), tuple(_ints(shape, "shape")))
 
 

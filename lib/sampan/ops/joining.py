@@ -1,5 +1,6 @@
 """Arrays joined into one and cut into several."""
 
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -138,8 +139,17 @@ def broadcast_shapes(*shapes):  # type: ignore[no-untyped-def]
 
 
 def broadcast_shape(x_shape, y_shape):  # type: ignore[no-untyped-def]
-    """The shape that arrays of two shapes broadcast to."""
-    return broadcast_shapes(x_shape, y_shape)
+    """The shape that arrays of two shapes broadcast to; -1 stands for a length that is not known."""
+    first, second = _ints(x_shape, "x_shape"), _ints(y_shape, "y_shape")
+    if -1 not in (*first, *second):
+        return broadcast_shapes(first, second)
+    found = []
+    for a, b in zip_longest(reversed(first), reversed(second), fillvalue=1):
+        if a != b and not {1, -1} & {a, b}:
+            raise Refused(f"broadcast_shape: shapes {first} and {second} do not broadcast")
+        weak = (1,) if -1 not in (a, b) else (1, -1)  # a known length settles an unknown one
+        found.append(-1 if {a, b} in ({-1}, {-1, 1}) else b if a in weak else a)
+    return found[::-1]
 
 
 @composite(method="", samples=[((2, 3), 2, 1), ((2, 3), 2)], reference=lambda x, n, axis=None: torch.repeat_interleave(x, n, axis))  # fmt: skip

@@ -10,7 +10,7 @@ import torch
 from ..operator import composite, operator
 from ..tensor import Refused, Tensor, to_tensor
 from .elementwise import Buffer
-from .indexing import diagonal
+from .indexing import diagonal, spread
 from .shape import _free, _ints, expand, permute, reshape, swapaxes
 
 times_transposed = torch.nn.functional.linear  # x @ y.t() without the view in between
@@ -263,7 +263,7 @@ def linear(x, weight, bias=None, name=None):  # type: ignore[no-untyped-def]
 def einsum(equation, *operands):  # type: ignore[no-untyped-def]
     """Sums of products by Einstein's notation: letters name axes, letters missing after `->` are summed over.
 
-    Supports `...`, repeated letters (diagonals) and any number of operands. Raises ValueError for an equation that does not fit its operands.
+    Supports `...`, repeated letters (diagonals, of the result too) and any number of operands. Raises ValueError for an equation that does not fit its operands.
     """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
@@ -281,7 +281,13 @@ def einsum(equation, *operands):  # type: ignore[no-untyped-def]
             if sizes.setdefault(letter, n) != n and 1 not in (n, sizes[letter]):
                 raise Refused(f"einsum: axis {letter!r} of {equation!r} is {sizes[letter]} and {n} long")
             sizes[letter] = max(sizes[letter], n)
-    return contract(*tensors, letters=tuple(inputs), output=output)
+    once = "".join(dict.fromkeys(output))
+    value = contract(*tensors, letters=tuple(inputs), output=once)
+    if once == output:
+        return value
+    # a letter that the result repeats: the values lie on a diagonal of it
+    places = {c: torch.arange(sizes[c]).reshape([-1 if c == d else 1 for d in once]) for c in once}
+    return spread(value, tuple(places[c] for c in output), tuple(sizes[c] for c in output))
 
 
 @operator(reference=lambda *xs, letters, output: torch.einsum(f"{','.join(letters)}->{output}", *xs))
@@ -330,6 +336,6 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
         output = ("..." if widest else "") + "".join(sorted(c for c in set(counted) if counted.count(c) == 1))
     result = output.replace("...", dots)
     unknown = set(result) - set("".join(filled))
-    if unknown or len(set(result)) != len(result):
-        raise Refused(f"einsum: the result of {equation!r} names {sorted(unknown) or 'an axis twice'}")
+    if unknown:
+        raise Refused(f"einsum: the result of {equation!r} names {sorted(unknown)}, which no operand does")
     return filled, result

@@ -209,7 +209,15 @@ def matrix_power(x, n, name=None):  # type: ignore[no-untyped-def]
             result = x if result is None else result @ x
         n >>= 1
         x = x @ x if n else x
-    return broadcast_to(Tensor(identity(x, x.shape[-1])), x.shape) if result is None else result
+    return unit_like(x) if result is None else result
+
+
+@operator(
+    reference=lambda x: torch.eye(x.shape[-1], dtype=x.dtype).expand(x.shape) + 0 * x, samples=[((2, 3, 3),)]
+)
+def unit_like(x):  # type: ignore[no-untyped-def]
+    """Unit matrices in the shape of x."""
+    return identity(x, x.shape[-1]).expand(x.shape).contiguous(), (lambda g: g.new_zeros(g.shape),)
 
 
 @operator(reference=torch.linalg.matrix_exp, samples=[((3, 3),), ((2, 2, 2),)])

@@ -38,7 +38,9 @@ def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
     if 0 in target and x.numel() != 0:
         target = [x.shape[i] if n == 0 else n for i, n in enumerate(target)]
     elif -1 in target and x.numel() == 0 and 0 in target:  # the lengths that are not 0 must agree
-        rest = math.prod(n for n in x.shape if n) // math.prod(n for n in target if n > 0)
+        rest, over = divmod(math.prod(n for n in x.shape if n), math.prod(n for n in target if n > 0))
+        if over or not rest or list(x.shape).count(0) > target.count(0):
+            raise RuntimeError(f"the lengths that are not 0 in {list(x.shape)} leave none for -1 in {target}")
         target = [rest if n == -1 else n for n in target]
     return x.reshape(target), (lambda g, shape=x.shape: g.reshape(shape),)
 
@@ -99,8 +101,9 @@ def ravel(input):  # type: ignore[no-untyped-def]
 
 @operator(method="", view=True, reference=lambda x, axis=None: x.squeeze() if axis is None else x.squeeze(axis), samples=[((2, 1, 3, 1),), ((2, 1, 3, 1), 1)])  # fmt: skip
 def squeeze(x, axis=None, name=None):  # type: ignore[no-untyped-def]
-    """Without the axes of length 1, or without those of `axis` that have length 1. A view."""
-    axes = range(x.ndim) if axis is None else [_free(x, a, x.ndim == 0) for a in _ints(axis, "axis")]
+    """Without the axes of length 1, or without those of `axis` that have length 1; an empty `axis` names all. A view."""
+    given = [] if axis is None else _ints(axis, "axis")  # as in Paddle no axes are all of them
+    axes = [_free(x, a, x.ndim == 0) for a in given] if given else range(x.ndim)
     kept = [n for i, n in enumerate(x.shape) if not (n == 1 and i in axes)]
     return x.reshape(kept), (lambda g, shape=x.shape: g.reshape(shape),)
 

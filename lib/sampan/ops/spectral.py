@@ -118,7 +118,7 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
     """Declare one transform. first, axis: what its parameters for lengths and axes are called; default: those axes."""
 
     def transform(x, s=None, axes=default, norm="backward", name=None):  # type: ignore[no-untyped-def]
-        if ending == "2" and (len(axes) != 2 or (s is not None and len(s) != 2)):
+        if ending == "2" and ((axes is not None and len(axes) != 2) or (s is not None and len(s) != 2)):
             raise Refused(f"{kind}2: expected two axes and two lengths, got {axes} and {s}")
         if ending == "":
             if s is not None and not isinstance(s, int):

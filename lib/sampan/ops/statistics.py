@@ -137,7 +137,11 @@ def middle(x, mode, skip_nan):  # type: ignore[no-untyped-def]
     if mode == "min":
         value, place = (torch.nanmedian if skip_nan else torch.median)(x, -1)
         kept = (place[..., None], x.shape, -1)
-        return (value, place), lambda g, kept=kept: added_along(g[0].unsqueeze(-1), *kept)
+        if not skip_nan or not x.is_floating_point():
+            return (value, place), lambda g, kept=kept: added_along(g[0].unsqueeze(-1), *kept)
+        there = (~value.isnan()).to(x.dtype)  # a row of NaN alone has no median: no place, no gradient
+        place = torch.where(value.isnan(), -1, place)
+        return (value, place), lambda g, k=kept, t=there: added_along((g[0] * t).unsqueeze(-1), *k)
     if not x.shape[-1]:
         return x.sum(-1) * math.nan, (lambda g, shape=x.shape: g.unsqueeze(-1).expand(shape),)
     ordered, order = x.sort(-1)

@@ -280,8 +280,9 @@ class Optimizer:
     # --- state ---
 
     def get_opti_var_name_list(self) -> list[str]:
-        """The names of the state's Tensors."""
-        return [key for key, value in self.state_dict().items() if isinstance(value, Tensor)]
+        """The names of the Tensors that are the parameters' states."""
+        state = self.state_dict()
+        return [key for key, value in state.items() if isinstance(value, Tensor) and key != "steps"]
 
     def _key(self, name: str, kind: str) -> str:
         return f"{name}_{self._prefix}{kind}_0"
@@ -289,8 +290,8 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """Everything that a later step depends on, besides the parameters: for `save` and `set_state_dict`.
 
-        Tensors `<parameter>_<state>_0` as in Paddle, "steps" and "parameters" (names, in order), "master_weights"
-        and "LR_Scheduler" or "learning_rate". Tensors are the optimizer's own, not copies.
+        Tensors `<parameter>_<state>_0` as in Paddle, in the parameters' order, "steps" of each parameter (int64), and
+        where there are such the dictionaries "master_weights" and "LR_Scheduler". Tensors are the optimizer's own.
         """
         found: dict[str, Any] = {}
         masters: dict[str, Tensor] = {}
@@ -308,15 +309,12 @@ class Optimizer:
                 masters[name] = Tensor(slot.master)
         for key, tensor in found.items():
             tensor.name = key
-        slots = [slot for group in self._groups for slot in group.slots]
-        found["parameters"] = [slot.parameter.name for slot in slots]
-        found["steps"] = [slot.steps for slot in slots]
+        steps = [slot.steps for group in self._groups for slot in group.slots]
+        found["steps"] = Tensor(torch.tensor(steps, dtype=torch.int64))
         if masters:
             found["master_weights"] = masters
         if isinstance(self._learning_rate, LRScheduler):
             found["LR_Scheduler"] = self._learning_rate.state_dict()
-        else:
-            found["learning_rate"] = self._learning_rate
         return found
 
     @no_grad()
@@ -327,8 +325,9 @@ class Optimizer:
         ValueError, before anything is changed, when it belongs to other parameters or another kind of optimizer.
         """
         slots = [(group, slot) for group in self._groups for slot in group.slots]
-        names = state_dict.get("parameters", [slot.parameter.name for _, slot in slots])
-        counts = state_dict.get("steps", [None] * len(slots))
+        counts: Any = state_dict.get("steps", [None] * len(slots))
+        counts = counts if isinstance(counts, list) else np.asarray(counts).tolist()
+        names = self._names_in(state_dict, counts)
         if not isinstance(names, list) or not len(names) == len(slots) == len(counts):
             given = len(names) if isinstance(names, list) else "no"
             raise ValueError(f"state_dict: expected the state of {len(slots)} parameters, got {given}")
@@ -354,6 +353,17 @@ class Optimizer:
         for (_, slot), name, (steps, buffers) in zip(slots, names, taken, strict=True):
             slot.steps, slot.state = steps, buffers
             slot.master = masters[name].data.clone() if name in masters else None
+
+    def _names_in(self, state_dict: dict[str, Any], counts: list[Any]) -> Any:
+        """The parameters' names in a state, in their order; those of this optimizer where it does not tell."""
+        own = [slot.parameter.name for group in self._groups for slot in group.slots]
+        if "parameters" in state_dict:  # a file of an earlier version of this library
+            return state_dict["parameters"]
+        if "steps" not in state_dict or not self.state_names:
+            return own
+        end = self._key("", self.state_names[0])
+        kept = iter([key.removesuffix(end) for key in state_dict if key.endswith(end)])
+        return [next(kept, None) if count else "" for count in counts]
 
     def _steps_of(
         self, state_dict: dict[str, Any], name: str, settings: dict[str, Any], held: list[Any]

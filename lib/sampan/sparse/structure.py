@@ -36,7 +36,7 @@ def _as_before(x: SparseTensor, made: SparseTensor) -> SparseTensor:
 def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> SparseTensor:
     """The axes in the order `perm`, the entries in the order they had. Sparse axes stay before dense ones."""
     axes = [int(a) % max(x.ndim, 1) for a in perm]
-    lead = sparse(x).sparse_dim()
+    lead = len(sparse(x).pattern.shape)
     if sorted(axes) != list(range(x.ndim)) or set(axes[:lead]) != set(range(lead)):
         raise ValueError(
             f"perm: expected an order of {x.ndim} axes, the {lead} sparse ones first, got {list(perm)}"
@@ -79,7 +79,7 @@ def reshape(
 
 def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None = None) -> SparseTensor:
     """x[starts:ends] along each of `axes`; bounds count from the end where negative, and are clipped."""
-    lead = sparse(x).sparse_dim()
+    lead = len(sparse(x).pattern.shape)
     axes, starts, ends = (
         v.tolist() if isinstance(v, Tensor) else [int(i) for i in v] for v in (axes, starts, ends)
     )
@@ -114,7 +114,7 @@ def concat(x: Sequence[SparseTensor], axis: int = 0, name: str | None = None) ->
     first = tensors[0]
     axis %= first.ndim
     others = [[n for a, n in enumerate(t.shape) if a != axis] for t in tensors]
-    if axis >= first.sparse_dim() or any(o != others[0] for o in others):
+    if axis >= len(first.pattern.shape) or any(o != others[0] for o in others):
         raise ValueError(
             f"x: expected equal lengths but along sparse axis {axis}, got {[list(t.shape) for t in tensors]}"
         )
@@ -151,7 +151,7 @@ def sum(
     given = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     if any(not -x.ndim <= a < x.ndim for a in given):
         raise ValueError(f"axis: expected {-x.ndim} to {x.ndim - 1}, got {axis}")
-    axes, lead = {a % x.ndim for a in given}, x.sparse_dim()
+    axes, lead = {a % x.ndim for a in given}, len(x.pattern.shape)
     if x.is_sparse_csr():
         if axis is not None and axes != {x.ndim - 1}:
             raise ValueError(f"axis: compressed rows are summed over the last axis or all, got {axis}")

@@ -80,7 +80,8 @@ class SparseTensor:
         return self.size
 
     def sparse_dim(self) -> int:
-        return len(self.pattern.shape)
+        """How many axes the indices name: of compressed rows the two of each matrix, also where they form a batch."""
+        return 2 if isinstance(self.pattern, Csr) else len(self.pattern.shape)
 
     def dense_dim(self) -> int:
         return self.entries.ndim - 1
@@ -234,7 +235,7 @@ class SparseTensor:
 
     def to_sparse_coo(self, sparse_dim: int | None = None) -> "SparseTensor":
         """Coordinates over the first `sparse_dim` axes (the layout's own where None)."""
-        if sparse_dim is not None and sparse_dim != self.sparse_dim():
+        if sparse_dim is not None and sparse_dim != len(self.pattern.shape):
             return dense_to_coo(self.to_dense(), sparse_dim)
         if isinstance(self.pattern, Coo):
             return self
@@ -245,9 +246,9 @@ class SparseTensor:
         """Compressed rows of a matrix, or of a batch of matrices. Raises ValueError for other shapes."""
         if isinstance(self.pattern, Csr):
             return self
-        if self.sparse_dim() not in (2, 3) or self.dense_dim():
+        if len(self.pattern.shape) not in (2, 3) or self.dense_dim():
             raise ValueError(
-                f"to_sparse_csr: expected 2 or 3 sparse axes and no dense ones, got {self.sparse_dim()} and "
+                f"to_sparse_csr: expected 2 or 3 sparse axes and no dense ones, got {len(self.pattern.shape)} and "
                 f"{self.dense_dim()}"
             )
         coo = self.coalesce()

@@ -72,7 +72,7 @@ def spy(matrix: Any, title: str = "", largest: int = 256) -> Any:
 def _entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, int]]:
     """(rows, columns, shape) of a matrix's entries."""
     if isinstance(matrix, SparseTensor):
-        if matrix.sparse_dim() != 2 or matrix.dense_dim():
+        if matrix.ndim != 2 or matrix.dense_dim():
             raise ValueError(f"spy: matrix must be [rows, columns], {list(matrix.shape)} came")
         rows, cols = matrix.to_sparse_coo().indices().numpy()
     elif hasattr(matrix, "tocoo"):

@@ -93,5 +93,98 @@ PROGRAMS: dict[str, list[str]] = {
         "x = P.zeros([2, 3]); x.stop_gradient = False; v = P.ones([2, 1]); v.stop_gradient = False; "
         "P.index_put(x, (t([[False] * 3] * 2),), v).sum().backward(); r = [x.grad, v.grad]",
     ],
+    "paddle.gather_nd": [
+        "r = P.gather_nd(P.ones([5, 4]), t([[], []], 'int32'))",
+        "x = t([[1., 2.]], sg=False); P.gather_nd(x, t([[], []], 'int32')).sum().backward(); r = x.grad",
+    ],
+    "paddle.scatter_nd_add": [
+        "x = P.zeros([3, 3]); x.stop_gradient = False; u = P.ones([2, 3, 3]); u.stop_gradient = False; "
+        "y = P.scatter_nd_add(x, t([[], []], 'int32'), u); y.sum().backward(); r = [y, x.grad, u.grad]",
+        "r = P.scatter_nd(t([[], []], 'int64'), P.ones([2, 3, 3]), [3, 3])",
+    ],
+    "paddle.squeeze": ["r = P.squeeze(P.ones([1, 4, 1, 5]), [])", "r = P.ones([1, 4, 1, 5]).squeeze_([])"],
+    "paddle.reshape": [
+        f"r = P.reshape(P.ones({x}), {s})"
+        for x in ([0], [0, 3], [2, 0], [0, 2, 0])
+        for s in ([2, 0, -1], [0, -1], [-1, 0], [2, 0], [-1], [1, -1], [-1, 2], [0, 3, -1], [0, 0, 0], [])
+    ],
+    "Tensor.__add__": [
+        f"r = {left} {o} {right}"
+        for kind in ("float16", "bfloat16", "float32", "int64", "bool")
+        for o in ("+", "-", "*", "/")
+        for left, right in ((f"t([1, 2], '{kind}')", "2j"), ("2j", f"t([1, 2], '{kind}')"))
+    ]
+    + ["r = t([1, 2], 'float16') ** 2j", "r = complex(t(3 + 4j))", "r = complex(t(3.0))", "r = t([1., 2.]).__div__(t([2., 4.]))"]
+    + [f"r = t([-8, 2]).__{d}shift__(t([1, 1]), {flag})" for d in "lr" for flag in (False, True)],
+    "Tensor.backward": [
+        "x = P.ones([5]); x.sum().backward(); r = x.grad",
+        "x = P.ones([5]); x.backward(); r = x.grad",
+    ],
+    "paddle.grad": [
+        "x = t([2.], sg=False); r = P.grad([(x * x).sum()], [x], [t([3.])])",
+        "x = t([1., 2.], sg=False); g, = P.grad([x + 1], [x], create_graph=True); g.sum().backward(); "
+        "r = [g, g.stop_gradient, x.grad]",
+        "x = t([1., 2.], sg=False); g, = P.grad([x * 2.], [x], create_graph=True); "
+        "r = [g, g.stop_gradient, P.grad(g, x, allow_unused=True)]",
+    ],
+    "paddle.linalg.matrix_power": [
+        "x = P.ones([2, 3, 3]); x.stop_gradient = False; y = P.linalg.matrix_power(x, 0); y.sum().backward(); r = [y, x.grad]"
+    ],
+    "paddle.polygamma": [
+        f"r = P.polygamma(t([-1., -2., -0.5, 0., 0.5], '{kind}'), {n})" for kind in KINDS[2:4] for n in range(4)
+    ],
+    "paddle.nanmedian": [
+        "x = t([[nan, nan], [1., 2.]], sg=False); y = P.nanmedian(x, 1, mode='min'); y[0].sum().backward(); r = [*y, x.grad]",
+    ],
+    "paddle.nn.functional.elu_": ["r = F.elu_(t([1., -1.]), -0.2)", "r = F.elu_(t([1., -1.]), 0.2)"],
+    "paddle.einsum": [
+        f"a = t([1., 2.], sg=False); m = t([[1., 2.], [3., 4.]], sg=False); y = P.einsum({e}); (y * y).sum().backward(); "
+        "r = [y, a.grad, m.grad]"
+        for e in (
+            "'i->ii', a", "'i->iii', a", "'ij,j->ii', m, a", "'ii->ii', m", "'...i->...ii', m", "'i,i->ii', a, a",
+        )
+    ]  # of the next two the gradient fails in Paddle
+    + [f"r = P.einsum('{e}->iij', *[t([[1., 2.], [3., 4.]])] * 2)" for e in ("ij,ij", "ik,kj")],
+    "paddle.nn.functional.smooth_l1_loss": [
+        f"r = F.smooth_l1_loss(t([[.2, .4]], '{a}'), t([[1, 0]], '{b}'))"
+        for a, b in (("float32", "float64"), ("float64", "float32"), ("float16", "float32"), ("bfloat16", "float32"))
+    ],
+    "Tensor.is_leaf": ["x = P.Tensor(t([1., 2.]).numpy(), P.CPUPlace()); r = [x, x.stop_gradient, x.is_leaf]"],
+    "paddle.increment": [
+        "x = t(2., sg=False); P.increment(x, 1.); r = [x, x.is_leaf]",
+        "x = t(2., sg=False); y = x * 3; P.increment(y, 1.); (y * y).backward(); r = [x.grad, y]",
+    ],
+    "paddle.broadcast_shape": [
+        f"r = P.broadcast_shape({a}, {b})"
+        for a in ([-1, 1, 3], [-1, 2], [2, -1], [-1], [3], [0, 3])
+        for b in ([1, 3, 1], [-1], [2], [3, 1], [-1, -1], [1], [0], [5])
+    ],
+    "paddle.nn.functional.interpolate": [
+        f"r = F.interpolate(P.arange(4, dtype='{kind}').reshape([1, 1, 2, 2]), size=[4, 4], mode='nearest')"
+        for kind in ("int64", "int32", "uint8")
+    ],
+    "paddle.nn.Sequential": [
+        "r = [n for n, _ in P.nn.Sequential(['l1', P.nn.Linear(1, 1)], ['l2', P.nn.ReLU()]).named_sublayers()]"
+    ],
+    "paddle.io.RandomSampler": [
+        "r = list(P.io.RandomSampler(list(range(5)), generator=iter([3, 1, 2, 0, 4])))",
+        "r = list(P.io.RandomSampler(list(range(5)), generator=iter([3, 1])))",
+        "r = list(P.io.RandomSampler(list(range(5)), True, 3, generator=iter([3, 1, 2, 0, 4])))",
+    ],
+    "paddle.summary": [
+        "s = P.summary(P.nn.LSTM(16, 32, 2), [(-1, 23, 16), ((2, None, 32), (2, -1, 32))]); r = int(s['total_params'])"
+    ],
+    "paddle.fft.fft2": [
+        f"r = P.fft.{name}(P.ones([2, 2, 4]), axes=None)"
+        for name in ("fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2")
+    ],
+    "Layer.set_state_dict": [
+        "class L(P.nn.Layer):\n"
+        "    def __init__(self):\n        super().__init__(); self.a = P.nn.Linear(1, 1)\n"
+        "    def state_dict(self, *a, **k):\n        return {'x.' + n: v for n, v in super(L, self).state_dict(*a, **k).items()}\n"
+        "    def set_state_dict(self, d):\n        return super(L, self).set_state_dict({n[2:]: v for n, v in d.items()})\n"
+        "l, m = L(), L(); found = m.set_state_dict(l.state_dict()); "
+        "r = [bool((m.a.weight == l.a.weight).all()), sorted(l.state_dict()), found, sorted(P.nn.Sequential(l).state_dict())]"
+    ],
 }  # fmt: skip
 CASES = {name: [short(code) for code in codes] for name, codes in PROGRAMS.items()}

@@ -5,7 +5,8 @@ from typing import Any
 import torch
 
 from ...ops import activation as ops
-from ...ops.inplace import elu_, hardtanh_, leaky_relu_, relu_, silu_, softmax_, tanh_, thresholded_relu_  # type: ignore[attr-defined]
+from ...ops import inplace
+from ...ops.inplace import hardtanh_, leaky_relu_, relu_, silu_, softmax_, tanh_, thresholded_relu_  # type: ignore[attr-defined]
 from ...ops.regularization import masked
 from ...tensor import Refused, Tensor
 from .normalization import channels_first
@@ -18,6 +19,13 @@ __all__ = [
 # fmt: on
 
 logsigmoid = ops.log_sigmoid
+
+
+def elu_(x, alpha=1.0, name=None):  # type: ignore[no-untyped-def]
+    """`elu` in place, for an alpha of 0 or more: of a negative one the result does not tell the input."""
+    if alpha < 0:
+        raise Refused(f"elu_: expected an alpha of 0 or more, got {alpha}; use elu instead")
+    return inplace.elu_(x, alpha)
 
 
 def silu(x, inplace=False, name=None):  # type: ignore[no-untyped-def]

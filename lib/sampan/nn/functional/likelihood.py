@@ -41,6 +41,12 @@ def constant(target: Any) -> Any:
     return target if target is None or target.stop_gradient else target.detach()
 
 
+def alike(x: Any, y: Any) -> Any:
+    """Both tensors in the dtype that they promote to."""
+    kind = torch.promote_types(x.data.dtype, y.data.dtype)
+    return x.astype(kind), y.astype(kind)
+
+
 def mse_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
     """(input - label)^2, averaged, summed or as it is."""
     return criteria.squared_loss(input, label, _number(reduction))
@@ -61,7 +67,7 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
 
     is_huber False divides it by delta.
     """
-    loss = criteria.huber_loss(input, label, _number(reduction), float(delta))
+    loss = criteria.huber_loss(*alike(input, label), _number(reduction), float(delta))
     return loss if is_huber else loss / delta
 
 

@@ -33,7 +33,7 @@ def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseT
     A dense axis has its softmax within each entry.
     """
     x = sparse(x).distinct()
-    axis, lead = axis % x.ndim, x.sparse_dim()
+    axis, lead = axis % x.ndim, len(x.pattern.shape)
     if axis >= lead:
         return x.like(ops.softmax(x.entries, axis - lead + 1))
     if axis != lead - 1:
