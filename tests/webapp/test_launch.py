@@ -313,6 +313,15 @@ def test_every_command_refuses_this_repository_as_workspace(
     assert (root / ".studio").exists() == before
 
 
+@pytest.mark.parametrize("command", ["studio --no-browser", "job list", "grade ."])
+def test_without_the_studio_extra_a_command_says_what_to_install(command: str) -> None:
+    code = f"import sys; sys.modules['psutil'] = None; from studio import cli; sys.exit(cli.main({command.split()}))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "needs the package psutil" in result.stderr and "sampan[studio]" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--version"])

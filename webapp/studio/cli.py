@@ -8,8 +8,6 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from studio.compute import commands as compute
-from studio.gradebook import commands as gradebook
 from studio.paths import WorkspaceError
 
 
@@ -29,6 +27,9 @@ def _studio(arguments: argparse.Namespace) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
+    from studio.compute import commands as compute
+    from studio.gradebook import commands as gradebook
+
     top = argparse.ArgumentParser(prog="sampan", description="A deep-learning framework to read and to use.")
     top.add_argument("--version", action="version", version=f"sampan {version('sampan')}")
     commands = top.add_subparsers(required=True, metavar="command")
@@ -52,11 +53,19 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
-    arguments = parser().parse_args(argv)
     try:
+        arguments = parser().parse_args(argv)
         status: int = arguments.run(arguments)
     except WorkspaceError as error:
         print(f"The workspace cannot be used: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("", "sampan", "studio"):
+            raise
+        print(
+            f"The Studio needs the package {error.name}. To install all that it needs: pip install 'sampan[studio]'",
+            file=sys.stderr,
+        )
         return 1
     return status
 
