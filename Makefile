@@ -53,7 +53,7 @@ lock: $(INSTALLED)
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Sampan needs Python 3.11.2 or newer on the PATH (or: make PYTHON=/path/to/python)"; exit 1; }
 	@echo "creating $(VENV) with $(PYTHON)"
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(INSTALLED): | $(VENV)/bin/python
 	@echo "installing the versions of requirements.lock into $(VENV) (a few minutes, once)"

@@ -174,3 +174,16 @@ def test_ci_calls_make_test_and_nothing_else_of_its_own(tmp_path):
     (tmp_path / "shared" / "data").mkdir(parents=True)
     assert ci() == f"data={tmp_path / 'shared' / 'data'}"
     assert ci(SAMPAN_DATA="/mine") == "data=/mine"
+
+
+def test_a_venv_that_could_not_be_made_is_not_left_behind(tmp_path):
+    """Debian's Python without its package python3-venv makes a folder without pip, which a second `make` would take."""
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nmkdir -p .venv/bin; touch .venv/bin/python; echo no ensurepip; exit 1\n")
+    python.chmod(0o755)
+    command = ["make", f"PYTHON={python}", ".venv/bin/python"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0 and "no ensurepip" in done.stdout
+    assert not (tmp_path / ".venv").exists()
