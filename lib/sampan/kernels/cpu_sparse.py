@@ -14,6 +14,7 @@ from .cpu_sparse_products import softmax as softmax
 from .cpu_sparse_products import softmax_back as softmax_back
 from .cpu_sparse_structure import PARALLEL_FROM as PARALLEL_FROM
 from .cpu_sparse_structure import ascending as ascending
+from .cpu_sparse_structure import compressed as compressed
 from .cpu_sparse_structure import cuts as cuts
 from .cpu_sparse_structure import grouped as grouped
 from .cpu_sparse_structure import rows_of as rows_of
@@ -43,6 +44,7 @@ def warm_up() -> None:
             rows_of(crows, order)
             for kind in (np.int32, np.int64):
                 ascending(places.astype(kind), places.astype(kind))
+                compressed(places.astype(kind), places.astype(kind), 3, np.empty(4, np.int32), order)
             _, _, from_a, from_b = union(crows, cols, crows, cols)
             united(ones, ones, 1, from_a, from_b)
             times_dense(parts, *matrix, wide, np.empty_like(wide))

@@ -62,6 +62,31 @@ def ascending(rows, cols):  # type: ignore[no-untyped-def]
     return True
 
 
+@njit(cache=True)
+def compressed(rows, cols, width, crows, narrow):  # type: ignore[no-untyped-def]
+    """Fill int32 `crows` [height + 1] and `narrow` [entries] from places that ascend without repeats and lie inside.
+
+    Returns False where they do not. Each place is read once, so that what is written was checked whatever else happens to
+    `rows` and `cols` meanwhile.
+    """
+    height, row, last = crows.size - 1, 0, -1
+    crows[0] = 0
+    for e in range(rows.size):
+        r, c = np.int64(rows[e]), np.int64(cols[e])
+        if r < row or r >= height or c < 0 or c >= width:
+            return False
+        if r > row:
+            for between in range(row + 1, r + 1):
+                crows[between] = e
+            row = r
+        elif c <= last:
+            return False
+        narrow[e], last = c, c
+    for after in range(row + 1, height + 1):
+        crows[after] = rows.size
+    return True
+
+
 # Entries in any order are sorted by row and column in two steps: first into buckets of neighbouring rows, then each
 # bucket by itself, in the cache, digit by digit. An entry is one number meanwhile: the lower bits of its row, its column,
 # and where it stood.

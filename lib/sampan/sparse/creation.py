@@ -19,14 +19,14 @@ __all__ = ["sparse_coo_tensor", "sparse_csr_tensor"]
 
 
 def _integers(value: Any, name: str, device: torch.device) -> torch.Tensor:
-    """A copy, always: it is checked once, and the caller may overwrite what it passed in at any later time."""
+    """int32 or int64 on `device`, perhaps in the caller's memory: to be copied before it is checked and kept."""
     found = value.data if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
     kind = found.dtype
     if kind not in (torch.int32, torch.int64):
         if found.is_floating_point() or found.is_complex() or kind is torch.bool:
             raise TypeError(f"{name}: expected integers, got {name_of(kind)}")
         kind = torch.int64
-    return copied(found, kind, device)
+    return found.to(device, kind)
 
 
 def _lengths(shape: Sequence[Any]) -> list[int]:
@@ -75,12 +75,16 @@ def sparse_coo_tensor(
     if shape is None:
         if count == 0:
             raise ValueError("shape: must be given where there are no indices to take it from")
-        shape = [*(int(row.max()) + 1 for row in places), *dense]
+        shape = [*(max(int(row.max()) + 1, 0) for row in places), *dense]
     shape = _lengths(shape)
     if len(shape) != axes + len(dense) or shape[axes:] != dense:
         raise ValueError(
             f"shape: expected {axes} sparse lengths followed by those of the values, {dense}, got {shape}"
         )
+    pattern = Coo.ordered(places, tuple(shape[:axes]))
+    if pattern is not None:
+        return SparseTensor(pattern, entries)
+    places = copied(places)
     low, high = places.aminmax(dim=1) if count else (places[:, 0:0], places[:, 0:0])
     for axis in range(axes if count else 0):
         if int(low[axis]) < 0 or int(high[axis]) >= shape[axis]:
@@ -110,7 +114,7 @@ def sparse_csr_tensor(
     """
     entries = _entries(values, dtype, place, stop_gradient)
     starts, columns = (
-        _integers(v, name, entries.data.device) for v, name in ((crows, "crows"), (cols, "cols"))
+        copied(_integers(v, name, entries.data.device)) for v, name in ((crows, "crows"), (cols, "cols"))
     )
     if starts.ndim != 1 or columns.ndim != 1 or entries.ndim != 1:
         raise ValueError(

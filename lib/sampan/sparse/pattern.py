@@ -141,6 +141,27 @@ class Coo:
         if rows is not None:
             self.by_rows = rows
 
+    @staticmethod
+    def ordered(indices: torch.Tensor, shape: tuple[int, ...]) -> "Coo | None":
+        """The pattern of a matrix on the CPU whose places ascend, each once, and lie inside; None where they do not.
+
+        One pass checks them and makes the rows that products read; `indices` may be overwritten meanwhile and afterwards.
+        """
+        count = indices.shape[1]
+        small = (
+            len(shape) == 2 and max(*shape, count) <= MOST_COLUMNS and shape[0] <= max(4 * count, 1_000_000)
+        )
+        if not small or indices.device.type != "cpu":
+            return None
+        crows, cols = empty(shape[0] + 1, None, "int32"), empty(count, None, "int32")
+        places = array(indices)
+        if not kernels.sparse.compressed(places[0], places[1], shape[1], crows, cols):
+            return None
+        made = Coo(None, shape, rows=Rows(crows, cols, shape), kind=indices.dtype)  # type: ignore[arg-type]
+        once = Coo(None, shape, rows=made.by_rows, kind=indices.dtype)
+        made.coalesced, made.grouped = False, (once, None)  # as Paddle says of what a caller passed in
+        return made
+
     @cached_property
     def indices(self) -> torch.Tensor:
         rows = self.by_rows
