@@ -72,7 +72,7 @@ CASES = [
     ("bitwise_and", lambda: f & f, TypeError, r"float32\[2, 3\]"),
     ("bitwise_not", lambda: ~f, TypeError, r"float32\[2, 3\]"),
     ("mm", lambda: f @ f.astype("float64").T, ValueError, "float64"),
-    ("concat_tensors", lambda: paddle.concat([f, i]), TypeError, r"several dtypes: float32, int64"),
+    ("concat", lambda: paddle.concat([f, i]), TypeError, r"several dtypes: float32, int64"),
     ("x", lambda: paddle.concat(f), TypeError, "expected a non-empty list of tensors, got Tensor"),
     ("x", lambda: paddle.concat([]), TypeError, "non-empty list"),
     ("pow", lambda: i**-1, ValueError, "y=-1"),

@@ -36,7 +36,7 @@ LIBRARY_LIMIT = 18300
 # The floors of the library. A file imports from its own floor or from below it (tests/test_floors.py).
 FLOORS = [
     "kernels",
-    "tensor printing tensor_methods autograd tape dtype operator pylayer spelling version derivatives row_sparse",
+    "tensor printing tensor_methods autograd tape dtype operator pylayer refusal spelling version derivatives row_sparse",
     "ops",
     "nn optimizer amp io jit metric hapi callbacks regularizer interop serialization pickled trace random "
     "creation linalg fft signal device framework tensor_extras static",

@@ -28,10 +28,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from .dtype import name_of
+from .refusal import AxisError as AxisError
+from .refusal import describe as describe
+from .refusal import described, first_line, from_inside, no_array, translated
 from .spelling import TAKES_OUT, TAKES_SIZES, gathered, give, renamed, spelled, with_keywords
 from .tape import Node, next_sequence
-from .tensor import Refused, Tensor, WrongKind, declared
+from .tensor import Refused, Tensor, WrongKind, behind_signs, declared
 
 _new = object.__new__
 _recording = torch.is_grad_enabled
@@ -41,7 +43,8 @@ _EMPTY: dict[str, Any] = {}
 MISSING: Any = object()
 MISSING_DEFAULT = inspect.Parameter.empty
 # What torch raises for input that it cannot take.
-REFUSALS = (RuntimeError, IndexError, TypeError, AttributeError)
+REFUSALS = (RuntimeError, IndexError, TypeError, AttributeError, ValueError, KeyError)
+_OF_A_KIND = (TypeError, AttributeError, NotImplementedError)
 observers: list[Any] = []  # the last of them runs bodies and pullbacks in our place: see trace
 casts: list[Any] = []  # the last of them may cast an operator's arguments before it runs: see amp
 
@@ -164,19 +167,20 @@ def operator(
         value=value,
     )
 
-    call = functools.wraps(body)(_entrance(declared_operator))
+    call = functools.wraps(body)(_entrance(declared_operator, arrays=False))
     if declared_operator.name in TAKES_OUT:
         call.__signature__ = with_keywords(declared_operator.signature, out=None)  # type: ignore[attr-defined]
     call.operator = declared_operator  # type: ignore[attr-defined]
     operators[declared_operator.name] = declared_operator
     setattr(declared, declared_operator.name, call)
+    setattr(behind_signs, declared_operator.name, _entrance(declared_operator, arrays=True))
     for name in (method,) if isinstance(method, str) else method:
         as_method(call, name)
     return call
 
 
-def _entrance(operator: Operator) -> Any:
-    """The function that users call.
+def _entrance(operator: Operator, arrays: bool) -> Any:
+    """The function that users call, or the one behind Python's operators, which takes NumPy arrays for Tensors.
 
     The two usual signatures skip the packing of arguments, and where nothing can be recorded `apply` too: one call of
     torch, one Tensor.
@@ -185,7 +189,7 @@ def _entrance(operator: Operator) -> Any:
 
     def named(args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         out = settings.pop("out", None) if takes_out else None
-        result = apply(operator, *operator.bind(args, settings))
+        result = apply(operator, *operator.bind(args, settings), arrays)
         return result if out is None else give(out, result)
 
     positional = [p.name for p in operator.signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -208,7 +212,7 @@ def _entrance(operator: Operator) -> Any:
                         return wrap(value(x.data, y.data))
                     except REFUSALS as error:
                         raise explain(error, operator, [x.data, y.data], {}) from error
-            return apply(operator, (x, y))
+            return apply(operator, (x, y), _EMPTY, arrays)
 
         return of_two
     if inputs == 1 and operator.value is not None:
@@ -223,14 +227,14 @@ def _entrance(operator: Operator) -> Any:
                         return wrap(value(x.data))
                     except REFUSALS as error:
                         raise explain(error, operator, [x.data], {}) from error
-            return apply(operator, (x,))
+            return apply(operator, (x,), _EMPTY, arrays)
 
         return of_one
 
     def call(*args: Any, **settings: Any) -> Any:
         if settings:
             return named(args, settings)
-        return apply(operator, gathered(operator.name, args) if sizes else args)
+        return apply(operator, gathered(operator.name, args) if sizes else args, _EMPTY, arrays)
 
     return call
 
@@ -266,10 +270,13 @@ def as_method(function: Callable[..., Any], name: str = "") -> None:
     setattr(Tensor, name, function)
 
 
-def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = _EMPTY) -> Any:
+def apply(
+    operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = _EMPTY, arrays: bool = True
+) -> Any:
     """Call an operator: unwrap, run the body, and record on the tape when an input asks for its gradient.
 
-    The one way in for every operator. One and two arguments, the most frequent, are unwrapped without a loop.
+    The one way in for every operator. One and two arguments, the most frequent, are unwrapped without a loop. arrays:
+    NumPy arrays are taken as Tensors, as beside Python's operators; Paddle's functions refuse them.
     """
     if casts:
         args = casts[-1](operator, args)
@@ -283,6 +290,8 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
             wanted = not x.stop_gradient
             edges = [(x.node or x) if wanted else None]
             x = x.data
+        elif type(x) is _ndarray:
+            no_array(operator.name, operator.parameters, args)
         else:
             edges = [None]
         buffers = [x]
@@ -296,9 +305,9 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
                 first = x.node or x
             x = x.data
         elif type(x) is _ndarray:
-            x = _from_numpy(x)
+            x = _from_numpy(x) if arrays else no_array(operator.name, operator.parameters, args)
         elif type(x) is complex and isinstance(y, Tensor) and y.data.dtype is torch.float16:
-            return apply(operator, (x, declared.cast(y, torch.float32)), settings)
+            return apply(operator, (x, declared.cast(y, torch.float32)), settings, arrays)
         if isinstance(y, Tensor):
             wrapped = True
             if not y.stop_gradient:
@@ -306,10 +315,10 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
                 second = y.node or y
             y = y.data
         elif type(y) is _ndarray:
-            y = _from_numpy(y)
+            y = _from_numpy(y) if arrays else no_array(operator.name, operator.parameters, args)
         elif type(y) is complex and x.__class__ is _Buffer and x.dtype is torch.float16:
             return apply(
-                operator, (declared.cast(args[0], torch.float32), y), settings
+                operator, (declared.cast(args[0], torch.float32), y), settings, arrays
             )  # torch's complex32 is no dtype
         edges = [first, second]
         buffers = [x, y]
@@ -324,7 +333,9 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any] = 
                     wanted = True
                     edges[place] = value.node or value
             elif type(value) is _ndarray:
-                buffers[place] = _from_numpy(value)
+                buffers[place] = (
+                    _from_numpy(value) if arrays else no_array(operator.name, operator.parameters, args)
+                )
     wanted = wanted and _recording()
     try:
         if observers:
@@ -405,37 +416,21 @@ def wrap(value: Any) -> Any:
     return out
 
 
-class AxisError(Refused, IndexError):
-    """An axis or index outside the array."""
-
-
-def describe(value: Any) -> str:
-    """`float32[3, 4]` for a buffer, the value itself for anything else."""
-    if isinstance(value, torch.Tensor):
-        return f"{name_of(value.dtype)}{list(value.shape)}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(describe(v) for v in value[:8]) + (", ...]" if len(value) > 8 else "]")
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def explain(
     error: Exception, operator: Operator, buffers: Sequence[Any], settings: dict[str, Any]
 ) -> Exception:
     """The error to raise for a body that refused its input: which operator, which arguments, and why."""
-    if isinstance(error, ArithmeticError):
-        return error  # an observer found it, and said all
-    names = operator.parameters
-    given = [f"{n}={describe(b)}" for n, b in zip(names, buffers, strict=False)]
-    given += [describe(b) for b in buffers[len(names) :]]
-    given += [f"{k}={describe(v)}" for k, v in settings.items()]
-    text = str(error).split("\n")[0]
-    text = text if len(text) <= 240 else text[:237] + "..."
+    plain = isinstance(error, (ValueError, KeyError)) and not isinstance(error, (WrongKind, AxisError))
+    if isinstance(error, ArithmeticError) or (plain and not from_inside(error)):
+        raise error  # an observer found it, or this library, and said all
+    text = first_line(error)
+    if (
+        plain
+        or isinstance(error, _OF_A_KIND)
+        or ("not implemented for" in text and not isinstance(error, IndexError))
+    ):
+        return translated(error, operator.name, operator.parameters, buffers, settings)
+    text = f"{operator.name}: {text} (got {described(operator.parameters, buffers, settings)})"
     if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in text:
-        return MemoryError(f"{operator.name}: {text} (got {', '.join(given)})")
-    kind: type[Exception] = Refused
-    if isinstance(error, IndexError):
-        kind = AxisError
-    elif isinstance(error, (TypeError, AttributeError, NotImplementedError)) or "not implemented for" in text:
-        kind = WrongKind
-    return kind(f"{operator.name}: {text} (got {', '.join(given)})")
+        return MemoryError(text)
+    return (AxisError if isinstance(error, IndexError) else Refused)(text)

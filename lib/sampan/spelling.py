@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from .refusal import FROM_INSIDE, from_inside, translated
 from .tensor import Tensor, is_tensor
 
 # What a caller may write, and the parameters that it may stand for: the first that the function has.
@@ -101,13 +102,18 @@ def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **settings: Any) -> Any:
-        if sizes:
-            args = gathered(name, args)
-        if not settings:
-            return function(*args)
-        out = settings.pop("out", None) if takes_out else None
-        result = function(*args, **renamed(parameters, settings))
-        return result if out is None else give(out, result)
+        try:
+            if sizes:
+                args = gathered(name, args)
+            if not settings:
+                return function(*args)
+            out = settings.pop("out", None) if takes_out else None
+            result = function(*args, **renamed(parameters, settings))
+            return result if out is None else give(out, result)
+        except FROM_INSIDE as error:
+            if from_inside(error):
+                raise translated(error, name, parameters, args, settings) from error
+            raise
 
     call.__signature__ = with_keywords(signature, out=None) if takes_out else signature  # type: ignore[attr-defined]
     return call

@@ -26,6 +26,9 @@ else:
 declared: Any = (
     SimpleNamespace()
 )  # what is made of Tensors and used by their methods: every operator, backward
+behind_signs: Any = (
+    SimpleNamespace()
+)  # every operator again, as `+` and `[]` call it: NumPy arrays are taken too
 zero_gradient: Any = (
     SimpleNamespace()
 )  # stands for a gradient that was cleared: zeros, made only when looked at
@@ -284,6 +287,12 @@ class Tensor(Methods):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Called by torch when one of its functions is given a Tensor of this library."""
+        name = getattr(function, "__name__", str(function))
+        raise WrongKind(f"torch.{name}: expected a torch.Tensor, got a sampan Tensor; its `.data` is one")
+
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         return self.data.__dlpack__(stream=stream, **options)
 
@@ -453,7 +462,7 @@ class Tensor(Methods):
     # --- indexing ---
 
     def __getitem__(self, index: Any) -> Tensor:
-        return declared.getitem(self, index)
+        return behind_signs.getitem(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(value, (Tensor, bool, int, float, complex)):
@@ -465,9 +474,9 @@ class Tensor(Methods):
         )
         if recorded:
             self._check_writable(False)
-            self._write(declared.setitem(self._before(), value, index))
+            self._write(behind_signs.setitem(self._before(), value, index))
         else:
-            declared.put(self, value, index)
+            behind_signs.put(self, value, index)
             self._mark_written()
 
     def _before(self) -> Tensor:
@@ -479,108 +488,108 @@ class Tensor(Methods):
     # --- arithmetic ---
 
     def __add__(self, other: Any) -> Tensor:
-        return declared.add(self, other)
+        return behind_signs.add(self, other)
 
     def __radd__(self, other: Any) -> Tensor:
-        return declared.add(self, other)
+        return behind_signs.add(self, other)
 
     def __sub__(self, other: Any) -> Tensor:
-        return declared.subtract(self, other)
+        return behind_signs.subtract(self, other)
 
     def __rsub__(self, other: Any) -> Tensor:
-        return declared.subtract(other, self)
+        return behind_signs.subtract(other, self)
 
     def __mul__(self, other: Any) -> Tensor:
-        return declared.multiply(self, other)
+        return behind_signs.multiply(self, other)
 
     def __rmul__(self, other: Any) -> Tensor:
-        return declared.multiply(self, other)
+        return behind_signs.multiply(self, other)
 
     def __truediv__(self, other: Any) -> Tensor:
-        return declared.divide(self, other)
+        return behind_signs.divide(self, other)
 
     def __rtruediv__(self, other: Any) -> Tensor:
-        return declared.divide(other, self)
+        return behind_signs.divide(other, self)
 
     def __floordiv__(self, other: Any) -> Tensor:
-        return declared.floor_divide(self, other)
+        return behind_signs.floor_divide(self, other)
 
     def __rfloordiv__(self, other: Any) -> Tensor:
-        return declared.floor_divide(other, self)
+        return behind_signs.floor_divide(other, self)
 
     def __mod__(self, other: Any) -> Tensor:
-        return declared.remainder(self, other)
+        return behind_signs.remainder(self, other)
 
     def __rmod__(self, other: Any) -> Tensor:
-        return declared.remainder(other, self)
+        return behind_signs.remainder(other, self)
 
     def __pow__(self, other: Any) -> Tensor:
-        return declared.pow(self, other)
+        return behind_signs.pow(self, other)
 
     def __rpow__(self, other: Any) -> Tensor:
-        return declared.pow(other, self)
+        return behind_signs.pow(other, self)
 
     def __matmul__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and self.data.ndim == 2 == other.data.ndim:
-            return declared.mm(self, other)
-        return declared.matmul(self, other)
+            return behind_signs.mm(self, other)
+        return declared.matmul(self, to_tensor(other) if isinstance(other, np.ndarray) else other)
 
     def __rmatmul__(self, other: Any) -> Tensor:
-        return declared.matmul(other, self)
+        return declared.matmul(to_tensor(other) if isinstance(other, np.ndarray) else other, self)
 
     def __neg__(self) -> Tensor:
-        return declared.neg(self)
+        return behind_signs.neg(self)
 
     def __pos__(self) -> Tensor:
         return self
 
     def __abs__(self) -> Tensor:
-        return declared.abs(self)
+        return behind_signs.abs(self)
 
     def __invert__(self) -> Tensor:
-        return declared.bitwise_not(self)
+        return behind_signs.bitwise_not(self)
 
     def __and__(self, other: Any) -> Tensor:
-        return declared.bitwise_and(self, other)
+        return behind_signs.bitwise_and(self, other)
 
     def __or__(self, other: Any) -> Tensor:
-        return declared.bitwise_or(self, other)
+        return behind_signs.bitwise_or(self, other)
 
     def __xor__(self, other: Any) -> Tensor:
-        return declared.bitwise_xor(self, other)
+        return behind_signs.bitwise_xor(self, other)
 
     def __lshift__(self, other: Any, is_arithmetic: bool = True) -> Tensor:
-        return declared.bitwise_left_shift(self, other, is_arithmetic)
+        return behind_signs.bitwise_left_shift(self, other, is_arithmetic)
 
     def __rlshift__(self, other: Any, is_arithmetic: bool = True) -> Tensor:
-        return declared.bitwise_left_shift(other, self, is_arithmetic)
+        return behind_signs.bitwise_left_shift(other, self, is_arithmetic)
 
     def __rshift__(self, other: Any, is_arithmetic: bool = True) -> Tensor:
-        return declared.bitwise_right_shift(self, other, is_arithmetic)
+        return behind_signs.bitwise_right_shift(self, other, is_arithmetic)
 
     def __rrshift__(self, other: Any) -> Tensor:
-        return declared.bitwise_right_shift(other, self)
+        return behind_signs.bitwise_right_shift(other, self)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
     __div__, __rdiv__ = __truediv__, __rtruediv__  # Python 2's names, which Paddle keeps
 
     def __eq__(self, other: Any) -> Any:
-        return False if other is None else declared.equal(self, other)
+        return behind_signs.equal(self, other) if isinstance(other, _COMPARABLE) else False
 
     def __ne__(self, other: Any) -> Any:
-        return True if other is None else declared.not_equal(self, other)
+        return behind_signs.not_equal(self, other) if isinstance(other, _COMPARABLE) else True
 
     def __lt__(self, other: Any) -> Tensor:
-        return declared.less_than(self, other)
+        return behind_signs.less_than(self, other)
 
     def __le__(self, other: Any) -> Tensor:
-        return declared.less_equal(self, other)
+        return behind_signs.less_equal(self, other)
 
     def __gt__(self, other: Any) -> Tensor:
-        return declared.greater_than(self, other)
+        return behind_signs.greater_than(self, other)
 
     def __ge__(self, other: Any) -> Tensor:
-        return declared.greater_equal(self, other)
+        return behind_signs.greater_equal(self, other)
 
     # --- printing ---
 
@@ -598,6 +607,9 @@ class Tensor(Methods):
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.data.ndim == 0 else object.__format__(self, spec)
+
+
+_COMPARABLE = (Tensor, int, float, complex, np.ndarray, np.generic, torch.Tensor)
 
 
 class HookHandle:

@@ -4,11 +4,10 @@ import functools
 import math
 from typing import Any
 
-import numpy as np
 import torch
 
 from ..operator import composite, operator
-from ..tensor import Refused, Tensor, to_tensor
+from ..tensor import Refused, Tensor
 from .elementwise import Buffer
 from .indexing import diagonal, spread
 from .shape import _free, _ints, expand, permute, reshape, swapaxes
@@ -58,11 +57,9 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
     x: [..., n, k], or [..., k, n] with transpose_x; y: [..., k, m], or [..., m, k] with transpose_y.
     Raises ValueError when the inner lengths differ.
     """
-    if x.dtype != y.dtype:
-        x, y = (to_tensor(v) if isinstance(v, np.ndarray) else v for v in (x, y))
-        if x.dtype.is_complex or y.dtype.is_complex:
-            kind = torch.promote_types(x.data.dtype, y.data.dtype)
-            x, y = x.astype(kind), y.astype(kind)
+    if x.dtype != y.dtype and (x.dtype.is_complex or y.dtype.is_complex):
+        kind = torch.promote_types(x.data.dtype, y.data.dtype)
+        x, y = x.astype(kind), y.astype(kind)
     dims = len(x.shape), len(y.shape)
     if dims == (2, 2) and not (transpose_x or transpose_y):
         return mm(x, y)

@@ -74,7 +74,11 @@ def normalize_groups(x, weight, bias, groups, epsilon):  # type: ignore[no-untyp
 
     def back(g, needed, m=mean, r=rstd, sizes=sizes, e=epsilon):  # type: ignore[no-untyped-def]
         if g.__class__ is Buffer:
-            return group_norm_backward(g.contiguous(), x, m, r, weight, *sizes, needed[:3])
+            affine = (
+                needed[1] or needed[2]
+            )  # torch takes both sums at once, and needs a place and a weight for them
+            scale = x.new_ones(sizes[1]) if weight is None and affine else weight
+            return group_norm_backward(g.contiguous(), x, m, r, scale, *sizes, (needed[0], affine, affine))
         return _group_gradients(g, x, weight, sizes[3], e)
 
     return value, back

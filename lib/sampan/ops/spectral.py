@@ -8,10 +8,11 @@ from collections.abc import Callable
 from inspect import Signature, signature
 from typing import Any
 
+import numpy as np
 import torch
 
-from ..dtype import as_dtype, default_dtype, name_of
-from ..operator import composite, operator
+from ..dtype import as_dtype, default_dtype
+from ..operator import composite, describe, operator
 from ..tensor import Refused, Tensor, WrongKind
 from .complex_numbers import complex as complex_of
 from .complex_numbers import conj, real
@@ -26,7 +27,7 @@ _NORMS = {"backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}
 @operator()
 def fft_c2c(x, axes, norm, forward):  # type: ignore[no-untyped-def]
     """Complex to complex over `axes`. norm: 0 for none, 1 for 1 / sqrt(n), 2 for 1 / n."""
-    value = torch._fft_c2c(x, axes, norm, forward)
+    value = torch._fft_c2c(x, axes, norm, forward) if x.numel() else x.clone()
     return value, (lambda g, a=axes, norm=norm, f=forward: fft_c2c(g, a, norm, not f),)
 
 
@@ -37,6 +38,10 @@ def fft_r2c(x, axes, norm, onesided):  # type: ignore[no-untyped-def]
     def back(g, n=x.shape[axes[-1]], axes=axes, norm=norm):  # type: ignore[no-untyped-def]
         return real(fft_c2c(_resized(g, [n], axes[-1:]), axes, norm, False))
 
+    if x.numel() == 0:  # torch cannot plan a transform of nothing
+        length = x.shape[axes[-1]]
+        shape = _with_length(x, axes[-1], length // 2 + 1 if onesided else length)
+        return torch.zeros(shape, dtype=x.dtype.to_complex(), device=x.device), (back,)
     return torch._fft_r2c(x, axes, norm, onesided), (back,)
 
 
@@ -54,7 +59,14 @@ def fft_c2r(x, axes, norm, length):  # type: ignore[no-untyped-def]
         shape = [half if i == axes[-1] else 1 for i in range(len(g.shape))]
         return fft_r2c(g, axes, norm, True) * weight.reshape(shape)
 
+    if x.numel() == 0 or length == 0:
+        shape = _with_length(x, axes[-1], length)
+        return torch.zeros(shape, dtype=x.dtype.to_real(), device=x.device), (back,)
     return torch._fft_c2r(x, axes, norm, length), (back,)
+
+
+def _with_length(x: Any, axis: int, length: int) -> list[int]:
+    return [length if i == axis else n for i, n in enumerate(x.shape)]
 
 
 def _resized(x: Any, sizes: list[int], axes: list[int]) -> Any:
@@ -65,33 +77,48 @@ def _resized(x: Any, sizes: list[int], axes: list[int]) -> Any:
     return pad_constant(x, widths, 0.0) if any(widths) else x
 
 
+def _whole(of: str, name: str, given: Any) -> list[int]:
+    """The numbers of a list, of a tensor, or of another sequence of whole numbers; a single one is none."""
+    found = given if isinstance(given, range) else given.tolist() if hasattr(given, "tolist") else given
+    if not isinstance(found, (list, tuple, range)) or not all(_is_whole(n) for n in found):
+        raise WrongKind(f"{of}: {name}: expected a list of ints, got {describe(given)}")
+    return [int(n) for n in found]
+
+
+def _is_whole(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | np.integer | Tensor)
+
+
 def _planned(x: Any, s: Any, axes: Any, of: str) -> tuple[list[int] | None, list[int]]:
     """The lengths of a transform, None for those of x, and its axes, none negative."""
-    sizes = None if s is None else _ints(s, "s")
+    sizes = None if s is None else _whole(of, "s", s)
     if sizes is not None and any(n <= 0 for n in sizes):
         raise Refused(f"{of}: expected positive lengths, got {sizes}")
     if axes is None:
         axes = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
-    found = [_free(x, a, of=of) for a in _ints(list(axes), "axes")]
+    found = [_free(x, a, of=of) for a in _whole(of, "axes", axes)]
     if len(set(found)) != len(found) or (sizes is not None and len(sizes) != len(found)):
         raise Refused(f"{of}: axes {found} and lengths {sizes} do not go together")
     return sizes, found
 
 
-def _transform(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
-    """The transform `name` (of one axis) over several axes."""
-    if norm not in _NORMS:
+def _transform(kind: str, x: Any, s: Any, axes: Any, norm: str, name: str) -> Any:
+    """The transform `kind` (of one axis) over several axes. name: the function that was called."""
+    if not isinstance(x, Tensor):
+        raise WrongKind(f"{name}: x: expected a Tensor, got {type(x).__name__}")
+    if not isinstance(norm, str) or norm not in _NORMS:
         raise Refused(f'{name}: norm: expected "forward", "backward" or "ortho", got {norm!r}')
-    inverse = name.startswith("i")
-    scale, kind = _NORMS[norm][inverse], name.removeprefix("i")
+    if x.data.dtype is torch.bool:
+        raise WrongKind(f"{name}: x: expected numbers, got {describe(x)}")
+    to_real, inverse = kind in ("irfft", "hfft"), kind.startswith("i")
+    scale, kind = _NORMS[norm][inverse], kind.removeprefix("i")
     sizes, axes = _planned(x, s, axes, name)
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         x = x.astype(default_dtype())
-    to_real = name in ("irfft", "hfft")
     if to_real:
         length = sizes[-1] if sizes else 2 * (x.shape[axes[-1]] - 1)
-        if length < 1:
-            raise Refused(f"{name}: expected at least 1 entry, got {length}")
+        if length < 0:
+            raise Refused(f"{name}: x: expected at least 1 entry along axis {axes[-1]}, got shape {x.shape}")
         x = x if x.dtype.is_complex else complex_of(x, x * 0)
         x = _resized(x, [*sizes[:-1], length // 2 + 1], axes) if sizes else x
         return fft_c2r(conj(x) if kind == "hfft" else x, axes, scale, length)
@@ -99,7 +126,7 @@ def _transform(name: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
     if kind == "fft" and x.dtype.is_complex:
         return fft_c2c(x, axes, scale, not inverse)
     if x.dtype.is_complex:
-        raise WrongKind(f"{name}: x: expected a real tensor, got {name_of(x.dtype)}")
+        raise WrongKind(f"{name}: x: expected a real tensor, got {describe(x)}")
     found = fft_r2c(x, axes, scale, kind != "fft")
     return conj(found) if inverse else found
 
@@ -118,13 +145,16 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
     """Declare one transform. first, axis: what its parameters for lengths and axes are called; default: those axes."""
 
     def transform(x, s=None, axes=default, norm="backward", name=None):  # type: ignore[no-untyped-def]
-        if ending == "2" and ((axes is not None and len(axes) != 2) or (s is not None and len(s) != 2)):
-            raise Refused(f"{kind}2: expected two axes and two lengths, got {axes} and {s}")
+        if ending == "2":
+            for label, given in (("s", s), ("axes", axes)):
+                if given is not None and len(_whole(f"{kind}2", label, given)) != 2:
+                    raise Refused(f"{kind}2: {label}: expected two ints, got {describe(given)}")
         if ending == "":
-            if s is not None and not isinstance(s, int):
-                raise Refused(f"{kind}: n: expected an int, got {s!r}")
+            for label, given in (("n", s), ("axis", axes)):
+                if given is not None and not (_is_whole(given) and not isinstance(given, Tensor)):
+                    raise WrongKind(f"{kind}: {label}: expected an int, got {describe(given)}")
             s, axes = s if s is None else [s], [-1 if axes is None else axes]
-        return _transform(kind, x, s, axes, norm)
+        return _transform(kind, x, s, axes, norm, kind + ending)
 
     def call(x, *args, **settings):  # type: ignore[no-untyped-def]
         bound = shown.bind(x, *args, **settings)
@@ -152,12 +182,14 @@ globals().update(_TRANSFORMS)
 # --- frames --------------------------------------------------------------------------------------------------
 
 
-def _checked(axis: int, **lengths: Any) -> None:
+def _checked(of: str, axis: int = 0, **lengths: Any) -> list[int]:
+    """The lengths, positive ints."""
     if axis not in (0, -1):
-        raise Refused(f"axis: expected 0 or -1, got {axis}")
+        raise Refused(f"{of}: axis: expected 0 or -1, got {describe(axis)}")
     for name, value in lengths.items():
-        if not isinstance(value, int) or value <= 0:
-            raise Refused(f"{name}: expected a positive int, got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value <= 0:
+            raise WrongKind(f"{of}: {name}: expected a positive int, got {describe(value)}")
+    return [int(v) for v in lengths.values()]
 
 
 @composite(reference=lambda x, n, hop: x.unfold(-1, n, hop).mT, samples=[((2, 7), 3, 2)])
@@ -166,7 +198,7 @@ def frame(x, frame_length, hop_length, axis=-1, name=None):  # type: ignore[no-u
 
     axis=0: of [time, ...], as [frames, frame_length, ...].
     """
-    _checked(axis, frame_length=frame_length, hop_length=hop_length)
+    frame_length, hop_length = _checked("frame", axis, frame_length=frame_length, hop_length=hop_length)
     if frame_length > x.shape[axis]:
         raise Refused(f"frame: frame_length: expected at most {x.shape[axis]}, got {frame_length}")
     frames = unfold(x, axis, frame_length, hop_length)
@@ -176,7 +208,7 @@ def frame(x, frame_length, hop_length, axis=-1, name=None):  # type: ignore[no-u
 @composite(reference=lambda x, hop: torch.ops.aten.unfold_backward(x.mT, [2, 7], 1, 3, hop), samples=[((2, 3, 3), 2)])  # fmt: skip
 def overlap_add(x, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-def]
     """Frames [..., frame_length, frames] added up where they overlap: the signal [..., time]; axis as in `frame`."""
-    _checked(axis, hop_length=hop_length)
+    (hop_length,) = _checked("overlap_add", axis, hop_length=hop_length)
     if x.ndim < 2:
         raise Refused(f"overlap_add: expected at least 2 axes, got shape {x.shape}")
     frames = swapaxes(x, -1, -2) if axis == -1 else moveaxis(x, 1, -1)
@@ -185,6 +217,15 @@ def overlap_add(x, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-d
     shape[axis] = (count - 1) * hop_length + length
     at = _free(frames, axis) if axis == 0 else len(shape) - 1
     return unfolded_back(frames, shape, at, length, hop_length)
+
+
+def _planned_frames(of: str, n_fft: Any, hop_length: Any, win_length: Any) -> list[int]:
+    """The three lengths, the last two with their defaults: a quarter of the first, and the first."""
+    (n_fft,) = _checked(of, n_fft=n_fft)
+    hop_length = n_fft // 4 if hop_length is None else hop_length
+    return _checked(
+        of, n_fft=n_fft, hop_length=hop_length, win_length=n_fft if win_length is None else win_length
+    )
 
 
 def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
@@ -208,7 +249,9 @@ def stft(  # type: ignore[no-untyped-def]
     frames stand around their place, the signal is padded by `pad_mode` ("reflect" or "constant"). normalized: scaled
     by 1 / sqrt(n_fft). onesided: n_fft // 2 + 1 frequencies; True for a real signal when None.
     """
-    hop_length, win_length = n_fft // 4 if hop_length is None else hop_length, win_length or n_fft
+    n_fft, hop_length, win_length = _planned_frames("stft", n_fft, hop_length, win_length)
+    if onesided is not None and not isinstance(onesided, bool):
+        raise WrongKind(f"stft: onesided: expected a bool or None, got {describe(onesided)}")
     if x.ndim not in (1, 2) or not 0 < n_fft <= x.shape[-1] or hop_length <= 0:
         raise Refused(f"stft: expected [batch, time] or [time], time >= n_fft={n_fft}, got {x.shape}")
     window = _window(window, win_length, n_fft, x)
@@ -225,7 +268,7 @@ def stft(  # type: ignore[no-untyped-def]
     if onesided and frames.dtype.is_complex:
         raise Refused("stft: onesided: expected False for a complex signal or window")
     kind = "rfft" if onesided else "fft"
-    return swapaxes(_transform(kind, frames, None, [-1], _scaled(normalized)), -1, -2)
+    return swapaxes(_transform(kind, frames, None, [-1], _scaled(normalized), "stft"), -1, -2)
 
 
 def _scaled(normalized: bool) -> str:
@@ -241,7 +284,9 @@ def istft(  # type: ignore[no-untyped-def]
 
     length: of the result; the settings are those of `stft`. Raises ValueError where the windows leave a gap.
     """
-    hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
+    n_fft, hop_length, win_length = _planned_frames("istft", n_fft, hop_length, win_length)
+    if length is not None:
+        (length,) = _checked("istft", length=length)
     expected = n_fft // 2 + 1 if onesided else n_fft
     if x.ndim not in (2, 3) or x.size == 0 or x.shape[-2] != expected or not 0 < hop_length <= win_length:
         wanted = f"[..., {expected}, frames] and hop <= window"
@@ -251,10 +296,10 @@ def istft(  # type: ignore[no-untyped-def]
     if return_complex:
         if onesided:
             raise Refused("istft: onesided: expected False for a complex signal")
-        frames = _transform("ifft", frames, None, [-1], _scaled(normalized))
+        frames = _transform("ifft", frames, None, [-1], _scaled(normalized), "istft")
     else:
         half = getitem(frames, (Ellipsis, slice(n_fft // 2 + 1)))
-        frames = _transform("irfft", half, [n_fft], [-1], _scaled(normalized))
+        frames = _transform("irfft", half, [n_fft], [-1], _scaled(normalized), "istft")
     signal = overlap_add(swapaxes(frames * window, -1, -2), hop_length)
     square = reshape(window * window, [-1, 1]).expand([n_fft, x.shape[-1]])
     weight = overlap_add(square, hop_length)

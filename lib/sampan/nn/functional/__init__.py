@@ -1,11 +1,13 @@
 """Operators under the names that Paddle has in `nn.functional`."""
 
+from types import FunctionType as _FunctionType
+
 from ...ops.activation import *  # noqa: F403
 from ...ops.assembly import diag_embed as diag_embed
 from ...ops.indexing import one_hot as one_hot
 from ...ops.linalg import linear as linear
 from ...ops.norms import pdist as pdist
-from ...spelling import spelled
+from ...spelling import spelled as _spelled
 from . import flash_attention as flash_attention
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
@@ -19,11 +21,12 @@ from .ranking import *  # noqa: F403
 from .regularization import *  # noqa: F403
 from .vision import *  # noqa: F403
 
-# Those whose arguments Paddle knows by other names too.
-_SPELLED = """
-adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d
-conv1d conv2d conv3d cosine_similarity cross_entropy dropout embedding fold group_norm interpolate layer_norm lp_pool1d
-lp_pool2d normalize pad pairwise_distance silu
-"""
-for _name in _SPELLED.split():
-    globals()[_name] = spelled(globals()[_name])
+# What is no operator takes Paddle's other names of arguments too, and says which of its arguments did not fit.
+for _name, _function in list(globals().items()):
+    if (
+        isinstance(_function, _FunctionType)
+        and not _name.startswith("_")
+        and not hasattr(_function, "__wrapped__")
+    ):
+        globals()[_name] = _spelled(_function)
+del _name, _function

@@ -1,0 +1,136 @@
+"""How an argument that does not fit is reported: the function that the user called, what it was given, and why not.
+
+The checks of a body cost time at every call; where Python, NumPy or torch refuse wrong input by themselves, their error
+is translated instead, which costs nothing until it happens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+
+from .dtype import name_of
+from .tensor import Refused, Tensor, WrongKind
+
+# What Python, NumPy and torch raise for input that they cannot take.
+FROM_INSIDE = (
+    AttributeError, TypeError, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, RuntimeError,
+)  # fmt: skip
+_WITH_A_NAME = re.compile(
+    r"^(in place|[A-Za-z_][\w.]*(, [\w.]+)*): "
+)  # `axis: expected ...`: a text of this library
+_NO_TENSOR = re.compile(
+    "object has no attribute|must be Tensor"
+)  # what Python and torch say of a list or a number
+_PACKAGES = tuple(str(Path(m.__file__ or "").parent) for m in (torch, np)) + (str(Path(__file__).parent),)
+
+
+class AxisError(Refused, IndexError):
+    """An axis or index outside the array."""
+
+
+def describe(value: Any) -> str:
+    """`float32[3, 4]` for an array, the value itself for anything else."""
+    if isinstance(value, Tensor):
+        value = value.data
+    if isinstance(value, torch.Tensor):
+        return f"{name_of(value.dtype)}{list(value.shape)}"
+    if isinstance(value, np.ndarray):
+        return f"numpy {value.dtype}{list(value.shape)}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(describe(v) for v in value[:8]) + (", ...]" if len(value) > 8 else "]")
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def described(names: Iterable[str], values: Sequence[Any], settings: Mapping[str, Any]) -> str:
+    """`x=float32[3, 4], axis=2`: the arguments of a call."""
+    return ", ".join(f"{n}={describe(v)}" for n, v in _labelled(names, values, settings))
+
+
+def _labelled(
+    names: Iterable[str], values: Sequence[Any], settings: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    labels = [*names][: len(values)]
+    labels += ["argument"] * (len(values) - len(labels))
+    return [*zip(labels, values, strict=True), *settings.items()]
+
+
+def first_line(error: BaseException) -> str:
+    text = str(error).split("\n")[0]
+    return text if len(text) <= 240 else text[:237] + "..."
+
+
+class FromInside(WrongKind):
+    """A refusal that was worded for a function further inside, to be worded again for the one that the user called.
+
+    reason: the text of the first error. culprit: in a tuple, what it was given in place of a Tensor, if that was it.
+    """
+
+    reason = ""
+    culprit: tuple[Any, ...] = ()
+
+
+def from_inside(error: Exception) -> bool:
+    """Whether an error tells nothing of the function that the user called: Python, NumPy or torch raised it somewhere
+    in this library. Errors that this library words itself, and those of a user's own functions, are left alone."""
+    if isinstance(error, FromInside):
+        return True
+    if isinstance(error, (Refused, NotImplementedError, RecursionError, torch.OutOfMemoryError)):
+        return False
+    return not _WITH_A_NAME.match(str(error)) and _innermost(error.__traceback__).startswith(_PACKAGES)
+
+
+def _innermost(trace: TracebackType | None) -> str:
+    file = ""
+    while trace is not None:
+        file, trace = trace.tb_frame.f_code.co_filename, trace.tb_next
+    return file
+
+
+def _culprit(error: Exception, values: Iterable[Any]) -> tuple[Any, ...]:
+    """Which of the arguments Python or torch refused for not being a tensor."""
+    if isinstance(error, (AttributeError, TypeError)) and _NO_TENSOR.search(first_line(error)):
+        words = re.sub(r"memoryview|numpy[.]dtypes[.]\w+|numpy[.]ndarray", "ndarray", first_line(error))
+        for value in values:
+            if re.search(rf"\b{type(value).__name__}\b", words):
+                return (value,)
+    return ()
+
+
+def translated(
+    error: Exception,
+    name: str,
+    parameters: Sequence[str] | Mapping[str, Any],
+    args: Sequence[Any],
+    settings: Mapping[str, Any],
+) -> Exception:
+    """The error to raise in place of one that `from_inside` found."""
+    given = _labelled(parameters, args, settings)
+    if isinstance(error, FromInside):
+        reason, culprit = error.reason, error.culprit
+    else:
+        reason, culprit = first_line(error), _culprit(error, [v for _, v in given])
+    text = reason
+    if culprit:
+        label = next((f"{n}: " for n, v in given if v is culprit[0]), "")
+        text = f"{label}expected a Tensor, got {type(culprit[0]).__name__}"
+    text = f"{name}: {text} (got {described(parameters, args, settings)})"
+    if isinstance(error, IndexError):
+        return AxisError(text)
+    found = FromInside(text)
+    found.reason, found.culprit = reason, culprit
+    return found
+
+
+def no_array(name: str, parameters: Sequence[str] | Mapping[str, Any], args: Sequence[Any]) -> NoReturn:
+    """Refuse NumPy arrays in place of Tensors."""
+    found = FromInside(name)
+    found.culprit = tuple(a for a in args if type(a) is np.ndarray)[:1]
+    raise translated(found, name, parameters, args, {})

@@ -1,0 +1,204 @@
+"""Arguments of the wrong kind: which functions refuse them, by which class, and whom the error names.
+
+The classes are those of PaddlePaddle 3.3.1, asked for the same calls; the list of functions is its public surface.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import sampan as paddle
+from sampan.refusal import from_inside, translated
+from sampan.tensor import WrongKind
+
+F = paddle.nn.functional
+X = paddle.ones([2, 3])
+ARRAY = np.ones((2, 3), np.float32)
+
+# In place of a Tensor PaddlePaddle takes neither arrays nor lists, None or texts: it says ValueError, or TypeError.
+FUNCTIONS = {
+    "outer": lambda v: paddle.outer(v, X),
+    "isin": lambda v: paddle.isin(X, v),
+    "bucketize": lambda v: paddle.bucketize(X, v),
+    "ldexp": lambda v: paddle.ldexp(v, X),
+    "add": lambda v: paddle.add(X, v),
+    "multiply": lambda v: paddle.multiply(v, X),
+    "maximum": lambda v: paddle.maximum(X, v),
+    "equal": lambda v: paddle.equal(v, X),
+    "exp": lambda v: paddle.exp(v),
+    "sum": lambda v: paddle.sum(v),
+    "matmul": lambda v: paddle.matmul(X, v),
+    "reshape": lambda v: paddle.reshape(v, [3, 2]),
+    "gather": lambda v: paddle.gather(X, v),
+    "fft": lambda v: paddle.fft.fft(v),
+    "hfftn": lambda v: paddle.fft.hfftn(v),
+    "svd_lowrank": lambda v: paddle.linalg.svd_lowrank(v),
+    "softmax": lambda v: F.softmax(v),
+    "cross_entropy": lambda v: F.cross_entropy(v, X),
+    "batch_norm": lambda v: F.batch_norm(v, paddle.zeros([3]), paddle.ones([3])),
+    "max_pool2d": lambda v: F.max_pool2d(v, 2),
+    "index_fill": lambda v: paddle.index_fill(X, v, 0, 1.0),
+}
+
+
+@pytest.mark.parametrize(
+    "given", [ARRAY, [[1.0, 2.0, 3.0]], None, "x"], ids=["array", "list", "None", "text"]
+)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_tensor_is_refused_by_name(name: str, given) -> None:
+    with pytest.raises(ValueError) as caught:
+        FUNCTIONS[name](given)
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("sign", ["+", "-", "*", "/", "//", "%", "**", "@", "==", "!=", "<", "<=", ">", ">="])
+def test_signs_take_arrays(sign: str) -> None:
+    t, a = paddle.to_tensor([1.0, 2.0]), np.float32([3.0, 4.0])
+    for given in ({"x": t, "y": a}, {"x": a, "y": t}):
+        got = eval(f"x {sign} y", {}, given)
+        assert isinstance(got, paddle.Tensor)
+        values = {name: np.asarray(value) for name, value in given.items()}
+        np.testing.assert_allclose(got.numpy(), eval(f"x {sign} y", {}, values))
+
+
+def test_a_method_refuses_an_array() -> None:
+    with pytest.raises(ValueError, match="add: y: expected a Tensor, got ndarray"):
+        X.add(ARRAY)
+    with pytest.raises(ValueError, match="add: y: expected a Tensor, got ndarray"):
+        paddle.add(X, y=ARRAY)
+
+
+@pytest.mark.parametrize(
+    "other", [None, [1.0, 2.0], (1.0, 2.0), {}, object(), "x"], ids=lambda v: type(v).__name__
+)
+def test_what_is_no_number_is_not_equal(other) -> None:
+    same, differs = X.__eq__(other), X.__ne__(other)
+    assert same is False and differs is True
+    assert X not in ["a", None] and X in [None, X]
+
+
+def test_the_function_that_was_called_is_named() -> None:
+    with pytest.raises(
+        ValueError, match=r"outer: y: expected a Tensor, got list \(got x=float32\[2, 3\], y=\[1\]\)"
+    ):
+        paddle.outer(X, [1])
+    with pytest.raises(TypeError, match=r"argmax: invalid literal for int\(\).*axis='a'"):
+        paddle.argmax(X, axis="a")
+    with pytest.raises(TypeError, match=r"(allclose|isclose): .*float: 'a'"):
+        paddle.allclose(X, X, rtol="a")
+
+
+def test_own_words_and_a_users_errors_stay() -> None:
+    def of_the_user(x):
+        return x.nothing
+
+    with pytest.raises(AttributeError, match="nothing"):
+        of_the_user(X)
+    try:
+        of_the_user(X)
+    except AttributeError as error:
+        assert not from_inside(error)
+    assert not from_inside(ValueError("axis: expected 0 or 1, got 2"))
+    assert isinstance(translated(TypeError("wrong"), "f", ["x"], [1], {}), WrongKind)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: torch.sum(X), "sum"),
+        (lambda: torch.add(torch.ones(2, 3), X), "add"),
+        (lambda: torch.cat([X, X]), "cat"),
+        (lambda: torch.nn.functional.relu(X), "relu"),
+        (lambda: torch.zeros(2, 3).copy_(X), "copy_"),
+    ],
+)
+def test_torch_is_told_of_data(call, name: str) -> None:
+    with pytest.raises(
+        TypeError, match=rf"torch\.{name}: expected a torch.Tensor, got a sampan Tensor; its `.data` is one"
+    ):
+        call()
+
+
+def test_torch_still_reads_and_computes() -> None:
+    for made in (torch.as_tensor(X), torch.tensor(X), torch.asarray(X), torch.from_dlpack(X)):
+        assert torch.equal(made, torch.ones(2, 3))
+    assert isinstance(torch.ones(2, 3) + X, paddle.Tensor) and isinstance(torch.ones(3, 2) @ X, paddle.Tensor)
+
+
+@pytest.mark.parametrize(("weight", "bias"), [(True, False), (False, True)])
+def test_group_norm_with_only_a_weight_or_only_a_bias(weight: bool, bias: bool) -> None:
+    values = torch.rand(2, 6, 4, dtype=torch.float64)
+    leaves = [values, *(torch.rand(6, dtype=torch.float64) for _ in range(2))]
+    ours = [paddle.to_tensor(v.clone(), stop_gradient=False) for v in leaves]
+    theirs = [v.clone().requires_grad_() for v in leaves]
+    w, b = (ours[1] if weight else None), (ours[2] if bias else None)
+    (F.group_norm(ours[0], 3, 1e-5, w, b) ** 2).sum().backward()
+    w, b = (
+        (theirs[1] if weight else torch.ones(6).double()),
+        (theirs[2] if bias else None),
+    )  # torch wants a weight
+    (torch.nn.functional.group_norm(theirs[0], 3, w, b, 1e-5) ** 2).sum().backward()
+    for own, other in zip(ours, theirs, strict=True):
+        assert (own.grad is None) == (other.grad is None)
+        if own.grad is not None:
+            np.testing.assert_allclose(own.grad.numpy(), other.grad.numpy(), rtol=1e-7)
+
+
+SIGNAL = paddle.ones([2, 16])
+FRAMES = paddle.ones([2, 5, 7], dtype="complex64")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: paddle.fft.fft(SIGNAL, n=0), ValueError, r"fft: expected positive lengths, got \[0\]"),
+        (lambda: paddle.fft.fft(SIGNAL, n=-1), ValueError, "fft: expected positive lengths"),
+        (lambda: paddle.fft.fft(SIGNAL, n=2.0), ValueError, "fft: n: expected an int, got 2.0"),
+        (lambda: paddle.fft.fft(SIGNAL, n=True), TypeError, "fft: n: expected an int, got True"),
+        (lambda: paddle.fft.fft(SIGNAL, axis="x"), ValueError, "fft: axis: expected an int, got 'x'"),
+        (lambda: paddle.fft.fft(SIGNAL, axis=2), ValueError, "fft: axis 2 is outside"),
+        (lambda: paddle.fft.fft(SIGNAL, norm="x"), ValueError, "fft: norm: expected .* got 'x'"),
+        (lambda: paddle.fft.fft(SIGNAL, norm=["ortho"]), ValueError, "fft: norm: expected"),
+        (lambda: paddle.fft.fftn(SIGNAL, s=3), ValueError, "fftn: s: expected a list of ints, got 3"),
+        (lambda: paddle.fft.fftn(SIGNAL, axes=[0, 0]), ValueError, r"fftn: axes \[0, 0\]"),
+        (lambda: paddle.fft.rfft2(SIGNAL, axes=1), ValueError, "rfft2: axes: expected a list of ints, got 1"),
+        (lambda: paddle.fft.rfft2(SIGNAL, s=[1.5, 2]), TypeError, "rfft2: s: expected a list of ints"),
+        (lambda: paddle.fft.hfft(SIGNAL > 0), RuntimeError, r"hfft: x: expected numbers, got bool\[2, 16\]"),
+        (lambda: paddle.fft.rfft(FRAMES), TypeError, "rfft: x: expected a real tensor"),
+        (lambda: paddle.signal.stft(SIGNAL, 8, win_length=0), AssertionError, "stft: win_length: .* got 0"),
+        (lambda: paddle.signal.stft(SIGNAL, 8, hop_length=0), AssertionError, "stft: hop_length: .* got 0"),
+        (lambda: paddle.signal.stft(SIGNAL, 8, win_length=9), AssertionError, "window"),
+        (lambda: paddle.signal.stft(SIGNAL, "8"), TypeError, "stft: n_fft: expected a positive int, got '8'"),
+        (lambda: paddle.signal.stft(SIGNAL, 8, onesided=1), TypeError, "stft: onesided: expected a bool"),
+        (lambda: paddle.signal.istft(FRAMES, 8, hop_length=0), AssertionError, "istft: hop_length: .* got 0"),
+        (lambda: paddle.signal.istft(FRAMES, 8, win_length=[]), TypeError, r"istft: win_length: .* got \[\]"),
+        (lambda: paddle.signal.istft(FRAMES, 8, length=-1), ValueError, "istft: length: .* got -1"),
+    ],
+)  # fmt: skip
+def test_transforms_check_lengths_axes_and_norms(call, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "kind", "expected"),
+    [
+        ("fft", [0, 16], "float32", [0, 16]), ("fft", [2, 0], "float32", [2, 0]), ("rfft", [2, 0], "float32", [2, 1]),
+        ("ihfft", [0, 16], "float32", [0, 9]), ("irfft", [0, 3], "complex64", [0, 4]), ("hfft", [3, 1], "complex64", [3, 0]),
+        ("rfftn", [2, 3, 0], "float32", [2, 3, 1]), ("irfft2", [0, 3, 4], "complex64", [0, 3, 6]),
+    ],
+)  # fmt: skip
+def test_transforms_of_nothing(name: str, shape: list[int], kind: str, expected: list[int]) -> None:
+    x = paddle.zeros(shape, dtype=kind)
+    x.stop_gradient = False
+    y = getattr(paddle.fft, name)(x)
+    assert y.shape == expected and not y.abs().numpy().any()
+    y.abs().sum().backward()
+    assert x.grad.shape == shape
+
+
+def test_axes_none_are_all_axes() -> None:
+    x = paddle.rand([2, 3, 4])
+    np.testing.assert_allclose(paddle.fft.fft2(x, axes=None).numpy(), np.fft.fftn(x.numpy()), atol=1e-5)
