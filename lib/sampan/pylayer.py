@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from . import autograd
-from .operator import Operator
+from .operator import Operator, describe
 from .tape import Node, next_sequence, was_written
-from .tensor import Tensor
+from .tensor import Tensor, WrongKind
 
 _saving: list[tuple[Any, Any]] = []  # the hooks of the saved_tensors_hooks that are open
 
@@ -73,6 +73,8 @@ class PyLayerContext:
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether a missing output gradient arrives as zeros (True) or as None."""
+        if not isinstance(value, bool):
+            raise WrongKind(f"set_materialize_grads: value: expected a bool, got {describe(value)}")
         self.materialize_grads = value
 
     def set_grad_in_dtype_consistent(self, flag: bool) -> None:
@@ -100,6 +102,10 @@ class PyLayer:
         context = PyLayerContext()
         with autograd.no_grad():
             result = cls.forward(context, *args, **kwargs)
+        listed = result if isinstance(result, (tuple, list)) else (result,)
+        if not any(isinstance(r, Tensor) for r in listed):
+            returned = describe(result)
+            raise WrongKind(f"{cls.__name__}.forward: expected to return at least one Tensor, got {returned}")
         tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
         if not autograd.is_grad_enabled() or all(t.stop_gradient for t in tensors):
             return result
@@ -127,6 +133,10 @@ class PyLayer:
             with autograd.set_grad_enabled(recorded):
                 found = cls.backward(context, *wrapped)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+            odd = [describe(g) for g in found if g is not None and not isinstance(g, Tensor)]
+            if odd:
+                wanted = "expected Tensors and None"
+                raise WrongKind(f"{cls.__name__}.backward: {wanted} to be returned, got {', '.join(odd)}")
             if len(found) != count:
                 wanted = f"{count} gradients, one per Tensor given to forward"
                 raise ValueError(f"{cls.__name__}.backward: expected {wanted}, got {len(found)}")

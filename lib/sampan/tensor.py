@@ -609,7 +609,8 @@ class Tensor(Methods):
         return format(self.item(), spec) if self.data.ndim == 0 else object.__format__(self, spec)
 
 
-_COMPARABLE = (Tensor, int, float, complex, np.ndarray, np.generic, torch.Tensor)
+# A text is compared too, and refused: it is a mistake. Anything else, such as a list, is not equal, as in Paddle.
+_COMPARABLE = (Tensor, int, float, complex, str, np.ndarray, np.generic, torch.Tensor)
 
 
 class HookHandle:

@@ -486,7 +486,8 @@ def test_a_state_of_another_optimizer_is_refused_and_nothing_changes():
     ("make", "error", "what"),
     [
         (lambda p: optimizer.SGD("fast", p), TypeError, "learning_rate"),
-        (lambda p: optimizer.SGD(-1.0, p), ValueError, "learning_rate"),
+        (lambda p: optimizer.SGD(float("inf"), p), ValueError, "learning_rate"),
+        (lambda p: optimizer.SGD(0.1, {"params": [p]}), TypeError, "a single dict"),
         (lambda p: optimizer.SGD(float("nan"), p), ValueError, "learning_rate"),
         (lambda p: optimizer.SGD(0.1), ValueError, "parameters"),
         (lambda p: optimizer.SGD(0.1, p[0]), TypeError, "parameters"),

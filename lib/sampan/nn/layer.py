@@ -154,10 +154,14 @@ class Layer:
             raise TypeError(f"parameter: expected a Parameter or None, got {type(parameter).__name__}")
         if isinstance(vars(self).get(name), Layer) or name in self._buffer_names:
             raise KeyError(f"name: {name!r} is a layer or a buffer of this {type(self).__name__} already")
+        if hasattr(self, str(name)) and not isinstance(vars(self).get(name), Parameter):
+            raise KeyError(f"name: {name!r} is an attribute of this {type(self).__name__} already")
         setattr(self, self._attribute(name), parameter)
         return parameter
 
     def add_sublayer(self, name: str, sublayer: Layer) -> Layer:
+        if not isinstance(name, str):
+            raise WrongKind(f"name: expected a str, got {type(name).__name__}")
         if not isinstance(sublayer, Layer):
             raise WrongKind(f"sublayer: expected a Layer, got {type(sublayer).__name__}")
         if getattr(type(self), str(name), None) is not None:

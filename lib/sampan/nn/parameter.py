@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype, name_of
-from ..tensor import Tensor
+from ..tensor import Tensor, WrongKind
 
 __all__ = ["Parameter"]
 
@@ -86,6 +86,8 @@ class Parameter(Tensor):
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise WrongKind(f"trainable: expected a bool, got {value!r}")
         self.stop_gradient = not value
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..dtype import as_dtype
@@ -44,13 +45,22 @@ def activation(name: str, settings: str, doc: str, value: Callable[..., Any], sl
     inner = ", ".join(["g", "x", *names])
     signature = ", ".join(["x", *([settings] if settings else []), "name=None"])
     back = f"vendor_of({inner}) if g.__class__ is Buffer else slope_of({inner})"
-    source = f"def {name}({signature}):\n    return value_of({given}), (lambda {bound}: {back},)\n"
+    # torch's forward functions take NumPy's numbers and 0-d tensors, those for gradients only Python's numbers
+    plain = "".join(f"    if type({n}) not in NUMBERS: {n} = number_of({n})\n" for n in names)
+    source = f"def {name}({signature}):\n{plain}    return value_of({given}), (lambda {bound}: {back},)\n"
     source += f"def alone({signature}):\n    return value_of({given})\n"
     namespace = {"value_of": value, "slope_of": slope, "vendor_of": vendor or slope, "Buffer": Buffer}
+    namespace.update(NUMBERS=(float, int), number_of=_number)
     exec(compile(source, f"<activation {name}>", "exec"), namespace)
     body, alone = namespace[name], namespace["alone"]
     body.__doc__, body.__module__ = f"{doc}\n\nElementwise, any shape.", __name__
     return operator(body, reference=alone, samples=[(_AWAY,), (Array((2, 1, 3), -4, -0.2),)], value=alone)
+
+
+def _number(value: Any) -> Any:
+    """A number of NumPy's or in a 0-d tensor as one of Python's; anything else as it is."""
+    known = isinstance(value, (np.generic, np.ndarray, torch.Tensor))
+    return value.item() if known and math.prod(value.shape) == 1 else value
 
 
 _SIXTH = (0.1666667, 0.5)  # what torch has a kernel for

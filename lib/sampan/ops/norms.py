@@ -131,7 +131,8 @@ def _torch_renorm(x: Any, p: float, axis: int, most: float) -> Any:
 def renorm(x, p, axis, max_norm):  # type: ignore[no-untyped-def]
     """x with each slice along `axis` whose p-norm is above `max_norm` scaled down to it."""
     (axis,) = _axes(x, axis)
-    norms = p_norm(x, float(p), [i for i in range(x.ndim) if i != axis], True)
+    others = [i for i in range(x.ndim) if i != axis]
+    norms = p_norm(x, float(p), others, True) if others else x.abs()  # a slice of a vector is one number
     return x * select(norms > max_norm, max_norm / norms, 1.0)
 
 

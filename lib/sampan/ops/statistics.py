@@ -310,7 +310,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):  # type: ignore
     (axis,) = _axes(x, axis)
     parts = [t for t in (prepend, x, append) if t is not None]
     x = concat_tensors(*parts, axis=axis) if len(parts) > 1 else x
-    for _ in range(n):
+    for _ in range(min(n, x.shape[axis])):  # one more difference of nothing is nothing
         x = neighbours(x, axis)
     return x
 

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from ..tensor import Refused, Tensor, WrongKind
 
 # fmt: off
@@ -70,8 +72,16 @@ class LRScheduler:
     set_dict = set_state_dict
 
 
+def plain(value: Any) -> Any:
+    """A number of NumPy's, or in a tensor or array with one entry, as one of Python's; anything else as it is."""
+    if isinstance(value, Tensor | np.ndarray | np.generic) and value.size == 1:
+        return value.item()
+    return value
+
+
 def _number(value: Any, name: str, least: float = 0.0, below: float = math.inf, whole: bool = False) -> Any:
     """`value`, if it is a number from `least` to below `below`."""
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         raise WrongKind(f"{name}: expected a {'whole ' * whole}number, got {type(value).__name__}")
     if not least <= value < below:

@@ -18,7 +18,7 @@ from ..nn.clip import ClipGrad
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from ..row_sparse import RowSparse
 from ..tensor import Tensor, WrongKind, zero_gradient
-from .lr import LRScheduler
+from .lr import LRScheduler, plain
 
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -63,14 +63,18 @@ class Optimizer:
     decoupled = False  # True where `update` treats a number given as weight_decay itself
 
     def __init__(self, learning_rate, parameters=None, weight_decay=None, grad_clip=None, name=None, multi_precision=False, **settings):  # type: ignore[no-untyped-def]  # fmt: skip
+        learning_rate = plain(learning_rate) if isinstance(learning_rate, np.generic) else learning_rate
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float | LRScheduler):
             raise WrongKind(f"learning_rate: expected a number or a scheduler, got {learning_rate!r}")
-        if not isinstance(learning_rate, LRScheduler) and not 0 <= learning_rate < float("inf"):
-            raise ValueError(f"learning_rate: expected a finite number of at least 0, got {learning_rate}")
+        if not isinstance(learning_rate, LRScheduler) and not math.isfinite(learning_rate):
+            raise ValueError(f"learning_rate: expected a finite number, got {learning_rate}")
         if parameters is None:
             raise MissingParameters("parameters: expected Parameters, such as layer.parameters(), got None")
-        if isinstance(parameters, Tensor):
-            raise TypeError("parameters: expected a list of Parameters, got a single Tensor")
+        if isinstance(parameters, Tensor | dict):
+            kind = type(parameters).__name__
+            raise TypeError(
+                f"parameters: expected a list of Parameters or of dictionaries, got a single {kind}"
+            )
         self._learning_rate = learning_rate
         self._grad_clip = grad_clip
         self._multi_precision = multi_precision
@@ -398,7 +402,7 @@ def _once(gradient: RowSparse) -> RowSparse:
 
 def number(value: Any, name: str, below: float = math.inf) -> float:
     """`value`, a number or a Tensor with one, from 0 to below `below`."""
-    found = float(value) if isinstance(value, Tensor) else value
+    found = plain(value)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise WrongKind(f"{name}: expected a number, got {type(value).__name__}")
     if not 0 <= found < below:
@@ -409,6 +413,7 @@ def number(value: Any, name: str, below: float = math.inf) -> float:
 def _regularizer(value: Any) -> WeightDecayRegularizer | None:
     if value is None or isinstance(value, WeightDecayRegularizer):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float | Tensor):
+    value = plain(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"weight_decay: expected a number, a decay or None, got {type(value).__name__}")
     return L2Decay(float(value)) if value else None

@@ -18,7 +18,7 @@ def ints(value: Any, n: int, name: str) -> tuple[int, ...]:
     """`n` ints from one or n."""
     if isinstance(value, (int, np.integer)):
         return (int(value),) * n
-    values = list(value) if isinstance(value, Sequence) else []
+    values = list(value) if isinstance(value, (Sequence, np.ndarray)) else []
     if len(values) != n or not all(isinstance(v, (int, np.integer)) for v in values):
         raise Refused(f"{name}: expected an int or {n}, got {value!r}")
     return tuple(int(v) for v in values)
@@ -50,7 +50,7 @@ def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: S
             return [(0, 0)] * n
         totals = [max((-(-m // s) - 1) * s + k - m, 0) for m, k, s in zip(size, kernel, stride, strict=True)]
         return [(t // 2, t - t // 2) for t in totals]
-    values = list(padding) if isinstance(padding, (list, tuple)) else [padding] * n
+    values = list(padding) if isinstance(padding, (list, tuple, np.ndarray)) else [padding] * n
     if len(values) == n + 2 and all(isinstance(v, (list, tuple)) and len(v) == 2 for v in values):
         inner, outer = (values[1:-1], values[:: n + 1]) if last else (values[2:], values[:2])
         if any(v for pair in outer for v in pair):
