@@ -49,8 +49,13 @@ def activation(name: str, settings: str, doc: str, value: Callable[..., Any], sl
     plain = "".join(f"    if type({n}) not in NUMBERS: {n} = number_of({n})\n" for n in names)
     source = f"def {name}({signature}):\n{plain}    return value_of({given}), (lambda {bound}: {back},)\n"
     source += f"def alone({signature}):\n    return value_of({given})\n"
-    namespace = {"value_of": value, "slope_of": slope, "vendor_of": vendor or slope, "Buffer": Buffer}
-    namespace.update(NUMBERS=(float, int), number_of=_number)
+    namespace: dict[str, Any] = {
+        "value_of": value,
+        "slope_of": slope,
+        "vendor_of": vendor or slope,
+        "Buffer": Buffer,
+    }
+    namespace |= {"NUMBERS": (float, int), "number_of": _number}
     exec(compile(source, f"<activation {name}>", "exec"), namespace)
     body, alone = namespace[name], namespace["alone"]
     body.__doc__, body.__module__ = f"{doc}\n\nElementwise, any shape.", __name__
