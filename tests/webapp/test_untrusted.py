@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +123,28 @@ def test_what_is_too_large_is_refused(tmp_path: Path) -> None:
 
 def test_the_policy_runs_nothing() -> None:
     assert POLICY.startswith("sandbox;") and "default-src 'none'" in POLICY and "script-src" not in POLICY
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    ["![" * 58_000, "> " * 50_000, "*a_" * 40_000, "[" * 90_000 + "]" * 90_000, "|" * 90_000, "<a " * 60_000],
+    ids=["pictures", "quotes", "emphasis", "brackets", "table", "tags"],
+)
+def test_a_text_that_blocks_a_parser_is_shown_as_it_is(tmp_path, monkeypatch, bomb):
+    monkeypatch.setattr(untrusted, "RENDER_SECONDS", 4.0)
+    path = written(
+        tmp_path, nbformat.v4.new_markdown_cell(f"before {bomb}"), nbformat.v4.new_code_cell("after = '<1>'")
+    )
+    began = time.monotonic()
+    html = asyncio.run(untrusted.notebook_page(path))
+    assert time.monotonic() - began < 15
+    assert "before" in html and "after" in html and "<1>" not in html
+
+
+def test_a_page_made_apart_is_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(untrusted, "RENDER_SECONDS", 60.0)
+    path = written(tmp_path, nbformat.v4.new_markdown_cell("# A *title*"))
+    assert asyncio.run(untrusted.notebook_page(path)) == notebook_html(path)
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="not a notebook"):
+        asyncio.run(untrusted.notebook_page(path))

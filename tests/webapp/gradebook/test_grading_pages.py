@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from urllib.parse import quote
 
 import nbformat
 import pytest
@@ -23,7 +24,7 @@ from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, hand_in
 from tests.webapp.running import Studio, free_port, start_studio
 
 DEADLINE_S = 180.0
-CLASS = "made-up-class"
+CLASS = "Klasse 数学 Ü"
 
 
 class Visitor:
@@ -52,7 +53,7 @@ def visitor(studio: Studio) -> Iterator[Visitor]:
 @pytest.fixture(scope="module")
 def classroom(studio: Studio, visitor: Visitor) -> Classroom:
     """Made, handed out and filled through the pages, as a teacher would."""
-    assert visitor.post(name=CLASS).url.endswith(f"/grading/{CLASS}")
+    assert visitor.post(name=CLASS).url.endswith(f"/grading/{quote(CLASS)}")
     reply = visitor.post(f"/{CLASS}/release", assignment="week1", lesson=[NOTEBOOK])
     assert reply.ok and "Nothing has been handed in yet." in reply.text
     made = Classroom(studio.home / "classes" / CLASS)

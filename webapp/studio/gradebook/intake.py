@@ -128,14 +128,14 @@ def _whose(name: PurePosixPath, assignment: str, known: set[str]) -> tuple[str, 
     """(student, notebook), or None where the name does not tell or names something outside."""
     if name.is_absolute() or ".." in name.parts or "\\" in str(name):
         return None
-    *folders, file = name.parts
+    *folders, file = map(composed, name.parts)
     stem = file.removesuffix(".ipynb")
     if stem in known and folders:
-        student = composed(folders[-2] if folders[-1] == assignment and len(folders) > 1 else folders[-1])
+        student = folders[-2] if folders[-1] == assignment and len(folders) > 1 else folders[-1]
         return (student, stem) if NAME.fullmatch(student) and student != assignment else None
     for notebook in sorted(known, key=len, reverse=True):
         if stem.endswith(f"_{notebook}"):
-            student = composed(stem.removesuffix(f"_{notebook}").split("_")[0])
+            student = stem.removesuffix(f"_{notebook}").split("_")[0]
             return (student, notebook) if NAME.fullmatch(student) else None
     return None
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from studio import processes
+from studio.compute.limits import Limits
 
 from .classroom import Classroom, Submission
 from .similar import Fingerprints, Pair, SideBySide, compare, fingerprints, side_by_side
@@ -23,6 +24,7 @@ from .submissions import Refused, read
 
 MOST_CODE = 200_000  # characters of one notebook's code: more is no exercise's answer
 LIMIT_S = 120.0
+LIMITS = Limits(memory=2 << 30, processes=16)
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ def main() -> int:
     parser.add_argument("--course", type=Path, required=True)
     parser.add_argument("--pair", nargs=2)
     options = parser.parse_args()
+    LIMITS.apply()
     try:
         classroom = Classroom(options.folder, options.course)
         what = (classroom, options.assignment, options.notebook)

@@ -26,6 +26,7 @@ from studio.compute.limits import Limits
 
 from . import bubble, guard, wire
 from .isolation import LIMITS
+from .submission import clean
 
 START_SECONDS = 120.0  # imports of the warm process, on a busy machine
 FORK_SECONDS = 30.0
@@ -186,7 +187,7 @@ class Sandbox:
             raise self._gone
         deadline = time.monotonic() + seconds + GRACE_SECONDS
         try:
-            wire.send(self._channel, message, deadline)
+            wire.send(self._channel, message, deadline, most_text=None)
             reply = wire.receive(self._channel, deadline)
         except TimeoutError:
             self.end(
@@ -261,7 +262,7 @@ class Sandbox:
         """The end of what the learner's own code printed; complete once the process has ended."""
         if self._ended:
             self._reader.join(GRACE_SECONDS)
-        return self._tail.decode(errors="replace").strip()
+        return clean(self._tail.decode(errors="replace")).strip()
 
     def close(self) -> None:
         self.kill()

@@ -28,8 +28,9 @@ class WireError(ValueError):
     """A frame that is broken, too large, or holds something that is no plain value."""
 
 
-def encode(message: Any) -> bytes:
-    """One frame. Raises `WireError` when the message is larger than a frame may be."""
+def encode(message: Any, most_text: int | None = MAX_TEXT) -> bytes:
+    """One frame; of a text no more than `most_text` characters. Raises `WireError` when the message is larger than a
+    frame may be."""
     arrays: list[np.ndarray] = []
 
     def tree(value: Any) -> Any:
@@ -50,7 +51,7 @@ def encode(message: Any) -> bytes:
                 raise WireError("a text key may not begin with '$'")
             return {key: tree(item) for key, item in value.items()}
         if type(value) is str:
-            return value[:MAX_TEXT]
+            return value[:most_text]
         if type(value) is int and abs(value) >= 1 << 63:
             return {"$foreign": "int of more than 64 bits"}
         return value
@@ -58,7 +59,9 @@ def encode(message: Any) -> bytes:
     body = tree(plain(message))
     blobs = [np.ascontiguousarray(array).tobytes() for array in arrays]
     specs = [{"dtype": array.dtype.name, "shape": list(array.shape)} for array in arrays]
-    header = json.dumps({"message": body, "arrays": specs}).encode()
+    header = json.dumps({"message": body, "arrays": specs}, ensure_ascii=False).encode(
+        "utf-8", "surrogatepass"
+    )
     total = sum(map(len, blobs))
     if len(header) > MAX_JSON or total > MAX_ARRAYS:
         raise WireError(
@@ -87,7 +90,15 @@ def decode(header: bytes, blob: bytes) -> Any:
         return _value(body, arrays, 0)
     except WireError:
         raise
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+        MemoryError,
+    ) as error:
         raise WireError(f"a broken frame: {error}") from error
 
 
@@ -111,9 +122,11 @@ def _value(node: Any, arrays: list[np.ndarray], depth: int) -> Any:
     return node
 
 
-def send(channel: socket.socket, message: Any, deadline: float | None = None) -> None:
+def send(
+    channel: socket.socket, message: Any, deadline: float | None = None, most_text: int | None = MAX_TEXT
+) -> None:
     """Raises `TimeoutError` when the other side has not taken it by the deadline (a `time.monotonic()` value)."""
-    frame = encode(message)
+    frame = encode(message, most_text)
     channel.settimeout(None if deadline is None else max(1e-3, deadline - time.monotonic()))
     channel.sendall(frame)
 

@@ -28,7 +28,7 @@ from studio.gradebook.submissions import Refused, read
 from studio.grading.runner import parse_report
 
 from .base import STRICT_POLICY, StudioPage
-from .untrusted import POLICY, notebook_html
+from .untrusted import POLICY, notebook_page
 
 MOST_UPLOADED = 256 << 20  # bytes of one zip file
 T = TypeVar("T")
@@ -278,20 +278,20 @@ class WorkNotebook(WorkPage):
     async def get(self, name: str, assignment: str, notebook: str, student: str) -> None:
         room = self.find(name)
         submission = self.submission(room, assignment, notebook, student)
-        html = await asyncio.to_thread(_sanitised, room, submission)
+        html = await _sanitised(room, submission)
         kind = "plain" if html is None else "html"
         self.set_header("Content-Type", f"text/{kind}; charset=utf-8")
         self.finish(i18n.t("grading.unreadable", self.language) if html is None else html)
 
 
-def _sanitised(room: Classroom, submission: Submission) -> str | None:
+async def _sanitised(room: Classroom, submission: Submission) -> str | None:
     """The notebook as HTML; None when it cannot be read. A copy is made, so that no link is followed."""
     try:
-        content = read(room.root, room.path(submission))
+        content = await asyncio.to_thread(read, room.root, room.path(submission))
         with tempfile.TemporaryDirectory(prefix="sampan-shown-") as folder:
             copy = Path(folder) / "submission.ipynb"
             copy.write_bytes(content)
-            return notebook_html(copy)
+            return await notebook_page(copy)
     except (OSError, ValueError, RecursionError, Refused):
         return None
 

@@ -6,7 +6,11 @@ to be served under a policy that runs nothing (`POLICY`), in a frame with the at
 
 from __future__ import annotations
 
+import asyncio
+import html
+import json
 import re
+import sys
 from pathlib import Path
 
 import bleach
@@ -15,6 +19,14 @@ from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
+from studio import processes
+from studio.compute.limits import Limits
+
+RENDER_SECONDS = 20.0  # for the whole page; a notebook of the course takes two, most of it imports
+RENDER_LIMITS = Limits(memory=1 << 30, processes=16, cpu_seconds=20)
+NO_NOTEBOOK = 3  # exit status
+LARGEST_PAGE = 32 << 20
+MOST_TEXT = 1 << 20  # characters of a notebook that is shown as plain text
 LARGEST = 8 << 20  # bytes of a notebook that is shown
 POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; "
@@ -68,6 +80,50 @@ img { max-width: 100%; }
 """
 
 
+async def notebook_page(path: Path) -> str:
+    """`notebook_html`, made by a process with limits of time and memory: some texts take a parser of Markdown for
+    ever. Where it does not come to an end, the cells as plain text.
+
+    Raises ValueError where it is no notebook or too large.
+    """
+    process = await processes.start([sys.executable, "-m", "studio.server.untrusted", str(path)])
+    page = words = b""
+    try:
+        async with asyncio.timeout(RENDER_SECONDS):
+            page, words = await process.communicate()
+    except TimeoutError:
+        pass  # what there is instead comes below
+    finally:
+        await processes.stop(process)
+    if process.returncode == 0 and page:
+        return page.decode()
+    if process.returncode == NO_NOTEBOOK:
+        raise ValueError(words.decode(errors="replace").strip())
+    return await asyncio.to_thread(plain_html, path)
+
+
+def plain_html(path: Path) -> str:
+    """The sources of a notebook's cells and nothing else. Raises ValueError where it is no notebook."""
+    try:
+        cells = json.loads(path.read_bytes()[: LARGEST + 1])["cells"]
+        sources = [cell["source"] for cell in cells]
+        texts = [source if isinstance(source, str) else "".join(source) for source in sources]
+    except (LookupError, TypeError, RecursionError) as error:
+        raise ValueError(f"this is not a notebook: {type(error).__name__}: {error}") from error
+    shown, left = [], MOST_TEXT
+    for text in texts:
+        shown.append(f"<pre>{html.escape(text[:left].encode('utf-8', 'replace').decode())}</pre>")
+        left -= len(text[:left])
+    return _page("\n".join(shown))
+
+
+def _page(body: str, styles: str = "") -> str:
+    return (
+        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><style>{_STYLE}{styles}</style></head>'
+        f"<body>\n{body}\n</body></html>\n"
+    )
+
+
 def notebook_html(path: Path) -> str:
     """A notebook as one HTML page without anything that could run.
 
@@ -89,10 +145,7 @@ def notebook_html(path: Path) -> str:
     body, _ = HTMLExporter(template_name="basic").from_notebook_node(nbformat.v4.new_notebook(cells=cells))
     clean = bleach.clean(body, tags=_TAGS, attributes=_may_stay, protocols=["data"], strip=True)
     colours = HtmlFormatter(style="default").get_style_defs(".highlight")
-    return (
-        f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><style>{_STYLE}{colours}</style></head>'
-        f"<body>\n{clean}\n</body></html>\n"
-    )
+    return _page(clean, colours)
 
 
 def _bare(cell: NotebookNode) -> NotebookNode:
@@ -122,3 +175,21 @@ def _may_stay(tag: str, name: str, value: str) -> bool:
     if tag == "img":
         return name == "alt" or (name == "src" and _PICTURE.fullmatch(value) is not None)
     return name == "class" or (name in ("colspan", "rowspan") and value.isdecimal())
+
+
+def main(path: str) -> int:
+    """Prints the page, within the limits of `notebook_page`."""
+    RENDER_LIMITS.apply()
+    try:
+        page = notebook_html(Path(path)).encode("utf-8", "replace")
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return NO_NOTEBOOK
+    if len(page) > LARGEST_PAGE:
+        return 1
+    sys.stdout.buffer.write(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
