@@ -211,3 +211,20 @@ def test_a_program_written_for_paddle_runs(tmp_path):
     )
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
     assert done.stdout == "small\n", done.stderr
+
+
+def test_guards_of_static_graphs_change_nothing_in_a_dynamic_program(installed):
+    """As real Paddle's: each was entered there in a dynamic program."""
+    import paddle
+    from paddle.static.amp import fp16_guard
+    from paddle.static.amp.bf16 import bf16_guard
+
+    guards = (
+        fp16_guard(), bf16_guard(), paddle.static.amp.fp16_guard(), paddle.static.device_guard("cpu"),
+        paddle.static.name_scope("block"), paddle.base.framework.name_scope("block"), paddle.static.ipu_shard_guard(0),
+    )  # fmt: skip
+    for guard in guards:
+        with guard:
+            assert paddle.ones([1]).astype("float32").sum().item() == 1
+    with pytest.raises(NotImplementedError, match=r"static\.amp\.decorate"):
+        paddle.static.amp.decorate()

@@ -289,3 +289,17 @@ def test_empty_numpy_arrays_come_back(tmp_path, shape):
     paddle.save({"empty": np.empty(shape, np.int64)}, tmp_path / "file")
     found = paddle.load(tmp_path / "file")["empty"]
     assert found.shape == shape and found.dtype == np.int64
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4])
+def test_paddles_table_of_names_is_dropped(protocol, tmp_path):
+    """Paddle's `save` writes it at the top of a state_dict alone, and its `load` drops it unless told to keep it."""
+    key = "StructuredToParameterName@@"
+    content = {"weight": np.ones(2, "float32"), key: {"weight": "linear_0.w_0"}}
+    path = tmp_path / "net.pdparams"
+    path.write_bytes(pickle.dumps(content, protocol))
+    assert list(paddle.load(str(path))) == ["weight"]
+    assert list(paddle.load(str(path), return_numpy=True)) == ["weight"]
+    assert paddle.load(str(path), keep_name_table=True)[key] == {"weight": "linear_0.w_0"}
+    with path.open("rb") as file:
+        assert list(paddle.load(file)) == ["weight"]

@@ -101,7 +101,8 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
     """What `save` wrote, on the CPU. return_numpy: arrays in place of Tensors.
 
     path: a name, or a binary stream, which is read from where it stands to the end of what one `save` wrote.
-    Paddle's own `.pdparams` and `.pdopt` are read too, by an unpickler that admits arrays and plain values only.
+    Paddle's own `.pdparams` and `.pdopt` are read too, by an unpickler that admits arrays and plain values only;
+    keep_name_table=True keeps the table of names that Paddle writes into them.
     Raises FileNotFoundError, EOFError for a stream at its end, and ValueError for a file that is cut off, changed or
     of another kind.
     """
@@ -109,11 +110,14 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
         with tempfile.NamedTemporaryFile() as file:
             file.writelines(_next(path))
             file.flush()
-            return load(file.name, return_numpy)
+            return load(file.name, return_numpy, **configs)
     if not os.path.exists(path):
         raise NoSuchFile(f"load: there is no file {os.fspath(path)!r}")
     if is_pickle(path):
-        return _pickled_tensors(read_pickled(path), return_numpy)
+        content = _pickled_tensors(read_pickled(path), return_numpy)
+        if isinstance(content, dict) and not configs.get("keep_name_table"):
+            content.pop("StructuredToParameterName@@", None)  # Paddle's own record of the names
+        return content
     try:
         with safe_open(os.fspath(path), framework="pt", device="cpu") as file:
             metadata = file.metadata() or {}

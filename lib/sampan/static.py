@@ -5,9 +5,11 @@ Every other name is a stand-in: a program can import it, and hears that there ar
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,37 @@ def absent(name: str) -> Any:
     return _Absent(name.rpartition(".")[2], (), {"__doc__": text})
 
 
+# --- guards: what they change in a static graph, there is none of in a dynamic program ---
+
+
+def _no_guard(*args: Any, **settings: Any) -> contextlib.AbstractContextManager[None]:
+    """Nothing changes inside."""
+    return contextlib.nullcontext()
+
+
+name_scope = device_guard = ipu_shard_guard = _no_guard
+
+
+def _module(name: str, **values: Any) -> ModuleType:
+    """A module of static graphs: these values, and stand-ins for any other name."""
+    made: Any = ModuleType(f"{__name__}.{name}")
+    sys.modules[made.__name__] = made
+    vars(made).update(values, __getattr__=lambda other: _stand_in(f"{name}.{other}"))
+    return made
+
+
+def _stand_in(name: str) -> Any:
+    if name.rpartition(".")[2].startswith("__"):
+        raise AttributeError(name)
+    return absent(f"static.{name}")
+
+
+__path__: list[str] = []  # so that `import` looks for the modules inside
+bf16 = _module("amp.bf16", bf16_guard=_no_guard)
+amp = _module("amp", fp16_guard=_no_guard, bf16=bf16, __path__=[])
+del bf16  # `static.bf16` is no name of Paddle's
+
+
 def default_main_program() -> SimpleNamespace:
     """What takes a `random_seed`, and nothing else."""
     return SimpleNamespace(random_seed=0)
@@ -105,6 +138,4 @@ def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return absent(f"static.{name}")
+    return _stand_in(name)

@@ -214,7 +214,6 @@ def test_samples_that_do_not_fit_together():
     [
         (lambda: io.DataLoader(Rows(), num_workers=-1), ValueError, "num_workers"),
         (lambda: io.DataLoader(Rows(), batch_size=0), ValueError, "batch_size"),
-        (lambda: io.DataLoader(Rows(), batch_size=None, shuffle=True), ValueError, "batch_size"),
         (lambda: io.DataLoader(Stream(), shuffle=True), ValueError, "shuffle"),
         (lambda: io.DataLoader(Rows(), timeout=-1), ValueError, "timeout"),
         (lambda: io.DataLoader(3), TypeError, "dataset"),
@@ -229,3 +228,35 @@ def test_persistent_workers_serve_every_epoch():
     loader = io.DataLoader(Together(), batch_size=4, num_workers=1, persistent_workers=True)
     for _ in range(2):
         assert [labels.numpy().tolist() for _, labels in loader] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+
+
+def test_without_batches_shuffle_and_drop_last_change_nothing():
+    """As in Paddle, where only the batches are shuffled and left out."""
+    rows = [np.full([2], i, "float32") for i in range(3)]
+
+    class Arrays(io.Dataset):
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, index):
+            return rows[index]
+
+    class Stream(io.IterableDataset):
+        def __iter__(self):
+            return iter(rows)
+
+    for settings in ({"drop_last": True}, {"shuffle": True}, {"shuffle": True, "drop_last": True}):
+        loader = io.DataLoader(Arrays(), batch_size=None, **settings)
+        assert [batch.tolist() for batch in loader] == [[0, 0], [1, 1], [2, 2]]
+        assert len(loader) == 3
+    assert len([*io.DataLoader(Stream(), batch_size=None, drop_last=True)]) == 3
+
+
+def test_a_sampler_that_reads_its_indices_from_an_iterator():
+    assert list(io.RandomSampler(range(3), generator=iter([2, 0, 1]))) == [2, 0, 1]
+    assert list(io.RandomSampler(range(3), replacement=True, num_samples=2, generator=iter([1, 1, 1]))) == [
+        1,
+        1,
+    ]
+    with pytest.raises(TypeError, match="drop_last"):
+        io.BatchSampler(range(3), drop_last=1)

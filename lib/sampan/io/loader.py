@@ -42,7 +42,7 @@ class DataLoader:
     """Iterate it once an epoch; each batch is a list of Tensors, one per field of a sample.
 
     dataset: map-style or a stream (IterableDataset). batch_sampler: takes the place of batch_size, shuffle and
-    drop_last. batch_size None: samples as they are. collate_fn: from a list of samples to a batch.
+    drop_last. batch_size None: samples as they are, in their order; shuffle and drop_last then change nothing. collate_fn: from a list of samples to a batch.
     num_workers: processes that make batches, 0 for this one; each holds prefetch_factor batches ready.
     timeout: seconds to wait for a batch from a worker, 0 for ever. places: where the batches go.
     The order and the workers' seeds follow from `sampan.seed`.
@@ -76,8 +76,6 @@ class DataLoader:
             raise WrongKind(f"dataset: expected a Dataset, got {type(dataset).__name__}")
         if batch_sampler is None and batch_size is not None and not self._streams:
             batch_sampler = BatchSampler(dataset, None, shuffle, batch_size, drop_last)
-        elif batch_size is None and (shuffle or drop_last):
-            raise Refused("batch_size: expected a number with shuffle or drop_last, got None")
         elif self._streams and batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
             raise Refused(f"batch_size: expected a positive whole number or None, got {batch_size!r}")
         self.batch_sampler = batch_sampler

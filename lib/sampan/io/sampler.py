@@ -123,6 +123,8 @@ class BatchSampler(Sampler):
     ) -> None:  # fmt: skip
         if (dataset is None) == (sampler is None):
             raise Refused("dataset, sampler: expected exactly one of the two")
+        if not isinstance(drop_last, bool):
+            raise WrongKind(f"drop_last: expected a bool, got {drop_last!r}")
         if not isinstance(shuffle, bool) or not (sampler is None or hasattr(sampler, "__iter__")):
             raise WrongKind(f"shuffle, sampler: expected a bool and indices, got {shuffle!r}, {sampler!r}")
         if sampler is not None and shuffle:
