@@ -60,6 +60,7 @@ _INNER = ("_C_ops", "_legacy_C_ops", "common_ops_import", "jit", "pir", "pir_uti
 
 # Names that Paddle shows at its top, and the rooms where they live.
 _ELSEWHERE = {
+    "base": "core",
     "amp": "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
     "device": "cuda get_cudnn_version get_default_device set_default_device is_compiled_with_cinn is_compiled_with_custom_device is_compiled_with_distribute "
     "is_compiled_with_ipu is_compiled_with_rocm is_compiled_with_xpu",

@@ -17,3 +17,21 @@ from .sgd import Ftrl as Ftrl
 from .sgd import Momentum as Momentum
 from .sgd import RMSProp as RMSProp
 from .sgd import Rprop as Rprop
+
+__all__ = [
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lamb",
+    "Momentum",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSProp",
+    "Rprop",
+]
