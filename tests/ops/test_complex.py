@@ -114,3 +114,18 @@ def test_kinds() -> None:
     assert paddle.to_tensor(Z).isreal().tolist() == [[False, False], [False, False]]
     with pytest.raises(TypeError, match="expected a Tensor"):
         paddle.is_complex(1)
+
+
+def test_no_way_leads_to_complex32() -> None:
+    """torch's complex32 is no dtype of Paddle's: a float16 with a complex number is complex64."""
+    x = paddle.to_tensor([1.0, 2.0], "float16")
+    chosen = paddle.where(paddle.to_tensor([True, False]), x, paddle.to_tensor(1j))
+    made = [x + 2j, 2j - x, x * 2j, x / 2j, 2j / x, x**2j, chosen]
+    assert {str(z.dtype).split(".")[-1] for z in made} == {"complex64"}
+    assert chosen.tolist() == [1, 1j]
+    leaf = paddle.to_tensor([1.0, 2.0], "float16", stop_gradient=False)
+    (leaf * (3 + 2j)).real().sum().backward()
+    assert str(leaf.grad.dtype).endswith("float16") and leaf.grad.tolist() == [3, 3]
+    for refused in (lambda: paddle.complex(x, x), lambda: paddle.as_complex(x)):
+        with pytest.raises(TypeError, match="float16"):
+            refused()

@@ -16,6 +16,12 @@ __all__ = ["angle", "as_complex", "as_real", "complex", "conj", "imag", "polar",
 _PAIRS = [((3, 4), (3, 4)), ((2, 1), (3,)), ((), (0, 2))]
 
 
+def _check_wide(x: Any) -> None:
+    """Refuse halves: torch would make complex32 of them, which is no dtype of Paddle's."""
+    if x.dtype is torch.float16:
+        raise WrongKind("complex numbers are made of float32 or float64, got float16")
+
+
 @operator(method="", view=True, reference=torch.real, samples=[((3, 4),)])
 def real(x, name=None):  # type: ignore[no-untyped-def]
     """The real part, a view; a real array as it is."""
@@ -68,6 +74,7 @@ def complex(real, imag, name=None):  # type: ignore[no-untyped-def]
     if real.dtype is not imag.dtype:
         kind = torch.promote_types(real.dtype, imag.dtype)
         real, imag = real.to(kind), imag.to(kind)
+    _check_wide(real)
     return torch.complex(real, imag), (lambda g: declared.real(g), lambda g: declared.imag(g))
 
 
@@ -84,6 +91,7 @@ def as_complex(x, name=None):  # type: ignore[no-untyped-def]
     """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
     if not x.shape or x.shape[-1] != 2:
         raise RuntimeError("the last axis must have length 2: real and imaginary part")
+    _check_wide(x)
     # an array without entries may have odd strides
     pairs = x.contiguous() if x.numel() else x.new_empty(x.shape)
     return torch.view_as_complex(pairs), (lambda g: as_real(g),)

@@ -14,7 +14,7 @@ from ..operator import AxisError, as_method, composite, operator
 from ..spelling import spelled
 from ..tensor import Refused, Tensor, WrongKind
 from .samples import Array, integers
-from .shape import expand, reshape
+from .shape import cast, expand, reshape
 
 
 def _key(index: Any) -> Any:
@@ -183,6 +183,10 @@ def where(condition, x=None, y=None, name=None):  # type: ignore[no-untyped-def]
         raise Refused("where: expected both x and y, or neither")
     if condition.dtype != torch.bool:
         raise WrongKind(f"where: expected a bool condition, got {name_of(condition.dtype)}")
+    kinds = {v.data.dtype for v in (x, y) if isinstance(v, Tensor)}
+    if len(kinds) == 2 and torch.float16 in kinds and builtins.any(kind.is_complex for kind in kinds):
+        # torch would choose complex32, which is no dtype of Paddle's
+        x, y = (cast(v, torch.float32) if v.data.dtype is torch.float16 else v for v in (x, y))
     return select(condition, x, y)
 
 

@@ -59,7 +59,7 @@ def stack(x, axis=0, name=None):  # type: ignore[no-untyped-def]
     shapes = [list(t.shape) for t in tensors]
     if any(s != shapes[0] for s in shapes):
         raise Refused(f"stack: expected tensors of one shape, got {shapes}")
-    return stack_tensors(*tensors, axis=_free(tensors[0], axis, 1, of="stack"))
+    return stack_tensors(*tensors, axis=_free(tensors[0], int(axis), 1, of="stack"))
 
 
 def _tensors(x: Any) -> list[Any]:

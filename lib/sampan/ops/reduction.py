@@ -216,6 +216,7 @@ def logsumexp(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untype
 def cumsum(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Running sums along `axis`; of the flattened array when None."""
     shape, kind = x.shape, x.dtype
+    axis = int(axis) if isinstance(axis, torch.Tensor) else axis
     if axis is None:
         x, axis = x.reshape([-1]), 0
     value = x.cumsum(axis=axis, dtype=None if dtype is None else as_dtype(dtype))

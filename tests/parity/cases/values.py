@@ -150,6 +150,22 @@ PROGRAMS: dict[str, list[str]] = {
         for a, b in (("float32", "float64"), ("float64", "float32"), ("float16", "float32"), ("bfloat16", "float32"))
     ],
     "Tensor.is_leaf": ["x = P.Tensor(t([1., 2.]).numpy(), P.CPUPlace()); r = [x, x.stop_gradient, x.is_leaf]"],
+    "paddle.cumsum": [
+        "r = P.cumsum(t([[1., 2.], [3., 4.]]), axis=t([1], 'int32'))",
+        "x = t([[1., 2.], [3., 4.]], sg=False); y = P.cumsum(x, axis=t(0)); (y * y).sum().backward(); r = [y, x.grad]",
+    ],
+    "paddle.stack": ["x = t([1., 2.]); r = P.stack([x, x], axis=t(1))"],
+    "paddle.nn.functional.ctc_loss": [
+        "x = P.zeros([1, 1, 3]); r = F.ctc_loss(x, t([[1, 2]], 'int32'), t([1]), t([2]), reduction='none')"
+    ],
+    "paddle.optimizer.Adam": [
+        f"e = P.nn.Embedding(3, 2, sparse={sparse}); e.weight.set_value(P.arange(6, dtype='float32').reshape([3, 2])); "
+        f"o = P.optimizer.Adam(0.1, parameters=e.parameters(), lazy_mode={lazy})\n"
+        "for i in range(3): (e(t([0, 1])) * t([[1., 2.], [3., -1.]]) * (i + 1)).sum().backward(); o.step(); o.clear_grad()\n"
+        "r = e.weight.detach()"
+        for sparse in (True, False)
+        for lazy in (True, False)
+    ],
     "paddle.increment": [
         "x = t(2., sg=False); P.increment(x, 1.); r = [x, x.is_leaf]",
         "x = t(2., sg=False); y = x * 3; P.increment(y, 1.); (y * y).backward(); r = [x.grad, y]",
