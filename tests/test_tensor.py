@@ -515,3 +515,32 @@ def test_what_paddle_calls_inside() -> None:
     for wrong in (lambda: x.set_value(np.ones(3, "float32")), lambda: bool(x), lambda: len(paddle.ones([]))):
         with pytest.raises(AssertionError):
             wrong()
+
+
+@pytest.mark.parametrize("make", [lambda: paddle.ones([2]), lambda: paddle.nn.Linear(2, 2).weight, lambda: paddle.ones([2]).to_sparse_coo(1)])  # fmt: skip
+def test_attributes_of_a_programs_own(make) -> None:
+    """As PaddlePaddle 3.3.1 has it: they stay with the object, also through a change in place, and are not copied."""
+    x = make()
+    x.tag, x.fast = 1, None
+    assert (x.tag, x.fast, hasattr(make(), "tag")) == (1, None, False)
+    x.scale_(2.0) if isinstance(x, Tensor) and x.stop_gradient else None
+    assert x.tag == 1 and not hasattr(x.detach(), "tag")
+    assert not isinstance(x, Tensor) or not (hasattr(copy.deepcopy(x), "tag") or hasattr(x.clone(), "tag"))
+    del x.tag
+    with pytest.raises(AttributeError, match="tag"):
+        x.tag  # noqa: B018
+    for name in (
+        "shape",
+        "dtype",
+        "ndim",
+        "size",
+        "place",
+        "T",
+        "grad_fn",
+        "is_leaf",
+        "strides",
+        "inplace_version",
+    ):
+        if hasattr(type(x), name):
+            with pytest.raises(AttributeError):
+                setattr(x, name, 1)

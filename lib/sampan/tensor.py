@@ -63,7 +63,8 @@ class Tensor(Methods):
     node: the tape entry that made it; None for leaves.
     """
 
-    __slots__ = ("__weakref__", "_grad", "_hooks", "_name", "_persistable", "data", "node", "stop_gradient")
+    # Also a dictionary, made when a program gives a tensor an attribute of its own (`weight.fast = None`).
+    __slots__ = ("__dict__", "__weakref__", "_grad", "_hooks", "_name", "data", "node", "stop_gradient")
     __array_priority__ = 100  # so that `ndarray + Tensor` comes to Tensor.__radd__
 
     data: torch.Tensor

@@ -25,7 +25,7 @@ class SparseTensor:
     values; it is what the tape knows, so gradients are sparse: `.grad` has this tensor's pattern.
     """
 
-    __slots__ = ("__weakref__", "entries", "pattern")
+    __slots__ = ("__dict__", "__weakref__", "entries", "pattern")
     __array_priority__ = 100  # so that `ndarray * SparseTensor` comes here
 
     if TYPE_CHECKING:  # the room's functions become methods: see its __init__
