@@ -228,3 +228,11 @@ def test_guards_of_static_graphs_change_nothing_in_a_dynamic_program(installed):
             assert paddle.ones([1]).astype("float32").sum().item() == 1
     with pytest.raises(NotImplementedError, match=r"static\.amp\.decorate"):
         paddle.static.amp.decorate()
+
+
+def test_an_initializer_is_called_as_public_programs_call_it(installed):
+    import paddle
+
+    layer = paddle.nn.Linear(2, 2)
+    paddle.nn.initializer.Constant(3.0)(layer.weight, layer.weight.block)
+    assert layer.weight.tolist() == [[3, 3], [3, 3]]

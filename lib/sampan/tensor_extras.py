@@ -29,7 +29,8 @@ _FACTS: dict[str, Callable[[Tensor], Any]] = {
     "layout": lambda x: "NCHW",
     "offset": lambda x: x.data.storage_offset() * x.data.element_size(),
     "type": lambda x: "DENSE_TENSOR",
-    **dict.fromkeys(("num_shard", "placements", "process_mesh"), lambda x: None),
+    # `block`: programs pass a parameter's block of the static graph on to an initializer, which takes None.
+    **dict.fromkeys(("block", "num_shard", "placements", "process_mesh"), lambda x: None),
 }
 _ANSWERS: dict[str, Callable[[Tensor], Any]] = {
     "_grad_ivar": lambda self: self.grad,

@@ -196,7 +196,7 @@ DIFFERENCES = [
     ),
     Difference("paddle.MmapStorage paddle.pstring paddle.raw", "missing", INSIDE),
     Difference(
-        "Tensor.block Tensor.get_map_tensor Tensor.get_selected_rows Tensor.grad_ Tensor.reconstruct_from_ Tensor.rows "
+        "Tensor.get_map_tensor Tensor.get_selected_rows Tensor.grad_ Tensor.reconstruct_from_ Tensor.rows "
         "Tensor.set_string_list Tensor.set_tensor Tensor.set_vocab",
         "missing",
         INSIDE,
