@@ -242,16 +242,15 @@ def test_copies_between_devices_are_on_the_tape() -> None:
 # --- memory ---------------------------------------------------------------------------------------------------
 
 
-def test_conversions_share_memory_both_ways() -> None:
+def test_buffers_share_memory_both_ways() -> None:
     buffer = torch.zeros(3)
     x = Tensor(buffer)
     assert x.data is buffer
-    array = x.numpy()
+    array = x.data.numpy()
     array[0] = 1.0
     buffer[1] = 2.0
     x[2] = 3.0
     assert x.tolist() == array.tolist() == buffer.tolist() == [1.0, 2.0, 3.0]
-    assert np.shares_memory(np.asarray(x), array)
     asked = torch.zeros(1, requires_grad=True)
     assert not Tensor(asked).data.requires_grad and Tensor(asked).data_ptr() == asked.data_ptr()
 
@@ -280,10 +279,16 @@ def test_detach_shares_and_clone_does_not() -> None:
 
 def test_numpy_protocols() -> None:
     x = paddle.to_tensor([1.0, 2.0])
-    assert not np.shares_memory(np.array(x), x.numpy())  # np.array copies
+    for copied in (x.numpy(), np.array(x), np.asarray(x), np.array(x, copy=None), np.asarray(x, copy=True)):
+        copied[:] = 9.0
+        assert x.tolist() == [1.0, 2.0] and copied.flags.owndata
     assert np.asarray(x, dtype="float64").dtype == np.float64
-    with pytest.raises(ValueError, match="copy"):
-        np.array(x, dtype="float64", copy=False)
+    for dtype in (None, "float32", "float64"):  # NumPy's rule: an error where a copy cannot be avoided
+        with pytest.raises(ValueError, match="copy"):
+            np.array(x, dtype=dtype, copy=False)
+    for view in (x.detach(), x[None], x.reshape([2, 1])):
+        assert not np.shares_memory(view.numpy(), x.data.numpy())
+    assert x[::-1].numpy().flags.c_contiguous and paddle.ones([2, 3]).T.numpy().flags.c_contiguous
     for result in (
         np.float32(2) * x,
         np.float64(2) * x,
@@ -311,7 +316,7 @@ def test_astype_as_numpy_casts(source: str, target: str) -> None:
 
 def test_to_takes_dtypes_places_and_tensors() -> None:
     x = paddle.to_tensor([1.0], stop_gradient=False)
-    assert x.to("float32") is x and x.to("cpu") is x and x.cpu() is x
+    assert x.to("cpu") is x and x.cpu() is x and x.astype("float32") is x and x.to("float32") is not x
     assert name(x.to("float64")) == name(x.to("cpu", "float64")) == name(x.to(dtype="float64")) == "float64"
     assert name(x.to(paddle.to_tensor([1]))) == "int64"
     x.to("float64").sum().backward()

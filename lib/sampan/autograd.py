@@ -457,6 +457,8 @@ def grad(
     with set_grad_enabled(create_graph):
         found = run(roots, True, create_graph, targets, blocked)
     results: list[Tensor | None] = []
+    # No result is the caller's memory, or that of another result.
+    owners = {(g.data if create_graph else g).data_ptr() for _, g in roots}
     for position, (tensor, key) in enumerate(zip(inputs, targets, strict=True)):
         gradient = None if key in blocked else found.get(key)
         if gradient is None and not allow_unused and key not in blocked:
@@ -465,7 +467,10 @@ def grad(
                 "pass allow_unused=True to get None for it"
             )
         if gradient is not None and not isinstance(gradient, Tensor):
-            gradient = wrap(gradient)
+            gradient = wrap(_owned(gradient, owners))
+        elif create_graph and gradient is not None and gradient.data.data_ptr() in owners:
+            with set_grad_enabled(True):
+                gradient = declared.assign(gradient)
         if gradient is not None and create_graph and gradient.node is None:
             gradient = wrap(
                 gradient.data

@@ -1,6 +1,7 @@
 """Sampan and torch in one program: layers of one train inside the other, without copying.
 
-Tensors cross by sharing memory: `Tensor(torch_tensor)`, `tensor.data`, DLPack both ways.
+Tensors cross by sharing memory: `Tensor(torch_tensor)`, `tensor.data`, DLPack both ways. `tensor.numpy()` and
+`np.asarray(tensor)` copy, as in Paddle; `tensor.data.numpy()` looks at the memory of a tensor on the CPU.
 """
 
 from __future__ import annotations

@@ -128,8 +128,8 @@ class PyLayer:
                     for i, g in arrived.items()
                 }
             given = [arrived[i] if i in arrived else zeros(s, dtype=t) for i, (s, t) in shown.items()]
-            plain = [g.clone() if isinstance(g, torch.Tensor) and not g.dim() else g for g in given]
-            wrapped = [Tensor(g) if isinstance(g, torch.Tensor) else g for g in plain]
+            # Copies, for backward may write into them, and the walk may read the same memory elsewhere.
+            wrapped = [Tensor(_copied(g)) if isinstance(g, torch.Tensor) else g for g in given]
             with autograd.set_grad_enabled(recorded):
                 found = cls.backward(context, *wrapped)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
@@ -160,6 +160,10 @@ class PyLayer:
         for place, tensor in zip(places, wrapped, strict=True):
             outputs[place] = tensor
         return type(result)(outputs) if isinstance(result, (tuple, list)) else outputs[0]
+
+
+def _copied(gradient: torch.Tensor) -> torch.Tensor:
+    return gradient.clone(memory_format=torch.contiguous_format)
 
 
 Function = PyLayer  # torch's name

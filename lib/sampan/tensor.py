@@ -76,6 +76,8 @@ class Tensor(Methods):
             place, stop_gradient = stop_gradient, True
         if place is not None:
             data = to_tensor(data, place=place).data
+        elif isinstance(data, Tensor):
+            data = data.data
         elif not isinstance(data, torch.Tensor):
             data = to_tensor(data).data
         self.data = data.detach() if data.requires_grad else data
@@ -187,7 +189,8 @@ class Tensor(Methods):
             raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
         if value is not None and value.shape != self.shape:  # of rows too, which stay rows
             raise ValueError(f"grad: expected shape {self.shape}, got {value.shape}")
-        self._grad = value
+        # A copy: the next backward adds to it in place. Rows of a table are only read.
+        self._grad = Tensor(value.data.clone(), value.stop_gradient) if type(value) is Tensor else value
 
     def gradient(self) -> np.ndarray | None:
         """The gradient as a NumPy array, or None."""
@@ -264,14 +267,11 @@ class Tensor(Methods):
     # --- leaving and changing representation ---
 
     def numpy(self, blocking: bool = True) -> np.ndarray:
-        """The values as a NumPy array; on the CPU it shares this tensor's memory.
+        """A copy of the values as a NumPy array; `x.data.numpy()` and DLPack look at the memory itself.
 
         NumPy has no bfloat16: as in Paddle its bits come as uint16, which `to_tensor` takes for bfloat16 again.
         """
-        data = self.data.cpu()
-        return (
-            data.view(torch.uint16) if data.dtype is torch.bfloat16 else data.resolve_conj().resolve_neg()
-        ).numpy()
+        return to_numpy(self.data).copy()
 
     def item(self, *args: int) -> Any:
         """The single value, or the one at a flat index or at one index per axis."""
@@ -286,7 +286,11 @@ class Tensor(Methods):
         return self.data.tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.numpy(), dtype=dtype, copy=copy)
+        if copy is False:
+            raise ValueError(
+                "__array__: copy=False: the array of a Tensor is always a copy; take x.data.numpy()"
+            )
+        return np.array(to_numpy(self.data), dtype=dtype)
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -336,7 +340,7 @@ class Tensor(Methods):
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_numpy, (type(self), self.numpy(), name_of(self.dtype), self.stop_gradient)
+        return _from_numpy, (type(self), to_numpy(self.data), name_of(self.dtype), self.stop_gradient)
 
     def astype(self, dtype: Any) -> Tensor:
         """A copy in another dtype, recorded on the tape between floating dtypes; the tensor itself where it has it."""
@@ -348,10 +352,13 @@ class Tensor(Methods):
         return declared.cast(self, as_dtype(dtype))
 
     def to(self, *args: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Tensor:
-        """Convert by dtype, place, or another tensor's both: `to("float64")`, `to("gpu:0")`, `to(other)`."""
+        """Convert by dtype, place, or another tensor's both: `to("float64")`, `to("gpu:0")`, `to(other)`.
+
+        A copy where a dtype is named; the tensor itself where nothing else is to be done.
+        """
         for arg in args:
             if isinstance(arg, Tensor):
-                device, dtype = arg.place, arg.dtype
+                device, dtype = arg.place, None if arg.data.dtype is self.data.dtype else arg.dtype
             elif isinstance(arg, Place) or (
                 isinstance(arg, str) and arg.split(":")[0] in ("cpu", "gpu", "cuda")
             ):
@@ -359,8 +366,8 @@ class Tensor(Methods):
             elif arg is not None and not isinstance(arg, bool):
                 dtype = arg
         result = self
-        if dtype is not None and as_dtype(dtype) is not self.data.dtype:
-            result = result.astype(dtype)
+        if dtype is not None:
+            result = result.cast(dtype)
         if device is not None and as_device(device) != self.data.device:
             result = declared.copy_to(result, as_device(device))
         return result
@@ -633,6 +640,14 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor) or type(x).__name__ == "SparseTensor"
 
 
+def to_numpy(data: torch.Tensor) -> np.ndarray:
+    """The array over a buffer's memory, of its bits for bfloat16; of a copy for a GPU's and for lazy conjugates."""
+    data = data.cpu()
+    return (
+        data.view(torch.uint16) if data.dtype is torch.bfloat16 else data.resolve_conj().resolve_neg()
+    ).numpy()
+
+
 def _from_numpy(kind: type[Tensor], array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:
     return kind(torch.from_numpy(array).view(as_dtype(dtype)), stop_gradient=stop_gradient)
 
@@ -680,7 +695,7 @@ def _from_python(data: Any) -> torch.Tensor:
 
 def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
-        return data.numpy()
+        return to_numpy(data.data)
     if isinstance(data, torch.Tensor):
         return data.numpy()
     return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data

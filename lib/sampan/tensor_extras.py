@@ -105,7 +105,7 @@ def _repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
 
 def _split_with_sizes(self: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]:
     """Parts of these lengths along an axis."""
-    return self.split(split_sizes, dim)
+    return list(declared.split_view(self, split_sizes, dim))
 
 
 def _is_same_shape(self: Tensor, y: Tensor) -> bool:

@@ -219,9 +219,9 @@ class Methods:
     def broadcast_shapes(self) -> list[int]:
         """The shape that arrays of these shapes broadcast to."""
     def broadcast_tensors(self, name: str | None = None) -> list[Tensor]:
-        """Views of the tensors of a list, all of the shape that they broadcast to."""
+        """The tensors of a list, repeated to the shape that they broadcast to."""
     def broadcast_to(self, shape: Any, name: str | None = None) -> Tensor:
-        """Broadcast to `shape`; -1 keeps an axis. A view."""
+        """Broadcast to `shape`; -1 keeps an axis."""
     def bucketize(
         self,
         sorted_sequence: Any,
@@ -264,7 +264,7 @@ class Methods:
     def chunk(
         self, chunks: Any, axis: builtins.int | Sequence[builtins.int] | None = 0, name: str | None = None
     ) -> list[Tensor]:
-        """A list of `chunks` equal views of `x` along `axis`."""
+        """A list of `chunks` equal parts of `x` along `axis`."""
     def clamp(self, min: Any = None, max: Any = None, name: str | None = None, out: Any = None) -> Tensor:
         """x held between min and max: numbers, tensors with one entry, or None for no bound."""
     def clamp_(self, min: Any = None, max: Any = None, name: str | None = None) -> Tensor:
@@ -437,7 +437,7 @@ class Methods:
     def double(self) -> Tensor:
         """A copy as float64, or the tensor itself where it has that dtype."""
     def dsplit(self, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
-        """A list of views of `x` cut along axis 2; see tensor_split."""
+        """A list of the parts of `x` along axis 2; see tensor_split."""
     def eig(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The complex eigenvalues of square matrices, and their vectors, of length 1, as columns."""
     def eigh(self, UPLO: str = "L", name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -471,9 +471,9 @@ class Methods:
     def exp_(self, name: str | None = None) -> Tensor:
         """`exp` in place: the result, which must have x's shape, takes the place of x's values."""
     def expand(self, shape: Any, name: str | None = None) -> Tensor:
-        """Broadcast to `shape`; -1 keeps an axis. A view."""
+        """Broadcast to `shape`; -1 keeps an axis."""
     def expand_as(self, y: Any, name: str | None = None) -> Tensor:
-        """Broadcast to the shape of `y`. A view."""
+        """Broadcast to the shape of `y`."""
     def expm1(self, name: str | None = None, out: Any = None) -> Tensor:
         """e^x - 1, exact near 0."""
     def expm1_(self, name: str | None = None) -> Tensor:
@@ -632,7 +632,7 @@ class Methods:
     def householder_product(self, tau: Any, name: str | None = None) -> Tensor:
         """The first n columns of the product of the reflections 1 - tau_i v_i v_i^H, as `qr` of LAPACK stores them."""
     def hsplit(self, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
-        """A list of views of `x` cut along axis 1, a vector along axis 0."""
+        """A list of the parts of `x` along axis 1, of a vector along axis 0; see tensor_split."""
     def hypot(self, y: Any, name: str | None = None) -> Tensor:
         """sqrt(x^2 + y^2)."""
     def hypot_(self, y: Any, name: str | None = None) -> Tensor:
@@ -1233,7 +1233,7 @@ class Methods:
     ) -> Tensor:
         """Each slice along `axis` (of the flattened array when None) repeated: as often as an int or a vector says."""
     def reshape(self, shape: Any, name: str | None = None) -> Tensor:
-        """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle). A view where possible."""
+        """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle)."""
     def reshape_(self, shape: Any, name: str | None = None) -> Tensor:
         """`reshape` in place: x keeps its memory and gets the other shape."""
     def resize_(self, shape: Any, fill_zero: builtins.bool = False, name: str | None = None) -> Tensor:
@@ -1396,7 +1396,7 @@ class Methods:
         axis: builtins.int | Sequence[builtins.int] | None = 0,
         name: str | None = None,
     ) -> list[Tensor]:
-        """A list of views of `x` cut along `axis`: into so many equal parts, or by a list of sizes (one may be -1)."""
+        """A list of the parts of `x` along `axis`: so many equal ones, or by a list of sizes (one may be -1)."""
     def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> Tensor:
         """Parts of these lengths along an axis."""
     def sqrt(self, name: str | None = None, out: Any = None) -> Tensor:
@@ -1515,7 +1515,7 @@ class Methods:
         axis: builtins.int | Sequence[builtins.int] | None = 0,
         name: str | None = None,
     ) -> list[Tensor]:
-        """A list of views of `x` cut along `axis`: into so many parts as equal as can be, or before the given places."""
+        """A list of the parts of `x` along `axis`: so many, as equal as can be, or cut before the given places (views)."""
     def tensordot(self, y: Any, axes: builtins.int = 2, name: str | None = None) -> Tensor:
         """The sums of products over axes of x and y: the last and first `axes` of them, or those of a list or two lists."""
     def thresholded_relu_(
@@ -1602,7 +1602,7 @@ class Methods:
     def uint8(self) -> Tensor:
         """A copy as uint8, or the tensor itself where it has that dtype."""
     def unbind(self, axis: builtins.int | Sequence[builtins.int] | None = 0) -> list[Tensor]:
-        """A list of the slices of `input` along `axis`, which is gone from them."""
+        """A list of the slices of `input` along `axis`, which is gone from them. Views."""
     def unflatten(
         self, axis: builtins.int | Sequence[builtins.int] | None, shape: Any, name: str | None = None
     ) -> Tensor:
@@ -1654,7 +1654,7 @@ class Methods:
     def unstack(
         self, axis: builtins.int | Sequence[builtins.int] | None = 0, num: Any = None
     ) -> list[Tensor]:
-        """A list of the slices of `x` along `axis`, which is gone from them; `num` says how many are expected."""
+        """A list of copies of the slices of `x` along `axis`; `num` says how many are expected."""
     def value(self) -> Tensor:
         """"""
     def vander(self, n: Any = None, increasing: builtins.bool = False, name: str | None = None) -> Tensor:
@@ -1678,7 +1678,7 @@ class Methods:
     def view_as_real(self, name: str | None = None) -> Tensor:
         """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     def vsplit(self, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
-        """A list of views of `x` cut along axis 0; see tensor_split."""
+        """A list of the parts of `x` along axis 0; see tensor_split."""
     def where(self, x: Any = None, y: Any = None, name: str | None = None, out: Any = None) -> Tensor:
         """x where the condition holds, y elsewhere; with the condition alone, the coordinates where it holds."""
     def where_(self, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

@@ -115,7 +115,7 @@ def is_shape(value: object, index: int) -> bool:
 
 
 ARRAYS = {  # how many leading tuples of a sample are shapes, where other tuples of ints are settings
-    "reshape": 1, "permute": 1, "transpose": 1, "expand": 1, "broadcast_to": 1, "tile": 1, "flip": 1, "roll": 1,
+    "reshape": 1, "permute": 1, "transpose": 1, "expand": 1, "expand_view": 1, "broadcast_to": 1, "tile": 1, "flip": 1, "roll": 1,
     "spread": 1, "index_added": 2, "added_along": 2, "diagonal_spread": 1, "adaptive_pool": 1, "max_pool": 1,
     "avg_pool": 1, "convolve_weight": 2, "getitem": 1, "setitem": 2, "full_like_of": 1,
     "resized": 1,
@@ -300,6 +300,19 @@ def test_a_view_shares_memory(name: str) -> None:
                     result.data.untyped_storage().data_ptr() == values[0].untyped_storage().data_ptr()
                 )
     assert shared and all(shared)
+
+
+@pytest.mark.parametrize("name", [n for n, o in operators.items() if not o.view and o.samples])
+def test_what_is_not_a_view_has_memory_of_its_own(name: str) -> None:
+    """Also with the samples' arrays in any order of axes, and for every array of the call."""
+    function, _, samples, _ = entry_of("operator", name)
+    for sample in samples:
+        for grad in (False, True):
+            inputs = wrapped(drawn(name, sample), grad)
+            given = {t.data.untyped_storage().data_ptr() for t in inputs if isinstance(t, Tensor) and t.size}
+            for result in flat(function(*inputs)):
+                assert result.data.untyped_storage().data_ptr() not in given or not result.size
+                assert 0 not in result.data.stride() or result.size <= 1, "several entries are one in memory"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: the operators were not run on CUDA")

@@ -187,7 +187,58 @@ LAYERS = [
         "layouts for kernels of one generation of GPUs; PaddlePaddle has them on no CPU",
     ),
 ]
+SHARING = [
+    Difference(
+        "Tensor.__getitem__ Tensor.__setitem__ paddle.strided_slice Tensor.strided_slice",
+        "aliasing",
+        "torch's memory has no negative strides: entries in reverse order are a copy, a view in PaddlePaddle",
+        r"-1\]|:-[12]|:0:-1",
+    ),
+    Difference(
+        both("expand broadcast_to"),
+        "aliasing",
+        "a scalar expanded to itself is a copy like every other result; PaddlePaddle's is the scalar",
+        r"<\[\]>, \[\]",
+    ),
+    Difference(
+        both("as_strided"),
+        "aliasing",
+        "one entry in several places is refused by in-place operators; PaddlePaddle keeps what it writes last",
+        r"\[1, 0\]",
+    ),
+    Difference(
+        both("sinc_"),
+        "aliasing",
+        "an in-place operator returns its tensor; PaddlePaddle returns another one that it has just written over",
+    ),
+    Difference(
+        "Tensor.grad",
+        "aliasing",
+        "a gradient shares memory with nothing but itself; PaddlePaddle hands out what its own walk made, or zeroes in "
+        "place what was handed out",
+        r"retain_grads|clear_gradient|w\.reshape",
+    ),
+    Difference(
+        "paddle.distribution.Laplace",
+        "aliasing",
+        "the mean is the parameter itself, as it is for the normal distribution in both libraries",
+    ),
+    Difference(
+        "Tensor.__setitem__",
+        "answer",
+        "torch's memory has no negative strides: entries in reverse order are a copy, a view in PaddlePaddle",
+        r"^y = x\[:, ::-1\]",
+    ),
+    Difference(
+        "Tensor.grad",
+        "answer",
+        "a gradient that was handed out keeps its values when its tensor's is cleared; PaddlePaddle zeroes it in place",
+        "clear_gradient",
+    ),
+]
+
 DIFFERENCES = [
+    *SHARING,
     *MATHS,
     *LAYERS,
     # --- left out ---

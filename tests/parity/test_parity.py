@@ -6,7 +6,7 @@ import types
 import pytest
 
 import sampan
-from tools.parity import cases, records, surface, table
+from tools.parity import aliasing, cases, records, surface, table
 from tools.parity.perform import compare, perform
 from tools.parity.spec import Array, binary, call, given, reduction, unary
 
@@ -59,17 +59,50 @@ def test_answers(file, name):
     assert not wrong, f"{name} differs from PaddlePaddle:\n" + "\n".join(wrong)
 
 
+@functools.cache
+def sharing(file, name):
+    """(call, how it differs) for the recorded calls of a name whose arrays share memory in another way."""
+    return list(_sharing(file, name))
+
+
+def _sharing(file, name):
+    recorded = shared(file).get(name, {})
+    for index, one in enumerate(cases.load()[file][name]):
+        if cases.key(index, one) not in recorded:
+            yield one, f"has no record of aliasing: run `python -m tools.parity {name}`"
+        elif text := aliasing.differs(sampan, name, one, recorded[cases.key(index, one)]):
+            yield one, text
+
+
+@functools.cache
+def shared(file):
+    return records.aliasing(file)
+
+
+@pytest.mark.parametrize(("file", "name"), FILES, ids=[name for _, name in FILES])
+def test_what_shares_memory(file, name):
+    if surface.find(sampan, name) is surface.MISSING:
+        return
+    wrong = [
+        f"{one}: {text}"
+        for one, text in sharing(file, name)
+        if not table.reasoned(name, "aliasing", one, text)
+    ]
+    assert not wrong, f"{name} differs from PaddlePaddle in what shares memory:\n" + "\n".join(wrong)
+
+
 @pytest.mark.parametrize("entry", table.differences(), ids=lambda entry: f"{entry.kind} {entry.names[:40]}")
 def test_each_reasoned_difference_still_differs(entry):
     assert len(entry.reason.split()) > 3, "a reason is a sentence"
     covered = [name for name in (*NAMES, *(name for _, name in FILES)) if entry.names_it(name)]
     assert covered, f"{entry.names}: no such name"
-    if entry.kind == "answer":
+    if entry.kind in ("answer", "aliasing"):
+        look = differing if entry.kind == "answer" else sharing
         pairs = [(file, name) for file, name in FILES if entry.names_it(name)]
         assert any(
-            entry.covers(name, "answer", one, text)
+            entry.covers(name, entry.kind, one, text)
             for file, name in pairs
-            for one, text in differing(file, name)
+            for one, text in look(file, name)
         )
         return
     for name in covered:
@@ -103,6 +136,19 @@ def test_what_is_compared_can_fail():
     moved = perform(sampan, "paddle.abs", call(given([*range(-20, 18), 19, 18])))
     assert not compare(large, large)
     assert "out" in compare(large, moved)
+
+
+def test_sharing_is_found_by_writing():
+    """Each way to differ is seen: a view for a copy, a copy for a view, one entry in several places."""
+    x = Array((2, 3))
+    view = aliasing.aliases(sampan, "paddle.reshape", call(x, [6]))
+    copy = aliasing.aliases(sampan, "paddle.clone", call(x))
+    wide = aliasing.aliases(sampan, "paddle.as_strided", call(Array((3,)), [2, 2], [1, 0]))
+    assert (view, copy, wide) == ("0>a a>0", "", "0! a>0")
+    assert "shares 0>a" in aliasing.compare(copy, view)
+    assert "does not share 0>a" in aliasing.compare(view, copy)
+    assert "0!" in aliasing.compare(view, wide)
+    assert not aliasing.compare("0!", view)
 
 
 def signature_of(function):

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from fnmatch import fnmatchcase
 from typing import Any
 
-from . import cases, records, surface, table
+from . import aliasing, cases, records, surface, table
 from .oracle import ROOT, UNSTEADY, Oracle
 from .perform import compare, perform
 from .spec import Call, Family
@@ -66,14 +66,20 @@ class Comparison:
             if not wanted:
                 continue
             record = {name: answers for name, answers in records.read(file).items() if name in names}
+            shared = {name: found for name, found in records.aliasing(file).items() if name in names}
             for name, calls in wanted.items():
                 if self.oracle is not None:
                     found = self.oracle.answers(file, name, len(calls))
                     record[name] = self.renewed(record.get(name, {}), calls, found)
+                    relations = self.oracle.aliases(file, name, len(calls))
+                    keys = [cases.key(i, c) for i, c in enumerate(calls)]
+                    shared[name] = dict(zip(keys, relations, strict=True))
                 if surface.find(self.library, name) is not surface.MISSING:
                     self.name(name, calls, record.get(name, {}))
+                    self.aliases(name, calls, shared.get(name, {}))
             if self.oracle is not None:
                 records.write(file, record)
+                records.write(records.ALIASING.format(file), shared)
 
     def renewed(self, old: dict[str, Any], calls: list[Call], found: list[Any]) -> dict[str, Any]:
         """The record of a name; an answer that says the same as before stays as it is, to the last digit, and one
@@ -106,6 +112,15 @@ class Comparison:
             count["drawn"] += made
             for call, text in worst:
                 self.note(name, "answer", f"drawn {call}: {text}", call)
+
+    def aliases(self, name: str, calls: list[Call], recorded: dict[str, Any]) -> None:
+        """Which arrays of each call share memory."""
+        for index, call in enumerate(calls):
+            key = cases.key(index, call)
+            if key not in recorded:
+                self.note(name, "aliasing", f"{call}: not recorded")
+            elif text := aliasing.differs(self.library, name, call, recorded[key]):
+                self.note(name, "aliasing", f"{call}: {text}", call)
 
     def differs(self, name: str, call: Call) -> str:
         assert self.oracle is not None

@@ -75,10 +75,15 @@ class Oracle:
             return list(every)
         return [self.ask("case", file, name, index) or {"crashed": True} for index in range(count)]
 
+    def aliases(self, file: str, name: str, count: int) -> list[Any]:
+        """Which arrays of each of those calls share memory there: see aliasing.py."""
+        every = self.ask("aliases", file, name)
+        return [None] * count if every is None else list(every)
+
 
 def serve() -> None:
     """Answer requests until the pipe closes: ("signatures", names), ("cases", file, name),
-    ("case", file, name, index), ("call", name, call)."""
+    ("case", file, name, index), ("call", name, call), ("aliases", file, name)."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what PaddlePaddle prints must not get among the answers
     import json
@@ -89,6 +94,7 @@ def serve() -> None:
     import paddle
 
     from . import cases
+    from .aliasing import aliases
     from .perform import compare, perform
     from .surface import MISSING, signature
 
@@ -116,6 +122,8 @@ def serve() -> None:
                 answer = [steady(rest[1], call) for call in cases.load()[rest[0]][rest[1]]]
             elif kind == "case":
                 answer = steady(rest[1], cases.load()[rest[0]][rest[1]][rest[2]])
+            elif kind == "aliases":
+                answer = [aliases(paddle, rest[1], call) for call in cases.load()[rest[0]][rest[1]]]
             else:
                 answer = perform(paddle, *rest)
             _send(answers, ("answer", json.loads(json.dumps(answer))))  # plain data and nothing else

@@ -119,19 +119,20 @@ def _tensors(value: Any, tensor: type) -> list[Any]:
 
 
 class _Builder:
-    """Arguments as one library's own objects; remembers the tensors that ask for a gradient."""
+    """Arguments as one library's own objects; remembers all arrays, and the tensors that ask for a gradient."""
 
     def __init__(self, library: types.ModuleType, grad: bool, in_place: bool) -> None:
         self.library, self.grad, self.in_place = library, grad, in_place
         self.place = 0
+        self.arrays: list[Any] = []
         self.leaves: list[Any] = []
         self.first: Any = None
 
     def build(self, spec: Any) -> Any:
-        if isinstance(spec, Array):
-            return self.tensor(spec)
-        if isinstance(spec, Made):
-            return spec.make(self.library)
+        if isinstance(spec, Array | Made):
+            made = self.tensor(spec) if isinstance(spec, Array) else spec.make(self.library)
+            self.arrays.append(made)
+            return made
         if isinstance(spec, (list, tuple)):
             return type(spec)([self.build(s) for s in spec])
         if isinstance(spec, dict):
@@ -175,9 +176,11 @@ def _refusal(error: Exception) -> dict[str, Any]:
     return {"raised": type(error).__name__, "why": why[:160]}
 
 
-def _perform(library: types.ModuleType, name: str, call: Call) -> dict[str, Any]:
+def called(library: types.ModuleType, name: str, call: Call, grad: bool) -> tuple[Any, _Builder, Any]:
+    """What a call returns, its arguments, and the Layer that was called. grad: inputs ask for their gradients."""
     in_place = name.endswith("_") and not name.endswith("__") and call.program is None
-    builder = _Builder(library, call.grad, in_place)
+    builder = _Builder(library, grad, in_place)
+    layer = None
     settings = dict(call.settings)
     if call.layer is not None:
         layer = find(library, name)(
@@ -187,8 +190,6 @@ def _perform(library: types.ModuleType, name: str, call: Call) -> dict[str, Any]
         result = layer(
             *map(builder.build, call.layer), **{k: builder.build(v) for k, v in call.layer_settings.items()}
         )
-        builder.leaves += [p for p in layer.parameters() if not p.stop_gradient]
-        result = [result, [[k, list(v.shape)] for k, v in layer.state_dict().items()]]
     else:
         args = [builder.build(a) for a in call.args]
         settings = {k: builder.build(v) for k, v in settings.items()}
@@ -203,8 +204,16 @@ def _perform(library: types.ModuleType, name: str, call: Call) -> dict[str, Any]
             )
         else:
             result = find(library, name)(*args, **settings)
-        if in_place:
-            result = [result, builder.first]
+    return result, builder, layer
+
+
+def _perform(library: types.ModuleType, name: str, call: Call) -> dict[str, Any]:
+    result, builder, layer = called(library, name, call, call.grad)
+    if layer is not None:
+        builder.leaves += [p for p in layer.parameters() if not p.stop_gradient]
+        result = [result, [[k, list(v.shape)] for k, v in layer.state_dict().items()]]
+    elif builder.in_place:
+        result = [result, builder.first]
     loose = not call.values
     answer: dict[str, Any] = {"out": digest(result, library.Tensor, loose)}
     if call.grad and builder.leaves:

@@ -10,12 +10,18 @@ from typing import Any
 from .surface import FOLDER
 
 LIMIT = 500_000  # bytes of one file
+ALIASING = "{}.aliasing"  # of a case table: which arrays of its calls share memory
 
 
 def read(stem: str) -> dict[str, Any]:
     """The record of a case table, or of the "signatures"; empty where there is none."""
     path = FOLDER / "recorded" / f"{stem}.json.gz"
     return dict(json.loads(gzip.decompress(path.read_bytes()))) if path.exists() else {}
+
+
+def aliasing(stem: str) -> dict[str, Any]:
+    """Name -> call -> which of its arrays share memory: the texts of aliasing.py, None for what is refused."""
+    return read(ALIASING.format(stem))
 
 
 @functools.cache

@@ -17,9 +17,9 @@ class Difference:
     """One difference on purpose.
 
     names: full names, separated by spaces; `*` stands for anything.
-    kind: "missing" (left out), "signature" or "answer".
+    kind: "missing" (left out), "signature", "answer", or "aliasing" (what shares memory).
     reason: why, for a person who knows PaddlePaddle.
-    call, text: for answers, regular expressions that are found in the call and in how the answers differ.
+    call, text: for answers and aliasing, regular expressions that are found in the call and in how the answers differ.
     """
 
     names: str

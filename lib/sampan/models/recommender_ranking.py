@@ -22,6 +22,7 @@ from ..datasets.interactions import Ratings, histories
 from ..embedding import EmbeddingTables
 from ..nn import functional as F
 from ..nn.initializer import Normal
+from ..ops.shape import expand_view
 from ..tensor import Tensor
 from .recommender_steps import train_steps
 
@@ -111,7 +112,7 @@ class DIN(nn.Layer):
 
     def interest(self, past: Tensor, item: Tensor, there: Tensor) -> Tensor:
         """past: [batch, length, dim]; item: [batch, dim]; there: [batch, length], 0 or 1; returns [batch, dim]."""
-        beside = item.unsqueeze(1).expand_as(past)
+        beside = expand_view(item.unsqueeze(1), past.shape)
         pairs = ops.concat([past, beside, past - beside, past * beside], -1)  # [batch, length, 4 dim]
         return (self.attention(pairs) * there.unsqueeze(-1) * past).sum(1)
 

@@ -11,7 +11,7 @@ from ..dtype import as_dtype
 from ..operator import AxisError, composite, operator
 from ..tensor import Refused
 from .elementwise import Buffer, aten, sigmoid, tanh
-from .joining import chunk, concat
+from .joining import concat, equal_views
 from .samples import Array
 
 _AWAY = Array((3, 4), 0.2, 2.0)  # away from the kink at 0
@@ -210,7 +210,7 @@ def glu(x, axis=-1, name=None):  # type: ignore[no-untyped-def]
 
 
 def _glu_slope(g: Any, x: Any, axis: int) -> Any:
-    a, b = chunk(x, 2, axis)
+    a, b = equal_views(x, 2, axis)
     s = b.sigmoid()
     return concat([g * s, g * a * s * (1 - s)], axis)
 
@@ -218,7 +218,7 @@ def _glu_slope(g: Any, x: Any, axis: int) -> Any:
 @composite(reference=lambda x, y=None: tnf.silu(x if y is not None else x.chunk(2, -1)[0]) * (x.chunk(2, -1)[1] if y is None else y), samples=[((3, 4), (3, 4)), ((2, 6),)])  # fmt: skip
 def swiglu(x, y=None, name=None):  # type: ignore[no-untyped-def]
     """silu(x) y; with y None, of the halves of x along its last axis (Shazeer, 2020)."""
-    a, b = chunk(x, 2, -1) if y is None else (x, y)
+    a, b = equal_views(x, 2, -1) if y is None else (x, y)
     return silu(a) * b
 
 

@@ -11,7 +11,7 @@ from ..operator import as_method, composite, operator
 from ..tensor import Refused, Tensor, WrongKind, to_tensor
 from .indexing import diagonal, getitem
 from .joining import stack
-from .shape import broadcast_to, reshape
+from .shape import expand_view, reshape
 
 __all__ = ["block_diag", "cartesian_prod", "combinations", "diag_embed", "diagflat", "multiplex", "vander"]
 
@@ -70,7 +70,7 @@ def cartesian_prod(x, name=None):  # type: ignore[no-untyped-def]
         return x[0]
     shape = [tensor.size for tensor in x]
     n = len(x)
-    grids = [broadcast_to(reshape(t, [1] * i + [-1] + [1] * (n - 1 - i)), shape) for i, t in enumerate(x)]
+    grids = [expand_view(reshape(t, [1] * i + [-1] + [1] * (n - 1 - i)), shape) for i, t in enumerate(x)]
     return reshape(stack(grids, -1), [-1, len(x)])
 
 

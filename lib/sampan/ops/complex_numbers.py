@@ -28,7 +28,7 @@ def real(x, name=None):  # type: ignore[no-untyped-def]
     return x.real, (lambda g, kind=x.dtype: g.to(kind),)
 
 
-@operator(method="")
+@operator(method="", view=True)
 def imag(x, name=None):  # type: ignore[no-untyped-def]
     """The imaginary part of a complex array, a view. Raises TypeError for a real one."""
     if not x.is_complex():

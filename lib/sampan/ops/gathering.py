@@ -10,7 +10,7 @@ from ..operator import AxisError, composite, operator
 from ..tensor import Refused, Tensor, WrongKind
 from .indexing import getitem, setitem, spread
 from .samples import Array, integers
-from .shape import _ints, assign, broadcast_to, cast, expand, reshape, squeeze
+from .shape import _ints, assign, cast, expand, expand_view, reshape, squeeze
 
 # fmt: off
 __all__ = [
@@ -99,7 +99,7 @@ def gather_nd(x, index, name=None):  # type: ignore[no-untyped-def]
     if index.shape[-1] > x.ndim:
         raise Refused(f"gather_nd: index names {index.shape[-1]} axes, x has shape {list(x.shape)}")
     if not index.shape[-1]:  # every row of the index names x itself
-        return assign(expand(x, [*index.shape[:-1], *x.shape]))
+        return expand(x, [*index.shape[:-1], *x.shape])
     return getitem(x, tuple(index.data.unbind(-1)))
 
 
@@ -199,7 +199,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     if not isinstance(values, Tensor):
         values = Tensor(torch.tensor(values, dtype=arr.data.dtype, device=arr.data.device))
     if broadcast or values.ndim < places.ndim:
-        values = broadcast_to(values, places.shape) if list(values.shape) != list(places.shape) else values
+        values = expand_view(values, places.shape) if list(values.shape) != list(places.shape) else values
     return _put(arr, places, values, axis, _REDUCES.get(reduce, ""), include_self)
 
 
@@ -276,7 +276,7 @@ def index_put(x, indices, value, accumulate=False, name=None):  # type: ignore[n
         value = reshape(reshape(value, [-1])[:0], x.data[key].shape)
     if not accumulate:
         return setitem(x, value, key)
-    return x + spread(broadcast_to(value, list(x.data[key].shape)), key, x.data.shape)
+    return x + spread(expand_view(value, list(x.data[key].shape)), key, x.data.shape)
 
 
 @composite(method="", reference=lambda x, i: torch.gather(x, 1, i), samples=[((3, 4), integers((3, 2), 4))])

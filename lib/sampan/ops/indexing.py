@@ -14,7 +14,7 @@ from ..operator import AxisError, as_method, composite, operator
 from ..spelling import spelled
 from ..tensor import Refused, Tensor, WrongKind
 from .samples import Array, integers
-from .shape import cast, expand, reshape
+from .shape import assign, cast, expand_view, reshape
 
 
 def _key(index: Any) -> Any:
@@ -198,7 +198,7 @@ def masked_scatter(x, mask, value, name=None):  # type: ignore[no-untyped-def]
     """A copy of `x` whose entries where `mask` (broadcast) is true are the first ones of `value`, in order."""
     if list(mask.shape) != list(x.shape):
         shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
-        x, mask = expand(x, shape), expand(mask, shape)
+        x, mask = expand_view(x, shape), expand_view(mask, shape)
     count = int(mask.data.sum())
     if count > value.size:
         raise Refused(f"masked_scatter: value: expected at least {count} entries, got {value.size}")
@@ -219,7 +219,7 @@ def masked_select(x, mask, name=None):  # type: ignore[no-untyped-def]
         raise WrongKind(f"masked_select: mask: expected bools, got {name_of(mask.dtype)}")
     if list(mask.shape) != list(x.shape):
         shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
-        x, mask = expand(x, shape), expand(mask, shape)
+        x, mask = expand_view(x, shape), expand_view(mask, shape)
     return getitem(x, mask)
 
 
@@ -250,7 +250,7 @@ def diagonal_spread(x, shape, offset, axis1, axis2):  # type: ignore[no-untyped-
 def diag(x, offset=0, padding_value=0, name=None):  # type: ignore[no-untyped-def]
     """A matrix with the vector `x` on a diagonal, or the diagonal of the matrix `x`."""
     if x.ndim == 2:
-        return diagonal(x, offset)
+        return assign(diagonal(x, offset))
     x = reshape(x, [-1]) if x.ndim == 0 else x
     n = x.shape[0] + builtins.abs(offset)
     matrix = diagonal_spread(x, (n, n), offset, 0, 1)

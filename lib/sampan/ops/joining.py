@@ -32,7 +32,7 @@ def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
         raise RuntimeError("tensors to join have different numbers of axes")
     axis = _free(tensors[0], axis)
     sizes = [t.shape[axis] for t in tensors]
-    return torch.cat(tensors, axis), lambda g, sizes=sizes, axis=axis: tuple(split_sizes(g, sizes, axis))
+    return torch.cat(tensors, axis), lambda g, sizes=sizes, axis=axis: tuple(split_view(g, sizes, axis))
 
 
 @operator(reference=lambda *xs, axis=0: torch.stack(xs, axis), samples=[((2, 3), (2, 3))])
@@ -124,7 +124,7 @@ def column_stack(x, name=None):  # type: ignore[no-untyped-def]
 
 @spelled
 def broadcast_tensors(input, name=None):  # type: ignore[no-untyped-def]
-    """Views of the tensors of a list, all of the shape that they broadcast to."""
+    """The tensors of a list, repeated to the shape that they broadcast to."""
     tensors = _tensors(input)
     shape = broadcast_shapes(*(t.shape for t in tensors))
     return [expand(t, shape) for t in tensors]
@@ -177,12 +177,30 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):  #
 
 
 @operator(view=True, reference=lambda x, sizes, axis: torch.split(x, sizes, axis), samples=[((5, 3), [2, 3], 0), ((2, 4), [1, 1, 2], 1)])  # fmt: skip
-def split_sizes(x, sizes, axis):  # type: ignore[no-untyped-def]
-    """Cut along `axis` into pieces of the given sizes. Views."""
+def split_view(x, sizes, axis):  # type: ignore[no-untyped-def]
+    """`split_sizes` without a copy: views, for code that only reads them."""
     axis = _free(x, axis)
     if x.shape[axis] != sum(sizes):
         raise RuntimeError(f"the sizes {list(sizes)} do not add up to {x.shape[axis]}")
     return torch.split(x, list(sizes), axis), lambda gs, axis=axis: (concat_tensors(*gs, axis=axis),)
+
+
+def equal_views(x: Any, count: int, axis: int) -> Any:
+    """`split_view` into `count` equal parts."""
+    return split_view(x, [x.shape[axis] // count] * count, axis)
+
+
+@operator(reference=lambda x, sizes, axis: torch.split(x, sizes, axis), samples=[((5, 3), [2, 3], 0), ((2, 4), [1, 1, 2], 1)])  # fmt: skip
+def split_sizes(x, sizes, axis):  # type: ignore[no-untyped-def]
+    """Cut along `axis` into pieces of the given sizes."""
+    axis = _free(x, axis)
+    if x.shape[axis] != sum(sizes):
+        raise RuntimeError(f"the sizes {list(sizes)} do not add up to {x.shape[axis]}")
+    return _copies(x.split(list(sizes), axis)), lambda gs, axis=axis: (concat_tensors(*gs, axis=axis),)
+
+
+def _copies(views: Any) -> tuple[Any, ...]:
+    return tuple(v.clone(memory_format=torch.contiguous_format) for v in views)
 
 
 @operator(view=True, reference=torch.unbind, samples=[((3, 2), 0), ((2, 3), 1)])
@@ -191,9 +209,15 @@ def slices(x, axis):  # type: ignore[no-untyped-def]
     return x.unbind(axis), lambda gs, axis=axis: (stack_tensors(*gs, axis=axis),)
 
 
+@operator(reference=torch.unbind, samples=[((3, 2), 0), ((2, 3), 1)])
+def unstacked(x, axis):  # type: ignore[no-untyped-def]
+    """Copies of the slices along `axis`, which is gone from them."""
+    return _copies(x.unbind(axis)), lambda gs, axis=axis: (stack_tensors(*gs, axis=axis),)
+
+
 @spelled
 def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def]
-    """A list of views of `x` cut along `axis`: into so many equal parts, or by a list of sizes (one may be -1)."""
+    """A list of the parts of `x` along `axis`: so many equal ones, or by a list of sizes (one may be -1)."""
     axis = _free(x, int(axis), of="split")
     length = x.shape[axis]
     if isinstance(num_or_sections, int):
@@ -212,19 +236,19 @@ def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def
 
 @spelled
 def chunk(x, chunks, axis=0, name=None):  # type: ignore[no-untyped-def]
-    """A list of `chunks` equal views of `x` along `axis`."""
+    """A list of `chunks` equal parts of `x` along `axis`."""
     return split(x, chunks, axis)
 
 
 def unbind(input, axis=0):  # type: ignore[no-untyped-def]
-    """A list of the slices of `input` along `axis`, which is gone from them."""
+    """A list of the slices of `input` along `axis`, which is gone from them. Views."""
     return list(slices(input, _free(input, axis, of="unbind")))
 
 
 @spelled
 def unstack(x, axis=0, num=None):  # type: ignore[no-untyped-def]
-    """A list of the slices of `x` along `axis`, which is gone from them; `num` says how many are expected."""
-    found = list(slices(x, _free(x, axis, of="unstack")))
+    """A list of copies of the slices of `x` along `axis`; `num` says how many are expected."""
+    found = list(unstacked(x, _free(x, axis, of="unstack")))
     if num is not None and num != len(found):
         raise Refused(f"unstack: num is {num}, but axis {axis} has length {len(found)}")
     return found
@@ -232,7 +256,7 @@ def unstack(x, axis=0, num=None):  # type: ignore[no-untyped-def]
 
 @spelled
 def tensor_split(x, num_or_indices, axis=0, name=None):  # type: ignore[no-untyped-def]
-    """A list of views of `x` cut along `axis`: into so many parts as equal as can be, or before the given places."""
+    """A list of the parts of `x` along `axis`: so many, as equal as can be, or cut before the given places (views)."""
     axis = _free(x, int(axis), of="tensor_split")
     length = x.shape[axis]
     if isinstance(num_or_indices, int):
@@ -262,9 +286,11 @@ def _axis_split(name: str, axis: int, least: int, doc: str) -> Any:
     return cut
 
 
-hsplit = _axis_split("hsplit", 1, 1, "A list of views of `x` cut along axis 1, a vector along axis 0.")
-vsplit = _axis_split("vsplit", 0, 2, "A list of views of `x` cut along axis 0; see tensor_split.")
-dsplit = _axis_split("dsplit", 2, 3, "A list of views of `x` cut along axis 2; see tensor_split.")
+hsplit = _axis_split(
+    "hsplit", 1, 1, "A list of the parts of `x` along axis 1, of a vector along axis 0; see tensor_split."
+)
+vsplit = _axis_split("vsplit", 0, 2, "A list of the parts of `x` along axis 0; see tensor_split.")
+dsplit = _axis_split("dsplit", 2, 3, "A list of the parts of `x` along axis 2; see tensor_split.")
 
 for _function in (
     broadcast_shape, broadcast_shapes, broadcast_tensors, chunk, concat, split, stack, tensor_split,

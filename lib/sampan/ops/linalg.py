@@ -10,7 +10,7 @@ from ..operator import composite, operator
 from ..tensor import Refused, Tensor
 from .elementwise import Buffer
 from .indexing import diagonal, spread
-from .shape import _free, _ints, expand, permute, reshape, swapaxes
+from .shape import _free, _ints, assign, expand_view, permute, reshape, swapaxes
 
 times_transposed = torch.nn.functional.linear  # x @ y.t() without the view in between
 
@@ -278,6 +278,8 @@ def einsum(equation, *operands):  # type: ignore[no-untyped-def]
             if sizes.setdefault(letter, n) != n and 1 not in (n, sizes[letter]):
                 raise Refused(f"einsum: axis {letter!r} of {equation!r} is {sizes[letter]} and {n} long")
             sizes[letter] = max(sizes[letter], n)
+    if len(tensors) == 1 and inputs[0] == output:  # nothing to do but to take a diagonal
+        return tensors[0] if tensors[0] is operands[0] else assign(tensors[0])
     once = "".join(dict.fromkeys(output))
     value = contract(*tensors, letters=tuple(inputs), output=once)
     if once == output:
@@ -294,7 +296,10 @@ def contract(*tensors, letters, output):  # type: ignore[no-untyped-def]
     def back(g, needed, letters=letters, output=output):  # type: ignore[no-untyped-def]
         return tuple(_share_of(i, g, tensors, letters, output) if n else None for i, n in enumerate(needed))
 
-    return torch.einsum(f"{','.join(letters)}->{output}", *tensors), back
+    value = torch.einsum(f"{','.join(letters)}->{output}", *tensors)
+    if len(tensors) == 1 and len(output) == len(letters[0]):  # a transpose, for which torch gives a view
+        value = value.clone(memory_format=torch.contiguous_format)
+    return value, back
 
 
 def _share_of(place: int, g: Any, tensors: Any, letters: Any, output: str) -> Any:
@@ -306,7 +311,7 @@ def _share_of(place: int, g: Any, tensors: Any, letters: Any, output: str) -> An
     lengths = iter(part.shape)
     part = reshape(part, [next(lengths) if c in "".join(names) else 1 for c in mine])
     repeated = [i for i, n in enumerate(shape) if n == 1 and part.shape[i] != 1]
-    return expand(part.sum(axis=repeated, keepdim=True) if repeated else part, shape)
+    return expand_view(part.sum(axis=repeated, keepdim=True) if repeated else part, shape)
 
 
 def _parse(equation: str, operands: Any) -> tuple[list[str], str]:

@@ -15,7 +15,7 @@ from .indexing import select
 from .joining import concat_tensors
 from .reduction import _axes, _kept, max, min
 from .samples import Array
-from .shape import broadcast_to, permute
+from .shape import assign, expand_view, permute
 
 _NORM_SAMPLES = [((3, 4), 2.0, [0, 1]), ((3, 4), 3.0, [1], True), ((3, 4), 1.0, [0]), ((2, 5), math.inf, [1])]
 
@@ -202,6 +202,8 @@ def matrix_power(x, n, name=None):  # type: ignore[no-untyped-def]
         raise WrongKind(f"matrix_power: n: expected an int, got {n!r}")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise Refused(f"matrix_power: expected square matrices, got shape {x.shape}")
+    if n == 1:
+        return assign(x)
     if n < 0:
         x, n = inverse(x), -n
     result = None
@@ -273,7 +275,7 @@ def svd_lowrank(x, q=None, niter=2, M=None, name=None):  # type: ignore[no-untyp
     q = builtin_min(6, m, n) if q is None else q
     if not 0 <= q <= builtin_min(m, n) or niter < 0:
         raise Refused(f"svd_lowrank: expected 0 <= q <= {builtin_min(m, n)}, niter >= 0, got {q}, {niter}")
-    x = x if M is None else x - broadcast_to(M, x.shape)
+    x = x if M is None else x - expand_view(M, x.shape)
     turned = m < n
     x = adjoint(x) if turned else x
     basis = qr(x @ Tensor(torch.randn(x.shape[-1], q, dtype=x.data.dtype, device=x.data.device)))[0]

@@ -15,7 +15,7 @@ from ..tensor import Tensor
 from .activation import relu
 from .elementwise import sigmoid, tanh
 from .indexing import where
-from .joining import split, stack
+from .joining import equal_views, stack
 from .linalg import batched_matmul, matmul
 from .logic import less_than
 from .recorded import recorded
@@ -23,14 +23,15 @@ from .recorded import recorded
 
 def lstm_cell(x: Any, r: Any, h: Any, c: Any) -> tuple[Any, Any]:
     """(h', c') of Hochreiter and Schmidhuber 1997 with forget gates: x, r [batch, 4 size], the shares of the gates."""
-    i, f, g, o = split(x + r, 4, -1)
+    i, f, g, o = equal_views(x + r, 4, -1)
     c = sigmoid(f) * c + sigmoid(i) * tanh(g)
     return sigmoid(o) * tanh(c), c
 
 
 def gru_cell(x: Any, r: Any, h: Any, c: Any = None) -> tuple[Any, Any]:
     """(h', None) of Cho et al. 2014, with the reset after the product: x, r [batch, 3 size]."""
-    (x_reset, x_keep, x_new), (r_reset, r_keep, r_new) = split(x, 3, -1), split(r, 3, -1)
+    x_reset, x_keep, x_new = equal_views(x, 3, -1)
+    r_reset, r_keep, r_new = equal_views(r, 3, -1)
     keep = sigmoid(x_keep + r_keep)
     new = tanh(x_new + sigmoid(x_reset + r_reset) * r_new)
     return (h - new) * keep + new, None

@@ -11,6 +11,7 @@ from ..operator import AxisError, composite, operator
 from ..spelling import give
 from ..tensor import WrongKind
 from .samples import Array
+from .shape import unshared
 
 _REDUCTIONS = [((3, 4),), ((2, 3, 4), 1), ((2, 3, 4), [0, -1]), ((),), ((2, 3), -1, None, True)]
 
@@ -152,11 +153,11 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):  # type:
     """The product over `axis` (an int, a list, or None for all)."""
     if dtype is not None:
         x = x.astype(dtype)
-    axes = _axes(x, axis)
+    given, axes = x, _axes(x, axis)
     kept = [n for i, n in enumerate(x.shape) if i not in axes]
     for a in axes:
         x = prod_along(x, a)
-    result = x if keepdim else x.reshape(kept)
+    result = unshared(x if keepdim else x.reshape(kept), given)
     return result if out is None else give(out, result)
 
 

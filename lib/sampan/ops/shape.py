@@ -33,7 +33,10 @@ def _free(x: Any, axis: int, extra: int = 0, of: str = "") -> int:
 
 @operator(method="", view=True, reference=torch.reshape, samples=[((3, 4), (2, 6)), ((3, 4), (-1,)), ((2, 1, 3), (3, 2)), ((0, 2), (2, 0)), ((1,), ())])  # fmt: skip
 def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
-    """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle). A view where possible."""
+    """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle).
+
+    A view where the strides allow it, a copy elsewhere and of a 0-d array.
+    """
     target = _ints(shape, "shape")
     if 0 in target and x.numel() != 0:
         target = [x.shape[i] if n == 0 else n for i, n in enumerate(target)]
@@ -42,7 +45,10 @@ def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
         if over or not rest or list(x.shape).count(0) > target.count(0):
             raise RuntimeError(f"the lengths that are not 0 in {list(x.shape)} leave none for -1 in {target}")
         target = [rest if n == -1 else n for n in target]
-    return x.reshape(target), (lambda g, shape=x.shape: g.reshape(shape),)
+    value = x.reshape(target)
+    if x.ndim == 0 and target:
+        value = value.clone()
+    return value, (lambda g, shape=x.shape: g.reshape(shape),)
 
 
 @operator(method=("permute",), view=True, reference=torch.permute, samples=[((2, 3, 4), (2, 0, 1)), ((2, 3), (1, 0)), ((), ())])  # fmt: skip
@@ -117,21 +123,28 @@ def unsqueeze(x, axis, name=None):  # type: ignore[no-untyped-def]
     return value, (lambda g, shape=x.shape: g.reshape(shape),)
 
 
-@operator(method="", view=True, broadcasts=True, reference=lambda x, s: x.expand(s), samples=[((3, 1), (2, 3, 4)), ((1,), (3,)), ((3, 4), (-1, 4))])  # fmt: skip
+@operator(method="", broadcasts=True, reference=lambda x, s: x.expand(s), samples=[((3, 1), (2, 3, 4)), ((1,), (3,)), ((3, 4), (-1, 4))])  # fmt: skip
 def expand(x, shape, name=None):  # type: ignore[no-untyped-def]
-    """Broadcast to `shape`; -1 keeps an axis. A view."""
+    """Broadcast to `shape`; -1 keeps an axis."""
+    wide = x.expand(_ints(shape, "shape"))
+    return wide.clone(memory_format=torch.contiguous_format), (lambda g: g,)
+
+
+@operator(view=True, broadcasts=True, reference=lambda x, s: x.expand(s), samples=[((3, 1), (2, 3, 4)), ((1,), (3,)), ((3, 4), (-1, 4))])  # fmt: skip
+def expand_view(x, shape):  # type: ignore[no-untyped-def]
+    """`expand` without a copy: several entries are one in memory, so only for code that reads the result and drops it."""
     return x.expand(_ints(shape, "shape")), (lambda g: g,)
 
 
 @composite(method="", reference=lambda x, s: x.expand(s), samples=[((3, 1), (2, 3, 4))])
 def broadcast_to(x, shape, name=None):  # type: ignore[no-untyped-def]
-    """Broadcast to `shape`; -1 keeps an axis. A view."""
+    """Broadcast to `shape`; -1 keeps an axis."""
     return expand(x, shape)
 
 
 @composite(method="", reference=lambda x, y: x.expand_as(y), samples=[((3, 1), (2, 3, 4))])
 def expand_as(x, y, name=None):  # type: ignore[no-untyped-def]
-    """Broadcast to the shape of `y`. A view."""
+    """Broadcast to the shape of `y`."""
     return expand(x, y.shape)
 
 
@@ -189,8 +202,10 @@ def triu(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
 
 @operator(samples=[((3, 4), torch.float32)], reference=lambda x, d: x.to(d))
 def cast(x, dtype):  # type: ignore[no-untyped-def]
-    """In another dtype: the real part, where that holds no complex numbers. Gradients flow back in the input's."""
-    return _converted(x, as_dtype(dtype)), (lambda g, kind=x.dtype: _converted(g, kind),)
+    """A copy in another dtype: of the real part, where that holds no complex numbers. Gradients flow back in the input's."""
+    kind = as_dtype(dtype)
+    part = x.real if x.is_complex() and not kind.is_complex else x
+    return part.to(kind, copy=True), (lambda g, kind=x.dtype: _converted(g, kind),)
 
 
 def _converted(x: Any, kind: torch.dtype) -> Any:
@@ -203,6 +218,14 @@ def _converted(x: Any, kind: torch.dtype) -> Any:
 def assign(x, output=None):  # type: ignore[no-untyped-def]
     """A copy."""
     return x.clone(memory_format=torch.contiguous_format), (lambda g: g,)
+
+
+def unshared(result: Any, *inputs: Any) -> Any:
+    """`result`, or a copy of it where it shows the memory of an input: for what returns new memory in Paddle."""
+    place = result.data.untyped_storage().data_ptr()
+    if any(place == x.data.untyped_storage().data_ptr() for x in inputs):
+        return assign(result)
+    return result
 
 
 @operator()

@@ -11,7 +11,7 @@ from ..operator import as_method, composite, operator
 from ..tensor import Refused
 from .indexing import getitem, setitem, spread
 from .samples import Array
-from .shape import _free, _ints, broadcast_to, flip, permute, reshape
+from .shape import _free, _ints, assign, expand_view, flip, permute, reshape, unshared
 
 # fmt: off
 __all__ = [
@@ -72,7 +72,7 @@ def crop(x, shape=None, offsets=None, name=None):  # type: ignore[no-untyped-def
     size = [n - b if s == -1 else s for n, b, s in zip(x.shape, begin, size, strict=True)]
     if any(b < 0 or b + s > n for n, b, s in zip(x.shape, begin, size, strict=True)):
         raise Refused(f"crop: shape {size} from {begin} does not lie in {list(x.shape)}")
-    return getitem(x, tuple(builtins.slice(b, b + s) for b, s in zip(begin, size, strict=True)))
+    return assign(getitem(x, tuple(builtins.slice(b, b + s) for b, s in zip(begin, size, strict=True))))
 
 
 @composite(method="", reference=torch.narrow, samples=[((3, 4), 1, 1, 2)])
@@ -194,7 +194,7 @@ def rot90(x, k=1, axes=[0, 1], name=None):  # type: ignore[no-untyped-def]  # no
     order = list(range(x.ndim))
     if k % 2:
         order[first], order[second] = second, first
-    turned = flip(x, [[], [second], [first, second], [first]][k % 4])
+    turned = flip(x, [[], [second], [first, second], [first]][k % 4]) if k % 4 else x
     return permute(turned, order)
 
 
@@ -214,8 +214,8 @@ def reduce_as(x, target, name=None):  # type: ignore[no-untyped-def]
     """The sum of x over the axes along which an array of target's shape is repeated to reach x's."""
     shape = [1] * (x.ndim - target.ndim) + list(target.shape)
     axes = [i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if m == 1 and n != 1]
-    broadcast_to(target, x.shape)  # refuses what does not fit
-    return reshape(x.sum(axis=axes, keepdim=True) if axes else x, target.shape)
+    expand_view(target, x.shape)  # refuses what does not fit
+    return unshared(reshape(x.sum(axis=axes, keepdim=True) if axes else x, target.shape), x)
 
 
 def resize_(x, shape, fill_zero=False, name=None):  # type: ignore[no-untyped-def]

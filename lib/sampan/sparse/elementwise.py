@@ -10,6 +10,7 @@ from .. import kernels, ops
 from ..dtype import as_dtype
 from ..kernels.device_sparse import array, buffer
 from ..ops.indexing import getitem
+from ..ops.shape import expand_view
 from ..tensor import Tensor
 from .operators import entries_picked, entries_summed
 from .pattern import Coo, Csr, Rows
@@ -143,7 +144,7 @@ def _other(x: SparseTensor, y: Any, what: str) -> Tensor:
     if not isinstance(y, Tensor):
         raise TypeError(f"{what}: y: expected a tensor, got {type(y).__name__}")
     if list(y.shape) != list(x.shape):
-        y = ops.broadcast_to(y, list(x.shape))
+        y = expand_view(y, list(x.shape))
     return at_entries(y, x.pattern)
 
 

@@ -191,11 +191,12 @@ LESSONS = (
 PREDICTIONS = (
     Prediction(
         name="tensors.expand",
-        question="x holds 1,000 float32 numbers. How many bytes of new memory for numbers does x.expand([1000, 1000]) take?",
+        question="x holds 1,000 float32 numbers. How many bytes of new memory for numbers does "
+        "x.as_strided([1000, 1000], [0, 1]) take?",
         answer=0,
         unit=" bytes",
         why="A million elements read the same thousand cells: the new axis has stride 0. Only a few numbers "
-        "that describe the view are new.",
+        "that describe the view are new. (x.expand([1000, 1000]) copies, so that each element can be written.)",
     ),
     Prediction(
         name="tensors.matmul_flops",

@@ -9,7 +9,7 @@ from ...dtype import as_dtype
 from ...operator import casts, wrap
 from ...ops.norms import p_norm
 from ...ops.resampling import rows_at
-from ...ops.shape import pad_constant
+from ...ops.shape import pad_constant, unshared
 from ...row_sparse import check_ids
 from ...tape import written
 from ...tensor import Refused, Tensor, WrongKind
@@ -59,10 +59,11 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
         widths[n - len(pairs) :] = pairs[::-1]
     if mode == "constant":
         return pad_constant(x, [v for pair in reversed(widths) for v in pair], plain(value))
+    grown = x
     for axis, (before, after) in enumerate(widths):
         if before or after:
-            x = x.index_select(_around(x, axis, before, after, mode), axis)
-    return x
+            grown = grown.index_select(_around(grown, axis, before, after, mode), axis)
+    return unshared(grown, x)
 
 
 def _around(x: Any, axis: int, before: int, after: int, mode: str) -> Tensor:

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from ...ops.regularization import masked
+from ...ops.shape import assign
 from ...tensor import Refused, Tensor
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
@@ -28,10 +29,12 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     p = _probability("dropout", p)
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise Refused(f"dropout: expected mode 'upscale_in_train' or 'downscale_in_infer', got {mode!r}")
-    if not training:
-        return x if mode == "upscale_in_train" or p == 0 else x * (1 - p)
     if p == 0:
         return x
+    if not training:
+        if mode != "upscale_in_train":
+            return x * (1 - p)
+        return assign(x) if axis is None else x
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     if any(not -x.ndim <= a < x.ndim for a in axes):
         raise Refused(f"dropout: axis {axis} is outside an array of {x.ndim} axes")
@@ -73,8 +76,10 @@ _FLOOR = -1.0507009873554805 * 1.6732632423543772  # what selu tends to
 def _alpha(of: str, x: Any, p: Any, training: bool, shape: list[int]) -> Any:
     """Dropped entries become selu's floor, and all are moved so that mean and variance stay."""
     p = _probability(of, p)
-    if not training or p == 0:
+    if not training:
         return x
+    if p == 0:
+        return assign(x)
     if p == 1:
         return x * 0.0
     a = ((1 - p) * (1 + p * _FLOOR**2)) ** -0.5

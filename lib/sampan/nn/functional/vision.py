@@ -7,7 +7,7 @@ import torch
 
 from ...ops.joining import concat
 from ...ops.resampling import pixels_gathered, pixels_shuffled, resized, sampled, windows, windows_summed
-from ...ops.shape import pad_constant
+from ...ops.shape import pad_constant, unshared
 from ...tensor import Refused, Tensor, is_tensor
 from .convolution import FORMATS, by_hand, channels_first, ints
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -166,7 +166,8 @@ def _dealt(x: Any, groups: int) -> Any:
     n, c, h, w = x.shape
     if c % groups:
         raise Refused(f"channel_shuffle: groups {groups} does not divide {c} channels")
-    return x.reshape([n, groups, c // groups, h, w]).swapaxes(1, 2).reshape([n, c, h, w])
+    dealt = x.reshape([n, groups, c // groups, h, w]).swapaxes(1, 2).reshape([n, c, h, w])
+    return unshared(dealt, x)  # of one group, or of groups of one channel
 
 
 def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):  # type: ignore[no-untyped-def]
