@@ -70,7 +70,9 @@ def _sharing(file, name):
     for index, one in enumerate(cases.load()[file][name]):
         if cases.key(index, one) not in recorded:
             yield one, f"has no record of aliasing: run `python -m tools.parity {name}`"
-        elif text := aliasing.differs(sampan, name, one, recorded[cases.key(index, one)]):
+        elif text := aliasing.differs(
+            sampan, name, one, recorded[cases.key(index, one)], both=file == "memory"
+        ):
             yield one, text
 
 

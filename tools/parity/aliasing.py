@@ -43,11 +43,11 @@ def aliases(library: types.ModuleType, name: str, call: Call, grad: bool | None 
             return " ".join(sorted(r for n in named for r in _relations(n, named)))
 
 
-def differs(library: types.ModuleType, name: str, call: Call, theirs: str | None) -> str:
-    """How the relations differ from PaddlePaddle's, with the inputs on the tape or without, or nothing."""
+def differs(library: types.ModuleType, name: str, call: Call, theirs: str | None, both: bool = True) -> str:
+    """How the relations differ from PaddlePaddle's, or nothing. both: inputs on the tape and without, not as in the call."""
     if theirs is None:
         return ""
-    ways = (call.grad,) if call.program is not None else (False, True)
+    ways = (False, True) if both and call.program is None else (call.grad,)
     found = (aliases(library, name, call, grad) for grad in ways)
     return next((text for ours in found if ours is not None and (text := compare(theirs, ours))), "")
 
