@@ -29,5 +29,8 @@ def _table(path: Path) -> dict[str, list[Call]]:
 
 
 def key(index: int, call: Call) -> str:
-    """What stands for a call in the records: a changed or moved call is another one."""
-    return re.sub(r" at 0x[0-9a-f]+", "", f"{index} {call!r}")  # a function's address is another one each time
+    """What stands for a call in the records: a changed or moved call is another one.
+
+    Without the addresses of its functions, which are others in each process.
+    """
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{index} {call!r}")
