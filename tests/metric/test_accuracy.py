@@ -59,3 +59,12 @@ def test_bad_input_is_named(run, what):
 def test_what_a_metric_must_write():
     with pytest.raises(TypeError, match="accumulate, name, reset, update"):
         Metric()
+
+
+def test_accuracy_counts_per_k_as_paddle_has_it() -> None:
+    for topk, total in (((1,), [1.0]), ((1, 3), [1.0, 2.0])):
+        metric = paddle.metric.Accuracy(topk=topk)
+        assert (metric.total, metric.count, metric.maxk) == ([0.0] * len(topk), [0] * len(topk), max(topk))
+        scores = paddle.to_tensor([[0.1, 0.2, 0.3, 0.4]] * 3)
+        metric.update(metric.compute(scores, paddle.to_tensor([[3], [1], [0]])))
+        assert metric.total == total and metric.count == [3] * len(topk)

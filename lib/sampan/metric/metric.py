@@ -1,6 +1,7 @@
 """What every metric shares, and accuracy."""
 
 import abc
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,13 +73,14 @@ class Accuracy(Metric):
         self.topk = (topk,) if isinstance(topk, int) else tuple(topk)
         if not self.topk or any(not isinstance(k, int) or k < 1 for k in self.topk):
             raise ValueError(f"topk: expected positive whole numbers, got {topk!r}")
+        self.maxk = max(self.topk)
         base = name or "acc"
         self._name = [base] if len(self.topk) == 1 else [f"{base}_top{k}" for k in self.topk]
         self.reset()
 
     def reset(self) -> None:
-        self.total = [0] * len(self.topk)
-        self.count = 0
+        self.total = [0.0] * len(self.topk)
+        self.count = [0] * len(self.topk)
 
     def compute(self, pred: Any, label: Any, *args: Any) -> Tensor:
         """float32 [batch, max(topk)]: 1 where the j-th best class is the label."""
@@ -90,14 +92,14 @@ class Accuracy(Metric):
         number = hits[..., 0].numel()
         batch = [int(hits[..., :k].sum()) for k in self.topk]
         self.total = [t + b for t, b in zip(self.total, batch, strict=True)]
-        self.count += number
-        return self._shares(batch, number)
+        self.count = [c + number for c in self.count]
+        return self._shares(batch, [number] * len(batch))
 
     def accumulate(self) -> Any:
         return self._shares(self.total, self.count)
 
-    def _shares(self, hits: list[int], number: int) -> Any:
-        shares = [h / number if number else 0.0 for h in hits]
+    def _shares(self, hits: Sequence[float], counts: Sequence[int]) -> Any:
+        shares = [h / n if n else 0.0 for h, n in zip(hits, counts, strict=True)]
         return shares[0] if len(shares) == 1 else shares
 
     def name(self) -> list[str]:
