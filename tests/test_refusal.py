@@ -276,8 +276,6 @@ def test_layers_and_parameters_check_names_and_kinds() -> None:
     for name in ("plain", "forward", "", "a.b"):
         with pytest.raises(KeyError, match="name"):
             layer.add_parameter(name, parameter)
-    with pytest.raises(TypeError, match="name: expected a str, got int"):
-        layer.add_sublayer(3, paddle.nn.ReLU())
     for wrong in ("1", 1, None):
         with pytest.raises(ValueError, match="trainable: expected a bool"):
             parameter.trainable = wrong
@@ -316,3 +314,18 @@ def test_kernel_sizes_of_numpy() -> None:
     image = paddle.rand([1, 2, 6, 6])
     for size in ([3, 2], np.array([3, 2])):
         assert F.max_pool2d(image, size, np.array([1, 2]), np.array([1, 0])).shape == [1, 2, 6, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "shape"),
+    [
+        (lambda a: paddle.transpose(X, a([1, 0])), [3, 2]), (lambda a: paddle.expand(X, a([4, 2, 3])), [4, 2, 3]),
+        (lambda a: paddle.broadcast_to(X, a([4, 2, 3])), [4, 2, 3]), (lambda a: paddle.unsqueeze(X, a([0, 1])), [1, 1, 2, 3]),
+        (lambda a: paddle.squeeze(paddle.ones([1, 3, 1]), a([0, 2])), [3]), (lambda a: paddle.flip(X, a([0, 1])), [2, 3]),
+        (lambda a: paddle.roll(X, a([1, 2]), a([0, 1])), [2, 3]), (lambda a: paddle.reshape(X, a([3, 2])), [3, 2]),
+        (lambda a: paddle.tile(X, a([2, 1])), [4, 3]), (lambda a: paddle.sum(X, a([0, 1])), []),
+    ],
+)  # fmt: skip
+def test_arrays_are_lists_of_axes_and_lengths(call, shape: list[int]) -> None:
+    for kind in (list, np.array):
+        assert call(kind).shape == shape

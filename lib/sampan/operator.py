@@ -45,6 +45,8 @@ MISSING_DEFAULT = inspect.Parameter.empty
 # What torch raises for input that it cannot take.
 REFUSALS = (RuntimeError, IndexError, TypeError, AttributeError, ValueError, KeyError)
 _OF_A_KIND = (TypeError, AttributeError, NotImplementedError)
+# Parameters of an operator that are no tensors: an array there is a list of numbers.
+_LISTS = frozenset(("axis", "axes", "perm", "repeat_times", "shape", "shifts", "value"))
 observers: list[Any] = []  # the last of them runs bodies and pullbacks in our place: see trace
 casts: list[Any] = []  # the last of them may cast an operator's arguments before it runs: see amp
 
@@ -120,6 +122,13 @@ def _from_numpy(array: np.ndarray) -> torch.Tensor:
     if not array.flags.writeable or any(step < 0 for step in array.strides):
         array = array.copy()
     return torch.from_numpy(array)
+
+
+def _taken(operator: Operator, args: tuple[Any, ...], place: int, arrays: bool) -> torch.Tensor:
+    """The buffer of an array among the arguments, where arrays are taken or stand for a list of numbers."""
+    if not arrays and _LISTS.isdisjoint(operator.parameters[place : place + 1]):
+        no_array(operator.name, operator.parameters, args)
+    return _from_numpy(args[place])
 
 
 def _nested(code: CodeType) -> list[CodeType]:
@@ -305,7 +314,7 @@ def apply(
                 first = x.node or x
             x = x.data
         elif type(x) is _ndarray:
-            x = _from_numpy(x) if arrays else no_array(operator.name, operator.parameters, args)
+            x = _taken(operator, args, 0, arrays)
         elif type(x) is complex and isinstance(y, Tensor) and y.data.dtype is torch.float16:
             return apply(operator, (x, declared.cast(y, torch.float32)), settings, arrays)
         if isinstance(y, Tensor):
@@ -315,7 +324,7 @@ def apply(
                 second = y.node or y
             y = y.data
         elif type(y) is _ndarray:
-            y = _from_numpy(y) if arrays else no_array(operator.name, operator.parameters, args)
+            y = _taken(operator, args, 1, arrays)
         elif type(y) is complex and x.__class__ is _Buffer and x.dtype is torch.float16:
             return apply(
                 operator, (declared.cast(args[0], torch.float32), y), settings, arrays
@@ -333,9 +342,7 @@ def apply(
                     wanted = True
                     edges[place] = value.node or value
             elif type(value) is _ndarray:
-                buffers[place] = (
-                    _from_numpy(value) if arrays else no_array(operator.name, operator.parameters, args)
-                )
+                buffers[place] = _taken(operator, args, place, arrays)
     wanted = wanted and _recording()
     try:
         if observers:

@@ -160,8 +160,6 @@ class Layer:
         return parameter
 
     def add_sublayer(self, name: str, sublayer: Layer) -> Layer:
-        if not isinstance(name, str):
-            raise WrongKind(f"name: expected a str, got {type(name).__name__}")
         if not isinstance(sublayer, Layer):
             raise WrongKind(f"sublayer: expected a Layer, got {type(sublayer).__name__}")
         if getattr(type(self), str(name), None) is not None:
