@@ -109,7 +109,7 @@ def test_wide_matrices_are_added_where_they_are():
     assert total.values().tolist() == [1, 3, 6]
     assert (x * y).values().tolist() == [0, 0, 8]
     with pytest.raises(ValueError, match="at most 2147483647"):
-        sparse.matmul(x, sampan.ones([1, 1]).expand([2**34, 1]))
+        sparse.matmul(x, sampan.ones([1, 1]).as_strided([2**34, 1], [0, 1]))
 
 
 @pytest.mark.parametrize("layout", ["to_sparse_coo", "to_sparse_csr"])
