@@ -125,6 +125,25 @@ def test_torch_still_reads_and_computes() -> None:
     for made in (torch.as_tensor(X), torch.tensor(X), torch.asarray(X), torch.from_dlpack(X)):
         assert torch.equal(made, torch.ones(2, 3))
     assert isinstance(torch.ones(2, 3) + X, paddle.Tensor) and isinstance(torch.ones(3, 2) @ X, paddle.Tensor)
+    two = paddle.to_tensor(2)
+    b = torch.ones(2)
+    for made in (
+        b + two,
+        b - two,
+        b * two,
+        b / two,
+        b // two,
+        b**two,
+        b % two,
+        b == two,
+        b < two,
+        two - b,
+        two / b,
+    ):
+        assert isinstance(made, paddle.Tensor)
+    w = paddle.to_tensor(2.0, stop_gradient=False)
+    (torch.ones(2, 3) * w).sum().backward()
+    assert w.grad.item() == 6
 
 
 @pytest.mark.parametrize(("weight", "bias"), [(True, False), (False, True)])
@@ -329,3 +348,18 @@ def test_kernel_sizes_of_numpy() -> None:
 def test_arrays_are_lists_of_axes_and_lengths(call, shape: list[int]) -> None:
     for kind in (list, np.array):
         assert call(kind).shape == shape
+
+
+def test_tensors_of_one_entry_are_sizes_and_numbers() -> None:
+    three, two = paddle.to_tensor(3), paddle.to_tensor([2], dtype="int32")
+    assert paddle.create_parameter([three, two], "float32").shape == [3, 2]
+    assert paddle.nn.BatchNorm1D(three).weight.shape == [3]
+    assert paddle.nn.LSTM(three, 4)(paddle.ones([2, 5, 3]))[0].shape == [2, 5, 4]
+    assert F.conv1d(paddle.ones([1, 4, 5]), paddle.ones([6, 2, 3]), groups=paddle.to_tensor(2)).shape == [
+        1,
+        6,
+        3,
+    ]
+    assert paddle.increment(paddle.ones([1]), paddle.to_tensor(2)).tolist() == [3.0]
+    assert paddle.clip(X, np.array([2.0]), 3.0).tolist() == [[2.0] * 3] * 2
+    assert paddle.signal.istft(FRAMES, np.array(8), length=paddle.to_tensor(6)).shape == [2, 6]

@@ -45,8 +45,10 @@ MISSING_DEFAULT = inspect.Parameter.empty
 # What torch raises for input that it cannot take.
 REFUSALS = (RuntimeError, IndexError, TypeError, AttributeError, ValueError, KeyError)
 _OF_A_KIND = (TypeError, AttributeError, NotImplementedError)
-# Parameters of an operator that are no tensors: an array there is a list of numbers.
-_LISTS = frozenset(("axis", "axes", "perm", "repeat_times", "shape", "shifts", "value"))
+# Parameters of an operator that are no tensors: an array there stands for its numbers.
+_LISTS = frozenset((
+    "atol", "axis", "axes", "max", "min", "num_samples", "offset", "perm", "repeat_times", "rtol", "shape", "shifts", "value",
+))  # fmt: skip
 observers: list[Any] = []  # the last of them runs bodies and pullbacks in our place: see trace
 casts: list[Any] = []  # the last of them may cast an operator's arguments before it runs: see amp
 

@@ -294,9 +294,16 @@ class Tensor(Methods):
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Called by torch when one of its functions is given a Tensor of this library."""
+        """Called by torch when one of its functions is given a Tensor of this library: a single integer is read, as a
+        size or an index; any other Tensor is refused, as its place on the tape would be lost."""
         name = getattr(function, "__name__", str(function))
-        raise WrongKind(f"torch.{name}: expected a torch.Tensor, got a sampan Tensor; its `.data` is one")
+        try:
+            if name.removeprefix("__").removesuffix("__") in _SIGNS:
+                raise TypeError("a sign between a buffer and a Tensor is the Tensor's")
+            return function(*_as_numbers(args), **{k: _as_numbers(v) for k, v in (kwargs or {}).items()})
+        except TypeError as error:
+            wanted = "expected a torch.Tensor, got a sampan Tensor; its `.data` is one"
+            raise WrongKind(f"torch.{name}: {wanted}") from error
 
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         return self.data.__dlpack__(stream=stream, **options)
@@ -617,6 +624,11 @@ class Tensor(Methods):
         return format(self.item(), spec) if self.data.ndim == 0 else object.__format__(self, spec)
 
 
+# What torch calls Python's signs: refused by torch, they come to the Tensor's own methods.
+_SIGNS = frozenset(
+    "add sub rsub mul div true_divide truediv floordiv floor_divide pow rpow mod remainder matmul and or xor lshift rshift "  # noqa: SIM905
+    "rtruediv rdiv rfloordiv rmod rmatmul radd rmul eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor".split()
+)
 # A text is compared too, and refused: it is a mistake. Anything else, such as a list, is not equal, as in Paddle.
 _COMPARABLE = (Tensor, int, float, complex, str, np.ndarray, np.generic, torch.Tensor)
 
@@ -699,6 +711,15 @@ def _plain(data: Any) -> Any:
     if isinstance(data, torch.Tensor):
         return data.numpy()
     return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data
+
+
+def _as_numbers(given: Any) -> Any:
+    """Arguments with an int in place of each integer Tensor of one entry. TypeError where a Tensor is another."""
+    if isinstance(given, Tensor):
+        if given.data.numel() != 1:
+            raise TypeError("a Tensor of several entries is no number")
+        return given.__index__()
+    return type(given)([_as_numbers(g) for g in given]) if type(given) in (list, tuple) else given
 
 
 def _holds_tensor(data: Any) -> bool:

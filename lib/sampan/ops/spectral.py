@@ -187,6 +187,8 @@ def _checked(of: str, axis: int = 0, **lengths: Any) -> list[int]:
     if axis not in (0, -1):
         raise Refused(f"{of}: axis: expected 0 or -1, got {describe(axis)}")
     for name, value in lengths.items():
+        if isinstance(value, Tensor | np.ndarray) and value.size == 1:
+            lengths[name] = value = value.item()
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value <= 0:
             raise WrongKind(f"{of}: {name}: expected a positive int, got {describe(value)}")
     return [int(v) for v in lengths.values()]
