@@ -69,7 +69,7 @@ def test_summary_counts_each_parameter_once(capsys):
     assert (
         "Linear (0)" in out and "[1, 3]" in out and "[1, 4]" in out and "Parameters: 36, trainable: 32" in out
     )
-    assert net.training and not net[0]._post_hooks
+    assert net.training and not net[0]._forward_post_hooks
     assert paddle.Model(net).summary((2, 3))["total_params"] == 36
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from . import functional as F
 from .function_layer import FunctionLayer
 from .initializer import Constant
-from .layer import Layer
+from .layer import Layer, alias
 
 # fmt: off
 __all__ = [
@@ -16,23 +16,27 @@ __all__ = [
 # fmt: on
 
 
-class CELU(FunctionLayer, of=F.celu):
+class _Activation(FunctionLayer, private="*"):
+    """An activation whose settings are also read and assigned by Paddle's private names, `_alpha` for `alpha`."""
+
+
+class CELU(_Activation, of=F.celu):
     """max(0, x) + min(0, alpha (e^(x / alpha) - 1)) (Barron, 2017)."""
 
 
-class ELU(FunctionLayer, of=F.elu):
+class ELU(_Activation, of=F.elu):
     """x where positive, alpha (e^x - 1) elsewhere (Clevert et al., 2016)."""
 
 
-class GELU(FunctionLayer, of=F.gelu):
+class GELU(_Activation, of=F.gelu):
     """x times the normal distribution function of x; with approximate=True its tanh form (Hendrycks, Gimpel 2016)."""
 
 
-class GLU(FunctionLayer, of=F.glu):
+class GLU(_Activation, of=F.glu):
     """a sigmoid(b) for the halves a and b of x along an axis (Dauphin et al., 2017)."""
 
 
-class Hardshrink(FunctionLayer, of=F.hardshrink):
+class Hardshrink(_Activation, of=F.hardshrink):
     """x where |x| > threshold, 0 elsewhere."""
 
 
@@ -40,47 +44,47 @@ class Hardsigmoid(FunctionLayer, of=F.hardsigmoid, takes="name"):
     """x / 6 + 1 / 2, held between 0 and 1."""
 
 
-class Hardswish(FunctionLayer, of=F.hardswish):
+class Hardswish(_Activation, of=F.hardswish):
     """x relu6(x + 3) / 6 (Howard et al., 2019)."""
 
 
-class Hardtanh(FunctionLayer, of=F.hardtanh):
+class Hardtanh(_Activation, of=F.hardtanh):
     """x held between min and max."""
 
 
-class LeakyReLU(FunctionLayer, of=F.leaky_relu):
+class LeakyReLU(_Activation, of=F.leaky_relu):
     """x where positive, negative_slope x elsewhere."""
 
 
-class LogSigmoid(FunctionLayer, of=F.log_sigmoid):
+class LogSigmoid(_Activation, of=F.log_sigmoid):
     """-log(1 + e^-x)."""
 
 
-class LogSoftmax(FunctionLayer, of=F.log_softmax, takes="axis name"):
+class LogSoftmax(_Activation, of=F.log_softmax, takes="axis name"):
     """log(softmax(x)) along an axis, without overflow."""
 
 
-class Maxout(FunctionLayer, of=F.maxout):
+class Maxout(_Activation, of=F.maxout):
     """The largest of each `groups` neighbours along an axis (Goodfellow et al., 2013)."""
 
 
-class Mish(FunctionLayer, of=F.mish):
+class Mish(_Activation, of=F.mish):
     """x tanh(softplus(x)) (Misra, 2019)."""
 
 
-class RReLU(FunctionLayer, of=F.rrelu, shows="lower upper training dtype:_dtype_name name?"):
+class RReLU(_Activation, of=F.rrelu, shows="lower upper training dtype:_dtype_name name?"):
     """x where positive; elsewhere times a number drawn between lower and upper, outside training their mean."""
 
 
-class ReLU(FunctionLayer, of=F.relu):
+class ReLU(_Activation, of=F.relu):
     """max(x, 0)."""
 
 
-class ReLU6(FunctionLayer, of=F.relu6):
+class ReLU6(_Activation, of=F.relu6):
     """x held between 0 and 6."""
 
 
-class SELU(FunctionLayer, of=F.selu):
+class SELU(_Activation, of=F.selu):
     """scale times elu(x, alpha), which keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
 
 
@@ -88,43 +92,43 @@ class Sigmoid(FunctionLayer, of=F.sigmoid):
     """1 / (1 + exp(-x))."""
 
 
-class Silu(FunctionLayer, of=F.silu):
+class Silu(_Activation, of=F.silu):
     """x sigmoid(x) (Elfwing et al., 2018)."""
 
 
-class Softmax(FunctionLayer, of=F.softmax, takes="axis name"):
+class Softmax(_Activation, of=F.softmax, takes="axis name"):
     """exp(x) / sum(exp(x)) along an axis."""
 
 
-class Softplus(FunctionLayer, of=F.softplus):
+class Softplus(_Activation, of=F.softplus):
     """log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold."""
 
 
-class Softshrink(FunctionLayer, of=F.softshrink):
+class Softshrink(_Activation, of=F.softshrink):
     """x nearer to 0 by threshold, 0 where |x| is below it."""
 
 
-class Softsign(FunctionLayer, of=F.softsign):
+class Softsign(_Activation, of=F.softsign):
     """x / (1 + |x|)."""
 
 
-class Swish(FunctionLayer, of=F.swish):
+class Swish(_Activation, of=F.swish):
     """x sigmoid(x) (Ramachandran et al., 2017)."""
 
 
-class Tanh(FunctionLayer, of=F.tanh):
+class Tanh(_Activation, of=F.tanh):
     """tanh(x)."""
 
 
-class Tanhshrink(FunctionLayer, of=F.tanhshrink):
+class Tanhshrink(_Activation, of=F.tanhshrink):
     """x - tanh(x)."""
 
 
-class ThresholdedReLU(FunctionLayer, of=F.thresholded_relu):
+class ThresholdedReLU(_Activation, of=F.thresholded_relu):
     """x where it is above the threshold, value elsewhere."""
 
 
-class Softmax2D(FunctionLayer, of=F.softmax, takes="name", axis=-3):
+class Softmax2D(_Activation, of=F.softmax, takes="name", axis=-3):
     """Softmax over the channels of an image [batch, channels, height, width] or [channels, height, width]."""
 
     def forward(self, x: Any) -> Any:
@@ -136,12 +140,13 @@ class Softmax2D(FunctionLayer, of=F.softmax, takes="name", axis=-3):
 class PReLU(Layer):
     """x where positive, elsewhere x times a learned weight: one, or one for each channel (He et al., 2015)."""
 
+    _name = alias("name")
     _shows = "num_parameters:_num_parameters data_format:_data_format init:_init dtype:_dtype_name name?"
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, weight_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
         super().__init__()
         self._num_parameters, self._init, self._data_format = num_parameters, init, data_format
-        self.name, start = name, Constant(init)
+        self.name, self._weight_attr, start = name, weight_attr, Constant(init)
         self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=start)
 
     def forward(self, x: Any) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 from . import functional as F
 from .function_layer import REQUIRED, FunctionLayer
-from .layer import Layer
+from .layer import Layer, alias
 
 # fmt: off
 __all__ = [
@@ -27,7 +27,7 @@ _WINDOW = "kernel_sizes dilations paddings strides name"
 _WINDOWS = "kernel_size:kernel_sizes dilation:dilations padding:paddings stride:strides name?"
 
 
-class Pad1D(FunctionLayer, of=F.pad, takes=_PAD, shows=f"{_PAD}?", data_format="NCL"):
+class Pad1D(FunctionLayer, of=F.pad, takes=_PAD, shows=f"{_PAD}?", private="mode data_format name", data_format="NCL"):  # fmt: skip
     """Sequences grown at their ends by padding [left, right], or one number for both."""
 
     def _check(self) -> None:
@@ -118,7 +118,7 @@ class UpsamplingBilinear2D(FunctionLayer, of=F.interpolate, takes=_SIZE, shows=_
     """Images in another size, each new pixel mixed of four old ones; the corners stay."""
 
 
-class _Rearranged(FunctionLayer):
+class _Rearranged(FunctionLayer, private="*"):
     """What moves channels by its first setting, a whole number, in images of a data_format."""
 
     def _check(self) -> None:
@@ -162,7 +162,7 @@ class Unflatten(Layer):
         return x.unflatten(self.axis, self.shape)
 
 
-class CosineSimilarity(FunctionLayer, of=F.cosine_similarity, inputs=2):
+class CosineSimilarity(FunctionLayer, of=F.cosine_similarity, inputs=2, private="axis eps"):
     """x1 . x2 / max(|x1| |x2|, eps) along an axis."""
 
 
@@ -173,11 +173,14 @@ class PairwiseDistance(FunctionLayer, of=F.pairwise_distance, inputs=2, shows="p
 class Bilinear(Layer):
     """x1^T W_k x2 + b_k for each k: [n, in1_features] and [n, in2_features] to [n, out_features]."""
 
+    _in1_features, _in2_features = alias("in1_features"), alias("in2_features")
+    _out_features, _name = alias("out_features"), alias("name")
     _shows = "in1_features in2_features out_features dtype:_dtype_name name?"
 
     def __init__(self, in1_features: int, in2_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
         super().__init__()
         self.in1_features, self.in2_features, self.out_features, self.name = in1_features, in2_features, out_features, name  # fmt: skip
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
         self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
 
@@ -195,6 +198,11 @@ class Embedding(Layer):
 
     weight: Any
     padding_idx: int | None = None
+    _padding_idx, _scale_grad_by_freq, _name = (
+        alias("padding_idx"),
+        alias("scale_grad_by_freq"),
+        alias("name"),
+    )
     _shows = "padding_idx? sparse:_sparse scale_grad_by_freq name?"
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, *, scale_grad_by_freq: bool = False, sparse: bool = F.common.AUTOMATIC, _weight: Any = None, _freeze: bool = False, device: Any = None, dtype: Any = None, weight_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
@@ -205,9 +213,10 @@ class Embedding(Layer):
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"padding_idx: expected less than {num_embeddings}, got {padding_idx}")
         shape = [num_embeddings, embedding_dim]
-        self.padding_idx, self._sparse, self.name = padding_idx, bool(sparse), name
+        self.padding_idx, self._sparse, self.name = padding_idx, sparse, name
         self.scale_grad_by_freq = scale_grad_by_freq
-        self._settings = (max_norm, norm_type, sparse, scale_grad_by_freq)
+        self._size, self._num_embeddings, self._embedding_dim = shape, num_embeddings, embedding_dim
+        self._max_norm, self._norm_type, self._weight_attr = max_norm, norm_type, weight_attr
         if _weight is not None and list(_weight.shape) != shape:
             raise ValueError(f"_weight: expected shape {shape}, got {list(_weight.shape)}")
         self.weight = self.create_parameter(shape, weight_attr) if _weight is None else _weight
@@ -217,7 +226,16 @@ class Embedding(Layer):
             self.weight.data[padding_idx] = 0.0
 
     def forward(self, x: Any) -> Any:
-        return F.embedding(x, self.weight, self.padding_idx, *self._settings)
+        settings = (self._max_norm, self._norm_type, self._chosen, self.scale_grad_by_freq)
+        return F.embedding(x, self.weight, self.padding_idx, *settings)
+
+    @property
+    def _sparse(self) -> bool:
+        return bool(self._chosen)  # AUTOMATIC is Paddle's False
+
+    @_sparse.setter
+    def _sparse(self, value: bool) -> None:
+        self._chosen = value
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[0]}, {self.weight.shape[1]}, {super().extra_repr()}"

@@ -142,7 +142,6 @@ class _Dict(_Holder):
 
     def __delitem__(self, key: str) -> None:
         del self._entries()[key]
-        delattr(self, key)
 
     def keys(self) -> Iterable[str]:
         return self._entries().keys()

@@ -7,7 +7,7 @@ from . import functional as F
 from .function_layer import with_defaults
 from .functional.convolution import FORMATS, ints
 from .initializer import Normal
-from .layer import Layer
+from .layer import Layer, alias
 
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv1d", "Conv2D", "Conv2DTranspose", "Conv2d", "Conv3D", "Conv3DTranspose", "Conv3d"]  # fmt: skip
 
@@ -18,6 +18,9 @@ class _Convolution(Layer):
     _axes = 2
     _run = ""
     output_padding: Any = 0
+    _in_channels, _out_channels, _groups = alias("in_channels"), alias("out_channels"), alias("groups")
+    _kernel_size, _stride, _dilation = alias("kernel_size"), alias("stride"), alias("dilation")
+    _padding, _padding_mode, _data_format = alias("padding"), alias("padding_mode"), alias("data_format")
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, transposed: bool, dims: int, stride: Any = 1, padding: Any = 0, padding_mode: str = "zeros", output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW") -> None:  # fmt: skip
         """Paddle's `_ConvNd`, which programs subclass: parameters for `dims` axes; the subclass writes `forward`."""
@@ -40,11 +43,12 @@ class _Convolution(Layer):
         if attrs[0] is False:
             raise ValueError("weight_attr: a convolution needs its weight, got False")
         self.in_channels, self.out_channels, self.groups = *channels, groups
-        self.kernel_size = ints(kernel_size, n, "kernel_size")
-        self.stride, self.dilation = ints(stride, n, "stride"), ints(dilation, n, "dilation")
+        self.kernel_size = list(ints(kernel_size, n, "kernel_size"))
+        self.stride, self.dilation = list(ints(stride, n, "stride")), list(ints(dilation, n, "dilation"))
         if min(*self.kernel_size, *self.stride, *self.dilation) < 1:
             raise ValueError(f"kernel_size, stride, dilation: expected 1 or more, got {kernel_size}, {stride}, {dilation}")  # fmt: skip
         self.padding, self.padding_mode, self.data_format = padding, padding_mode, data_format
+        self._param_attr, self._bias_attr = attrs
         std = math.sqrt(2.0 / max(channels[0] * math.prod(self.kernel_size), 1))
         start = None if isinstance(self, _Transposed) else Normal(0.0, std)
         self.weight = self.create_parameter([*shape, *self.kernel_size], attrs[0], default_initializer=start)
@@ -87,7 +91,29 @@ class Conv1D(_Plain, axes=1, data_format="NCL"):
     _run = "conv1d"
 
 
-class Conv2D(_Plain, axes=2, data_format="NCHW"):
+class _Padded(_Plain):
+    """As in Paddle `_padding` is what the constructor was given, and `_updated_padding` is what forward uses."""
+
+    @property
+    def _padding(self) -> Any:
+        return vars(self).get("_padding_given", self.padding)
+
+    @_padding.setter
+    def _padding(self, value: Any) -> None:
+        vars(self)["_padding_given"] = value
+
+    @property
+    def _updated_padding(self) -> Any:
+        padding = 0 if isinstance(self.padding, str) or self.padding_mode != "zeros" else self.padding
+        return [padding] * self._axes if isinstance(padding, int) else list(padding)
+
+    @_updated_padding.setter
+    def _updated_padding(self, value: Any) -> None:
+        vars(self).setdefault("_padding_given", self.padding)
+        self.padding = value
+
+
+class Conv2D(_Padded, axes=2, data_format="NCHW"):
     """2-D convolution: [batch, in, H, W] to [batch, out, H', W']; weight [out, in / groups, kh, kw], bias [out].
 
     padding: a number, two, four, "same" or "valid"; padding_mode: what stands there: "zeros", "reflect", "replicate"
@@ -98,7 +124,7 @@ class Conv2D(_Plain, axes=2, data_format="NCHW"):
     _run = "conv2d"
 
 
-class Conv3D(_Plain, axes=3, data_format="NCDHW"):
+class Conv3D(_Padded, axes=3, data_format="NCDHW"):
     """3-D convolution: [batch, in, D, H, W] to [batch, out, D', H', W']; see Conv2D."""
 
     _run = "conv3d"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..spelling import renamed
 from ..tensor import WrongKind
-from .layer import Layer
+from .layer import Layer, alias
 
 _OWN = ("training", "out")  # a layer knows whether it trains
 _PLAIN = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -23,7 +23,8 @@ class FunctionLayer(Layer):
 
     of: the function. inputs: how many of its first parameters forward takes; the others are settings. takes: the
     layer's settings in its own order, where they are fewer or in another. shows: those that its repr shows (see
-    Layer._shows), all unless told. Further keywords are other defaults, or values of settings that the layer does not take.
+    Layer._shows), all unless told. private: the settings that are also attributes under Paddle's private name, `_axis`
+    for `axis`; "*" for all of them. Further keywords are other defaults, or values of settings that the layer does not take.
     """
 
     _function: Callable[..., Any]
@@ -31,16 +32,18 @@ class FunctionLayer(Layer):
     _values: Any
     _settings: inspect.Signature
     _inputs = 1
+    _private = ""
     _shows = None
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...  # the settings
 
-    def __init_subclass__(cls, of: Any = None, takes: str | None = None, inputs: int | None = None, shows: str | None = None, **fixed: Any) -> None:  # fmt: skip
+    def __init_subclass__(cls, of: Any = None, takes: str | None = None, inputs: int | None = None, shows: str | None = None, private: str | None = None, **fixed: Any) -> None:  # fmt: skip
         super().__init_subclass__()
         cls._inputs = cls._inputs if inputs is None else inputs
         cls._shows = cls._shows if shows is None else shows
+        cls._private = cls._private if private is None else private
         if of is not None:
             cls._function = staticmethod(of)
         if of is None and takes is None:
@@ -53,6 +56,8 @@ class FunctionLayer(Layer):
                 setattr(cls, name, parameter.default)
         cls._values = attrgetter(*rest, "_inputs")  # of one name alone it would be no tuple
         names = [n for n in rest if n not in _OWN] if takes is None else takes.split()
+        for name in names if cls._private == "*" else cls._private.split():
+            setattr(cls, f"_{name}", alias(name))
         cls._settings = inspect.Signature([rest[n] if n in rest else _named(n, fixed) for n in names])
 
         def __init__(self: Any, *args: Any, **settings: Any) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -23,6 +25,16 @@ from .parameter import Parameter, unique_name
 __all__ = ["Layer", "Module"]
 
 
+def alias(name: str) -> Any:
+    """A class attribute that reads and assigns the attribute `name`: Paddle's private name of a setting."""
+    return property(attrgetter(name), lambda self, value: setattr(self, name, value))
+
+
+def _hooks() -> Any:
+    """A layer's hooks of one kind by their id. The layer gets the dictionary when it is first asked for."""
+    return functools.cached_property(lambda self: OrderedDict())
+
+
 class Layer:
     """Subclass it, assign Parameters and Layers to attributes, write `forward`.
 
@@ -32,9 +44,9 @@ class Layer:
     training = True
     _shows: Any = ""  # what repr shows: attributes; "label:" before one is another name, "?" after it: where it is not usual
     _buffer_names: dict[str, bool] = {}  # name: persistable; an own dict as soon as there is a buffer
-    _pre_hooks: Sequence[Callable[..., Any]] = ()
-    _post_hooks: Sequence[Callable[..., Any]] = ()
-    _state_hooks: Sequence[Callable[..., Any]] = ()
+    _forward_pre_hooks, _forward_post_hooks, _state_dict_hooks = _hooks(), _hooks(), _hooks()
+    _forward_pre_hooks_with_kwargs_flag, _forward_post_hooks_with_kwargs_flag = _hooks(), _hooks()
+    _forward_post_hooks_always_called = _hooks()
 
     def __init__(self, name_scope: str | None = None, dtype: Any = None) -> None:
         words = re.sub(r"(?<=.)(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])", "_", type(self).__name__)
@@ -56,15 +68,15 @@ class Layer:
         raise NotImplementedError(f"{type(self).__name__}.forward: write it in the subclass")
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        if self._pre_hooks or self._post_hooks:
+        if self._forward_pre_hooks or self._forward_post_hooks:
             return self._call_with_hooks(inputs, kwargs)
         return self.forward(*inputs, **kwargs)
 
     def _call_with_hooks(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         outputs, finished = None, False
         try:
-            for hook in tuple(self._pre_hooks):
-                if hook.with_kwargs:  # type: ignore[attr-defined]
+            for key, hook in tuple(self._forward_pre_hooks.items()):
+                if key in self._forward_pre_hooks_with_kwargs_flag:
                     inputs, kwargs = hook(self, inputs, kwargs) or (inputs, kwargs)
                     continue
                 changed = hook(self, inputs)
@@ -72,9 +84,10 @@ class Layer:
                     inputs = changed if isinstance(changed, tuple) else (changed,)
             outputs, finished = self.forward(*inputs, **kwargs), True
         finally:
-            for hook in tuple(self._post_hooks):
-                if finished or hook.always_call:  # type: ignore[attr-defined]
-                    changed = hook(self, inputs, *[kwargs] * hook.with_kwargs, outputs)  # type: ignore[attr-defined]
+            for key, hook in tuple(self._forward_post_hooks.items()):
+                if finished or key in self._forward_post_hooks_always_called:
+                    named = [kwargs] if key in self._forward_post_hooks_with_kwargs_flag else []
+                    changed = hook(self, inputs, *named, outputs)
                     outputs = outputs if changed is None else changed
         return outputs
 
@@ -83,27 +96,23 @@ class Layer:
 
         with_kwargs: `hook(layer, inputs, kwargs)`, which returns both or None. prepend: before the others.
         """
-        return self._hook("_pre_hooks", hook, prepend, with_kwargs)
+        flags = [self._forward_pre_hooks_with_kwargs_flag] if with_kwargs else []
+        return _Handle(self._forward_pre_hooks, hook, prepend, flags)
 
     def register_forward_post_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):  # type: ignore[no-untyped-def]
         """Call `hook(layer, inputs, outputs)` after forward; what it returns, unless None, replaces the outputs.
 
         with_kwargs: `hook(layer, inputs, kwargs, outputs)`. always_call: also when forward raises, with None.
         """
-        return self._hook("_post_hooks", hook, prepend, with_kwargs, always_call)
+        flags = [self._forward_post_hooks_with_kwargs_flag] if with_kwargs else []
+        flags += [self._forward_post_hooks_always_called] if always_call else []
+        return _Handle(self._forward_post_hooks, hook, prepend, flags)
 
     register_forward_hook = register_forward_post_hook
 
     def register_state_dict_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(state_dict)` at the end of `state_dict`; it may change the dictionary, or return another."""
-        return self._hook("_state_hooks", hook)
-
-    def _hook(self, kind: str, hook: Any, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> HookHandle:  # fmt: skip
-        hooks = vars(self).setdefault(kind, [])
-        kept = functools.partial(hook)
-        kept.with_kwargs, kept.always_call = with_kwargs, always_call  # type: ignore[attr-defined]
-        hooks.insert(0 if prepend else len(hooks), kept)
-        return _Handle(hooks, kept)
+        return _Handle(self._state_dict_hooks, hook)
 
     def backward(self, *inputs: Any) -> Any:
         raise ValueError(f"{type(self).__name__}.backward: a Layer has none; call backward() of its result")
@@ -230,15 +239,24 @@ class Layer:
 
     @property
     def _parameters(self) -> dict[str, Parameter]:
-        return {k: v for k, v in vars(self).items() if isinstance(v, Parameter)}
+        return _Held(self, {k: v for k, v in vars(self).items() if isinstance(v, Parameter)})
 
     @property
     def _sub_layers(self) -> dict[str, Layer]:
-        return {k: v for k, v in vars(self).items() if isinstance(v, Layer)}
+        return _Held(self, {k: v for k, v in vars(self).items() if isinstance(v, Layer)})
+
+    _modules = _sub_layers
 
     @property
     def _buffers(self) -> dict[str, Tensor]:
-        return {k: v for k, v in vars(self).items() if isinstance(v, Tensor) and not isinstance(v, Parameter)}
+        found = {
+            k: v for k, v in vars(self).items() if isinstance(v, Tensor) and not isinstance(v, Parameter)
+        }
+        return _HeldBuffers(self, found)
+
+    @property
+    def _non_persistable_buffer_names_set(self) -> set[str]:
+        return {name for name, persistable in self._buffer_names.items() if not persistable}
 
     def children(self) -> Iterator[Layer]:
         return (layer for _, layer in self.named_children())
@@ -332,7 +350,7 @@ class Layer:
             found[structured_name_prefix + name] = value if keep_vars else value.detach()
         for name, layer in self._sub_layers.items() if include_sublayers else ():
             found = layer._state(found, True, f"{structured_name_prefix}{name}.", use_hook, keep_vars)
-        for hook in self._state_hooks if use_hook else ():
+        for hook in tuple(self._state_dict_hooks.values()) if use_hook else ():
             found = hook(found) or found
         return found
 
@@ -461,10 +479,47 @@ Module = Layer
 
 
 class _Handle(HookHandle):
-    """A layer's, whose `remove` says nothing, as Paddle's."""
+    """Puts a hook among `hooks`, and its id among `flags`; `remove` takes them out again and gives None, as Paddle's."""
+
+    next_hook_id = 0
+
+    def __init__(self, hooks: Any, hook: Any, prepend: bool = False, flags: Sequence[Any] = ()) -> None:
+        self._hook_id, self._kept = _Handle.next_hook_id, (hooks, *flags)
+        _Handle.next_hook_id += 1
+        hooks[self._hook_id] = hook
+        hooks.move_to_end(self._hook_id, last=not prepend)
+        for flag in flags:
+            flag[self._hook_id] = True
 
     def remove(self) -> None:  # type: ignore[override]
-        super().remove()
+        for kept in self._kept:
+            kept.pop(self._hook_id, None)
+
+
+class _Held(dict[str, Any]):
+    """The parameters, layers or buffers of a layer by name. A change of it is a change of the layer's attributes."""
+
+    def __init__(self, layer: Layer, found: dict[str, Any]) -> None:
+        super().__init__(found)
+        self._layer = layer
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self._layer, name, value)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        delattr(self._layer, name)
+
+    pop, popitem, clear = MutableMapping.pop, MutableMapping.popitem, MutableMapping.clear
+    update, setdefault = MutableMapping.update, MutableMapping.setdefault
+
+
+class _HeldBuffers(_Held):
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name not in self._layer._buffer_names:
+            self._layer._buffer_names = {**self._layer._buffer_names, name: True}
+        super().__setitem__(name, value)
 
 
 class _Names(NamedTuple):

@@ -36,6 +36,7 @@ class Linear(Layer):
         super().__init__(name)
         in_features, out_features = _size("in_features", in_features), _size("out_features", out_features)
         self.in_features, self.out_features, self.name = in_features, out_features, name
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
 

@@ -43,7 +43,7 @@ class SmoothL1Loss(_Loss, of=F.smooth_l1_loss):
     """Huber's loss: squared up to a distance of delta, linear beyond it."""
 
 
-class NLLLoss(_Loss, of=F.nll_loss):
+class NLLLoss(_Loss, of=F.nll_loss, private="*"):
     """-input[label] for input [batch, classes, ...] of log-probabilities."""
 
 
@@ -59,7 +59,7 @@ class KLDivLoss(_Loss, of=F.kl_div, takes="reduction log_target"):
     """label (log(label) - input) for input of log-probabilities; reduction may be "batchmean"."""
 
 
-class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
+class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss, private="*"):
     """-log of Poisson's distribution."""
 
     def _check(self) -> None:
@@ -136,7 +136,9 @@ class HSigmoidLoss(Layer):
         if num_classes < 2 and not is_custom:
             raise ValueError(f"num_classes: expected 2 or more, got {num_classes}")
         nodes = num_classes if is_custom else num_classes - 1
-        self._num_classes = num_classes
+        self._num_classes, self._feature_size = num_classes, feature_size
+        self._is_custom, self._is_sparse, self._name = is_custom, is_sparse, name
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter([nodes, feature_size], weight_attr)
         self.bias = self.create_parameter([nodes, 1], bias_attr, is_bias=True)
 

@@ -12,7 +12,7 @@ from . import functional as F
 from .attr import ParamAttr
 from .function_layer import FunctionLayer, with_defaults
 from .initializer import Constant, Normal
-from .layer import Layer
+from .layer import Layer, alias
 
 # fmt: off
 __all__ = [
@@ -48,12 +48,15 @@ class _BatchNorm(_OfRank):
 
     _mean: Tensor
     _variance: Tensor
+    _num_features, _momentum, _epsilon = alias("num_features"), alias("momentum"), alias("epsilon")
+    _data_format, _use_global_stats, _name = alias("data_format"), alias("use_global_stats"), alias("name")
     data_format, _shows = "NCHW", "num_features momentum epsilon data_format? name?"
 
     def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", use_global_stats: bool | None = None, name: str | None = None) -> None:  # fmt: skip
         super().__init__()
         self.num_features, self.momentum, self.epsilon = num_features, momentum, epsilon
         self.data_format, self.use_global_stats, self.name = data_format, use_global_stats, name
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
         for key, value in (
@@ -84,11 +87,13 @@ class BatchNorm3D(_BatchNorm, ranks=(5,), data_format="NCDHW"):
 class BatchNorm(_BatchNorm):
     """Batch normalisation of any number of axes, with Paddle's older arguments; act: an activation's name after it."""
 
+    _data_layout, _param_attr = alias("data_format"), alias("_weight_attr")
+
     def __init__(self, num_channels: int, act: str | None = None, is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, param_attr: Any = None, bias_attr: Any = None, dtype: Any = "float32", data_layout: str = "NCHW", in_place: bool = False, moving_mean_name: str | None = None, moving_variance_name: str | None = None, do_model_average_for_mean_and_var: bool = True, use_global_stats: bool = False, trainable_statistics: bool = False) -> None:  # fmt: skip
         own = True if use_global_stats else False if trainable_statistics else None
         super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, own)
         self.to(dtype=dtype)
-        self._act, self.training = act, not is_test
+        self._act, self._is_test, self.training = act, is_test, not is_test
 
     def forward(self, x: Any) -> Any:
         value = super().forward(x)
@@ -119,6 +124,7 @@ class SyncBatchNorm(_BatchNorm):
 class _InstanceNorm(_OfRank):
     """(x - mean) / sqrt(variance + epsilon) * scale + bias over the places of each channel of each example."""
 
+    _num_features, _epsilon = alias("num_features"), alias("epsilon")
     _shows = "num_features epsilon"
 
     def __init__(self, num_features: int, epsilon: float = 1e-5, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
@@ -126,6 +132,8 @@ class _InstanceNorm(_OfRank):
         if (weight_attr is False) != (bias_attr is False):
             raise ValueError("weight_attr, bias_attr: expected both or neither to be False")
         self.num_features, self.epsilon = num_features, epsilon
+        self._momentum, self._data_format = momentum, data_format  # forward needs neither
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
 
@@ -152,6 +160,7 @@ class LayerNorm(Layer):
     weight and bias are flat, as in Paddle; elementwise_affine=False leaves both out, bias=False the bias.
     """
 
+    _normalized_shape, _epsilon = alias("normalized_shape"), alias("epsilon")
     _shows = "normalized_shape epsilon"
 
     def __init__(self, normalized_shape: int | Sequence[int], epsilon: float = 1e-5, *, elementwise_affine: bool = True, bias: bool = True, device: Any = None, dtype: Any = None, weight_attr: Any = None, bias_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
@@ -163,6 +172,7 @@ class LayerNorm(Layer):
             raise ValueError(f"normalized_shape: expected positive sizes, got {normalized_shape}")
         weight_attr = weight_attr if elementwise_affine else False
         bias_attr = bias_attr if elementwise_affine and bias else False
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter([size], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([size], bias_attr, is_bias=True)
 
@@ -173,6 +183,8 @@ class LayerNorm(Layer):
 class GroupNorm(Layer):
     """(x - mean) / sqrt(variance + epsilon) * weight + bias over groups of channels and all places."""
 
+    _num_groups, _num_channels = alias("num_groups"), alias("num_channels")
+    _epsilon, _data_format = alias("epsilon"), alias("data_format")
     _shows = "num_groups num_channels epsilon"
 
     def __init__(self, num_groups: int, num_channels: int, epsilon: float = 1e-5, *, affine: bool = True, device: Any = None, dtype: Any = None, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
@@ -181,7 +193,8 @@ class GroupNorm(Layer):
             raise ValueError(f"data_format: expected NCHW, NHWC or another of these, got {data_format!r}")
         self.num_groups, self.num_channels, self.epsilon = num_groups, num_channels, epsilon
         self.data_format = data_format
-        attrs = (weight_attr, bias_attr) if affine else (False, False)
+        attrs: tuple[Any, Any] = (weight_attr, bias_attr) if affine else (False, False)
+        self._weight_attr, self._bias_attr = attrs
         self.weight = self.create_parameter([num_channels], attrs[0], default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_channels], attrs[1], is_bias=True)
 
@@ -207,6 +220,7 @@ class SpectralNorm(Layer):
         if math.prod(shape) < 1 or not -len(shape) <= dim < len(shape):
             raise ValueError(f"weight_shape, dim: {shape} and {dim} make no matrix")
         self._dim, self._power_iters, self._eps = dim, power_iters, eps
+        self._weight_shape = shape
         start, sizes = Normal(0.0, 1.0), (shape[dim], math.prod(shape) // shape[dim])
         made: list[Any] = [self.create_parameter([n], default_initializer=start) for n in sizes]
         self.weight_u, self.weight_v = made

@@ -61,11 +61,11 @@ class AdaptiveAvgPool1D(_Adaptive, of=F.adaptive_avg_pool1d):
     """Means of windows chosen so that the output has `output_size`."""
 
 
-class AdaptiveAvgPool2D(_Adaptive, of=F.adaptive_avg_pool2d):
+class AdaptiveAvgPool2D(_Adaptive, of=F.adaptive_avg_pool2d, private="*"):
     """Means of windows chosen so that the output has `output_size` (a number or (H, W); None keeps that axis)."""
 
 
-class AdaptiveAvgPool3D(_Adaptive, of=F.adaptive_avg_pool3d):
+class AdaptiveAvgPool3D(_Adaptive, of=F.adaptive_avg_pool3d, private="*"):
     """Means of windows chosen so that the output has `output_size` (a number or (D, H, W); None keeps that axis)."""
 
 
@@ -77,19 +77,19 @@ class AdaptiveMaxPool1D(_AdaptiveMax, of=F.adaptive_max_pool1d):
     """The largest values of windows chosen so that the output has `output_size`."""
 
 
-class AdaptiveMaxPool2D(_AdaptiveMax, of=F.adaptive_max_pool2d):
+class AdaptiveMaxPool2D(_AdaptiveMax, of=F.adaptive_max_pool2d, private="*"):
     """The largest values of windows chosen so that the output has `output_size`."""
 
 
-class AdaptiveMaxPool3D(_AdaptiveMax, of=F.adaptive_max_pool3d):
+class AdaptiveMaxPool3D(_AdaptiveMax, of=F.adaptive_max_pool3d, private="*"):
     """The largest values of windows chosen so that the output has `output_size`."""
 
 
-class FractionalMaxPool2D(_AdaptiveMax, of=F.fractional_max_pool2d):
+class FractionalMaxPool2D(_AdaptiveMax, of=F.fractional_max_pool2d, private="*"):
     """The largest values of windows of random lengths (Graham, 2014)."""
 
 
-class FractionalMaxPool3D(_AdaptiveMax, of=F.fractional_max_pool3d):
+class FractionalMaxPool3D(_AdaptiveMax, of=F.fractional_max_pool3d, private="*"):
     """The largest values of windows of random lengths (Graham, 2014)."""
 
 

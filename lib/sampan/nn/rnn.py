@@ -167,10 +167,19 @@ def _turned(x: Any) -> Any:
 
 def _fits(cell: Any, inputs: Any, states: Any, kwargs: dict[str, Any]) -> bool:
     """Whether the fused operator can take the place of calling `cell` step by step: sizes that do not fit are refused there."""
-    if type(cell) not in (LSTMCell, GRUCell, SimpleRNNCell) or cell.proj_size or kwargs or cell._pre_hooks:
+    if (
+        type(cell) not in (LSTMCell, GRUCell, SimpleRNNCell)
+        or cell.proj_size
+        or kwargs
+        or cell._forward_pre_hooks
+    ):
         return False
     x: Any = getattr(inputs, "data", None)
-    if not isinstance(x, torch.Tensor) or x.dtype is not cell.weight_ih.data.dtype or cell._post_hooks:
+    if (
+        not isinstance(x, torch.Tensor)
+        or x.dtype is not cell.weight_ih.data.dtype
+        or cell._forward_post_hooks
+    ):
         return False
     plain = x.dtype in (torch.float32, torch.float64) and x.device.type == "cpu"
     sizes = (

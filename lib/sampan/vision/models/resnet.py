@@ -73,19 +73,26 @@ class ResNet(Classifier):
         self.conv1 = nn.Conv2D(3, 64, 7, 2, 3, bias_attr=False)
         self.bn1 = nn.BatchNorm2D(64)
         self.maxpool = nn.MaxPool2D(3, 2, 1)
-        channels = 64
+        self.inplanes, self.dilation, self.groups, self.base_width = 64, 1, groups, width
+        self._norm_layer = nn.BatchNorm2D
         for stage, count in enumerate(_BLOCKS[depth]):
-            planes, stride, layers = 64 * 2**stage, 1 if stage == 0 else 2, []
-            for i in range(count):
-                step, fit = stride if i == 0 else 1, None
-                if step != 1 or channels != planes * block.expansion:
-                    conv = nn.Conv2D(channels, planes * block.expansion, 1, step, bias_attr=False)
-                    fit = nn.Sequential(conv, nn.BatchNorm2D(planes * block.expansion))
-                layers.append(block(channels, planes, step, fit, groups, width))
-                channels = planes * block.expansion
-            setattr(self, f"layer{stage + 1}", nn.Sequential(*layers))
+            layers = self._make_layer(block, 64 * 2**stage, count, 1 if stage == 0 else 2)
+            setattr(self, f"layer{stage + 1}", layers)
         if num_classes > 0:
-            self.fc = nn.Linear(channels, num_classes)
+            self.fc = nn.Linear(self.inplanes, num_classes)
+
+    def _make_layer(self, block, planes, blocks, stride=1, dilate=False):  # type: ignore[no-untyped-def]
+        """A stage of `blocks` blocks on the channels `inplanes` of the stage before. dilate: dilation in place of stride."""
+        norm, outplanes, dilation, fit = self._norm_layer, planes * block.expansion, self.dilation, None
+        if dilate:
+            self.dilation, stride = self.dilation * stride, 1
+        if stride != 1 or self.inplanes != outplanes:
+            conv = nn.Conv2D(self.inplanes, outplanes, 1, stride, bias_attr=False)
+            fit = nn.Sequential(conv, norm(outplanes))
+        shared = {"groups": self.groups, "base_width": self.base_width, "norm_layer": norm}
+        first = block(self.inplanes, planes, stride, fit, dilation=dilation, **shared)
+        self.inplanes = outplanes
+        return nn.Sequential(first, *[block(outplanes, planes, **shared) for _ in range(1, blocks)])
 
     def features(self, x: Any) -> Any:
         x = self.maxpool(F.relu(self.bn1(self.conv1(x))))
