@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .layer import Layer
+from .layer import Layer, layers_of, parameters_of
 
 __all__ = ["LayerDict", "LayerList", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]  # fmt: skip
 
@@ -14,7 +14,7 @@ class _Holder(Layer):
     _held = "_sub_layers"
 
     def _entries(self) -> dict[str, Any]:
-        return getattr(self, self._held)
+        return layers_of(self) if self._held == "_sub_layers" else parameters_of(self)
 
     def _add(self, key: str, value: Any) -> None:
         (self.add_sublayer if self._held == "_sub_layers" else self.add_parameter)(key, value)
@@ -141,7 +141,8 @@ class _Dict(_Holder):
         self._add(key, value)
 
     def __delitem__(self, key: str) -> None:
-        del self._entries()[key]
+        del self._entries()[key]  # KeyError for a name that is not here
+        delattr(self, key)
 
     def keys(self) -> Iterable[str]:
         return self._entries().keys()

@@ -239,11 +239,11 @@ class Layer:
 
     @property
     def _parameters(self) -> dict[str, Parameter]:
-        return _Held(self, {k: v for k, v in vars(self).items() if isinstance(v, Parameter)})
+        return _Held(self, parameters_of(self))
 
     @property
     def _sub_layers(self) -> dict[str, Layer]:
-        return _Held(self, {k: v for k, v in vars(self).items() if isinstance(v, Layer)})
+        return _Held(self, layers_of(self))
 
     _modules = _sub_layers
 
@@ -263,7 +263,7 @@ class Layer:
 
     def named_children(self) -> Iterator[tuple[str, Layer]]:
         seen: set[Layer] = set()
-        for name, layer in self._sub_layers.items():
+        for name, layer in layers_of(self).items():
             if layer not in seen:
                 seen.add(layer)
                 yield name, layer
@@ -277,7 +277,7 @@ class Layer:
             seen.add(self)
         if include_self:
             yield prefix, self
-        for name, layer in self._sub_layers.items():
+        for name, layer in layers_of(self).items():
             place = f"{prefix}.{name}" if prefix else name
             yield from layer.named_sublayers(place, True, seen, remove_duplicate)
 
@@ -291,25 +291,25 @@ class Layer:
     def sublayers(self, include_self: bool = False) -> list[Layer]:
         return [layer for _, layer in self.named_sublayers(include_self=include_self)]
 
-    def _named(self, kind: str, prefix: str, include_sublayers: bool, once: bool) -> Iterator[tuple[str, Any]]:  # fmt: skip
+    def _named(self, held: Callable[[Layer], Any], prefix: str, include_sublayers: bool, once: bool) -> Iterator[tuple[str, Any]]:  # fmt: skip
         seen: set[int] = set()
         layers = self.named_sublayers(prefix, True, None, once) if include_sublayers else [(prefix, self)]
         for scope, layer in layers:
-            for name, value in getattr(layer, kind).items():
+            for name, value in held(layer).items():
                 if not once or id(value) not in seen:
                     seen.add(id(value))
                     yield f"{scope}.{name}" if scope else name, value
 
     def named_parameters(self, prefix="", include_sublayers=True, remove_duplicate=True):  # type: ignore[no-untyped-def]
         """(structured name, parameter), each parameter once even where several layers share it (remove_duplicate)."""
-        return self._named("_parameters", prefix, include_sublayers, remove_duplicate)
+        return self._named(parameters_of, prefix, include_sublayers, remove_duplicate)
 
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:
         return [p for _, p in self.named_parameters(include_sublayers=include_sublayers)]
 
     def named_buffers(self, prefix="", include_sublayers=True, remove_duplicate=True):  # type: ignore[no-untyped-def]
         """(structured name, Tensor) of every Tensor that is no parameter."""
-        return self._named("_buffers", prefix, include_sublayers, remove_duplicate)
+        return self._named(_buffers_of, prefix, include_sublayers, remove_duplicate)
 
     def buffers(self, include_sublayers: bool = True) -> list[Tensor]:
         return [b for _, b in self.named_buffers(include_sublayers=include_sublayers)]
@@ -345,10 +345,10 @@ class Layer:
     ) -> dict[str, Tensor]:  # fmt: skip
         """The state that set_state_dict fills: a class may override state_dict, to rename what it saves."""
         found = {} if destination is None else destination
-        kept = {k: v for k, v in self._buffers.items() if self._buffer_names.get(k)}
-        for name, value in {**self._parameters, **kept}.items():
+        kept = {k: v for k, v in _buffers_of(self).items() if self._buffer_names.get(k)}
+        for name, value in {**parameters_of(self), **kept}.items():
             found[structured_name_prefix + name] = value if keep_vars else value.detach()
-        for name, layer in self._sub_layers.items() if include_sublayers else ():
+        for name, layer in layers_of(self).items() if include_sublayers else ():
             found = layer._state(found, True, f"{structured_name_prefix}{name}.", use_hook, keep_vars)
         for hook in tuple(self._state_dict_hooks.values()) if use_hook else ():
             found = hook(found) or found
@@ -419,7 +419,7 @@ class Layer:
 
     def _convert(self, target: Any, kind: Any) -> None:
         """Move what this layer itself holds."""
-        for tensor in [*self._parameters.values(), *self._buffers.values()]:
+        for tensor in [*parameters_of(self).values(), *_buffers_of(self).values()]:
             chosen = kind if tensor.data.is_floating_point() else None
             tensor.data = tensor.data.to(device=target, dtype=chosen)
             if isinstance(tensor._grad, Tensor):
@@ -468,7 +468,7 @@ class Layer:
     _dtype_name = property(lambda self: name_of(as_dtype(self._dtype)))
 
     def __repr__(self) -> str:
-        lines = [f"({name}): " + repr(part).replace("\n", "\n  ") for name, part in self._sub_layers.items()]
+        lines = [f"({name}): " + repr(part).replace("\n", "\n  ") for name, part in layers_of(self).items()]
         extra = self.extra_repr()
         if not lines:
             return f"{type(self).__name__}({extra})"
@@ -494,6 +494,18 @@ class _Handle(HookHandle):
     def remove(self) -> None:  # type: ignore[override]
         for kept in self._kept:
             kept.pop(self._hook_id, None)
+
+
+def parameters_of(layer: Layer) -> dict[str, Parameter]:
+    return {k: v for k, v in vars(layer).items() if isinstance(v, Parameter)}
+
+
+def layers_of(layer: Layer) -> dict[str, Layer]:
+    return {k: v for k, v in vars(layer).items() if isinstance(v, Layer)}
+
+
+def _buffers_of(layer: Layer) -> dict[str, Tensor]:
+    return {k: v for k, v in vars(layer).items() if isinstance(v, Tensor) and not isinstance(v, Parameter)}
 
 
 class _Held(dict[str, Any]):
