@@ -23,7 +23,7 @@ help:
 	@echo "make course   build the learners' notebooks and prove their checks"
 	@echo "make bench    side by side with PyTorch and PaddlePaddle, writes benchmarks/RESULTS.md"
 	@echo "make parity   name by name beside PaddlePaddle: signatures, values, gradients, errors"
-	@echo "make size     lines of code a room"
+	@echo "make size     tokens of code by package"
 	@echo "make lock     renew requirements.lock and environment.yml from pyproject.toml"
 
 studio: $(WARM)

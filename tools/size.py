@@ -1,4 +1,7 @@
-"""Counts code lines a room (`make size`): what a reader has to read, without docstrings, comments and blanks."""
+"""Counts tokens of code by package (`make size`): what a reader has to read, without docstrings, comments and layout.
+
+Tokens and not lines: a limit in lines is met by long lines, which are harder to read.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "lib" / "sampan"
-# Code lines at most. They fall, but for what a module needs in a shared room (gradients of rows, names of the modules): the aim
-# is 12,000 for the library without the four modules of its own.
 # What of the lower and upper rooms belongs to one of them is counted with it.
 MODULES = {
     "sparse": (
@@ -30,8 +31,10 @@ MODULES = {
         "datasets/interactions.py", "datasets/corpora.py", "visual/embeddings.py",
     ),
 }  # fmt: skip
-CORE_LIMIT = 5820  # floors 0 to 2: the Tensor, the tape, every operator (and the way to oneDNN's LSTM)
-LIBRARY_LIMIT = 18300
+# At most; they may only fall.
+CORE_LIMIT = 90_000  # floors 0 to 2: the Tensor, the tape, every operator
+LIBRARY_LIMIT = 252_000  # without the modules above
+FILE_LIMIT = 7_100
 
 # The floors of the library. A file imports from its own floor or from below it (tests/test_floors.py).
 FLOORS = [
@@ -58,7 +61,7 @@ NOT_CODE = {
 
 
 def docstring_lines(tree: ast.AST) -> set[int]:
-    """Lines of every string that stands where a docstring stands."""
+    """The lines on which a docstring begins or goes on."""
     lines: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -72,56 +75,58 @@ def docstring_lines(tree: ast.AST) -> set[int]:
     return lines
 
 
-def code_lines(source: str) -> int:
-    """Lines that hold at least one token of code. A string that is data counts; a docstring does not."""
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in NOT_CODE:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    return len(lines - docstring_lines(ast.parse(source)))
+def code_tokens(source: str) -> int:
+    """Tokens of code. A string that is data is one token; a docstring does not count."""
+    words = docstring_lines(ast.parse(source))
+    return sum(
+        token.type not in NOT_CODE and not (token.type == tokenize.STRING and token.start[0] in words)
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+    )
 
 
-def notebook_lines(path: Path) -> int:
-    """Code lines of a notebook's code cells; IPython's own `%` and `!` lines are left out."""
+def notebook_tokens(path: Path) -> int:
+    """Tokens of a notebook's code cells; IPython's own `%` and `!` lines are left out."""
     total = 0
     for cell in json.loads(path.read_text())["cells"]:
         if cell["cell_type"] == "code":
             lines = "".join(cell["source"]).splitlines()
-            total += code_lines("\n".join(line for line in lines if not line.lstrip().startswith(("%", "!"))))
+            total += code_tokens(
+                "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
+            )
     return total
 
 
 def count(folder: Path) -> int:
-    """Code lines of all Python files and notebooks under a folder."""
-    total = sum(code_lines(path.read_text()) for path in folder.rglob("*.py"))
+    """Tokens of all Python files and notebooks under a folder."""
+    total = sum(code_tokens(path.read_text()) for path in folder.rglob("*.py"))
     notebooks = (path for path in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
-    return total + sum(notebook_lines(path) for path in notebooks)
+    return total + sum(notebook_tokens(path) for path in notebooks)
 
 
 def rooms(folder: Path) -> dict[str, int]:
-    """Code lines of each room: a subfolder, or a file that stands beside the subfolders."""
+    """Tokens of each package: a subfolder, or a file that stands beside the subfolders."""
     found = {}
     for path in sorted(folder.iterdir()):
         if path.is_dir() and path.name != "__pycache__":
             found[path.name] = count(path)
         elif path.suffix == ".py":
-            found[path.name] = code_lines(path.read_text())
+            found[path.name] = code_tokens(path.read_text())
     for module, patterns in MODULES.items():
         for path in (path for pattern in patterns for path in folder.glob(pattern)):
-            lines = code_lines(path.read_text())
-            found[path.name if path.parent == folder else path.parent.name] -= lines
-            found[module] = found.get(module, 0) + lines
-    return {name: lines for name, lines in found.items() if lines}
+            tokens = code_tokens(path.read_text())
+            found[path.name if path.parent == folder else path.parent.name] -= tokens
+            found[module] = found.get(module, 0) + tokens
+    return {name: tokens for name, tokens in found.items() if tokens}
 
 
 def core_size(library: dict[str, int]) -> int:
     """Floors 0 to 2, with the façade `__init__.py`."""
-    return sum(lines for name, lines in library.items() if FLOOR_OF.get(name.removesuffix(".py"), 0) <= 2)
+    return sum(tokens for name, tokens in library.items() if FLOOR_OF.get(name.removesuffix(".py"), 0) <= 2)
 
 
 def general_size(library: dict[str, int]) -> int:
-    """Code lines of everything that Paddle's users know, without the four modules of Sampan's own."""
-    return sum(lines for room, lines in library.items() if room not in MODULES)
+    """Tokens of everything that Paddle's users know, without the four modules of Sampan's own."""
+    return sum(tokens for room, tokens in library.items() if room not in MODULES)
 
 
 def main() -> None:
@@ -131,17 +136,17 @@ def main() -> None:
         "webapp": rooms(ROOT / "webapp"),
         "webapp/studio": rooms(ROOT / "webapp" / "studio"),
         "notebooks": {
-            path.stem: notebook_lines(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
+            path.stem: notebook_tokens(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
         },
         "the rest": {name: count(ROOT / name) for name in ("tests", "benchmarks", "tools")},
     }
     for title, table in tables.items():
-        print(f"{title}  ({sum(table.values())})")
-        for name, lines in table.items():
+        print(f"{title}  ({sum(table.values()):,})")
+        for name, tokens in table.items():
             floor = FLOOR_OF.get(name.removesuffix(".py")) if table is library else None
-            print(f"  {lines:6}  {name}" + (f"  (floor {floor})" if floor is not None else ""))
-    print(f"\nfloors 0 to 2: {core_size(library)} of at most {CORE_LIMIT} code lines")
-    print(f"the library without {', '.join(MODULES)}: {general_size(library)} of at most {LIBRARY_LIMIT}")
+            print(f"  {tokens:7,}  {name}" + (f"  (floor {floor})" if floor is not None else ""))
+    print(f"\nfloors 0 to 2: {core_size(library):,} of at most {CORE_LIMIT:,} tokens")
+    print(f"the library without {', '.join(MODULES)}: {general_size(library):,} of at most {LIBRARY_LIMIT:,}")
 
 
 if __name__ == "__main__":
