@@ -109,7 +109,7 @@ def text() -> str:
     """The whole page."""
     known = table.differences()
     absent = by_reason(d for d in known if d.kind == "missing")
-    differs = by_reason(d for d in known if d.kind == "answer")
+    differs = by_reason(d for d in known if d.kind in ("answer", "aliasing"))
     lines = [HEAD + "\n".join(counted()) + "\n" + ABSENT.rstrip("\n")]
     lines += [f"| {several(names)} | {reason} |" for reason, names in absent.items()]
     lines += [DIFFERS.rstrip("\n"), ""]
