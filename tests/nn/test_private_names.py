@@ -12,15 +12,15 @@ from sampan.vision.models import resnet
 # fmt: off
 RECORDED = {  # what PaddlePaddle 3.3.1's own layers answer
     "Linear(4,3)": {"_bias_attr": None, "_weight_attr": None},
-    "Conv1D(2,4,3,stride=2,padding=1)": {"_bias_attr": None, "_data_format": "NCL", "_dilation": [1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3], "_out_channels": 4, "_padding": 1, "_padding_mode": "zeros", "_param_attr": None, "_stride": [2]},
-    "Conv2D(2,4,3)": {"_bias_attr": None, "_data_format": "NCHW", "_dilation": [1, 1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3, 3], "_out_channels": 4, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [1, 1], "_updated_padding": [0, 0]},
-    "Conv2D(2,4,3,stride=2,padding=1,dilation=2,groups=2)": {"_bias_attr": None, "_data_format": "NCHW", "_dilation": [2, 2], "_groups": 2, "_in_channels": 2, "_kernel_size": [3, 3], "_out_channels": 4, "_padding": 1, "_padding_mode": "zeros", "_param_attr": None, "_stride": [2, 2], "_updated_padding": [1, 1]},
-    'Conv2D(2,4,3,padding="SAME")': {"_bias_attr": None, "_data_format": "NCHW", "_dilation": [1, 1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3, 3], "_out_channels": 4, "_padding": "SAME", "_padding_mode": "zeros", "_param_attr": None, "_stride": [1, 1], "_updated_padding": [0, 0]},
-    'Conv2D(4,2,3,data_format="NHWC")': {"_bias_attr": None, "_data_format": "NHWC", "_dilation": [1, 1], "_groups": 1, "_in_channels": 4, "_kernel_size": [3, 3], "_out_channels": 2, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [1, 1], "_updated_padding": [0, 0]},
-    "Conv3D(2,4,3)": {"_bias_attr": None, "_data_format": "NCDHW", "_dilation": [1, 1, 1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3, 3, 3], "_out_channels": 4, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [1, 1, 1], "_updated_padding": [0, 0, 0]},
-    "Conv1DTranspose(2,4,3)": {"_bias_attr": None, "_data_format": "NCL", "_dilation": [1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3], "_out_channels": 4, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [1]},
-    "Conv2DTranspose(2,4,3,stride=2,output_padding=1)": {"_bias_attr": None, "_data_format": "NCHW", "_dilation": [1, 1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3, 3], "_out_channels": 4, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [2, 2]},
-    "Conv3DTranspose(2,4,3)": {"_bias_attr": None, "_data_format": "NCDHW", "_dilation": [1, 1, 1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3, 3, 3], "_out_channels": 4, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [1, 1, 1]},
+    "Conv1D(2,4,3,stride=2,padding=1)": {"_bias_attr": None, "_channel_dim": 1, "_data_format": "NCL", "_dilation": [1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3], "_out_channels": 4, "_padding": 1, "_padding_mode": "zeros", "_param_attr": None, "_stride": [2]},
+    "Conv2D(2,4,3)": {"_bias_attr": None, "_channel_dim": 1, "_data_format": "NCHW", "_dilation": [1, 1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3, 3], "_out_channels": 4, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [1, 1], "_updated_padding": [0, 0]},
+    "Conv2D(2,4,3,stride=2,padding=1,dilation=2,groups=2)": {"_bias_attr": None, "_channel_dim": 1, "_data_format": "NCHW", "_dilation": [2, 2], "_groups": 2, "_in_channels": 2, "_kernel_size": [3, 3], "_out_channels": 4, "_padding": 1, "_padding_mode": "zeros", "_param_attr": None, "_stride": [2, 2], "_updated_padding": [1, 1]},
+    'Conv2D(2,4,3,padding="SAME")': {"_bias_attr": None, "_channel_dim": 1, "_data_format": "NCHW", "_dilation": [1, 1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3, 3], "_out_channels": 4, "_padding": "SAME", "_padding_mode": "zeros", "_param_attr": None, "_stride": [1, 1], "_updated_padding": [0, 0]},
+    'Conv2D(4,2,3,data_format="NHWC")': {"_bias_attr": None, "_channel_dim": 3, "_data_format": "NHWC", "_dilation": [1, 1], "_groups": 1, "_in_channels": 4, "_kernel_size": [3, 3], "_out_channels": 2, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [1, 1], "_updated_padding": [0, 0]},
+    "Conv3D(2,4,3)": {"_bias_attr": None, "_channel_dim": 1, "_data_format": "NCDHW", "_dilation": [1, 1, 1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3, 3, 3], "_out_channels": 4, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [1, 1, 1], "_updated_padding": [0, 0, 0]},
+    "Conv1DTranspose(2,4,3)": {"_bias_attr": None, "_channel_dim": 1, "_data_format": "NCL", "_dilation": [1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3], "_out_channels": 4, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [1]},
+    "Conv2DTranspose(2,4,3,stride=2,output_padding=1)": {"_bias_attr": None, "_channel_dim": 1, "_data_format": "NCHW", "_dilation": [1, 1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3, 3], "_out_channels": 4, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [2, 2]},
+    "Conv3DTranspose(2,4,3)": {"_bias_attr": None, "_channel_dim": 1, "_data_format": "NCDHW", "_dilation": [1, 1, 1], "_groups": 1, "_in_channels": 2, "_kernel_size": [3, 3, 3], "_out_channels": 4, "_padding": 0, "_padding_mode": "zeros", "_param_attr": None, "_stride": [1, 1, 1]},
     "BatchNorm(4)": {"_act": None, "_bias_attr": None, "_data_layout": "NCHW", "_epsilon": 1e-05, "_is_test": False, "_momentum": 0.9, "_param_attr": None},
     "BatchNorm1D(4)": {"_bias_attr": None, "_data_format": "NCL", "_epsilon": 1e-05, "_momentum": 0.9, "_name": None, "_num_features": 4, "_use_global_stats": None, "_weight_attr": None},
     "BatchNorm2D(4,momentum=0.8)": {"_bias_attr": None, "_data_format": "NCHW", "_epsilon": 1e-05, "_momentum": 0.8, "_name": None, "_num_features": 4, "_use_global_stats": None, "_weight_attr": None},
@@ -183,7 +183,14 @@ def test_the_dictionaries_of_a_layer_change_the_layer():
     net._buffers["total"] = paddle.ones([1])
     net.register_buffer("passing", paddle.ones([1]), persistable=False)
     assert sorted(net.state_dict()) == ["0.weight", "total"]
-    assert net._non_persistable_buffer_names_set == {"passing"}
+    assert net._non_persistable_buffer_names_set == {"passing"} == net._non_persistent_buffers_set
+    net._non_persistable_buffer_names_set.add("total")
+    net._non_persistable_buffer_names_set.discard("passing")
+    assert sorted(net.state_dict()) == ["0.weight", "passing"]
+    net._non_persistable_buffer_names_set = {"passing", "total"}
+    assert sorted(net.state_dict()) == ["0.weight"]
+    with pytest.raises(KeyError):
+        net._non_persistable_buffer_names_set.remove("absent")
 
 
 def test_resnet_makes_its_stages_by_make_layer():

@@ -49,6 +49,7 @@ class _Convolution(Layer):
             raise ValueError(f"kernel_size, stride, dilation: expected 1 or more, got {kernel_size}, {stride}, {dilation}")  # fmt: skip
         self.padding, self.padding_mode, self.data_format = padding, padding_mode, data_format
         self._param_attr, self._bias_attr = attrs
+        self._channel_dim = 1 if data_format.startswith("NC") else n + 1
         std = math.sqrt(2.0 / max(channels[0] * math.prod(self.kernel_size), 1))
         start = None if isinstance(self, _Transposed) else Normal(0.0, std)
         self.weight = self.create_parameter([*shape, *self.kernel_size], attrs[0], default_initializer=start)

@@ -256,7 +256,14 @@ class Layer:
 
     @property
     def _non_persistable_buffer_names_set(self) -> set[str]:
-        return {name for name, persistable in self._buffer_names.items() if not persistable}
+        return _NotSaved(self, {name for name, persistable in self._buffer_names.items() if not persistable})
+
+    @_non_persistable_buffer_names_set.setter
+    def _non_persistable_buffer_names_set(self, names: set[str]) -> None:
+        known = {*self._buffer_names, *names}
+        self._buffer_names = {name: name not in names for name in known}
+
+    _non_persistent_buffers_set = _non_persistable_buffer_names_set
 
     def children(self) -> Iterator[Layer]:
         return (layer for _, layer in self.named_children())
@@ -494,6 +501,28 @@ class _Handle(HookHandle):
     def remove(self) -> None:  # type: ignore[override]
         for kept in self._kept:
             kept.pop(self._hook_id, None)
+
+
+class _NotSaved(set[str]):
+    """The names of a layer's buffers that its state_dict leaves out. A change of it is a change of the layer."""
+
+    def __init__(self, layer: Layer, names: set[str]) -> None:
+        super().__init__(names)
+        self._layer = layer
+
+    def add(self, name: str) -> None:
+        self._layer._buffer_names = {**self._layer._buffer_names, name: False}
+        super().add(name)
+
+    def discard(self, name: str) -> None:
+        if name in self:
+            self._layer._buffer_names = {**self._layer._buffer_names, name: True}
+        super().discard(name)
+
+    def remove(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        self.discard(name)
 
 
 def parameters_of(layer: Layer) -> dict[str, Parameter]:

@@ -90,8 +90,11 @@ class SqueezeExcitation(nn.Layer):
         super().__init__()
         self.fc1, self.fc2 = nn.Conv2D(channels, squeezed, 1), nn.Conv2D(squeezed, channels, 1)
 
+    def _scale(self, x: Any) -> Any:
+        return F.hardsigmoid(self.fc2(F.relu(self.fc1(F.adaptive_avg_pool2d(x, 1)))))
+
     def forward(self, x: Any) -> Any:
-        return F.hardsigmoid(self.fc2(F.relu(self.fc1(F.adaptive_avg_pool2d(x, 1))))) * x
+        return self._scale(x) * x
 
 
 _norm = partial(nn.BatchNorm2D, epsilon=0.001, momentum=0.99)
