@@ -176,6 +176,7 @@ def test_the_dictionaries_of_a_layer_change_the_layer():
     net = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
     net._sub_layers["1"] = nn.Tanh()
     assert type(net[1]) is nn.Tanh
+    net._modules = {"0": net[0], "1": net[1]}
     removed = net._sub_layers.pop("1")
     assert type(removed) is nn.Tanh and len(net) == 1
     del net[0]._parameters["bias"]

@@ -245,6 +245,12 @@ class Layer:
     def _sub_layers(self) -> dict[str, Layer]:
         return _Held(self, layers_of(self))
 
+    @_sub_layers.setter
+    def _sub_layers(self, layers: dict[str, Layer]) -> None:
+        held, layers = self._sub_layers, dict(layers)
+        held.clear()
+        held.update(layers)
+
     _modules = _sub_layers
 
     @property
@@ -514,12 +520,12 @@ class _NotSaved(set[str]):
         self._layer._buffer_names = {**self._layer._buffer_names, name: False}
         super().add(name)
 
-    def discard(self, name: str) -> None:
+    def discard(self, name: Any) -> None:
         if name in self:
             self._layer._buffer_names = {**self._layer._buffer_names, name: True}
         super().discard(name)
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: Any) -> None:
         if name not in self:
             raise KeyError(name)
         self.discard(name)
