@@ -34,7 +34,7 @@ def value(lib, leaves, program):
     return (known[-1] * 0.5).sum() + known[len(known) // 2].sum()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(program=steps, rounds=st.integers(1, 2), data_only=st.integers(0, LEAVES))
 def test_random_graphs_have_torch_s_gradients(program, rounds: int, data_only: int) -> None:
     arrays = [np.random.default_rng(k).uniform(-1, 1, (3, 3)) for k in range(LEAVES)]

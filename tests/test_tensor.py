@@ -454,7 +454,7 @@ def test_promotion_between_tensors() -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_broadcasting_as_numpy(data) -> None:
     shapes = data.draw(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=4, min_side=0))

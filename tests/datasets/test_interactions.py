@@ -165,7 +165,7 @@ def rows(log):
     return sorted(zip(log.users, log.items, log.values, log.times, strict=True))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(logs())
 def test_the_last_of_everyone_is_left_out(log):
     train, test = leave_last_out(log)
@@ -180,7 +180,7 @@ def test_the_last_of_everyone_is_left_out(log):
             assert last == newest  # values are the numbers of the rows
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(logs(), st.sampled_from([0.1, 0.2, 0.5, 0.9]), st.booleans())
 def test_what_is_trained_on_is_older(log, share, each_user):
     train, test = split_by_time(log, share, each_user)
@@ -196,7 +196,7 @@ def test_what_is_trained_on_is_older(log, share, each_user):
             assert abs(len(after) - share * everything) <= tied + 1
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(logs(), st.integers(1, 5), st.data())
 def test_a_history_is_what_came_before(log, length, data):
     asked = data.draw(st.one_of(st.none(), logs()))

@@ -21,7 +21,7 @@ def drawn(data, count=12):
     return np.array(ids, np.int64), np.array([0, *np.cumsum(lengths)], np.int64)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.data())
 def test_every_mode_is_torchs(data):
     ids, starts = drawn(data)

@@ -38,7 +38,7 @@ def buffers(*arrays):
     return tuple(torch.from_numpy(a.copy()) for a in arrays)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(occurrences(), st.sampled_from(["sgd", "momentum", "adagrad", "ftrl", "adamw"]), st.booleans())
 def test_distinct_rows_sums_and_steps(found, name, everywhere):
     ids, which, scale, rows = found
@@ -59,7 +59,7 @@ def test_distinct_rows_sums_and_steps(found, name, everywhere):
         np.testing.assert_allclose(mine, theirs.numpy(), rtol=1e-9, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_bags(data):
     lengths = data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=6))

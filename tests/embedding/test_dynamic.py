@@ -146,7 +146,7 @@ class Model:
 
 
 @pytest.mark.parametrize("eviction", embedding.dynamic.EVICTIONS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_the_least_used_rows_make_room(eviction, data):
     layer, model = made(capacity=12, eviction=eviction), Model(12, eviction)

@@ -113,7 +113,7 @@ def test_read_back_without_a_copy_and_imported(tmp_path, suffix, name):
         np.testing.assert_array_equal(target(sampan.to_tensor(ids[:3])).numpy(), rows[:3])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     ids=st.lists(st.integers(-(2**63), 2**63 - 1), unique=True, max_size=12),
     dim=st.integers(1, 9), suffix=st.sampled_from(SUFFIXES),

@@ -53,7 +53,7 @@ def test_what_is_looked_up_and_thrown_away_holds_nothing_back():
     assert layer.evicted == 36 and kept.shape == [1, 4]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_accumulated_gradients_reach_the_ids_they_are_of(data):
     """A bounded table beside a dictionary: whatever is evicted in between, a step moves the ids that were asked for."""
@@ -314,7 +314,7 @@ def test_counts_of_a_state_dict_and_counts_that_fell_are_saved_too(tmp_path):
     assert not again.sketch.any()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_counts_after_any_saves_are_those_of_a_table_that_was_never_saved(tmp_path_factory, data):
     folder, unbroken = tmp_path_factory.mktemp("table"), counted()

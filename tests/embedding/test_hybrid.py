@@ -35,7 +35,7 @@ def loss(layer, *batches):
 
 
 @pytest.mark.parametrize("name", RULES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_thousands_of_steps_end_where_a_plain_table_does(name, data):
     bounded, full = made(), plain()
@@ -136,7 +136,7 @@ def test_the_least_recently_used_rows_give_way():
     assert layer.statistics()["hits"] == 3
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     batches=st.lists(
         st.tuples(st.lists(st.integers(0, 15), max_size=8), st.sampled_from(["keep", "step", "look"])),

@@ -54,7 +54,7 @@ class BesideADictionary(RuleBasedStateMachine):
 
 
 TestBesideADictionary = BesideADictionary.TestCase
-TestBesideADictionary.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestBesideADictionary.settings = settings(max_examples=40, stateful_step_count=30)
 
 
 def test_it_grows_through_many_splits_and_shrinks_again():

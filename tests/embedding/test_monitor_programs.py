@@ -48,7 +48,7 @@ ACTIONS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(ACTIONS, max_size=25), st.sampled_from(["rows", "dense", "clipped", "momentum"]))
 def test_programs_of_any_order(actions, kind):
     table = nn.Embedding(COUNT, WIDTH, sparse=kind != "dense")

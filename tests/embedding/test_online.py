@@ -57,7 +57,7 @@ def test_rows_come_back(server):
         assert client.get("items:0:3") == np.array([1, 2, 3, 4], "<f4").tobytes()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["put", "remove", "replace"]), st.sets(st.integers(-3, 12))), max_size=8

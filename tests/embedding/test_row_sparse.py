@@ -37,7 +37,7 @@ def test_an_embedding_needs_no_flag():
     assert not weight.grad.is_row_sparse  # it was read
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_its_values_are_those_of_torch(data):
     count, width = data.draw(st.integers(1, 30)), data.draw(st.integers(1, 5))

@@ -73,7 +73,7 @@ def ids(data, kind=np.int64):
 @pytest.mark.parametrize("combine", JOINTS)
 @pytest.mark.parametrize("pooling", POOLINGS)
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_values_and_gradients_are_torchs(combine, pooling, data):
     words, chars = ids(data, data.draw(st.sampled_from([np.int64, np.int32])))
     layer = layer_of(combine, pooling)

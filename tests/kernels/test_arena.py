@@ -14,7 +14,7 @@ from sampan.kernels.cpu_embedding import rows_read
 LARGE = arena.LENT_FROM // 4 + 7  # float32
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from(["take", "drop", "view"]), st.integers(0, 5)), max_size=20))
 def test_what_is_held_is_nobody_elses(actions):
     held = []

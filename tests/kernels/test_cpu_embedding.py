@@ -19,7 +19,7 @@ def way(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("way")
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(-1, COUNT - 1), max_size=80))
 def test_distinct_rows(ids):
     ids = np.array(ids, np.int64)

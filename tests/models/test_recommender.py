@@ -156,7 +156,7 @@ def test_a_table_that_grows_serves_any_ids():
 # --- the metrics ----------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.data())
 def test_a_rank_counts_all_that_is_not_worse(data):
     n, count = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 8))

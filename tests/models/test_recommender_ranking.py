@@ -117,7 +117,7 @@ def test_din_does_not_look_at_what_is_not_there():
 # --- the metrics ----------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=40))
 def test_auc_is_scikit_learns(pairs):
     scores, labels = np.array([p[0] for p in pairs], np.float32), np.array([p[1] for p in pairs], np.float32)

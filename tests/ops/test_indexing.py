@@ -55,7 +55,7 @@ def as_given(index, form: str):
     return paddle.to_tensor(index) if form == "tensors" and isinstance(index, np.ndarray) else index
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.data())
 def test_reading_and_its_gradient(data) -> None:
     shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=4, max_side=4))
@@ -73,7 +73,7 @@ def test_reading_and_its_gradient(data) -> None:
     np.testing.assert_allclose(x.grad.numpy(), gradient, rtol=1e-14)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.data())
 def test_writing_and_its_gradients(data) -> None:
     shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, max_side=4))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import sampan
 from sampan import sparse
 
-examples = settings(deadline=None, max_examples=60)  # a first example may wait for a loop to compile
+examples = settings(max_examples=60)  # a first example may wait for a loop to compile
 
 
 @st.composite

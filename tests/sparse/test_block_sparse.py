@@ -10,7 +10,7 @@ import sampan
 from sampan import sparse
 from tests.sparse.test_attention import TOLERANCE, dense, leaves, near
 
-examples = settings(deadline=None, max_examples=30)
+examples = settings(max_examples=30)
 attention = sparse.nn.functional.block_attention
 
 

@@ -18,7 +18,7 @@ from tests.sparse.drawn import pair
 
 KINDS = ["float32", "float64", "int64", "complex128"]
 no_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-examples = settings(deadline=None, max_examples=20)
+examples = settings(max_examples=20)
 
 
 def on_gpu(value):

@@ -40,7 +40,7 @@ likely = st.text(st.sampled_from("房间很好不酒店服务，。 \r\n\tＡ１
 @example("\r\n\x00\u3000\ufeff")
 @example("[PAD][UNK]<0x41>")
 @example("👩‍👩‍👧 𠮷野家 e\u0301")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_pieces_joined_are_the_text(tokenizer, text):
     pieces = tokenizer.cut(text)
     assert "".join(pieces) == text and "" not in pieces
@@ -48,7 +48,7 @@ def test_the_pieces_joined_are_the_text(tokenizer, text):
 
 @pytest.mark.parametrize("tokenizer", ALL, ids=names)
 @given(text=whatever | likely)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_decode_is_the_inverse_but_for_unknown_characters(tokenizer, text):
     numbers = tokenizer.encode(text)
     assert all(0 < i < len(tokenizer.vocabulary) for i in numbers)
@@ -60,7 +60,7 @@ def test_decode_is_the_inverse_but_for_unknown_characters(tokenizer, text):
 
 
 @given(text=likely)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_words_are_those_of_jieba(text):
     """Its own object, with its dictionary as it loads it by itself, is the oracle."""
     assert JiebaTokenizer().cut(text) == jieba.lcut(text)

@@ -29,7 +29,7 @@ def test_padding_is_0_and_unknown_is_1():
 
 
 @given(st.lists(tokens, unique=True, max_size=30), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_numbers_and_tokens_are_inverse(drawn, data):
     v = Vocabulary(drawn)
     assert v.tokens([v[t] for t in drawn]) == drawn
@@ -41,7 +41,7 @@ def test_numbers_and_tokens_are_inverse(drawn, data):
 
 
 @given(st.lists(st.lists(tokens, max_size=8), max_size=10), st.integers(1, 3), st.none() | st.integers(0, 6))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_build_keeps_the_most_frequent_and_does_not_hang_on_the_order(texts, least, most):
     v = Vocabulary.build(texts, least, most)
     counts = Counter(t for text in texts for t in text)
@@ -60,7 +60,7 @@ def test_build_leaves_out_the_marks_that_stand_in_a_text():
 
 
 @given(st.lists(tokens, unique=True, max_size=20))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_file_brings_back_the_same(tmp_path_factory, drawn):
     path = tmp_path_factory.mktemp("v") / "words.jsonl"
     v = Vocabulary(drawn, "<unk>", "of two\nlines")

@@ -42,7 +42,7 @@ def same(one, other):
     return type(one) is type(other) and (one == other or one != one)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(trees)
 def test_every_plain_value_comes_back_as_it_was(value):
     ours, theirs = socket.socketpair()
