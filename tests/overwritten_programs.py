@@ -20,7 +20,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):  # a fork has no other threads
+for variable in (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+):  # no others in a fork
     os.environ[variable] = "1"
 
 import numpy as np  # noqa: E402

@@ -21,7 +21,7 @@ def drawn(*shape: int, kind: torch.dtype = torch.float64, seed: int = 0) -> torc
 def positive(x):
     """A symmetric (Hermitian) positive definite matrix made of any."""
     turned = x.mT.conj() if x.dtype.is_complex else x.mT
-    return x @ turned + torch.eye(x.shape[-1], dtype=x.dtype) * 2
+    return x @ turned + torch.eye(x.shape[-1], dtype=x.data.dtype) * 2
 
 
 def listed(result) -> list:

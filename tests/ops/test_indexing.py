@@ -260,7 +260,7 @@ def test_gather() -> None:
     for wrong in (paddle.to_tensor([9]), paddle.to_tensor([-5])):
         with pytest.raises(IndexError, match="index_select"):
             x.gather(wrong)
-    with pytest.raises(TypeError, match=r"index must be integers, got torch.float32"):
+    with pytest.raises(TypeError, match=r"index must be integers, got float32"):
         x.gather(paddle.to_tensor([0.5]))
 
 
@@ -340,7 +340,7 @@ def test_where() -> None:
     assert [i.tolist() for i in paddle.where(condition)] == [[0, 1], [0, 1]]
     assert paddle.where(condition, 1.0, 2.0).tolist() == [[1.0, 2.0], [2.0, 1.0]]
     assert condition.where(x, y).shape == [2, 2]
-    with pytest.raises(TypeError, match=r"where: expected a bool condition, got torch.int64"):
+    with pytest.raises(TypeError, match=r"where: expected a bool condition, got int64"):
         paddle.where(paddle.to_tensor([1]), x, y)
     with pytest.raises(ValueError, match="both x and y"):
         paddle.where(condition, x)

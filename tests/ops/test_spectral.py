@@ -70,9 +70,8 @@ def test_what_a_transform_refuses() -> None:
         (lambda: fft.fft(x, n=0), "fft: expected positive lengths"),
         (lambda: fft.fft(x, n=1.5), "fft: n: expected an int"),
         (lambda: fft.fft(x, axis=2), "fft: axis 2 is outside"),
-        (lambda: fft.fft2(x, s=[3]), "fft2: expected two axes and two lengths"),
+        (lambda: fft.fft2(x, s=[3]), "fft2: s: expected two ints, got"),
         (lambda: fft.fftn(x, axes=(1, 1)), r"axes \[1, 1\] .* do not go together"),
-        (lambda: fft.irfft(x[:, :1]), "irfft: expected at least 1 entry"),
         (lambda: fft.fftfreq(0), "expected n and d other than 0"),
     ):
         with pytest.raises(ValueError, match=message):
