@@ -530,6 +530,12 @@ DIFFERENCES = [
         call="hybrid",
     ),
     Difference(
+        "Optimizer.state_dict",
+        "answer",
+        "the state of an optimizer also holds how many steps each parameter has had",
+        call="Momentum",
+    ),
+    Difference(
         "paddle.sparse.sum",
         "answer",
         "a sum over all axes has one entry at [[0]]; PaddlePaddle's indices have one axis only, and nothing takes it",
