@@ -79,7 +79,7 @@ class UtilBase:
         return [input]
 
     def barrier(self, comm_world: str = "worker") -> None:
-        """There is nobody to wait for."""
+        """Returns at once: there is no other process."""
 
     def get_file_shard(self, files: list[str]) -> list[str]:
         """The files of this worker: all."""
@@ -158,7 +158,7 @@ class Fleet:
         return "127.0.0.1:6170" if to_string else ["127.0.0.1:6170"]
 
     def barrier_worker(self) -> None:
-        """There is nobody to wait for."""
+        """Returns at once: there is no other process."""
 
     def init_worker(self, scopes: Any = None) -> None:
         """Nothing to connect to."""
@@ -172,7 +172,7 @@ class Fleet:
     # --- training ---
 
     def distributed_model(self, model: Any) -> Any:
-        """The model as it is: its gradients are exchanged with nobody."""
+        """The model unchanged: one process exchanges no gradients."""
         return model
 
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
