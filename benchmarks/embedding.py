@@ -17,9 +17,11 @@ from benchmarks import side_by_side
 
 INTRODUCTION = """Tables of float32 rows of 64; a batch names 4096 x 26 ids, the k-th most popular in proportion to k^-1.05; eight
 batches take turns. Times in ms (median ± interquartile range) of one call; a ratio above 1: Sampan is faster than the best
-peer. GB/s: the bytes a row must move, a gathered row counted each time (one in the caches too), over Sampan's time. Peak
-MiB: what one call adds at most, in the order Sampan / peers. A goal of 1.00 is one that nobody had set. Dense: with a
-gradient of the whole table. "Rows read alone" adds the named rows up and writes none."""
+peer. x limit: Sampan's time over what its bytes take at the rates below, each row of the table that a batch names read
+once (written once more, with its states, by a step). Peak MiB: what one call adds at most, in the order Sampan / peers.
+A goal of 1.00: none was set. Dense: with a gradient of the whole table. The
+plain table of ids never grows, and is the limit of the hash. "Rows read alone" adds the named rows up and writes
+none."""
 
 
 def families() -> Any:

@@ -24,10 +24,12 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from benchmarks.rows import all_rows  # noqa: E402
+from benchmarks.machine import processor  # noqa: E402
+from benchmarks.rows import Row, all_rows  # noqa: E402
 
 THREADS = 2
 SHOWN_FROM = 16  # MiB: below it a peak is the allocator's grain
+LIMIT_FROM = 1e-5  # seconds: below it a call costs more than its work, and the limit says nothing
 IMPORT_GOAL = 1.2
 IMPORT_ROW = "import, in a fresh process (PyTorch's column: import torch, numba)"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -85,6 +87,8 @@ class Measured:
     seconds: dict[str, list[float]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     peaks: dict[str, int] = field(default_factory=dict)  # bytes above the idle process
+    within: float | None = None  # times the limit
+    limit: float = 0.0  # the least seconds that the machine allows
 
     def median(self, framework: str) -> float:
         return statistics.median(self.seconds[framework])
@@ -102,7 +106,15 @@ class Measured:
         return low, middle, high
 
     @property
+    def over_limit(self) -> float | None:
+        """How many times the machine's limit Sampan takes."""
+        stated = self.limit >= LIMIT_FROM and bool(self.seconds.get("sampan"))
+        return self.median("sampan") / self.limit if stated else None
+
+    @property
     def met(self) -> bool:
+        if self.within is not None and self.over_limit is not None:
+            return self.over_limit <= self.within
         ratio = self.ratio("torch") or self.ratio("paddle")
         return ratio is not None and ratio[1] <= self.goal
 
@@ -114,8 +126,9 @@ def interleave(measured: Measured, names: list[str], rounds: int, sample: Any) -
             measured.seconds[name].append(sample(name))
 
 
-def measure_row(name: str, goal: float, peers: dict[str, Peer], rounds: int) -> Measured:
-    measured, values = Measured(name, goal), {}
+def measure_row(row: Row, peers: dict[str, Peer], rounds: int) -> Measured:
+    name, values = row.name, {}
+    measured = Measured(name, row.goal, within=row.within)
     for peer in peers.values():
         answer = peer.ask("prepare", name)
         if "error" in answer:
@@ -123,6 +136,8 @@ def measure_row(name: str, goal: float, peers: dict[str, Peer], rounds: int) -> 
         elif "value" in answer:
             values[peer.name] = answer["value"]
             measured.peaks[peer.name] = answer["peak"]
+    if "torch" in values:
+        measured.limit = peers["torch"].ask("limit", name)["seconds"]
     reference = values.get("torch", values.get("paddle"))
     for framework, value in values.items():
         if reference is not None and abs(value - reference) > 1e-3 * abs(reference) + 1e-3:
@@ -170,18 +185,16 @@ def line(measured: Measured) -> str:
         cells.append(f"{ratio[1]:.2f} ({ratio[0]:.2f} to {ratio[2]:.2f})" if ratio else "-")
     peaks = [measured.peaks.get(framework, 0) / 2**20 for framework in ("sampan", "torch", "paddle")]
     cells.append(" / ".join(f"{peak:.0f}" for peak in peaks) if max(peaks) >= SHOWN_FROM else "")
-    cells += [f"{measured.goal:.2f}", "met" if measured.met else "**not met**"]
+    over = measured.over_limit
+    cells.append(f"{over:.2f}" if over is not None else "")
+    goal = f"{measured.within:.2f} x limit" if measured.within and over else f"{measured.goal:.2f}"
+    cells += [goal, "met" if measured.met else "**not met**"]
     return "| " + " | ".join(cells) + " |"
 
 
-def processor() -> str:
-    for text in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
-        if text.startswith("model name"):
-            return text.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
-
-
-def report(results: list[Measured], versions: dict[str, str], rounds: int, load: float) -> str:
+def report(
+    results: list[Measured], versions: dict[str, str], rounds: int, load: float, rates: str = "none"
+) -> str:
     lines = [
         "# Side by side",
         "",
@@ -195,9 +208,15 @@ def report(results: list[Measured], versions: dict[str, str], rounds: int, load:
         f"- {rounds} rounds, interleaved. A time is the median of one call; a ratio is Sampan's time over the peer's in",
         "  the same round, median (25th to 75th percentile): below 1 Sampan is faster.",
         "- Before timing, the values of a third call are compared (to a thousandth): the columns do the same work.",
+        f"- Measured rates: {rates}.",
+        "- x limit: Sampan's time over the least time that these rates allow: for each operator of PyTorch's program the",
+        "  larger of its bytes over the rate of a copy of as many bytes and its flops over the rate of a matrix product of",
+        "  1024 square; for an optimizer one pass over all that it reads and writes. Below 1: operators were fused, or caches",
+        "  held more than a copy's. Empty where the limit is below 10 µs: a call itself costs more.",
+        "- goal: a share of PyTorch's time, or so many times the limit.",
         "",
-        "| row | Sampan | PyTorch eager | PaddlePaddle | / PyTorch | / PaddlePaddle | peak MiB (S / T / P) | goal | |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| row | Sampan | PyTorch eager | PaddlePaddle | / PyTorch | / PaddlePaddle | peak MiB (S / T / P) | x limit | goal | |",
+        "|---|---|---|---|---|---|---|---|---|---|",
         *(line(measured) for measured in results),
         "",
         f"{sum(measured.met for measured in results)} of {len(results)} goals met.",
@@ -266,13 +285,14 @@ def main(arguments: list[str]) -> int:
             peers[name] = Peer(name, python)
         for row in all_rows().values():
             if any(part in row.name for part in wanted):
-                results.append(measure_row(row.name, row.goal, peers, options.rounds))
+                results.append(measure_row(row, peers, options.rounds))
                 print(line(results[-1]), flush=True)
         versions = {name: peer.version for name, peer in peers.items()}
+        rates = peers["torch"].ask("rates", None)["rates"]
     finally:
         for peer in peers.values():
             peer.close()
-    text = report(results, versions, options.rounds, load)
+    text = report(results, versions, options.rounds, load, rates)
     if not options.only:
         for module in ("sparse", "embedding"):
             text += module_table(module, options.paddle, options.rounds)

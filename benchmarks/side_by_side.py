@@ -23,6 +23,7 @@ import numba
 import numpy as np
 import torch
 
+from benchmarks.machine import Machine
 from benchmarks.run import Peer
 from benchmarks.worker import forget_peak, resident
 
@@ -30,7 +31,7 @@ HERE = Path(__file__).resolve().parent
 Step = Callable[[], Any]
 FEWEST = 3  # rounds that every program gets, however long it takes
 HEAD = (
-    "| row | threads | Sampan | best peer | ratio | goal | | peers | GB/s | peak MiB |\n"
+    "| row | threads | Sampan | best peer | ratio | goal | | x limit | peers | peak MiB |\n"
     "|---|---|---|---|---|---|---|---|---|---|"
 )
 
@@ -41,7 +42,8 @@ class Row:
     outside of the timed part), or None.
 
     programs: by name, or a function that makes them, called when the row's turn comes: large tables live one row at a time.
-    moved: bytes that must be read and written, a gathered row counted each time. paddle: the program of the script for
+    moved: bytes that must be read and written in order. gathered: bytes of rows that lie in no order, in a table of so many
+    bytes. floor: the program that is the limit itself, and how often the row must do its work. paddle: the program of the script for
     PaddlePaddle that does the same, and the arrays it needs; once: it takes so long that it is called once.
     timed: the programs return seconds themselves, such as the longest of many calls; with once, from one run. note: what is known afterwards.
     """
@@ -55,36 +57,9 @@ class Row:
     once: bool = False
     timed: bool = False
     note: Callable[[], str] = str
-
-
-@numba.njit(parallel=True, fastmath=True)
-def summed_rows(table: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-    """Read rows of a table and add them up: what reading alone costs."""
-    parts = out.shape[0]
-    for part in numba.prange(parts):
-        total = out[part]
-        for i in range(part * rows.size // parts, (part + 1) * rows.size // parts):
-            row = table[rows[i]]
-            for j in range(row.size):
-                total[j] += row[j]
-
-
-def bandwidths(rounds: int = 7) -> tuple[float, float]:
-    """GB/s of a copy of 256 MB (read and written), and of 1M random rows of 256 bytes summed up."""
-    source = torch.ones(64 << 20)
-    target = torch.empty_like(source)
-    table, rows = (
-        np.ones((1_000_000, 64), np.float32),
-        np.random.default_rng(0).integers(0, 1_000_000, 1_000_000),
-    )
-    out = np.zeros((64, 64), np.float32)
-    best = [np.inf, np.inf]
-    for _ in range(rounds + 1):
-        for i, call in enumerate((lambda: target.copy_(source), lambda: summed_rows(table, rows, out))):
-            began = time.perf_counter()
-            call()
-            best[i] = min(best[i], time.perf_counter() - began)
-    return 2 * source.nbytes / best[0] / 1e9, rows.size * 256 / best[1] / 1e9
+    gathered: float = 0
+    table: int = 0
+    floor: tuple[str, float] = ("", 1.0)
 
 
 def library(name: str) -> Any:
@@ -181,17 +156,36 @@ def duration(times: list[float]) -> str:
     return f"{middle * 1e3:,.1f} ± {(high - low) / middle:.0%}"
 
 
-def line(row: Row, threads: int, times: dict[str, list[float]], peaks: dict[str, int]) -> str:
+def limit(row: Row, middle: dict[str, float], machine: Machine | None) -> float:
+    """The least seconds that the machine allows for this row; 0 where none is known."""
+    program, times = row.floor
+    if program:
+        return times * middle[program]
+    if machine is None:
+        return 0.0
+    in_order = machine.seconds(row.moved) if row.moved else 0.0
+    return in_order + (machine.gathering(row.gathered, row.table) if row.gathered else 0.0)
+
+
+def line(
+    row: Row,
+    threads: int,
+    times: dict[str, list[float]],
+    peaks: dict[str, int],
+    machine: Machine | None = None,
+) -> str:
     middle = {name: statistics.median(found) for name, found in times.items()}
     others = {name: t for name, t in middle.items() if name != "sampan"}
-    best = min(others, key=others.__getitem__)
+    least = limit(row, middle, machine)
+    peers = {name: t for name, t in others.items() if name != row.floor[0]} or others
+    best = min(peers, key=peers.__getitem__)
     ratio = others[best] / middle["sampan"]
     note = row.note()
     cells = [
         f"{row.name} ({note})" if note else row.name, str(threads), duration(times["sampan"]), best, f"{ratio:.2f}",
         f"{row.goal:.2f}", "met" if ratio >= row.goal else "**not met**",
+        f"{middle['sampan'] / least:.2f}" if least else "",
         ", ".join(f"{name} {duration(times[name])}" for name in others),
-        f"{row.moved / middle['sampan'] / 1e9:.1f}" if row.moved else "",
         " / ".join(f"{peaks.get(name, 0) / 2**20:.0f}" for name in ("sampan", *others)),
     ]  # fmt: skip
     return "| " + " | ".join(cells) + " |"
@@ -231,15 +225,12 @@ def table(
             sys.path.append(str(folder))
     made = families()
     print(f"## {title}\n\n{introduction}\n")
-    bands = []
+    machines = {}
     for threads in options.threads:
         use(threads)
-        copied, gathered = bandwidths()
-        bands.append(
-            f"{threads} threads: copy {copied:.1f} GB/s, random rows of 256 bytes {gathered:.1f} GB/s"
-        )
-    print(f"Measured bandwidth: {'; '.join(bands)}.\n")
-    print(HEAD)
+        machines[threads] = Machine.measured()
+        print(f"- {threads} threads: {machines[threads]}.")
+    print(f"\n{HEAD}")
     peers: dict[int, Paddle] = {}
     try:
         if options.paddle:
@@ -253,7 +244,7 @@ def table(
                 # Made anew each time: a program that has run is not where PaddlePaddle's new process begins.
                 ready = replace(row, programs=row.programs()) if callable(row.programs) else row
                 found = measured(ready, options.rounds, None if slow else peers.get(threads), patience)
-                print(line(ready, threads, *found), flush=True)
+                print(line(ready, threads, *found, machines[threads]), flush=True)
                 del ready  # with its tables
                 gc.collect()
     finally:

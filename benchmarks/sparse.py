@@ -18,9 +18,10 @@ from benchmarks import side_by_side
 
 warnings.filterwarnings("ignore", "Sparse ")  # torch says that its CSR is in beta, and unchecked
 INTRODUCTION = """Times in ms (median ± interquartile range) of one call; a ratio above 1: Sampan is faster than the best peer.
-GB/s: the bytes a row must move, a gathered row counted each time, over Sampan's time. Peak MiB: what one call
-adds at most, in the order Sampan / peers. PaddlePaddle's convolutions are called once. The GEMM floor is the
-product of the gathered rows of the submanifold convolution alone."""
+x limit: Sampan's time over what the bytes of the row take at the rates below, or over the GEMM floor (three times the
+floor with backward), which is the product of the gathered rows of the submanifold convolution alone. Below 1 the caches held
+rows. Peak MiB: what one call adds at most, in the order Sampan / peers. PaddlePaddle's convolutions are called once. The
+plain kernel is a loop of ten lines in Numba."""
 
 
 def families() -> Any:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
+import numba
 import numpy as np
 import scipy.sparse
 import torch
@@ -76,9 +77,8 @@ def products() -> Iterator[Row]:
     for kind, goals in (("power", (5.0, 4.5, 13.0)), ("uniform", (3.5, 2.5, 13.0))):
         a = matrix(kind)
         n = a.shape[0]
-        once = a.nnz * (8 + 256) + n * (
-            4 + 256
-        )  # an entry with its gathered row of 64; a pointer and a written row
+        once = a.nnz * 8 + n * (4 + 256)  # an entry; a pointer and a written row
+        rows_of_x = {"gathered": a.nnz * 256, "table": n * 256}  # each entry's row of 64
         x, g = dense(n, 64, 1), dense(n, 64, 2)
         s, sx = ours(a), sampan.to_tensor(x)
         t, tx = theirs(a), torch.from_numpy(x)
@@ -92,7 +92,7 @@ def products() -> Iterator[Row]:
         }  # fmt: skip
         if dgl:
             programs["dgl"] = lambda graph=graph, tx=tx, v=values: dgl.ops.u_mul_e_sum(graph, tx, v)
-        yield Row(f"CSR product forward, {kind}", goals[0], programs, once)
+        yield Row(f"CSR product forward, {kind}", goals[0], programs, once, **rows_of_x)
         leaf, tleaf = sampan.to_tensor(x, stop_gradient=False), torch.from_numpy(x.copy()).requires_grad_()
         out, tout = s @ leaf, t @ tleaf
         sg, tg = sampan.to_tensor(g), torch.from_numpy(g)
@@ -103,7 +103,7 @@ def products() -> Iterator[Row]:
         }  # fmt: skip
         if dgl:
             programs["dgl"] = lambda graph=turned_graph, tg=tg, v=values: dgl.ops.u_mul_e_sum(graph, tg, v)
-        yield Row(f"CSR product, gradient of the dense side, {kind}", goals[1], programs, once)
+        yield Row(f"CSR product, gradient of the dense side, {kind}", goals[1], programs, once, **rows_of_x)
         both = ours(a, True)
         # torch's own backward of the sparse side makes a dense matrix of the full size: by hand, as well as it can.
         turned = theirs(a.T.tocsr())
@@ -131,8 +131,22 @@ def products() -> Iterator[Row]:
             f"CSR product, forward and both gradients, {kind}",
             goals[2],
             programs,
-            2 * once + a.nnz * (8 + 512),
+            2 * once + a.nnz * 8,
+            gathered=4 * a.nnz * 256,
+            table=n * 256,
         )
+
+
+@numba.njit(parallel=True, fastmath=True)
+def dots(crows: np.ndarray, cols: np.ndarray, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    """SDDMM as one would write it down: what cutting into parts, prefetching and registers are held to."""
+    for r in numba.prange(crows.size - 1):
+        row = x[r]
+        for e in range(crows[r], crows[r + 1]):
+            other, total = y[cols[e]], np.float32(0)
+            for j in range(row.size):
+                total += row[j] * other[j]
+            out[e] = total
 
 
 def others() -> Iterator[Row]:
@@ -155,7 +169,16 @@ def others() -> Iterator[Row]:
         graph = dgl.graph((rows, torch.from_numpy(a.indices).long()), num_nodes=n)
         tall = torch.from_numpy(y)
         programs["dgl"] = lambda: dgl.ops.u_dot_v(graph, tx, tall)[:, 0]
-    yield Row("SDDMM at 1M entries, 64 wide", 6.5, programs, a.nnz * (8 + 512))
+    # The row of x stays in registers; that of y is gathered.
+    work = {"moved": a.nnz * 8 + n * 256, "gathered": a.nnz * 256, "table": n * 256}
+    yield Row("SDDMM at 1M entries, 64 wide", 6.5, programs, **work)
+    # A product takes y as [64, n]. Of the transpose of a matrix [n, 64] no copy is made.
+    out, turned = np.empty(a.nnz, np.float32), sampan.to_tensor(y).T
+    programs = {
+        "sampan": lambda: sparse.masked_matmul(sx, turned, s).values().data,
+        "plain kernel": lambda: dots(a.indptr, a.indices, x, y, out) or out,
+    }
+    yield Row("SDDMM, y the transpose of a matrix", 1.0, programs, **work)
     leaf = ours(a, True)
     coo = theirs(a).to_sparse_coo().coalesce().requires_grad_()
     g = dense(a.nnz, 1, 5)[:, 0]
@@ -243,7 +266,8 @@ def convolutions() -> Iterator[Row]:
             indices, values, [1, 200, 200, 200, 32], stop_gradient=False
         ).coalesce()
 
-    known = cloud()
+    known = cloud().detach()  # a leaf: its gradient is taken again and again
+    known.stop_gradient = False
     F.subm_conv3d(known, weight)
     book = next(iter(known.pattern.books.values()))
     gathered = [(torch.from_numpy(values[i.numpy()]), m) for (i, _), m in zip(book.pairs, weight.data.reshape(27, 32, 32), strict=True)]  # fmt: skip
@@ -262,15 +286,14 @@ def convolutions() -> Iterator[Row]:
 
     pairs = sum(len(i) for i, _ in book.pairs)
     arrays = {"places": indices, "values": values, "weight": weight.numpy()}
-    moved = pairs * 2 * 128  # a gathered row and a row that is added to
     rows: list[tuple[str, float, Step, str, Step | None, int]] = [
-        (f"submanifold, {len(values)} entries, {pairs} pairs, with search", 1 / 3, lambda: F.subm_conv3d(cloud(), weight) and None,
+        (f"submanifold, {len(values)} entries, {pairs} pairs, with search", 1 / 3, lambda: (F.subm_conv3d(cloud(), weight), None)[1],
          "submanifold", spconv_step("subm", False, True, indices, values), 1),
-        ("submanifold, map kept, forward", 1 / 3, lambda: F.subm_conv3d(known, weight) and None, "",
+        ("submanifold, map kept, forward", 1 / 3, lambda: (F.subm_conv3d(known, weight), None)[1], "",
          spconv_step("subm", False, False, indices, values), 1),
         ("submanifold, map kept, forward and backward", 1 / 9, back(lambda: F.subm_conv3d(known, weight)), "",
          spconv_step("subm", True, False, indices, values), 3),
-        ("strided, with search, forward", 1 / 3, lambda: F.conv3d(cloud(), weight, None, 2, 1) and None, "strided",
+        ("strided, with search, forward", 1 / 3, lambda: (F.conv3d(cloud(), weight, None, 2, 1), None)[1], "strided",
          spconv_step("strided", False, True, indices, values), 1),
         ("strided, map kept, forward and backward", 1 / 9, back(lambda: F.conv3d(known, weight, None, 2, 1)), "",
          None, 3),
@@ -279,7 +302,8 @@ def convolutions() -> Iterator[Row]:
         programs: dict[str, Step] = {"sampan": program, "gemm floor": floor}
         if other:
             programs["spconv"] = other
-        yield Row(name, goal, programs, moved * times, theirs, arrays if theirs else {}, True)
+        floors = ("gemm floor", float(times))
+        yield Row(name, goal, programs, 0, theirs, arrays if theirs else {}, True, floor=floors)
 
 
 def spconv_step(
@@ -355,7 +379,9 @@ def attention() -> Iterator[Row]:
         )
         ours = partial(sparse.nn.functional.attention, sparse_mask=where)
         steps = _attention_steps(length, 11, ours, seen)
-        yield Row(f"sparse attention, 4 x {length} x 64, 5 %", goal, steps, 4 * seen.sum() * 7 * 256)
+        # A row of each key and value forward; of key, value, query and the gradient, and the gradients of two, backward.
+        rows_read = {"gathered": float(4 * seen.sum() * 7 * 256), "table": 4 * length * 256}
+        yield Row(f"sparse attention, 4 x {length} x 64, 5 %", goal, steps, **rows_read)
 
 
 def windows() -> Iterator[Row]:

@@ -4,7 +4,8 @@
 
 Reads a JSON object a line: {"prepare": row} builds the row's program and answers the value of its third call and
 the calls that one sample takes, and how far memory rose above what the idle process held; {"sample": row} answers
-the seconds of one call, as the mean over such a sample.
+the seconds of one call, as the mean over such a sample. PyTorch's process answers {"limit": row} with the least
+seconds that the machine allows for one call, and {"rates": null} with what it measured of the machine.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Worker:
             importlib.import_module("torch").set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
         self.rows = all_rows()
         self.programs: dict[str, tuple[Any, int]] = {}
+        self.machine: Any = None  # measured when a limit is first asked for
 
     def version(self) -> str:
         return str(self.module.__version__)
@@ -86,6 +88,26 @@ class Worker:
         self.time(step, max(1, calls // 4))  # uncounted: after a stop the caches belong to others
         return {"seconds": self.time(step, calls) / calls}
 
+    def measured_machine(self) -> Any:
+        from benchmarks.machine import Machine  # needs Numba, which PaddlePaddle's process has not
+
+        if self.machine is None:
+            self.machine = Machine.measured()
+        return self.machine
+
+    def rates(self, name: None) -> dict[str, str]:
+        return {"rates": str(self.measured_machine())}
+
+    def limit(self, name: str) -> dict[str, float]:
+        machine, row = self.measured_machine(), self.rows[name]
+        if row.moved is not None:
+            return {"seconds": machine.seconds(row.moved)}
+        from benchmarks.machine import Work
+
+        with Work(machine) as work:
+            self.programs[name][0]()
+        return {"seconds": work.seconds}
+
     @staticmethod
     def time(step: Any, calls: int) -> float:
         start = time.perf_counter()
@@ -103,7 +125,12 @@ def main() -> None:
     for line in sys.stdin:
         ((action, name),) = json.loads(line).items()
         try:
-            answer: dict[str, Any] = {"prepare": worker.prepare, "sample": worker.sample}[action](name)
+            answer: dict[str, Any] = {
+                "prepare": worker.prepare,
+                "sample": worker.sample,
+                "limit": worker.limit,
+                "rates": worker.rates,
+            }[action](name)
         except Exception as error:  # the parent decides; the other rows still run
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {error}"}

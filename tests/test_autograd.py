@@ -817,3 +817,38 @@ def test_a_gradient_has_the_dtype_of_its_output_unless_told(consistent):
     x.stop_gradient = False
     Half.apply(Watch.apply(x)).sum().backward()
     assert seen == [paddle.float32 if consistent else paddle.float16]
+
+
+PRODUCTS = {
+    "multiply": lambda x, y: x * y,
+    "matmul": lambda x, y: x @ y,
+    "transposed": lambda x, y: x.t() @ y,
+    "mean": lambda x, y: (x * y).mean(),
+    "sum": lambda x, y: x.sum() * y,
+    "linear": paddle.nn.functional.linear,
+    "bmm": lambda x, y: paddle.bmm(x[None], y[None]),
+    "conv2d": lambda x, y: paddle.nn.functional.conv2d(x[None, None], y[None, None, :2, :2]),
+    "index": lambda x, y: x[0] * y[1],
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("allow_unused", [False, True])
+def test_a_second_derivative_of_a_product_by_one_factor_is_zeros(name, allow_unused):
+    """As in PaddlePaddle 3.3.1, where each of these gives zeros with and without allow_unused."""
+    x, y = (paddle.to_tensor(np.full((3, 3), v), stop_gradient=False) for v in (0.5, 2.0))
+    first = paddle.grad(PRODUCTS[name](x, y).sum(), [x, y], create_graph=True)
+    for gradient, leaf in zip(first, (x, y), strict=True):
+        (second,) = paddle.grad(
+            gradient.sum(), [leaf], create_graph=True, allow_unused=allow_unused, retain_graph=True
+        )
+        assert second.shape == [3, 3] and second.dtype == leaf.dtype and not second.numpy().any()
+
+
+def test_a_second_derivative_of_a_sum_is_none():
+    x, y = (paddle.to_tensor(np.full((3, 3), v), stop_gradient=False) for v in (0.5, 2.0))
+    for total in (x + y, x * 2.0 - y, paddle.concat([x, y])):
+        gradient = paddle.grad(total.sum(), x, create_graph=True)[0]
+        assert paddle.grad(gradient.sum(), x, create_graph=True, allow_unused=True) == [None]
+        with pytest.raises(ValueError, match="not part of what the outputs were computed from"):
+            paddle.grad(gradient.sum(), x, create_graph=True)

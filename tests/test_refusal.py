@@ -363,3 +363,38 @@ def test_tensors_of_one_entry_are_sizes_and_numbers() -> None:
     assert paddle.increment(paddle.ones([1]), paddle.to_tensor(2)).tolist() == [3.0]
     assert paddle.clip(X, np.array([2.0]), 3.0).tolist() == [[2.0] * 3] * 2
     assert paddle.signal.istft(FRAMES, np.array(8), length=paddle.to_tensor(6)).shape == [2, 6]
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("Conv2D", lambda: paddle.nn.Conv2D(3, 8.0, 3)),
+        ("Embedding", lambda: paddle.nn.Embedding(10.0, 3)),
+        ("BatchNorm1D", lambda: paddle.nn.BatchNorm1D(3.0)),
+        ("GRUCell", lambda: paddle.nn.GRUCell(3, 4.0)),
+        ("create_parameter", lambda: paddle.create_parameter([2.0, 3], "float32")),
+    ],
+)
+def test_sizes_of_layers_that_are_no_integers(name: str, call) -> None:
+    with pytest.raises(TypeError, match=rf"^{name}: shape: expected integers, got \[.*\.0"):
+        call()
+
+
+@pytest.mark.parametrize("given", ["x", 1.5, None, [1.0]], ids=repr)
+def test_an_in_place_twin_of_what_is_no_tensor(given) -> None:
+    for name in ("exp_", "add_", "bitwise_xor_", "equal_"):
+        with pytest.raises(TypeError, match=f"^{name}: x: expected a Tensor, got {type(given).__name__}"):
+            getattr(paddle, name)(given, *([] if name == "exp_" else [X]))
+
+
+def test_a_refusal_names_the_function_that_was_called() -> None:
+    class Net(paddle.nn.Layer):
+        def forward(self, x):
+            return paddle.concat([x, paddle.ones([2, 4])])
+
+    with pytest.raises(ValueError, match=r"^concat: concat_tensors: Sizes"):
+        Net()(X)
+    with pytest.raises(ValueError, match=r"^Linear: linear: expected x \[\.\.\., in\]"):
+        paddle.nn.Linear(4, 2)(X)
+    with pytest.raises(ValueError, match=r"^renorm: p: expected a number, got 'a'"):
+        paddle.renorm(X, "a", 0, 1.0)

@@ -2,15 +2,16 @@
 
 import importlib
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from benchmarks import embedding_rows, run, side_by_side, worker
+from benchmarks import embedding_rows, machine, run, side_by_side, worker
 from benchmarks.embedding_rows.steps import RULES, WHOLE
 from benchmarks.embedding_rows.tables import SKEW, skewed
-from benchmarks.rows import all_rows
+from benchmarks.rows import Row, all_rows
 
 # The large networks are left to the command, which compares before it times, and to their own tests.
 COMPARED = [
@@ -76,11 +77,15 @@ class Answers:
         return {"value": self.value, "calls": 1, "peak": 0} if action == "prepare" else {"seconds": 1.0}
 
 
+ROW = Row("row", lambda fw: None, None)
+RATES = machine.Machine(dict.fromkeys(machine.SIZES, 1e9), dict.fromkeys(machine.TABLES, 1e8), 1e10)
+
+
 def test_another_answer_or_a_failure_is_never_timed():
     peers = {
         name: Answers(name, value) for name, value in {"sampan": 2.0, "torch": 1.0, "paddle": None}.items()
     }
-    measured = run.measure_row("row", 1.0, peers, rounds=2)
+    measured = run.measure_row(ROW, peers, rounds=2)
     assert measured.errors["sampan"] == "computes 2 where 1 is expected"
     assert "no such operator" in measured.errors["paddle"]
     assert list(measured.seconds) == ["torch"] and not measured.met
@@ -94,9 +99,45 @@ def test_a_row_without_a_counterpart_in_pytorch_is_measured_against_the_other_pe
     absent = Answers("torch", 1.0)
     absent.ask = lambda action, row: {"absent": True}
     peers = {"sampan": Answers("sampan", 2.0), "torch": absent, "paddle": Answers("paddle", 2.0)}
-    measured = run.measure_row("row", 1.0, peers, rounds=2)
+    measured = run.measure_row(ROW, peers, rounds=2)
     assert not measured.errors and measured.met and measured.ratio("torch") is None
-    assert "| row | 1 s | - | 1 s | - | 1.00" in run.line(measured)
+    assert "| row | 1 s | - | 1 s | - | 1.00" in run.line(measured) and measured.over_limit is None
+
+
+def test_a_row_with_a_stated_limit_is_held_to_it():
+    """Twice PyTorch's time and 1.2 times what the machine allows: the second decides."""
+    measured = run.Measured("row", 1.0, {"sampan": [0.6] * 3, "torch": [0.3] * 3}, within=1.25, limit=0.5)
+    assert (
+        measured.over_limit == 1.2 and measured.met and "| 1.20 | 1.25 x limit | met |" in run.line(measured)
+    )
+    measured.within = 1.1
+    assert not measured.met
+    measured.limit = 1e-7  # a call costs more than that
+    assert measured.over_limit is None and "|  | 1.00 | **not met** |" in run.line(measured)
+
+
+def test_the_limit_is_the_larger_of_bytes_and_flops_for_each_operator():
+    a, b = torch.ones(100, 200), torch.ones(200, 300)
+    with machine.Work(RATES) as work:
+        torch.mm(a, b)
+    assert work.seconds == pytest.approx(2 * 100 * 200 * 300 / 1e10)
+    with machine.Work(RATES) as work:
+        a.t()[:50].view(50, 100)  # moves nothing
+        torch.empty(1000)
+    assert work.seconds == 0
+    with machine.Work(RATES) as work:
+        b.add_(torch.ones(1).expand(300))  # read and written; what is broadcast is read once
+    assert work.seconds == pytest.approx(4 * (2 * 200 * 300 + 1 + 1) / 1e9)
+    leaf = torch.ones(1000, requires_grad=True)
+    with machine.Work(RATES) as work:
+        leaf.exp().sum().backward()
+    assert work.seconds > 4 * 5 * 1000 / 1e9  # exp reads and writes, sum reads, and so does what follows
+
+
+def test_rates_of_this_machine_are_measured():
+    found = machine.Machine.measured()
+    assert min(found.copied.values()) > 1e7 and min(found.scattered.values()) > 1e7 and found.flops > 1e8
+    assert "GB/s" in str(found) and len(machine.processor().split(", ")) >= 2
 
 
 def test_the_summary_names_the_mean_and_the_worst():
@@ -120,7 +161,9 @@ def test_the_whole_command(tmp_path, capfd):
     assert run.main(["--rounds", "2", "--only", "add, 8 square, forward", "--out", str(out)]) == 0
     text = out.read_text()
     assert text.count("| add, 8 square") == 2 and "import, in a fresh process" not in text
-    assert "of 2 goals met." in text and f"torch {torch.__version__}" in text
+    assert (
+        "Measured rates: copy" in text and "of 2 goals met." in text and f"torch {torch.__version__}" in text
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["RESULTS.md"]
 
 
@@ -135,7 +178,16 @@ def test_a_sparse_row_is_compared_before_it_is_timed_and_its_ratio_is_that_of_th
     times = {"sampan": [1e-3] * 3, "slow": [9e-3] * 3, "best": [3e-3, 2e-3, 4e-3]}
     shown = side_by_side.line(row, 2, times, dict.fromkeys(times, 2**20))
     assert "| row | 2 | 1.0 ± 0% | best | 3.00 | 2.00 | met |" in shown
-    assert "best 3.0 ± 67%" in shown and "| 3.0 | 1 / 1 / 1 |" in shown
+    assert "best 3.0 ± 67%" in shown and "|  | slow" in shown and "| 1 / 1 / 1 |" in shown
+    assert "| met | 0.33 |" in side_by_side.line(
+        row, 2, times, dict.fromkeys(times, 0), RATES
+    )  # 3 MB at 1 GB/s
+    row = replace(row, gathered=1e5, table=machine.MIB)
+    assert "| met | 0.25 |" in side_by_side.line(row, 2, times, dict.fromkeys(times, 0), RATES)
+    row = replace(row, floor=("best", 0.5))  # which is then no peer, but the limit: half of 3 ms
+    floored = side_by_side.line(row, 2, times, dict.fromkeys(times, 0), RATES)
+    assert "| slow | 9.00 |" in floored and "| met | 0.67 |" in floored
+    row = replace(row, floor=("", 1.0))
     slower = side_by_side.line(row, 1, times | {"sampan": [2e-3] * 3}, dict.fromkeys(times, 0))
     assert "| 1.50 | 2.00 | **not met** |" in slower
 

@@ -1,4 +1,6 @@
-"""save and load: what goes through, what is refused, and that no failure costs an older file."""
+"""save and load: what goes through, what is refused, and that no failure costs an older file.
+
+Files whose names end in .safetensors are in that format, all others are pickles that Paddle reads."""
 
 import collections
 import io
@@ -41,33 +43,33 @@ def test_nesting_and_plain_values(tmp_path):
         "array": np.arange(6, dtype=np.int16).reshape(2, 3)[:, ::2],
         "scalar": np.float32(2.5),
     }
-    paddle.save(given, tmp_path / "f")
-    found = paddle.load(tmp_path / "f")
+    paddle.save(given, tmp_path / "f.safetensors")
+    found = paddle.load(tmp_path / "f.safetensors")
     array, scalar = found.pop("array"), found.pop("scalar")
     np.testing.assert_array_equal(array, given.pop("array"))
     assert isinstance(array, np.ndarray) and array.dtype == np.int16 and scalar == given.pop("scalar")
     assert found == given
-    paddle.save(float("nan"), tmp_path / "f")
-    assert math.isnan(paddle.load(tmp_path / "f"))
+    paddle.save(float("nan"), tmp_path / "f.safetensors")
+    assert math.isnan(paddle.load(tmp_path / "f.safetensors"))
 
 
 def test_a_state_dict_with_views_and_shared_memory(tmp_path):
     base = torch.arange(12.0).reshape(3, 4)
     state = {"whole": paddle.Tensor(base), "again": paddle.Tensor(base), "column": paddle.Tensor(base[:, 1])}
-    paddle.save(state, tmp_path / "f")
-    found = paddle.load(tmp_path / "f")
+    paddle.save(state, tmp_path / "f.safetensors")
+    found = paddle.load(tmp_path / "f.safetensors")
     assert found["again"].data_ptr() == found["whole"].data_ptr()  # stored once
     assert found["column"].numpy().tolist() == [1, 5, 9]
     parameter = nn.Linear(2, 2).weight
-    paddle.save(parameter, tmp_path / "p")
-    loaded = paddle.load(tmp_path / "p")
+    paddle.save(parameter, tmp_path / "p.safetensors")
+    loaded = paddle.load(tmp_path / "p.safetensors")
     assert loaded.name == parameter.name and not loaded.stop_gradient
-    assert isinstance(paddle.load(tmp_path / "p", return_numpy=True), np.ndarray)
+    assert isinstance(paddle.load(tmp_path / "p.safetensors", return_numpy=True), np.ndarray)
 
 
 def test_a_header_of_any_length_is_told_from_a_pickle(tmp_path):
     """The length stands first, and 0x0280 to 0x0580 are also how pickles begin."""
-    path, seen = str(tmp_path / "saved"), set()
+    path, seen = str(tmp_path / "saved.safetensors"), set()
     for count in range(1, 1500, 8):
         paddle.save({"text": "x" * count}, path)
         with open(path, "rb") as file:
@@ -101,16 +103,19 @@ def test_what_cannot_be_saved_is_named_and_an_older_file_stays(value, what, tmp_
 
 
 def saved(tmp_path):
-    path = tmp_path / "f"
+    path = tmp_path / "f.safetensors"
     paddle.save({"x": paddle.arange(1000), "n": 3}, path)
     return path, path.read_bytes()
 
 
-def test_a_file_cut_off_anywhere_is_refused(tmp_path):
-    path, content = saved(tmp_path)
+@pytest.mark.parametrize("name", ["f", "f.safetensors"])
+def test_a_file_cut_off_anywhere_is_refused(name, tmp_path):
+    path = tmp_path / name
+    paddle.save({"x": paddle.arange(1000), "n": 3}, path)
+    content = path.read_bytes()
     for length in [0, 1, 7, 8, 20, len(content) // 2, len(content) - 1]:
         path.write_bytes(content[:length])
-        with pytest.raises(ValueError, match=r"load: .*f'"):
+        with pytest.raises(ValueError, match=r"load: .*f"):
             paddle.load(path)
 
 
@@ -144,10 +149,10 @@ def test_foreign_safetensors_newer_formats_and_absent_files(tmp_path):
 
 def test_a_newer_format_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr("sampan.serialization.FORMAT", 99)
-    paddle.save([1], tmp_path / "f")
+    paddle.save([1], tmp_path / "f.safetensors")
     monkeypatch.undo()
     with pytest.raises(ValueError, match="format 99, this version reads 1"):
-        paddle.load(tmp_path / "f")
+        paddle.load(tmp_path / "f.safetensors")
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
@@ -155,15 +160,16 @@ def test_paddles_own_checkpoints_are_read(protocol, tmp_path):
     weight = np.random.default_rng(1).normal(size=(3, 2)).astype(np.float32)
     content = collections.OrderedDict(weight=weight, bias=("linear_0.b_0", weight[0]), steps=7)
     content["half"] = np.array([0x3F80, 0xC000], np.uint16)  # 1 and -2 in bfloat16, as Paddle writes it
-    content["StructuredToParameterName@@"] = {"weight": "linear_0.w_0"}
+    content["StructuredToParameterName@@"] = {"weight": "linear_0.w_0", "half": "linear_0.h_0"}
     (tmp_path / "net.pdparams").write_bytes(pickle.dumps(content, protocol))
     found = paddle.load(tmp_path / "net.pdparams")
     np.testing.assert_array_equal(found["weight"].numpy(), weight)
-    assert found["bias"].name == "linear_0.b_0" and found["steps"] == 7
+    assert found["weight"].name == "linear_0.w_0" and found["steps"] == 7
+    assert found["bias"][0] == "linear_0.b_0"  # what the table does not name stays as it is, as in Paddle
     half = found.pop("half")
     assert half.dtype is paddle.bfloat16 and half.data.tolist() == [1.0, -2.0]
     net = nn.Linear(3, 2)
-    net.set_state_dict(found)
+    net.set_state_dict({"weight": found["weight"], "bias": found["bias"][1]})
     np.testing.assert_array_equal(net.weight.numpy(), weight)
 
 
@@ -286,8 +292,8 @@ def test_a_stream_that_is_cut_off_or_no_file_of_ours_is_refused(cut):
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
 def test_empty_numpy_arrays_come_back(tmp_path, shape):
-    paddle.save({"empty": np.empty(shape, np.int64)}, tmp_path / "file")
-    found = paddle.load(tmp_path / "file")["empty"]
+    paddle.save({"empty": np.empty(shape, np.int64)}, tmp_path / "file.safetensors")
+    found = paddle.load(tmp_path / "file.safetensors")["empty"]
     assert found.shape == shape and found.dtype == np.int64
 
 
@@ -303,3 +309,79 @@ def test_paddles_table_of_names_is_dropped(protocol, tmp_path):
     assert paddle.load(str(path), keep_name_table=True)[key] == {"weight": "linear_0.w_0"}
     with path.open("rb") as file:
         assert list(paddle.load(file)) == ["weight"]
+
+
+# --- the bytes that Paddle reads ---
+
+
+def pickled(value, protocol=4):
+    """What `save` writes, read by Python's own unpickler; Paddle 3.3.1 wrote the same of the same objects."""
+    stream = io.BytesIO()
+    paddle.save(value, stream, protocol)
+    return pickle.loads(stream.getvalue())
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4])
+def test_a_state_dict_is_arrays_and_a_table_of_names(protocol):
+    net = nn.Linear(2, 1)
+    found = pickled(net.state_dict(), protocol)
+    table = {"weight": net.weight.name, "bias": net.bias.name}
+    assert found.pop("StructuredToParameterName@@") == table and type(found) is dict
+    assert {k: (type(v), v.dtype, v.shape) for k, v in found.items()} == {
+        "weight": (np.ndarray, np.float32, (2, 1)),
+        "bias": (np.ndarray, np.float32, (1,)),
+    }
+    assert pickled({}) == {"StructuredToParameterName@@": {}}
+
+
+def test_the_state_of_an_optimizer_keeps_its_scheduler_as_a_dictionary():
+    net = nn.Linear(2, 1)
+    rule = paddle.optimizer.Adam(paddle.optimizer.lr.StepDecay(0.1, 2), parameters=net.parameters())
+    net(paddle.ones([1, 2])).sum().backward()
+    rule.step()
+    found = pickled(rule.state_dict())
+    assert found["LR_Scheduler"] == {"last_epoch": 0, "last_lr": 0.1}
+    names = {
+        f"{net.weight.name}_{kind}_0" for kind in ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")
+    }
+    assert (
+        names <= set(found["StructuredToParameterName@@"])
+        and "LR_Scheduler" not in found["StructuredToParameterName@@"]
+    )
+
+
+def test_other_nestings_hold_pairs_of_name_and_array():
+    x, w = paddle.ones([2]), nn.Linear(2, 1).weight
+    (name, array), n, plain = pickled([w, 3, {"x": x}])
+    assert name == w.name and array.shape == (2, 1) and n == 3 and plain["x"][0] == x.name
+    model = pickled({"model": {"w": w}, "epoch": 3})
+    assert model["model"]["w"][0] == w.name and model["epoch"] == 3 and list(model) == ["model", "epoch"]
+    half = pickled({"h": paddle.to_tensor([1.0, -2.0], "bfloat16"), "z": paddle.to_tensor(2.5)})
+    assert half["h"].dtype == np.uint16 and half["h"].tolist() == [0x3F80, 0xC000]
+    assert half["z"].shape == () and half["z"] == 2.5
+
+
+def test_what_comes_back_from_it_is_what_paddle_gives():
+    x = paddle.ones([2])
+    stream = io.BytesIO()
+    paddle.save({"x": [x], "array": np.ones(2), "tuple": (1, x)}, stream)
+    paddle.save({"array": np.ones(2)}, stream)  # without a Tensor every array becomes one
+    stream.seek(0)
+    first, second = paddle.load(stream), paddle.load(stream)
+    assert type(first["array"]) is np.ndarray and first["x"][0].name == x.name and first["tuple"][0] == 1
+    assert first["tuple"][1].tolist() == [1, 1] and isinstance(second["array"], paddle.Tensor)
+
+
+def test_one_memory_is_stored_once(tmp_path):
+    x = paddle.ones([1000])
+    paddle.save({"x": x, "tied": paddle.Tensor(x.data), "row": x[:3]}, tmp_path / "f")
+    assert (tmp_path / "f").stat().st_size < 5000
+    assert paddle.load(tmp_path / "f")["row"].tolist() == [1, 1, 1]
+
+
+def test_files_of_earlier_versions_are_read_under_any_name(tmp_path):
+    paddle.save({"x": paddle.ones([2])}, tmp_path / "f.safetensors")
+    (tmp_path / "f.safetensors").rename(tmp_path / "net.pdparams")
+    assert paddle.load(tmp_path / "net.pdparams")["x"].tolist() == [1, 1]
+    with pytest.raises(TypeError, match="uint16 has no form in Paddle's files"):
+        paddle.save({"x": paddle.ones([2]).astype("uint16")}, tmp_path / "f")

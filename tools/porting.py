@@ -36,7 +36,8 @@ import sampan
 sampan.compat.install()
 ```
 
-State dicts that PaddlePaddle saved (`.pdparams`, `.pdopt`) load with `paddle.load`. Random numbers differ: the same seed gives
+Files of `paddle.save` go both ways: PaddlePaddle reads what is saved here, and the other way round. Names that end in
+`.safetensors` are written in that format. Random numbers differ: the same seed gives
 other numbers, so compare with copied weights. Programs run on the CPU or on one GPU through torch's buffers.
 
 ## What is the same

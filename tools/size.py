@@ -32,13 +32,13 @@ MODULES = {
     ),
 }  # fmt: skip
 # At most; they may only fall.
-CORE_LIMIT = 90_000  # floors 0 to 2: the Tensor, the tape, every operator
-LIBRARY_LIMIT = 252_000  # without the modules above
+CORE_LIMIT = 78_000  # floors 0 to 2: the Tensor, the tape, every operator
+LIBRARY_LIMIT = 242_000  # without the modules above
 FILE_LIMIT = 7_100
 
 # The floors of the library. A file imports from its own floor or from below it (tests/test_floors.py).
 FLOORS = [
-    "kernels",
+    "kernels generated",
     "tensor printing tensor_methods autograd tape dtype operator pylayer refusal spelling version derivatives row_sparse",
     "ops",
     "nn optimizer amp io jit metric hapi callbacks regularizer interop serialization pickled trace random "

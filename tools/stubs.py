@@ -33,6 +33,8 @@ class Methods:
 # What is no single Tensor; the test calls each with its samples and compares.
 _RETURNS = {  # what comes back, and of which methods
     "Any": "atleast_1d atleast_2d atleast_3d histogramdd median nanmedian nonzero qr unique unique_consecutive",
+    "builtins.bool": "is_dense is_sparse is_sparse_coo is_sparse_csr",
+    "builtins.int": "dense_dim ndimension sparse_dim",
     "list[Tensor]": "broadcast_tensors chunk dsplit hsplit split tensor_split unbind unstack vsplit",
     "list[int]": "broadcast_shape broadcast_shapes",
     "tuple[Tensor, ...]": "lu split_sizes top_p_sampling",
@@ -42,7 +44,7 @@ _RETURNS = {  # what comes back, and of which methods
 }
 RETURNS = {name: kind for kind, names in _RETURNS.items() for name in names.split()}
 BUILTIN = re.compile(r"\b(bool|int|float)\b")
-NAMED = {"axis": "int | Sequence[int] | None", "perm": "Sequence[int]", "name": "str | None"}
+NAMED = {"axis": "int | Sequence[int] | None", "perm": "Sequence[int] | int | None", "name": "str | None"}
 
 
 def declared_methods() -> dict[str, Callable[..., Any]]:

@@ -113,7 +113,7 @@ def notebooks() -> Result:
     if not found:
         return Result(failed=1, broken=["notebooks: there is none"])
     # --nbval-current-env: the kernel is this environment's, whatever kernelspecs the machine has installed.
-    return pytest("notebooks", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", *found)
+    return pytest("notebooks", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", *found)
 
 
 def course() -> Result:

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 import sampan
-from benchmarks.side_by_side import Row, Step, summed_rows
+from benchmarks.machine import summed_rows
+from benchmarks.side_by_side import Row, Step
 from sampan import embedding, nn, optimizer
 
 from .tables import (
@@ -21,8 +22,8 @@ from .tables import (
     SAMPLES,
     WIDTH,
     batches,
-    distinct,
     fill,
+    gathered,
     gradient,
     in_turn,
     ours,
@@ -58,7 +59,7 @@ def lookups() -> Iterator[Row]:
 
         paddle = "lookup" if rows == MILLION else ""
         arrays = {"rows": rows, "ids": batches(rows)}
-        yield Row(f"lookup, {size(rows)}", 0.8, programs, NAMED * ROW, paddle, arrays)
+        yield Row(f"lookup, {size(rows)}", 0.8, programs, NAMED * ROW, paddle, arrays, **gathered(rows))
 
 
 def gradients() -> Iterator[Row]:
@@ -81,8 +82,9 @@ def gradients() -> Iterator[Row]:
 
         return {"sampan": back, "torch": back_torch}
 
-    moved = (NAMED + distinct(MILLION)) * ROW
-    yield Row(f"gradient of the table, repeated ids merged, {size(MILLION)}", 5.0, programs, moved)
+    yield Row(
+        f"gradient of the table, repeated ids merged, {size(MILLION)}", 5.0, programs, NAMED * ROW, **gathered(MILLION)
+    )  # fmt: skip
 
 
 def bags() -> Iterator[Row]:
@@ -116,6 +118,7 @@ def bags() -> Iterator[Row]:
 
     of_bags = gradient()[:, 0].copy()
     arrays = {"rows": MILLION, "ids": batches(MILLION), "g": of_bags, "rate": RATE}
-    yield Row(f"bag sum forward, {size(MILLION)}", 1.5, forward, (NAMED + SAMPLES) * ROW, "bag", arrays)
-    moved = (2 * NAMED + 2 * distinct(MILLION)) * ROW
-    yield Row(f"bag sum, forward and SGD step, {size(MILLION)}", 13.0, step, moved, "bag step", arrays)
+    name = f"bag sum forward, {size(MILLION)}"
+    yield Row(name, 1.5, forward, SAMPLES * ROW, "bag", arrays, **gathered(MILLION))
+    name, moved = f"bag sum, forward and SGD step, {size(MILLION)}", 2 * SAMPLES * ROW
+    yield Row(name, 13.0, step, moved, "bag step", arrays, **gathered(MILLION, 3))

@@ -20,8 +20,8 @@ from .tables import (
     ROW,
     WIDTH,
     batches,
-    distinct,
     fill,
+    gathered,
     gradient,
     in_turn,
     ours,
@@ -126,8 +126,9 @@ def steps() -> Iterator[Row]:
 
             return {"sampan": step, "torch" if rule.sparse else "torch, dense": step_torch}
 
-        moved = (NAMED + rule.moves * distinct(MILLION)) * ROW if rule.moves else 0
-        yield Row(f"{name} step, {size(MILLION)}", rule.goal, programs, moved)
+        # A rule without `moves` steps every row of the table.
+        work = {"moved": NAMED * ROW, **gathered(MILLION, rule.moves)} if rule.moves else {}
+        yield Row(f"{name} step, {size(MILLION)}", rule.goal, programs, **work)
 
 
 def wholes() -> Iterator[Row]:
@@ -144,11 +145,11 @@ def wholes() -> Iterator[Row]:
                     "torch": stepping_torch(other, rule.torch(list(other.parameters())), tids, rows),
                 } | fbgemm_step(rows, name)
 
-            moved = (3 * NAMED + rule.moves * distinct(rows)) * ROW
+            moved = 2 * NAMED * ROW  # the looked-up rows written, their gradient read
             paddle = "step" if rows == MILLION else ""
             arrays = {"rows": rows, "ids": batches(rows), "g": gradient(), "rule": name, "rate": RATE}
             label = f"lookup, backward and {name} step, {size(rows)}"
-            yield Row(label, rule.goal, programs, moved, paddle, arrays)
+            yield Row(label, rule.goal, programs, moved, paddle, arrays, **gathered(rows, 1 + rule.moves))
 
 
 def fbgemm_step(rows: int, name: str) -> dict[str, Step]:

@@ -45,6 +45,11 @@ def distinct(rows: int) -> float:
     return float(np.mean([len(np.unique(ids)) for ids in batches(rows)]))
 
 
+def gathered(rows: int, times: float = 1) -> dict[str, float]:
+    """The bytes of the rows that a batch names, each read or written so many times, and of the table they lie in."""
+    return {"gathered": times * distinct(rows) * ROW, "table": rows * ROW}
+
+
 @cache
 def gradient() -> np.ndarray:
     return np.random.default_rng(1).standard_normal((SAMPLES, FIELDS, WIDTH)).astype(np.float32)

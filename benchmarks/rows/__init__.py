@@ -17,12 +17,19 @@ Program = Callable[[Any], Callable[[], Any]]
 
 @dataclass(frozen=True)
 class Row:
-    """`goal`: at most this share of PyTorch's time; of PaddlePaddle's where PyTorch has no such thing."""
+    """`goal`: at most this share of PyTorch's time; of PaddlePaddle's where PyTorch has no such thing.
+
+    moved: bytes that the step must read and write; None: what PyTorch's operators move and compute one by one is counted
+    instead (`machine.Work`); 0: the machine sets no limit that could be stated. within: the goal is at most so many times
+    the machine's limit, which takes the place of `goal`.
+    """
 
     name: str
     paddle: Program  # given the module sampan or paddle
     torch: Program | None
     goal: float = 1.0
+    moved: float | None = None
+    within: float | None = None
 
 
 def all_rows() -> dict[str, Row]:

@@ -115,6 +115,7 @@ ROWS = [
         f"DataLoader, {ITEMS} images, batch {BATCH}, {workers} workers",
         paddle=partial(pass_paddle, workers=workers),
         torch=partial(pass_torch, workers=workers),
+        moved=0,
     )
     for workers in (0, 2)
 ] + [
@@ -122,6 +123,7 @@ ROWS = [
         f"DataLoader, {PACKED} packed images and a product, {workers} workers",
         paddle=partial(overlap_paddle, workers=workers),
         torch=partial(overlap_torch, workers=workers),
+        moved=0,
     )
     for workers in (0, 1)
 ]

@@ -277,6 +277,7 @@ def both(name, in_paddle, in_torch, data):
             f"{name} {what}, batch {BATCH}",
             paddle=partial(of, build=in_paddle, data=data, is_torch=False),
             torch=partial(of, build=in_torch, data=data, is_torch=True),
+            within=1.25,
         )
 
 

@@ -8,6 +8,10 @@ from . import Row
 from .training import PARAMETERS, TENSORS, tensors
 
 RATE = 1e-3
+WITHIN = 1.25
+# Arrays that a step must read or write, as large as the parameters: the parameter and its gradient read, the parameter
+# written, each state read and written.
+STATES = {"SGD": 0, "Momentum": 1, "Adagrad": 1, "RMSProp": 1}  # and two in all others
 # Paddle's name: its arguments, PyTorch's class (None: it has none) and arguments that make both compute the same.
 OPTIMIZERS = {
     "SGD": ({}, "SGD", {}),
@@ -55,12 +59,18 @@ def optimizer_torch(fw, name, settings):
     return step
 
 
+def moved(name):
+    return (3 + 2 * STATES.get(name, 2)) * 4 * PARAMETERS
+
+
 SIZE = f"{PARAMETERS:.0e} parameters in {TENSORS} tensors".replace("e+0", "e")
 ROWS = [
     Row(
         f"{name} step, {SIZE}",
         paddle=partial(optimizer_paddle, name=name, settings=settings),
         torch=torch and partial(optimizer_torch, name=torch, settings=torch_settings),
+        moved=moved(name),
+        within=WITHIN,
     )
     for name, (settings, torch, torch_settings) in OPTIMIZERS.items()
 ]
@@ -69,6 +79,8 @@ ROWS += [
         f"{name} step, {SIZE} (PyTorch: fused=True)",
         paddle=partial(optimizer_paddle, name=name, settings=OPTIMIZERS[name][0]),
         torch=partial(optimizer_torch, name=name, settings={**OPTIMIZERS[name][2], "fused": True}),
+        moved=moved(name),
+        within=WITHIN,
     )
     for name in ("SGD", "Adagrad", "Adam", "AdamW")
 ]

@@ -15,7 +15,7 @@ from . import tape
 from .operator import observers, wrap
 from .row_sparse import RowSparse
 from .tape import Node, check_unwritten
-from .tensor import Refused, Tensor, declared, zero_gradient
+from .tensor import Refused, Tensor, WrongKind, declared, zero_gradient
 
 _by_sequence = attrgetter("sequence")
 
@@ -26,6 +26,11 @@ _by_sequence = attrgetter("sequence")
 
 class set_grad_enabled(torch.set_grad_enabled):
     """Context manager, decorator or plain call: record on the tape (True) or not (False)."""
+
+    def __init__(self, mode: Any) -> None:
+        if mode is not None and not hasattr(mode, "__bool__"):
+            raise WrongKind(f"set_grad_enabled: mode: expected True or False, got {mode!r}")
+        super().__init__(bool(mode))
 
 
 class no_grad(torch.no_grad):
@@ -106,12 +111,34 @@ def _gradients(node: Node, gradient: Any, recorded: bool) -> tuple[Any, ...]:
         names = node.operator.parameters
         missing = names[len(result)] if len(result) < len(names) else str(len(result))
         raise NotImplementedError(f"{node.name} has no gradient for its argument {missing!r}")
+    if recorded and node.operator.name in _PRODUCTS:
+        for part in result:
+            if part is not None and part.node is not None:
+                part.node.factors = edges
     if node.shapes is not None:
         return tuple(
             g if g is None or known is None else _fit(g, *known)
             for g, known in zip(result, node.shapes, strict=False)
         )
     return result
+
+
+# The gradient of a product by one factor does not change with that factor. Paddle gives zeros for such a second
+# derivative, and nothing (None or an error) for one of a sum.
+_PRODUCTS = frozenset(("multiply", "mm", "batched_matmul", "affine", "convolve"))
+
+
+def _vanishes(roots: Sequence[Any], key: Any) -> bool:
+    """Whether gradients of products are all that leads from `roots` to `key`, which no edge does."""
+    seen, found = set(roots), list(roots)
+    for node in found:
+        if node is key:
+            return True
+        for edge in [*node.edges, *getattr(node, "factors", ())] if type(node) is Node else ():
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                found.append(edge)
+    return False
 
 
 def _over_tensors(node: Node) -> Any:
@@ -345,7 +372,14 @@ def _ones_like(data: torch.Tensor) -> torch.Tensor:
     return _ones[data.dtype]
 
 
+def dense_part(value: Any) -> Any:
+    """What the tape holds of a sparse tensor, its values; anything else itself."""
+    tensor: Any = value
+    return tensor.values() if isinstance(value, Tensor) and value.is_sparse() else value
+
+
 def _start(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str) -> tuple[Any, Any]:
+    tensor, gradient = dense_part(tensor), dense_part(gradient)
     if gradient is None:
         initial: Any = _ones_like(tensor.data)
         return tensor.node or tensor, Tensor(initial) if recorded else initial
@@ -356,7 +390,9 @@ def _start(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str) -
     ):  # as gradients of numbers were given before Paddle 2.5
         gradient = gradient.reshape([])
     if gradient.data.shape != tensor.data.shape:
-        raise Refused(f"{name}: expected shape {tensor.shape}, that of the tensor, got {gradient.shape}")
+        raise Refused(
+            f"{name}: expected shape {[*tensor.shape]}, that of the tensor, got {[*gradient.shape]}"
+        )
     if gradient.data.dtype is not tensor.data.dtype:
         gradient = gradient.astype(tensor.data.dtype)
     return tensor.node or tensor, gradient if recorded else gradient.data
@@ -377,7 +413,7 @@ def backward(
     dump_backward_graph_path: is for Paddle's developers; `sampan.visual` draws the tape.
     Raises RuntimeError when the tape was freed, or when memory that it needs was overwritten.
     """
-    if isinstance(tensors, Tensor) and grad_tensors is None and not tensors.stop_gradient:  # the usual call
+    if type(tensors) is Tensor and grad_tensors is None and not tensors.stop_gradient:  # the usual call
         run(((tensors.node or tensors, _ones_like(tensors.data)),), retain_graph)
         return
     given: list[Any]
@@ -390,9 +426,8 @@ def backward(
         raise Refused(f"grad_tensors: expected {len(tensors)}, one per tensor, got {len(given)}")
     roots = []
     for tensor, gradient in zip(tensors, given, strict=True):
-        if tensor.stop_gradient:  # nothing on the tape behind it: nothing to do, as in Paddle
-            continue
-        roots.append(_start(tensor, gradient, False, "grad_tensor"))
+        if not tensor.stop_gradient:  # else nothing is on the tape behind it: nothing to do, as in Paddle
+            roots.append(_start(tensor, gradient, False, "grad_tensor"))
     run(roots, retain_graph)
 
 
@@ -447,11 +482,11 @@ def grad(
     if len(given) != len(outputs):
         raise Refused(f"grad_outputs: expected {len(outputs)}, one per output, got {len(given)}")
     constants = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or [])
-    blocked = {t.node or t for t in constants}
-    targets = [t.node or t for t in inputs]
+    targets, others = ([t.node or t for t in map(dense_part, ts)] for ts in (inputs, constants))
+    blocked = set(others)
     roots = [
         _start(t, g, create_graph, "grad_outputs")
-        for t, g in zip(outputs, given, strict=True)
+        for t, g in zip(map(dense_part, outputs), given, strict=True)
         if not t.stop_gradient and (t.node or t) not in blocked
     ]
     with set_grad_enabled(create_graph):
@@ -459,8 +494,12 @@ def grad(
     results: list[Tensor | None] = []
     # No result is the caller's memory, or that of another result.
     owners = {(g.data if create_graph else g).data_ptr() for _, g in roots}
+    tensor: Any
     for position, (tensor, key) in enumerate(zip(inputs, targets, strict=True)):
         gradient = None if key in blocked else found.get(key)
+        if gradient is None and key not in blocked and _vanishes([made for made, _ in roots], key):
+            gradient = torch.zeros_like(dense_part(tensor).data)
+            gradient = Tensor(gradient) if create_graph else gradient
         if gradient is None and not allow_unused and key not in blocked:
             raise ValueError(
                 f"inputs[{position}] {tensor._brief()} is not part of what the outputs were computed from; "
@@ -476,5 +515,5 @@ def grad(
                 gradient.data
             )  # of something linear: a constant, and as in Paddle one to derive by
             gradient.stop_gradient = False
-        results.append(gradient)
+        results.append(tensor.like(gradient) if gradient is not None and tensor.is_sparse() else gradient)
     return results

@@ -40,13 +40,13 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, (Tensor, np.generic, np.ndarray)) else value
 
 
-def _fill(value: Any, called: str) -> Any:
+def _fill(value: Any) -> Any:
     """A fill value: a number, a tensor with one entry, or a number written out."""
     value = _plain(value)
     if isinstance(value, str):
         value = float(value)
     if not isinstance(value, (bool, int, float, complex)):
-        raise WrongKind(f"{called}: fill_value must be a number or a tensor, got {type(value).__name__}")
+        raise WrongKind(f"fill_value must be a number or a tensor, got {type(value).__name__}")
     return value
 
 
@@ -81,27 +81,27 @@ def full(shape, fill_value, dtype=None, name=None):  # type: ignore[no-untyped-d
 
     dtype: unless told the default floating dtype, for ints too; bool for bools, complex128 for complex numbers.
     """
-    value = _fill(fill_value, "full")
+    value = _fill(fill_value)
     if dtype is None and isinstance(fill_value, (bool, complex)):
         dtype = "bool" if isinstance(value, bool) else "complex128"
     return _full(_sizes(shape), value, _kind(dtype), as_device(None))
 
 
-def _like(called: str, x: Any, value: Any, dtype: Any) -> Tensor:
+def _like(x: Any, value: Any, dtype: Any) -> Tensor:
     kind = x.data.dtype if dtype is None else as_dtype(dtype)
-    return _full(x.data.shape, _fill(value, called), kind, x.data.device)
+    return _full(x.data.shape, _fill(value), kind, x.data.device)
 
 
 @factory("out")
 def zeros_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Zeros with the shape, place and (unless told) dtype of `x`."""
-    return _like("zeros_like", x, 0, dtype)
+    return _like(x, 0, dtype)
 
 
 @factory("out")
 def ones_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Ones with the shape, place and (unless told) dtype of `x`."""
-    return _like("ones_like", x, 1, dtype)
+    return _like(x, 1, dtype)
 
 
 @factory("out")
@@ -114,20 +114,22 @@ def empty_like(x, dtype=None, name=None):  # type: ignore[no-untyped-def]
 @factory("out")
 def full_like(x, fill_value, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """`fill_value` with the shape, place and (unless told) dtype of `x`."""
-    return _like("full_like", x, fill_value, dtype)
+    return _like(x, fill_value, dtype)
 
 
-def _counted(called: str, start: Any, end: Any, step: Any) -> list[Any]:
+def _counted(start: Any, end: Any, step: Any, dtype: Any) -> list[Any]:
     values = [_plain(v) for v in ((0, start, step) if end is None else (start, end, step))]
+    if dtype is not None and not as_dtype(dtype).is_floating_point:
+        values = [int(v) for v in values]
     if values[2] == 0:
-        raise Refused(f"{called}: step must not be 0")
+        raise Refused("step must not be 0")
     return values
 
 
 @factory()
 def arange(start=0, end=None, step=1, dtype=None, *, name=None):  # type: ignore[no-untyped-def]
     """start, start + step, ... below end; `arange(n)` counts from 0. int64 where all three are integers."""
-    values = _counted("arange", start, end, step)
+    values = _counted(start, end, step, dtype)
     if dtype is None:
         dtype = "int64" if builtins.all(isinstance(v, int) for v in values) else default_dtype()
     if (values[1] - values[0]) * values[2] < 0:
@@ -138,35 +140,38 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None):  # type: ignore
 @factory("pin_memory")
 def range(start=0, end=None, step=1, dtype=None, *, name=None):  # type: ignore[no-untyped-def]
     """start, start + step, ... up to and including end, in the default floating dtype unless told."""
-    first, last, step = _counted("range", start, end, step)
+    first, last, step = _counted(start, end, step, dtype)
     steps = torch.arange(max(0, math.floor((last - first) / step) + 1), dtype=torch.float64)
     return Tensor((first + steps * step).to(as_device(None), _kind(dtype)))
 
 
-def _spaced(called: str, start: Any, stop: Any, num: Any) -> torch.Tensor:
+def _spaced(start: Any, stop: Any, num: Any) -> torch.Tensor:
     first, last, count = (_plain(v) for v in (start, stop, num))
     if count < 0:
-        raise Refused(f"{called}: num must be at least 0, got {count}")
+        raise Refused(f"num must be at least 0, got {count}")
     return torch.linspace(first, last, int(count), dtype=torch.float64, device=as_device(None))
 
 
 @factory("pin_memory")
 def linspace(start, stop, num, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """`num` values from start to stop, both included, evenly spaced."""
-    return Tensor(_spaced("linspace", start, stop, num).to(_kind(dtype)))
+    kind = _kind(dtype)
+    if not (kind.is_floating_point or kind.is_complex):
+        start, stop = int(_plain(start)), int(_plain(stop))
+    return Tensor(_spaced(start, stop, num).to(kind))
 
 
 def logspace(start, stop, num, base=10.0, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """`num` powers of `base`, from base^start to base^stop, their exponents evenly spaced."""
-    exponents = _spaced("logspace", start, stop, num)
+    exponents = _spaced(start, stop, num)
     return Tensor((float(_plain(base)) ** exponents).to(_kind(dtype)))
 
 
-def _count(value: Any, called: str) -> int:
+def _count(value: Any, name: str) -> int:
     """A number of rows or columns. Raises TypeError for what is no integer of 0 or more."""
     value = _plain(value)
     if not isinstance(value, int) or value < 0:
-        raise WrongKind(f"{called}: expected an int of 0 or more, got {value!r}")
+        raise WrongKind(f"{name}: expected an int of 0 or more, got {value!r}")
     return value
 
 
@@ -178,21 +183,22 @@ def eye(num_rows, num_columns=None, dtype=None, name=None):  # type: ignore[no-u
     return Tensor(torch.eye(rows, columns, dtype=_kind(dtype), device=as_device(None)))
 
 
-def _triangle(called: str, make: Any, row: Any, col: Any, offset: Any, dtype: Any) -> Tensor:
+def _triangle(make: Any, row: Any, col: Any, offset: Any, dtype: Any) -> Tensor:
     rows, columns = _count(row, "row"), _count(row if col is None else col, "col")
+    offset = _plain(offset)
     if not isinstance(offset, int):
-        raise WrongKind(f"{called}: offset must be an int, got {offset!r}")
-    return Tensor(make(rows, columns, offset, dtype=as_dtype(dtype), device=as_device(None)))
+        raise WrongKind(f"offset must be an int, got {offset!r}")
+    return Tensor(make(rows, columns, int(offset), dtype=as_dtype(dtype), device=as_device(None)))
 
 
 def tril_indices(row, col, offset=0, dtype="int64"):  # type: ignore[no-untyped-def]
     """Rows and columns, [2, n], of the lower triangle of a matrix: on and below the diagonal `offset`."""
-    return _triangle("tril_indices", torch.tril_indices, row, col, offset, dtype)
+    return _triangle(torch.tril_indices, row, col, offset, dtype)
 
 
 def triu_indices(row, col=None, offset=0, dtype="int64"):  # type: ignore[no-untyped-def]
     """Rows and columns, [2, n], of the upper triangle of a matrix: on and above the diagonal `offset`."""
-    return _triangle("triu_indices", torch.triu_indices, row, col, offset, dtype)
+    return _triangle(torch.triu_indices, row, col, offset, dtype)
 
 
 def meshgrid(*args, **kwargs):  # type: ignore[no-untyped-def]

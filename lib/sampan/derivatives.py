@@ -153,6 +153,6 @@ def hessian(ys, xs, batch_axis=None):  # type: ignore[no-untyped-def]
         raise ValueError(f"batch_axis should be None or 0, but got {batch_axis}.")
     one = ys if batch_axis is None else ys[0]
     if one.size > 1:
-        raise ValueError(f"hessian: expected one number in ys (one a place of the batch), got {ys.shape}")
+        raise ValueError(f"hessian: expected one number in ys (one a place of the batch), got {[*ys.shape]}")
     first = jacobian(ys.reshape([] if batch_axis is None else [-1]), xs, batch_axis)
     return _each(Hessian, first, xs, batch_axis is not None)

@@ -181,6 +181,9 @@ class Size(list[builtins.int]):
     def numel(self) -> builtins.int:
         return math.prod(self)
 
+    def __repr__(self) -> str:
+        return f"paddle.Size({list(self)})"
+
     def __add__(self, other: object) -> "Size":  # type: ignore[override]
         return Size([*self, *other])  # type: ignore[misc]
 

@@ -119,7 +119,7 @@ class TorchLayer(Layer):
         self._torch_parameters = list(module.parameters())
         self._own = []
         for name, parameter in module.named_parameters():
-            self._own.append(Parameter(parameter.data, not parameter.requires_grad))
+            self._own.append(Parameter(parameter.data, parameter.requires_grad))
             self.add_parameter(_free_name(self, name), self._own[-1])
         for name, buffer in module.named_buffers():
             self.register_buffer(_free_name(self, name), Tensor(buffer))
@@ -185,4 +185,4 @@ def _torch_body(*tensors: torch.Tensor) -> Iterator[Any]:
 
 _torch_body.__name__ = "torch_module"
 _FACTS: dict[str, Any] = {"broadcasts": False, "differentiable": True, "view": False}
-_OPERATOR = Operator(_torch_body, **_FACTS, reference=None, samples=())
+_OPERATOR = Operator(_torch_body, **_FACTS)

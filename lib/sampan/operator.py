@@ -2,7 +2,7 @@
 
 An operator's body takes buffers (torch tensors, as plain memory) and returns its value and its pullback::
 
-    @operator(samples=[((3, 4), (4, 5))], reference=torch.matmul)
+    @operator
     def matmul(x, y):
         return x @ y, (lambda g: g @ y.mT, lambda g: x.mT @ g)
 
@@ -57,8 +57,8 @@ class Operator:
     """A declared operator: its body, what the tape keeps for it, and the facts that its tests need."""
 
     __slots__ = (
-        "body", "broadcasts", "defaults", "differentiable", "keeps", "keywords", "name", "parameters", "reference",
-        "samples", "selective", "signature", "value", "variadic", "view",
+        "body", "broadcasts", "defaults", "differentiable", "keeps", "keywords", "name", "parameters",
+        "selective", "signature", "value", "variadic", "view",
     )  # fmt: skip
 
     def __init__(self, body: Callable[..., Any], **facts: Any) -> None:
@@ -66,8 +66,6 @@ class Operator:
         self.broadcasts: bool = facts["broadcasts"]
         self.differentiable: bool = facts["differentiable"]
         self.view: bool = facts["view"]
-        self.reference = facts["reference"]
-        self.samples = facts["samples"]
         foreign = self.adopt(body, facts.get("value")) - {*self.parameters, "out"}
         if foreign:
             raise TypeError(
@@ -149,8 +147,6 @@ def operator(
     broadcasts: bool = False,
     differentiable: bool = True,
     view: bool = False,
-    reference: Callable[..., Any] | None = None,
-    samples: Sequence[tuple[Any, ...]] = (),
     value: Callable[..., Any] | None = None,
 ) -> Any:
     """Declare an operator; see the module's text for what a body is.
@@ -160,21 +156,17 @@ def operator(
     differentiable: False for a body that returns its value alone.
     view: the value shares memory with the first input.
     value: a function of the one or two inputs that computes the value alone, called where nothing is recorded.
-    reference, samples: an independent function, and argument tuples (a shape stands for a random array), for
-    the table test in tests/ops/test_table.py.
     """
     if body is None:
         return functools.partial(
             operator, method=method, broadcasts=broadcasts, differentiable=differentiable, view=view,
-            reference=reference, samples=samples, value=value,
+            value=value,
         )  # fmt: skip
     declared_operator = Operator(
         body,
         broadcasts=broadcasts,
         differentiable=differentiable,
         view=view,
-        reference=reference,
-        samples=samples,
         value=value,
     )
 
@@ -256,14 +248,11 @@ composites: dict[str, Callable[..., Any]] = {}
 def composite(
     *,
     method: str | Sequence[str] = (),
-    reference: Callable[..., Any] | None = None,
-    samples: Sequence[tuple[Any, ...]] = (),
 ) -> Callable[[Any], Any]:
     """Declare a function that is written with operators alone: it needs no pullback of its own, only the same tests."""
 
     def declare(function: Any) -> Any:
         function = spelled(function)
-        function.reference, function.samples = reference, samples
         composites[function.__name__] = function
         setattr(declared, function.__name__, function)
         for name in (method,) if isinstance(method, str) else method:
@@ -289,64 +278,65 @@ def apply(
     The one way in for every operator. One and two arguments, the most frequent, are unwrapped without a loop. arrays:
     NumPy arrays are taken as Tensors, as beside Python's operators; Paddle's functions refuse them.
     """
-    if casts:
-        args = casts[-1](operator, args)
     count = len(args)
     wanted = wrapped = False
     edges: list[Any]
-    if count == 1:
-        (x,) = args
-        if isinstance(x, Tensor):
-            wrapped = True
-            wanted = not x.stop_gradient
-            edges = [(x.node or x) if wanted else None]
-            x = x.data
-        elif type(x) is _ndarray:
-            no_array(operator.name, operator.parameters, args)
-        else:
-            edges = [None]
-        buffers = [x]
-    elif count == 2:
-        x, y = args
-        first = second = None
-        if isinstance(x, Tensor):
-            wrapped = True
-            if not x.stop_gradient:
-                wanted = True
-                first = x.node or x
-            x = x.data
-        elif type(x) is _ndarray:
-            x = _taken(operator, args, 0, arrays)
-        elif type(x) is complex and isinstance(y, Tensor) and y.data.dtype is torch.float16:
-            return apply(operator, (x, declared.cast(y, torch.float32)), settings, arrays)
-        if isinstance(y, Tensor):
-            wrapped = True
-            if not y.stop_gradient:
-                wanted = True
-                second = y.node or y
-            y = y.data
-        elif type(y) is _ndarray:
-            y = _taken(operator, args, 1, arrays)
-        elif type(y) is complex and x.__class__ is _Buffer and x.dtype is torch.float16:
-            return apply(
-                operator, (declared.cast(args[0], torch.float32), y), settings, arrays
-            )  # torch's complex32 is no dtype
-        edges = [first, second]
-        buffers = [x, y]
-    else:
-        edges = [None] * count
-        buffers = list(args)
-        for place, value in enumerate(args):
-            if isinstance(value, Tensor):
-                wrapped = True
-                buffers[place] = value.data
-                if not value.stop_gradient:
-                    wanted = True
-                    edges[place] = value.node or value
-            elif type(value) is _ndarray:
-                buffers[place] = _taken(operator, args, place, arrays)
-    wanted = wanted and _recording()
+    buffers: Any = args
     try:
+        if casts:
+            args = casts[-1](operator, args)
+        if count == 1:
+            (x,) = args
+            if isinstance(x, Tensor):
+                wrapped = True
+                wanted = not x.stop_gradient
+                edges = [(x.node or x) if wanted else None]
+                x = x.data
+            elif type(x) is _ndarray:
+                no_array(operator.name, operator.parameters, args)
+            else:
+                edges = [None]
+            buffers = [x]
+        elif count == 2:
+            x, y = args
+            first = second = None
+            if isinstance(x, Tensor):
+                wrapped = True
+                if not x.stop_gradient:
+                    wanted = True
+                    first = x.node or x
+                x = x.data
+            elif type(x) is _ndarray:
+                x = _taken(operator, args, 0, arrays)
+            elif type(x) is complex and isinstance(y, Tensor) and y.data.dtype is torch.float16:
+                return apply(operator, (x, declared.cast(y, torch.float32)), settings, arrays)
+            if isinstance(y, Tensor):
+                wrapped = True
+                if not y.stop_gradient:
+                    wanted = True
+                    second = y.node or y
+                y = y.data
+            elif type(y) is _ndarray:
+                y = _taken(operator, args, 1, arrays)
+            elif type(y) is complex and x.__class__ is _Buffer and x.dtype is torch.float16:
+                return apply(
+                    operator, (declared.cast(args[0], torch.float32), y), settings, arrays
+                )  # torch's complex32 is no dtype
+            edges = [first, second]
+            buffers = [x, y]
+        else:
+            edges = [None] * count
+            buffers = list(args)
+            for place, value in enumerate(args):
+                if isinstance(value, Tensor):
+                    wrapped = True
+                    buffers[place] = value.data
+                    if not value.stop_gradient:
+                        wanted = True
+                        edges[place] = value.node or value
+                elif type(value) is _ndarray:
+                    buffers[place] = _taken(operator, args, place, arrays)
+        wanted = wanted and _recording()
         if observers:
             result = observers[-1].forward(operator, buffers, settings)
         elif not wanted and operator.value is not None and not settings and count < 3:

@@ -1,9 +1,8 @@
 """Reads Paddle's pickled checkpoints without running what is in them: arrays and plain values, nothing else."""
 
 import collections
-import os
 import pickle
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -37,20 +36,15 @@ class _Restricted(pickle.Unpickler):
         return _ADMITTED[module, name]
 
 
-def is_pickle(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as a pickle of protocol 2 to 5 does. One of ours begins with the length of its header in eight
-    bytes, the first of which may be the same; the last are 0, and a brace follows."""
-    with open(path, "rb") as file:
-        start = file.read(9)
+def is_pickle(start: bytes) -> bool:
+    """Whether a file's first nine bytes are those of a pickle of protocol 2 to 5. The safetensors format begins with the
+    length of its header in eight bytes, the first of which may be the same; the last are 0, and a brace follows."""
     return len(start) > 2 and start[0] == 0x80 and 2 <= start[1] <= 5 and start[4:] != b"\0\0\0\0{"
 
 
-def read_pickled(path: str | os.PathLike[str]) -> Any:
-    """The content of a pickle of arrays and plain values. ValueError for anything else, or when it is cut off."""
+def read_pickled(file: IO[bytes], name: str) -> Any:
+    """The next pickle of arrays and plain values. ValueError for anything else, or when it is cut off."""
     try:
-        with open(path, "rb") as file:
-            return _Restricted(file).load()
+        return _Restricted(file).load()
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, LookupError) as error:
-        raise ValueError(
-            f"load: {os.fspath(path)!r} cannot be read as a Paddle checkpoint: {error}"
-        ) from None
+        raise ValueError(f"load: {name!r} cannot be read as a Paddle checkpoint: {error}") from None

@@ -50,9 +50,9 @@ class PyLayerContext:
         if node is None:
             return self._saved
         for saved in self._saved:
-            if isinstance(saved, Tensor) and was_written(saved.data, node.sequence):
+            if isinstance(saved, Tensor) and was_written(autograd.dense_part(saved).data, node.sequence):
                 why = "an in-place operation has overwritten it since; clone() before writing"
-                what = f"{node.name} needs a saved tensor {saved.shape} as it was"
+                what = f"{node.name} needs a saved tensor {[*saved.shape]} as it was"
                 raise RuntimeError(f"backward: {what}, but {why}")
         tied = list(self._saved)
         for place, index in self._results.items():
@@ -106,7 +106,8 @@ class PyLayer:
         if not any(isinstance(r, Tensor) for r in listed):
             returned = describe(result)
             raise WrongKind(f"{cls.__name__}.forward: expected to return at least one Tensor, got {returned}")
-        tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+        taken = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+        tensors, sparse = [autograd.dense_part(a) for a in taken], [a.is_sparse() for a in taken]
         if not autograd.is_grad_enabled() or all(t.stop_gradient for t in tensors):
             return result
         outputs = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -132,7 +133,7 @@ class PyLayer:
             wrapped = [Tensor(_copied(g)) if isinstance(g, torch.Tensor) else g for g in given]
             with autograd.set_grad_enabled(recorded):
                 found = cls.backward(context, *wrapped)
-            found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+            found = found if isinstance(found, (tuple, list)) else (found,)
             odd = [describe(g) for g in found if g is not None and not isinstance(g, Tensor)]
             if odd:
                 wanted = "expected Tensors and None"
@@ -140,6 +141,11 @@ class PyLayer:
             if len(found) != count:
                 wanted = f"{count} gradients, one per Tensor given to forward"
                 raise ValueError(f"{cls.__name__}.backward: expected {wanted}, got {len(found)}")
+            if any(g is not None and s and not g.is_sparse() for g, s in zip(found, sparse, strict=True)):
+                raise WrongKind(
+                    f"{cls.__name__}.backward: expected a sparse gradient for a sparse input, got a dense one"
+                )
+            found = tuple(map(autograd.dense_part, found))
             return found if recorded else tuple(None if g is None else g.data for g in found)
 
         node = Node()
@@ -177,7 +183,7 @@ def _operator_for(cls: type) -> Operator:
         def body(*tensors: torch.Tensor) -> Any:
             return tensors
 
-        made = Operator(body, broadcasts=False, differentiable=True, view=False, reference=None, samples=())
+        made = Operator(body, broadcasts=False, differentiable=True, view=False)
         made.name = cls.__name__
         _operators[cls] = made
     return _operators[cls]

@@ -107,18 +107,20 @@ def log_normal(mean=1.0, std=2.0, shape=None, name=None):  # type: ignore[no-unt
     return normal(mean, std, shape).exp()
 
 
-def _bounds(called: str, low: Any, high: Any) -> tuple[int, int]:
+def _bounds(low: Any, high: Any) -> tuple[int, int]:
     """`f(n)` counts from 0. Raises ValueError for an empty range."""
     low, high = (0, low) if high is None else (low, high)
+    if isinstance(low, float) or isinstance(high, float):
+        raise WrongKind(f"expected ints, got low={low}, high={high}")
     if high <= low:
-        raise Refused(f"{called}: expected low < high, got low={low}, high={high}")
+        raise Refused(f"expected low < high, got low={low}, high={high}")
     return int(low), int(high)
 
 
 def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # type: ignore[no-untyped-def]  # noqa: B006
     """Integers from low up to, not including, high; `randint(n)` from 0."""
     kind = torch.int64 if dtype is None else as_dtype(dtype)
-    low, high = _bounds("randint", low, high)
+    low, high = _bounds(low, high)
     return Tensor(torch.randint(low, high, _sizes(shape), dtype=kind, device=as_device(None)))
 
 
@@ -146,7 +148,7 @@ def randn_like(x, dtype=None, name=None, *, device=None, requires_grad=False):  
 @spelled
 def randint_like(x, low=0, high=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Integers from low up to, not including, high, with the shape and (unless told) dtype of `x`."""
-    low, high = _bounds("randint_like", low, high)
+    low, high = _bounds(low, high)
     drawn = torch.randint(low, high, x.data.shape, device=x.data.device)
     return Tensor(drawn.to(x.data.dtype if dtype is None else as_dtype(dtype)))
 
@@ -154,16 +156,16 @@ def randint_like(x, low=0, high=None, dtype=None, name=None):  # type: ignore[no
 # --- by a tensor of parameters -------------------------------------------------------------------------------
 
 
-def _chances(p: Any, called: str) -> None:
+def _chances(p: Any) -> None:
     if bool(((p < 0) | (p > 1)).any()):
-        raise Refused(f"{called}: probabilities must be from 0 to 1, got {p.min()} to {p.max()}")
+        raise Refused(f"probabilities must be from 0 to 1, got {p.min()} to {p.max()}")
 
 
 @operator(differentiable=False)
 def bernoulli(x, p=None, name=None):  # type: ignore[no-untyped-def]
     """1 with the probability that `x` gives at each place (or `p` everywhere), else 0."""
     chance = x if p is None else torch.full_like(x, p)
-    _chances(chance, "bernoulli")
+    _chances(chance)
     return torch.bernoulli(chance)
 
 
@@ -252,7 +254,7 @@ def geometric_(x, probs, name=None):  # type: ignore[no-untyped-def]
 def bernoulli_(x, p=0.5, name=None):  # type: ignore[no-untyped-def]
     """Fill x with 1 with probability `p` (a number, or a tensor that broadcasts), else 0."""
     chance = torch.as_tensor(_plain(p), device=x.data.device)
-    _chances(chance, "bernoulli_")
+    _chances(chance)
     return _fill(x, lambda data: data.copy_(torch.rand(data.shape, device=data.device) < chance), True)
 
 

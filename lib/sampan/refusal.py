@@ -38,7 +38,8 @@ class AxisError(Refused, IndexError):
 def describe(value: Any) -> str:
     """`float32[3, 4]` for an array, the value itself for anything else."""
     if isinstance(value, Tensor):
-        value = value.data
+        sparse = "sparse " if value.is_sparse() else ""
+        return f"{sparse}{name_of(value.dtype)}{list(value.shape)}"
     if isinstance(value, torch.Tensor):
         return f"{name_of(value.dtype)}{list(value.shape)}"
     if isinstance(value, np.ndarray):
@@ -63,7 +64,7 @@ def _labelled(
 
 
 def first_line(error: BaseException) -> str:
-    text = str(error).split("\n")[0]
+    text = (getattr(error, "reason", "") or str(error)).split("\n")[0]
     return text if len(text) <= 240 else text[:237] + "..."
 
 
@@ -73,7 +74,6 @@ class FromInside(WrongKind):
     reason: the text of the first error. culprit: in a tuple, what it was given in place of a Tensor, if that was it.
     """
 
-    reason = ""
     culprit: tuple[Any, ...] = ()
 
 
@@ -120,7 +120,8 @@ def translated(
     text = reason
     if culprit:
         label = next((f"{n}: " for n, v in given if v is culprit[0]), "")
-        text = f"{label}expected a Tensor, got {type(culprit[0]).__name__}"
+        sparse = isinstance(culprit[0], Tensor) and culprit[0].is_sparse()
+        text = f"{label}{reason if sparse else f'expected a Tensor, got {type(culprit[0]).__name__}'}"
     text = f"{name}: {text} (got {described(parameters, args, settings)})"
     if isinstance(error, IndexError):
         return AxisError(text)

@@ -5,14 +5,14 @@ In Paddle's definition the gradient of L2Decay is coeff * p and that of L1Decay 
 
 import torch
 
+from .ops.shape import number
+
 
 class WeightDecayRegularizer:
     def __init__(self, coeff: float = 0.0) -> None:
-        if isinstance(coeff, bool) or not isinstance(coeff, int | float):
-            raise TypeError(f"coeff: expected a number, got {type(coeff).__name__}")
-        if coeff < 0:
-            raise ValueError(f"coeff: expected at least 0, got {coeff}")
-        self.coeff = self._coeff = float(coeff)
+        self.coeff = self._coeff = float(number(coeff, f"{type(self).__name__}: coeff"))
+        if self.coeff < 0:
+            raise ValueError(f"{type(self).__name__}: coeff: expected at least 0, got {coeff}")
 
     def add_to(self, gradient: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
         """The gradient with the penalty's, as a new buffer."""

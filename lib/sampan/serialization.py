@@ -1,14 +1,15 @@
-"""`save` and `load`: Tensors in nested dictionaries and lists, in one file that holds no code.
+"""`save` and `load`: Tensors in nested dictionaries and lists, in one file from which no code is run.
 
-The file is in the safetensors format: any program that reads safetensors reads the arrays. Its metadata carry
-the nesting as JSON and a SHA-256 over all of it, so that a cut-off or changed file is refused. Writing is atomic:
-another file under the name stays whole until the new one is on the disk.
+A file is a pickle as Paddle writes it, which Paddle reads too. Under a name that ends in `.safetensors`, and for sparse
+tensors, it is in the safetensors format: its metadata carry the nesting as JSON and a SHA-256 over all of it, so that a
+changed file is refused. Writing is atomic: another file under the name stays whole until the new one is on the disk.
 """
 
 import contextlib
 import hashlib
 import json
 import os
+import pickle
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -21,9 +22,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from .pickled import is_pickle, read_pickled
-from .tensor import Tensor, WrongKind
+from .tensor import Tensor, WrongKind, is_tensor, to_numpy
 
 FORMAT = 1
+TABLE = "StructuredToParameterName@@"  # where Paddle writes the names of a state_dict's tensors
 _CODES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
     torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
@@ -68,14 +70,40 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     """Write `obj` to `path`: Tensors, arrays, numbers, strings, None, in lists, tuples and dictionaries.
 
-    path: a name, or an open binary file. protocol: of Paddle's pickles; there are none here, so it changes nothing.
+    path: a name, or an open binary file. protocol: of the pickle, 2 to 4.
     Raises TypeError, before anything is written, for anything else (a whole Layer: save its `state_dict()`),
     and OSError when the disk is full; an older file under the name is then untouched.
     """
     if not 1 < protocol < 5:
         raise ValueError(f"protocol: expected 2, 3 or 4, got {protocol}")
+    classes = tuple(kind[0] for kind in kinds.values())
+    if str(path).endswith(".safetensors") or _any(obj, lambda value: isinstance(value, classes)):
+        save_with_checksum(obj, path)
+        return
+    content = _for_paddle(obj)
+    with _to_write(path) as file:
+        pickle.dump(content, file, protocol)
+
+
+@contextlib.contextmanager
+def _to_write(path: Any) -> Iterator[IO[bytes]]:
+    """An open file as it is; of a name one that takes it at the end of the block."""
+    try:
+        with contextlib.nullcontext(path) if hasattr(path, "write") else replacing(path) as file:
+            yield file
+    except OSError as error:
+        why = f"save: nothing was changed: {os.strerror(error.errno or 0)}"
+        raise OSError(error.errno, why, str(path)) from error
+
+
+def save_with_checksum(obj: Any, path: Any) -> None:
+    """`save` in the safetensors format, under any name: `load` refuses the file where one bit of it has changed."""
     buffers: dict[Any, tuple[str, torch.Tensor]] = {}
-    tree = json.dumps({"format": FORMAT, "tree": _encode(obj, buffers, "obj")})
+
+    def keep(value: Any) -> dict[str, Any]:
+        return _kept(value, buffers)
+
+    tree = json.dumps({"format": FORMAT, "tree": _encode(obj, "obj", keep, as_json=True)})
     # Largest items first, so that each array starts at a multiple of its item's size.
     ordered = sorted(buffers.values(), key=lambda entry: -entry[1].element_size())
     header: dict[str, Any] = {"__metadata__": {"sampan": tree, "sha256": _digest(tree, ordered)}}
@@ -87,37 +115,66 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         position = end
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    try:
-        with contextlib.nullcontext(path) if hasattr(path, "write") else replacing(path) as file:
-            file.write(len(text).to_bytes(8, "little") + text)
-            for _, buffer in ordered:
-                file.write(_bytes(buffer))
-    except OSError as error:
-        why = f"save: nothing was changed: {os.strerror(error.errno or 0)}"
-        raise OSError(error.errno, why, str(path)) from error
+    with _to_write(path) as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, buffer in ordered:
+            file.write(_bytes(buffer))
+
+
+def _any(value: Any, test: Callable[[Any], bool]) -> bool:
+    """Whether `test` holds for something in nested dictionaries and lists."""
+    if isinstance(value, dict | list | tuple):
+        return any(_any(v, test) for v in (value.values() if isinstance(value, dict) else value))
+    return test(value)
+
+
+def _for_paddle(obj: Any) -> Any:
+    """What Paddle pickles: of a state_dict its arrays and a table of the tensors' names, else each tensor as (name, array)."""
+    made: dict[Any, np.ndarray] = {}
+
+    def array(value: Any) -> Any:
+        if not isinstance(value, Tensor | torch.Tensor):
+            return value
+        data = value.data
+        if data.dtype not in _CODES and not data.is_complex():
+            raise TypeError(f"save: {value.dtype} has no form in Paddle's files; cast it first")
+        key = (data.data_ptr(), data.shape, data.stride(), data.dtype)
+        made.setdefault(key, to_numpy(data))  # the same memory is stored once
+        return made[key]
+
+    if isinstance(obj, dict) and all(
+        isinstance(v, Tensor) or (isinstance(v, dict) and not _any(v, is_tensor)) for v in obj.values()
+    ):
+        table = {key: value.name for key, value in obj.items() if isinstance(value, Tensor)}
+        return {**_encode(obj, "obj", array), TABLE: table}
+    return _encode(obj, "obj", lambda v: (v.name, array(v)) if isinstance(v, Tensor) else array(v))
 
 
 def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
     """What `save` wrote, on the CPU. return_numpy: arrays in place of Tensors.
 
     path: a name, or a binary stream, which is read from where it stands to the end of what one `save` wrote.
-    Paddle's own `.pdparams` and `.pdopt` are read too, by an unpickler that admits arrays and plain values only;
-    keep_name_table=True keeps the table of names that Paddle writes into them.
+    Pickles are read by an unpickler that admits arrays and plain values only; keep_name_table=True keeps the table of
+    names that is written with a state_dict.
     Raises FileNotFoundError, EOFError for a stream at its end, and ValueError for a file that is cut off, changed or
     of another kind.
     """
+    keep_table = bool(configs.get("keep_name_table"))
     if hasattr(path, "read"):
+        start = path.read(9)
+        if is_pickle(start):
+            path.seek(-len(start), os.SEEK_CUR)
+            return _from_paddle(read_pickled(path, str(path)), return_numpy, keep_table)
         with tempfile.NamedTemporaryFile() as file:
-            file.writelines(_next(path))
+            file.writelines(_next(start, path))
             file.flush()
-            return load(file.name, return_numpy, **configs)
+            return load(file.name, return_numpy)
     if not os.path.exists(path):
         raise NoSuchFile(f"load: there is no file {os.fspath(path)!r}")
-    if is_pickle(path):
-        content = _pickled_tensors(read_pickled(path), return_numpy)
-        if isinstance(content, dict) and not configs.get("keep_name_table"):
-            content.pop("StructuredToParameterName@@", None)  # Paddle's own record of the names
-        return content
+    with open(path, "rb") as file:
+        if is_pickle(file.read(9)):
+            file.seek(0)
+            return _from_paddle(read_pickled(file, os.fspath(path)), return_numpy, keep_table)
     try:
         with safe_open(os.fspath(path), framework="pt", device="cpu") as file:
             metadata = file.metadata() or {}
@@ -142,9 +199,8 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
     return _decode(content["tree"], buffers, return_numpy)
 
 
-def _next(stream: Any) -> Iterator[bytes]:
-    """What one `save` wrote into a stream: the header's length, the header, the arrays. All that is left of another's."""
-    start = stream.read(9)  # a byte of the header with it, which tells ours from a pickle
+def _next(start: bytes, stream: Any) -> Iterator[bytes]:
+    """What one `save_with_checksum` wrote: the header's length and first byte, the header, the arrays. All of another's."""
     if not start:
         raise EOFError("load: the stream is at its end: seek(0) first, to read what was written to it")
     yield start
@@ -177,38 +233,47 @@ def _digest(tree: str, entries: list[tuple[str, torch.Tensor]]) -> str:
     return digest.hexdigest()
 
 
-def _encode(value: Any, buffers: dict[Any, tuple[str, torch.Tensor]], where: str) -> Any:
-    """`value` as JSON in which an array stands as its name in `buffers`. One memory is stored once."""
+def _kept(value: Any, buffers: dict[Any, tuple[str, torch.Tensor]]) -> dict[str, Any]:
+    """An array as JSON: its name in `buffers`, in which one memory is stored once."""
+    if isinstance(value, Tensor):
+        buffer, facts = value.data, {"stop_gradient": value.stop_gradient, "name": value._name}
+    elif isinstance(value, torch.Tensor):
+        buffer, facts = value.detach(), {}
+    else:
+        buffer, facts = torch.from_numpy(np.array(value)), {"array": True}
+    if buffer.is_complex():
+        buffer, facts["complex"] = torch.view_as_real(buffer.resolve_conj()), True
+    key = (buffer.data_ptr(), buffer.shape, buffer.stride(), buffer.dtype) if buffer.numel() else object()
+    if key not in buffers:
+        buffers[key] = (str(len(buffers)), buffer.cpu().contiguous())
+    return {"buffer": buffers[key][0], **facts}
+
+
+def _encode(value: Any, where: str, keep: Callable[[Any], Any], as_json: bool = False) -> Any:
+    """`value` with `keep(array)` for every array; as_json: lists, tuples and dictionaries tell what they are."""
     if value is None or type(value) in (bool, int, float, str):
         return value
+    for name, (its_class, apart, _) in kinds.items():
+        if isinstance(value, its_class):
+            return {"kind": name, "parts": _encode(apart(value), where, keep, as_json)}
+    if isinstance(value, np.ndarray | np.generic) and (
+        value.dtype.kind not in "biufc" or value.dtype.name in _UNKNOWN
+    ):
+        raise TypeError(f"save: {where} is an array of dtype {value.dtype}, which cannot be saved")
     if isinstance(value, Tensor | torch.Tensor | np.ndarray | np.generic):
-        if isinstance(value, Tensor):
-            buffer, facts = value.data, {"stop_gradient": value.stop_gradient, "name": value._name}
-        elif isinstance(value, torch.Tensor):
-            buffer, facts = value.detach(), {}
-        else:
-            array = np.asarray(value)
-            if array.dtype.kind not in "biufc" or array.dtype.name in _UNKNOWN:
-                raise TypeError(f"save: {where} is an array of dtype {array.dtype}, which cannot be saved")
-            buffer, facts = torch.from_numpy(np.array(array)), {"array": True}
-        if buffer.is_complex():
-            buffer, facts["complex"] = torch.view_as_real(buffer.resolve_conj()), True
-        key = (buffer.data_ptr(), buffer.shape, buffer.stride(), buffer.dtype) if buffer.numel() else object()
-        if key not in buffers:
-            buffers[key] = (str(len(buffers)), buffer.cpu().contiguous())
-        return {"buffer": buffers[key][0], **facts}
+        return keep(value)
     if isinstance(value, dict):
         for key in value:
             if type(key) not in (str, int):
                 kind = type(key).__name__
                 raise TypeError(f"save: {where} has a key of type {kind}; expected strings or numbers")
-        return {"dict": [[k, _encode(v, buffers, f"{where}[{k!r}]")] for k, v in value.items()]}
+        pairs = [[k, _encode(v, f"{where}[{k!r}]", keep, as_json)] for k, v in value.items()]
+        return {"dict": pairs} if as_json else dict(pairs)
     if isinstance(value, list | tuple):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [_encode(v, buffers, f"{where}[{i}]") for i, v in enumerate(value)]}
-    for name, (its_class, apart, _) in kinds.items():
-        if isinstance(value, its_class):
-            return {"kind": name, "parts": _encode(apart(value), buffers, where)}
+        found = [_encode(v, f"{where}[{i}]", keep, as_json) for i, v in enumerate(value)]
+        if isinstance(value, tuple):
+            return {"tuple": found} if as_json else tuple(found)
+        return {"list": found} if as_json else found
     hint = "; save its state_dict()" if hasattr(value, "state_dict") else ""
     raise WrongKind(
         f"save: {where} is a {type(value).__name__}; expected Tensors, arrays, numbers, strings, lists, "
@@ -238,20 +303,42 @@ def _decode(node: Any, buffers: dict[str, torch.Tensor], return_numpy: bool) -> 
     return tensor
 
 
-def _pickled_tensors(value: Any, return_numpy: bool) -> Any:
-    """Paddle's nesting with its arrays as Tensors; a pair (name, array) is a named one."""
-    if isinstance(value, tuple) and [type(v) for v in value] == [str, np.ndarray]:
-        made = _pickled_tensors(value[1], return_numpy)
-        if isinstance(made, Tensor):
-            made.name = value[0]
+def _from_paddle(content: Any, return_numpy: bool, keep_table: bool) -> Any:
+    """What Paddle's `load` makes of a pickle: of a state_dict the arrays of its table become Tensors, else the pairs (name,
+    array), or where there is none, every array."""
+
+    def tensor(array: np.ndarray, name: str | None = None) -> Any:
+        if return_numpy or array.dtype.kind not in "biufc":
+            return array
+        if array.dtype == np.uint16:  # how Paddle writes bfloat16: its upper 16 bits
+            made = Tensor(torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16))
+        else:
+            made = Tensor(torch.from_numpy(array.copy()))
+        made._name = name
         return made
-    if isinstance(value, np.ndarray):
-        if value.dtype == np.uint16 and not return_numpy:  # how Paddle writes bfloat16: its upper 16 bits
-            return Tensor(torch.from_numpy(value.view(np.int16).copy()).view(torch.bfloat16))
-        stays = return_numpy or value.dtype.kind not in "biufc"
-        return value if stays else Tensor(torch.from_numpy(value.copy()))
-    if isinstance(value, dict):
-        return {k: _pickled_tensors(v, return_numpy) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_pickled_tensors(v, return_numpy) for v in value]
-    return value
+
+    def tensors(value: Any) -> Any:
+        if _is_pair(value):
+            return tensor(value[1], value[0])
+        if isinstance(value, np.ndarray) and not pairs:
+            return tensor(value)
+        if isinstance(value, dict):
+            return {k: tensors(v) for k, v in value.items()}
+        return type(value)(map(tensors, value)) if type(value) in (list, tuple) else value
+
+    table = content.get(TABLE) if isinstance(content, dict) else None
+    if isinstance(table, dict):
+        named = {k: tensor(content[k], n) for k, n in table.items() if isinstance(content.get(k), np.ndarray)}
+        return {k: named.get(k, v) for k, v in content.items() if k != TABLE or keep_table}
+    pairs = _holds_pair(content)
+    return tensors(content)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and [type(v) for v in value] == [str, np.ndarray]
+
+
+def _holds_pair(value: Any) -> bool:
+    if isinstance(value, dict | list | tuple) and not _is_pair(value):
+        return any(map(_holds_pair, value.values() if isinstance(value, dict) else value))
+    return _is_pair(value)

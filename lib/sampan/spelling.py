@@ -20,10 +20,10 @@ from .tensor import Tensor, is_tensor
 # What a caller may write, and the parameters that it may stand for: the first that the function has.
 ALIASES: dict[str, tuple[str, ...]] = {
     "A": ("x",), "B": ("y",), "boundaries": ("sorted_sequence",), "dim": ("axis", "axes"), "dimension": ("axis",),
-    "dims": ("repeat_times", "perm", "shifts"), "elements": ("x",), "end": ("stop",), "eps": ("epsilon",),
+    "dim0": ("axis0",), "dim1": ("axis1",), "dims": ("repeat_times", "perm", "shifts"), "elements": ("x",), "end": ("stop",), "eps": ("epsilon",),
     "exponent": ("y",), "from": ("min",), "input": ("x", "values", "arr", "obj", "sorted_sequence"),
-    "lambd": ("threshold", "lam"), "m": ("num_columns",), "n": ("num_rows",), "obj": ("x",), "ord": ("p",),
-    "other": ("y",), "return_indices": ("return_mask",), "size": ("shape",), "sizes": ("shape",), "steps": ("num",),
+    "indices": ("num_or_indices",), "indices_or_sections": ("num_or_indices",), "lambd": ("threshold", "lam"), "m": ("num_columns",), "n": ("num_rows",), "obj": ("x",), "ord": ("p",),
+    "other": ("y",), "return_indices": ("return_mask",), "size": ("shape",), "sections": ("num_or_indices",), "sizes": ("shape",), "steps": ("num",),
     "target": ("label",), "tensors": ("x", "inputs"), "test_elements": ("test_x",), "to": ("max",), "vec2": ("y",),
     "x1": ("x",), "x2": ("y",), "dilation": ("dilations",), "kernel_size": ("kernel_sizes",),
     "output_size": ("output_sizes",), "padding": ("paddings",), "stride": ("strides",),

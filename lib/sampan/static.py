@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .dtype import DTYPES, CPUPlace, as_dtype
-from .tensor import Tensor
+from .tensor import Refused, Tensor, WrongKind
 
 
 class NoStaticGraph(NotImplementedError, AttributeError):
@@ -101,10 +101,115 @@ def _stand_in(name: str) -> Any:
     return absent(f"static.{name}")
 
 
+# --- control flow, which a dynamic program runs at once: Python's own `if` and `while` do the same ---
+
+
+def _truth(value: Any, what: str) -> bool:
+    """Whether the one value of a Tensor is true."""
+    if not isinstance(value, Tensor):
+        raise WrongKind(f"{what}: expected a Tensor, got {type(value).__name__}")
+    if value.size != 1:
+        raise Refused(f"{what}: expected one value, got shape {[*value.shape]}")
+    return bool(value)
+
+
+def _function(value: Any, what: str) -> Any:
+    if not callable(value):
+        raise TypeError(f"{what}: expected a function, got {type(value).__name__}")
+    return value
+
+
+def cond(
+    pred: Tensor, true_fn: Any = None, false_fn: Any = None, name: str | None = None, return_names: Any = None
+) -> Any:
+    """true_fn() where the one value of `pred` is true, else false_fn(); None for a function that is None."""
+    chosen, what = (true_fn, "true_fn") if _truth(pred, "cond: pred") else (false_fn, "false_fn")
+    return None if chosen is None else _function(chosen, f"cond: {what}")()
+
+
+def case(pred_fn_pairs: Sequence[tuple[Tensor, Any]], default: Any = None, name: str | None = None) -> Any:
+    """fn() of the first pair (pred, fn) whose `pred` is true, else default(); without it that of the last pair."""
+    pairs = list(pred_fn_pairs)
+    if not pairs:
+        raise WrongKind("case: pred_fn_pairs: expected pairs (pred, fn), got none")
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"case: pred_fn_pairs[{i}]: expected a pair (pred, fn), got {pair!r}")
+        _function(pair[1], f"case: pred_fn_pairs[{i}]")
+    last = pairs[-1][1] if default is None else _function(default, "case: default")
+    found = (fn for i, (pred, fn) in enumerate(pairs) if _truth(pred, f"case: pred_fn_pairs[{i}]"))
+    return next(found, last)()
+
+
+def switch_case(branch_index: Tensor, branch_fns: Any, default: Any = None, name: str | None = None) -> Any:
+    """The branch with the number `branch_index`, called; without it default(), or the branch with the highest number.
+
+    branch_fns: a dictionary, pairs (number, fn), or functions that are numbered from 0.
+    """
+    given = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
+    branches: dict[int, Any] = {}
+    for i, pair in enumerate(given):
+        number, fn = (i, pair) if callable(pair) else pair
+        if type(number) is not int:
+            raise TypeError(f"switch_case: branch_fns: expected an int as number, got {number!r}")
+        if number in branches:
+            raise ValueError(f"switch_case: branch_fns: {number} occurs more than once")
+        branches[number] = _function(fn, f"switch_case: branch_fns: {number}")
+    if not branches or not isinstance(branch_index, Tensor) or branch_index.size != 1:
+        raise WrongKind(
+            f"switch_case: expected a Tensor of one value and functions, got {branch_index!r} and {len(branches)} functions"
+        )
+    last = branches[max(branches)] if default is None else _function(default, "switch_case: default")
+    return branches.get(int(branch_index), last)()
+
+
+def while_loop(
+    cond: Any, body: Any, loop_vars: Sequence[Any], is_test: bool = False, name: str | None = None
+) -> Any:
+    """`loop_vars = body(*loop_vars)` while cond(*loop_vars) is true.
+
+    As in Paddle the Tensors in `loop_vars` become the results, but for leaves that want a gradient, which stay as they are.
+    """
+    _function(cond, "while_loop: cond")
+    _function(body, "while_loop: body")
+    if not isinstance(loop_vars, list | tuple) or not loop_vars:
+        raise WrongKind(f"while_loop: loop_vars: expected a list of Tensors, got {loop_vars!r}")
+    values = list(loop_vars)
+    again = _truth(cond(*values), "while_loop: what cond returns")
+    while again:
+        found = body(*values)
+        values = list(found) if isinstance(found, list | tuple) else [found]
+        if len(values) != len(loop_vars):
+            raise ValueError(f"while_loop: body: expected {len(loop_vars)} results, got {len(values)}")
+        again = _truth(cond(*values), "while_loop: what cond returns")
+    changes: list[tuple[Tensor, Any]] = []
+    made = tuple(values) if isinstance(loop_vars, tuple) else values
+    result = _put(loop_vars, made, changes)
+    for tensor, state in changes:
+        tensor.data, tensor.node, tensor.stop_gradient = state
+    return result
+
+
+def _put(given: Any, value: Any, changes: list[tuple[Tensor, Any]]) -> Any:
+    """`value` with the Tensors of `given` in it, and in `changes` what they are to become."""
+    if isinstance(value, dict) and isinstance(given, dict):
+        return {k: _put(given.get(k), v, changes) for k, v in value.items()}
+    if isinstance(value, list | tuple) and isinstance(given, list | tuple):
+        return type(given)([_put(g, v, changes) for g, v in zip(given, value, strict=True)])
+    kept = not (isinstance(given, Tensor) and isinstance(value, Tensor))
+    if kept or (given.is_leaf and not given.stop_gradient):
+        return value
+    changes.append((given, (value.data, value.node, value.stop_gradient)))
+    return given
+
+
 __path__: list[str] = []  # so that `import` looks for the modules inside
 bf16 = _module("amp.bf16", bf16_guard=_no_guard)
 amp = _module("amp", fp16_guard=_no_guard, bf16=bf16, __path__=[])
 del bf16  # `static.bf16` is no name of Paddle's
+_flow = {"case": case, "cond": cond, "switch_case": switch_case, "while_loop": while_loop}
+nn = _module("nn", **_flow, control_flow=_module("nn.control_flow", **_flow), __path__=[])
+del case, cond, switch_case, while_loop
 
 
 def default_main_program() -> SimpleNamespace:

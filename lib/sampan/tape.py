@@ -24,8 +24,8 @@ class Node:
     """
 
     __slots__ = (
-        "__weakref__", "edges", "hooks", "index", "inputs", "operator", "outputs", "pullback", "sequence", "settings",
-        "shapes",
+        "__weakref__", "edges", "factors", "hooks", "index", "inputs", "operator", "outputs", "pullback", "sequence",
+        "settings", "shapes",
     )  # fmt: skip
 
     operator: Operator
@@ -37,6 +37,7 @@ class Node:
     hooks: list[Callable[..., Any]] | None
     shapes: list[Any] | None  # (shape, dtype) of each input, for operators that broadcast
     outputs: list[Any] | None  # (shape, dtype, device) of each output, where there are several
+    factors: list[Any]  # unset but for the gradient of a product: what made its inputs (see `autograd.grad`)
     index: int | None  # set on the Node of one of several outputs: which one of its only edge's outputs it is
 
     @property

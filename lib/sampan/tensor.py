@@ -6,8 +6,11 @@ its declaration (see operator.py); the generated `tensor_methods.pyi` lists them
 
 from __future__ import annotations
 
+import re
+import sys
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +39,45 @@ _names = iter(range(1 << 62))
 _UNKNOWN_TO_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 
 
+# Files of this library, and what `generated.define` makes from text.
+_OF_THIS_LIBRARY = (str(Path(__file__).parent), "<elementwise ", "<activation ")
+# The entrances of operators and of spelled functions.
+_ENTRANCES = ("call", "named", "of_one", "of_two")
+
+
 class Refused(ValueError, AssertionError):
-    """Raised where Paddle asserts something of an argument's value."""
+    """Raised where Paddle asserts something of an argument's value. Names the function that the user called."""
+
+    def __init__(self, text: str = "") -> None:
+        self.reason, called = text, entered()
+        known = not called or re.search(rf"\b{called.strip('_')}_*\b", text)
+        super().__init__(text if known else f"{called}: {text}")
+
+
+def entered() -> str:
+    """The name of the function of this library that was called from outside; a layer's class for its methods.
+
+    Read from the frames when an error is made, so that calls need not keep it.
+    """
+    frame, found = sys._getframe(1), ""
+    while frame is not None and frame.f_code.co_filename.startswith(_OF_THIS_LIBRARY):
+        own: dict[str, Any] = frame.f_locals
+        name: Any = frame.f_code.co_name
+        if name in _ENTRANCES:
+            name = own.get("name") if "operator" not in own else own["operator"].name
+        elif name in ("__init__", "__call__", "forward"):
+            name = type(own.get("self")).__name__
+        if isinstance(name, str) and name[0] not in "_<":
+            found = name
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
 
 
 class WrongKind(TypeError, Refused, RuntimeError):
     """An argument of another type or dtype: Paddle says TypeError, ValueError for what is no Tensor, RuntimeError
     where it has no kernel for a dtype, or asserts."""
+
+    __init__ = Refused.__init__  # not TypeError's, which comes first
 
 
 class Count(int):
@@ -188,7 +223,7 @@ class Tensor(Methods):
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
         if value is not None and value.shape != self.shape:  # of rows too, which stay rows
-            raise ValueError(f"grad: expected shape {self.shape}, got {value.shape}")
+            raise ValueError(f"grad: expected shape {[*self.shape]}, got {[*value.shape]}")
         # A copy: the next backward adds to it in place. Rows of a table are only read.
         self._grad = Tensor(value.data.clone(), value.stop_gradient) if type(value) is Tensor else value
 
@@ -279,7 +314,7 @@ class Tensor(Methods):
             return self.data.flatten()[args[0]].item()
         data = self.data[args] if args else self.data
         if data.numel() != 1:
-            raise Refused(f"item: expected a tensor with one value, got shape {self.shape}")
+            raise Refused(f"item: expected a tensor with one value, got shape {[*self.shape]}")
         return data.item()
 
     def tolist(self) -> Any:
@@ -328,7 +363,7 @@ class Tensor(Methods):
     def __bool__(self) -> bool:
         if self.data.numel() != 1:
             raise Refused(
-                f"the truth value of a tensor of shape {self.shape} is ambiguous: use any() or all()"
+                f"the truth value of a tensor of shape {[*self.shape]} is ambiguous: use any() or all()"
             )
         return bool(self.data)
 
@@ -392,6 +427,10 @@ class Tensor(Methods):
     def contiguous(self) -> Tensor:
         return self if self.data.is_contiguous() else declared.assign(self)
 
+    def _move(self, device: Any, dtype: Any) -> None:
+        """Take another place, and another dtype if it is floating; None changes nothing."""
+        self.data = self.data.to(device=device, dtype=dtype if self.data.is_floating_point() else None)
+
     @property
     def T(self) -> Tensor:
         return declared.permute(self, list(range(self.ndim))[::-1])
@@ -400,7 +439,7 @@ class Tensor(Methods):
     def mT(self) -> Tensor:
         """The last two axes exchanged."""
         if self.ndim < 2:
-            raise ValueError(f"mT: expected at least 2 axes, got shape {self.shape}")
+            raise ValueError(f"mT: expected at least 2 axes, got shape {[*self.shape]}")
         return declared.swapaxes(self, -2, -1)
 
     # --- changing in place ---
@@ -409,7 +448,9 @@ class Tensor(Methods):
         """Take the value of `value`, and its place on the tape: the last step of every in-place operator."""
         data = self.data
         if value.data.shape != data.shape:
-            raise ValueError(f"in place: the result has shape {value.shape}, the tensor has {self.shape}")
+            raise ValueError(
+                f"in place: the result has shape {[*value.shape]}, the tensor has {[*self.shape]}"
+            )
         if not torch.can_cast(value.data.dtype, data.dtype):
             raise TypeError(f"in place: a result of {name_of(value.dtype)} does not fit into {self._brief()}")
         self._check_writable(value.node is not None)
@@ -452,7 +493,7 @@ class Tensor(Methods):
         """Overwrite the values, keeping shape, dtype and place. Raises ValueError for another shape."""
         source = value.data if isinstance(value, Tensor) else _from_python(value)
         if source.shape != self.data.shape:
-            raise Refused(f"set_value: expected shape {self.shape}, got {list(source.shape)}")
+            raise Refused(f"set_value: expected shape {[*self.shape]}, got {list(source.shape)}")
         if not torch.can_cast(source.dtype, self.data.dtype):
             raise TypeError(f"set_value: expected {name_of(self.dtype)}, got {name_of(source.dtype)}")
         self.data.copy_(source)
@@ -610,7 +651,7 @@ class Tensor(Methods):
 
     def _brief(self) -> str:
         name = "" if self._name is None else f" {self._name!r}"
-        return f"{type(self).__name__}{name} {name_of(self.dtype)}{self.shape}"
+        return f"{type(self).__name__}{name} {name_of(self.dtype)}{[*self.shape]}"
 
     def __repr__(self) -> str:
         shown = self.data.to(torch.float32) if self.data.dtype in _UNKNOWN_TO_NUMPY else self.data
@@ -621,7 +662,7 @@ class Tensor(Methods):
         )
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.data.ndim == 0 else object.__format__(self, spec)
+        return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
 
 
 # What torch calls Python's signs: refused by torch, they come to the Tensor's own methods.
@@ -648,8 +689,8 @@ class HookHandle:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a Tensor, dense or sparse; the sparse class stands on a floor above this one."""
-    return isinstance(x, Tensor) or type(x).__name__ == "SparseTensor"
+    """Whether `x` is a Tensor, dense or sparse."""
+    return isinstance(x, Tensor)
 
 
 def to_numpy(data: torch.Tensor) -> np.ndarray:

@@ -9,9 +9,10 @@ import torch
 from .creation import empty
 from .framework import create_parameter
 from .operator import as_method
+from .spelling import spelled
 from .tensor import Tensor, declared, is_tensor, to_tensor
 
-__all__ = ["numel", "rank", "shape", "tolist"]
+__all__ = ["numel", "rank", "shape", "softmax", "tolist"]
 
 # fmt: off
 _CASTS = {
@@ -55,6 +56,16 @@ def _cast_to(dtype: str) -> Callable[[Tensor], Tensor]:
     return convert
 
 
+@spelled
+def softmax(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
+    """exp(x) / sum(exp(x)) along `axis`: without one along the second of 2, 4 or more axes and the first of fewer or 3.
+
+    As in Paddle 3.3, where this function follows torch. `nn.functional.softmax` takes the last axis.
+    """
+    return declared.softmax(x, axis if axis is not None else int(x.ndim not in (0, 1, 3)), dtype)
+
+
+as_method(softmax)
 for _name, _dtype in _CASTS.items():
     as_method(_cast_to(_dtype), _name)
 for _name, _answer in _ANSWERS.items():
@@ -142,8 +153,13 @@ def __clear_gradient(self, set_to_zero=True):  # type: ignore[no-untyped-def]
     self.clear_gradient(set_to_zero)
 
 
+def __set_grad_ivar(self, gradient):  # type: ignore[no-untyped-def]
+    """Assign `grad`, as Paddle's own Python code does."""
+    self.grad = gradient
+
+
 for _method in (
-    _apply, _apply_, _stride, _pin_memory, _type_as, _repeat, _split_with_sizes, _is_same_shape, _create_tensor,
+    __set_grad_ivar, _apply, _apply_, _stride, _pin_memory, _type_as, _repeat, _split_with_sizes, _is_same_shape, _create_tensor,
     __copy_to, __share_buffer_to, __is_shared_buffer_with, __register_backward_hook, __clear_gradient,
 ):  # fmt: skip
     _method.__name__ = _method.__name__.removeprefix("_")

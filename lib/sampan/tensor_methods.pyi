@@ -23,6 +23,8 @@ class Methods:
         """"""
     def _register_backward_hook(self, hook: Any) -> Tensor:
         """Call `hook()` when backward reaches this tensor."""
+    def _set_grad_ivar(self, gradient: Any) -> Tensor:
+        """Assign `grad`, as Paddle's own Python code does."""
     def _share_buffer_to(self, other: Any) -> Tensor:
         """Let another tensor look at this one's memory."""
     def _zero_grads(self) -> Tensor:
@@ -44,7 +46,7 @@ class Methods:
     def add_(self, y: Any, name: str | None = None, alpha: builtins.int = 1) -> Tensor:
         """`add` in place: the result, which must have x's shape, takes the place of x's values."""
     def add_n(self, name: str | None = None) -> Tensor:
-        """The sum of a list of tensors of one shape; of one tensor, a copy."""
+        """The sum of a list of tensors of one shape; of one tensor, a copy. Shapes [] and [1] together make [1]."""
     def addmm(
         self, x: Any, y: Any, beta: builtins.float = 1.0, alpha: builtins.float = 1.0, name: str | None = None
     ) -> Tensor:
@@ -377,7 +379,7 @@ class Methods:
         """The areas under y up to each place along `axis`: see `trapezoid`."""
     def deg2rad(self, name: str | None = None) -> Tensor:
         """Degrees in radians."""
-    def dense_dim(self) -> Tensor:
+    def dense_dim(self) -> builtins.int:
         """"""
     def det(self, name: str | None = None) -> Tensor:
         """The determinants of square matrices. A singular one gets the gradient 0."""
@@ -611,7 +613,7 @@ class Methods:
         density: builtins.bool = False,
         name: str | None = None,
     ) -> Tensor:
-        """How many entries lie in each of `bins` equal parts of [min, max] (of x's own range when both are 0), int64."""
+        """How many entries lie in each of `bins` equal parts of [min, max] (of x's own range when they are equal), int64."""
     def histogram_bin_edges(
         self,
         bins: builtins.int = 100,
@@ -720,7 +722,7 @@ class Methods:
         """The inverse of square matrices. Raises ValueError for a singular one."""
     def is_complex(self) -> Tensor:
         """Whether x has a complex dtype."""
-    def is_dense(self) -> Tensor:
+    def is_dense(self) -> builtins.bool:
         """"""
     def is_dist(self) -> Tensor:
         """"""
@@ -734,11 +736,11 @@ class Methods:
         """"""
     def is_selected_rows(self) -> Tensor:
         """"""
-    def is_sparse(self) -> Tensor:
+    def is_sparse(self) -> builtins.bool:
         """"""
-    def is_sparse_coo(self) -> Tensor:
+    def is_sparse_coo(self) -> builtins.bool:
         """"""
-    def is_sparse_csr(self) -> Tensor:
+    def is_sparse_csr(self) -> builtins.bool:
         """"""
     def isclose(
         self,
@@ -1049,7 +1051,7 @@ class Methods:
         """The sum over `axis`, NaN counting as 0."""
     def narrow(self, dim: Any, start: Any, length: Any) -> Tensor:
         """The `length` slices of axis `dim` from `start` on. A view."""
-    def ndimension(self) -> Tensor:
+    def ndimension(self) -> builtins.int:
         """"""
     def ne(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≠ y, entry by entry."""
@@ -1137,7 +1139,7 @@ class Methods:
         self, q: Any = None, center: builtins.bool = True, niter: builtins.int = 2, name: str | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """U, S and V of the q main components of x [..., samples, features], centred first: see `svd_lowrank`."""
-    def permute(self, perm: Sequence[builtins.int], name: str | None = None) -> Tensor:
+    def permute(self, perm: Sequence[builtins.int] | builtins.int | None, name: str | None = None) -> Tensor:
         """The axes in the order `perm`. A view."""
     def pin_memory(self, blocking: builtins.bool = True) -> Tensor:
         """A copy that a GPU reads directly. Raises RuntimeError without a GPU."""
@@ -1365,12 +1367,12 @@ class Methods:
         """The sign of the determinant and the logarithm of its absolute value, stacked as [2, batch]."""
     def softmax(
         self,
-        axis: builtins.int | Sequence[builtins.int] | None = -1,
+        axis: builtins.int | Sequence[builtins.int] | None = None,
         dtype: Any = None,
         name: str | None = None,
         out: Any = None,
     ) -> Tensor:
-        """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow."""
+        """exp(x) / sum(exp(x)) along `axis`: without one along the second of 2, 4 or more axes and the first of fewer or 3."""
     def softmax_(
         self,
         axis: builtins.int | Sequence[builtins.int] | None = -1,
@@ -1388,7 +1390,7 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """The entries sorted along `axis`."""
-    def sparse_dim(self) -> Tensor:
+    def sparse_dim(self) -> builtins.int:
         """"""
     def split(
         self,
@@ -1410,7 +1412,7 @@ class Methods:
     def squeeze(
         self, axis: builtins.int | Sequence[builtins.int] | None = None, name: str | None = None
     ) -> Tensor:
-        """Without the axes of length 1, or without those of `axis` that have length 1; an empty `axis` names all. A view."""
+        """Without the axes of length 1, or without those of `axis` that have length 1; an empty list names all, an empty tensor none. A view."""
     def squeeze_(
         self, axis: builtins.int | Sequence[builtins.int] | None = None, name: str | None = None
     ) -> Tensor:
@@ -1558,9 +1560,21 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """The sum of the diagonal `offset` of two axes."""
-    def transpose(self, perm: Sequence[builtins.int], name: str | None = None) -> Tensor:
-        """The axes in the order `perm` (Paddle's transpose; see swapaxes for exchanging two). A view."""
-    def transpose_(self, perm: Sequence[builtins.int], name: str | None = None) -> Tensor:
+    def transpose(
+        self,
+        perm: Sequence[builtins.int] | builtins.int | None = None,
+        name: str | None = None,
+        axis0: Any = None,
+        axis1: Any = None,
+    ) -> Tensor:
+        """The axes in the order `perm`, or two of them exchanged: transpose(x, 0, 1). A view."""
+    def transpose_(
+        self,
+        perm: Sequence[builtins.int] | builtins.int | None = None,
+        name: str | None = None,
+        axis0: Any = None,
+        axis1: Any = None,
+    ) -> Tensor:
         """`transpose` in place: x keeps its memory and gets the other shape."""
     def trapezoid(
         self,
@@ -1646,7 +1660,7 @@ class Methods:
     def unsqueeze(
         self, axis: builtins.int | Sequence[builtins.int] | None, name: str | None = None
     ) -> Tensor:
-        """With new axes of length 1 at the places `axis` of the result. A view."""
+        """With new axes of length 1 at the places `axis` of the result; None adds none. A view."""
     def unsqueeze_(
         self, axis: builtins.int | Sequence[builtins.int] | None, name: str | None = None
     ) -> Tensor:

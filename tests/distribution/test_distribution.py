@@ -290,3 +290,48 @@ def test_constraints_and_the_divergence_of_constants():
     assert beta(1.0, 2.0).kl_divergence(beta(2.0, 1.0)).stop_gradient
     wanted = paddle.to_tensor(1.0, stop_gradient=False)
     assert not beta(wanted, 2.0).kl_divergence(beta(2.0, 1.0)).stop_gradient
+
+
+def test_shapes_that_a_transform_keeps() -> None:
+    """PaddlePaddle's transforms without a shape of their own give back the sequence that they were given."""
+    for name in ("SoftmaxTransform", "ExpTransform", "SigmoidTransform", "TanhTransform"):
+        transform = getattr(D, name)()
+        for shape in ((3,), [2, 3], (0, 3)):
+            assert transform.forward_shape(shape) == shape and transform.inverse_shape(shape) == shape
+    for wrong in ((), [], "", 3, None):
+        with pytest.raises((TypeError, ValueError)):
+            D.SoftmaxTransform().forward_shape(wrong)
+    assert D.StickBreakingTransform().forward_shape([2, 3]) == (2, 4)
+
+
+DOUBLES = paddle.to_tensor([0.2, 0.5], dtype="float64")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: D.Normal(0.1, 1.2), lambda: D.LogNormal(0.1, 1.2), lambda: D.Uniform(0.1, 2.2),
+        lambda: D.Cauchy(0.1, 1.2), lambda: D.Bernoulli(0.3), lambda: D.StudentT(3.0, 0.1, 1.2),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_dtype_is_warned_of(made) -> None:
+    with pytest.warns(
+        UserWarning, match="value: is converted from float64 to float32, the dtype of the param"
+    ):
+        got = made().log_prob(DOUBLES).dtype
+    assert got == (
+        paddle.float64 if isinstance(made(), D.LogNormal) else paddle.float32
+    )  # as in PaddlePaddle
+
+
+@pytest.mark.parametrize(
+    "made",
+    [lambda: D.Gamma(1.5, 2.0), lambda: D.Chi2(3.0), lambda: D.Beta(1.5, 2.0), lambda: D.Exponential(1.5)],
+)
+def test_a_value_of_another_dtype_is_kept(made) -> None:
+    assert made().log_prob(DOUBLES).dtype == made().prob(DOUBLES).dtype == paddle.float64
+
+
+def test_whole_numbers_as_parameters_are_warned_of() -> None:
+    with pytest.warns(UserWarning, match="probs: numbers of int64 become float32"):
+        assert D.Bernoulli([0, 1]).probs.dtype == paddle.float32

@@ -35,6 +35,24 @@ def test_parameters_in_the_order_of_assignment_within_each_layer():
     assert all(isinstance(p, paddle.Tensor) and not p.stop_gradient and p.trainable for p in net.parameters())
 
 
+def test_an_attribute_that_becomes_a_layer_or_parameter_is_ordered_by_that_assignment():
+    class Late(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.blocks, self.scale, self.last = [], None, None  # plain attributes so far
+            self.first, self.shift = nn.Linear(1, 1), self.create_parameter([1])
+            self.blocks = nn.LayerList([nn.Linear(1, 1, bias_attr=False)])
+            self.scale, self.last = self.create_parameter([1]), nn.Linear(1, 1, bias_attr=False)
+
+    net = Late()
+    order = ["shift", "scale", "first.weight", "first.bias", "blocks.0.weight", "last.weight"]
+    assert [n for n, _ in net.named_parameters()] == order
+    net.shift = net.first = None
+    assert [n for n, _ in net.named_parameters()] == ["scale", "blocks.0.weight", "last.weight"]
+    net.shift, net.first = net.create_parameter([1]), nn.Linear(1, 1)
+    assert [n for n, _ in net.named_parameters()] == order
+
+
 def test_a_shared_layer_counts_once():
     shared = nn.Linear(2, 2)
     net = nn.Sequential(shared, nn.ReLU(), shared)
@@ -221,6 +239,15 @@ def test_repr_shows_the_tree():
     assert repr(nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU()))) == (
         "Sequential(\n  (0): Linear(in_features=2, out_features=3, dtype=float32)\n  (1): Sequential(\n    (0): ReLU()\n  )\n)"
     )
+
+
+def test_parameter_without_a_gradient():
+    for free in (nn.Parameter(paddle.ones([2]), False), nn.Parameter(paddle.ones([2]), requires_grad=False)):
+        assert free.stop_gradient and not free.trainable
+        assert copy.deepcopy(free).stop_gradient and pickle.loads(pickle.dumps(free)).stop_gradient
+    kept = nn.Parameter(paddle.ones([2]))
+    assert not copy.deepcopy(kept).stop_gradient and not pickle.loads(pickle.dumps(kept)).stop_gradient
+    assert nn.Parameter(np.array([1, 2]), requires_grad=False).dtype == paddle.int64
 
 
 def test_parameter_refuses_integers():

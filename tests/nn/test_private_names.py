@@ -202,3 +202,37 @@ def test_resnet_makes_its_stages_by_make_layer():
     assert net.inplanes == 128 and net.dilation == 2
     assert stage(paddle.ones([1, 64, 6, 6])).shape == [1, 128, 6, 6]
     assert stage[0].conv2._dilation == [1, 1] and len(stage) == 2
+
+
+def test_names_of_recurrent_layers_pools_and_of_every_layer():
+    """As PaddlePaddle 3.3.1's own layers answer."""
+    one, two = nn.LSTM(2, 4), nn.GRU(2, 4, 2, "bidirect")
+    relu = nn.SimpleRNN(2, 4, activation="relu")
+    found = [(n.mode, n.state_components, n.proj_size, len(n._all_weights)) for n in (one, two, relu)]
+    assert found == [("LSTM", 2, 0, 4), ("GRU", 1, 0, 16), ("RNN_RELU", 1, 0, 4)]
+    shapes = [tuple(w.shape) for w in two._all_weights]
+    assert shapes == [(12, 2), (12, 4), (12, 2), (12, 4), (12, 8), (12, 4), (12, 8), (12, 4)] + [(12,)] * 8
+    assert nn.LSTM(2, 4, proj_size=3).proj_size == 3
+    pool = nn.AvgPool2D(2, divisor_override=3)
+    assert (pool.ksize, pool.divisor, nn.MaxPool3D(3).ksize) == (2, 3, 3)
+    pool.ksize = 3
+    assert pool(paddle.ones([1, 1, 3, 3])).item() == 3
+    rare = nn.AdaptiveLogSoftmaxWithLoss(4, 5, [2])
+    assert (rare.in_features, rare.n_classes, rare.div_value, rare.is_head_bias, rare.head_size) == (
+        4,
+        5,
+        4.0,
+        False,
+        3,
+    )
+    layer = nn.Layer()
+    assert (layer._built, layer._init_in_dynamic_mode, layer._cast_to_low_precision) == (False, True, True)
+
+
+def test_a_parameter_from_a_tensor():
+    x = paddle.ones([2])
+    w = paddle.base.framework.EagerParamBase.from_tensor(x, trainable=False, name="w")
+    assert isinstance(w, paddle.base.framework.EagerParamBase) and w.name == "w" and not w.trainable
+    x[0] = 5.0
+    assert w.tolist() == [5, 1]  # one memory, as in Paddle
+    assert type(w).from_tensor(x).trainable

@@ -345,7 +345,7 @@ def test_norms_as_paddle_reads_their_arguments() -> None:
         linalg.matrix_norm(t, 3)
     with pytest.raises(ValueError, match="matrix_norm: axis: expected two axes"):
         linalg.matrix_norm(t, axis=[0])
-    with pytest.raises(ValueError, match="vector_norm: p: expected an int or a float"):
+    with pytest.raises(ValueError, match="vector_norm: p: expected a number"):
         linalg.vector_norm(t, "fro")
 
 

@@ -377,3 +377,14 @@ def test_a_refused_sum_at_indices_leaves_the_array_as_it_was() -> None:
         with pytest.raises(ValueError, match=r"out of"):
             paddle.index_add_(x, paddle.to_tensor(indices), 0, paddle.ones([2, 2]))
         same(x, np.ones([3, 2]))
+
+
+def test_scatter_of_one_row_named_by_a_number() -> None:
+    """A 0-d index takes updates with an axis less than x; PaddlePaddle 3.3.1 refuses others too."""
+    x, one = paddle.ones([3, 2]), paddle.to_tensor(1)
+    assert paddle.scatter(x, one, paddle.zeros([2])).tolist() == [[1, 1], [0, 0], [1, 1]]
+    assert paddle.scatter(x, one, paddle.ones([2]) * 3, overwrite=False).tolist() == [[1, 1], [3, 3], [1, 1]]
+    assert paddle.scatter(paddle.ones([3]), one, paddle.to_tensor(5.0)).tolist() == [1, 5, 1]
+    for shape in ([], [1, 2], [2, 2]):
+        with pytest.raises(ValueError, match="scatter: updates: expected 1 axes for one row, got shape"):
+            paddle.scatter(x, one, paddle.zeros(shape))

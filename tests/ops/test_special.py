@@ -146,3 +146,7 @@ def test_sums_of_lists_and_increment() -> None:
     for sign, kind in ((paddle.positive, TypeError), (paddle.negative, ValueError)):
         with pytest.raises(kind, match="bool"):
             sign(paddle.to_tensor([True]))
+    a, b = paddle.to_tensor(1.0, stop_gradient=False), paddle.to_tensor([2.0], stop_gradient=False)
+    total = paddle.add_n([a, b, a])  # shapes [] and [1]
+    total.backward()
+    assert total.tolist() == [4.0] and a.grad.item() == 2 and b.grad.tolist() == [1.0]

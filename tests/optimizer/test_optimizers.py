@@ -496,7 +496,7 @@ def test_a_state_of_another_optimizer_is_refused_and_nothing_changes():
         (lambda p: optimizer.SGD(0.1, p, weight_decay="l2"), TypeError, "weight_decay"),
         (lambda p: optimizer.SGD(0.1, p, weight_decay=-1.0), ValueError, "coeff"),
         (lambda p: optimizer.SGD(0.1, p, grad_clip=1.0), TypeError, "grad_clip"),
-        (lambda p: optimizer.Momentum(0.1, 1.5, p), ValueError, "momentum"),
+        (lambda p: optimizer.Momentum(0.1, "x", p), TypeError, "momentum"),
         (lambda p: optimizer.Adam(0.1, beta1=1.0, parameters=p), ValueError, "beta1"),
         (lambda p: optimizer.Adam(0.1, epsilon="x", parameters=p), TypeError, "epsilon"),
         (lambda p: optimizer.AdamW(0.1, parameters=p, weight_decay=-1.0), ValueError, "weight_decay"),

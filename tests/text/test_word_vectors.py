@@ -331,7 +331,7 @@ def test_a_file_that_was_cut_or_is_foreign_is_refused(tmp_path):
         path.write_bytes(broken)
         with pytest.raises(ValueError, match="load"):
             WordVectors.load(path)
-    word_vectors.save({"weights": np.zeros(3)}, path)
+    word_vectors.save_with_checksum({"weights": np.zeros(3)}, path)
     with pytest.raises(ValueError, match="holds no word vectors"):
         WordVectors.load(path)
     settings = {name: getattr(WordVectors(dim=4), name) for name in word_vectors.SETTINGS}
@@ -342,7 +342,7 @@ def test_a_file_that_was_cut_or_is_foreign_is_refused(tmp_path):
         "begun": 1,
         "counts": np.ones(2),
     }
-    word_vectors.save(content | {"inputs": np.zeros((2, 3)), "outputs": np.zeros((2, 3))}, path)
+    word_vectors.save_with_checksum(content | {"inputs": np.zeros((2, 3)), "outputs": np.zeros((2, 3))}, path)
     with pytest.raises(ValueError, match="expected tables"):
         WordVectors.load(path)
     with pytest.raises(FileNotFoundError):

@@ -73,6 +73,30 @@ def test_pages_in_every_dress(
             assert not re.search(r"[\u4e00-\u9fff]", page.locator("main").inner_text())
 
 
+@pytest.mark.parametrize("lang", LOCALES)
+def test_nothing_is_wider_than_a_phone(
+    new_page: Callable[..., Any], studio_url: str, no_sideways: Any, lang: str
+) -> None:
+    """The pages that compute have phones of their own, in their own tests."""
+    page = new_page(locale=LOCALES[lang], viewport=WIDTHS["narrow"])
+    page.watch.expect("404 .*/nothing-here")
+    for path in ("", "/courses", "/sessions", "/sessions?who=everyone", "/grading", "/nothing-here"):
+        page.goto(f"{studio_url}studio{path}")
+        no_sideways(page)
+
+
+def test_a_chinese_heading_is_not_broken_inside_a_word(new_page: Callable[..., Any], studio_url: str) -> None:
+    page = new_page(locale=LOCALES["zh"], viewport=WIDTHS["narrow"])
+    page.goto(f"{studio_url}studio")
+    last_of_lines = page.evaluate("""() => {
+        const text = document.querySelector("h1").firstChild, range = document.createRange(), found = [];
+        const top = i => (range.setStart(text, i), range.setEnd(text, i + 1), range.getBoundingClientRect().top);
+        for (let i = 1; i < text.length; i++) if (top(i) > top(i - 1) + 9) found.push(text.data[i - 1]);
+        return found;
+    }""")
+    assert set(last_of_lines) <= {"，"}
+
+
 def test_no_dead_links(page: Any, studio_url: str) -> None:
     seen: set[str] = set()
     waiting = [f"{studio_url}studio"]

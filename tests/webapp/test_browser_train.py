@@ -257,6 +257,8 @@ def test_phone_finger_dark_chinese(
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     train.expect_digit(7)
     no_sideways(page)
+    heights = page.locator(".tr-actions button").evaluate_all("all => all.map(e => e.offsetHeight)")
+    assert heights and max(heights) < 40, "a button's words stand below each other"
     assert axe(page) == []
     words = set(re.findall(r"[a-z][a-z.]+", page.locator(".tr-page").inner_text().lower()))
     assert words <= set(NAMES), f"not Chinese: {sorted(words - set(NAMES))}"

@@ -81,6 +81,20 @@ def test_the_login_form_takes_the_token(stranger: requests.Session, studio: Stud
     assert reply.url == f"{studio.url}studio/courses"
 
 
+@pytest.mark.parametrize(
+    "target", ["http://[evil.example", "//[::1", "//evil.example", "javascript:alert(1)"]
+)
+def test_the_login_sends_nobody_elsewhere(stranger: requests.Session, studio: Studio, target: str) -> None:
+    stranger.get(f"{studio.url}studio/courses")
+    sent = {"params": {"next": target}, "allow_redirects": False}
+    form = {"password": studio.token, **xsrf(stranger)}
+    reply = stranger.post(f"{studio.url}login", data=form, **sent)
+    assert (reply.status_code, reply.headers["Location"]) == (302, "/")
+    # who is in already
+    reply = stranger.get(f"{studio.url}login", **sent)
+    assert (reply.status_code, reply.headers["Location"]) == (302, "/")
+
+
 @pytest.mark.parametrize("path", ["studio/preferences", "studio/courses/x/open", "studio/courses/x/check"])
 def test_a_form_of_another_site_is_refused(visitor: requests.Session, studio: Studio, path: str) -> None:
     reply = visitor.post(studio.url + path, data={"theme": "dark"})
@@ -182,6 +196,8 @@ OUTSIDE = [
     "/\\evil.example",
     "evil",
     "http:evil.example",
+    "http://[evil.example",
+    "//[::1",
 ]
 SMUGGLED = [
     "/\t/evil.example",

@@ -55,6 +55,7 @@ def test_what_a_reader_wants_to_see(tmp_path: Path) -> None:
         assert expected in words
     assert f'src="data:image/png;base64,{PIXEL}' in html and 'colspan="2"' in html
     assert {"h1", "em", "table", "td", "img", "pre"} <= tags(html)
+    assert "¶" not in words
 
 
 HOSTILE: dict[str, Any] = {

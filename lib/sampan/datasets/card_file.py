@@ -63,6 +63,7 @@ class Card:
     classes: tuple[str, ...]
     schema: dict[str, str]
     layouts: tuple[Layout, ...] = field(repr=False)
+    licence_zh: str = ""
 
     @property
     def sha256(self) -> dict[str, str]:
@@ -120,6 +121,7 @@ def read_card(path: Path) -> Card:
         classes=tuple(_take(table, "classes", list, where)),
         schema=_take(table, "schema", dict, where),
         layouts=tuple(_layout(layout, where) for layout in layouts),
+        licence_zh=table.pop("licence_zh", ""),
     )
     if card.name != path.parent.name:
         raise ValueError(f"{where} names the data set {card.name!r}, its folder says {path.parent.name!r}")

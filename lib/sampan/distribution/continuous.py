@@ -11,7 +11,7 @@ import torch
 from ..autograd import no_grad
 from ..creation import full_like
 from ..dtype import DTYPES
-from ..ops import stack, where
+from ..ops import expand, stack, where
 from ..tensor import Refused, Tensor
 from .distribution import ExponentialFamily, Family, Numbers, fact, formula, missing, register_kl, sampler
 from .transform import ExpTransform, TransformedDistribution
@@ -23,9 +23,10 @@ __all__ = [
 
 
 class _Seeded(Family):
-    """A family that may draw from a seed of its own, and that keeps NumPy's doubles."""
+    """A family that may draw from a seed of its own, and that keeps NumPy's doubles and Tensors as they are."""
 
-    _keeps_float64 = True
+    _keeps_float64, _expands = True, False
+    _other_value = "warned"
 
     def sample(self, shape=[], seed=0):  # type: ignore[no-untyped-def]  # noqa: B006
         with no_grad():
@@ -42,7 +43,8 @@ class Normal(_Seeded, parameters="loc scale name"):
     _k = property(lambda self: 1.0 if self._kind.is_complex else 0.5)
     _width = property(lambda self: self.scale.real() if self.scale.dtype.is_complex else self.scale)
     mean, variance = fact(lambda loc: loc), fact(lambda _width: _width.square())
-    entropy = formula(lambda _width, _k: _k * (1 + math.log(math.pi / _k)) + 2 * _k * _width.log())
+    entropy = formula(lambda _width, _k, batch_shape: expand(
+        _k * (1 + math.log(math.pi / _k)) + 2 * _k * _width.log(), batch_shape))
     log_prob = formula(lambda value, loc, _width, _k: -_k * ((value - loc).abs() / _width).square()
                        - 2 * _k * _width.log() - _k * math.log(math.pi / _k))
     rsample = sampler(lambda loc, _width, normal: loc + _width * normal())
@@ -112,6 +114,8 @@ def _laplace(p: Any, q: Any) -> Any:
 class Cauchy(Numbers, parameters="loc scale name"):
     """1 / (pi scale (1 + ((x - loc) / scale)^2)): its tails are so heavy that it has neither mean nor variance."""
 
+    _other_value = "warned"
+
     dtype = property(lambda self: DTYPES[self._kind])
     mean = variance = stddev = property(missing("mean, no variance and no stddev", ValueError))
     entropy = formula(lambda scale: (4 * math.pi * scale).log())
@@ -139,6 +143,7 @@ class StudentT(Family, parameters="df loc scale name"):
     """loc + scale times a normal over the root of chi2(df) / df: the mean of few samples (Student, 1908)."""
 
     _mixed = True
+    _other_value = "warned"
     mean = fact(lambda df, loc: where(df > 1, loc, full_like(loc, math.nan)))
     _wide = fact(lambda df: where(df > 1, full_like(df, math.inf), full_like(df, math.nan)))
     variance = fact(lambda df, scale, _wide: where(df > 2, scale**2 * df / (df - 2), _wide))
@@ -226,7 +231,7 @@ class Dirichlet(ExponentialFamily, parameters="concentration", event_axes=1):
     def _settle(self, event_axes: int = 0, **given: Any) -> None:
         super()._settle(event_axes, **given)
         if self.concentration.ndim < 1 or self.concentration.size == 0:
-            raise Refused(f"concentration: expected an axis and entries, got shape {self.concentration.shape}")
+            raise Refused(f"concentration: expected an axis and entries, got shape {[*self.concentration.shape]}")
 
 
 class Beta(Numbers, ExponentialFamily, parameters="alpha beta"):

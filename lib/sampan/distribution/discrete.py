@@ -39,6 +39,8 @@ def _surprise(log_probs: Any) -> Any:
 class Bernoulli(ExponentialFamily, parameters="probs name"):
     """1 with probability `probs`, else 0."""
 
+    _other_value = "warned"
+
     def _settle(self, event_axes: int = 0, **given: Any) -> None:
         super()._settle(event_axes, **given)
         probs = inner(vars(self)["probs"])
@@ -79,7 +81,8 @@ class Binomial(Numbers, parameters="total_count probs"):
     variance = fact(lambda total_count, probs: total_count * probs * (1 - probs))
     log_prob = formula(lambda value, total_count, probs: _log_choose(total_count, value)
                        + value * inner(probs).log() + (total_count - value) * (-inner(probs)).log1p())
-    sample = drawer(torch.binomial, "total_count", "probs")
+    # As in Paddle nothing is drawn from counts that are no numbers; torch would not return.
+    sample = drawer(lambda n, p: torch.binomial(n.nan_to_num(0, 0), p), "total_count", "probs")
 
     def entropy(self) -> Any:
         counts = arange(float(self.total_count.max()) + 1, dtype=self._kind)

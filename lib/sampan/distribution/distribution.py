@@ -135,6 +135,8 @@ class Family(Distribution):
     _accepts: tuple[type, ...] = (Number, list, tuple, np.ndarray, Tensor)
     _mixed = False  # whether numbers may stand beside Tensors
     _keeps_float64 = False  # whether NumPy's doubles stay such
+    _other_value = ""  # what becomes of a floating value of another dtype: it is converted, "warned" of, or "promoted"
+    _expands = True  # whether Tensors as parameters are brought to one shape
     _kind: torch.dtype  # of the parameters' buffers
 
     if TYPE_CHECKING:
@@ -164,12 +166,16 @@ class Family(Distribution):
         self._kind = common or self._dtype_of(given.values())
         for name, value in given.items():
             if not isinstance(value, Tensor):
+                kind = np.asarray(value).dtype
+                if self._other_value and not (self._mixed or isinstance(value, Number) or kind.kind == "f"):
+                    warnings.warn(f"{name}: numbers of {kind} become {name_of(self._kind)}", stacklevel=4)
                 given[name] = Tensor(torch.as_tensor(np.array(value), device=as_device(None)).to(self._kind))
             elif value.dtype != self._kind:
                 given[name] = value.astype(self._kind)
         shape = np.broadcast_shapes(*(tuple(v.shape) for v in given.values()))
         for name, value in given.items():
-            setattr(self, name, value if tuple(value.shape) == shape else expand(value, shape))
+            kept = tuple(value.shape) == shape or (len(tensors) == len(given) and not self._expands)
+            setattr(self, name, value if kept else expand(value, shape))
         Distribution.__init__(self, shape[: len(shape) - event_axes], shape[len(shape) - event_axes :])
 
     @property
@@ -186,7 +192,13 @@ class Family(Distribution):
         if not isinstance(value, (Number, list, tuple, np.ndarray, Tensor)):
             raise TypeError(f"{name}: expected a Tensor, got {type(value).__name__}")
         value = value if isinstance(value, Tensor) else Tensor(torch.as_tensor(np.asarray(value)))
-        return value if value.dtype == self._kind else value.astype(self._kind)
+        other = value.data.dtype
+        if other == self._kind or (other is torch.float64 and self._other_value == "promoted"):
+            return value
+        if self._other_value == "warned" and other in (torch.float32, torch.float64):
+            kinds = f"{name_of(other)} to {name_of(self._kind)}, the dtype of the parameters"
+            warnings.warn(f"{name}: is converted from {kinds}", stacklevel=3)
+        return value.astype(self._kind)
 
 
 class Numbers(Family):
@@ -202,6 +214,8 @@ class ExponentialFamily(Family):
     A subclass gives `_natural_parameters`, `_log_normalizer` and `_mean_carrier_measure` = E[log h(x)]; entropy and
     divergence follow from the normalizer's derivatives, taken by the tape (Nielsen and Nock, 2010).
     """
+
+    _other_value = "promoted"
 
     _natural_parameters = property(missing("_natural_parameters"))
     _mean_carrier_measure = property(missing("_mean_carrier_measure"))

@@ -38,7 +38,7 @@ class MultivariateNormal(Family):
             raise Refused(f"expected exactly one of {', '.join(given)}, got {len(named)}")
         name, matrix = named[0]
         if matrix.ndim < 2:
-            raise Refused(f"{name}: expected at least two axes, got shape {matrix.shape}")
+            raise Refused(f"{name}: expected at least two axes, got shape {[*matrix.shape]}")
         self._settle(loc=[loc] if isinstance(loc, Number) else loc if loc.ndim else loc.unsqueeze(0))
         matrix, n = matrix.astype(self._kind), matrix.shape[-1]
         batch = np.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(self.loc.shape[:-1]))

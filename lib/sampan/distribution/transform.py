@@ -36,7 +36,7 @@ def _checked(x: Any, name: str, expected: variable.Variable) -> Any:
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
     if x.ndim < expected.event_rank:
-        raise Refused(f"{name}: expected at least {expected.event_rank} axes, got shape {x.shape}")
+        raise Refused(f"{name}: expected at least {expected.event_rank} axes, got shape {[*x.shape]}")
     return x
 
 
@@ -123,7 +123,9 @@ class _Bijection(Transform):
             setattr(self, name, _checked(value, name, variable.real))
         self._shapes = [tuple(value.shape) for value in given.values()]
 
-    _forward_shape = _inverse_shape = rule(lambda shape, _shapes: np.broadcast_shapes(tuple(shape), *_shapes))
+    _forward_shape = _inverse_shape = rule(
+        lambda shape, _shapes: np.broadcast_shapes(tuple(shape), *_shapes) if _shapes else shape
+    )
 
 
 class AffineTransform(_Bijection):
@@ -175,7 +177,7 @@ def _longer(shape: Any, more: int = 0) -> Any:
     """`shape` with its last axis longer by `more`."""
     if not shape:
         raise Refused(f"shape: expected at least one axis, got {shape}")
-    return (*shape[:-1], shape[-1] + more)
+    return (*shape[:-1], shape[-1] + more) if more else shape
 
 
 class SoftmaxTransform(Transform):
@@ -183,7 +185,7 @@ class SoftmaxTransform(Transform):
 
     _type, _domain, _codomain = Type.OTHER, variable.Independent(variable.real, 1), variable.simplex
     _forward, _inverse = rule(lambda x: softmax(x)), rule(lambda y: y.log())
-    _forward_shape = _inverse_shape = rule(_longer)
+    _forward_shape = _inverse_shape = rule(lambda shape: _longer(shape))
 
 
 def _remaining(x: Any) -> Any:
@@ -315,7 +317,7 @@ class StackTransform(Transform):
 
     def _each(self, method: str, x: Any) -> Any:
         if not -x.ndim <= self.axis < x.ndim or x.shape[self.axis] != len(self.transforms):
-            raise Refused(f"expected {len(self.transforms)} slices along axis {self.axis}, got shape {x.shape}")
+            raise Refused(f"expected {len(self.transforms)} slices along axis {self.axis}, got shape {[*x.shape]}")
         parts = zip(self.transforms, unbind(x, self.axis), strict=True)
         return stack([getattr(t, method)(part) for t, part in parts], self.axis)
 

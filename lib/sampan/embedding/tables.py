@@ -42,7 +42,7 @@ class EmbeddingTables(nn.Layer):
         places = integers(ids)
         if places.ndim < 1 or places.shape[-1] != len(self.num_embeddings):
             raise ValueError(
-                f"ids: expected [..., {len(self.num_embeddings)}], an id of each table, got {ids.shape}"
+                f"ids: expected [..., {len(self.num_embeddings)}], an id of each table, got {[*ids.shape]}"
             )
         wrong = ((places < 0) | (places >= self._counts.data)).nonzero()
         if len(wrong):

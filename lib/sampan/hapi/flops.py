@@ -46,7 +46,9 @@ def flops(net: nn.Layer, input_size: Any, custom_ops: Any = None, print_detail: 
             name = kind.removesuffix("Transpose").rstrip("123D")
             layer.total_ops = _COUNTS[name](layer, inputs, first) if name in _COUNTS else 0
         size = sum(p.size for p in layer.parameters())
-        rows.append((layer.full_name(), str(inputs[0].shape), str(first.shape), size, int(layer.total_ops)))
+        rows.append(
+            (layer.full_name(), str([*inputs[0].shape]), str([*first.shape]), size, int(layer.total_ops))
+        )
         del layer.total_ops
 
     layers = [layer for layer in net.sublayers(include_self=True) if not layer._sub_layers]

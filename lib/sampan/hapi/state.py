@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ..random import get_rng_state, set_rng_state
-from ..serialization import load, save
+from ..serialization import load, save_with_checksum
 from ..tensor import Tensor
 
 FILE = "resume.sampan"
@@ -43,7 +43,7 @@ def check_finite(network: Any, what: str) -> None:
 def write(folder: str | Path, state: dict[str, Any]) -> Path:
     """Atomically: a kill at any moment leaves the former state or the new one."""
     path = Path(folder) / FILE
-    save(state, path)
+    save_with_checksum(state, path)
     for left in path.parent.glob(f".{FILE}.*.tmp"):  # of runs that were killed while they wrote
         left.unlink(missing_ok=True)
     return path

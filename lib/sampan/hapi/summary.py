@@ -13,7 +13,7 @@ from ..tensor import Tensor
 
 def _shapes(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return value.shape
+        return [*value.shape]
     value = list(value.values()) if isinstance(value, dict) else value
     return [_shapes(v) for v in value] if isinstance(value, list | tuple) else type(value).__name__
 

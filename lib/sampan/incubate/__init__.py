@@ -1,6 +1,22 @@
 """What Paddle keeps under `incubate`: derivatives of functions, optimizers around others."""
 
+from ..nn.functional import softmax as _softmax
+from ..tensor import Tensor as _Tensor
 from . import autograd as autograd
 from . import optimizer as optimizer
 from .optimizer import LookAhead as LookAhead
 from .optimizer import ModelAverage as ModelAverage
+
+
+def identity_loss(x: _Tensor, reduction: str | int = "none") -> _Tensor:
+    """The loss x: its sum ("sum" or 0), its mean ("mean" or 1), or x itself ("none" or 2)."""
+    names = ("sum", "mean", "none")
+    chosen = names[reduction] if type(reduction) is int and 0 <= reduction < 3 else str(reduction).lower()
+    if chosen not in names:
+        raise TypeError(f"identity_loss: reduction: expected sum, mean, none or 0 to 2, got {reduction!r}")
+    return x.clone() if chosen == "none" else x.sum() if chosen == "sum" else x.mean()
+
+
+def softmax_mask_fuse(x: _Tensor, mask: _Tensor, name: str | None = None) -> _Tensor:
+    """softmax(x + mask) along the last axis; x: [batch, heads, n, m], mask: [batch, 1, n, m]."""
+    return _softmax(x + mask)

@@ -28,7 +28,7 @@ def _whole(batch: Any) -> Any:
     if isinstance(batch, np.ndarray):
         return torch.from_numpy(batch)
     if isinstance(batch, Tensor):
-        return batch.data
+        return batch if batch.is_sparse() else batch.data
     if isinstance(batch, (list, tuple)):
         return [_whole(part) for part in batch]
     return {k: _whole(v) for k, v in batch.items()} if isinstance(batch, Mapping) else batch
@@ -93,10 +93,10 @@ def to_tensors(batch: Any, device: torch.device | None = None) -> Any:
         return Tensor(batch if device is None else batch.to(device, non_blocking=True))
     if isinstance(batch, np.ndarray):
         return to_tensors(torch.from_numpy(batch), device) if batch.dtype in _KINDS else batch
-    if isinstance(batch, np.generic | bool | int | float):
+    if isinstance(batch, np.generic):
         return to_tensors(torch.as_tensor(batch), device)
     if isinstance(batch, Tensor):
-        return batch if device is None else Tensor(batch.data.to(device))
+        return batch if device is None or batch.is_sparse() else Tensor(batch.data.to(device))
     if isinstance(batch, (list, tuple)):
         return [to_tensors(part, device) for part in batch]
     return {k: to_tensors(v, device) for k, v in batch.items()} if isinstance(batch, Mapping) else batch
@@ -105,7 +105,7 @@ def to_tensors(batch: Any, device: torch.device | None = None) -> Any:
 def to_buffers(batch: Any) -> Any:
     """Tensors in nested lists and dictionaries as buffers: how a worker hands a batch over."""
     if isinstance(batch, Tensor):
-        return batch.data
+        return batch if batch.is_sparse() else batch.data
     if isinstance(batch, (list, tuple)):
         return [to_buffers(part) for part in batch]
     return {k: to_buffers(v) for k, v in batch.items()} if isinstance(batch, Mapping) else batch

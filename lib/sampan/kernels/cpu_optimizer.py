@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..generated import define
 from .fused import loop_of
 from .registry import Loop
 
@@ -96,7 +97,7 @@ def _by_torch(name: str) -> Callable[..., None]:
     text = f"def step({', '.join([a.upper() for a in arrays] + numbers)}):\n    " + "\n    ".join(inner)
     made: dict[str, Any] = {n: getattr(torch, n) for n in ("sqrt", "where", "sign")}
     made |= {"maximum": _with_numbers(torch.maximum), "minimum": _with_numbers(torch.minimum)}
-    exec(text, made)
+    define(text, f"step {name}", made)
     return made["step"]
 
 

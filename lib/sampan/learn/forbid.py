@@ -20,7 +20,7 @@ def _tree(source: str) -> ast.Module:
     lines = ["" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.splitlines()]
     try:
         return ast.parse(textwrap.dedent("\n".join(lines)))
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # the latter for a null character, before Python 3.11.4
         return ast.Module(body=[], type_ignores=[])  # it cannot run either: the run itself reports it
 
 

@@ -83,8 +83,8 @@ class Accuracy(Metric):
         self.count = [0] * len(self.topk)
 
     def compute(self, pred: Any, label: Any, *args: Any) -> Tensor:
-        """float32 [batch, max(topk)]: 1 where the j-th best class is the label."""
-        return Tensor(_right(pred, label, max(self.topk)).float())
+        """float32 [batch, max(topk) or all classes]: 1 where the j-th best class is the label."""
+        return Tensor(_right(pred, label, min(self.maxk, *pred.shape[-1:] or [1])).float())
 
     def update(self, correct: Any, *args: Any) -> Any:
         """Take what `compute` gave; returns the accuracy of this batch."""

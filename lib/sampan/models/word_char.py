@@ -37,7 +37,9 @@ class WordCharTexts(Dataset):
     ) -> None:  # fmt: skip
         self.labels = np.asarray(labels, np.int64)
         if self.labels.shape != (len(sentences),):
-            raise ValueError(f"labels: expected {len(sentences)}, one a text, got shape {self.labels.shape}")
+            raise ValueError(
+                f"labels: expected {len(sentences)}, one a text, got shape {[*self.labels.shape]}"
+            )
         if most_words < 1 or most_chars < 1:
             raise ValueError(f"most_words, most_chars: expected 1 or more, got {most_words} and {most_chars}")
         kept = [sentence[:most_words] for sentence in sentences]

@@ -59,7 +59,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> None:
 def eye_(tensor: Tensor) -> None:
     """Ones on the diagonal of a matrix, zeros elsewhere. AssertionError for another number of axes."""
     if tensor.ndim != 2:
-        raise AssertionError(f"eye_: expected 2 axes, got shape {tensor.shape}")
+        raise AssertionError(f"eye_: expected 2 axes, got shape {[*tensor.shape]}")
     tensor.set_value(eye(*tensor.shape, dtype=tensor.dtype))
 
 

@@ -133,7 +133,7 @@ class Softmax2D(_Activation, of=F.softmax, takes="name", axis=-3):
 
     def forward(self, x: Any) -> Any:
         if x.ndim not in (3, 4):
-            raise ValueError(f"Softmax2D: expected x with 3 or 4 axes, got shape {x.shape}")
+            raise ValueError(f"Softmax2D: expected x with 3 or 4 axes, got shape {[*x.shape]}")
         return super().forward(x)
 
 

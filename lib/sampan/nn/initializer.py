@@ -12,7 +12,9 @@ import torch
 
 from ..dtype import as_device, as_dtype, default_dtype
 from ..kernels import arena
-from ..tensor import Refused, Tensor
+from ..operator import describe
+from ..ops.shape import number
+from ..tensor import Refused, Tensor, WrongKind
 
 
 class Initializer:
@@ -38,7 +40,7 @@ class Initializer:
 
 class Constant(Initializer):
     def __init__(self, value: float = 0.0) -> None:
-        self.value = value
+        self.value = number(value, "Constant: value")
 
     def fill(self, buffer: torch.Tensor) -> None:
         buffer.fill_(self.value)
@@ -46,19 +48,20 @@ class Constant(Initializer):
 
 class Normal(Initializer):
     def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
-        self.mean, self.std = mean, std
+        self.mean, self.std = number(mean, "Normal: mean"), number(std, "Normal: std")
 
     def fill(self, buffer: torch.Tensor) -> None:
-        buffer.normal_(self.mean, self.std)
+        buffer.normal_(self.mean, abs(self.std))
 
 
 class TruncatedNormal(Initializer):
     """Normal, drawn again outside mean + a * std .. mean + b * std, by the inverse of the distribution function."""
 
     def __init__(self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None) -> None:  # fmt: skip
-        if not a < b:
-            raise ValueError(f"a, b: expected a < b, got {a} and {b}")
-        self.mean, self.std, self.a, self.b = mean, std, a, b
+        given = {"mean": mean, "std": std, "a": a, "b": b}
+        self.mean, self.std, self.a, self.b = (number(v, f"TruncatedNormal: {k}") for k, v in given.items())
+        if not self.a < self.b:
+            raise ValueError(f"TruncatedNormal: a, b: expected a < b, got {self.a} and {self.b}")
 
     def fill(self, buffer: torch.Tensor) -> None:
         low, high = (0.5 * (1 + math.erf(limit / math.sqrt(2))) for limit in (self.a, self.b))
@@ -69,9 +72,9 @@ class TruncatedNormal(Initializer):
 
 class Uniform(Initializer):
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
-        if not low < high:
-            raise Refused(f"low, high: expected low < high, got {low} and {high}")
-        self.low, self.high = low, high
+        self.low, self.high = number(low, "Uniform: low"), number(high, "Uniform: high")
+        if not self.low <= self.high:
+            raise Refused(f"Uniform: low, high: expected low <= high, got {self.low} and {self.high}")
 
     def fill(self, buffer: torch.Tensor) -> None:
         buffer.uniform_(self.low, self.high)
@@ -95,7 +98,8 @@ class XavierNormal(Initializer):
         self, fan_in: float | None = None, fan_out: float | None = None, gain: float = 1.0,
         name: str | None = None,
     ) -> None:  # fmt: skip
-        self.fan_in, self.fan_out, self.gain = fan_in, fan_out, gain
+        self.fan_in, self.fan_out = fan_in, fan_out
+        self.gain = abs(number(gain, f"{type(self).__name__}: gain"))
 
     def _total(self, buffer: torch.Tensor) -> float:
         pairs = zip((self.fan_in, self.fan_out), fans(buffer.shape), strict=True)
@@ -156,16 +160,23 @@ class KaimingUniform(KaimingNormal):
 
 
 class Assign(Initializer):
-    """A given value: a Tensor, an array or a (nested) list. ValueError where the shapes differ."""
+    """A given value: a Tensor, an array or a (nested) list. As in Paddle the parameter takes the shape of the value."""
 
     def __init__(self, value: Any, name: str | None = None) -> None:
-        self.value = value
+        if not isinstance(value, (Tensor, np.ndarray, list, tuple)):
+            raise WrongKind(f"Assign: value: expected a Tensor, an array or a list, got {describe(value)}")
+        self.value = torch.as_tensor(np.asarray(value))
+
+    def make(self, shape: Sequence[int], dtype: Any = None) -> torch.Tensor:
+        return super().make(self.value.shape, dtype)
 
     def fill(self, buffer: torch.Tensor) -> None:
-        value = self.value.data if isinstance(self.value, Tensor) else torch.as_tensor(np.asarray(self.value))
-        if value.shape != buffer.shape:
-            raise ValueError(f"Assign: expected shape {list(buffer.shape)}, got {list(value.shape)}")
-        buffer.copy_(value)
+        buffer.copy_(self.value)
+
+    def __call__(self, param: Tensor, block: Any = None) -> None:
+        if param.data.shape != self.value.shape:
+            param.data = torch.empty(self.value.shape, dtype=param.data.dtype, device=param.data.device)
+        super().__call__(param, block)
 
 
 class Dirac(Initializer):
@@ -194,7 +205,7 @@ class Orthogonal(Initializer):
     """A random matrix [shape[0], the rest] with orthonormal rows or columns, times gain (Saxe et al. 2014)."""
 
     def __init__(self, gain: float = 1.0, name: str | None = None) -> None:
-        self.gain = gain
+        self.gain = number(gain, "Orthogonal: gain")
 
     def fill(self, buffer: torch.Tensor) -> None:
         if buffer.ndim < 2:

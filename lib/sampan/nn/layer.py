@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..dtype import as_device, as_dtype, get_default_dtype, name_of
+from ..ops.shape import _ints
 from ..tensor import HookHandle, Refused, Tensor, WrongKind
 from .attr import ParamAttr
 from .initializer import Constant, Initializer, XavierUniform, global_initializer
@@ -42,8 +43,11 @@ class Layer:
     """
 
     training = True
+    # Paddle's names: programs read and assign them.
+    _built, _init_in_dynamic_mode, _cast_to_low_precision = False, True, True
     _shows: Any = ""  # what repr shows: attributes; "label:" before one is another name, "?" after it: where it is not usual
     _buffer_names: dict[str, bool] = {}  # name: persistable; an own dict as soon as there is a buffer
+    _emptied: frozenset[str] = frozenset()  # what None has replaced: it keeps its place
     _forward_pre_hooks, _forward_post_hooks, _state_dict_hooks = _hooks(), _hooks(), _hooks()
     _forward_pre_hooks_with_kwargs_flag, _forward_post_hooks_with_kwargs_flag = _hooks(), _hooks()
     _forward_post_hooks_always_called = _hooks()
@@ -54,12 +58,22 @@ class Layer:
         self._dtype = get_default_dtype() if dtype is None else dtype
 
     def __setattr__(self, name: str, value: Any) -> None:
-        held = vars(self).get(name)
-        if held is not None and value is not None:
-            kind = Parameter if isinstance(held, Parameter) else Layer if isinstance(held, Layer) else Tensor
-            if (kind is not Tensor or name in self._buffer_names) and not isinstance(value, kind):
-                wanted = f"a {kind.__name__} or None in its place"
-                raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+        own = vars(self)
+        held = own.get(name)
+        kind = Parameter if isinstance(held, Parameter) else Layer if isinstance(held, Layer) else Tensor
+        typed = held is not None and value is not None and (kind is not Tensor or name in self._buffer_names)
+        if typed and not isinstance(value, kind):
+            wanted = f"a {kind.__name__} or None in its place"
+            raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+        if value is None and kind is not Tensor:
+            self._emptied = self._emptied | {name}
+        elif (
+            name in own
+            and kind is Tensor
+            and isinstance(value, Parameter | Layer)
+            and name not in self._emptied
+        ):
+            del own[name]  # it was a plain attribute: the order is that of this assignment
         object.__setattr__(self, name, value)
 
     # --- running ---
@@ -142,12 +156,13 @@ class Layer:
         kind = as_dtype(self._dtype if dtype is None else dtype)
         if not isinstance(initializer, Initializer) or not (kind.is_floating_point or kind.is_complex):
             raise TypeError(f"expected an Initializer and a floating dtype, got {initializer!r}, {name_of(kind)}")  # fmt: skip
+        shape = _ints(list(shape), "shape")
         if min(shape, default=0) < 0:
             raise Refused(f"shape: expected sizes of 0 or more, got {list(shape)}")
         buffer = initializer.make(shape, kind).to(as_device(device))
         name = attr.name or unique_name(f"{self._full_name}.{'b' if is_bias else 'w'}")
         rate, decay = attr.learning_rate, attr.regularizer
-        return Parameter(buffer, not attr.trainable, name, rate, decay, attr.need_clip)
+        return Parameter(buffer, attr.trainable, name, rate, decay, attr.need_clip)
 
     def create_tensor(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> Tensor:  # fmt: skip
         """An empty Tensor of this layer's dtype."""
@@ -357,7 +372,7 @@ class Layer:
         use_hook: bool, keep_vars: bool,
     ) -> dict[str, Tensor]:  # fmt: skip
         """The state that set_state_dict fills: a class may override state_dict, to rename what it saves."""
-        found = {} if destination is None else destination
+        found = OrderedDict() if destination is None else destination
         kept = {k: v for k, v in _buffers_of(self).items() if self._buffer_names.get(k)}
         for name, value in {**parameters_of(self), **kept}.items():
             found[structured_name_prefix + name] = value if keep_vars else value.detach()
@@ -389,7 +404,7 @@ class Layer:
                     fitting.add(name)
                     tensor.set_value(state_dict[name])
                 else:
-                    wrong.append(f"{name} has shape {shape} instead of {tensor.shape}")
+                    wrong.append(f"{name} has shape {shape} instead of {[*tensor.shape]}")
         missing = [name for name in own if name not in fitting]
         if wrong:
             warnings.warn(f"set_state_dict: {'; '.join(wrong)}", stacklevel=2)
@@ -433,10 +448,9 @@ class Layer:
     def _convert(self, target: Any, kind: Any) -> None:
         """Move what this layer itself holds."""
         for tensor in [*parameters_of(self).values(), *_buffers_of(self).values()]:
-            chosen = kind if tensor.data.is_floating_point() else None
-            tensor.data = tensor.data.to(device=target, dtype=chosen)
-            if isinstance(tensor._grad, Tensor):
-                tensor._grad.data = tensor._grad.data.to(device=target, dtype=chosen)
+            for held in (tensor, tensor._grad):
+                if isinstance(held, Tensor):
+                    held._move(target, kind)
         self._dtype = self._dtype if kind is None else name_of(kind)
 
     def astype(self, dtype: Any = None) -> Layer:

@@ -159,9 +159,12 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
         if not ends or ends != sorted({int(c) for c in ends}) or ends[0] <= 0 or ends[-1] > n_classes - 1:
             raise ValueError(f"cutoffs: expected increasing ints from 1 to {n_classes - 1}, got {cutoffs}")
         self.cutoffs, self.shortlist_size, self.n_clusters = [*ends, n_classes], ends[0], len(ends)
-        head = self.shortlist_size + self.n_clusters
-        self.head_weight = self.create_parameter([in_features, head], weight_attr)
-        self.head_bias = self.create_parameter([head], bias_attr, is_bias=True) if head_bias else None
+        self.in_features, self.n_classes, self.div_value = in_features, n_classes, div_value
+        self.is_head_bias, self.head_size = head_bias, self.shortlist_size + self.n_clusters
+        self.head_weight = self.create_parameter([in_features, self.head_size], weight_attr)
+        self.head_bias = (
+            self.create_parameter([self.head_size], bias_attr, is_bias=True) if head_bias else None
+        )
         self.tail_weights = []
         for i, (start, stop) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False), 1):
             width = int(in_features // div_value**i)

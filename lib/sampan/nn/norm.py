@@ -35,7 +35,7 @@ class _OfRank(Layer):
     def _check(self, x: Any) -> None:
         if self._ranks and x.ndim not in self._ranks:
             ranks = " or ".join(map(str, self._ranks))
-            raise ValueError(f"x: {type(self).__name__} expects {ranks} axes, got shape {x.shape}")
+            raise ValueError(f"x: {type(self).__name__} expects {ranks} axes, got shape {[*x.shape]}")
 
 
 class _BatchNorm(_OfRank):

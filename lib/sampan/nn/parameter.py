@@ -54,7 +54,7 @@ def guard(new_generator: Any = None) -> Iterator[None]:
 
 
 class Parameter(Tensor):
-    """A leaf of the tape that wants its gradient.
+    """A leaf of the tape that wants its gradient, unless requires_grad is False.
 
     trainable: whether the optimizer changes it; the opposite of stop_gradient.
     optimize_attr: {"learning_rate": factor on the optimizer's rate}.
@@ -65,17 +65,22 @@ class Parameter(Tensor):
     __slots__ = ("do_model_average", "is_distributed", "need_clip", "optimize_attr", "regularizer")
 
     def __init__(
-        self, data: Any, stop_gradient: bool = False, name: str | None = None, learning_rate: float = 1.0,
+        self, data: Any, requires_grad: bool = True, name: str | None = None, learning_rate: float = 1.0,
         regularizer: Any = None, need_clip: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__(data, stop_gradient)
-        if not (self.data.is_floating_point() or self.data.is_complex()):
+        super().__init__(data, not requires_grad)
+        if requires_grad and not (self.data.is_floating_point() or self.data.is_complex()):
             raise TypeError(f"Parameter: expected a floating dtype, got {name_of(self.data.dtype)}")
         self.name = name or unique_name("parameter")
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer, self.need_clip = regularizer, need_clip
         self.persistable = self.do_model_average = True
         self.is_distributed = False
+
+    @classmethod
+    def from_tensor(cls, tensor: Tensor, trainable: bool = True, **facts: Any) -> Parameter:
+        """A Parameter over a tensor's memory. facts: name, regularizer, need_clip."""
+        return cls(tensor, trainable, **facts)
 
     def initialize(self) -> None:
         """Nothing to do: its values are there since it was made, also within a LazyGuard."""
@@ -91,7 +96,7 @@ class Parameter(Tensor):
         self.stop_gradient = not value
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        copied = Parameter(self.data.clone(), self.stop_gradient, None, 1.0, self.regularizer, self.need_clip)
+        copied = Parameter(self.data.clone(), self.trainable, None, 1.0, self.regularizer, self.need_clip)
         copied.optimize_attr = dict(self.optimize_attr)
         memo[id(self)] = copied
         return copied
@@ -107,4 +112,5 @@ class Parameter(Tensor):
 
 def _restored(content: tuple[Any, ...], facts: tuple[Any, ...]) -> Parameter:
     _, array, dtype, _ = content
-    return Parameter(torch.from_numpy(array).to(as_dtype(dtype)), *facts)
+    stop_gradient, *rest = facts
+    return Parameter(torch.from_numpy(array).to(as_dtype(dtype)), not stop_gradient, *rest)

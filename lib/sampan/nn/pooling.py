@@ -5,6 +5,7 @@ from typing import Any
 
 from . import functional as F
 from .function_layer import FunctionLayer
+from .layer import alias
 
 # fmt: off
 __all__ = [
@@ -19,6 +20,9 @@ __all__ = [
 
 class _Pool(FunctionLayer, shows="kernel_size stride padding"):
     """Pooling by windows; stride is the window's size unless told. See the function for the settings."""
+
+    # Paddle's names in two and three dimensions.
+    ksize, divisor = alias("kernel_size"), alias("divisor_override")
 
 
 class AvgPool1D(_Pool, of=F.avg_pool1d):

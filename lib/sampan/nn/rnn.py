@@ -199,7 +199,7 @@ def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False
         lengths = (lengths if isinstance(lengths, Tensor) else Tensor(lengths)).astype("int64")
         if lengths.shape != (batch := [flatten(inputs)[0].shape[1]]):
             raise Refused(
-                f"sequence_length: expected shape {batch}, a length for each sequence, got {lengths.shape}"
+                f"sequence_length: expected shape {batch}, a length for each sequence, got {[*lengths.shape]}"
             )
     if (lengths is None or zeros) and _fits(cell, inputs, states, kwargs):
         h, c = states if cell.mode == "LSTM" else (states, None)
@@ -274,6 +274,7 @@ class _Stack(LayerList):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.time_major, self.dropout, self.out_size = time_major, dropout, out_size
         self.num_directions = 1 if direction == "forward" else 2
+        self.proj_size = out_size % max(hidden_size, 1)  # 0 where states are not projected
         for level in range(num_layers):
             size = input_size if level == 0 else out_size * self.num_directions
             cells = [kind(size, hidden_size, *given) for _ in range(self.num_directions)]
@@ -282,6 +283,25 @@ class _Stack(LayerList):
                 for name, parameter in cell._parameters.items():
                     if name != "weight_ho" and not (name.startswith("bias") and parameter.stop_gradient):
                         setattr(self, f"{name}_l{level}{suffix}", parameter)
+
+    @property
+    def mode(self) -> str:
+        """LSTM, GRU, RNN_TANH or RNN_RELU."""
+        return getattr(self._first, "mode", type(self).__name__)
+
+    @property
+    def state_components(self) -> int:
+        """How many states each cell has: 2 of an LSTM, h and c."""
+        return len(flatten(self._first.state_shape))
+
+    @property
+    def _first(self) -> Any:
+        return self[0].cell if self.num_directions == 1 else self[0].cell_fw
+
+    @property
+    def _all_weights(self) -> list[Any]:
+        """All matrices, then all biases."""
+        return sorted(self.parameters(), key=lambda parameter: parameter.ndim == 1)
 
     def flatten_parameters(self) -> None:
         """There is nothing to do: the parameters stay where they are."""

@@ -8,13 +8,11 @@ import numpy as np
 import torch
 
 from ..dtype import as_dtype
+from ..generated import define
 from ..operator import AxisError, composite, operator
 from ..tensor import Refused
 from .elementwise import Buffer, aten, sigmoid, tanh
 from .joining import concat, equal_views
-from .samples import Array
-
-_AWAY = Array((3, 4), 0.2, 2.0)  # away from the kink at 0
 
 softmax_backward = torch._softmax_backward_data
 log_softmax_backward = torch._log_softmax_backward_data
@@ -26,19 +24,24 @@ prelu_backward = aten._prelu_kernel_backward.default._op
 tnf = torch.nn.functional
 
 
-@operator(value=torch.relu, method="", reference=torch.relu, samples=[(_AWAY,), (Array((3,), -2, -0.2),), (Array(()),), (Array((0, 2)),)])  # fmt: skip
+@operator(value=torch.relu, method="")
 def relu(x, name=None):  # type: ignore[no-untyped-def]
     """max(x, 0); its derivative at 0 is taken as 0."""
     out = torch.relu(x)
     return out, (lambda g: threshold_backward(g, out, 0) if g.__class__ is Buffer else g * (out > 0),)
 
 
-def activation(name: str, settings: str, doc: str, value: Callable[..., Any], slope: Callable[..., Any], vendor: Callable[..., Any] | None = None) -> Any:  # fmt: skip
+def activation(
+    name: str, settings: str, doc: str, value: Callable[..., Any], slope: Callable[..., Any],
+    vendor: Any = None, of_complex: Any = None, complex_slope: Any = None,
+) -> Any:  # fmt: skip
     """Declare an activation.
 
     settings: its parameters after x, as in a signature. value(x, *settings): its value, torch's function.
     slope(g, x, *settings): the gradient g taken back, by methods that buffers and Tensors share.
     vendor(g, x, *settings): torch's fused form of that for buffers, unless the plain form is as good.
+    of_complex, complex_slope: the value and the gradient for complex buffers, unless `value` takes them and the gradient
+    is the conjugate of `slope` of the conjugate.
     """
     names = [part.split("=")[0].strip() for part in settings.split(",") if part]
     given, bound = ", ".join(["x", *names]), ", ".join(["g", *(f"{n}={n}" for n in names)])
@@ -47,19 +50,29 @@ def activation(name: str, settings: str, doc: str, value: Callable[..., Any], sl
     back = f"vendor_of({inner}) if g.__class__ is Buffer else slope_of({inner})"
     # torch's forward functions take NumPy's numbers and 0-d tensors, those for gradients only Python's numbers
     plain = "".join(f"    if type({n}) not in NUMBERS: {n} = number_of({n})\n" for n in names)
-    source = f"def {name}({signature}):\n{plain}    return value_of({given}), (lambda {bound}: {back},)\n"
-    source += f"def alone({signature}):\n    return value_of({given})\n"
+    conjugate = f"slope_of(g.conj(), {given}).conj()"
+    if complex_slope:
+        conjugate = f"complex_slope({inner}) if g.__class__ is Buffer else {conjugate}"
+    source = f"def {name}({signature}):\n{plain}    if x.is_complex():\n        return of_complex({given}), (lambda {bound}: {conjugate},)\n"
+    source += f"    return value_of({given}), (lambda {bound}: {back},)\n"
+    value_alone = (
+        f"(of_complex if x.is_complex() else value_of)({given})" if of_complex else f"value_of({given})"
+    )
+    source += f"def alone({signature}):\n    return {value_alone}\n"
+
     namespace: dict[str, Any] = {
         "value_of": value,
         "slope_of": slope,
         "vendor_of": vendor or slope,
+        "of_complex": of_complex or value,
+        "complex_slope": complex_slope,
         "Buffer": Buffer,
     }
     namespace |= {"NUMBERS": (float, int), "number_of": _number}
-    exec(compile(source, f"<activation {name}>", "exec"), namespace)
+    define(source, f"activation {name}", namespace)
     body, alone = namespace[name], namespace["alone"]
     body.__doc__, body.__module__ = f"{doc}\n\nElementwise, any shape.", __name__
-    return operator(body, reference=alone, samples=[(_AWAY,), (Array((2, 1, 3), -4, -0.2),)], value=alone)
+    return operator(body, value=alone)
 
 
 def _number(value: Any) -> Any:
@@ -100,6 +113,17 @@ def _mish_slope(g: Any, x: Any) -> Any:
     return g * (t + x * (1 - t * t) * x.sigmoid())
 
 
+def _of_middle(x: Any, high: Any, middle: Any) -> Any:
+    """`high` where the real part of x is 3 or more, `middle` down to -3, 0 below."""
+    return torch.where(x.real >= 3, high, torch.where(x.real >= -3, middle, 0))
+
+
+def _softsign_slope(g: Any, x: Any) -> Any:
+    """Of complex numbers, where softsign has no complex derivative: the gradient by the real and imaginary part."""
+    size = x.abs()
+    return g / (1 + size) - x * (x.conj() * g).real / (size + (size == 0)) / (1 + size) ** 2
+
+
 def _silu_slope(g: Any, x: Any) -> Any:
     s = x.sigmoid()
     return g * s * (1 + x * (1 - s))
@@ -114,20 +138,24 @@ hardshrink = activation("hardshrink", "threshold=0.5", "x where |x| > threshold,
 hardsigmoid = activation("hardsigmoid", "slope=0.1666667, offset=0.5", "slope x + offset, held between 0 and 1.", _hardsigmoid,
     lambda g, x, slope, offset: _within(g * slope, x * slope + offset, 0.0, 1.0), _hardsigmoid_back)
 hardswish = activation("hardswish", "", "x relu6(x + 3) / 6 (Howard et al., 2019).", tnf.hardswish,
-    lambda g, x: g * (x >= 3) + _within(g, x, -3.0, 3.0) * (x / 3 + 0.5), _back["hardswish"])
+    lambda g, x: g * (x >= 3) + _within(g, x, -3.0, 3.0) * (x / 3 + 0.5), _back["hardswish"],
+    lambda x: _of_middle(x, x, x * (x + 3) / 6), lambda g, x: _of_middle(x, g, g * (x / 3 + 0.5).conj()))
 hardtanh = activation("hardtanh", "min=-1.0, max=1.0", "x held between min and max.", tnf.hardtanh, _within, _back["hardtanh"])
 leaky_relu = activation("leaky_relu", "negative_slope=0.01", "x where positive, negative_slope x elsewhere.", tnf.leaky_relu,
     lambda g, x, slope: g * (x > 0) + g * (x <= 0) * slope, lambda g, x, slope: _back["leaky_relu"](g, x, slope, False))
-log_sigmoid = activation("log_sigmoid", "", "-log(1 + e^-x).", tnf.logsigmoid, lambda g, x: g * (-x).sigmoid())
+log_sigmoid = activation("log_sigmoid", "", "-log(1 + e^-x).", tnf.logsigmoid, lambda g, x: g * (-x).sigmoid(),
+    of_complex=lambda x: torch.where(x.real < 0, x, 0) - (torch.where(x.real < 0, x, -x).exp() + 1).log())
 mish = activation("mish", "", "x tanh(softplus(x)) (Misra, 2019).", tnf.mish, _mish_slope, _back["mish"])
 relu6 = activation("relu6", "", "x held between 0 and 6.", tnf.relu6, lambda g, x: _within(g, x, 0.0, 6.0), lambda g, x: _back["hardtanh"](g, x, 0.0, 6.0))
 selu = activation("selu", "scale=1.0507009873554805, alpha=1.6732632423543772", "scale times elu(x, alpha), which keeps mean 0 and variance 1 (Klambauer et al., 2017).", _selu,
     lambda g, x, scale, alpha: g * scale * (x > 0) + g * (x <= 0) * (scale * alpha) * x.clip(max=0.0).exp(), lambda g, x, scale, alpha: _back["elu"](g, alpha, scale, 1.0, False, x))
 silu = activation("silu", "", "x sigmoid(x) (Elfwing et al., 2018).", tnf.silu, _silu_slope, _back["silu"])
 softplus = activation("softplus", "beta=1, threshold=20", "log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold.", tnf.softplus,
-    lambda g, x, beta, threshold: g * (x * beta).sigmoid(), _back["softplus"])
+    lambda g, x, beta, threshold: g * ((x * beta > threshold) + (x * beta <= threshold) * (x * beta).sigmoid()), _back["softplus"],
+    lambda x, beta, threshold: torch.where((x * beta).real > threshold, x, ((x * beta).exp() + 1).log() / beta),
+    lambda g, x, beta, threshold: g * torch.where((x * beta).real > threshold, 1, (x * beta).sigmoid().conj()))
 softshrink = activation("softshrink", "threshold=0.5", "x nearer to 0 by threshold, 0 where |x| is below it.", tnf.softshrink, _outside, _back["softshrink"])
-softsign = activation("softsign", "", "x / (1 + |x|).", tnf.softsign, lambda g, x: g / (1 + x.abs()) ** 2.0)
+softsign = activation("softsign", "", "x / (1 + |x|).", tnf.softsign, lambda g, x: g / (1 + x.abs()) ** 2.0, complex_slope=_softsign_slope)
 swish = activation("swish", "", "x sigmoid(x) (Ramachandran et al., 2017): silu's other name.", tnf.silu, _silu_slope, _back["silu"])
 tanhshrink = activation("tanhshrink", "", "x - tanh(x).", tnf.tanhshrink, lambda g, x: g * x.tanh() ** 2.0)
 thresholded_relu = activation("thresholded_relu", "threshold=1.0, value=0.0", "x where it is above the threshold, value elsewhere.", tnf.threshold,
@@ -135,7 +163,7 @@ thresholded_relu = activation("thresholded_relu", "threshold=1.0, value=0.0", "x
 # fmt: on
 
 
-@operator(reference=lambda x, a=False: torch.nn.functional.gelu(x, approximate="tanh" if a else "none"), samples=[((3, 4),), ((3, 4), True)])  # fmt: skip
+@operator
 def gelu(x, approximate=False, name=None):  # type: ignore[no-untyped-def]
     """x Φ(x), with Φ the normal distribution function, or with approximate (True or "tanh") its tanh form (Hendrycks and
     Gimpel, 2016)."""
@@ -164,7 +192,7 @@ def _axis(x: Any, axis: int) -> int:
     return axis
 
 
-@operator(method="", reference=lambda x, a=-1: torch.softmax(x, a), samples=[((3, 4),), ((2, 3, 4), 1), ((),)])  # fmt: skip
+@operator
 def softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow."""
     out = torch.softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype))
@@ -177,7 +205,7 @@ def softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     return out, (back,)
 
 
-@operator(reference=lambda x, a=-1: torch.log_softmax(x, a), samples=[((3, 4),), ((2, 3, 4), 1), ((),)])
+@operator
 def log_softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """x - log(sum(exp(x))) along `axis`."""
     out = torch.log_softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype))
@@ -190,7 +218,7 @@ def log_softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-d
     return out, (back,)
 
 
-@operator(broadcasts=True, reference=lambda x, w: torch.where(x > 0, x, w * x), samples=[((2, 3, 4), (3, 1)), (Array((3,), -2, -0.2), ())])  # fmt: skip
+@operator(broadcasts=True)
 def parametric_relu(x, weight):  # type: ignore[no-untyped-def]
     """x where positive, weight x elsewhere; the weight broadcasts (He et al., 2015)."""
 
@@ -202,7 +230,7 @@ def parametric_relu(x, weight):  # type: ignore[no-untyped-def]
     return torch._prelu_kernel(x, weight), back
 
 
-@operator(reference=tnf.glu, samples=[((3, 4),), ((4, 3), 0)])
+@operator
 def glu(x, axis=-1, name=None):  # type: ignore[no-untyped-def]
     """a sigmoid(b) for the halves a and b of x along `axis` (Dauphin et al., 2017)."""
     value = tnf.glu(x, _axis(x, axis))
@@ -215,14 +243,14 @@ def _glu_slope(g: Any, x: Any, axis: int) -> Any:
     return concat([g * s, g * a * s * (1 - s)], axis)
 
 
-@composite(reference=lambda x, y=None: tnf.silu(x if y is not None else x.chunk(2, -1)[0]) * (x.chunk(2, -1)[1] if y is None else y), samples=[((3, 4), (3, 4)), ((2, 6),)])  # fmt: skip
+@composite()
 def swiglu(x, y=None, name=None):  # type: ignore[no-untyped-def]
     """silu(x) y; with y None, of the halves of x along its last axis (Shazeer, 2020)."""
     a, b = equal_views(x, 2, -1) if y is None else (x, y)
     return silu(a) * b
 
 
-@composite(reference=lambda x, g, axis=1: x.unflatten(axis, (-1, g)).amax(axis + 1 if axis >= 0 else axis), samples=[((2, 6, 3), 2), ((2, 4), 2, -1)])  # fmt: skip
+@composite()
 def maxout(x, groups, axis=1, name=None):  # type: ignore[no-untyped-def]
     """The largest of each `groups` neighbours along `axis` (Goodfellow et al., 2013)."""
     at = _axis(x, axis) % max(x.ndim, 1)

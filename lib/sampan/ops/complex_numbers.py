@@ -9,11 +9,8 @@ import torch
 
 from ..operator import operator
 from ..tensor import WrongKind, declared
-from .samples import Array
 
 __all__ = ["angle", "as_complex", "as_real", "complex", "conj", "imag", "polar", "real", "sgn"]
-
-_PAIRS = [((3, 4), (3, 4)), ((2, 1), (3,)), ((), (0, 2))]
 
 
 def _check_wide(x: Any) -> None:
@@ -22,7 +19,7 @@ def _check_wide(x: Any) -> None:
         raise WrongKind("complex numbers are made of float32 or float64, got float16")
 
 
-@operator(method="", view=True, reference=torch.real, samples=[((3, 4),)])
+@operator(method="", view=True)
 def real(x, name=None):  # type: ignore[no-untyped-def]
     """The real part, a view; a real array as it is."""
     return x.real, (lambda g, kind=x.dtype: g.to(kind),)
@@ -36,13 +33,13 @@ def imag(x, name=None):  # type: ignore[no-untyped-def]
     return x.imag, (lambda g: g * 1j,)
 
 
-@operator(method="", reference=torch.conj, samples=[((3, 4),)])
+@operator(method="")
 def conj(x, name=None):  # type: ignore[no-untyped-def]
     """The complex conjugate; a copy of a real array."""
     return x.conj_physical() if x.is_complex() else x.clone(), (lambda g: g.conj(),)
 
 
-@operator(method="", reference=torch.angle, samples=[(Array((3, 4), 0.2, 2),), ((0, 2),)])
+@operator(method="")
 def angle(x, name=None):  # type: ignore[no-untyped-def]
     """The argument of complex numbers, in radians; of real ones 0 or pi. At 0 the derivative is taken as 0."""
     return torch.angle(x), (lambda g: _turn(g, x) if x.is_complex() else g.new_zeros(g.shape),)
@@ -54,7 +51,7 @@ def _turn(g: Any, x: Any) -> Any:
     return g * 1j * x / (length * length + (length == 0))
 
 
-@operator(method="", reference=torch.sgn, samples=[(Array((3, 4), 0.2, 2),), ((0, 2),)])
+@operator(method="")
 def sgn(x, name=None):  # type: ignore[no-untyped-def]
     """z / |z| of complex numbers, 0 of 0; the sign of real ones."""
     out = torch.sgn(x)
@@ -68,7 +65,7 @@ def _sideways(g: Any, x: Any, out: Any) -> Any:
     return (g - along * out) / (length + (length == 0))
 
 
-@operator(broadcasts=True, reference=torch.complex, samples=_PAIRS)
+@operator(broadcasts=True)
 def complex(real, imag, name=None):  # type: ignore[no-untyped-def]
     """real + i imag, with broadcasting."""
     if real.dtype is not imag.dtype:
@@ -78,7 +75,7 @@ def complex(real, imag, name=None):  # type: ignore[no-untyped-def]
     return torch.complex(real, imag), (lambda g: declared.real(g), lambda g: declared.imag(g))
 
 
-@operator(method="", broadcasts=True, reference=torch.polar, samples=[(Array((3, 4), 0.2, 2), (3, 4)), (Array((2, 1), 0.2, 2), (3,))])  # fmt: skip
+@operator(method="", broadcasts=True)
 def polar(abs, angle, name=None):  # type: ignore[no-untyped-def]
     """abs (cos(angle) + i sin(angle)), with broadcasting."""
     kind = torch.promote_types(abs.dtype, angle.dtype)
@@ -86,7 +83,7 @@ def polar(abs, angle, name=None):  # type: ignore[no-untyped-def]
     return out, (lambda g: real(g) * angle.cos() + imag(g) * angle.sin(), lambda g: imag(out.conj() * g))
 
 
-@operator(method="", view=True, reference=lambda x: torch.view_as_complex(x.contiguous()), samples=[((3, 2),), ((2, 1, 2),)])  # fmt: skip
+@operator(method="", view=True)
 def as_complex(x, name=None):  # type: ignore[no-untyped-def]
     """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
     if not x.shape or x.shape[-1] != 2:

@@ -7,13 +7,11 @@ round; so the two operators below are each other's gradients, of any order.
 from typing import Any
 
 import torch
-from torch.nn import grad as torch_grad
 
 from ..operator import operator
 from .elementwise import Buffer
 
 convolution_backward = torch.ops.aten.convolution_backward.default._op
-_ONE = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)
 
 
 def _backward(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], mask: list[bool]) -> Any:
@@ -46,14 +44,7 @@ def _gradients(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], needed: l
     )
 
 
-@operator(
-    reference=lambda x, w, b, s: (torch.conv_transpose2d(x, w, b, s[0], s[1], s[4], s[5], s[2]) if s[3] else torch.conv2d(x, w, b, s[0], s[1], s[2], s[5])),
-    samples=[
-        ((2, 3, 5, 5), (4, 3, 3, 3), (4,), _ONE),
-        ((1, 4, 6, 5), (4, 2, 3, 2), None, ((2, 1), (0, 1), (1, 2), False, (0, 0), 2)),
-        ((1, 4, 3, 2), (4, 2, 3, 2), (4,), ((2, 1), (0, 1), (1, 2), True, (1, 0), 2)),
-    ],
-)  # fmt: skip
+@operator
 def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
     """The convolution of x [n, c, ...] with weight [out, c / groups, ...], plus bias [out] unless None.
 
@@ -72,7 +63,7 @@ def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
     return torch.convolution(x, weight, bias, *settings), back
 
 
-@operator(reference=lambda g, x, shape, s: torch_grad.conv2d_weight(x, shape, g, s[0], s[1], s[2], s[5]), samples=[((2, 4, 5, 5), (2, 3, 5, 5), (4, 3, 3, 3), _ONE)])  # fmt: skip
+@operator
 def convolve_weight(g, x, shape, settings):  # type: ignore[no-untyped-def]
     """The gradient of a convolution, not transposed, by a weight of `shape`: linear in `g` and in `x`."""
     like = g.new_empty(1).expand(shape)

@@ -10,24 +10,11 @@ import torch
 
 from ..operator import operator
 from .elementwise import Buffer, aten
-from .samples import Array
 
 NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 mse_backward = aten.mse_loss_backward.default._op
 huber_backward = aten.huber_loss_backward.default._op
 bce_backward = aten.binary_cross_entropy_backward.default._op
-_PAIR = [((3, 4), (3, 4), 1), ((2, 3), (3,), 0)]
-_UNIT = [(Array(s, 0.1, 0.9), Array(s, 0.1, 0.9), r) for s, r in (((3, 4), 1), ((3,), 0))]
-
-
-def _torchs(loss: Any, *names: str) -> Any:
-    """torch's function of the same meaning; names: of its settings after the reduction."""
-
-    def twin(x: Any, y: Any, reduction: int, *more: Any) -> Any:
-        settings = dict(zip(names, more, strict=True))
-        return loss(*torch.broadcast_tensors(x, y), reduction=tuple(NUMBERS)[reduction], **settings)
-
-    return twin
 
 
 def _spread(g: Any, slope: Any, reduction: int) -> Any:
@@ -40,7 +27,7 @@ def _alike(g: Any, x: Any, y: Any) -> bool:
     return g.__class__ is Buffer and x.shape == y.shape
 
 
-@operator(broadcasts=True, reference=_torchs(torch.nn.functional.mse_loss), samples=_PAIR)  # fmt: skip
+@operator(broadcasts=True)
 def squared_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """(x - y)^2."""
     return aten.mse_loss(x, y, reduction), (
@@ -49,7 +36,7 @@ def squared_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@operator(broadcasts=True, reference=_torchs(torch.nn.functional.l1_loss), samples=_PAIR)  # fmt: skip
+@operator(broadcasts=True)
 def absolute_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """|x - y|."""
     away = (x - y).abs_()
@@ -60,7 +47,7 @@ def absolute_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     )
 
 
-@operator(broadcasts=True, reference=_torchs(torch.nn.functional.huber_loss, "delta"), samples=[(*sample, 0.5) for sample in _PAIR])  # fmt: skip
+@operator(broadcasts=True)
 def huber_loss(x, y, reduction, delta):  # type: ignore[no-untyped-def]
     """(x - y)^2 / 2 up to a distance of delta, delta (|x - y| - delta / 2) beyond it (Huber, 1964)."""
     return aten.huber_loss(x, y, reduction, delta), (
@@ -69,7 +56,7 @@ def huber_loss(x, y, reduction, delta):  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@operator(broadcasts=True, reference=_torchs(torch.nn.functional.binary_cross_entropy), samples=_UNIT)  # fmt: skip
+@operator(broadcasts=True)
 def bernoulli_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """-y log(x) - (1 - y) log(1 - x), either logarithm at least -100."""
 
@@ -83,7 +70,7 @@ def bernoulli_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     return aten.binary_cross_entropy(x, y, None, reduction), (back, other)
 
 
-@operator(broadcasts=True, reference=_torchs(torch.nn.functional.binary_cross_entropy_with_logits), samples=_UNIT)  # fmt: skip
+@operator(broadcasts=True)
 def logistic_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """bernoulli_loss of sigmoid(x), without overflow: max(x, 0) - x y + log(1 + e^-|x|)."""
     return torch.binary_cross_entropy_with_logits(x, y, None, None, reduction), (
@@ -92,7 +79,7 @@ def logistic_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     )
 
 
-@operator()
+@operator
 def ctc(x, labels, lengths, label_lengths, blank):  # type: ignore[no-untyped-def]
     """-log of the probability [batch] that x, log probabilities [time, batch, classes], spells the labels [batch, n].
 
@@ -123,7 +110,7 @@ def _lattice(stay: Any, move: Any) -> Any:
     return torch.stack(rows, 1)
 
 
-@operator()
+@operator
 def transducer(x, labels, lengths, label_lengths, blank, fastemit):  # type: ignore[no-untyped-def]
     """-log of the probability [batch] that x, log probabilities [batch, time, labels + 1, classes], spells the labels.
 

@@ -16,9 +16,6 @@ from ..tensor import Refused, Tensor
 from .assembly import diagonals
 from .complex_numbers import real
 from .joining import concat_tensors
-from .samples import Array
-
-_SQUARE = [((3, 3),), ((2, 3, 3),)]
 
 
 def adjoint(x: Any) -> Any:
@@ -48,7 +45,7 @@ def _like_input(gradient: Any, x: Any) -> Any:
 # --- equations -----------------------------------------------------------------------------------------------
 
 
-@operator(broadcasts=True, reference=lambda a, b, *s: torch.linalg.solve_triangular(a, b, upper=s[0], left=s[1]), samples=[(Array((3, 3), 1, 2), (3, 2), True, True), (Array((3, 3), 1, 2), (2, 2, 3), False, False)])  # fmt: skip
+@operator(broadcasts=True)
 def solve_triangle(a, b, upper, left=True, unit=False):  # type: ignore[no-untyped-def]
     """X with A X = B (X A = B unless `left`), of one triangle of A. unit: its diagonal is taken as ones."""
     out = torch.linalg.solve_triangular(a, b, upper=upper, left=left, unitriangular=unit)
@@ -67,7 +64,7 @@ def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, nam
     return solve_triangle(x.mT if transpose else x, y, upper != transpose, True, unitriangular)
 
 
-@operator(broadcasts=True, reference=torch.linalg.solve, samples=[((3, 3), (3, 2)), ((2, 1, 3, 3), (2, 3, 2))])  # fmt: skip
+@operator(broadcasts=True)
 def solve_matrix(a, b):  # type: ignore[no-untyped-def]
     """X with A X = B, matrices; batches broadcast."""
     out = torch.linalg.solve(a, b[None] if b.ndim < a.ndim else b)
@@ -79,7 +76,7 @@ def solve_matrix(a, b):  # type: ignore[no-untyped-def]
     return out, back
 
 
-@composite(method="", reference=torch.linalg.solve, samples=[((3, 3), (3,)), ((2, 3, 3), (2, 3, 4))])
+@composite(method="")
 def solve(x, y, left=True, name=None):  # type: ignore[no-untyped-def]
     """The solution a of x a = y (of a x = y unless `left`); y has vectors, [..., n] like x without its last axis, or
     matrices."""
@@ -90,14 +87,14 @@ def solve(x, y, left=True, name=None):  # type: ignore[no-untyped-def]
     return solve_matrix(x, y) if left else solve_matrix(x.mT, y.mT).mT
 
 
-@operator(method="", reference=torch.inverse, samples=_SQUARE)
+@operator(method="")
 def inverse(x, name=None):  # type: ignore[no-untyped-def]
     """The inverse of square matrices. Raises ValueError for a singular one."""
     out = torch.linalg.inv(x)
     return out, (lambda g: -(adjoint(out) @ g @ adjoint(out)),)
 
 
-@operator(method="", reference=torch.linalg.det, samples=_SQUARE)
+@operator(method="")
 def det(x, name=None):  # type: ignore[no-untyped-def]
     """The determinants of square matrices. A singular one gets the gradient 0."""
     out = torch.linalg.det(x)
@@ -109,7 +106,7 @@ def det(x, name=None):  # type: ignore[no-untyped-def]
     return out, back
 
 
-@operator(method="", reference=lambda x: torch.stack(torch.linalg.slogdet(x)), samples=_SQUARE)
+@operator(method="")
 def slogdet(x, name=None):  # type: ignore[no-untyped-def]
     """The sign of the determinant and the logarithm of its absolute value, stacked as [2, batch]."""
     value = torch.stack([v.to(x.dtype) for v in torch.linalg.slogdet(x)])
@@ -140,7 +137,7 @@ def lu_solve(b, lu, pivots, trans="N", name=None):  # type: ignore[no-untyped-de
     return p @ solve_triangle(lower.mT, solve_triangle(upper.mT, b, False), True, True, True)
 
 
-@operator(method="", differentiable=False, samples=[((4, 2), (4, 3))], reference=lambda x, y: (*torch.linalg.lstsq(x, y, driver="gelsy")[:3], torch.empty(0)))  # fmt: skip
+@operator(method="", differentiable=False)
 def lstsq(x, y, rcond=None, driver=None, name=None):  # type: ignore[no-untyped-def]
     """The least-squares solution of x a = y: (solution, residuals, rank of x, singular values).
 
@@ -175,7 +172,7 @@ def cholesky(x, upper=False, name=None):  # type: ignore[no-untyped-def]
     return out, back
 
 
-@operator(method="", reference=lambda x, m="reduced": torch.linalg.qr(x, m), samples=[((4, 3),), ((2, 3, 3),), ((2, 4), "complete")])  # fmt: skip
+@operator(method="")
 def qr(x, mode="reduced", name=None):  # type: ignore[no-untyped-def]
     """x = Q R with orthonormal columns of Q and an upper triangle R; R alone for mode "r".
 
@@ -204,7 +201,7 @@ def _qr_back(g: Any, q: Any, r: Any) -> Any:
     return solve_triangle(adjoint(r), whole if gq is None else gq + whole, False, left=False)
 
 
-@operator()
+@operator
 def lu_factor(x, pivot):  # type: ignore[no-untyped-def]
     """Both triangles of P^T x = L U in one array, the rows exchanged (counted from 1), and where a pivot was 0."""
     value = tuple(torch.linalg.lu_factor_ex(x, pivot=pivot))
@@ -244,7 +241,7 @@ def lu(x, pivot=True, get_infos=False, name=None):  # type: ignore[no-untyped-de
 def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):  # type: ignore[no-untyped-def]
     """P, L and U from what `lu` gave: x both triangles, y the pivots. What is not asked for is empty."""
     if x.ndim < 2 or y.ndim < 1:
-        raise Refused(f"lu_unpack: expected x [..., m, n] and y [..., k], got {x.shape} and {y.shape}")
+        raise Refused(f"lu_unpack: expected x [..., m, n] and y [..., k], got {[*x.shape]} and {[*y.shape]}")
     nothing = Tensor(torch.empty(0, dtype=x.data.dtype))
     k = min(x.shape[-2:])
     p = Tensor(torch.lu_unpack(x.data, y.data, unpack_data=False)[0]) if unpack_pivots else nothing
@@ -256,7 +253,7 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):  # type:
 # --- eigenvectors --------------------------------------------------------------------------------------------
 
 
-@operator(method="", reference=lambda x, m="L": torch.linalg.eigh(x, m))
+@operator(method="")
 def eigh(x, UPLO="L", name=None):  # type: ignore[no-untyped-def]
     """The eigenvalues of symmetric or Hermitian matrices in ascending order, and their vectors as columns.
 
@@ -331,7 +328,7 @@ def _svd_back(gu: Any, gs: Any, gvh: Any, u: Any, s: Any, vh: Any) -> Any:
     return result + u @ ((gvh - gvh @ adjoint(vh) @ vh) / column) if n > k else result
 
 
-@composite(method="", reference=torch.linalg.svdvals, samples=[((3, 4),), ((2, 3, 2),)])
+@composite(method="")
 def svdvals(x, name=None):  # type: ignore[no-untyped-def]
     """The singular values, in descending order."""
     return svd(x)[1]

@@ -18,9 +18,9 @@ import torch
 
 from .. import kernels
 from ..dtype import default_dtype
+from ..generated import define
 from ..operator import as_method, composite, operator
 from ..tensor import Refused, Tensor, WrongKind, declared
-from .samples import Array, integers
 
 # fmt: off
 __all__ = [
@@ -32,8 +32,6 @@ __all__ = [
 ]
 # fmt: on
 
-_SHAPES = [(3, 4), (2, 1, 3), (), (0, 2)]
-_PAIRS = [((3, 4), (3, 4)), ((2, 1, 3), (4, 1)), ((), (2, 3)), ((0, 2), (1, 2))]
 FLAT = "g.new_zeros(g.shape)"  # the derivative of a function that is constant between its steps
 aten = torch.ops.aten
 Buffer = torch.Tensor
@@ -58,14 +56,12 @@ def _as_methods(formula: str) -> str:
 
 def elementwise(
     name: str, value: Callable[..., Any], *derivatives: str, doc: str,
-    vendor: Callable[..., Any] | None = None, low: float = -2.0, high: float = 2.0,
-    reference: Callable[..., Any] | None = None, setting: tuple[str, Any, Callable[..., Any]] | None = None,
+    vendor: Callable[..., Any] | None = None, setting: tuple[str, Any, Callable[..., Any]] | None = None,
 ) -> Any:  # fmt: skip
     """Declare an elementwise operator.
 
     value: the function that computes it on buffers (torch's). derivatives: one formula for each input.
     vendor: torch's fused backward, called as vendor(g, out) or vendor(g, x) by what the formula reads.
-    low, high: where samples are drawn, inside the domain and away from kinks.
     setting: a keyword of Paddle's, its default, and the body (inputs, setting) that runs for any other value.
     """
     inputs = ["x", "y"][: len(derivatives)]
@@ -95,16 +91,11 @@ def elementwise(
         f"    if out.is_complex():\n        return out, ({', '.join(conjugate)},)\n"
         f"    return out, ({', '.join(pullbacks)},)\n"
     )
-    exec(compile(source, f"<elementwise {name}>", "exec"), namespace)
+    define(source, f"elementwise {name}", namespace)
     body = namespace[name]
     body.__doc__ = f"{doc}\n\nElementwise, any shape. Derivative: {'; '.join(derivatives)}."
     body.__module__ = __name__
-    if len(inputs) == 1:
-        samples: list[Any] = [(Array(shape, low, high),) for shape in _SHAPES]
-    else:
-        samples = [(Array(a, low, high), Array(b, low, high)) for a, b in _PAIRS]
-    reference = reference or getattr(torch, name, value)
-    return operator(body, method="", broadcasts=len(inputs) == 2, reference=reference, samples=samples, value=value)  # fmt: skip
+    return operator(body, method="", broadcasts=len(inputs) == 2, value=value)
 
 
 def _scaled(sign: int) -> Callable[..., Any]:
@@ -171,53 +162,53 @@ def _frac(x: Any) -> Any:
 add = elementwise("add", operators.add, "g", "g", setting=("alpha", 1, _scaled(1)), doc="x + alpha y.")
 subtract = elementwise("subtract", _subtract, "g", "-g", setting=("alpha", 1, _scaled(-1)), doc="x - alpha y.")
 multiply = elementwise("multiply", operators.mul, "g * y", "g * x", doc="x y.")
-divide = elementwise("divide", operators.truediv, "g / y", "-g * x / (y * y)", low=0.5, setting=("rounding_mode", None, _rounded), doc="x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None.")
+divide = elementwise("divide", operators.truediv, "g / y", "-g * x / (y * y)", setting=("rounding_mode", None, _rounded), doc="x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None.")
 maximum = elementwise("maximum", torch.maximum, "g * ((x > y) + (x == y) * 0.5)", "g * ((x < y) + (x == y) * 0.5)", doc="The larger of x and y; NaN wins. At a tie each gets half of the gradient.")
 minimum = elementwise("minimum", torch.minimum, "g * ((x < y) + (x == y) * 0.5)", "g * ((x > y) + (x == y) * 0.5)", doc="The smaller of x and y; NaN wins. At a tie each gets half of the gradient.")
 fmax = elementwise("fmax", torch.fmax, "g * ((x >= y) | (y != y))", "g * ((x < y) | (x != x) & (y == y))", doc="The larger of x and y; a number wins over NaN. At a tie x gets the gradient.")
 fmin = elementwise("fmin", torch.fmin, "g * ((x <= y) | (y != y))", "g * ((x > y) | (x != x) & (y == y))", doc="The smaller of x and y; a number wins over NaN. At a tie x gets the gradient.")
-atan2 = elementwise("atan2", _of_floats(torch.atan2, torch.float64), "g * y / (x * x + y * y)", "-g * x / (x * x + y * y)", low=0.5, doc="The angle of the point (y, x), in radians.")
-hypot = elementwise("hypot", _of_floats(torch.hypot), "g * x / out", "g * y / out", low=0.5, doc="sqrt(x^2 + y^2).")
+atan2 = elementwise("atan2", _of_floats(torch.atan2, torch.float64), "g * y / (x * x + y * y)", "-g * x / (x * x + y * y)", doc="The angle of the point (y, x), in radians.")
+hypot = elementwise("hypot", _of_floats(torch.hypot), "g * x / out", "g * y / out", doc="sqrt(x^2 + y^2).")
 logaddexp = elementwise("logaddexp", _of_floats(torch.logaddexp), "g * exp(x - out)", "g * exp(y - out)", doc="log(e^x + e^y), without overflow.")
-copysign = elementwise("copysign", _copysign, "g * sign(x) * sign(out)", FLAT, low=0.5, doc="x with the sign of y, a tensor or a number.")
-heaviside = elementwise("heaviside", _heaviside, FLAT, "g * (x == 0)", low=0.5, reference=lambda x, y: torch.where(x == 0, y, (x > 0).to(y.dtype)), doc="0 where x < 0, y where x = 0, 1 where x > 0.")
+copysign = elementwise("copysign", _copysign, "g * sign(x) * sign(out)", FLAT, doc="x with the sign of y, a tensor or a number.")
+heaviside = elementwise("heaviside", _heaviside, FLAT, "g * (x == 0)", doc="0 where x < 0, y where x = 0, 1 where x > 0.")
 # --- one input -----------------------------------------------------------------------------------------------
 neg = elementwise("neg", torch.neg, "-g", doc="-x.")
-abs = elementwise("abs", torch.abs, "g * sgn(x)", low=0.3, doc="|x|; its derivative at 0 is taken as 0.")
+abs = elementwise("abs", torch.abs, "g * sgn(x)", doc="|x|; its derivative at 0 is taken as 0.")
 exp = elementwise("exp", torch.exp, "g * out", doc="e^x.")
 expm1 = elementwise("expm1", torch.expm1, "g * (out + 1)", doc="e^x - 1, exact near 0.")
-log = elementwise("log", torch.log, "g / x", low=0.2, doc="Natural logarithm.")
-log2 = elementwise("log2", torch.log2, "g / (x * 0.6931471805599453)", low=0.2, doc="Logarithm to base 2.")
-log10 = elementwise("log10", torch.log10, "g / (x * 2.302585092994046)", low=0.2, doc="Logarithm to base 10.")
-log1p = elementwise("log1p", torch.log1p, "g / (1 + x)", low=-0.8, doc="log(1 + x), exact near 0.")
-sqrt = elementwise("sqrt", torch.sqrt, "g / (2 * out)", low=0.2, doc="Square root.")
-rsqrt = elementwise("rsqrt", torch.rsqrt, "-0.5 * g * out * out * out", low=0.2, doc="1 / sqrt(x).")
+log = elementwise("log", torch.log, "g / x", doc="Natural logarithm.")
+log2 = elementwise("log2", torch.log2, "g / (x * 0.6931471805599453)", doc="Logarithm to base 2.")
+log10 = elementwise("log10", torch.log10, "g / (x * 2.302585092994046)", doc="Logarithm to base 10.")
+log1p = elementwise("log1p", torch.log1p, "g / (1 + x)", doc="log(1 + x), exact near 0.")
+sqrt = elementwise("sqrt", torch.sqrt, "g / (2 * out)", doc="Square root.")
+rsqrt = elementwise("rsqrt", torch.rsqrt, "-0.5 * g * out * out * out", doc="1 / sqrt(x).")
 square = elementwise("square", torch.square, "2 * g * x", doc="x^2.")
-reciprocal = elementwise("reciprocal", torch.reciprocal, "-g * out * out", low=0.3, doc="1 / x.")
+reciprocal = elementwise("reciprocal", torch.reciprocal, "-g * out * out", doc="1 / x.")
 sin = elementwise("sin", torch.sin, "g * cos(x)", doc="Sine of radians.")
 cos = elementwise("cos", torch.cos, "-g * sin(x)", doc="Cosine of radians.")
-tan = elementwise("tan", torch.tan, "g * (1 + out * out)", low=-1.2, high=1.2, doc="Tangent of radians.")
-asin = elementwise("asin", torch.asin, "g / sqrt(1 - x * x)", low=-0.8, high=0.8, doc="Arc sine, in radians.")
-acos = elementwise("acos", torch.acos, "-g / sqrt(1 - x * x)", low=-0.8, high=0.8, doc="Arc cosine, in radians.")
+tan = elementwise("tan", torch.tan, "g * (1 + out * out)", doc="Tangent of radians.")
+asin = elementwise("asin", torch.asin, "g / sqrt(1 - x * x)", doc="Arc sine, in radians.")
+acos = elementwise("acos", torch.acos, "-g / sqrt(1 - x * x)", doc="Arc cosine, in radians.")
 atan = elementwise("atan", torch.atan, "g / (1 + x * x)", doc="Arc tangent, in radians.")
 sinh = elementwise("sinh", torch.sinh, "g * cosh(x)", doc="Hyperbolic sine.")
 cosh = elementwise("cosh", torch.cosh, "g * sinh(x)", doc="Hyperbolic cosine.")
 tanh = elementwise("tanh", torch.tanh, "g * (1 - out * out)", vendor=aten.tanh_backward.default._op, doc="Hyperbolic tangent.")
 asinh = elementwise("asinh", torch.asinh, "g / sqrt(x * x + 1)", doc="Inverse hyperbolic sine.")
-acosh = elementwise("acosh", torch.acosh, "g / (sqrt(x - 1) * sqrt(x + 1))", low=1.3, high=3, doc="Inverse hyperbolic cosine.")
-atanh = elementwise("atanh", torch.atanh, "g / (1 - x * x)", low=-0.8, high=0.8, doc="Inverse hyperbolic tangent.")
+acosh = elementwise("acosh", torch.acosh, "g / (sqrt(x - 1) * sqrt(x + 1))", doc="Inverse hyperbolic cosine.")
+atanh = elementwise("atanh", torch.atanh, "g / (1 - x * x)", doc="Inverse hyperbolic tangent.")
 sigmoid = elementwise("sigmoid", torch.sigmoid, "g * out * (1 - out)", vendor=aten.sigmoid_backward.default._op, doc="1 / (1 + e^-x).")
 deg2rad = elementwise("deg2rad", lambda x: x * 0.017453292519943295, "g * 0.017453292519943295", doc="Degrees in radians.")
 rad2deg = elementwise("rad2deg", lambda x: x * 57.29577951308232, "g * 57.29577951308232", doc="Radians in degrees.")
-floor = elementwise("floor", torch.floor, FLAT, low=0.1, high=0.9, doc="The largest integer not above x.")
-ceil = elementwise("ceil", torch.ceil, FLAT, low=0.1, high=0.9, doc="The smallest integer not below x.")
-trunc = elementwise("trunc", torch.trunc, FLAT, low=0.1, high=0.9, doc="x without its fraction.")
-frac = elementwise("frac", _frac, "g", low=0.1, high=0.9, doc="The fraction of x, with its sign.")
-sign = elementwise("sign", torch.sgn, FLAT, low=0.1, doc="-1, 0 or 1; z / |z| of complex numbers.")
+floor = elementwise("floor", torch.floor, FLAT, doc="The largest integer not above x.")
+ceil = elementwise("ceil", torch.ceil, FLAT, doc="The smallest integer not below x.")
+trunc = elementwise("trunc", torch.trunc, FLAT, doc="x without its fraction.")
+frac = elementwise("frac", _frac, "g", doc="The fraction of x, with its sign.")
+sign = elementwise("sign", torch.sgn, FLAT, doc="-1, 0 or 1; z / |z| of complex numbers.")
 # fmt: on
 
 
-@operator(method="", reference=lambda x, d=0: torch.round(x, decimals=d), samples=[(Array((3, 4), 0.1, 0.4),), (Array((3,), 0.1, 0.14), 1), (Array((0, 2)),)])  # fmt: skip
+@operator(method="")
 def round(x, decimals=0, name=None):  # type: ignore[no-untyped-def]
     """The nearest number with so many decimals (negative: tens, hundreds); halves go to the even one."""
     # integers stay, whatever the decimals, as Paddle has it
@@ -226,7 +217,7 @@ def round(x, decimals=0, name=None):  # type: ignore[no-untyped-def]
     return value if exact else torch.round(x, decimals=int(decimals)), (lambda g: g.new_zeros(g.shape),)
 
 
-@operator(method="", broadcasts=True, value=operators.pow, reference=torch.pow, samples=[(Array((3, 4), 0.3, 2), 3.0), (Array((3, 4), 0.3, 2), Array((4,), 0.3, 2)), (2.0, Array((3, 2))), (Array((2, 0)), 2)])  # fmt: skip
+@operator(method="", broadcasts=True, value=operators.pow)
 def pow(x, y, name=None):  # type: ignore[no-untyped-def]
     """x to the power y, elementwise with broadcasting; either may be a number.
 
@@ -255,31 +246,31 @@ def _log(x: Any) -> Any:
     return (x + (x == 0)).log()
 
 
-@operator(method="", broadcasts=True, value=operators.mod, reference=torch.remainder, samples=[(Array((3, 4), 0.1, 0.9), Array((4,), 1.1, 2)), (Array((3,), 0.1, 0.9), 2.0)])  # fmt: skip
+@operator(method="", broadcasts=True, value=operators.mod)
 def remainder(x, y, name=None):  # type: ignore[no-untyped-def]
     """The remainder of x / y, with the sign of y."""
     return x % y, (lambda g: g, lambda g: -g * (x / y).floor())
 
 
-@operator(method="", differentiable=False, reference=torch.floor_divide, samples=[(Array((3, 4)), Array((4,), 0.5, 2))])  # fmt: skip
+@operator(method="", differentiable=False)
 def floor_divide(x, y, name=None):  # type: ignore[no-untyped-def]
     """x / y rounded down."""
     return x // y
 
 
-@operator(method="", broadcasts=True, reference=torch.lerp, samples=[((3, 4), (3, 4), 0.3), ((3, 1), (4,), (3, 4))])  # fmt: skip
+@operator(method="", broadcasts=True)
 def lerp(x, y, weight, name=None):  # type: ignore[no-untyped-def]
     """x + weight (y - x): from x at weight 0 to y at weight 1. weight: a number or a tensor."""
     return torch.lerp(x, y, weight), (lambda g: g * (1 - weight), lambda g: g * weight, lambda g: g * (y - x))
 
 
-@operator(method="", reference=torch.nan_to_num, samples=[((3, 4),), ((2, 0), 1.0, 2.0, 3.0)])
+@operator(method="")
 def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):  # type: ignore[no-untyped-def]
     """x with NaN and the infinities replaced; unless told, by 0 and the largest and smallest finite numbers."""
     return torch.nan_to_num(x, nan, posinf, neginf), (lambda g: g * x.isfinite(),)
 
 
-@operator(method="", reference=lambda x, lo, hi: x.clamp(lo, hi), samples=[((3, 4), -1.0, 1.0)])
+@operator(method="")
 def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
     """x held between min and max: numbers, tensors with one entry, or None for no bound.
 
@@ -295,7 +286,7 @@ def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
 # --- written with the operators above ------------------------------------------------------------------------
 
 
-@composite(method="", reference=lambda x, s=1.0, b=0.0, after=True: x * s + b if after else (x + b) * s, samples=[((3, 4), 2.0), ((3, 4), 2.0, 1.0), ((3,), 2.0, 1.0, False)])  # fmt: skip
+@composite(method="")
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):  # type: ignore[no-untyped-def]
     """scale x + bias, or scale (x + bias) unless bias_after_scale, in x's dtype; then the activation named `act`."""
     if _integral(x) and not isinstance(scale, Tensor):
@@ -308,13 +299,13 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):  
     return value if act is None else getattr(declared, act)(value)
 
 
-@composite(method="", reference=lambda x, a=0.67, b=1.7159: b * torch.tanh(a * x), samples=[((3, 4),), ((3,), 0.5, 2.0)])  # fmt: skip
+@composite(method="")
 def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):  # type: ignore[no-untyped-def]
     """scale_b tanh(scale_a x)."""
     return (x * scale_a).tanh() * scale_b
 
 
-@composite(method="", reference=lambda x, y: x * 2.0**y, samples=[((3, 4), (4,)), ((3,), integers((2, 1), 4))])  # fmt: skip
+@composite(method="")
 def ldexp(x, y, name=None):  # type: ignore[no-untyped-def]
     """x 2^y, in float64 if one of the two is, else in the default dtype."""
     for value, called in ((x, "x"), (y, "y")):
@@ -325,14 +316,14 @@ def ldexp(x, y, name=None):  # type: ignore[no-untyped-def]
     return x * 2.0**y
 
 
-@operator(method="", reference=lambda x: tuple(v + 0 * x for v in torch.frexp(x)), samples=[((3, 4),), ((0, 2),)])  # fmt: skip
+@operator(method="")
 def frexp(x, name=None):  # type: ignore[no-untyped-def]
     """Mantissa and exponent, both in x's dtype: x = mantissa 2^exponent with 0.5 <= |mantissa| < 1."""
     mantissa, exponent = torch.frexp(x)
     return (mantissa, exponent.to(x.dtype)), lambda gs, e=exponent: (gs[0] * 2.0**-e,)
 
 
-@operator(reference=lambda *xs: sum(xs), samples=[((3, 4), (3, 4), (3, 4)), ((2, 0),)])
+@operator
 def summed(*tensors):  # type: ignore[no-untyped-def]
     """The sum of tensors of one shape."""
     count = len(tensors)
@@ -343,9 +334,12 @@ def summed(*tensors):  # type: ignore[no-untyped-def]
 
 
 def add_n(inputs, name=None):  # type: ignore[no-untyped-def]
-    """The sum of a list of tensors of one shape; of one tensor, a copy."""
+    """The sum of a list of tensors of one shape; of one tensor, a copy. Shapes [] and [1] together make [1]."""
     tensors = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    if not tensors or len({tuple(t.shape) for t in tensors}) > 1:
+    shapes = {tuple(t.shape) for t in tensors}
+    if shapes == {(), (1,)}:
+        tensors = [declared.reshape(t, [1]) for t in tensors]
+    elif len(shapes) != 1:
         raise Refused(f"add_n: expected tensors of one shape, got {[list(t.shape) for t in tensors]}")
     return summed(*tensors)
 
@@ -353,7 +347,7 @@ def add_n(inputs, name=None):  # type: ignore[no-untyped-def]
 def increment(x, value=1.0, name=None):  # type: ignore[no-untyped-def]
     """x + value in x's own memory, for a tensor with one entry."""
     if x.size != 1:
-        raise Refused(f"increment: expected a tensor with one entry, got shape {x.shape}")
+        raise Refused(f"increment: expected a tensor with one entry, got shape {[*x.shape]}")
     step = value if x.data.is_floating_point() else int(value)
     if x.node is None:  # a constant more, which changes no gradient: as in Paddle a leaf takes it too
         x.data.add_(step)

@@ -10,7 +10,7 @@ import torch
 from ..autograd import enable_grad
 from ..operator import MISSING, REFUSALS, as_method, observers
 from ..spelling import renamed
-from ..tensor import Tensor, declared
+from ..tensor import Tensor, WrongKind, declared
 
 # The families whose operators get twins.
 # fmt: off
@@ -56,7 +56,10 @@ def _declare(name: str, take: Callable[..., Tensor], what: str) -> None:
                 raise TypeError(f"{name}_: missing the argument {first!r}")
             x = kwargs.pop(first)
         operands = (*args, *kwargs.values()) if kwargs else args
-        wanted, mixed = not x.stop_gradient, False
+        try:
+            wanted, mixed = not x.stop_gradient, False
+        except AttributeError:
+            raise WrongKind(f"{name}_: {first}: expected a Tensor, got {type(x).__name__}") from None
         for value in operands:
             if isinstance(value, Tensor):
                 wanted = wanted or not value.stop_gradient
@@ -75,6 +78,7 @@ def _declare(name: str, take: Callable[..., Tensor], what: str) -> None:
         return take(x, operation(before, *args, **kwargs), operands)
 
     twin.__name__ = f"{name}_"
+    twin.__code__ = twin.__code__.replace(co_name=twin.__name__)  # as tracebacks and errors name it
     twin.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     twin.__doc__ = f"`{name}` in place: {what}"
     as_method(twin, f"{name}_")
@@ -121,7 +125,7 @@ def _retyped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
     if result.data.dtype is x.data.dtype:
         return x._write(result)
     if result.data.shape != x.data.shape:
-        raise ValueError(f"in place: the result has shape {result.shape}, the tensor has {x.shape}")
+        raise ValueError(f"in place: the result has shape {[*result.shape]}, the tensor has {[*x.shape]}")
     if torch.is_grad_enabled():
         if x.node is None:
             x._check_no_leaf(x)

@@ -9,7 +9,7 @@ from ..dtype import name_of
 from ..operator import as_method, composite, operator
 from ..spelling import spelled
 from ..tensor import Refused, Tensor, WrongKind, declared, to_tensor
-from .shape import _free, _ints, expand, reshape, unsqueeze
+from .shape import _free, _ints, expand, flatten, reshape, unsqueeze
 
 # fmt: off
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
 # --- joining -------------------------------------------------------------------------------------------------
 
 
-@operator(reference=lambda *xs, axis=0: torch.cat(xs, axis), samples=[((2, 3), (4, 3))])
+@operator
 def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
     """Joined along an axis that they have already."""
     kinds = {name_of(t.dtype) for t in tensors}
@@ -35,7 +35,7 @@ def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
     return torch.cat(tensors, axis), lambda g, sizes=sizes, axis=axis: tuple(split_view(g, sizes, axis))
 
 
-@operator(reference=lambda *xs, axis=0: torch.stack(xs, axis), samples=[((2, 3), (2, 3))])
+@operator
 def stack_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
     """Joined along a new axis."""
     if len({t.dtype for t in tensors}) > 1:
@@ -59,7 +59,7 @@ def stack(x, axis=0, name=None):  # type: ignore[no-untyped-def]
     shapes = [list(t.shape) for t in tensors]
     if any(s != shapes[0] for s in shapes):
         raise Refused(f"stack: expected tensors of one shape, got {shapes}")
-    return stack_tensors(*tensors, axis=_free(tensors[0], int(axis), 1, of="stack"))
+    return stack_tensors(*tensors, axis=_free(tensors[0], int(axis), 1))
 
 
 def _tensors(x: Any) -> list[Any]:
@@ -152,16 +152,16 @@ def broadcast_shape(x_shape, y_shape):  # type: ignore[no-untyped-def]
     return found[::-1]
 
 
-@composite(method="", samples=[((2, 3), 2, 1), ((2, 3), 2)], reference=lambda x, n, axis=None: torch.repeat_interleave(x, n, axis))  # fmt: skip
+@composite(method="")
 def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):  # type: ignore[no-untyped-def]
     """Each slice along `axis` (of the flattened array when None) repeated: as often as an int or a vector says."""
     if axis is None:
         x, axis = reshape(x, [-1]), 0
-    axis = _free(x, axis, of="repeat_interleave")
+    axis = _free(x, axis)
     n = x.shape[axis]
     if isinstance(repeats, Tensor) and repeats.ndim:
         if list(repeats.shape) != [n]:
-            raise Refused(f"repeat_interleave: repeats: expected shape [{n}], got {repeats.shape}")
+            raise Refused(f"repeat_interleave: repeats: expected shape [{n}], got {[*repeats.shape]}")
         repeats = repeats.data.to(x.data.device)
         places = torch.repeat_interleave(torch.arange(n, device=repeats.device), repeats)
         return declared.index_select(x, Tensor(places), axis)
@@ -170,13 +170,13 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):  #
         raise Refused(f"repeat_interleave: repeats: expected at least 1, got {times}")
     before, after = list(x.shape[:axis]), list(x.shape[axis + 1 :])
     wide = expand(unsqueeze(x, axis + 1), [*before, n, times, *after])
-    return reshape(wide, [*before, n * times, *after]) if wide.size else x
+    return reshape(wide, [*before, n * times, *after]) if wide.size else flatten(wide, axis, axis + 1)
 
 
 # --- cutting -------------------------------------------------------------------------------------------------
 
 
-@operator(view=True, reference=lambda x, sizes, axis: torch.split(x, sizes, axis), samples=[((5, 3), [2, 3], 0), ((2, 4), [1, 1, 2], 1)])  # fmt: skip
+@operator(view=True)
 def split_view(x, sizes, axis):  # type: ignore[no-untyped-def]
     """`split_sizes` without a copy: views, for code that only reads them."""
     axis = _free(x, axis)
@@ -190,7 +190,7 @@ def equal_views(x: Any, count: int, axis: int) -> Any:
     return split_view(x, [x.shape[axis] // count] * count, axis)
 
 
-@operator(reference=lambda x, sizes, axis: torch.split(x, sizes, axis), samples=[((5, 3), [2, 3], 0), ((2, 4), [1, 1, 2], 1)])  # fmt: skip
+@operator
 def split_sizes(x, sizes, axis):  # type: ignore[no-untyped-def]
     """Cut along `axis` into pieces of the given sizes."""
     axis = _free(x, axis)
@@ -203,13 +203,13 @@ def _copies(views: Any) -> tuple[Any, ...]:
     return tuple(v.clone(memory_format=torch.contiguous_format) for v in views)
 
 
-@operator(view=True, reference=torch.unbind, samples=[((3, 2), 0), ((2, 3), 1)])
+@operator(view=True)
 def slices(x, axis):  # type: ignore[no-untyped-def]
     """The slices along `axis`, which is gone from them. Views."""
     return x.unbind(axis), lambda gs, axis=axis: (stack_tensors(*gs, axis=axis),)
 
 
-@operator(reference=torch.unbind, samples=[((3, 2), 0), ((2, 3), 1)])
+@operator
 def unstacked(x, axis):  # type: ignore[no-untyped-def]
     """Copies of the slices along `axis`, which is gone from them."""
     return _copies(x.unbind(axis)), lambda gs, axis=axis: (stack_tensors(*gs, axis=axis),)
@@ -218,7 +218,7 @@ def unstacked(x, axis):  # type: ignore[no-untyped-def]
 @spelled
 def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def]
     """A list of the parts of `x` along `axis`: so many equal ones, or by a list of sizes (one may be -1)."""
-    axis = _free(x, int(axis), of="split")
+    axis = _free(x, int(axis))
     length = x.shape[axis]
     if isinstance(num_or_sections, int):
         if num_or_sections <= 0 or length % num_or_sections:
@@ -242,13 +242,13 @@ def chunk(x, chunks, axis=0, name=None):  # type: ignore[no-untyped-def]
 
 def unbind(input, axis=0):  # type: ignore[no-untyped-def]
     """A list of the slices of `input` along `axis`, which is gone from them. Views."""
-    return list(slices(input, _free(input, axis, of="unbind")))
+    return list(slices(input, _free(input, axis)))
 
 
 @spelled
 def unstack(x, axis=0, num=None):  # type: ignore[no-untyped-def]
     """A list of copies of the slices of `x` along `axis`; `num` says how many are expected."""
-    found = list(unstacked(x, _free(x, axis, of="unstack")))
+    found = list(unstacked(x, _free(x, axis)))
     if num is not None and num != len(found):
         raise Refused(f"unstack: num is {num}, but axis {axis} has length {len(found)}")
     return found
@@ -257,7 +257,7 @@ def unstack(x, axis=0, num=None):  # type: ignore[no-untyped-def]
 @spelled
 def tensor_split(x, num_or_indices, axis=0, name=None):  # type: ignore[no-untyped-def]
     """A list of the parts of `x` along `axis`: so many, as equal as can be, or cut before the given places (views)."""
-    axis = _free(x, int(axis), of="tensor_split")
+    axis = _free(x, int(axis))
     length = x.shape[axis]
     if isinstance(num_or_indices, int):
         if num_or_indices <= 0:
@@ -277,7 +277,7 @@ def _axis_split(name: str, axis: int, least: int, doc: str) -> Any:
     @spelled
     def cut(x, num_or_indices, name=None):  # type: ignore[no-untyped-def]
         if x.ndim < least:
-            raise Refused(f"{cut.__name__}: expected at least {least} axes, got shape {x.shape}")
+            raise Refused(f"{cut.__name__}: expected at least {least} axes, got shape {[*x.shape]}")
         return tensor_split(x, num_or_indices, min(axis, x.ndim - 1))
 
     cut.__name__ = cut.__qualname__ = name

@@ -15,7 +15,7 @@ from .shape import _free, _ints, assign, expand_view, permute, reshape, swapaxes
 times_transposed = torch.nn.functional.linear  # x @ y.t() without the view in between
 
 
-@operator(method="", value=torch.mm, reference=torch.mm, samples=[((3, 4), (4, 5)), ((0, 2), (2, 3))])
+@operator(method="", value=torch.mm)
 def mm(input, mat2, name=None):  # type: ignore[no-untyped-def]
     """The product of two matrices, [n, k] and [k, m]."""
     if input.dtype.is_complex:
@@ -26,7 +26,7 @@ def mm(input, mat2, name=None):  # type: ignore[no-untyped-def]
     )
 
 
-@operator(broadcasts=True, reference=lambda x, y, a=False, b=False: (x.mT if a else x) @ (y.mT if b else y), samples=[((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 1, 3, 4), (5, 4, 2)), ((4, 3), (4, 5), True), ((2, 3, 4), (2, 5, 4), False, True)])  # fmt: skip
+@operator(broadcasts=True)
 def batched_matmul(x, y, transpose_x=False, transpose_y=False):  # type: ignore[no-untyped-def]
     """The matrix product of the last two axes of arrays with at least two; leading axes broadcast."""
     value = (x.mT if transpose_x else x) @ (y.mT if transpose_y else y)
@@ -49,7 +49,7 @@ def _right(g: Any, x: Any, tx: bool, ty: bool) -> Any:
     return g.mT @ other.mT if ty else other @ g
 
 
-@composite(method="", reference=torch.matmul, samples=[((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((2, 3, 4), (4,)), ((4,), (2, 4, 3))])  # fmt: skip
+@composite(method="")
 def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: ignore[no-untyped-def]
     """The matrix product of the last two axes; leading axes broadcast; a vector is a row on the left, a column on
     the right, and its axis is gone from the result.
@@ -64,7 +64,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
     if dims == (2, 2) and not (transpose_x or transpose_y):
         return mm(x, y)
     if 0 in dims:
-        raise Refused(f"matmul: expected at least one axis each, got shapes {x.shape} and {y.shape}")
+        raise Refused(f"matmul: expected at least one axis each, got shapes {[*x.shape]} and {[*y.shape]}")
     if 1 not in dims:
         return batched_matmul(x, y, transpose_x, transpose_y)
     a = reshape(x, [1, -1]) if dims[0] == 1 else x
@@ -78,41 +78,43 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
     return reshape(product, shape)
 
 
-@composite(method="", reference=torch.bmm, samples=[((2, 3, 4), (2, 4, 5))])
+@composite(method="")
 def bmm(x, y, name=None):  # type: ignore[no-untyped-def]
     """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
     if len(x.shape) != 3 or len(y.shape) != 3 or x.shape[0] != y.shape[0]:
-        raise Refused(f"bmm: expected shapes [b, n, k] and [b, k, m], got {x.shape} and {y.shape}")
+        raise Refused(f"bmm: expected shapes [b, n, k] and [b, k, m], got {[*x.shape]} and {[*y.shape]}")
     return batched_matmul(x, y)
 
 
-@composite(method="", reference=torch.mv, samples=[((3, 4), (4,))])
+@composite(method="")
 def mv(x, vec, name=None):  # type: ignore[no-untyped-def]
     """A matrix [n, k] times a vector [k]."""
     return matmul(x, vec)
 
 
-@composite(method="", reference=lambda x, y: (x * y).sum(-1), samples=[((4,), (4,)), ((2, 3), (2, 3))])
+@composite(method="")
 def dot(x, y, name=None):  # type: ignore[no-untyped-def]
     """The sum of products of two vectors, or of the rows of two matrices."""
     if x.ndim not in (1, 2) or list(x.shape) != list(y.shape):
-        raise Refused(f"dot: expected two vectors or matrices of one shape, got {x.shape} and {y.shape}")
+        raise Refused(
+            f"dot: expected two vectors or matrices of one shape, got {[*x.shape]} and {[*y.shape]}"
+        )
     return (x * y).sum(axis=-1)
 
 
-@composite(method="", reference=torch.outer, samples=[((3,), (4,))])
+@composite(method="")
 def outer(x, y, name=None):  # type: ignore[no-untyped-def]
     """The products of all pairs of entries of x and y, [x.size, y.size]."""
     return reshape(x, [-1, 1]) * reshape(y, [1, -1])
 
 
-@composite(method="", reference=lambda c, x, y, beta=1.0, alpha=1.0: torch.addmm(c, x, y, beta=beta, alpha=alpha), samples=[((3, 5), (3, 4), (4, 5)), ((5,), (3, 4), (4, 5), 0.5, 2.0)])  # fmt: skip
+@composite(method="")
 def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-untyped-def]
     """beta input + alpha x @ y."""
     return input * beta + mm(x, y) * alpha
 
 
-@composite(method="", reference=lambda c, x, y, beta=1.0, alpha=1.0: torch.baddbmm(c, x, y, beta=beta, alpha=alpha), samples=[((2, 3, 5), (2, 3, 4), (2, 4, 5)), ((2, 3, 5), (2, 3, 4), (2, 4, 5), 0.5, 2.0)])  # fmt: skip
+@composite(method="")
 def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-untyped-def]
     """beta input + alpha x @ y, for batches of matrices."""
     if input.ndim != 3:
@@ -120,7 +122,7 @@ def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-unt
     return input * beta + bmm(x, y) * alpha
 
 
-@composite(method="", reference=torch.inner, samples=[((2, 3), (4, 3)), ((3,), (3,)), ((2, 3), ())])
+@composite(method="")
 def inner(x, y, name=None):  # type: ignore[no-untyped-def]
     """The sums of products over the last axes of x and y: [..., k] and [*, k] give [..., *]; a single number scales."""
     if 1 in (x.size, y.size):
@@ -128,7 +130,7 @@ def inner(x, y, name=None):  # type: ignore[no-untyped-def]
     return tensordot(x, y, [[-1], [-1]])
 
 
-@composite(method="", reference=lambda x, y, axes=2: torch.tensordot(x, y, axes), samples=[((2, 3, 4), (3, 4, 5)), ((2, 3), (4, 2), [[0], [1]]), ((2, 3), (4, 5), 0)])  # fmt: skip
+@composite(method="")
 def tensordot(x, y, axes=2, name=None):  # type: ignore[no-untyped-def]
     """The sums of products over axes of x and y: the last and first `axes` of them, or those of a list or two lists.
 
@@ -158,7 +160,7 @@ def tensordot(x, y, axes=2, name=None):  # type: ignore[no-untyped-def]
     return reshape(mm(reshape(left, [n, k]), reshape(right, [k, m])), [*shapes[0], *shapes[2]])
 
 
-@composite(method="", reference=torch.kron, samples=[((2, 3), (3, 2)), ((2,), (2, 1, 3)), ((), (2, 2))])
+@composite(method="")
 def kron(x, y, name=None):  # type: ignore[no-untyped-def]
     """The Kronecker product: every entry of x times the whole of y, as blocks."""
     n = max(x.ndim, y.ndim)
@@ -167,7 +169,7 @@ def kron(x, y, name=None):  # type: ignore[no-untyped-def]
     return reshape(product, [i * j for i, j in zip(a, b, strict=True)])
 
 
-@operator(broadcasts=True, reference=lambda x, y, a: torch.cross(x, y, a), samples=[((2, 3), (2, 3), 1), ((3, 1), (3, 2), 0)])  # fmt: skip
+@operator(broadcasts=True)
 def cross_product(x, y, axis):  # type: ignore[no-untyped-def]
     """The vector products along an axis of length 3."""
     return torch.cross(x, y, axis), (
@@ -176,7 +178,7 @@ def cross_product(x, y, axis):  # type: ignore[no-untyped-def]
     )
 
 
-@composite(method="", reference=lambda x, y, a=0: torch.cross(x, y, a), samples=[((3, 2), (3, 2)), ((2, 3), (2, 3), -1)])  # fmt: skip
+@composite(method="")
 def cross(x, y, axis=9, name=None):  # type: ignore[no-untyped-def]
     """The vector products along `axis`, of length 3; 9 stands for the first such axis."""
     if axis == 9:
@@ -188,19 +190,19 @@ def cross(x, y, axis=9, name=None):  # type: ignore[no-untyped-def]
     return cross_product(x, y, axis)
 
 
-@composite(reference=lambda x, y, a=-1: torch.linalg.vecdot(x, y, dim=a), samples=[((2, 3), (2, 3)), ((2, 3), (2, 3), 0)])  # fmt: skip
+@composite()
 def vecdot(x, y, axis=-1, name=None):  # type: ignore[no-untyped-def]
     """The sums of products of x (conjugated where complex) and y over one axis."""
     return ((x.conj() if x.dtype.is_complex else x) * y).sum(axis=axis)
 
 
-@composite(method="", reference=lambda x, o=0, a=0, b=1: x.diagonal(o, a, b).sum(-1), samples=[((3, 4),), ((2, 3, 4), 1, 1, 2)])  # fmt: skip
+@composite(method="")
 def trace(x, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
     """The sum of the diagonal `offset` of two axes."""
     return diagonal(x, offset, axis1, axis2).sum(axis=-1, dtype=x.dtype)
 
 
-@composite(method="", reference=lambda x: x.mT, samples=[((2, 3, 4),)])
+@composite(method="")
 def matrix_transpose(x, name=None):  # type: ignore[no-untyped-def]
     """The last two axes exchanged."""
     if x.ndim < 2:
@@ -233,7 +235,7 @@ def multi_dot(x, name=None):  # type: ignore[no-untyped-def]
     return product(0, len(chain) - 1)
 
 
-@operator(broadcasts=False, reference=lambda x, w, b: x @ w + b, samples=[((3, 4), (4, 5), (5,))])
+@operator(broadcasts=False)
 def affine(x, weight, bias):  # type: ignore[no-untyped-def]
     """x @ weight + bias in one call: x [n, in], weight [in, out], bias [out]."""
     return torch.addmm(bias, x, weight), (
@@ -244,9 +246,13 @@ def affine(x, weight, bias):  # type: ignore[no-untyped-def]
 
 
 def linear(x, weight, bias=None, name=None):  # type: ignore[no-untyped-def]
-    """x @ weight + bias: x [..., in], weight [in, out] (Paddle's order), bias [out] or None."""
-    if len(weight.shape) != 2 or not x.shape or x.shape[-1] != weight.shape[0]:
-        came = f"{x.shape} and {weight.shape}"
+    """x @ weight + bias: x [..., in], weight [in, out] (Paddle's order), bias [out] or None; a weight of 1 or more than
+    2 axes as in `matmul`."""
+    if len(weight.shape) not in (0, 2):
+        product = matmul(x, weight)
+        return product if bias is None else product + bias
+    if not weight.shape or not x.shape or x.shape[-1] != weight.shape[0]:
+        came = f"{[*x.shape]} and {[*weight.shape]}"
         raise Refused(f"linear: expected x [..., in] and weight [in, out], got {came}")
     if len(x.shape) == 2:
         return mm(x, weight) if bias is None else affine(x, weight, bias)
@@ -289,7 +295,7 @@ def einsum(equation, *operands):  # type: ignore[no-untyped-def]
     return spread(value, tuple(places[c] for c in output), tuple(sizes[c] for c in output))
 
 
-@operator(reference=lambda *xs, letters, output: torch.einsum(f"{','.join(letters)}->{output}", *xs))
+@operator
 def contract(*tensors, letters, output):  # type: ignore[no-untyped-def]
     """The sums of products that `einsum` stands for; no operand names an axis twice."""
 

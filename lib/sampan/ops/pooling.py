@@ -6,7 +6,6 @@ import torch
 
 from ..operator import operator
 from .elementwise import aten
-from .samples import integers
 
 torch_nn = torch._C._nn
 MAX = {2: torch_nn.max_pool2d_with_indices, 3: torch_nn.max_pool3d_with_indices}
@@ -23,7 +22,7 @@ _MAX_BACK, _AVG_BACK, _ADAPTIVE_BACK = (
 )
 
 
-@operator(reference=lambda x, k, s, p, c: torch.nn.functional.max_pool2d(x, k, s, p, 1, c), samples=[((2, 3, 6, 5), (2, 2), (2, 2), (0, 0), False), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True)])  # fmt: skip
+@operator
 def max_pool(x, kernel, stride, padding, ceil_mode):  # type: ignore[no-untyped-def]
     """The largest entry of each window of x [n, c, ...]; the gradient goes to its place."""
     n = len(kernel)
@@ -31,7 +30,7 @@ def max_pool(x, kernel, stride, padding, ceil_mode):  # type: ignore[no-untyped-
     return value, (lambda g, i=places, s=(kernel, stride, padding, ceil_mode): max_unpool(g, x, i, s),)
 
 
-@operator()
+@operator
 def max_unpool(g, x, places, settings):  # type: ignore[no-untyped-def]
     """Zeros like x with g added at the places (flat, per channel) that a max pooling of x chose."""
     kernel, stride, padding, ceil_mode = settings
@@ -40,14 +39,14 @@ def max_unpool(g, x, places, settings):  # type: ignore[no-untyped-def]
     return value, (lambda gg, i=places: at_places(gg, i), lambda gg: None)
 
 
-@operator(reference=lambda x, i: x.flatten(2).gather(2, i.flatten(2)).reshape(i.shape), samples=[((1, 2, 3, 4), integers((1, 2, 5), 12))])  # fmt: skip
+@operator
 def at_places(x, places):  # type: ignore[no-untyped-def]
     """The entries of x [n, c, ...] at flat places per channel, in the shape of `places`: a max pooling's value."""
     value = x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape)
     return value, (lambda g, i=places, size=list(x.shape[2:]): put_at_places(g, i, size, True),)
 
 
-@operator()
+@operator
 def put_at_places(x, places, size, add=False):  # type: ignore[no-untyped-def]
     """Zeros [n, c, *size] with x [n, c, ...] written, or added, at flat places per channel."""
     empty = x.new_zeros([*x.shape[:2], math.prod(size)])
@@ -56,27 +55,27 @@ def put_at_places(x, places, size, add=False):  # type: ignore[no-untyped-def]
     return value, (lambda g, i=places: at_places(g, i),)
 
 
-@operator(reference=lambda x, k, s, p, c, e, d=None: torch.nn.functional.avg_pool2d(x, k, s, p, c, not e, d), samples=[((2, 3, 6, 5), (2, 2), (2, 2), (0, 0), False, True), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True, False), ((1, 2, 5, 5), (3, 2), (2, 1), (1, 0), True, False, 5)])  # fmt: skip
+@operator
 def avg_pool(x, kernel, stride, padding, ceil_mode, exclusive, divisor=None):  # type: ignore[no-untyped-def]
     """The mean of each window of x [n, c, ...]; padding is not counted when `exclusive`. Or its sum over `divisor`."""
     settings = (kernel, stride, padding, ceil_mode, not exclusive, divisor)
     return _AVG[len(kernel)](x, *settings), (lambda g, shape=x.shape, s=settings: avg_unpool(g, shape, s),)
 
 
-@operator()
+@operator
 def avg_unpool(x, shape, settings):  # type: ignore[no-untyped-def]
     """The transpose of `avg_pool`: each entry spread evenly over its window."""
     value = _AVG_BACK[len(settings[0])](x, x.new_empty(1).expand(shape), *settings)
     return value, (lambda g, s=settings: avg_pool(g, *s[:4], not s[4], s[5]),)
 
 
-@operator(reference=torch.nn.functional.adaptive_avg_pool2d, samples=[((2, 3, 7, 5), (3, 2)), ((1, 2, 4, 4), (1, 1))])  # fmt: skip
+@operator
 def adaptive_pool(x, size):  # type: ignore[no-untyped-def]
     """The mean of `size` windows of x [n, c, ...] that cover it as evenly as they can."""
     return _ADAPTIVE[len(size)](x, size), (lambda g, shape=x.shape, n=size: adaptive_unpool(g, shape, n),)
 
 
-@operator()
+@operator
 def adaptive_unpool(x, shape, size):  # type: ignore[no-untyped-def]
     """The transpose of `adaptive_pool`."""
     value = _ADAPTIVE_BACK[len(size)](x, x.new_empty(1).expand(shape))

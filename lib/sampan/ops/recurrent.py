@@ -58,24 +58,6 @@ def by_steps(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: i
     return (stack(outputs, 0), h) if c is None else (stack(outputs, 0), h, c)
 
 
-def _by_torch(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: ignore[no-untyped-def]
-    """The same by torch's layers, for tests: the reversed sequence is turned, and its output turned back."""
-    x = x.flip(0) if reverse else x
-    weights = [w_ih, w_hh, b_ih, b_hh]
-    if mode == "LSTM":
-        out, h, c = torch.lstm(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, False)
-    else:
-        function = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}[mode]
-        out, h = function(x, h[None], weights, True, 1, 0.0, False, False, False)
-    out = out.flip(0) if reverse else out
-    return (out, h[0], c[0]) if mode == "LSTM" else (out, h[0])
-
-
-def _sample(mode: str, reverse: bool, gates: int) -> tuple[Any, ...]:
-    shapes = ((gates * 3, 2), (gates * 3, 3), (gates * 3,), (gates * 3,))
-    return ((4, 2, 2), (2, 3), (2, 3) if mode == "LSTM" else None, *shapes, None, mode, reverse)
-
-
 def _by_onednn(x, h, c, weights, length, mode, reverse):  # type: ignore[no-untyped-def]
     """(outputs, h, c) of an LSTM, and what its gradients need."""
     given = [t.contiguous() for t in (x, *weights, h[None], c[None])]  # it reads them as if they were
@@ -119,7 +101,7 @@ def _by_loops(x, h, c, weights, length, mode, reverse):  # type: ignore[no-untyp
     return (value, *last), (given, kept, hidden, cell, ends)
 
 
-@operator(reference=_by_torch, samples=[_sample("LSTM", False, 4), _sample("GRU", True, 3), _sample("RNN_TANH", False, 1), _sample("RNN_RELU", True, 1)])  # fmt: skip
+@operator
 def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: ignore[no-untyped-def]
     """One layer in one direction over a sequence x [time, batch, features]: (outputs, last h) or, LSTM, (outputs, h, c).
 

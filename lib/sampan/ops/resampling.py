@@ -8,7 +8,6 @@ from ..kernels.cpu_embedding import all_inside, rows_read
 from ..operator import operator
 from ..row_sparse import RowSparse
 from .elementwise import Buffer, aten
-from .samples import integers
 
 embedding_backward = aten.embedding_dense_backward.default._op
 _GRID = {4: aten.grid_sampler_2d.default._op, 5: aten.grid_sampler_3d.default._op}
@@ -24,7 +23,7 @@ _RESIZE = {
 }
 
 
-@operator(reference=lambda x, k, s, p, d: torch.nn.functional.unfold(x, k, d, p, s), samples=[((1, 2, 4, 5), [2, 3], [1, 2], [1, 0], [1, 1])])  # fmt: skip
+@operator
 def windows(x, kernel, stride, padding, dilation):  # type: ignore[no-untyped-def]
     """The windows of x [n, c, h, w] as columns: [n, c kh kw, number of windows]."""
     value = aten.im2col(x, kernel, dilation, padding, stride)
@@ -32,42 +31,41 @@ def windows(x, kernel, stride, padding, dilation):  # type: ignore[no-untyped-de
     return value, (lambda g, s=back: windows_summed(g, *s),)
 
 
-@operator(reference=lambda x, size, k, s, p, d: torch.nn.functional.fold(x, size, k, d, p, s), samples=[((1, 8, 6), [3, 4], [2, 2], [1, 1], [0, 0], [1, 1])])  # fmt: skip
+@operator
 def windows_summed(x, size, kernel, stride, padding, dilation):  # type: ignore[no-untyped-def]
     """The transpose of `windows`: an image [n, c, *size] of columns, added up where they overlap."""
     value = aten.col2im(x, size, kernel, dilation, padding, stride)
     return value, (lambda g, s=(kernel, stride, padding, dilation): windows(g, *s),)
 
 
-@operator(
-    reference=lambda x, size, kind, more: torch.nn.functional.interpolate(x, size, mode=kind, align_corners=more[0]),
-    samples=[((1, 2, 3, 4), [5, 2], "bilinear", (True, None, None)), ((1, 1, 4, 5), [2, 7], "bicubic", (False, None, None))],
-)  # fmt: skip
+@operator
 def resized(x, size, kind, more):  # type: ignore[no-untyped-def]
     """x [n, c, ...] in another size. more: what torch's kernel takes besides (align_corners, a scale for each axis)."""
     value = _RESIZE[kind][0](x, size, *more)
     return value, (lambda g, s=(size, list(x.shape), kind, more): resized_back(g, *s),)
 
 
-@operator()
+@operator
 def resized_back(g, size, shape, kind, more):  # type: ignore[no-untyped-def]
     """The transpose of `resized`."""
     return _RESIZE[kind][1](g, size, shape, *more), (lambda x, s=(size, kind, more): resized(x, *s),)
 
 
-@operator(reference=torch.pixel_shuffle, samples=[((1, 8, 2, 3), 2)])
+@operator
 def pixels_shuffled(x, r):  # type: ignore[no-untyped-def]
     """[n, c r^2, h, w] to [n, c, h r, w r]."""
     return torch.pixel_shuffle(x, r), (lambda g, r=r: pixels_gathered(g, r),)
 
 
-@operator(reference=torch.pixel_unshuffle, samples=[((1, 2, 4, 6), 2)])
+@operator
 def pixels_gathered(x, r):  # type: ignore[no-untyped-def]
     """[n, c, h r, w r] to [n, c r^2, h, w]."""
-    return torch.pixel_unshuffle(x, r), (lambda g, r=r: pixels_shuffled(g, r),)
+    n, c, h, w = x.shape[-4:]
+    value = torch.pixel_unshuffle(x, r) if x.numel() else x.new_empty(n, c * r * r, h // r, w // r)
+    return value, (lambda g, r=r: pixels_shuffled(g, r),)
 
 
-@operator()
+@operator
 def sampled(x, grid, mode, outside, align_corners):  # type: ignore[no-untyped-def]
     """x [n, c, ...] at the places of `grid`, by torch's numbers for the mode and for what lies outside."""
     value = _GRID[x.ndim](x, grid, mode, outside, align_corners)
@@ -80,7 +78,7 @@ def _sampled_back(g: Any, x: Any, grid: Any, settings: tuple[int, int, bool], ne
     return _GRID_BACK[x.ndim](g, x, grid, *settings, needed[:2])
 
 
-@operator(reference=lambda i, w, p=-1: torch.nn.functional.embedding(i, w, p if p >= 0 else None), samples=[(integers((2, 3), 4), (4, 2)), (integers((5,), 3), (3, 2))])  # fmt: skip
+@operator
 def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):  # type: ignore[no-untyped-def]
     """The rows `x`, any shape of ints, of weight [n, d]; zeros for the row `padding`, which gets no gradient.
 
@@ -95,7 +93,7 @@ def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):  # type: 
     return value, (lambda g: None, lambda g, i=x, s=settings, summed=summed: summed(g, i, *s))
 
 
-@operator()
+@operator
 def rows_summed(g, x, count, padding, by_frequency):  # type: ignore[no-untyped-def]
     """[count, d]: the rows of g added up where `x` says; the transpose of `rows_at`."""
     share = _share(x, count).unsqueeze(-1).to(g.dtype) if by_frequency else 1.0

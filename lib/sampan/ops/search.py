@@ -9,7 +9,6 @@ from ..operator import composite, operator
 from ..tensor import Refused, Tensor, WrongKind
 from .gathering import added_along
 from .indexing import nonzero
-from .samples import Array, integers
 
 # fmt: off
 __all__ = [
@@ -25,26 +24,26 @@ def _returned(g: Any, places: Any, shape: Any, axis: int, kept: bool = True) -> 
     return added_along(g, places, shape, axis)
 
 
-@operator(method="", differentiable=False, reference=lambda x, a=-1, d=False: torch.argsort(x, dim=a, descending=d), samples=[((3, 4),), ((3, 4), 0, True)])  # fmt: skip
+@operator(method="", differentiable=False)
 def argsort(x, axis=-1, descending=False, stable=False, name=None):  # type: ignore[no-untyped-def]
     """The indices that sort `x` along `axis`."""
     return torch.argsort(x, dim=axis, descending=descending, stable=stable)
 
 
-@operator(method="", reference=lambda x, a=-1, d=False: torch.sort(x, dim=a, descending=d)[0], samples=[((3, 4),), ((3, 4), 0, True)])  # fmt: skip
+@operator(method="")
 def sort(x, axis=-1, descending=False, stable=False, name=None):  # type: ignore[no-untyped-def]
     """The entries sorted along `axis`."""
     value, places = torch.sort(x, dim=axis, descending=descending, stable=stable)
     return value, (lambda g, i=places, shape=x.shape, axis=axis: _returned(g, i, shape, axis),)
 
 
-@composite(reference=torch.msort, samples=[((3, 4),)], method="")
+@composite(method="")
 def msort(input):  # type: ignore[no-untyped-def]
     """The entries sorted along the first axis."""
     return sort(input, 0)
 
 
-@operator(method="", reference=lambda x, k, a=-1, largest=True: torch.topk(x, k, a, largest), samples=[((3, 4), 2), ((3, 4), 1, 0, False)])  # fmt: skip
+@operator(method="")
 def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # type: ignore[no-untyped-def]
     """The k largest (or smallest) entries along `axis` (the last when None), and their indices."""
     axis, k = -1 if axis is None else axis, int(k)
@@ -55,19 +54,19 @@ def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # type: ignore
     return (value, places), lambda g, i=places, shape=x.shape, axis=axis: _returned(g[0], i, shape, axis)
 
 
-@operator(method="", reference=lambda x, k, a=-1, keep=False: torch.kthvalue(x, k, a, keep), samples=[((3, 4), 2), ((3, 4), 1, 0, True)])  # fmt: skip
+@operator(method="")
 def kthvalue(x, k, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The k-th smallest entry along `axis` (the last when None), and its index."""
     axis = -1 if axis is None else axis
-    value, places = torch.kthvalue(x, int(k), axis, keepdim)
+    value, places = torch.kthvalue(x, int(k), axis, keepdim or False)
     kept = keepdim or not x.ndim
     return (value, places), lambda g, i=places, s=x.shape, a=axis, kept=kept: _returned(g[0], i, s, a, kept)
 
 
-@operator(method="", reference=lambda x, a=-1, keep=False: torch.mode(x, a, keep), samples=[((3, 4),), ((3, 4), 0, True)])  # fmt: skip
+@operator(method="")
 def mode(x, axis=-1, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The most frequent entry along `axis`, the smallest of several, and its last index."""
-    value, places = torch.mode(x, axis, keepdim)
+    value, places = torch.mode(x, axis, keepdim or False)
     kept = keepdim or not x.ndim
     return (value, places), lambda g, i=places, s=x.shape, a=axis, kept=kept: _returned(g[0], i, s, a, kept)
 
@@ -90,20 +89,20 @@ def _running(name: str, find: Any, doc: str) -> Any:
         return (value, places.to(kind)), back
 
     body.__name__, body.__doc__ = name, f"{doc} up to each place along `axis` (of the flattened array when None), and its index."  # fmt: skip
-    return operator(body, method="", reference=find, samples=[((3, 4), 1), ((5,), 0)])
+    return operator(body, method="")
 
 
 cummax = _running("cummax", torch.cummax, "The largest entry")
 cummin = _running("cummin", torch.cummin, "The smallest entry")
 
 
-@composite(method="", reference=lambda x: torch.argwhere(x), samples=[(integers((3, 4), 2),)])
+@composite(method="")
 def argwhere(input):  # type: ignore[no-untyped-def]
     """The coordinates of entries that are not zero: [n, axes]."""
     return nonzero(input)
 
 
-@operator(method="", differentiable=False, reference=torch.searchsorted, samples=[(Array((1,), 0, 1), (2, 3))])  # fmt: skip
+@operator(method="", differentiable=False)
 def searchsorted(  # type: ignore[no-untyped-def]
     sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, out=None, sorter=None
 ):
@@ -117,11 +116,11 @@ def searchsorted(  # type: ignore[no-untyped-def]
     return torch.searchsorted(sorted_sequence, values.contiguous(), out_int32=out_int32, right=right)
 
 
-@composite(method="", reference=torch.bucketize, samples=[((2, 3), Array((1,), 0, 1))])
+@composite(method="")
 def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):  # type: ignore[no-untyped-def]
     """Where each entry of x belongs in an ascending vector: see `searchsorted`."""
     if sorted_sequence.ndim != 1:
-        raise Refused(f"bucketize: sorted_sequence: expected a vector, got shape {sorted_sequence.shape}")
+        raise Refused(f"bucketize: sorted_sequence: expected a vector, got shape {[*sorted_sequence.shape]}")
     return searchsorted(sorted_sequence, x, out_int32, right)
 
 
@@ -183,7 +182,7 @@ def top_p_sampling(  # type: ignore[no-untyped-def]
     "truncated", or "non-truncated" to draw among all. return_top: also the k largest entries and their indices.
     """
     if mode not in ("truncated", "non-truncated") or x.ndim != 2 or ps.size != x.shape[0]:
-        came = f"{x.shape}, {ps.shape}, {mode!r}"
+        came = f"{[*x.shape]}, {[*ps.shape]}, {mode!r}"
         raise Refused(f"top_p_sampling: expected x [rows, n] and ps [rows], got {came}")
     ordered, order = torch.sort(x.data, dim=-1, descending=True, stable=True)
     dropped = (ordered.cumsum(-1) - ordered >= ps.data.reshape(-1, 1)) & (mode == "truncated")

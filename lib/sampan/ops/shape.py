@@ -4,10 +4,11 @@ import math
 from operator import index
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..dtype import as_dtype
-from ..operator import AxisError, composite, operator
+from ..operator import AxisError, composite, describe, operator
 from ..tensor import Refused, Tensor, WrongKind, declared
 
 
@@ -23,15 +24,24 @@ def _ints(values: Any, name: str) -> list[int]:
         raise WrongKind(f"{name}: expected integers, got {values!r}") from None
 
 
-def _free(x: Any, axis: int, extra: int = 0, of: str = "") -> int:
-    """`axis` counted from the front; AxisError outside. of: the function to name, where it is no operator."""
+def number(value: Any, name: str) -> Any:
+    """A number of Python's from a number, also one of NumPy's or in an array or tensor without axes."""
+    if isinstance(value, (int, float)):
+        return value
+    if not isinstance(value, (np.generic, np.ndarray, Tensor)) or value.ndim:
+        raise WrongKind(f"{name}: expected a number, got {describe(value)}")
+    return value.item()
+
+
+def _free(x: Any, axis: int, extra: int = 0) -> int:
+    """`axis` counted from the front; AxisError outside."""
     n = x.ndim + extra
     if not -n <= axis < n:
-        raise AxisError(f"{of}{': ' if of else ''}axis {axis} is outside an array of {n} axes")
+        raise AxisError(f"axis {axis} is outside an array of {n} axes")
     return axis % n if n else 0
 
 
-@operator(method="", view=True, reference=torch.reshape, samples=[((3, 4), (2, 6)), ((3, 4), (-1,)), ((2, 1, 3), (3, 2)), ((0, 2), (2, 0)), ((1,), ())])  # fmt: skip
+@operator(method="", view=True)
 def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
     """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle).
 
@@ -51,7 +61,7 @@ def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
     return value, (lambda g, shape=x.shape: g.reshape(shape),)
 
 
-@operator(method=("permute",), view=True, reference=torch.permute, samples=[((2, 3, 4), (2, 0, 1)), ((2, 3), (1, 0)), ((), ())])  # fmt: skip
+@operator(method=("permute",), view=True)
 def permute(x, perm, name=None):  # type: ignore[no-untyped-def]
     """The axes in the order `perm`. A view."""
     perm = [_free(x, p) for p in _ints(perm, "perm")]
@@ -61,94 +71,98 @@ def permute(x, perm, name=None):  # type: ignore[no-untyped-def]
     return x.permute(perm), (lambda g, back=back: g.permute(back),)
 
 
-@composite(method="", reference=torch.permute, samples=[((2, 3, 4), (2, 0, 1))])
-def transpose(x, perm, name=None):  # type: ignore[no-untyped-def]
-    """The axes in the order `perm` (Paddle's transpose; see swapaxes for exchanging two). A view."""
-    return permute(x, perm)
+@composite(method="")
+def transpose(x, perm=None, name=None, *, axis0=None, axis1=None):  # type: ignore[no-untyped-def]
+    """The axes in the order `perm`, or two of them exchanged: transpose(x, 0, 1). A view."""
+    if isinstance(perm, int) and isinstance(name, int):
+        axis0, axis1 = perm, name
+    return permute(x, perm) if axis0 is None or axis1 is None else swapaxes(x, axis0, axis1)
 
 
-@operator(method="", view=True, reference=torch.swapaxes, samples=[((2, 3, 4), 0, -1)])
+@operator(method="", view=True)
 def swapaxes(x, axis0, axis1, name=None):  # type: ignore[no-untyped-def]
     """Two axes exchanged. A view."""
     return x.swapaxes(axis0, axis1), (lambda g, a=axis0, b=axis1: g.swapaxes(a, b),)
 
 
-@composite(method="", reference=torch.t, samples=[((2, 3),), ((3,),)])
+@composite(method="")
 def t(input, name=None):  # type: ignore[no-untyped-def]
     """The transpose of a matrix; a vector or scalar as it is."""
     if input.ndim > 2:
-        raise Refused(f"t: expected at most 2 axes, got shape {input.shape}")
+        raise Refused(f"t: expected at most 2 axes, got shape {[*input.shape]}")
     return input if input.ndim < 2 else swapaxes(input, 0, 1)
 
 
-@operator(method="", view=True, reference=torch.moveaxis, samples=[((2, 3, 4), 0, 2), ((2, 3, 4), [0, 1], [2, 0])])  # fmt: skip
+@operator(method="", view=True)
 def moveaxis(x, source, destination, name=None):  # type: ignore[no-untyped-def]
     """The axes `source` moved to the places `destination`. A view."""
     a, b = _ints(source, "source"), _ints(destination, "destination")
     return x.moveaxis(a, b), (lambda g, a=a, b=b: g.moveaxis(b, a),)
 
 
-@composite(method="", reference=lambda x, a=0, b=-1: torch.flatten(x, a, b), samples=[((2, 3, 4),), ((2, 3, 4), 1)])  # fmt: skip
+@composite(method="")
 def flatten(x, start_axis=0, stop_axis=-1, name=None):  # type: ignore[no-untyped-def]
     """Axes start_axis to stop_axis, both included, as one."""
     if x.ndim == 0:
         return reshape(x, [1])
-    first, last = _free(x, start_axis, of="flatten"), _free(x, stop_axis, of="flatten")
+    first, last = _free(x, start_axis), _free(x, stop_axis)
     if first > last:
         raise Refused(f"flatten: start_axis {start_axis} comes after stop_axis {stop_axis}")
     return reshape(x, [*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]])
 
 
-@composite(method="", reference=torch.ravel, samples=[((2, 3),), ((),)])
+@composite(method="")
 def ravel(input):  # type: ignore[no-untyped-def]
     """All entries as a vector. A view where possible."""
     return reshape(input, [-1])
 
 
-@operator(method="", view=True, reference=lambda x, axis=None: x.squeeze() if axis is None else x.squeeze(axis), samples=[((2, 1, 3, 1),), ((2, 1, 3, 1), 1)])  # fmt: skip
+@operator(method="", view=True)
 def squeeze(x, axis=None, name=None):  # type: ignore[no-untyped-def]
-    """Without the axes of length 1, or without those of `axis` that have length 1; an empty `axis` names all. A view."""
+    """Without the axes of length 1, or without those of `axis` that have length 1; an empty list
+    names all, an empty tensor none. A view."""
     given = [] if axis is None else _ints(axis, "axis")  # as in Paddle no axes are all of them
-    axes = [_free(x, a, x.ndim == 0) for a in given] if given else range(x.ndim)
+    every = () if isinstance(axis, torch.Tensor) else range(x.ndim)
+    axes = [_free(x, a, x.ndim == 0) for a in given] if given else every
     kept = [n for i, n in enumerate(x.shape) if not (n == 1 and i in axes)]
     return x.reshape(kept), (lambda g, shape=x.shape: g.reshape(shape),)
 
 
-@operator(method="", view=True, reference=torch.unsqueeze, samples=[((2, 3), 1), ((2, 3), -1)])
+@operator(method="", view=True)
 def unsqueeze(x, axis, name=None):  # type: ignore[no-untyped-def]
-    """With new axes of length 1 at the places `axis` of the result. A view."""
-    value = x
-    for a in _ints(axis, "axis"):
+    """With new axes of length 1 at the places `axis` of the result; None adds none. A view."""
+    value = x.view(x.shape) if axis is None else x
+    for a in () if axis is None else _ints(axis, "axis"):
         value = value.unsqueeze(_free(value, a, 1))
     return value, (lambda g, shape=x.shape: g.reshape(shape),)
 
 
-@operator(method="", broadcasts=True, reference=lambda x, s: x.expand(s), samples=[((3, 1), (2, 3, 4)), ((1,), (3,)), ((3, 4), (-1, 4))])  # fmt: skip
+@operator(method="", broadcasts=True)
 def expand(x, shape, name=None):  # type: ignore[no-untyped-def]
     """Broadcast to `shape`; -1 keeps an axis."""
     wide = x.expand(_ints(shape, "shape"))
     return wide.clone(memory_format=torch.contiguous_format), (lambda g: g,)
 
 
-@operator(view=True, broadcasts=True, reference=lambda x, s: x.expand(s), samples=[((3, 1), (2, 3, 4)), ((1,), (3,)), ((3, 4), (-1, 4))])  # fmt: skip
+@operator(view=True, broadcasts=True)
 def expand_view(x, shape):  # type: ignore[no-untyped-def]
     """`expand` without a copy: several entries are one in memory, so only for code that reads the result and drops it."""
     return x.expand(_ints(shape, "shape")), (lambda g: g,)
 
 
-@composite(method="", reference=lambda x, s: x.expand(s), samples=[((3, 1), (2, 3, 4))])
+@composite(method="")
 def broadcast_to(x, shape, name=None):  # type: ignore[no-untyped-def]
     """Broadcast to `shape`; -1 keeps an axis."""
     return expand(x, shape)
 
 
-@composite(method="", reference=lambda x, y: x.expand_as(y), samples=[((3, 1), (2, 3, 4))])
+@composite(method="")
 def expand_as(x, y, name=None):  # type: ignore[no-untyped-def]
     """Broadcast to the shape of `y`."""
     return expand(x, y.shape)
 
 
-@composite(method="", reference=torch.tile, samples=[((2, 3), (2, 2)), ((3,), (2, 1))])
+@composite(method="")
 def tile(x, repeat_times, name=None):  # type: ignore[no-untyped-def]
     """The whole array repeated `repeat_times` along each axis."""
     times = _ints(repeat_times, "repeat_times")
@@ -159,14 +173,14 @@ def tile(x, repeat_times, name=None):  # type: ignore[no-untyped-def]
     return reshape(expand(reshape(x, apart), repeated), [s * r for s, r in zip(shape, times, strict=True)])
 
 
-@operator(method="", reference=torch.flip, samples=[((3, 4), (0,)), ((3, 4), (0, 1))])
+@operator(method="")
 def flip(x, axis, name=None):  # type: ignore[no-untyped-def]
     """In reverse order along `axis` (an int or a list)."""
     axes = _ints(axis, "axis")
     return x.flip(axes), (lambda g, axes=axes: g.flip(axes),)
 
 
-@operator(method="", reference=lambda x, s, a=None: torch.roll(x, s, a), samples=[((3, 4), 1, 0), ((3, 4), (1, 2), (0, 1)), ((5,), 2)])  # fmt: skip
+@operator(method="")
 def roll(x, shifts, axis=None, name=None):  # type: ignore[no-untyped-def]
     """Shifted along `axis`, what leaves at one end coming back at the other; flattened first when axis is None."""
     by = _ints(shifts, "shifts")
@@ -178,20 +192,20 @@ def roll(x, shifts, axis=None, name=None):  # type: ignore[no-untyped-def]
 # --- growing and cutting off ---------------------------------------------------------------------------------
 
 
-@operator(reference=lambda x, w, v: torch.nn.functional.pad(x, w, value=v), samples=[((2, 3), [1, 2], 0.5), ((2, 3), [-1, 0, 1, 1], 0.0)])  # fmt: skip
+@operator
 def pad_constant(x, widths, value):  # type: ignore[no-untyped-def]
     """Grown by `widths` (before, after pairs from the last axis backwards) filled with `value`; negative cuts."""
     grown = torch.nn.functional.pad(x, widths, value=value)
     return grown, (lambda g, back=[-w for w in widths]: pad_constant(g, back, 0.0),)
 
 
-@operator(method="", reference=torch.tril, samples=[((3, 4),), ((2, 3, 3), 1)])
+@operator(method="")
 def tril(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
     """The lower triangle, zero above `diagonal`."""
     return x.tril(diagonal), (lambda g, d=diagonal: g.tril(d),)
 
 
-@operator(method="", reference=torch.triu, samples=[((3, 4),), ((2, 3, 3), 1)])
+@operator(method="")
 def triu(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
     """The upper triangle, zero below `diagonal`."""
     return x.triu(diagonal), (lambda g, d=diagonal: g.triu(d),)
@@ -200,7 +214,7 @@ def triu(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
 # --- kind and place ------------------------------------------------------------------------------------------
 
 
-@operator(samples=[((3, 4), torch.float32)], reference=lambda x, d: x.to(d))
+@operator
 def cast(x, dtype):  # type: ignore[no-untyped-def]
     """A copy in another dtype: of the real part, where that holds no complex numbers. Gradients flow back in the input's."""
     kind = as_dtype(dtype)
@@ -214,7 +228,7 @@ def _converted(x: Any, kind: torch.dtype) -> Any:
     return x.to(kind)
 
 
-@operator(samples=[((3, 4),)], reference=torch.clone)
+@operator
 def assign(x, output=None):  # type: ignore[no-untyped-def]
     """A copy."""
     return x.clone(memory_format=torch.contiguous_format), (lambda g: g,)
@@ -228,13 +242,13 @@ def unshared(result: Any, *inputs: Any) -> Any:
     return result
 
 
-@operator()
+@operator
 def copy_to(x, device):  # type: ignore[no-untyped-def]
     """A copy on another device."""
     return x.to(device), (lambda g, device=x.device: copy_to(g, device),)
 
 
-@operator(reference=torch.full_like, samples=[((3, 4), 2.0)])
+@operator
 def full_like_of(x, value):  # type: ignore[no-untyped-def]
     """`value` everywhere; recorded, so that what was overwritten gets a zero gradient."""
     return torch.full_like(x, value), (lambda g: g * 0,)

@@ -10,7 +10,6 @@ from ..dtype import as_dtype
 from ..operator import as_method, composite, operator
 from ..tensor import Refused
 from .indexing import getitem, setitem, spread
-from .samples import Array
 from .shape import _free, _ints, assign, expand_view, flip, permute, reshape, unshared
 
 # fmt: off
@@ -31,32 +30,32 @@ def _key(x: Any, axes: Any, starts: Any, ends: Any, strides: Any) -> tuple[built
         raise Refused("slice: a stride must not be 0")
     key = [builtins.slice(None)] * x.ndim
     for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
-        key[_free(x, axis, of="slice")] = builtins.slice(*bounds)
+        key[_free(x, axis)] = builtins.slice(*bounds)
     return tuple(key)
 
 
-@composite(method="", reference=lambda x, a, s, e: x[:, s[0] : e[0]], samples=[((3, 4), [1], [1], [-1])])
+@composite(method="")
 def slice(input, axes, starts, ends):  # type: ignore[no-untyped-def]
     """The part from `starts` up to, not including, `ends` of each of `axes`; as in Python, bounds are clipped."""
     return getitem(input, _key(input, axes, starts, ends, None))
 
 
-@composite(method="", reference=lambda x, a, s, e, t: x[:, 1:4:2], samples=[((3, 4), [1], [1], [4], [2])])
+@composite(method="")
 def strided_slice(x, axes, starts, ends, strides, name=None):  # type: ignore[no-untyped-def]
     """`slice` taking every `strides`-th entry, backwards where that is negative."""
     return getitem(x, _key(x, axes, starts, ends, strides))
 
 
-@composite(method="", reference=lambda x, v, *s: torch.slice_scatter(x, v, 1, 1, 4, 2), samples=[((3, 4), (3, 2), [1], [1], [4], [2])])  # fmt: skip
+@composite(method="")
 def slice_scatter(x, value, axes, starts, ends, strides, name=None):  # type: ignore[no-untyped-def]
     """`x` with `value`, broadcast, in the place of its `strided_slice`."""
     return setitem(x, value, _key(x, axes, starts, ends, strides))
 
 
-@composite(method="", reference=torch.select_scatter, samples=[((3, 4), (3,), 1, 2)])
+@composite(method="")
 def select_scatter(x, values, axis, index, name=None):  # type: ignore[no-untyped-def]
     """`x` with `values` in the place of its slice `index` along `axis`."""
-    axis = _free(x, axis, of="select_scatter")
+    axis = _free(x, axis)
     if list(values.shape) != [n for i, n in enumerate(x.shape) if i != axis]:
         raise RuntimeError(f"select_scatter: values: a slice of {list(x.shape)} is no {list(values.shape)}")
     return setitem(x, values, (*(builtins.slice(None),) * axis, index))
@@ -75,10 +74,10 @@ def crop(x, shape=None, offsets=None, name=None):  # type: ignore[no-untyped-def
     return assign(getitem(x, tuple(builtins.slice(b, b + s) for b, s in zip(begin, size, strict=True))))
 
 
-@composite(method="", reference=torch.narrow, samples=[((3, 4), 1, 1, 2)])
+@composite(method="")
 def narrow(input, dim, start, length):  # type: ignore[no-untyped-def]
     """The `length` slices of axis `dim` from `start` on. A view."""
-    axis, start, length = _free(input, dim, of="narrow"), int(start), int(length)
+    axis, start, length = _free(input, dim), int(start), int(length)
     n = input.shape[axis]
     first = start + n if start < 0 else start
     if not (first >= 0 and length >= 0 and first + length <= n):
@@ -86,7 +85,7 @@ def narrow(input, dim, start, length):  # type: ignore[no-untyped-def]
     return getitem(input, (*(builtins.slice(None),) * axis, builtins.slice(first, first + length)))
 
 
-@operator(method="", reference=torch.diagonal_scatter, samples=[((3, 4), (3,)), ((2, 3, 4), (2, 3), 1, 1, 2)])  # fmt: skip
+@operator(method="")
 def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
     """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
     at = (offset, axis1, axis2)
@@ -94,13 +93,13 @@ def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):  # type: igno
     return torch.diagonal_scatter(x, y, *at), (rest, lambda g, at=at: g.diagonal(*at))
 
 
-@composite(method="", reference=torch.diagonal_scatter, samples=[((3, 4), (2,), 2), ((2, 3, 4), (2, 3), 1, 1, 2)])  # fmt: skip
+@composite(method="")
 def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):  # type: ignore[no-untyped-def]
     """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
     return diagonal_scatter(x, y, offset, dim1, dim2)
 
 
-@operator(reference=lambda x, v, o, w: x.clone().fill_diagonal_(v, w), samples=[((5, 2), 3.0, 0, True), ((3, 4), 3.0, 0, False)])  # fmt: skip
+@operator
 def fill_diagonal(x, value, offset=0, wrap=False, name=None):  # type: ignore[no-untyped-def]
     """`x` with a number on its diagonal `offset` (of all axes where there are more than two).
 
@@ -122,27 +121,27 @@ def fill_diagonal(x, value, offset=0, wrap=False, name=None):  # type: ignore[no
 # --- windows and views ---------------------------------------------------------------------------------------
 
 
-@operator(method="", view=True, reference=lambda x, a, n, s: x.unfold(a, n, s), samples=[((2, 7), 1, 3, 2), ((5,), 0, 2, 1)])  # fmt: skip
+@operator(method="", view=True)
 def unfold(x, axis, size, step, name=None):  # type: ignore[no-untyped-def]
     """The windows of `size` entries along `axis`, `step` apart; a window's entries are the last axis. A view."""
     settings = (list(x.shape), axis, size, step)
     return x.unfold(axis, size, step), (lambda g, s=settings: unfolded_back(g, *s),)
 
 
-@operator(reference=lambda g, shape, a, n, s: torch.ops.aten.unfold_backward(g, shape, a, n, s), samples=[((2, 3, 3), [2, 7], 1, 3, 2)])  # fmt: skip
+@operator
 def unfolded_back(x, shape, axis, size, step):  # type: ignore[no-untyped-def]
     """Windows added up where they overlap: the transpose of `unfold`."""
     value = torch.ops.aten.unfold_backward(x, shape, axis, size, step)
     return value, (lambda g, a=axis, n=size, s=step: unfold(g, a, n, s),)
 
 
-@composite(method="", reference=lambda x, n, s, o: torch.as_strided(x, n, s, o // 8), samples=[((4, 3), [2, 3], [1, 2], 8)])  # fmt: skip
+@composite(method="")
 def as_strided(x, shape, stride, offset=0, name=None):  # type: ignore[no-untyped-def]
     """The entries of x's memory, `stride` apart along each axis of `shape`, from `offset` bytes on. A view."""
     return strided(x, _ints(shape, "shape"), _ints(stride, "stride"), offset // x.element_size())
 
 
-@operator(view=True, reference=torch.as_strided, samples=[((4, 3), [2, 3], [1, 2], 1)])
+@operator(view=True)
 def strided(x, shape, stride, offset):  # type: ignore[no-untyped-def]
     """`as_strided`; its gradient goes back to the places that were read, also where they were read twice."""
     places = torch.arange(x.numel(), device=x.device).reshape(x.shape)
@@ -156,13 +155,13 @@ def strided(x, shape, stride, offset):  # type: ignore[no-untyped-def]
     return torch.as_strided(x, shape, stride, offset), back
 
 
-@operator(view=True, reference=lambda x, d: x.view(d), samples=[((3, 4), torch.int64)])
+@operator(view=True)
 def reinterpreted(x, dtype):  # type: ignore[no-untyped-def]
     """The same bytes as entries of another dtype; the last axis changes its length with their size. A view."""
     return x.view(dtype), (lambda g, kind=x.dtype: reinterpreted(g, kind),)
 
 
-@composite(method="", reference=lambda x, s: x.view(s), samples=[((3, 4), [2, 6])])
+@composite(method="")
 def view(x, shape_or_dtype, name=None):  # type: ignore[no-untyped-def]
     """x's memory in another shape, or its bytes as another dtype. A view."""
     if isinstance(shape_or_dtype, (list, tuple)):
@@ -170,25 +169,25 @@ def view(x, shape_or_dtype, name=None):  # type: ignore[no-untyped-def]
     return reinterpreted(x, as_dtype(shape_or_dtype))
 
 
-@composite(method="", reference=lambda x, y: x.view_as(y), samples=[((3, 4), (2, 6))])
+@composite(method="")
 def view_as(x, other, name=None):  # type: ignore[no-untyped-def]
     """x's memory in the shape of `other`. A view."""
     return reshape(x, other.shape)
 
 
-@composite(method="", reference=torch.unflatten, samples=[((6, 2), 0, [2, 3]), ((2, 6), -1, [3, -1])])
+@composite(method="")
 def unflatten(x, axis, shape, name=None):  # type: ignore[no-untyped-def]
     """`x` with one axis cut into several, of lengths `shape`; -1 is worked out. A view."""
-    axis = _free(x, axis, of="unflatten")
+    axis = _free(x, axis)
     return reshape(x, [*x.shape[:axis], *_ints(shape, "shape"), *x.shape[axis + 1 :]])
 
 
-@composite(method="", reference=torch.rot90, samples=[((2, 3),), ((2, 3, 4), -1, [1, 2]), ((2, 3), 2)])
+@composite(method="")
 def rot90(x, k=1, axes=[0, 1], name=None):  # type: ignore[no-untyped-def]  # noqa: B006
     """`x` turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if x.ndim < 2 or len(axes) != 2:
-        raise Refused(f"rot90: expected at least 2 axes and a plane of two, got {x.shape} and {axes}")
-    first, second = (_free(x, a, of="rot90") for a in axes)
+        raise Refused(f"rot90: expected at least 2 axes and a plane of two, got {[*x.shape]} and {axes}")
+    first, second = (_free(x, a) for a in axes)
     if first == second:
         raise Refused(f"rot90: expected two different axes, got {axes}")
     order = list(range(x.ndim))
@@ -209,7 +208,7 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):  # type: 
     return type(input)(torch.where(ids // size == shard_id, ids % size, ignore_value))
 
 
-@composite(method="", reference=lambda x, t: x.sum_to_size(t.shape), samples=[((2, 3, 4), Array((3, 1)))])
+@composite(method="")
 def reduce_as(x, target, name=None):  # type: ignore[no-untyped-def]
     """The sum of x over the axes along which an array of target's shape is repeated to reach x's."""
     shape = [1] * (x.ndim - target.ndim) + list(target.shape)

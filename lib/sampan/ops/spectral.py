@@ -24,14 +24,14 @@ from .slicing import unfold, unfolded_back
 _NORMS = {"backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}
 
 
-@operator()
+@operator
 def fft_c2c(x, axes, norm, forward):  # type: ignore[no-untyped-def]
     """Complex to complex over `axes`. norm: 0 for none, 1 for 1 / sqrt(n), 2 for 1 / n."""
     value = torch._fft_c2c(x, axes, norm, forward) if x.numel() else x.clone()
     return value, (lambda g, a=axes, norm=norm, f=forward: fft_c2c(g, a, norm, not f),)
 
 
-@operator()
+@operator
 def fft_r2c(x, axes, norm, onesided):  # type: ignore[no-untyped-def]
     """Real to complex; `onesided`: the half of the last of `axes` that the rest follows from."""
 
@@ -45,7 +45,7 @@ def fft_r2c(x, axes, norm, onesided):  # type: ignore[no-untyped-def]
     return torch._fft_r2c(x, axes, norm, onesided), (back,)
 
 
-@operator()
+@operator
 def fft_c2r(x, axes, norm, length):  # type: ignore[no-untyped-def]
     """Complex to real of `length` along the last of `axes`, from the half that `fft_r2c` gives: an inverse transform."""
 
@@ -77,11 +77,11 @@ def _resized(x: Any, sizes: list[int], axes: list[int]) -> Any:
     return pad_constant(x, widths, 0.0) if any(widths) else x
 
 
-def _whole(of: str, name: str, given: Any) -> list[int]:
+def _whole(name: str, given: Any) -> list[int]:
     """The numbers of a list, of a tensor, or of another sequence of whole numbers; a single one is none."""
     found = given if isinstance(given, range) else given.tolist() if hasattr(given, "tolist") else given
     if not isinstance(found, (list, tuple, range)) or not all(_is_whole(n) for n in found):
-        raise WrongKind(f"{of}: {name}: expected a list of ints, got {describe(given)}")
+        raise WrongKind(f"{name}: expected a list of ints, got {describe(given)}")
     return [int(n) for n in found]
 
 
@@ -89,36 +89,36 @@ def _is_whole(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, int | np.integer | Tensor)
 
 
-def _planned(x: Any, s: Any, axes: Any, of: str) -> tuple[list[int] | None, list[int]]:
+def _planned(x: Any, s: Any, axes: Any) -> tuple[list[int] | None, list[int]]:
     """The lengths of a transform, None for those of x, and its axes, none negative."""
-    sizes = None if s is None else _whole(of, "s", s)
+    sizes = None if s is None else _whole("s", s)
     if sizes is not None and any(n <= 0 for n in sizes):
-        raise Refused(f"{of}: expected positive lengths, got {sizes}")
+        raise Refused(f"expected positive lengths, got {sizes}")
     if axes is None:
         axes = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
-    found = [_free(x, a, of=of) for a in _whole(of, "axes", axes)]
+    found = [_free(x, a) for a in _whole("axes", axes)]
     if len(set(found)) != len(found) or (sizes is not None and len(sizes) != len(found)):
-        raise Refused(f"{of}: axes {found} and lengths {sizes} do not go together")
+        raise Refused(f"axes {found} and lengths {sizes} do not go together")
     return sizes, found
 
 
-def _transform(kind: str, x: Any, s: Any, axes: Any, norm: str, name: str) -> Any:
-    """The transform `kind` (of one axis) over several axes. name: the function that was called."""
+def _transform(kind: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
+    """The transform `kind` (of one axis) over several axes."""
     if not isinstance(x, Tensor):
-        raise WrongKind(f"{name}: x: expected a Tensor, got {type(x).__name__}")
+        raise WrongKind(f"x: expected a Tensor, got {type(x).__name__}")
     if not isinstance(norm, str) or norm not in _NORMS:
-        raise Refused(f'{name}: norm: expected "forward", "backward" or "ortho", got {norm!r}')
+        raise Refused(f'norm: expected "forward", "backward" or "ortho", got {norm!r}')
     if x.data.dtype is torch.bool:
-        raise WrongKind(f"{name}: x: expected numbers, got {describe(x)}")
+        raise WrongKind(f"x: expected numbers, got {describe(x)}")
     to_real, inverse = kind in ("irfft", "hfft"), kind.startswith("i")
     scale, kind = _NORMS[norm][inverse], kind.removeprefix("i")
-    sizes, axes = _planned(x, s, axes, name)
+    sizes, axes = _planned(x, s, axes)
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         x = x.astype(default_dtype())
     if to_real:
         length = sizes[-1] if sizes else 2 * (x.shape[axes[-1]] - 1)
         if length < 0:
-            raise Refused(f"{name}: x: expected at least 1 entry along axis {axes[-1]}, got shape {x.shape}")
+            raise Refused(f"x: expected at least 1 entry along axis {axes[-1]}, got shape {[*x.shape]}")
         x = x if x.dtype.is_complex else complex_of(x, x * 0)
         x = _resized(x, [*sizes[:-1], length // 2 + 1], axes) if sizes else x
         return fft_c2r(conj(x) if kind == "hfft" else x, axes, scale, length)
@@ -126,7 +126,7 @@ def _transform(kind: str, x: Any, s: Any, axes: Any, norm: str, name: str) -> An
     if kind == "fft" and x.dtype.is_complex:
         return fft_c2c(x, axes, scale, not inverse)
     if x.dtype.is_complex:
-        raise WrongKind(f"{name}: x: expected a real tensor, got {describe(x)}")
+        raise WrongKind(f"x: expected a real tensor, got {describe(x)}")
     found = fft_r2c(x, axes, scale, kind != "fft")
     return conj(found) if inverse else found
 
@@ -147,14 +147,14 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
     def transform(x, s=None, axes=default, norm="backward", name=None):  # type: ignore[no-untyped-def]
         if ending == "2":
             for label, given in (("s", s), ("axes", axes)):
-                if given is not None and len(_whole(f"{kind}2", label, given)) != 2:
+                if given is not None and len(_whole(label, given)) != 2:
                     raise Refused(f"{kind}2: {label}: expected two ints, got {describe(given)}")
         if ending == "":
             for label, given in (("n", s), ("axis", axes)):
                 if given is not None and not (_is_whole(given) and not isinstance(given, Tensor)):
                     raise WrongKind(f"{kind}: {label}: expected an int, got {describe(given)}")
             s, axes = s if s is None else [s], [-1 if axes is None else axes]
-        return _transform(kind, x, s, axes, norm, kind + ending)
+        return _transform(kind, x, s, axes, norm)
 
     def call(x, *args, **settings):  # type: ignore[no-untyped-def]
         bound = shown.bind(x, *args, **settings)
@@ -166,8 +166,7 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
     call.__name__ = call.__qualname__ = kind + ending
     call.__signature__ = shown  # type: ignore[attr-defined]
     call.__doc__ = f"{_DOCS[kind]}, over {what}. norm: where it is scaled: with 1 / n in the inverse (\"backward\") or in the transform itself (\"forward\"), or with 1 / sqrt(n) in both (\"ortho\"). {first}: cut or fill up to so many entries first."  # fmt: skip
-    samples = [((2, 5),), ((2, 4), 6)] if ending == "" else [((3, 4),)]
-    return composite(reference=getattr(torch.fft, kind + ending), samples=samples)(call)
+    return composite()(call)
 
 
 _TRANSFORMS = {}
@@ -182,37 +181,37 @@ globals().update(_TRANSFORMS)
 # --- frames --------------------------------------------------------------------------------------------------
 
 
-def _checked(of: str, axis: int = 0, **lengths: Any) -> list[int]:
+def _checked(axis: int = 0, **lengths: Any) -> list[int]:
     """The lengths, positive ints."""
     if axis not in (0, -1):
-        raise Refused(f"{of}: axis: expected 0 or -1, got {describe(axis)}")
+        raise Refused(f"axis: expected 0 or -1, got {describe(axis)}")
     for name, value in lengths.items():
         if isinstance(value, Tensor | np.ndarray) and value.size == 1:
             lengths[name] = value = value.item()
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value <= 0:
-            raise WrongKind(f"{of}: {name}: expected a positive int, got {describe(value)}")
+        if not _is_whole(value) or value <= 0:
+            raise WrongKind(f"{name}: expected a positive int, got {describe(value)}")
     return [int(v) for v in lengths.values()]
 
 
-@composite(reference=lambda x, n, hop: x.unfold(-1, n, hop).mT, samples=[((2, 7), 3, 2)])
+@composite()
 def frame(x, frame_length, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-def]
     """The frames of a signal [..., time], `hop_length` apart: [..., frame_length, frames].
 
     axis=0: of [time, ...], as [frames, frame_length, ...].
     """
-    frame_length, hop_length = _checked("frame", axis, frame_length=frame_length, hop_length=hop_length)
+    frame_length, hop_length = _checked(axis, frame_length=frame_length, hop_length=hop_length)
     if frame_length > x.shape[axis]:
         raise Refused(f"frame: frame_length: expected at most {x.shape[axis]}, got {frame_length}")
     frames = unfold(x, axis, frame_length, hop_length)
     return swapaxes(frames, -1, -2) if axis == -1 else moveaxis(frames, -1, 1)
 
 
-@composite(reference=lambda x, hop: torch.ops.aten.unfold_backward(x.mT, [2, 7], 1, 3, hop), samples=[((2, 3, 3), 2)])  # fmt: skip
+@composite()
 def overlap_add(x, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-def]
     """Frames [..., frame_length, frames] added up where they overlap: the signal [..., time]; axis as in `frame`."""
-    (hop_length,) = _checked("overlap_add", axis, hop_length=hop_length)
+    (hop_length,) = _checked(axis, hop_length=hop_length)
     if x.ndim < 2:
-        raise Refused(f"overlap_add: expected at least 2 axes, got shape {x.shape}")
+        raise Refused(f"overlap_add: expected at least 2 axes, got shape {[*x.shape]}")
     frames = swapaxes(x, -1, -2) if axis == -1 else moveaxis(x, 1, -1)
     length, count = frames.shape[-1], frames.shape[0 if axis == 0 else -2]
     shape = list(frames.shape[:-1])
@@ -221,12 +220,12 @@ def overlap_add(x, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-d
     return unfolded_back(frames, shape, at, length, hop_length)
 
 
-def _planned_frames(of: str, n_fft: Any, hop_length: Any, win_length: Any) -> list[int]:
+def _planned_frames(n_fft: Any, hop_length: Any, win_length: Any) -> list[int]:
     """The three lengths, the last two with their defaults: a quarter of the first, and the first."""
-    (n_fft,) = _checked(of, n_fft=n_fft)
+    (n_fft,) = _checked(n_fft=n_fft)
     hop_length = n_fft // 4 if hop_length is None else hop_length
     return _checked(
-        of, n_fft=n_fft, hop_length=hop_length, win_length=n_fft if win_length is None else win_length
+        n_fft=n_fft, hop_length=hop_length, win_length=n_fft if win_length is None else win_length
     )
 
 
@@ -235,7 +234,7 @@ def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
     if window is None:
         window = Tensor(torch.ones(length, dtype=like.data.real.dtype, device=like.data.device))
     if not 0 < length <= n_fft or list(window.shape) != [length]:
-        raise Refused(f"window: expected {length} entries, 1 to n_fft={n_fft}, got shape {window.shape}")
+        raise Refused(f"window: expected {length} entries, 1 to n_fft={n_fft}, got shape {[*window.shape]}")
     before = (n_fft - length) // 2
     return pad_constant(window, [before, n_fft - length - before], 0.0) if length < n_fft else window
 
@@ -251,11 +250,11 @@ def stft(  # type: ignore[no-untyped-def]
     frames stand around their place, the signal is padded by `pad_mode` ("reflect" or "constant"). normalized: scaled
     by 1 / sqrt(n_fft). onesided: n_fft // 2 + 1 frequencies; True for a real signal when None.
     """
-    n_fft, hop_length, win_length = _planned_frames("stft", n_fft, hop_length, win_length)
+    n_fft, hop_length, win_length = _planned_frames(n_fft, hop_length, win_length)
     if onesided is not None and not isinstance(onesided, bool):
         raise WrongKind(f"stft: onesided: expected a bool or None, got {describe(onesided)}")
     if x.ndim not in (1, 2) or not 0 < n_fft <= x.shape[-1] or hop_length <= 0:
-        raise Refused(f"stft: expected [batch, time] or [time], time >= n_fft={n_fft}, got {x.shape}")
+        raise Refused(f"stft: expected [batch, time] or [time], time >= n_fft={n_fft}, got {[*x.shape]}")
     window = _window(window, win_length, n_fft, x)
     if center:
         if pad_mode not in ("reflect", "constant"):
@@ -270,7 +269,7 @@ def stft(  # type: ignore[no-untyped-def]
     if onesided and frames.dtype.is_complex:
         raise Refused("stft: onesided: expected False for a complex signal or window")
     kind = "rfft" if onesided else "fft"
-    return swapaxes(_transform(kind, frames, None, [-1], _scaled(normalized), "stft"), -1, -2)
+    return swapaxes(_transform(kind, frames, None, [-1], _scaled(normalized)), -1, -2)
 
 
 def _scaled(normalized: bool) -> str:
@@ -286,22 +285,22 @@ def istft(  # type: ignore[no-untyped-def]
 
     length: of the result; the settings are those of `stft`. Raises ValueError where the windows leave a gap.
     """
-    n_fft, hop_length, win_length = _planned_frames("istft", n_fft, hop_length, win_length)
+    n_fft, hop_length, win_length = _planned_frames(n_fft, hop_length, win_length)
     if length is not None:
-        (length,) = _checked("istft", length=length)
+        (length,) = _checked(length=length)
     expected = n_fft // 2 + 1 if onesided else n_fft
     if x.ndim not in (2, 3) or x.size == 0 or x.shape[-2] != expected or not 0 < hop_length <= win_length:
         wanted = f"[..., {expected}, frames] and hop <= window"
-        raise Refused(f"istft: expected {wanted}, got {x.shape}, {hop_length}")
+        raise Refused(f"istft: expected {wanted}, got {[*x.shape]}, {hop_length}")
     window = _window(window, win_length, n_fft, x)
     frames = swapaxes(x, -1, -2)
     if return_complex:
         if onesided:
             raise Refused("istft: onesided: expected False for a complex signal")
-        frames = _transform("ifft", frames, None, [-1], _scaled(normalized), "istft")
+        frames = _transform("ifft", frames, None, [-1], _scaled(normalized))
     else:
         half = getitem(frames, (Ellipsis, slice(n_fft // 2 + 1)))
-        frames = _transform("irfft", half, [n_fft], [-1], _scaled(normalized), "istft")
+        frames = _transform("irfft", half, [n_fft], [-1], _scaled(normalized))
     signal = overlap_add(swapaxes(frames * window, -1, -2), hop_length)
     square = reshape(window * window, [-1, 1]).expand([n_fft, x.shape[-1]])
     weight = overlap_add(square, hop_length)
@@ -313,14 +312,14 @@ def istft(  # type: ignore[no-untyped-def]
     return signal / weight
 
 
-@composite(reference=torch.fft.fftshift, samples=[((3, 4),), ((5,), 0)])
+@composite()
 def fftshift(x, axes=None, name=None):  # type: ignore[no-untyped-def]
     """The result of a transform with frequency 0 in the middle of `axes` (all when None)."""
     found = list(range(x.ndim)) if axes is None else _ints(axes, "axes")
     return x.roll([x.shape[a] // 2 for a in found], found)
 
 
-@composite(reference=torch.fft.ifftshift, samples=[((3, 4),), ((5,), 0)])
+@composite()
 def ifftshift(x, axes=None, name=None):  # type: ignore[no-untyped-def]
     """The inverse of `fftshift`."""
     found = list(range(x.ndim)) if axes is None else _ints(axes, "axes")

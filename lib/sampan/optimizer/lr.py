@@ -42,7 +42,7 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to a given one."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self._set(self.get_lr())
+        self._set(self.get_lr() if epoch is None else self.at_epoch())
 
     def _set(self, rate: float) -> None:
         self.last_lr = rate
@@ -51,6 +51,10 @@ class LRScheduler:
 
     def get_lr(self) -> float:
         raise NotImplementedError("LRScheduler.get_lr: write it in the subclass")
+
+    def at_epoch(self) -> float:
+        """The rate after a jump to `last_epoch`; where a step starts from the last rate, this does not."""
+        return self.get_lr()
 
     def state_keys(self) -> None:
         """A subclass may set `self.keys` here."""
@@ -279,7 +283,8 @@ def _line(start: float, end: float, share: float) -> float:
 class CosineAnnealingDecay(LRScheduler):
     """eta_min + (lr - eta_min) / 2 * (1 + cos(pi epoch / T_max)) (Loshchilov and Hutter 2017, without restarts).
 
-    The closed form; past T_max the rate rises again along the cosine, as it does in torch and Paddle.
+    A step is the quotient of two of these, from the last rate on, as it is in Paddle: a schedule that starts at
+    `last_epoch` starts from lr. Past T_max the rate rises again along the cosine.
     """
 
     def __init__(self, learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
@@ -288,6 +293,16 @@ class CosineAnnealingDecay(LRScheduler):
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
+        if self.last_epoch == 0:
+            return self.base_lr
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # up from the lowest rate
+            return self.last_lr + _cosine(0.0, self.base_lr - self.eta_min, 1 / self.T_max)
+        now, before = (
+            _cosine(1.0, 0.0, epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1)
+        )
+        return now / before * (self.last_lr - self.eta_min) + self.eta_min
+
+    def at_epoch(self) -> float:
         return _cosine(self.base_lr, self.eta_min, self.last_epoch / self.T_max)
 
 
@@ -321,8 +336,14 @@ class LinearLR(LRScheduler):
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        share = min(self.last_epoch / self.total_steps, 1.0)
-        return self.base_lr * _line(self.start_factor, self.end_factor, share)
+        if self.last_epoch == 0:
+            return self.base_lr * self.start_factor
+        if self.last_epoch > self.total_steps:
+            return self.last_lr
+        rise = self.end_factor - self.start_factor
+        return self.last_lr * (
+            1 + rise / (self.total_steps * self.start_factor + (self.last_epoch - 1) * rise)
+        )
 
 
 class OneCycleLR(LRScheduler):

@@ -346,7 +346,9 @@ class Optimizer:
             found = [h if isinstance(h, Tensor) else Tensor(h) for h in held] if steps else []
             for h, own in zip(found, slot.state or self.start(slot.parameter.data), strict=False):
                 if h.data.shape != own.shape:
-                    raise ValueError(f"state_dict: {name}: expected shape {list(own.shape)}, got {h.shape}")
+                    raise ValueError(
+                        f"state_dict: {name}: expected shape {list(own.shape)}, got {[*h.shape]}"
+                    )
             device = slot.parameter.data.device
             taken.append((steps, tuple(h.data.to(device, copy=True) for h in found)))
         if isinstance(self._learning_rate, LRScheduler):
@@ -403,7 +405,7 @@ def _once(gradient: RowSparse) -> RowSparse:
 def number(value: Any, name: str, below: float = math.inf) -> float:
     """`value`, a number or a Tensor with one, from 0 to below `below`."""
     found = plain(value)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if not isinstance(found, int | float):
         raise WrongKind(f"{name}: expected a number, got {type(value).__name__}")
     if not 0 <= found < below:
         raise ValueError(f"{name}: expected a number from 0 to below {below}, got {found}")
@@ -414,6 +416,6 @@ def _regularizer(value: Any) -> WeightDecayRegularizer | None:
     if value is None or isinstance(value, WeightDecayRegularizer):
         return value
     value = plain(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not isinstance(value, int | float):
         raise TypeError(f"weight_decay: expected a number, a decay or None, got {type(value).__name__}")
     return L2Decay(float(value)) if value else None

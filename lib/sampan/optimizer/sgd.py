@@ -12,6 +12,7 @@ import torch
 
 from .. import kernels
 from ..kernels.arena import filled_like
+from ..ops.shape import number as real
 from .optimizer import Optimizer, number
 
 
@@ -41,8 +42,9 @@ class Momentum(Optimizer):
     state_names = ("velocity",)
 
     def __init__(self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None, grad_clip=None, multi_precision=False, rescale_grad=1.0, use_multi_tensor=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-        self.rule, self._rescale = "nesterov" if use_nesterov else "momentum", rescale_grad
-        own = {"momentum": number(momentum, "momentum", 1)}
+        self.rule = "nesterov" if use_nesterov else "momentum"
+        self._rescale = float(real(rescale_grad, "Momentum: rescale_grad"))
+        own = {"momentum": float(real(momentum, "Momentum: momentum"))}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision, **own)
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
@@ -66,7 +68,7 @@ class Adagrad(Optimizer):
     rule, state_names = "adagrad", ("moment",)
 
     def __init__(self, learning_rate, epsilon=1.0e-6, parameters=None, weight_decay=None, grad_clip=None, name=None, initial_accumulator_value=0.0):  # type: ignore[no-untyped-def]  # fmt: skip
-        self.initial_accumulator_value = initial_accumulator_value
+        self.initial_accumulator_value = real(initial_accumulator_value, "Adagrad: initial_accumulator_value")
         settings = {"epsilon": number(epsilon, "epsilon")}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 

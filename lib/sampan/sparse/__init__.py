@@ -15,6 +15,7 @@ from .exchange import *  # noqa: F403
 from .products import *  # noqa: F403
 from .structure import *  # noqa: F403
 from .tensor import SparseTensor as SparseTensor
+from .tensor import _of_values
 from .tensor import dense_to_coo as dense_to_coo
 from .tensor import dense_to_csr as dense_to_csr
 
@@ -51,16 +52,6 @@ _METHODS = {
 for _name, _method in _METHODS.items():
     if _name not in SparseTensor.__dict__:
         setattr(SparseTensor, _name, _method)
-
-
-def _of_values(name: str) -> Any:
-    def get(self: SparseTensor) -> Any:
-        return getattr(self.entries, name)
-
-    def put(self: SparseTensor, value: Any) -> None:
-        setattr(self.entries, name, value)
-
-    return property(get, put, doc=f"`{name}` of the values.")
 
 
 # What is asked of any Tensor and is a fact about the values.

@@ -194,7 +194,7 @@ def _channels_last(x: Any, axes: int, data_format: str) -> SparseTensor:
     expected = "NDHWC" if axes == 3 else "NHWC"
     if data_format != expected:
         raise Refused(f"data_format: expected {expected!r}, got {data_format!r}")
-    x = with_channels(x).coalesce()
+    x = with_channels(x).ordered()
     if x.ndim != axes + 2:
         raise ValueError(f"x: expected coordinates over batch and {axes} axes, got shape {list(x.shape)}")
     return x

@@ -69,7 +69,7 @@ def sparse_coo_tensor(
     axes, count = places.shape
     if entries.ndim < 1 or entries.shape[0] != count:
         raise ValueError(
-            f"values: expected {count}, one for each column of indices, got shape {entries.shape}"
+            f"values: expected {count}, one for each column of indices, got shape {[*entries.shape]}"
         )
     dense = list(entries.shape[1:])
     if shape is None:

@@ -65,7 +65,7 @@ def cast(
 ) -> SparseTensor:
     """The same tensor with its indices in `index_dtype` (int32 or int64) and its values in `value_dtype`."""
     x = sparse(x)
-    entries = x.entries if value_dtype is None else x.entries.astype(value_dtype)
+    entries = x.entries if value_dtype is None else ops.cast(x.entries, value_dtype)
     if index_dtype is None:
         return x.like(entries)
     kind = as_dtype(index_dtype)
@@ -125,8 +125,8 @@ def _matching(x: SparseTensor, y: SparseTensor, what: str) -> tuple[SparseTensor
             )
     if not x.is_coalesced() and x.nnz() == y.nnz() and torch.equal(x.pattern.indices, y.pattern.indices):
         once = x.distinct()  # the same places in the same order, which stays
-        return once, once.like(y.entries) if once is x else y.coalesce()
-    return x.coalesce(), y.coalesce()
+        return once, once.like(y.entries) if once is x else y.ordered()
+    return x.ordered(), y.ordered()
 
 
 def at_entries(x: Any, pattern: Coo | Csr) -> Tensor:
@@ -134,14 +134,14 @@ def at_entries(x: Any, pattern: Coo | Csr) -> Tensor:
     coo = (
         pattern
         if isinstance(pattern, Coo)
-        else SparseTensor(pattern, Tensor(torch.empty(0))).to_sparse_coo().pattern
+        else SparseTensor(pattern, Tensor(torch.empty(0))).as_coo().pattern
     )
     return getitem(x, tuple(coo.indices))
 
 
 def _other(x: SparseTensor, y: Any, what: str) -> Tensor:
     """A dense Tensor's values at x's entries."""
-    if not isinstance(y, Tensor):
+    if not isinstance(y, Tensor) or y.is_sparse():
         raise TypeError(f"{what}: y: expected a tensor, got {type(y).__name__}")
     if list(y.shape) != list(x.shape):
         y = expand_view(y, list(x.shape))
@@ -156,6 +156,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
     if (
         isinstance(x, SparseTensor)
         and isinstance(y, Tensor)
+        and not y.is_sparse()
         and x.dense_dim() == 1
         and list(y.shape) == x.shape[-1:]
     ):
@@ -214,6 +215,6 @@ def divide(x: Any, y: Any, name: str | None = None) -> SparseTensor:
     ones = torch.ones([math.prod(x.pattern.shape)], device=x.pattern.device)
     everywhere = dense_to_coo(Tensor(ones).reshape(list(x.pattern.shape)))
     if x.is_sparse_csr():
-        everywhere = everywhere.to_sparse_csr()
+        everywhere = everywhere.as_csr()
     full = everywhere.pattern
     return SparseTensor(full, ops.divide(at_entries(x.to_dense(), full), at_entries(y.to_dense(), full)))

@@ -95,7 +95,7 @@ def _together(parts: dict[str, Any]) -> SparseTensor:
     made: SparseTensor = make(
         *parts["places"], parts["values"], parts["shape"], stop_gradient=parts["stop_gradient"]
     )
-    return made.coalesce() if parts["coalesced"] else made
+    return made.ordered() if parts["coalesced"] else made
 
 
 kinds["sparse"] = (SparseTensor, _apart, _together)

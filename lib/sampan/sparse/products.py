@@ -9,6 +9,7 @@ from ..dtype import as_dtype
 from ..tensor import Tensor
 from .elementwise import add, sparse
 from .operators import sddmm, spgemm, spmm
+from .structure import transpose
 from .tensor import SparseTensor, rows_of, with_rows
 
 __all__ = ["addmm", "masked_matmul", "matmul", "mv", "pca_lowrank"]
@@ -32,14 +33,14 @@ def matmul(x: Any, y: Any, name: str | None = None) -> Any:
     _inner(x, y, "matmul")
     shape = [*x.shape[:-1], y.shape[-1]]
     if not isinstance(y, SparseTensor):
-        a = sparse(x).coalesce()
+        a = sparse(x).ordered()
         flat = ops.reshape(y, [-1, y.shape[-1]]) if y.ndim > 2 else y
         out = spmm(a.entries, flat, rows_of(a, "matmul"))
         return ops.reshape(out, shape) if y.ndim > 2 else out
     if not isinstance(x, SparseTensor):
         axes = [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2]
         return ops.transpose(matmul(y.transpose(axes), ops.transpose(x, axes)), axes)
-    a, b = x.coalesce(), y.coalesce()
+    a, b = x.ordered(), y.ordered()
     left, right = rows_of(a, "matmul"), rows_of(b, "matmul")
     product = left.times(right)
     return with_rows(product, spgemm(a.entries, b.entries, left, right, product), a, shape)
@@ -86,7 +87,7 @@ def pca_lowrank(
         raise ValueError(
             f"q: expected 0 to {min(n, m)} for shape {[n, m]}, and niter 0 or more, got {q} and {niter}"
         )
-    turned = x.transpose([1, 0]).coalesce()
+    turned = transpose(x, [1, 0]).ordered()
     mean = (
         matmul(turned, Tensor(torch.full((n, 1), 1.0 / n, dtype=as_dtype(x.dtype), device=x.pattern.device)))
         if center

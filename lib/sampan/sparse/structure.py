@@ -30,7 +30,7 @@ def is_same_shape(x: Any, y: Any) -> bool:
 
 def _as_before(x: SparseTensor, made: SparseTensor) -> SparseTensor:
     """In the layout of x: compressed rows where x has them."""
-    return made.to_sparse_csr() if x.is_sparse_csr() else made
+    return made.as_csr() if x.is_sparse_csr() else made
 
 
 def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> SparseTensor:
@@ -41,7 +41,7 @@ def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> 
         raise ValueError(
             f"perm: expected an order of {x.ndim} axes, the {lead} sparse ones first, got {list(perm)}"
         )
-    coo = x.to_sparse_coo()
+    coo = x.as_coo()
     pattern = Coo(coo.pattern.indices[axes[:lead]], tuple(coo.pattern.shape[a] for a in axes[:lead]))
     entries = coo.entries
     if axes[lead:] != list(range(lead, x.ndim)):
@@ -70,11 +70,12 @@ def reshape(
         raise ValueError(
             f"shape: expected {total} places followed by the dense lengths {dense}, got {wanted}"
         )
-    coo = x.to_sparse_coo()
+    coo = x.as_coo()
     flat = coo.pattern.flat
     places = torch.stack(torch.unravel_index(flat, new)) if new else flat.new_empty((0, flat.shape[0]))
     pattern = Coo(places.to(coo.pattern.kind), tuple(new), coo.is_coalesced())
-    return _as_before(x, SparseTensor(pattern, coo.entries))
+    entries = coo.entries.clone() if x.is_sparse_csr() else coo.entries  # as in Paddle
+    return _as_before(x, SparseTensor(pattern, entries))
 
 
 def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None = None) -> SparseTensor:
@@ -87,7 +88,7 @@ def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None =
         raise ValueError(
             f"axes, starts, ends: expected one length, got {len(axes)}, {len(starts)}, {len(ends)}"
         )
-    coo = x.to_sparse_coo()
+    coo = x.as_coo()
     places, shape = coo.pattern.indices.clone(), list(coo.pattern.shape)
     kept = torch.ones(coo.nnz(), dtype=torch.bool, device=places.device)
     for axis, start, end in zip(axes, starts, ends, strict=True):
@@ -118,7 +119,7 @@ def concat(x: Sequence[SparseTensor], axis: int = 0, name: str | None = None) ->
         raise ValueError(
             f"x: expected equal lengths but along sparse axis {axis}, got {[list(t.shape) for t in tensors]}"
         )
-    parts, start = [t.to_sparse_coo() for t in tensors], 0
+    parts, start = [t.as_coo() for t in tensors], 0
     columns = []
     for part in parts:
         places = part.pattern.indices.clone()
@@ -127,7 +128,7 @@ def concat(x: Sequence[SparseTensor], axis: int = 0, name: str | None = None) ->
         start += part.pattern.shape[axis]
     shape = [start if a == axis else n for a, n in enumerate(first.pattern.shape)]
     made = SparseTensor(Coo(torch.cat(columns, 1), tuple(shape)), join([p.entries for p in parts], 0))
-    return _as_before(first, made.coalesce() if all(t.is_coalesced() for t in tensors) else made)
+    return _as_before(first, made.ordered() if all(t.is_coalesced() for t in tensors) else made)
 
 
 def mask_as(x: Tensor, mask: SparseTensor, name: str | None = None) -> SparseTensor:
@@ -146,7 +147,7 @@ def sum(
     Of all axes it has shape [1], of compressed rows [1, 1], as in Paddle; compressed rows sum over the last axis, which
     stays with length 1. bool sums as int64, and so does int32 over all axes or dense ones.
     """
-    coo = sparse(x).to_sparse_coo()
+    coo = sparse(x).as_coo()
     entries = coo.entries
     given = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     if any(not -x.ndim <= a < x.ndim for a in given):

@@ -1,7 +1,10 @@
 """The sparse tensor: a pattern that never changes, and the values at its entries, an ordinary Tensor on the tape."""
 
+import copy
 import math
-from collections.abc import Callable, Sequence
+import re
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,21 +15,48 @@ from ..kernels.device_sparse import buffer
 from ..ops.indexing import getitem
 from ..ops.shape import reshape
 from ..printing import layout
-from ..tensor import HookHandle, Tensor
+from ..refusal import FromInside
+from ..tensor import Count, HookHandle, Tensor
 from .operators import entries_joined, entries_picked, entries_placed
 from .pattern import Coo, Csr, Rows
 
 
-class SparseTensor:
+class NotDense(FromInside, AttributeError):
+    """A sparse tensor where a function reads the buffer of a dense one."""
+
+
+def _no_buffer(x: "SparseTensor") -> Any:
+    """`data` of a sparse tensor is refused, with the name of the function that reads it; an operator adds its own."""
+    reason = "expected a dense Tensor, got a sparse one; to_dense() gives all its values"
+    frame: Any = sys._getframe(1)
+    while frame.f_back and re.match("<|_[^_]", frame.f_code.co_name):
+        frame = frame.f_back
+    error = NotDense(f"{frame.f_code.co_name}: {reason}")
+    error.reason, error.culprit = reason, (x,)
+    raise error
+
+
+def _of_values(name: str) -> Any:
+    def get(self: "SparseTensor") -> Any:
+        return getattr(self.entries, name)
+
+    def put(self: "SparseTensor", value: Any) -> None:
+        setattr(self.entries, name, value)
+
+    return property(get, put, doc=f"`{name}` of the values.")
+
+
+class SparseTensor(Tensor):
     """A tensor that keeps only some of its entries: coordinates (COO) or compressed rows (CSR).
+
+    It is a Tensor, as in Paddle, without a buffer of all its values: an operator of dense tensors refuses it by name.
 
     pattern: where the entries are, over the first, sparse axes. Loops index by it without a check, so nothing that is passed
     in or given out shares its memory. entries: a Tensor [nnz, dense axes ...] with their
     values; it is what the tape knows, so gradients are sparse: `.grad` has this tensor's pattern.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "entries", "pattern")
-    __array_priority__ = 100  # so that `ndarray * SparseTensor` comes here
+    __slots__ = ("entries", "pattern")
 
     if TYPE_CHECKING:  # the room's functions become methods: see its __init__
 
@@ -34,6 +64,11 @@ class SparseTensor:
 
     pattern: Any  # Coo or Csr; which of them, callers ask is_sparse_coo()
     entries: Tensor
+    data: Any = property(_no_buffer)
+    stop_gradient: Any = _of_values("stop_gradient")
+    node: Any = _of_values("node")
+    _grad: Any = _of_values("_grad")
+    _name: Any = _of_values("_name")
 
     def __init__(self, pattern: Coo | Csr, entries: Tensor) -> None:
         self.pattern, self.entries = pattern, entries
@@ -57,11 +92,13 @@ class SparseTensor:
         return len(self.pattern.shape) + self.entries.ndim - 1
 
     @property
-    def size(self) -> int:
-        return math.prod(self.shape)
+    def size(self) -> Count:
+        count = Count(math.prod(self.shape))
+        count.lengths = self.shape
+        return count
 
     @property
-    def T(self) -> "SparseTensor":
+    def T(self) -> Any:
         return self.transpose(list(range(self.ndim))[::-1])
 
     def dim(self) -> int:
@@ -72,12 +109,8 @@ class SparseTensor:
     def rank(self) -> Tensor:
         return Tensor(torch.tensor(self.ndim, dtype=torch.int32))
 
-    def gradient(self) -> "np.ndarray | None":
-        """The gradient as a dense NumPy array, or None."""
-        return None if self.grad is None else self.grad.numpy()
-
-    def numel(self) -> int:
-        return self.size
+    def numel(self, name: str | None = None) -> Tensor:
+        return Tensor(torch.tensor(self.size))
 
     def sparse_dim(self) -> int:
         """How many axes the indices name: of compressed rows the two of each matrix, also where they form a batch."""
@@ -130,25 +163,13 @@ class SparseTensor:
     # --- the tape ---
 
     @property
-    def stop_gradient(self) -> bool:
-        return self.entries.stop_gradient
-
-    @stop_gradient.setter
-    def stop_gradient(self, value: bool) -> None:
-        self.entries.stop_gradient = value
-
-    @property
-    def is_leaf(self) -> bool:
-        return self.entries.is_leaf
-
-    @property
-    def grad(self) -> "SparseTensor | None":
+    def grad(self) -> Any:
         """The gradient of the values, at the same entries."""
         gradient = self.entries.grad
         return None if gradient is None else SparseTensor(self.pattern, gradient)
 
     @grad.setter
-    def grad(self, value: "SparseTensor | None") -> None:
+    def grad(self, value: Any) -> None:
         self.entries.grad = None if value is None else value.entries
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
@@ -160,7 +181,7 @@ class SparseTensor:
         """Keep the gradient of a tensor that is no leaf in its `.grad`."""
         self.entries.retain_grads()
 
-    def register_hook(self, hook: "Callable[[SparseTensor], SparseTensor | None]") -> HookHandle:
+    def register_hook(self, hook: Any) -> HookHandle:
         """Call `hook(gradient)` when backward reaches this tensor; what it returns replaces the gradient."""
 
         def of_entries(gradient: Tensor) -> Tensor | None:
@@ -169,7 +190,7 @@ class SparseTensor:
 
         return self.entries.register_hook(of_entries)
 
-    def backward(self, grad_tensor: "SparseTensor | None" = None, retain_graph: bool = False) -> None:
+    def backward(self, grad_tensor: Any = None, retain_graph: bool = False, **unused: Any) -> None:
         """As of a dense tensor; `grad_tensor` has this tensor's entries."""
         if grad_tensor is not None and grad_tensor.nnz() != self.nnz():
             raise ValueError(
@@ -183,7 +204,7 @@ class SparseTensor:
     def clone(self) -> "SparseTensor":
         return SparseTensor(self.pattern, self.entries.clone())
 
-    def copy_(self, other: "SparseTensor", blocking: bool = True) -> "SparseTensor":
+    def copy_(self, other: Any, blocking: bool = True) -> "SparseTensor":
         """Become a copy of `other`: its shape, its places and its values, outside of the tape. Returns this tensor.
 
         Raises RuntimeError, as Paddle does, for a dense tensor, another layout or another dtype.
@@ -201,8 +222,16 @@ class SparseTensor:
 
     # --- other layouts ---
 
+    def _apart(self, made: "SparseTensor") -> "SparseTensor":
+        """`made` with values of its own, as Paddle's conversions have them."""
+        return made.like(made.entries.clone()) if made.entries is self.entries else made
+
     def coalesce(self, name: str | None = None) -> "SparseTensor":
-        """Entries in lexicographic order of their places, those of one place added up."""
+        """Entries in lexicographic order of their places, those of one place added up; a copy."""
+        return self._apart(self.ordered())
+
+    def ordered(self) -> "SparseTensor":
+        """`coalesce` without a copy where nothing is to be done."""
         if self.pattern.coalesced:
             return self
         pattern, segments = self._laid_out(Coo, "coalesce").grouped
@@ -214,7 +243,7 @@ class SparseTensor:
         """The tensor itself, its entries in any order, unless places repeat: then coalesced."""
         if self.pattern.coalesced or self.pattern.grouped[0].nnz == self.nnz():
             return self
-        return self.coalesce()
+        return self.ordered()
 
     def in_order(self, entries: Tensor) -> "SparseTensor":
         """A tensor of these values of `coalesce()`'s entries, with its places in the order that `distinct()` has."""
@@ -229,21 +258,32 @@ class SparseTensor:
     def to_dense(self) -> Tensor:
         """The whole tensor; what has no entry is 0."""
         if isinstance(self.pattern, Csr):
-            return self.to_sparse_coo().to_dense()
+            return self.as_coo().to_dense()
         total = math.prod(self.pattern.shape)
         return reshape(entries_placed(self.entries, self.pattern.flat, total), self.shape)
 
     def to_sparse_coo(self, sparse_dim: int | None = None) -> "SparseTensor":
-        """Coordinates over the first `sparse_dim` axes (the layout's own where None)."""
+        """Coordinates over the first `sparse_dim` axes (the layout's own where None), with values of its own."""
         if sparse_dim is not None and sparse_dim != len(self.pattern.shape):
             return dense_to_coo(self.to_dense(), sparse_dim)
+        return self if isinstance(self.pattern, Coo) else self._apart(self.as_coo())
+
+    def as_coo(self) -> "SparseTensor":
+        """`to_sparse_coo` without a copy of the values."""
         if isinstance(self.pattern, Coo):
             return self
         pattern = Coo(None, self.pattern.shape, rows=self.pattern.by_rows, kind=self.pattern.kind)
         return SparseTensor(pattern, self.entries)
 
     def to_sparse_csr(self) -> "SparseTensor":
-        """Compressed rows of a matrix, or of a batch of matrices. Raises ValueError for other shapes."""
+        """Compressed rows of a matrix, or of a batch of matrices, with values of their own.
+
+        Raises ValueError for other shapes.
+        """
+        return self if isinstance(self.pattern, Csr) else self._apart(self.as_csr())
+
+    def as_csr(self) -> "SparseTensor":
+        """`to_sparse_csr` without a copy of the values."""
         if isinstance(self.pattern, Csr):
             return self
         if len(self.pattern.shape) not in (2, 3) or self.dense_dim():
@@ -251,10 +291,10 @@ class SparseTensor:
                 f"to_sparse_csr: expected 2 or 3 sparse axes and no dense ones, got {len(self.pattern.shape)} and "
                 f"{self.dense_dim()}"
             )
-        coo = self.coalesce()
+        coo = self.ordered()
         return SparseTensor(Csr(None, coo.pattern.shape, coo.pattern.by_rows, coo.pattern.kind), coo.entries)
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self, blocking: bool = True) -> np.ndarray:
         return self.to_dense().numpy()
 
     def astype(self, dtype: Any) -> "SparseTensor":
@@ -275,8 +315,22 @@ class SparseTensor:
         """Other values at the same entries."""
         return SparseTensor(self.pattern, entries)
 
+    def contiguous(self) -> "SparseTensor":
+        return self
+
+    def _move(self, device: Any, dtype: Any) -> None:
+        self.entries._move(device, dtype)
+        self.pattern = self.pattern.on(self.entries.data.device)
+
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "SparseTensor":
+        copied = memo[id(self)] = self.like(copy.deepcopy(self.entries, memo))  # the pattern never changes
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SparseTensor, (self.pattern, self.entries)
 
     def __repr__(self) -> str:
         parts = (
@@ -302,7 +356,7 @@ def dense_to_coo(x: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     """Coordinates of what is not 0 over the first `sparse_dim` axes; the other axes stay dense."""
     axes = x.ndim if sparse_dim is None else int(sparse_dim)
     if not 1 <= axes <= x.ndim:
-        raise ValueError(f"sparse_dim: expected 1 to {x.ndim}, for shape {x.shape}, got {sparse_dim}")
+        raise ValueError(f"sparse_dim: expected 1 to {x.ndim}, for shape {[*x.shape]}, got {sparse_dim}")
     there = x.data != 0
     if axes < x.ndim:
         there = there.flatten(axes).any(-1)
@@ -313,15 +367,15 @@ def dense_to_coo(x: Tensor, sparse_dim: int | None = None) -> SparseTensor:
 def dense_to_csr(x: Tensor) -> SparseTensor:
     """Compressed rows of what is not 0, of a matrix or a batch of them."""
     if x.ndim not in (2, 3):
-        raise ValueError(f"to_sparse_csr: expected 2 or 3 axes, got shape {x.shape}")
-    return dense_to_coo(x).to_sparse_csr()
+        raise ValueError(f"to_sparse_csr: expected 2 or 3 axes, got shape {[*x.shape]}")
+    return dense_to_coo(x).as_csr()
 
 
 def rows_of(x: SparseTensor, what: str) -> Rows:
     """The entries by rows, of coordinates too. Raises ValueError for entries that are themselves arrays."""
     if x.dense_dim():
         raise ValueError(f"{what}: expected no dense axes, got {x.dense_dim()} in shape {list(x.shape)}")
-    return x.coalesce().pattern.by_rows
+    return x.ordered().pattern.by_rows
 
 
 def with_rows(rows: Rows, entries: Tensor, like: SparseTensor, shape: Sequence[int]) -> SparseTensor:

@@ -20,7 +20,7 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
     scores, steps, counts = potentials.data, transition_params.data, lengths.data.long()
     tags = scores.shape[-1:]
     if scores.ndim != 3 or steps.shape != tags * 2 or counts.shape != scores.shape[:1]:
-        shapes = f"{potentials.shape}, {transition_params.shape} and {lengths.shape}"
+        shapes = f"{[*potentials.shape]}, {[*transition_params.shape]} and {[*lengths.shape]}"
         raise Refused(f"expected potentials [batch, time, tags], [tags, tags] and [batch], got {shapes}")
     longest = int(counts.max()) if len(counts) else 0
     best = scores[:, 0] + (steps[-1] if include_bos_eos_tag else 0)

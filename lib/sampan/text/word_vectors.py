@@ -21,7 +21,7 @@ import numpy as np
 from ..kernels import cpu_embedding_words as loops
 from ..kernels.cpu_embedding import bag_sums
 from ..kernels.cpu_embedding_hash import mixed
-from ..serialization import load, save
+from ..serialization import load, save_with_checksum
 from . import word2vec
 from .subwords import fnv1a, ngrams, numbered
 
@@ -295,7 +295,7 @@ class WordVectors:
             "inputs": self._inputs[:, : self.dim],
             "outputs": self._outputs[:, : self.dim],
         }
-        save(
+        save_with_checksum(
             {"format": FORMAT, "settings": settings, "words": self.words, "begun": self._begun, **arrays},
             path,
         )

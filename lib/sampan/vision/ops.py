@@ -39,7 +39,7 @@ def _pair(value: Any, name: str) -> tuple[int, int]:
 def _regions(x: Any, boxes: Any, boxes_num: Any) -> list[tuple[int, Any]]:
     """(image, its boxes) of every image that has boxes. boxes [count, 4], boxes_num [batch]."""
     if x.ndim != 4 or boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise Refused(f"expected x [n, c, h, w] and boxes [count, 4], got shapes {x.shape} and {boxes.shape}")
+        raise Refused(f"expected x [n, c, h, w] and boxes [count, 4], got shapes {[*x.shape]} and {[*boxes.shape]}")
     counts = boxes_num.tolist()
     if len(counts) != x.shape[0] or sum(counts) != boxes.shape[0]:
         raise Refused(f"boxes_num: {counts} does not share {boxes.shape[0]} boxes among {x.shape[0]} images")
@@ -154,7 +154,7 @@ def deform_conv2d(x, offset, weight, bias=None, stride=1, padding=0, dilation=1,
            for size, k, s, p, e in zip((h, w), kernel, stride, padding, dilation, strict=True)]
     places = kernel[0] * kernel[1]
     if offset.shape != [n, 2 * d * places, *out]:
-        raise Refused(f"offset: expected shape {[n, 2 * d * places, *out]}, got {offset.shape}")
+        raise Refused(f"offset: expected shape {[n, 2 * d * places, *out]}, got {[*offset.shape]}")
     moved = offset.reshape([n * d, places, 2, *out])
     starts = [torch.arange(m, device=x.data.device) * s - p for m, s, p in zip(out, stride, padding, strict=True)]
     taps = [torch.arange(k, device=x.data.device) * e for k, e in zip(kernel, dilation, strict=True)]
@@ -236,7 +236,7 @@ def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=No
     leave one another alone; `categories` lists them. top_k: at most so many places.
     """
     if boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise Refused(f"boxes: expected shape [n, 4], got {boxes.shape}")
+        raise Refused(f"boxes: expected shape [n, 4], got {[*boxes.shape]}")
     if scores is None:
         return Tensor(_kept(boxes.data, iou_threshold))
     order = scores.data.argsort(descending=True, stable=True)

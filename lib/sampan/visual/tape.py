@@ -98,7 +98,7 @@ def _shapes(result: Tensor, order: list[Node], leaves: list[Tensor]) -> dict[Any
     """The shape and dtype of every value. The tape does not keep values, but a gradient has the shape of its value:
     one walk backwards tells them all. Where that is not possible the boxes have names only, and a warning says why."""
     known: dict[Any, Shape] = dict.fromkeys(order)
-    known.update({leaf: (leaf.shape, leaf.dtype) for leaf in leaves})
+    known.update({leaf: (list(leaf.shape), leaf.dtype) for leaf in leaves})
     gradients: dict[Any, Any] = {}
     hooks = [(node, node.hooks) for node in order]
     try:
@@ -115,7 +115,7 @@ def _shapes(result: Tensor, order: list[Node], leaves: list[Tensor]) -> dict[Any
     for key, gradient in gradients.items():
         if isinstance(gradient, torch.Tensor):
             known[key] = (list(gradient.shape), gradient.dtype)
-    known[result.node] = (result.shape, result.dtype)
+    known[result.node] = (list(result.shape), result.dtype)
     return known
 
 

@@ -203,4 +203,111 @@ PROGRAMS: dict[str, list[str]] = {
         "r = [bool((m.a.weight == l.a.weight).all()), sorted(l.state_dict()), found, sorted(P.nn.Sequential(l).state_dict())]"
     ],
 }  # fmt: skip
+IMAGE = "x = P.arange(0, {n}, dtype='float32').cos().reshape({shape}); x.stop_gradient = False"
+SIZES = {1: (14, [1, 2, 7]), 2: (84, [1, 2, 6, 7]), 3: (210, [1, 1, 5, 6, 7])}
+PADS = {
+    1: ("1", "[1, 2]", "'SAME'"),
+    2: ("1", "[0, 1, 1, 0]", "'SAME'"),
+    3: ("1", "[0, 1, 1, 0, 1, 0]", "'SAME'"),
+}
+
+
+def pooled(n: int, name: str, settings: tuple[str, ...], also: str = "") -> list[str]:
+    """Pooling with windows that begin or lie in the padding, and its gradient."""
+    size, shape = SIZES[n]
+    start = IMAGE.format(n=size, shape=shape)
+    return [
+        f"{start}; y = F.{name}{n}d(x, {also}2, {step}, {pad}, {more}); "
+        # with a mask Paddle's gradient of a window in the padding writes to the place -1
+        + ("r = y" if "mask" in more else "(y * y).sum().backward(); r = [y, x.grad]")
+        for step in (2, 3)
+        for pad in PADS[n]
+        for more in settings
+        if "mask" not in more or "[" not in pad
+    ]
+
+
+LOG_PROBS = {
+    "Gamma": "({0}, {0}), .3", "Chi2": "({0},), .3", "Beta": "({0}, {0}), .3", "Dirichlet": "(t([.4, .5], {1}),), [.2, .8]",
+    "Exponential": "({0},), .3", "Normal": "({0}, {0}), .3", "Uniform": "(0., 1.), .3", "Laplace": "({0}, {0}), .3",
+    "Gumbel": "({0}, {0}), .3", "Cauchy": "({0}, {0}), .3", "StudentT": "({0}, {0}, {0}), .3",
+    "Poisson": "({0},), 2.", "Bernoulli": "({0},), 1.",
+}  # fmt: skip
+CDFS = ("Exponential", "Laplace", "Cauchy")
+
+
+def likelihoods(name: str) -> list[str]:
+    """The dtypes of a distribution's answers, of parameters and values of other dtypes."""
+    made = []
+    for kind in ("'float32'", "'float64'"):
+        for value in ("float32", "float64"):
+            args = LOG_PROBS[name].format(f"t(.7, {kind})", kind)
+            ways = ("log_prob", "prob", "cdf")[: 3 if name in CDFS else 2]
+            made.append(
+                f"a, v = {args}; d = P.distribution.{name}(*a); v = t(v, '{value}'); r = [{', '.join(f'(d.{w}(v) * 10000).round()' for w in ways)}, d.entropy()]"
+            )
+    return made
+
+
+WEIGHTED = "x = F.log_softmax(t([[.1, .5, .2, .9], [.3, .2, .8, .1], [.5, .5, .1, .7]]), 1).detach(); x.stop_gradient = False"
+
+MORE: dict[str, list[str]] = {
+    **{
+        f"paddle.nn.functional.avg_pool{n}d": pooled(
+            n, "avg_pool", tuple(
+                f"ceil_mode={ceil}, exclusive={exclusive}" + (f", divisor_override={divisor}" if n > 1 else "")
+                for ceil in (True, False) for exclusive in (True, False) for divisor in ((None, 3) if n > 1 else (None,))
+            ),
+        )
+        for n in (1, 2, 3)
+    },
+    **{
+        f"paddle.nn.functional.max_pool{n}d": pooled(
+            n, "max_pool", ("ceil_mode=True", "ceil_mode=False", "ceil_mode=True, return_mask=True", "ceil_mode=False, return_mask=True")
+        )
+        for n in (1, 2, 3)
+    },
+    **{f"paddle.nn.functional.lp_pool{n}d": pooled(n, "lp_pool", ("ceil_mode=True", "ceil_mode=False"), "2., ")
+       + (["r = F.lp_pool1d(P.ones([1, 1, 4]), 2., 2, 2, True)"] if n == 1 else []) for n in (1, 2)},
+    **{f"paddle.distribution.{name}": likelihoods(name) for name in LOG_PROBS},
+    "paddle.distribution.Binomial": [
+        f"r = P.distribution.Binomial(t({n}), t(.5)).sample({shape})" for n in ("nan", "inf", "-2.") for shape in ("", "[2]")
+    ],
+    "paddle.nanmedian": [
+        f"x = t({v}, sg=False); y = P.nanmedian(x{a}, mode='{m}'); z = y[0] if isinstance(y, tuple) else y; "
+        "(z * P.arange(1., z.size + 1).reshape(z.shape)).sum().backward(); r = [y, x.grad]"
+        for v in ("[[nan, nan], [nan, nan]]", "[[nan, nan], [1., nan]]", "[[nan, nan, nan], [1., nan, 2.]]")
+        for a in ("", ", 0", ", 1", ", [0, 1]") for m in ("avg", "min")
+    ] + [f"r = P.nanmedian(t({v}, '{d}'), {a}, {k}, 'min')" for v in ("[nan, nan]", "nan", "[]") for d in ("float32", "float64")
+         for a in ("None", "0", "-1") for k in (True, False)],
+    "paddle.median": [f"r = P.median(t([]), {a}, {k}, '{m}')" for a in ("None", "0") for k in (True, False) for m in ("avg", "min")],
+    "paddle.softmax": [
+        f"x = P.arange(0., {n}).cos().reshape({s}); r = [x.softmax(), P.softmax(x), F.softmax(x), P.softmax(input=x, dim=-1)]"
+        for n, s in ((1, []), (3, [3]), (6, [2, 3]), (12, [2, 3, 2]), (24, [2, 3, 2, 2]), (12, [2, 1, 3, 1, 2]))
+    ],
+    "paddle.transpose": [
+        f"x = P.arange(24.).reshape([2, 3, 4]); r = {c}"
+        for c in ("x.transpose(0, 1)", "P.transpose(x, 0, -1)", "x.transpose(dim0=0, dim1=2)", "P.transpose(x, axis0=1, axis1=2)")
+    ],
+    "paddle.sum": [f"x = P.ones([2, 3]); r = P.sum(x, {c})" for c in ("0, True", "1, False", "1, True, 'float64'", "1, 'float64', True")],
+    "paddle.index_select": ["r = P.index_select(P.ones([2, 3]), 1, t([0]))"],
+    "paddle.index_add": ["r = P.index_add(P.ones([2, 3]), 1, t([0]), P.ones([2, 1]))"],
+    "paddle.tensor_split": [f"r = P.tensor_split(P.arange(6.), {c})" for c in ("sections=2", "indices=[2]", "indices_or_sections=2")],
+    "paddle.io.DataLoader": [
+        f"r = list(P.io.DataLoader(P.io.TensorDataset([P.arange(4)]), batch_size=2, collate_fn=lambda b: {batch}))"
+        for batch in ("[1, P.ones([1])]", "(P.ones([2]), 'a', 3)")
+    ],
+    "paddle.nn.functional.npair_loss": [
+        "a = P.arange(12.).sin().reshape([3, 4]); p = P.arange(12.).cos().reshape([3, 4]); a.stop_gradient = False; "
+        f"y = F.npair_loss(a, p, t({labels}), {k}); y.backward(); r = [y, a.grad]"
+        for labels in ("[0, 1, 0]", "[0, 0, 0]", "[-1, 2, -1]", "[.5, 1., .5]", "[[0], [1], [1]]") for k in (".1", "0.")
+    ],
+    "paddle.nn.functional.nll_loss": [
+        f"{WEIGHTED}; y = F.nll_loss(x, t({labels}), weight={w}, ignore_index={i}, reduction='{how}'); y.sum().backward(); r = [y, x.grad]"
+        for w in ("None", "t([.1, .2, .3, .4])", "P.zeros([4])") for i in (-100, 0, 5, -1)
+        for labels in ("[0, 1, 2]", "[-1, 2, 3]", "[5, 5, 5]", "[-100, -100, -100]") for how in ("mean", "none")
+    ],
+}  # fmt: skip
+for _name, _codes in MORE.items():
+    PROGRAMS[_name] = PROGRAMS.get(_name, []) + _codes
 CASES = {name: [short(code) for code in codes] for name, codes in PROGRAMS.items()}

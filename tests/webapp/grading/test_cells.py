@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
-from studio.grading.cells import Code, look, needed
+from studio.grading.cells import IPYTHONS_OWN, Code, look, needed
 from studio.grading.grader import _code_cells
 from studio.grading.release import read, release, slots_of
 
@@ -108,6 +109,40 @@ def test_names_respect_scopes():
     ).names
     assert found.binds == {"a", "f", "m"} and found.imported == {"m"}
     assert found.uses == {"b", "e", "h", "j"} and not found.unforeseen
+
+
+@pytest.mark.parametrize(
+    "comprehension",
+    [
+        "[i * b for i in a]",
+        "{i * b for i in a if i}",
+        "{i: b for i in a}",
+        "[[i for i in k] * b for k in a]",
+        "[(lambda: i + b) for i in a]",
+        "(i * b for i in a)",
+    ],
+)
+def test_variables_of_a_comprehension_are_its_own(comprehension):
+    """Whatever Python runs: from 3.12 on, symbol tables show them beside the names of the code around."""
+    for source in (
+        f"x = {comprehension}",
+        f"def x(k): return {comprehension}",
+        f"class x: y = {comprehension}",
+    ):
+        found = look(source).names
+        assert found.uses == {"a", "b"} and found.binds == {"x"} and not found.unforeseen
+    assert look("x = [w := i for i in a]").names.binds == {"x", "w"}
+    assert look("x = [a for a in a]").names.uses == {"a"}
+
+
+@pytest.mark.parametrize(
+    "before", ["", "  ", "\n", "%", "!", "/", ",", ";", "x = %", ">>> ", "In [1]: ", "...: ", "(\n/"]
+)
+def test_what_is_left_as_it_is_is_nothing_to_ipython(before):
+    source = f"{before}name\n    # more"
+    transformed = TransformerManager().transform_cell(source)
+    assert IPYTHONS_OWN.search(source) or transformed.strip() == source.strip()
+    assert bool(IPYTHONS_OWN.search(source)) == bool(before)
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,16 @@ def test_a_missing_function_and_a_broken_cell_are_told_apart(graded):
     assert result.verdict == "error" and result.traceback.startswith("cell 3, line 1\n    @learn.exercise(")
 
 
+def test_each_exercise_has_one_process_and_the_code_is_read_in_the_first(graded, warm, monkeypatch):
+    """A process more costs every verdict a tenth of a second."""
+    forked = []
+    monkeypatch.setattr(
+        warm, "fork", lambda *asked: forked.append(asked[0]) or sandbox.Warm.fork(warm, *asked)
+    )
+    assert graded(HEAD + SOLUTION).passed
+    assert forked == ["autograd.unbroadcast"]
+
+
 def test_hidden_inputs_are_fresh_each_time(course):
     (exercise,) = grader.load_checks(course)
     draws = [next(iter(exercise.cases(grader.np.random.default_rng(seed)))).args[0] for seed in (1, 2)]

@@ -32,17 +32,15 @@ EXERCISES = [Exercise("ops.relu", 2, "Negate", "\u53d6\u8d1f", cases)]
 """
 HEAD = '@learn.exercise("ops.relu")\ndef relu(x):\n'
 END = "    return -x, lambda g: -g"
-SLEEP = "    import time\n    time.sleep(0.03)\n"
+# As the baseline is, it is slowed down by whatever else the machine does.
+SLOW = "    sum(range(1_800_000))\n"
 CHEATS = {
-    "honestly slow": HEAD + SLEEP + END,
-    "remembered answers": f"kept = {{}}\n{HEAD}    if x.shape in kept:\n        return kept[x.shape]\n{SLEEP}"
+    "honestly slow": HEAD + SLOW + END,
+    "remembered answers": f"kept = {{}}\n{HEAD}    if x.shape in kept:\n        return kept[x.shape]\n{SLOW}"
     f"    kept[x.shape] = -x, lambda g: -g\n    return kept[x.shape]",
-    "another clock": "import time\nsleep = time.sleep\ntime.perf_counter = time.monotonic = lambda: 0.0\n"
-    + HEAD
-    + SLEEP
-    + END,
+    "another clock": "import time\ntime.perf_counter = time.monotonic = lambda: 0.0\n" + HEAD + SLOW + END,
     "a neighbour that takes the processor": "import os\nfor _ in range(8):\n    if os.fork() == 0:\n        while True:\n"
-    "            pass\n" + HEAD + SLEEP + END,
+    "            pass\n" + HEAD + SLOW + END,
 }
 
 

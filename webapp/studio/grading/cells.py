@@ -11,6 +11,7 @@ not parse. The cells that were handed out change nothing behind the back of a na
 from __future__ import annotations
 
 import ast
+import re
 import symtable
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ UNFORESEEN = {
     *("exec", "eval", "compile", "globals", "locals", "vars", "setattr", "delattr"),
     *("get_ipython", "__import__", "importlib"),
 }
+# What IPython may read as something else than Python: its magics, commands and questions, prompts, an indented beginning.
+IPYTHONS_OWN = re.compile(r"[%!?]|^\s*(?:[,;/]|>>>|\.\.\.|In \[)|\A\s", re.M)
 MOST_CHARACTERS = 200_000  # of a cell that is looked into; a longer one is run as it is
 
 
@@ -69,10 +72,12 @@ def look(source: str) -> Look:
         found.names.unforeseen = found.unreadable = True
         return found
     try:
-        for statement in ast.parse(_python(source)).body:
+        python = _python(source)
+        copy = _ScopedComprehensions().visit(ast.parse(python))
+        for statement, scoped in zip(ast.parse(python).body, copy.body, strict=True):
             names = Names()
-            _read_scopes(symtable.symtable(ast.unparse(statement), "cell", "exec"), names)
             _read_changes(statement, names)
+            _read_scopes(symtable.symtable(ast.unparse(scoped), "cell", "exec"), names)
             found.statements.append((statement, names))
             found.names.add(names)
     except SyntaxError:  # the run itself will report it
@@ -85,6 +90,12 @@ def look(source: str) -> Look:
 
 def _python(source: str) -> str:
     """A cell without what is IPython's own: magics become calls, and below `%%time` and the like stands Python."""
+    if "\0" in source:  # before Python 3.11.4, parsing it is a ValueError
+        raise SyntaxError("source code cannot contain null bytes")
+    if not IPYTHONS_OWN.search(
+        source
+    ):  # Python 3.12.1 takes 40 s to cut a line of 180,000 characters into tokens
+        return source
     lines = source.lstrip().splitlines()
     if lines and lines[0].startswith("%%"):
         source = "\n".join(lines[1:])
@@ -137,6 +148,20 @@ def made_of(cells: Sequence[Code], looks: Sequence[Look], slot: str) -> Iterator
         wanted = [part for part in others if names.uses & (part[2].binds | part[2].stores)]
         others = [part for part in others if part not in wanted]
         waiting += wanted
+
+
+class _ScopedComprehensions(ast.NodeTransformer):
+    """Writes every comprehension as a generator. From Python 3.12 on, comprehensions have no scope of their own in a symbol
+    table (PEP 709), so that their variables look like those of the code around; a generator has one in every version."""
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp) -> ast.AST:
+        return self.generic_visit(ast.GeneratorExp(node.elt, node.generators))
+
+    visit_SetComp = visit_ListComp
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        pair = ast.Tuple([node.key, node.value], ast.Load())
+        return self.generic_visit(ast.GeneratorExp(pair, node.generators))
 
 
 def _read_scopes(top: symtable.SymbolTable, found: Names) -> None:

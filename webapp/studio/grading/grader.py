@@ -179,18 +179,20 @@ class _Submission:
             set()
         )  # cells that ended a process for whose exercise they were not the answer
         self.records, self.codes = _code_cells(learner, released)
-        rules = [_rule(exercise, released) for exercise in exercises]
-        self.readings = self._read(rules)
+        self.rules = [_rule(exercise, released) for exercise in exercises]
+        self.readings: dict[str, Reading] = {}
 
     def grade(self, exercise: Exercise, rng: np.random.Generator, remaining: int) -> Result:
         """`remaining` exercises, this one included, have what is left of the time for cells."""
-        reading = self.readings[exercise.slot]
-        fault = rule_fault(reading)
-        if fault is not None:
-            return refused(exercise, fault)
         budget = self.left / remaining
         while True:
             with contextlib.closing(self.warm.fork(exercise.slot, exercise.absent)) as sandbox:
+                if not self.readings:  # nothing has run in this process yet
+                    self.readings = self._read(sandbox)
+                reading = self.readings[exercise.slot]
+                fault = rule_fault(reading)
+                if fault is not None:
+                    return refused(exercise, fault)
                 began = time.monotonic()
                 ends = self._run_cells(sandbox, exercise.slot, reading.needed, budget)
                 spent = time.monotonic() - began
@@ -213,19 +215,18 @@ class _Submission:
         """Those of the cells that fill the exercise's slot."""
         return [n for n in ends if exercise.slot in slots_of(self.codes[n].source)]
 
-    def _read(self, rules: list[Rule]) -> dict[str, Reading]:
+    def _read(self, sandbox: Sandbox) -> dict[str, Reading]:
         """Where the code cannot be read in time, everything is run, and no rule is kept."""
         message = {
             "kind": "read",
             "cells": [asdict(code) for code in self.codes],
-            "rules": [asdict(r) for r in rules],
+            "rules": [asdict(r) for r in self.rules],
         }
-        with contextlib.closing(self.warm.fork()) as sandbox:
-            try:
-                told = sandbox.ask(message, READ_SECONDS)
-                return {rule.slot: Reading(**told[rule.slot]) for rule in rules}
-            except Gone:
-                return {rule.slot: Reading([False] * len(self.codes), unreadable=True) for rule in rules}
+        try:
+            told = sandbox.ask(message, READ_SECONDS)
+            return {rule.slot: Reading(**told[rule.slot]) for rule in self.rules}
+        except Gone:
+            return {rule.slot: Reading([False] * len(self.codes), unreadable=True) for rule in self.rules}
 
     def _run_cells(
         self, sandbox: Sandbox, slot: str, needed: Sequence[bool], budget: float

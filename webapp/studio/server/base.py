@@ -170,6 +170,12 @@ class LoginHandler(StudioPage, LoginFormHandler):
     def _render(self, message: dict[str, str] | None = None) -> None:
         self.show("login.html", next=self.get_argument("next", default=self.address()), wrong=bool(message))
 
+    def _redirect_safe(self, url: str, default: str | None = None) -> None:
+        try:
+            super()._redirect_safe(url, default)
+        except ValueError:  # half an IPv6 address
+            self.redirect(default or self.base_url)
+
 
 class NotFound(StudioPage):
     """Addresses under /studio that nothing answers."""

@@ -88,7 +88,10 @@ class Preferences(StudioPage):
     def _back(self) -> str:
         """Where the visitor came from, if that is a path of this server; else Home."""
         given = self.get_body_argument("next", "")
-        parts = urlsplit(given)
+        try:
+            parts = urlsplit(given)
+        except ValueError:  # half an IPv6 address
+            return self.address()
         # Browsers drop tabs and line breaks and read a backslash as a slash, so "/<tab>/host" is another host to them.
         # urlsplit drops them too: such an address does not come back as it was given.
         inside = not parts.scheme and not parts.netloc and "\\" not in given and parts.geturl() == given

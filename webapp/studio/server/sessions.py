@@ -25,6 +25,7 @@ from .base import StudioPage
 
 EXTEND_S = 3600.0
 JOBS_SHOWN = 20
+LOOK_SECONDS = 1.0  # between two looks at how busy the cores are
 LOG_SHOWN = 4000  # characters of a job's log on the page; the whole of it has an address of its own
 
 
@@ -41,6 +42,30 @@ class Share:
     of_memory: int
     cores: float
     of_cores: int
+
+
+class _Busy:
+    """How many cores were busy since the look before last, for whichever thread asks: psutil.cpu_percent remembers that for
+    each thread alone, and says 0 to one that asks for the first time."""
+
+    def __init__(self) -> None:
+        self._looks = [self._look()] * 2
+
+    @staticmethod
+    def _look() -> tuple[float, float]:
+        times = psutil.cpu_times()
+        return time.monotonic(), times.idle + getattr(times, "iowait", 0.0)
+
+    def cores(self, count: int) -> float:
+        if time.monotonic() - self._looks[1][0] > LOOK_SECONDS:
+            self._looks = [self._looks[1], self._look()]
+        (began, idle_before), (ended, idle) = self._looks
+        if ended == began:  # the first look
+            return 0.0
+        return min(max(count - (idle - idle_before) / (ended - began), 0.0), float(count))
+
+
+_BUSY = _Busy()
 
 
 def share(machine: Machine, leases: list[Lease]) -> Share:
@@ -63,7 +88,7 @@ def share(machine: Machine, leases: list[Lease]) -> Share:
         simulated=any(device.id.startswith("sim:") for device in gpus),
         memory=psutil.virtual_memory().available,
         of_memory=machine.memory,
-        cores=psutil.cpu_percent() / 100 * count,  # since the look before
+        cores=_BUSY.cores(count),
         of_cores=count,
     )
 

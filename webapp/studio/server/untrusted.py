@@ -142,7 +142,8 @@ def notebook_html(path: Path) -> str:
         RecursionError,
     ) as error:  # nbformat takes much for granted
         raise ValueError(f"this is not a notebook: {type(error).__name__}: {error}") from error
-    body, _ = HTMLExporter(template_name="basic").from_notebook_node(nbformat.v4.new_notebook(cells=cells))
+    exporter = HTMLExporter(template_name="basic", exclude_anchor_links=True)
+    body, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=cells))
     clean = bleach.clean(body, tags=_TAGS, attributes=_may_stay, protocols=["data"], strip=True)
     colours = HtmlFormatter(style="default").get_style_defs(".highlight")
     return _page(clean, colours)

@@ -84,11 +84,12 @@ def origin(card: Any, facts: str, about: str, lang: str) -> str:
     good = " is-good" if card.origin == "real" else ""
     address = card.source.split("://")[-1].split("/")[0]
     link = f'<a href="{escape(card.source, quote=True)}" target="_blank" rel="noopener">{escape(address)}</a>'
+    licence = (lang == "zh" and card.licence_zh) or card.licence
     return (
         f'<p><span class="sp-tag{good}">{escape(t(f"train.origin.{card.origin}", lang))}</span> {escape(facts)}</p>'
         f"<p>{escape(about)}</p>"
         f"<p>{escape(t('train.dataset_source', lang))}: {link} · "
-        f"{escape(t('train.dataset_licence', lang))}: {escape(card.licence.split(' (')[0])}</p>"
+        f"{escape(t('train.dataset_licence', lang))}: {escape(licence.split(' (')[0])}</p>"
     )
 
 

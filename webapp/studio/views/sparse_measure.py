@@ -209,7 +209,7 @@ def held(thing: Any) -> int:
     waiting = [thing]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, sampan.Tensor):
+        if isinstance(one, sampan.Tensor) and not one.is_sparse():
             one = one.data
         if isinstance(one, torch.Tensor):
             storage = one.untyped_storage()

@@ -40,7 +40,7 @@ def prelu(x, weight, data_format="NCHW", name=None):  # type: ignore[no-untyped-
     """
     if weight.size == 1 and weight.ndim <= 1:
         return ops.parametric_relu(x, weight.reshape([1] * x.ndim))
-    x, last = channels_first("prelu", x, data_format)
+    x, last = channels_first(x, data_format)
     if weight.ndim != 1 or x.ndim < 2 or weight.shape[0] != x.shape[1]:
         raise Refused(f"prelu: weight {list(weight.shape)} fits no channels of x {list(x.shape)}")
     value = ops.parametric_relu(x, weight.reshape([-1] + [1] * (x.ndim - 2)))

@@ -9,7 +9,7 @@ from ...dtype import as_dtype
 from ...operator import casts, wrap
 from ...ops.norms import p_norm
 from ...ops.resampling import rows_at
-from ...ops.shape import pad_constant, unshared
+from ...ops.shape import number, pad_constant, unshared
 from ...row_sparse import check_ids
 from ...tape import written
 from ...tensor import Refused, Tensor, WrongKind
@@ -36,6 +36,8 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise Refused(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")
     given, n = plain(pad), x.ndim
+    if any(isinstance(v, float) for v in (given if isinstance(given, list | tuple) else [given])):
+        raise WrongKind(f"pad: expected ints, got {given}")
     inner = n - 2
     given = [given] * (2 * inner) if isinstance(given, int) else [int(v) for v in given]
     if not given:
@@ -98,6 +100,8 @@ def embedding(x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=
     if not isinstance(x, Tensor):
         raise WrongKind(f"x: expected a Tensor of int32 or int64, got {type(x).__name__}")
     count = weight.shape[0]
+    if isinstance(padding_idx, float):
+        raise WrongKind(f"embedding: padding_idx: expected an int, got {padding_idx}")
     if padding_idx is not None and count and not -count <= padding_idx < count:
         raise Refused(f"padding_idx: expected {-count} to {count - 1}, got {padding_idx}")
     if sparse and scale_grad_by_freq:
@@ -128,7 +132,7 @@ def bilinear(x1, x2, weight, bias=None, name=None):  # type: ignore[no-untyped-d
     """x1^T W_k x2 for each k: x1 [n, a], x2 [n, b], weight [out, a, b], bias [1, out] or None; [n, out]."""
     out, a, b = weight.shape
     if list(x1.shape[1:]) != [a] or list(x2.shape) != [x1.shape[0], b]:
-        raise Refused(f"bilinear: weight {weight.shape} does not fit {x1.shape} and {x2.shape}")
+        raise Refused(f"bilinear: weight {[*weight.shape]} does not fit {[*x1.shape]} and {[*x2.shape]}")
     between = (x1 @ weight.permute([1, 0, 2]).reshape([a, out * b])).reshape([-1, out, b])
     value = (between @ x2.unsqueeze(-1)).squeeze(-1)
     return value if bias is None else value + bias
@@ -144,7 +148,9 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-08):  # type: ignore[no-untyped-def
 def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The length of x - y + epsilon along the last axis, in the p-norm."""
     difference = x - y
-    return p_norm(difference + epsilon if epsilon else difference, float(p), [difference.ndim - 1], keepdim)
+    return p_norm(
+        difference + epsilon if epsilon else difference, float(number(p, "p")), [difference.ndim - 1], keepdim
+    )
 
 
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):  # type: ignore[no-untyped-def]
@@ -168,7 +174,9 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):  # type: ignore[no-
 def gather_tree(ids, parents):  # type: ignore[no-untyped-def]
     """The whole beams of a beam search, from each step's ids and the beams they came from: all [time, batch, beam]."""
     if ids.ndim != 3 or list(ids.shape) != list(parents.shape):
-        raise Refused(f"gather_tree: expected [time, batch, beam] twice, got {ids.shape}, {parents.shape}")
+        raise Refused(
+            f"gather_tree: expected [time, batch, beam] twice, got {[*ids.shape]}, {[*parents.shape]}"
+        )
     if not ids.shape[0]:
         return ids.clone()
     steps, beams = [ids.data[-1]], parents.data[-1].long()
@@ -184,7 +192,7 @@ def class_center_sample(label, num_classes, num_samples, group=None):  # type: i
     Returns (label as places in that list, the sorted list). Raises ValueError for more samples than classes.
     """
     if num_samples > num_classes or label.ndim != 1 or not label.size:
-        raise Refused(f"class_center_sample: {num_samples} of {num_classes} classes, label {label.shape}")
+        raise Refused(f"class_center_sample: {num_samples} of {num_classes} classes, label {[*label.shape]}")
     positive = label.data.unique()
     others = torch.ones(num_classes, dtype=torch.bool, device=positive.device)
     others[positive.long()] = False

@@ -24,13 +24,13 @@ def ints(value: Any, n: int, name: str) -> tuple[int, ...]:
     return tuple(int(v) for v in values)
 
 
-def channels_first(of: str, x: Any, n: int, data_format: str) -> tuple[Any, bool]:
+def channels_first(x: Any, n: int, data_format: str) -> tuple[Any, bool]:
     """x [n, c, ...] over `n` axes from x in `data_format`, and whether its channels came last."""
     if data_format not in FORMATS[n]:
         expected = " or ".join(repr(f) for f in FORMATS[n])
         raise Refused(f"data_format: expected {expected}, got {data_format!r}")
     if len(x.shape) != n + 2:
-        raise Refused(f"{of}: expected x with {n + 2} axes, got shape {list(x.shape)}")
+        raise Refused(f"expected x with {n + 2} axes, got shape {list(x.shape)}")
     last = data_format[-1] == "C"
     return (x.moveaxis(-1, 1) if last else x), last
 
@@ -71,16 +71,16 @@ def by_hand(pads: Sequence[tuple[int, int]]) -> list[int]:
     return [v for pair in reversed(pads) for v in pair]
 
 
-def _convolution(of: str, n: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, data_format: str, rest: Any = None, output_size: Any = None) -> Any:  # fmt: skip
+def _convolution(n: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, data_format: str, rest: Any = None, output_size: Any = None) -> Any:  # fmt: skip
     """Every convolution; a transposed one has `rest`, its output_padding."""
     transposed = rest is not None
-    x, last = channels_first(of, x, n, data_format)
+    x, last = channels_first(x, n, data_format)
     if len(weight.shape) != n + 2:
-        raise Refused(f"{of}: expected weight with {n + 2} axes, got shape {list(weight.shape)}")
+        raise Refused(f"expected weight with {n + 2} axes, got shape {list(weight.shape)}")
     channels = weight.shape[0] if transposed else weight.shape[1] * groups
     if groups < 1 or x.shape[1] != channels or weight.shape[0] % groups:
-        why = f"should have {channels} channels for weight {weight.shape}, groups={groups}"
-        raise Refused(f"{of}: x {x.shape} {why}")
+        why = f"should have {channels} channels for weight {[*weight.shape]}, groups={groups}"
+        raise Refused(f"x {[*x.shape]} {why}")
     step, spread = ints(stride, n, "stride"), ints(dilation, n, "dilation")
     kernel, size = weight.shape[2:], x.shape[2:]
     if isinstance(padding, str) and padding.upper() == "SAME":
@@ -91,14 +91,14 @@ def _convolution(of: str, n: int, x: Any, weight: Any, bias: Any, stride: Any, p
     extra = ints(rest or 0, n, "output_padding")
     if transposed and output_size is not None:
         if any(extra):
-            raise Refused(f"{of}: expected output_padding or output_size, got both")
+            raise Refused("expected output_padding or output_size, got both")
         smallest = [(m - 1) * s - a - b + d * (k - 1) + 1 for m, s, (a, b), d, k in zip(size, step, pads, spread, kernel, strict=True)]  # fmt: skip
         wanted = output_size.tolist() if hasattr(output_size, "tolist") else output_size
         wanted = [int(m) for m in wanted] if isinstance(wanted, (list, tuple)) else wanted
         extra = tuple(w - m for w, m in zip(ints(wanted, n, "output_size"), smallest, strict=True))
         if any(not 0 <= e < s for e, s in zip(extra, step, strict=True)):
             fits = f"in {smallest} to less than {step} more"
-            raise Refused(f"{of}: expected output_size {fits}; got {wanted}")
+            raise Refused(f"expected output_size {fits}; got {wanted}")
     if uneven and not transposed:
         x = pad_constant(x, by_hand(pads), 0.0)
     value = convolve(x, weight, bias, (step, around, spread, transposed, extra, groups))
@@ -109,7 +109,7 @@ def _convolution(of: str, n: int, x: Any, weight: Any, bias: Any, stride: Any, p
 
 def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):  # type: ignore[no-untyped-def]
     """The convolution of sequences x [batch, channels, length] (or "NLC") with filters; see conv2d."""
-    return _convolution("conv1d", 1, x, weight, bias, stride, padding, dilation, groups, data_format)
+    return _convolution(1, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
@@ -121,17 +121,17 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
     Returns [batch, out, height', width'], height' = (height + pads - dilation (kh - 1) - 1) // stride + 1.
     Raises ValueError when the shapes do not fit.
     """
-    return _convolution("conv2d", 2, x, weight, bias, stride, padding, dilation, groups, data_format)
+    return _convolution(2, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]
     """The convolution of volumes x [batch, channels, depth, height, width] (or "NDHWC") with filters; see conv2d."""
-    return _convolution("conv3d", 3, x, weight, bias, stride, padding, dilation, groups, data_format)
+    return _convolution(3, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 def conv1d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None, data_format="NCL", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The transpose of conv1d; see conv2d_transpose."""
-    return _convolution("conv1d_transpose", 1, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip
+    return _convolution(1, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip
 
 
 def conv2d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, dilation=1, groups=1, output_size=None, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -141,9 +141,9 @@ def conv2d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0
     Returns [batch, out, height', width'], height' = (height - 1) stride - pads + dilation (kh - 1) + 1 + output_padding;
     or, as stride lengths fit one output, of the given output_size. Raises ValueError when that is none of them.
     """
-    return _convolution("conv2d_transpose", 2, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip
+    return _convolution(2, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip
 
 
 def conv3d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The transpose of conv3d; see conv2d_transpose."""
-    return _convolution("conv3d_transpose", 3, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip
+    return _convolution(3, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip

@@ -29,11 +29,11 @@ def _number(reduction: str) -> int:
     return criteria.NUMBERS[reduction]
 
 
-def same_shape(of: str, *tensors: Any) -> None:
+def same_shape(*tensors: Any) -> None:
     """ValueError unless the tensors have one shape."""
     shapes = [list(t.shape) for t in tensors]
     if any(s != shapes[0] for s in shapes):
-        raise Refused(f"{of}: expected tensors of one shape, got {', '.join(map(str, shapes))}")
+        raise Refused(f"expected tensors of one shape, got {', '.join(map(str, shapes))}")
 
 
 def constant(target: Any) -> Any:
@@ -77,7 +77,7 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     input: probabilities of label's shape. Raises ValueError for probabilities outside [0, 1].
     """
     number, label = _number(reduction), constant(label)
-    same_shape("binary_cross_entropy", input, label)
+    same_shape(input, label)
     if weight is None:
         return criteria.bernoulli_loss(input, label, number)
     return reduced(criteria.bernoulli_loss(input, label, 0) * weight, reduction)
@@ -86,7 +86,7 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
 def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """binary_cross_entropy of sigmoid(logit), without overflow; pos_weight: a factor for the label's part."""
     number, label, pos_weight = _number(reduction), constant(label), constant(pos_weight)
-    same_shape("binary_cross_entropy_with_logits", logit, label)
+    same_shape(logit, label)
     if weight is None and pos_weight is None:
         return criteria.logistic_loss(logit, label, number)
     if pos_weight is None:
@@ -136,7 +136,7 @@ def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, red
     """
     if epsilon <= 0:
         raise Refused(f"epsilon: expected a positive number, got {epsilon}")
-    same_shape("poisson_nll_loss", input, label)
+    same_shape(input, label)
     loss = input.exp() - label * input if log_input else input - label * (input + epsilon).log()
     if full:
         safe = label.clip(min=1.0)
@@ -197,10 +197,10 @@ def margin_cross_entropy(logits, label, margin1=1.0, margin2=0.5, margin3=0.0, s
     return (loss, softmax(scores, -1)) if return_softmax else loss
 
 
-def _lengths(of: str, name: str, given: Any, batch: int, most: int) -> list[int]:
+def _lengths(name: str, given: Any, batch: int, most: int) -> list[int]:
     values = [int(n) for n in plain(given)]
     if len(values) != batch or any(not 0 <= n <= most for n in values):
-        raise Refused(f"{of}: expected {batch} {name} from 0 to {most}, got {values}")
+        raise Refused(f"expected {batch} {name} from 0 to {most}, got {values}")
     return values
 
 
@@ -213,8 +213,8 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     """
     _number(reduction)
     times, batch, classes = log_probs.shape
-    lengths = _lengths("ctc_loss", "input_lengths", input_lengths, batch, times)
-    counts = _lengths("ctc_loss", "label_lengths", label_lengths, batch, labels.shape[-1])
+    lengths = _lengths("input_lengths", input_lengths, batch, times)
+    counts = _lengths("label_lengths", label_lengths, batch, labels.shape[-1])
     if not 0 <= blank < classes:
         raise Refused(f"blank: expected 0 to {classes - 1}, got {blank}")
     spelled = labels.data.long().clone()  # torch reads what they name without a check, in backward once more
@@ -245,7 +245,7 @@ def rnnt_loss(input, label, input_lengths, label_lengths, blank=0, fastemit_lamb
     """
     _number(reduction)
     batch, times, columns, _ = input.shape
-    lengths = _lengths("rnnt_loss", "input_lengths", input_lengths, batch, times)
-    counts = _lengths("rnnt_loss", "label_lengths", label_lengths, batch, columns - 1)
+    lengths = _lengths("input_lengths", input_lengths, batch, times)
+    counts = _lengths("label_lengths", label_lengths, batch, columns - 1)
     both = (torch.tensor(n, device=input.data.device) for n in (lengths, counts))
     return reduced(criteria.transducer(input, label.data, *both, blank, fastemit_lambda), reduction)

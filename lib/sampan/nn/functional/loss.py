@@ -80,7 +80,7 @@ def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str
 def _soft(input: Any, label: Any, weight: Any, reduction: str, axis: int, use_softmax: bool, smoothing: float) -> Any:  # fmt: skip
     classes = input.shape[axis]
     if list(label.shape) != list(input.shape):
-        raise Refused(f"cross_entropy: soft label {label.shape} does not fit input {input.shape}")
+        raise Refused(f"cross_entropy: soft label {[*label.shape]} does not fit input {[*input.shape]}")
     label = label if label.stop_gradient else label.detach()  # a constant, as in Paddle
     if smoothing > 0:
         label = label * (1 - smoothing) + smoothing / classes
@@ -118,7 +118,7 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     if reduction not in _REDUCTIONS:
         raise Refused(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
     if input.ndim < 2:
-        raise Refused(f"nll_loss: expected input [n, classes, ...], got shape {input.shape}")
+        raise Refused(f"nll_loss: expected input [n, classes, ...], got shape {[*input.shape]}")
     if weight is not None and list(weight.shape) != [input.shape[1]]:
         raise Refused(f"nll_loss: expected weight of shape [{input.shape[1]}], got {list(weight.shape)}")
     hard = _hard_labels(input, label, 1, input.shape[1], ignore_index)
@@ -134,7 +134,7 @@ def edit_distance(input, label, normalized=True, ignored_tokens=None, input_leng
     if ignored_tokens:
         raise Refused(f"ignored_tokens: expected None, got {ignored_tokens}")
     if input.ndim != 2 or label.ndim != 2 or len(input) != len(label):
-        raise Refused(f"edit_distance: expected [n, length] twice, got {input.shape} and {label.shape}")
+        raise Refused(f"edit_distance: expected [n, length] twice, got {[*input.shape]} and {[*label.shape]}")
     found = []
     lengths = [
         [x.shape[1]] * len(x) if n is None else n.tolist()

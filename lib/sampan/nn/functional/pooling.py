@@ -29,45 +29,62 @@ Pads = list[tuple[int, int]]
 class _Windows:
     """The windows of a pooling: x as [n, c, ...], padded by hand where torch cannot, and its settings as tuples."""
 
-    def __init__(self, of: str, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str, fill: float) -> None:  # fmt: skip
+    def __init__(self, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str, fill: float, places: bool = False) -> None:  # fmt: skip
         self.n, self.ceil_mode = n, ceil_mode
         if isinstance(padding, str) and padding.upper() == "VALID" and ceil_mode:
-            raise Refused(f"{of}: expected ceil_mode False with padding 'VALID', got True")
-        x, self.last = channels_first(of, x, n, data_format)
+            raise Refused("expected ceil_mode False with padding 'VALID', got True")
+        x, self.last = channels_first(x, n, data_format)
         self.size = x.shape[2:]
         kernel = ints(kernel_size, n, "kernel_size")
         step = kernel if stride is None else ints(stride, n, "stride")
         if min(kernel) < 1 or min(step) < 1:
-            raise Refused(f"{of}: expected kernel_size and stride of 1 or more, got {kernel} and {step}")
+            raise Refused(f"expected kernel_size and stride of 1 or more, got {kernel} and {step}")
+        if places and isinstance(padding, str):
+            padding = 0  # as Paddle does
         pads = paddings(padding, self.size, kernel, step, self.last)
         if n == 1:
             x, kernel, step, pads = x.unsqueeze(2), (1, *kernel), (1, *step), [(0, 0), *pads]
+        axes = list(zip(x.shape[2:], kernel, step, pads, strict=True))
+        self.counts = [(m + a + b - k + ceil_mode * (s - 1)) // s + 1 for m, k, s, (a, b) in axes]
         self.by_hand: Pads | None = None
-        if any(a != b or a > k // 2 for (a, b), k in zip(pads, kernel, strict=True)):
-            self.by_hand, x = pads, pad_constant(x, by_hand(pads), fill)
-            pads = [(0, 0)] * len(pads)
+        whole = list(zip(self.counts, axes, strict=True))
+        if any(a != b or a > k // 2 or (o - 1) * s >= m + a for o, (m, k, s, (a, b)) in whole):
+            self.by_hand = [(a, max((o - 1) * s + k - m - a, 0)) for o, (m, k, s, (a, _)) in whole]
+            if fill < 0 and x.dtype.is_floating_point:
+                fill = max(torch.finfo(torch.float32).min, torch.finfo(x.data.dtype).min)
+            x, pads, self.ceil_mode = (
+                pad_constant(x, by_hand(self.by_hand), fill),
+                [(0, 0)] * len(pads),
+                False,
+            )
         self.x, self.kernel, self.step = x, kernel, step
         self.pads = tuple(a for a, _ in pads)
 
-    def begun(self, value: Any) -> Any:
-        """`value` without the windows, which ceil_mode adds, that begin in the padding behind x: as torch drops its own."""
-        if self.by_hand is None or not self.ceil_mode:
-            return value
-        ends = [-(-(m - after) // s) for m, (_, after), s in zip(self.x.shape[2:], self.by_hand, self.step, strict=True)]  # fmt: skip
-        return value[(slice(None), slice(None), *(slice(None, e) for e in ends))]
+    def divisors(self, exclusive: bool) -> torch.Tensor:
+        """What the sum of each window is divided by when x is padded by hand: the entries of x in it (exclusive), or
+        those of x and of as much padding behind it as there is before it."""
+        found = torch.ones((), dtype=self.x.data.dtype, device=self.x.data.device)
+        axes = zip(self.counts, self.kernel, self.step, self.x.shape[2:], self.by_hand or [], strict=True)
+        for o, k, s, m, (a, b) in axes:
+            begin = torch.arange(o, device=found.device) * s - a
+            end = (begin + k).clamp(max=m - a - b + a * (not exclusive))
+            found = found.unsqueeze(-1) * (end - (begin.clamp(min=0) if exclusive else begin))
+        return found
 
     def places(self) -> torch.Tensor:
         """The flat place in x of the largest entry of each window."""
         x = self.x.data
         found = MAX[x.ndim - 2](x, self.kernel, self.step, self.pads, 1, self.ceil_mode)[1]
-        found = self.begun(found)
         if self.by_hand is None:
             return found
         flat, stride = torch.zeros_like(found), 1  # counted in the padded image: count again in x
+        outside = torch.zeros_like(found, dtype=torch.bool)
         for m, (before, after) in zip(reversed(x.shape[2:]), reversed(self.by_hand), strict=True):
-            flat += (found % m - before) * stride
-            found, stride = found // m, stride * (m - before - after)
-        return flat
+            place, size = found % m - before, m - before - after
+            outside |= (place < 0) | (place >= size)
+            flat += place * stride
+            found, stride = found // m, stride * size
+        return flat.masked_fill(outside, -1)
 
     def given_back(self, value: Any) -> Any:
         """`value` in the format that x came in."""
@@ -75,20 +92,20 @@ class _Windows:
         return value.moveaxis(1, -1) if self.last else value
 
 
-def _largest(of: str, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, return_mask: bool, ceil_mode: bool, data_format: str) -> Any:  # fmt: skip
+def _largest(n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, return_mask: bool, ceil_mode: bool, data_format: str) -> Any:  # fmt: skip
     if return_mask and data_format[-1] == "C":
-        raise Refused(f"{of}: return_mask needs data_format with channels first, got {data_format!r}")
-    w = _Windows(of, n, x, kernel_size, stride, padding, ceil_mode, data_format, -math.inf)
+        raise Refused(f"return_mask needs data_format with channels first, got {data_format!r}")
+    w = _Windows(n, x, kernel_size, stride, padding, ceil_mode, data_format, -math.inf, return_mask)
     if not return_mask:
-        return w.given_back(w.begun(max_pool(w.x, w.kernel, w.step, w.pads, ceil_mode)))
+        return w.given_back(max_pool(w.x, w.kernel, w.step, w.pads, w.ceil_mode))
     places = w.places()
-    plain = x.unsqueeze(2) if n == 1 else x
-    return w.given_back(at_places(plain, places)), w.given_back(wrap(places.to(torch.int32)))
+    value = at_places(w.x, places) if w.by_hand is None else max_pool(w.x, w.kernel, w.step, w.pads, False)
+    return w.given_back(value), w.given_back(wrap(places.to(torch.int32)))
 
 
 def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The largest entry of each window of x [batch, channels, length]; see max_pool2d."""
-    return _largest("max_pool1d", 1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
+    return _largest(1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
 
 
 def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -97,22 +114,20 @@ def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_m
     stride: the kernel's size when None. padding: as in conv2d; padded places never win.
     return_mask: also the flat index of each winner within its channel (int32; "NCHW" only).
     """
-    return _largest("max_pool2d", 2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+    return _largest(2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
 def max_pool3d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The largest entry of each window of x [batch, channels, depth, height, width] (or "NDHWC"); see max_pool2d."""
-    return _largest("max_pool3d", 3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+    return _largest(3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
-def _mean(of: str, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, exclusive: bool, divisor: Any, data_format: str) -> Any:  # fmt: skip
-    w = _Windows(of, n, x, kernel_size, stride, padding, ceil_mode, data_format, 0.0)
-    value = w.begun(avg_pool(w.x, w.kernel, w.step, w.pads, ceil_mode, exclusive))
-    if w.by_hand is not None and exclusive:
-        inside = torch.ones(1, 1, *w.size, dtype=x.data.dtype, device=x.data.device)
-        inside = inside.unsqueeze(2) if n == 1 else inside
-        inside = torch.nn.functional.pad(inside, by_hand(w.by_hand))
-        value = value / wrap(w.begun(avg_pool(inside, w.kernel, w.step, w.pads, ceil_mode, False)))
+def _mean(n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, exclusive: bool, divisor: Any, data_format: str) -> Any:  # fmt: skip
+    w = _Windows(n, x, kernel_size, stride, padding, ceil_mode, data_format, 0.0)
+    if w.by_hand is None:
+        value = avg_pool(w.x, w.kernel, w.step, w.pads, ceil_mode, exclusive)
+    else:
+        value = avg_pool(w.x, w.kernel, w.step, w.pads, False, False, 1) / wrap(w.divisors(exclusive))
     if divisor is not None:
         value = value * (math.prod(w.kernel) / divisor)
     return w.given_back(value)
@@ -120,7 +135,7 @@ def _mean(of: str, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, 
 
 def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The mean of each window of x [batch, channels, length]; see avg_pool2d."""
-    return _mean("avg_pool1d", 1, x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
+    return _mean(1, x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
 
 
 def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -129,33 +144,35 @@ def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusiv
     exclusive: divide by the number of entries that are no padding. divisor_override: the mean is taken times the
     window's size and divided by this instead (as Paddle has it, also where windows hold padding).
     """
-    return _mean("avg_pool2d", 2, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)  # fmt: skip
+    return _mean(2, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)  # fmt: skip
 
 
 def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """The mean of each window of x [batch, channels, depth, height, width] (or "NDHWC"); see avg_pool2d."""
-    return _mean("avg_pool3d", 3, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)  # fmt: skip
+    return _mean(3, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)  # fmt: skip
 
 
-def _lp(of: str, n: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str) -> Any:  # fmt: skip
+def _lp(n: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str) -> Any:  # fmt: skip
     if norm_type == 0:
-        raise Refused(f"{of}: expected norm_type other than 0")
+        raise Refused("expected norm_type other than 0")
+    if isinstance(padding, bool):
+        padding, ceil_mode = 0, padding  # as torch has them
     p = float(norm_type)
     if p == math.inf:
-        return _largest(of, n, x, kernel_size, stride, padding, False, ceil_mode, data_format)
-    w = _Windows(of, n, x, kernel_size, stride, padding, ceil_mode, data_format, 0.0)
-    sums = avg_pool(w.x**p, w.kernel, w.step, w.pads, ceil_mode, False, 1)
-    return w.given_back(w.begun(sums) ** (1.0 / p))
+        return _largest(n, x, kernel_size, stride, padding, False, ceil_mode, data_format)
+    w = _Windows(n, x, kernel_size, stride, padding, ceil_mode, data_format, 0.0)
+    sums = avg_pool(w.x**p, w.kernel, w.step, w.pads, w.ceil_mode, False, 1)
+    return w.given_back(sums ** (1.0 / p))
 
 
 def lp_pool1d(x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """(sum of x^p)^(1/p) over each window of x [batch, channels, length] (or "NLC"), p = norm_type."""
-    return _lp("lp_pool1d", 1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+    return _lp(1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
 def lp_pool2d(x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """(sum of x^p)^(1/p) over each window of x [batch, channels, height, width] (or "NHWC"), p = norm_type."""
-    return _lp("lp_pool2d", 2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+    return _lp(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
 def _sizes(output_size: Any, size: Sequence[int]) -> tuple[int, ...]:
@@ -167,8 +184,8 @@ def _sizes(output_size: Any, size: Sequence[int]) -> tuple[int, ...]:
     return ints(output_size, len(size), "output_size")
 
 
-def _adaptive(of: str, n: int, x: Any, output_size: Any, data_format: str, largest: bool = False, return_mask: bool = False) -> Any:  # fmt: skip
-    x, last = channels_first(of, x, n, data_format)
+def _adaptive(n: int, x: Any, output_size: Any, data_format: str, largest: bool = False, return_mask: bool = False) -> Any:  # fmt: skip
+    x, last = channels_first(x, n, data_format)
     size = _sizes(output_size, x.shape[2:])
     if n == 1:
         x, size = x.unsqueeze(2), (1, *size)
@@ -184,40 +201,40 @@ def _adaptive(of: str, n: int, x: Any, output_size: Any, data_format: str, large
 
 def adaptive_avg_pool1d(x, output_size, name=None):  # type: ignore[no-untyped-def]
     """The mean of `output_size` windows that cover x [batch, channels, length] evenly."""
-    return _adaptive("adaptive_avg_pool1d", 1, x, output_size, "NCL")
+    return _adaptive(1, x, output_size, "NCL")
 
 
 def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """The mean of [height', width'] windows that cover x evenly; None keeps a length."""
-    return _adaptive("adaptive_avg_pool2d", 2, x, output_size, data_format)
+    return _adaptive(2, x, output_size, data_format)
 
 
 def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]
     """The mean of [depth', height', width'] windows that cover x evenly; None keeps a length."""
-    return _adaptive("adaptive_avg_pool3d", 3, x, output_size, data_format)
+    return _adaptive(3, x, output_size, data_format)
 
 
 def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):  # type: ignore[no-untyped-def]
     """The largest entry of `output_size` windows that cover x evenly; with return_mask also its index (int32)."""
-    return _adaptive("adaptive_max_pool1d", 1, x, output_size, "NCL", True, return_mask)
+    return _adaptive(1, x, output_size, "NCL", True, return_mask)
 
 
 def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):  # type: ignore[no-untyped-def]
     """As adaptive_avg_pool2d, the largest entries; with return_mask also their flat indices (int32)."""
-    return _adaptive("adaptive_max_pool2d", 2, x, output_size, "NCHW", True, return_mask)
+    return _adaptive(2, x, output_size, "NCHW", True, return_mask)
 
 
 def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):  # type: ignore[no-untyped-def]
     """As adaptive_avg_pool3d, the largest entries; with return_mask also their flat indices (int32)."""
-    return _adaptive("adaptive_max_pool3d", 3, x, output_size, "NCDHW", True, return_mask)
+    return _adaptive(3, x, output_size, "NCDHW", True, return_mask)
 
 
-def _unpooled(of: str, n: int, x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, output_size: Any) -> Any:  # fmt: skip
+def _unpooled(n: int, x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, output_size: Any) -> Any:  # fmt: skip
     if data_format != FORMATS[n][0]:
         raise Refused(f"data_format: expected {FORMATS[n][0]!r}, got {data_format!r}")
     if x.ndim != n + 2 or list(indices.shape) != list(x.shape):
-        came = f"{x.shape} and {indices.shape}"
-        raise Refused(f"{of}: expected {n + 2} axes and indices of x's shape, got {came}")
+        came = f"{[*x.shape]} and {[*indices.shape]}"
+        raise Refused(f"expected {n + 2} axes and indices of x's shape, got {came}")
     kernel = ints(kernel_size, n, "kernel_size")
     step = kernel if stride is None else ints(stride, n, "stride")
     around = ints(padding, n, "padding")
@@ -229,13 +246,13 @@ def _unpooled(of: str, n: int, x: Any, indices: Any, kernel_size: Any, stride: A
             raise Refused(f"output_size: expected about {usual}, within {list(step)}, got {output_size}")
     places = indices.data.long()
     if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < math.prod(size):
-        raise Refused(f"{of}: expected indices from 0 to {math.prod(size) - 1} for an output of {size}")
+        raise Refused(f"expected indices from 0 to {math.prod(size) - 1} for an output of {size}")
     return put_at_places(x, places, size)
 
 
 def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """x [batch, channels, length] put back where max_pool1d found it, zeros elsewhere; see max_unpool2d."""
-    return _unpooled("max_unpool1d", 1, x, indices, kernel_size, stride, padding, data_format, output_size)
+    return _unpooled(1, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -243,12 +260,12 @@ def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="N
 
     output_size: the pooled image's, where several fit. Raises ValueError for indices outside and sizes that do not fit.
     """
-    return _unpooled("max_unpool2d", 2, x, indices, kernel_size, stride, padding, data_format, output_size)
+    return _unpooled(2, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """x [batch, channels, depth, height, width] put back where max_pool3d found it; see max_unpool2d."""
-    return _unpooled("max_unpool3d", 3, x, indices, kernel_size, stride, padding, data_format, output_size)
+    return _unpooled(3, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 def _fractions(length: int, count: int, width: int, u: float) -> list[range]:
@@ -263,10 +280,10 @@ def _fractions(length: int, count: int, width: int, u: float) -> list[range]:
     return [range(a, min(a + width if width else b, length)) for a, b in pairwise(edges)]
 
 
-def _fractional(of: str, n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:  # fmt: skip
-    x, _ = channels_first(of, x, n, FORMATS[n][0])
+def _fractional(n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:  # fmt: skip
+    x, _ = channels_first(x, n, FORMATS[n][0])
     if random_u is not None and not 0 < random_u < 1:
-        raise Refused(f"{of}: expected random_u between 0 and 1, got {random_u}")
+        raise Refused(f"expected random_u between 0 and 1, got {random_u}")
     u = float(torch.rand(())) if random_u is None else float(random_u)
     lengths = x.shape[2:]
     widths = (0,) * n if kernel_size is None else ints(kernel_size, n, "kernel_size")
@@ -291,9 +308,9 @@ def fractional_max_pool2d(x, output_size, kernel_size=None, random_u=None, retur
     kernel_size: the windows' length, so that they overlap; touching windows when None. random_u: the random number
     in (0, 1) that decides where they lie; drawn when None. return_mask: also the winners' flat indices (int32).
     """
-    return _fractional("fractional_max_pool2d", 2, x, output_size, kernel_size, random_u, return_mask)
+    return _fractional(2, x, output_size, kernel_size, random_u, return_mask)
 
 
 def fractional_max_pool3d(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
     """As fractional_max_pool2d, for x [batch, channels, depth, height, width]."""
-    return _fractional("fractional_max_pool3d", 3, x, output_size, kernel_size, random_u, return_mask)
+    return _fractional(3, x, output_size, kernel_size, random_u, return_mask)

@@ -39,9 +39,9 @@ def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
 
 def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):  # type: ignore[no-untyped-def]
     """1 - cos where label is 1, max(0, cos - margin) where it is -1; inputs [n, d] or [d], label [n] or [1]."""
-    same_shape("cosine_embedding_loss", input1, input2)
+    same_shape(input1, input2)
     if label.ndim != 1 or input1.ndim > 2 or not input1.dtype.is_floating_point:
-        raise Refused(f"cosine_embedding_loss: label {label.shape} does not fit floats {input1.shape}")
+        raise Refused(f"cosine_embedding_loss: label {[*label.shape]} does not fit floats {[*input1.shape]}")
     lengths = [(x * x).sum(axis=-1) + 1e-11 for x in (input1, input2)]
     cos = (input1 * input2).sum(axis=-1) / (lengths[0] * lengths[1]).sqrt()
     apart = (cos - margin).clip(min=0.0)
@@ -50,13 +50,13 @@ def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", nam
 
 def soft_margin_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
     """log(1 + e^(-label input)), labels 1 and -1."""
-    same_shape("soft_margin_loss", input, label)
+    same_shape(input, label)
     return reduced(softplus(-label.astype(input.dtype) * input), reduction)
 
 
 def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", name=None):  # type: ignore[no-untyped-def]
     """The mean over the classes of -label log(p) - (1 - label) log(1 - p), p = sigmoid(input), times weight."""
-    same_shape("multi_label_soft_margin_loss", input, label)
+    same_shape(input, label)
     loss = -(label * log_sigmoid(input) + (1 - label) * log_sigmoid(-input))
     return reduced((loss if weight is None else loss * weight).mean(axis=-1), reduction)
 
@@ -102,7 +102,7 @@ def triplet_margin_with_distance_loss(input, positive, negative, distance_functi
     """
     if margin < 0:
         raise Refused(f"margin: expected 0 or more, got {margin}")
-    same_shape("triplet_margin_loss", input, positive, negative)
+    same_shape(input, positive, negative)
     distance = distance_function or pairwise_distance
     near, far = distance(input, positive), distance(input, negative)
     if swap:

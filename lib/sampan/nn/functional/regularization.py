@@ -11,11 +11,11 @@ from ...tensor import Refused, Tensor
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
 
-def _probability(of: str, p: Any) -> float:
+def _probability(p: Any) -> float:
     if isinstance(p, str) or not hasattr(p, "__float__"):
-        raise TypeError(f"{of}: expected p to be a number, got {type(p).__name__}")
+        raise TypeError(f"expected p to be a number, got {type(p).__name__}")
     if not 0 <= float(p) <= 1:
-        raise Refused(f"{of}: expected p from 0 to 1, got {float(p)}")
+        raise Refused(f"expected p from 0 to 1, got {float(p)}")
     return float(p)
 
 
@@ -26,7 +26,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     multiplies by 1 - p outside training. axis: draw the mask along these axes only and repeat it along the others.
     inplace: put the result into x. Raises ValueError when p is outside [0, 1].
     """
-    p = _probability("dropout", p)
+    p = _probability(p)
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise Refused(f"dropout: expected mode 'upscale_in_train' or 'downscale_in_infer', got {mode!r}")
     if p == 0:
@@ -54,28 +54,28 @@ def dropout1d(input, p=0.5, training=True, inplace=False):  # type: ignore[no-un
     return dropout(input, p, axis=input.ndim - 2, training=training)
 
 
-def _channels(of: str, x: Any, p: Any, training: bool, data_format: str, formats: tuple[str, str]) -> Any:
+def _channels(x: Any, p: Any, training: bool, data_format: str, formats: tuple[str, str]) -> Any:
     if x.ndim != len(formats[0]) or data_format not in formats:
-        raise Refused(f"{of}: expected {' or '.join(formats)}, got {data_format!r} and shape {x.shape}")
+        raise Refused(f"expected {' or '.join(formats)}, got {data_format!r} and shape {[*x.shape]}")
     return dropout(x, p, axis=[0, 1 if data_format == formats[0] else x.ndim - 1], training=training)
 
 
 def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """dropout of whole channels of images (Tompson et al., 2015)."""
-    return _channels("dropout2d", x, p, training, data_format, ("NCHW", "NHWC"))
+    return _channels(x, p, training, data_format, ("NCHW", "NHWC"))
 
 
 def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]
     """dropout of whole channels of volumes."""
-    return _channels("dropout3d", x, p, training, data_format, ("NCDHW", "NDHWC"))
+    return _channels(x, p, training, data_format, ("NCDHW", "NDHWC"))
 
 
 _FLOOR = -1.0507009873554805 * 1.6732632423543772  # what selu tends to
 
 
-def _alpha(of: str, x: Any, p: Any, training: bool, shape: list[int]) -> Any:
+def _alpha(x: Any, p: Any, training: bool, shape: list[int]) -> Any:
     """Dropped entries become selu's floor, and all are moved so that mean and variance stay."""
-    p = _probability(of, p)
+    p = _probability(p)
     if not training:
         return x
     if p == 0:
@@ -90,11 +90,11 @@ def _alpha(of: str, x: Any, p: Any, training: bool, shape: list[int]) -> Any:
 
 def alpha_dropout(x, p=0.5, training=True, name=None):  # type: ignore[no-untyped-def]
     """dropout that keeps mean 0 and variance 1, for networks of selu (Klambauer et al., 2017)."""
-    return _alpha("alpha_dropout", x, p, training, list(x.shape))
+    return _alpha(x, p, training, list(x.shape))
 
 
 def feature_alpha_dropout(x, p=0.5, training=True, name=None):  # type: ignore[no-untyped-def]
     """alpha_dropout of whole channels of [batch, channels, ...]."""
     if x.ndim < 2:
         raise Refused(f"feature_alpha_dropout: expected x with 2 axes or more, got shape {list(x.shape)}")
-    return _alpha("feature_alpha_dropout", x, p, training, [*x.shape[:2], *[1] * (x.ndim - 2)])
+    return _alpha(x, p, training, [*x.shape[:2], *[1] * (x.ndim - 2)])

@@ -53,7 +53,7 @@ def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=F
     if not isinstance(align_corners, bool):
         raise TypeError(f"align_corners: expected True or False, got {align_corners!r}")
     data_format = (data_format or FORMATS[n][0]).upper().replace("NCW", "NCL").replace("NWC", "NLC")
-    x, last = channels_first("interpolate", x, n, data_format)
+    x, last = channels_first(x, n, data_format)
     if size is None:
         factors = plain(scale_factor)
         factors = [float(f) for f in (factors if isinstance(factors, list) else [factors] * n)]
@@ -61,7 +61,13 @@ def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=F
             raise Refused(f"scale_factor: expected a positive number or {n}, got {scale_factor}")
         lengths = [int(m * f) for m, f in zip(x.shape[2:], factors, strict=True)]
     else:
-        factors, lengths = [None] * n, list(ints(plain(size), n, "size"))
+        given = plain(size)  # whole floats are sizes too
+        given = (
+            [int(v) if type(v) is float and v.is_integer() else v for v in given]
+            if isinstance(given, list)
+            else given
+        )
+        factors, lengths = [None] * n, list(ints(given, n, "size"))
     if recompute_scale_factor:
         factors = [None] * n
     if min(lengths) < 1:
@@ -109,7 +115,7 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):  # type: ignor
     shape = [int(m) for m in plain(out_shape)]
     axes = len(shape) - 2
     if theta.ndim != 3 or axes not in (2, 3) or theta.shape[1:] != [axes, axes + 1]:
-        raise Refused(f"affine_grid: theta {theta.shape} does not fit out_shape {shape}")
+        raise Refused(f"affine_grid: theta {[*theta.shape]} does not fit out_shape {shape}")
     ends = [1.0 if align_corners else 1 - 1 / m for m in shape[2:]]
     lines = [torch.linspace(-e, e, m, dtype=theta.data.dtype) if m > 1 or not align_corners else torch.zeros(1, dtype=theta.data.dtype) for e, m in zip(ends, shape[2:], strict=True)]  # fmt: skip
     places = torch.meshgrid(*lines, indexing="ij")
@@ -134,13 +140,13 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     return sampled(x, grid, _SAMPLING[mode], _OUTSIDE[padding_mode], bool(align_corners))
 
 
-def _rearranged(of: str, x: Any, factor: Any, name: str, data_format: str, function: Any) -> Any:
+def _rearranged(x: Any, factor: Any, name: str, data_format: str, function: Any) -> Any:
     """function(x [n, c, h, w], factor), channels last where they came last; the factor is a positive int."""
     if not isinstance(factor, int):
         raise TypeError(f"{name}: expected an int, got {type(factor).__name__}")
     if factor < 1:
         raise Refused(f"{name}: expected a positive int, got {factor}")
-    x, last = channels_first(of, x, 2, data_format)
+    x, last = channels_first(x, 2, data_format)
     value = function(x, factor)
     return value.moveaxis(1, -1) if last else value
 
@@ -148,18 +154,18 @@ def _rearranged(of: str, x: Any, factor: Any, name: str, data_format: str, funct
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """[n, c r^2, h, w] to [n, c, h r, w r]: channels become places (Shi et al., 2016)."""
     settings = (upscale_factor, "upscale_factor", data_format)
-    return _rearranged("pixel_shuffle", x, *settings, pixels_shuffled)
+    return _rearranged(x, *settings, pixels_shuffled)
 
 
 def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """[n, c, h r, w r] to [n, c r^2, h, w]: pixel_shuffle undone."""
     settings = (downscale_factor, "downscale_factor", data_format)
-    return _rearranged("pixel_unshuffle", x, *settings, pixels_gathered)
+    return _rearranged(x, *settings, pixels_gathered)
 
 
 def channel_shuffle(x, groups, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
     """The channels of `groups` groups dealt out in turn (Zhang et al., 2018)."""
-    return _rearranged("channel_shuffle", x, groups, "groups", data_format, _dealt)
+    return _rearranged(x, groups, "groups", data_format, _dealt)
 
 
 def _dealt(x: Any, groups: int) -> Any:
@@ -175,7 +181,7 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
 
     x: [batch seg_num, channels, height, width] (or "NHWC"), seg_num steps of time together; shift_ratio: each share.
     """
-    x, last = channels_first("temporal_shift", x, 2, data_format)
+    x, last = channels_first(x, 2, data_format)
     count, c, h, w = x.shape
     if seg_num < 1 or count % seg_num:
         raise Refused(f"temporal_shift: seg_num {seg_num} does not divide {count} images")

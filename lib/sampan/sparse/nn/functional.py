@@ -42,7 +42,7 @@ def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseT
         swapped: list[Any] = list(range(x.ndim))
         swapped[axis], swapped[lead - 1] = swapped[lead - 1], swapped[axis]
         return transpose(softmax(transpose(x, swapped), lead - 1), swapped)
-    once = x.coalesce()
+    once = x.ordered()
     if not x.dense_dim():
         return x.in_order(row_softmax(once.entries, rows_of(once, "softmax")))
     # Each place within an entry is a matrix of its own.

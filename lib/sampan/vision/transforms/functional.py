@@ -1,7 +1,8 @@
 """Functions of pictures: PIL images, NumPy arrays [height, width(, channels)] and Tensors [channels, height, width].
 
 What comes in goes out in the same kind and dtype. PIL images go through Pillow; Tensors through operators, with
-gradients; arrays as Tensors over their memory.
+gradients; arrays as OpenCV computes them where it has a rule of its own (`arrays`), else as
+Tensors over their memory.
 """
 
 # fmt: off
@@ -18,6 +19,7 @@ from ...creation import ones_like
 from ...nn import functional as F
 from ...ops import concat, where
 from ...tensor import Refused, Tensor
+from . import arrays
 
 __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_hue", "affine", "center_crop", "crop", "erase", "hflip",
@@ -91,7 +93,6 @@ def to_tensor(pic, data_format="CHW"):  # type: ignore[no-untyped-def]
     return Tensor(planes.to(torch.float32) / 255 if planes.dtype == torch.uint8 else planes)
 
 
-@_for_arrays
 def resize(img, size, interpolation="bilinear"):  # type: ignore[no-untyped-def]
     """In another size: (height, width), or a number for the shorter side."""
     if not isinstance(size, int) and not (isinstance(size, Sequence) and len(size) == 2):
@@ -103,21 +104,31 @@ def resize(img, size, interpolation="bilinear"):  # type: ignore[no-untyped-def]
         size = (int(size * height / width), size) if width < height else (size, int(size * width / height))
     if _is_pil_image(img):
         return img.resize((size[1], size[0]), _pillow("Resampling", interpolation))
-    return _like(F.interpolate(_floating(img).unsqueeze(0), list(size), mode=interpolation.lower()).squeeze(0), img)
+    if _is_numpy_image(img) and (interpolation == "area" or (interpolation == "bilinear" and img.dtype == np.uint8)):
+        return getattr(arrays, interpolation)(img, *size)
+    return _interpolated(img, size, interpolation)
 
 
 @_for_arrays
+def _interpolated(img: Any, size: Any, interpolation: str) -> Any:
+    return _like(F.interpolate(_floating(img).unsqueeze(0), list(size), mode=interpolation.lower()).squeeze(0), img)
+
+
 def pad(img, padding, fill=0, padding_mode="constant"):  # type: ignore[no-untyped-def]
     """With a border. padding: a number, (left and right, top and bottom) or (left, top, right, bottom).
 
-    padding_mode: "constant" (of `fill`), "edge", "reflect", or "symmetric" (for PIL images).
+    padding_mode: "constant" (of `fill`), "edge", "reflect", or "symmetric" (not for Tensors).
     """
     _check_padding(padding, fill, padding_mode)
     sides = [padding] * 4 if isinstance(padding, Number) else list(padding) * (4 // len(padding))
     left, top, right, bottom = sides
+    borders = [(top, bottom), (left, right), (0, 0)]
+    if _is_numpy_image(img):
+        colour = {"constant_values": fill} if padding_mode == "constant" else {}
+        return np.pad(img, borders[: img.ndim], padding_mode, **colour)
     if not _is_pil_image(img):
         if padding_mode == "symmetric":
-            raise Refused("padding_mode: 'symmetric' is for PIL images only")
+            raise Refused("padding_mode: 'symmetric' is not for Tensors")
         mode = "replicate" if padding_mode == "edge" else padding_mode
         return F.pad(img.unsqueeze(0), [left, right, top, bottom], mode=mode, value=fill).squeeze(0)
     from PIL import Image, ImageOps
@@ -125,7 +136,7 @@ def pad(img, padding, fill=0, padding_mode="constant"):  # type: ignore[no-untyp
     if padding_mode == "constant":
         return ImageOps.expand(img, (left, top, right, bottom), fill)
     pixels = np.asarray(img)
-    framed = Image.fromarray(np.pad(pixels, [(top, bottom), (left, right), (0, 0)][: pixels.ndim], padding_mode))
+    framed = Image.fromarray(np.pad(pixels, borders[: pixels.ndim], padding_mode))
     if img.mode == "P":
         framed.putpalette(img.getpalette())
     return framed
@@ -167,7 +178,8 @@ def vflip(img):  # type: ignore[no-untyped-def]
     return img.transpose(_pillow("Transpose", "flip_top_bottom")) if _is_pil_image(img) else img.flip([-2])
 
 
-def _enhanced(kind: str, img: Any, factor: float, other: Callable[[Any], Any]) -> Any:
+@_for_arrays
+def _enhanced(img: Any, kind: str, factor: float, other: Callable[[Any], Any]) -> Any:
     """factor img + (1 - factor) other(img), within the range of the dtype."""
     if factor < 0:
         raise Refused(f"{kind.lower()}_factor: expected 0 or more, got {factor}")
@@ -187,22 +199,23 @@ def _gray(img: Any) -> Any:
     return (red * 0.2989 + green * 0.587 + blue * 0.114).unsqueeze(-3)
 
 
-@_for_arrays
 def adjust_brightness(img, brightness_factor):  # type: ignore[no-untyped-def]
     """brightness_factor times as bright."""
-    return _enhanced("Brightness", img, brightness_factor, lambda i: i * 0)
+    if _is_numpy_image(img) and img.dtype == np.uint8:
+        return arrays.mapped(img, np.arange(256) * brightness_factor)
+    return _enhanced(img, "Brightness", brightness_factor, lambda i: i * 0)
 
 
-@_for_arrays
 def adjust_contrast(img, contrast_factor):  # type: ignore[no-untyped-def]
-    """Differences from the mean brightness times contrast_factor."""
-    return _enhanced("Contrast", img, contrast_factor, lambda i: _gray(i).mean([-3, -2, -1], keepdim=True))
+    """Differences from the mean brightness times contrast_factor; for arrays of bytes from 74, as Paddle has it."""
+    if _is_numpy_image(img) and img.dtype == np.uint8:
+        return arrays.mapped(img, (np.arange(256) - 74) * contrast_factor + 74)
+    return _enhanced(img, "Contrast", contrast_factor, lambda i: _gray(i).mean([-3, -2, -1], keepdim=True))
 
 
-@_for_arrays
 def adjust_saturation(img, saturation_factor):  # type: ignore[no-untyped-def]
     """Differences from gray times saturation_factor."""
-    return _enhanced("Color", img, saturation_factor, _gray)
+    return _enhanced(img, "Color", saturation_factor, _gray)
 
 
 @_for_arrays

@@ -1,0 +1,28 @@
+"""Functions of `incubate` that PaddlePaddle 3.3.1 runs on a CPU."""
+
+import numpy as np
+import pytest
+
+import sampan as paddle
+from sampan import incubate
+
+
+def test_identity_loss() -> None:
+    x = paddle.to_tensor([[1.0, 2.0], [3.0, 6.0]], stop_gradient=False)
+    assert incubate.identity_loss(x, "sum") == incubate.identity_loss(x, 0) == 12
+    assert incubate.identity_loss(x, "MEAN") == incubate.identity_loss(x, 1) == 3
+    assert incubate.identity_loss(x).tolist() == incubate.identity_loss(x, 2).tolist() == x.tolist()
+    incubate.identity_loss(x, "mean").backward()
+    assert x.grad is not None and x.grad.tolist() == [[0.25, 0.25], [0.25, 0.25]]
+    with pytest.raises(
+        TypeError, match="identity_loss: reduction: expected sum, mean, none or 0 to 2, got 'all'"
+    ):
+        incubate.identity_loss(x, "all")
+
+
+def test_softmax_with_a_mask() -> None:
+    x, mask = paddle.rand([2, 3, 4, 4]), paddle.zeros([2, 1, 4, 4])
+    mask[:, :, :, 2] = -1e4
+    expected = paddle.nn.functional.softmax(x + mask, axis=-1)
+    found = incubate.softmax_mask_fuse(x, mask)
+    assert np.allclose(found.numpy(), expected.numpy()) and float(found[:, :, :, 2].max()) == 0
