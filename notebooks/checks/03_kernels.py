@@ -69,7 +69,9 @@ RACE_SIZE = 256
 PER_LAP = (
     16  # products for one of the triple loop: the way there and back is timed too, and should not matter
 )
-RUNGS = ((4, 2), (10, 1))  # times as fast as the triple loop, points
+# Times as fast as the triple loop, points. Right solutions reached 9.5 to 18 times, by processor and by what else it did:
+# a verdict must not depend on whose machine it is.
+RUNGS = ((3, 2), (6, 1))
 
 
 def draw(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -94,7 +95,7 @@ def test_pages_are_not_given_out_by_name(store: SqlStore) -> None:
     asyncio.run(live())
 
 
-def test_leaving_is_final(store: SqlStore) -> None:
+def test_leaving_is_final(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     async def live() -> None:
         waiting = WaitingRoom(store)
         first = await granted(waiting, PAGE)
@@ -111,9 +112,21 @@ def test_leaving_is_final(store: SqlStore) -> None:
         third = await granted(waiting, NOTEBOOK)
         place = await waiting.look(PAGE)
         assert isinstance(place, Place)
-        looking = asyncio.create_task(waiting.look(PAGE, place.ticket))
         await waiting.leave(third.id)
-        await waiting.leave(place.ticket)  # while the stream looks: it may be granted the place just then
+        taken, left = threading.Event(), threading.Event()
+
+        def slow_take(ask: Ask, ticket: str | None = None) -> Lease | Place:
+            answer = take(ask, ticket)
+            taken.set()
+            assert left.wait(20)
+            return answer
+
+        take = store.take
+        monkeypatch.setattr(store, "take", slow_take)
+        looking = asyncio.create_task(waiting.look(PAGE, place.ticket))
+        await until(taken.is_set)  # it has been granted the free place, and does not know it yet
+        await waiting.leave(place.ticket)
+        left.set()
         with pytest.raises(LookupError, match="given up"):
             await looking
         assert (store.leases(), store.queue()) == ([], [])
