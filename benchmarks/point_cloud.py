@@ -264,7 +264,7 @@ def kept_bytes(loss: Any, network: nn.Layer) -> tuple[int, int]:
             continue
         passed.add(id(node))
         open_nodes += node.edges
-        for name, kept in kept_by(node) if node.pullback is not None else ():
+        for name, kept in kept_by(node):
             storage = kept.untyped_storage()
             if storage.data_ptr() not in seen:
                 seen.add(storage.data_ptr())

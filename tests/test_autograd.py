@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -852,3 +853,45 @@ def test_a_second_derivative_of_a_sum_is_none():
         assert paddle.grad(gradient.sum(), x, create_graph=True, allow_unused=True) == [None]
         with pytest.raises(ValueError, match="not part of what the outputs were computed from"):
             paddle.grad(gradient.sum(), x, create_graph=True)
+
+
+def test_a_leaf_hears_of_its_gradient_as_soon_as_it_is_complete() -> None:
+    order: list[str] = []
+    seen: dict[str, np.ndarray] = {}
+    leaves = {name: paddle.randn([4, 4]) for name in ("first", "second", "tied")}
+
+    def done(name: str) -> Any:
+        def hook(leaf: Tensor) -> None:
+            order.append(name)
+            seen[name] = leaf.grad.numpy()
+            leaf.grad.data.zero_()  # as a reduction over processes overwrites it
+
+        return hook
+
+    for name, leaf in leaves.items():
+        leaf.stop_gradient = False
+        leaf.register_post_accumulate_grad_hook(done(name))
+    first, second, tied = leaves.values()
+    x = paddle.randn([3, 4])
+
+    def loss() -> Tensor:
+        hidden = (x @ first).tanh()
+        hidden.register_hook(lambda g: order.append("hidden"))
+        return ((hidden @ second) @ tied + hidden @ tied).square().sum()
+
+    loss().backward()
+    assert order[2:] == ["hidden", "first"] and set(order[:2]) == {"second", "tied"}
+    for name, gradient in zip(leaves, paddle.grad(loss(), [first, second, tied]), strict=True):
+        np.testing.assert_allclose(seen[name], gradient.numpy(), rtol=1e-5, atol=1e-5)
+    assert float(first.grad.abs().sum()) == 0.0
+    with pytest.raises(RuntimeError, match="is no leaf"):
+        x.register_post_accumulate_grad_hook(print)
+
+
+def test_a_complete_gradient_is_nobody_elses_memory() -> None:
+    x, y = (paddle.ones([3]) for _ in range(2))
+    x.stop_gradient = y.stop_gradient = False
+    x.register_post_accumulate_grad_hook(lambda leaf: leaf.grad.data.fill_(7.0))
+    z = y * 1.0
+    (x + z).sum().backward()  # x and z get one array from the sum
+    assert x.grad.tolist() == [7.0] * 3 and y.grad.tolist() == [1.0] * 3

@@ -28,7 +28,9 @@ def test_every_public_function_shows_its_source():
     ]  # fmt: skip
     assert not bare
     assert "def exp(x, name=None):" in inspect.getsource(sampan.exp)
-    assert "x.cos()" in inspect.getsource(sampan.sin)  # its derivative
+    assert "g * cos(x)" in inspect.getsource(sampan.sin)  # its derivative
+    (derivative,) = sampan.sin.operator.functions()[0]
+    assert "return g * x.cos()" in inspect.getsource(derivative)
 
 
 def _has_source(function):

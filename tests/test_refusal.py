@@ -398,3 +398,44 @@ def test_a_refusal_names_the_function_that_was_called() -> None:
         paddle.nn.Linear(4, 2)(X)
     with pytest.raises(ValueError, match=r"^renorm: p: expected a number, got 'a'"):
         paddle.renorm(X, "a", 0, 1.0)
+
+
+# One wrong argument each, of functions that are no operators: the error says which function it was.
+PLAIN = {
+    "add_n": lambda: paddle.add_n(None),
+    "block_diag": lambda: paddle.block_diag(None),
+    "einsum": lambda: paddle.einsum(None, X),
+    "unbind": lambda: paddle.unbind([1.0]),
+    "multiplex": lambda: paddle.multiplex(None, X),
+    "zeros_like": lambda: paddle.zeros_like(None),
+    "full": lambda: paddle.full([2], "x"),
+    "tril_indices": lambda: paddle.tril_indices(ARRAY, 2),
+    "normal_": lambda: paddle.normal_(None),
+    "dstack": lambda: paddle.dstack(None),
+    "hsplit": lambda: paddle.hsplit(None, 2),
+    "less_than_": lambda: paddle.less_than_(paddle.ones([1]), X),
+    "pixel_shuffle": lambda: F.pixel_shuffle(X, X),
+    "affine_grid": lambda: F.affine_grid(None, [1, 1, 2, 2]),
+    "fftfreq": lambda: paddle.fft.fftfreq(None),
+    "nms": lambda: paddle.vision.ops.nms(None),
+    "roi_align": lambda: paddle.vision.ops.roi_align(None, X, X, 1),
+    "yolo_box": lambda: paddle.vision.ops.yolo_box(X, X, [1, 2], 1, 0.1, 8),
+    "center_crop": lambda: paddle.vision.transforms.center_crop(None, 2),
+    "resize": lambda: paddle.vision.transforms.resize(ARRAY, None),
+    "viterbi_decode": lambda: paddle.text.viterbi_decode(None, X, X),
+    "accuracy": lambda: paddle.metric.accuracy(None, X),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_functions_that_are_no_operators_are_named(name: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=rf"^{name}: ") as caught:
+        PLAIN[name]()
+    assert str(caught.value).count(f"{name}: ") == 1
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "all", "logsumexp", "std", "nansum"])
+@pytest.mark.parametrize("axis", [True, [False]])
+def test_a_bool_is_no_axis(name: str, axis) -> None:
+    with pytest.raises(TypeError, match=f"^{name}: axis"):
+        getattr(paddle, name)(X, axis)

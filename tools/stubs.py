@@ -32,7 +32,8 @@ class Methods:
 '''
 # What is no single Tensor; the test calls each with its samples and compares.
 _RETURNS = {  # what comes back, and of which methods
-    "Any": "atleast_1d atleast_2d atleast_3d histogramdd median nanmedian nonzero qr unique unique_consecutive",
+    "Any": "__eq__ __ne__ atleast_1d atleast_2d atleast_3d histogramdd median nanmedian nonzero qr unique unique_consecutive",
+    "None": "__setitem__",
     "builtins.bool": "is_dense is_sparse is_sparse_coo is_sparse_csr",
     "builtins.int": "dense_dim ndimension sparse_dim",
     "list[Tensor]": "broadcast_tensors chunk dsplit hsplit split tensor_split unbind unstack vsplit",
@@ -44,6 +45,13 @@ _RETURNS = {  # what comes back, and of which methods
 }
 RETURNS = {name: kind for kind, names in _RETURNS.items() for name in names.split()}
 BUILTIN = re.compile(r"\b(bool|int|float)\b")
+SIGNS = {
+    **dict.fromkeys(("__abs__", "__invert__", "__neg__"), "self"),
+    "__eq__": "self, other: object",
+    "__ne__": "self, other: object",
+    "__getitem__": "self, index: Any",
+    "__setitem__": "self, index: Any, value: Any",
+}
 NAMED = {"axis": "int | Sequence[int] | None", "perm": "Sequence[int] | int | None", "name": "str | None"}
 
 
@@ -76,6 +84,8 @@ def stub() -> str:
     for name, function in declared_methods().items():
         parameters = list(inspect.signature(function).parameters.values())
         given = ", ".join(["self", *(annotated(p) for p in parameters[1:])])
+        if name.startswith("__"):
+            given = SIGNS.get(name, "self, other: Any")
         lines.append(f"    def {name}({given}) -> {RETURNS.get(name, 'Tensor')}:\n")
         text = (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ").replace("\\", "\\\\")
         lines.append(f'        """{text}"""\n')

@@ -34,6 +34,7 @@ from .ops import *  # noqa: F403
 from .random import *  # noqa: F403
 from .serialization import load as load
 from .serialization import save as save
+from .spelling import spell as _spell
 from .tensor import Tensor as Tensor
 from .tensor import is_tensor as is_tensor
 from .tensor import to_tensor as to_tensor
@@ -46,6 +47,8 @@ __version__ = "0.1.0"
 for _name in [n for n, v in globals().items() if str(getattr(v, "__name__", "")).startswith("sampan.ops.")]:
     del globals()[_name]
 
+# What is no operator says which of its arguments did not fit, too.
+_spell(globals(), ("sampan.ops", "sampan.random", "sampan.creation"))
 _install_inner()
 
 # Rooms that a program may not need are imported when they are first named.

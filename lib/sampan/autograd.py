@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
-from types import CellType, FunctionType
 from typing import Any
 
-import numpy as np
 import torch
 
-from . import tape
-from .operator import observers, wrap
+from . import fast, tape
+from .apply import mine, observers, wrap
 from .row_sparse import RowSparse
 from .tape import Node, check_unwritten
 from .tensor import Refused, Tensor, WrongKind, declared, zero_gradient
@@ -81,7 +79,7 @@ def unbroadcast(gradient: Any, shape: Sequence[int]) -> Any:
     return gradient.reshape(shape) if extra else gradient
 
 
-def _fit(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
+def fit(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
     """`gradient` with the shape and dtype of the input it belongs to."""
     if gradient.shape != shape and list(gradient.shape) != list(shape):
         gradient = unbroadcast(gradient, shape)
@@ -92,105 +90,78 @@ def _fit(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
     return gradient
 
 
-def _gradients(node: Node, gradient: Any, recorded: bool) -> tuple[Any, ...]:
+def gradients_of(node: Node, gradient: Any, recorded: bool) -> tuple[Any, ...]:
     """The gradients of a Node's inputs; None where none is asked for."""
-    pullback = _over_tensors(node) if recorded else node.pullback
-    edges = node.edges
-    if type(pullback) is not tuple:
-        if node.operator.selective:
-            result = pullback(gradient, [edge is not None for edge in edges])
-        else:
-            result = pullback(gradient)
-        if type(result) is not tuple:
-            result = (result,)
+    operator, edges = node.operator, node.edges
+    kept: Any = _over_tensors(node) if recorded else node.kept
+    conjugate = operator.holomorphic and gradient.is_complex()
+    gradient = gradient.conj() if conjugate else gradient
+    if operator.joint is not None:
+        function, names = operator.joint
+        result = function(gradient, *[kept[name] for name in names])
+        result = result if type(result) is tuple else (result,)
     else:
         result = tuple(
-            None if edge is None else f(gradient) for f, edge in zip(pullback, edges, strict=False)
+            None if edge is None else function(gradient, *[kept[name] for name in names])
+            for edge, (function, names) in zip(edges, operator.derivatives, strict=False)
         )
     if len(result) < len(edges) and any(edge is not None for edge in edges[len(result) :]):
-        names = node.operator.parameters
-        missing = names[len(result)] if len(result) < len(names) else str(len(result))
+        parameters = operator.parameters
+        missing = parameters[len(result)] if len(result) < len(parameters) else str(len(result))
         raise NotImplementedError(f"{node.name} has no gradient for its argument {missing!r}")
-    if recorded and node.operator.name in _PRODUCTS:
+    if conjugate:
+        result = tuple(None if part is None else part.conj() for part in result)
+    if recorded and operator.product:
         for part in result:
             if part is not None and part.node is not None:
                 part.node.factors = edges
     if node.shapes is not None:
         return tuple(
-            g if g is None or known is None else _fit(g, *known)
+            g if g is None or known is None else fit(g, *known)
             for g, known in zip(result, node.shapes, strict=False)
         )
     return result
 
 
-# The gradient of a product by one factor does not change with that factor. Paddle gives zeros for such a second
-# derivative, and nothing (None or an error) for one of a sum.
-_PRODUCTS = frozenset(("multiply", "mm", "batched_matmul", "affine", "convolve"))
-
-
 def _vanishes(roots: Sequence[Any], key: Any) -> bool:
-    """Whether gradients of products are all that leads from `roots` to `key`, which no edge does."""
+    """Whether gradients of products are all that leads from `roots` to `key`, which no edge does.
+
+    The gradient of a product by one factor does not change with that factor. Paddle gives zeros for such a second
+    derivative, and nothing (None or an error) for one of a sum.
+    """
     seen, found = set(roots), list(roots)
     for node in found:
         if node is key:
             return True
-        for edge in [*node.edges, *getattr(node, "factors", ())] if type(node) is Node else ():
+        for edge in [*node.edges, *node.factors] if type(node) is Node else ():
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 found.append(edge)
     return False
 
 
-def _over_tensors(node: Node) -> Any:
-    """A Node's pullback over Tensors in place of buffers, so that running it is recorded."""
-    operator = node.operator
-    if node.inputs is None:
-        inputs: list[Any] = []
-    else:
-        inputs = [_tied(value, edge) for value, edge in zip(node.inputs, node.edges, strict=True)]
-    known: dict[str, Any] = dict(zip(operator.parameters, inputs, strict=False))
-    if inputs and operator.variadic:
-        known[operator.parameters[0]] = tuple(inputs)
-    if type(node.pullback) is tuple:
-        return tuple(_rebound(f, known, node) for f in node.pullback)
-    return _rebound(node.pullback, known, node)
+def _over_tensors(node: Node) -> dict[str, Any]:
+    """What a Node keeps, with Tensors for its inputs and for `out`, so that a derivative of them is recorded."""
+    kept = dict(node.kept or {})
+    parameters = node.operator.parameters
+    for name, content in kept.items():
+        if name == "out":
+            kept[name] = _tied(content, node)
+        elif node.operator.variadic and name == parameters[0]:
+            kept[name] = tuple(_tied(part, edge) for part, edge in zip(content, node.edges, strict=True))
+        elif name in parameters and isinstance(content, torch.Tensor):
+            kept[name] = _tied(content, node.edges[parameters.index(name)])
+    return kept
 
 
-def _rebound(function: Any, known: dict[str, Any], node: Node) -> Any:
-    if not isinstance(function, FunctionType) or function.__closure__ is None:
-        return function
-    cells = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
-        content = cell.cell_contents
-        if isinstance(content, torch.Tensor) or (type(content) is tuple and name in known):
-            if name == "out":
-                content = Tensor(content, stop_gradient=False)
-                content.node = node
-            elif name in known:
-                content = known[name]
-            else:
-                raise NotImplementedError(
-                    f"{node.name} has no second derivative: its pullback captures {name!r}, which is neither a "
-                    "parameter of the operator nor its result `out`"
-                )
-        cells.append(CellType(content))
-    made = FunctionType(function.__code__, function.__globals__, function.__name__, None, tuple(cells))
-    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-    return made
-
-
-def _tied(value: Any, edge: Any) -> Any:
-    """An input as it was when it was recorded: the same memory, made by the same Node."""
-    if isinstance(value, np.ndarray):
-        return Tensor(value)
-    if value is None:  # no function that will run reads it
-        return None
-    if edge is None or value is edge:
-        return value.detach() if isinstance(value, Tensor) and edge is None else value
-    if value.node is edge:
-        return value
-    tied = Tensor(value.data, stop_gradient=False)
-    tied.node = edge
+def _tied(content: Any, made_by: Any) -> Any:
+    """A Tensor over a buffer as it was when it was recorded, made by the Node (or leaf) that made it."""
+    if isinstance(content, tuple):
+        return tuple(_tied(part, made_by.output(place)) for place, part in enumerate(content))
+    if not isinstance(content, torch.Tensor) or isinstance(made_by, Tensor):
+        return content if made_by is None or not isinstance(made_by, Tensor) else made_by
+    tied = Tensor(content, stop_gradient=made_by is None)
+    tied.node = made_by
     return tied
 
 
@@ -221,20 +192,20 @@ def run(
         elif wanted is None or key in wanted:
             collected[key] = gradient if key not in collected else collected[key] + gradient
     order = topological_order(list(gradients))
-    usual = wanted is None and not create_graph and not observers
+    observer = mine(observers) if observers else None
+    usual = fast.ENABLED and wanted is None and not create_graph and observer is None
     leading: set[Any] = set() if wanted is None else _leading_to(order, wanted) - blocked
     sought = None if wanted is None else (leading | wanted) - blocked
-    for node in order:
+    walk: Iterable[Node] = order
+    if tape.leaves_report and wanted is None and not create_graph:
+        walk = _handing_over(order, gradients, collected, owners)
+    for node in walk:
         gradient = gradients.pop(node, None)
         if gradient is None:
             continue
-        if (
-            usual and type(node.pullback) is tuple and tape.last_write < node.sequence
-            and node.hooks is None and node.outputs is None
-        ):  # fmt: skip
-            _step(node, gradient, gradients, collected)
+        if usual and fast.step(node, gradient, gradients, collected, fit):
             if not retain_graph:
-                node.pullback = node.inputs = None
+                node.kept = None
             continue
         if node.hooks is not None:
             gradient = _call_hooks(node.hooks, gradient, create_graph, owners)
@@ -248,7 +219,7 @@ def run(
             place = gradients.setdefault(edges[0], [None] * len(edges[0].outputs))
             place[node.index] = gradient if place[node.index] is None else place[node.index] + gradient
             continue
-        if node.pullback is None:
+        if node.kept is None:
             raise RuntimeError(
                 f"backward: the tape behind {node.name} was freed by an earlier backward; "
                 "pass retain_graph=True to the first one to go through it twice"
@@ -257,12 +228,12 @@ def run(
             check_unwritten(node, order)
         if node.outputs is not None:
             gradient = _filled(node, gradient, create_graph)
-        if observers:
-            parts = observers[-1].backward(node, gradient, partial(_gradients, node, gradient, create_graph))
+        if observer is not None:
+            parts = observer.backward(node, gradient, partial(gradients_of, node, gradient, create_graph))
         else:
-            parts = _gradients(node, gradient, create_graph)
+            parts = gradients_of(node, gradient, create_graph)
         if not retain_graph:
-            node.pullback = node.inputs = None
+            node.kept = None
         for edge, part in zip(edges, parts, strict=False):
             if edge is None or part is None or (sought is not None and edge not in sought):
                 continue
@@ -272,28 +243,47 @@ def run(
     # Only now: memory that becomes a leaf's gradient may have been another Node's on the way.
     if wanted is None:
         for leaf, gradient in collected.items():
-            if leaf._hooks is not None:
-                gradient = _call_hooks(leaf._hooks, gradient, create_graph, owners)
-            _accumulate(leaf, gradient, create_graph, owners)
+            _hand_over(leaf, gradient, create_graph, owners)
     return collected
 
 
-def _step(node: Node, gradient: Any, gradients: dict[Any, Any], collected: dict[Any, Any]) -> None:
-    """What `run` does for a Node in the usual case (first order, one output, a function per input), without detours."""
-    functions, shapes, edges = node.pullback, node.shapes, node.edges
-    if len(functions) < len(edges) and any(edge is not None for edge in edges[len(functions) :]):
-        _gradients(node, gradient, False)  # says which gradient is missing, before any is given out
-    for place, edge in enumerate(edges):
-        if edge is None:
-            continue
-        part = functions[place](gradient)
-        if part is None:
-            continue
-        if shapes is not None and shapes[place] is not None:
-            part = _fit(part, *shapes[place])
-        into = gradients if type(edge) is Node else collected
-        before = into.get(edge)
-        into[edge] = part if before is None else before + part
+def _hand_over(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -> None:
+    """Give a leaf its gradient, and say so."""
+    if leaf._hooks is not None:
+        gradient = _call_hooks(leaf._hooks, gradient, recorded, owners)
+    _accumulate(leaf, gradient, recorded, owners)
+    for hook in list(leaf._complete_hooks or ()):
+        hook(leaf)
+
+
+def _handing_over(
+    order: Sequence[Node], gradients: dict[Any, Any], collected: dict[Any, Any], owners: set[int]
+) -> Iterator[Node]:
+    """The Nodes of `order`; behind the last one that leads to a leaf with a hook for it, that leaf gets its gradient.
+
+    So the gradients of the last layers can be sent while those of the first are computed.
+    """
+    left: dict[Any, int] = {}
+    for node in order:
+        for edge in node.edges:
+            if isinstance(edge, Tensor) and edge._complete_hooks:
+                left[edge] = left.get(edge, 0) + 1
+    for node in order:
+        yield node
+        for edge in node.edges:
+            if edge is None or edge not in left:
+                continue
+            left[edge] -= 1
+            if left[edge] == 0 and edge in collected:
+                gradient = collected.pop(edge)
+                for pending in (
+                    *gradients.values(),
+                    *collected.values(),
+                ):  # a list holds those of several outputs
+                    for other in pending if isinstance(pending, list) else [pending]:
+                        if isinstance(other, torch.Tensor):  # a hook may write to what it gets
+                            owners.add(other.untyped_storage().data_ptr())
+                _hand_over(edge, gradient, False, owners)
 
 
 def _leading_to(order: Sequence[Node], wanted: set[Any]) -> set[Any]:
@@ -308,7 +298,7 @@ def _leading_to(order: Sequence[Node], wanted: set[Any]) -> set[Any]:
 def _filled(node: Node, gradients: list[Any], recorded: bool) -> tuple[Any, ...]:
     """The gradients of all outputs: zeros for those that the result does not depend on."""
     assert node.outputs is not None
-    if node.settings.get("materialize_grads") is False:  # a PyLayer that asked for None in their place
+    if not node.materialized:
         return tuple(gradients)
     filled = []
     for gradient, (shape, dtype, device) in zip(gradients, node.outputs, strict=True):
@@ -333,7 +323,7 @@ def _accumulate(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -
             gradient.added_to(before.data)
         return
     if gradient.dtype is not data.dtype:
-        gradient = _fit(gradient, data.shape, data.dtype)
+        gradient = fit(gradient, data.shape, data.dtype)
     if before is None or before is zero_gradient:
         leaf._grad = wrap(_owned(gradient, owners))
         leaf._grad.stop_gradient = False  # as in Paddle, where a gradient is a leaf like its tensor

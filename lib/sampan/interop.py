@@ -6,18 +6,18 @@ Tensors cross by sharing memory: `Tensor(torch_tensor)`, `tensor.data`, DLPack b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from . import autograd
+from .apply import wrap
 from .framework import from_dlpack as from_dlpack
 from .framework import to_dlpack as to_dlpack
 from .nn.layer import Layer
 from .nn.parameter import Parameter
-from .operator import Operator, wrap
-from .tape import Node, next_sequence
+from .operator import recorded_by_hand
+from .tape import Node
 from .tensor import Tensor
 
 # --- a Sampan layer in a torch program -----------------------------------------------------------------------
@@ -142,10 +142,6 @@ class TorchLayer(Layer):
         if not recorded:
             wrapped = [wrap(o.detach()) for o in outputs]
             return wrapped[0] if isinstance(result, torch.Tensor) else type(result)(wrapped)
-        node = Node()
-        node.operator, node.settings = _OPERATOR, {}
-        node.inputs = node.hooks = node.shapes = node.index = node.outputs = None
-        node.edges = [None if t.stop_gradient else (t.node or t) for t in (*tensors, *own)]
         sources = [b for b in buffers if isinstance(b, torch.Tensor)] + self._torch_parameters
 
         def pullback(gradient: Any) -> tuple[Any, ...]:
@@ -160,7 +156,8 @@ class TorchLayer(Layer):
                 found = iter(torch.autograd.grad(ends, wanted, came, retain_graph=True, allow_unused=True))
             return tuple(next(found) if s.requires_grad else None for s in sources)
 
-        node.pullback, node.sequence = pullback, next_sequence()
+        edges = [None if t.stop_gradient else (t.node or t) for t in (*tensors, *own)]
+        node = Node(_OPERATOR, edges, {"saved": pullback})
         values = [o.detach() for o in outputs]
         if isinstance(result, torch.Tensor):
             tensor = Tensor(values[0], stop_gradient=False)
@@ -179,10 +176,4 @@ def torch_layer(module: torch.nn.Module) -> TorchLayer:
     return TorchLayer(module)
 
 
-def _torch_body(*tensors: torch.Tensor) -> Iterator[Any]:
-    raise NotImplementedError("runs inside torch")
-
-
-_torch_body.__name__ = "torch_module"
-_FACTS: dict[str, Any] = {"broadcasts": False, "differentiable": True, "view": False}
-_OPERATOR = Operator(_torch_body, **_FACTS)
+_OPERATOR = recorded_by_hand("torch_module")

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 
 from . import autograd
-from .operator import Operator, describe
-from .tape import Node, next_sequence, was_written
+from .apply import describe
+from .operator import Operator, recorded_by_hand
+from .tape import Node, was_written
 from .tensor import Tensor, WrongKind
 
 _saving: list[tuple[Any, Any]] = []  # the hooks of the saved_tensors_hooks that are open
@@ -148,11 +149,10 @@ class PyLayer:
             found = tuple(map(autograd.dense_part, found))
             return found if recorded else tuple(None if g is None else g.data for g in found)
 
-        node = Node()
-        node.pullback, node.inputs, node.shapes, node.hooks = pullback, None, None, None
-        node.operator, node.settings = _operator_for(cls), {"materialize_grads": context.materialize_grads}
-        node.edges = [None if t.stop_gradient else (t.node or t) for t in tensors]
-        node.sequence, node.index, node.outputs = next_sequence(), None, None
+        edges = [None if t.stop_gradient else (t.node or t) for t in tensors]
+        node = Node(_operator_for(cls), edges, {"saved": pullback})
+        if not context.materialize_grads:
+            node.materialized = False
         context._node = weakref.ref(node)
         of = {id(outputs[place]): index for index, place in enumerate(places)}
         context._results = {i: of[id(saved)] for i, saved in enumerate(context._saved) if id(saved) in of}
@@ -177,13 +177,7 @@ _operators: dict[type, Operator] = {}
 
 
 def _operator_for(cls: type) -> Operator:
-    """The Operator that stands for a PyLayer class in drawings of the tape and in error messages."""
+    """The Operator that stands for a PyLayer class on the tape, in drawings of it and in error messages."""
     if cls not in _operators:
-
-        def body(*tensors: torch.Tensor) -> Any:
-            return tensors
-
-        made = Operator(body, broadcasts=False, differentiable=True, view=False)
-        made.name = cls.__name__
-        _operators[cls] = made
+        _operators[cls] = recorded_by_hand(cls.__name__)
     return _operators[cls]

@@ -161,7 +161,7 @@ def _chances(p: Any) -> None:
         raise Refused(f"probabilities must be from 0 to 1, got {p.min()} to {p.max()}")
 
 
-@operator(differentiable=False)
+@operator()
 def bernoulli(x, p=None, name=None):  # type: ignore[no-untyped-def]
     """1 with the probability that `x` gives at each place (or `p` everywhere), else 0."""
     chance = x if p is None else torch.full_like(x, p)
@@ -169,26 +169,26 @@ def bernoulli(x, p=None, name=None):  # type: ignore[no-untyped-def]
     return torch.bernoulli(chance)
 
 
-@operator()
+@operator(lambda g: g.new_zeros(g.shape))
 def poisson(x, name=None):  # type: ignore[no-untyped-def]
     """Counts of events, in x's dtype, with the expected number that `x` gives; 0 for a negative one."""
-    return torch.poisson(x.clamp(min=0)), (lambda g: g.new_zeros(g.shape),)
+    return torch.poisson(x.clamp(min=0))
 
 
-@operator(differentiable=False)
+@operator()
 def binomial(count, prob, name=None):  # type: ignore[no-untyped-def]
     """The number of successes, int64, in `count` trials that each succeed with `prob`; the two broadcast."""
     trials, chance = torch.broadcast_tensors(count.double(), prob.double())
     return torch.binomial(trials, chance.clamp(0, 1)).long()
 
 
-@operator(differentiable=False)
+@operator()
 def standard_gamma(x, name=None):  # type: ignore[no-untyped-def]
     """Gamma-distributed with the shape parameter that `x` gives at each place, and scale 1."""
     return torch._standard_gamma(x)
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def multinomial(x, num_samples=1, replacement=False, name=None):  # type: ignore[no-untyped-def]
     """Indices, [..., num_samples], drawn in proportion to the weights along the last axis of `x`: [n] or [rows, n].
 

@@ -77,14 +77,16 @@ class FromInside(WrongKind):
     culprit: tuple[Any, ...] = ()
 
 
-def from_inside(error: Exception) -> bool:
+def from_inside(error: Exception, name: str = "") -> bool:
     """Whether an error tells nothing of the function that the user called: Python, NumPy or torch raised it somewhere
-    in this library. Errors that this library words itself, and those of a user's own functions, are left alone."""
+    in this library. Errors that this library words itself, and those of a user's own functions, are left alone; but
+    with `name`, the function's, also one of this library that does not say it."""
     if isinstance(error, FromInside):
         return True
     if isinstance(error, (Refused, NotImplementedError, RecursionError, torch.OutOfMemoryError)):
         return False
-    return not _WITH_A_NAME.match(str(error)) and _innermost(error.__traceback__).startswith(_PACKAGES)
+    told = name.rstrip("_") in str(error) and _WITH_A_NAME.match(str(error))
+    return not told and _innermost(error.__traceback__).startswith(_PACKAGES)
 
 
 def _innermost(trace: TracebackType | None) -> str:

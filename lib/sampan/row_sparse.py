@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from .dtype import DTYPES, DataType, Place, Size, as_dtype, name_of
-from .kernels import device_embedding as loops
+from .kernels import embedding as loops
 from .kernels.arena import LENT_FROM, copied
 from .kernels.cpu_embedding import all_inside
-from .kernels.device_sparse import array, buffer
+from .kernels.device import array, buffer
 from .tensor import Refused, Tensor, WrongKind
 
 _LOOPS = (torch.float32, torch.float64)
@@ -135,9 +135,9 @@ class RowSparse(Tensor):
         loop = kind in _LOOPS and all(a.dtype is kind and a.is_contiguous() for a in arrays)
         form = array if loop else _as_it_is  # where there is no loop, torch steps
         given = self._given(kind if kind in _LOOPS else torch.float32, form)
-        loops.step(rule, *given, [form(a) for a in arrays], numbers, everywhere)
+        loops.step(*given, rule, [form(a) for a in arrays], numbers, everywhere)
 
-    def _given(self, kind: torch.dtype, form: Any) -> tuple[Any, ...]:
+    def _given(self, kind: torch.dtype, form: Any) -> tuple[Any, Any, Any, Any]:
         """What the kernels take: the ids found, which (empty: each its own), scale (empty: 1), rows of dtype `kind`."""
         ids, rows, which, scale = self.joined()
         if which is None:

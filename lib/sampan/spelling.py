@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -111,12 +112,20 @@ def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
             result = function(*args, **renamed(parameters, settings))
             return result if out is None else give(out, result)
         except FROM_INSIDE as error:
-            if from_inside(error):
+            if from_inside(error, name):
                 raise translated(error, name, parameters, args, settings) from error
             raise
 
     call.__signature__ = with_keywords(signature, out=None) if takes_out else signature  # type: ignore[attr-defined]
     return call
+
+
+def spell(namespace: dict[str, Any], modules: Any = "") -> None:
+    """Put `spelled` around the functions of a namespace that are plain ones and were written in these modules."""
+    for name, function in list(namespace.items()):
+        plain = type(function) is FunctionType and not hasattr(function, "__wrapped__")
+        if plain and name[0] != "_" and function.__module__.startswith(modules):
+            namespace[name] = spelled(function)
 
 
 def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -128,7 +137,7 @@ def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., A
     how = {"out": None, "device": None, "requires_grad": False, "pin_memory": False}
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        signature = inspect.signature(function)
+        name, signature = function.__name__, inspect.signature(function)
         parameters = signature.parameters
         sizes = next(iter(parameters)) == "shape"
 
@@ -138,7 +147,12 @@ def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., A
             if sizes and args and type(args[0]) is int:
                 lengths = "fill_value" not in parameters and all(type(a) is int for a in args)
                 args = (list(args),) if lengths else ([args[0]], *args[1:])
-            made = function(*args, **renamed(parameters, settings))
+            try:
+                made = function(*args, **renamed(parameters, settings))
+            except FROM_INSIDE as error:
+                if from_inside(error, name):
+                    raise translated(error, name, parameters, args, settings) from error
+                raise
             if device is not None:
                 made = made.to(device)
             if pin_memory and torch.cuda.is_available():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -20,25 +19,36 @@ next_sequence = count(1).__next__
 class Node:
     """A recorded call. `edges` leads to what made each input: a Node, a leaf Tensor, or None.
 
+    kept: what the operator's derivatives read, by name (see operator.py); None once an earlier backward has freed it.
     sequence grows with every call, so parents are always older than the nodes that use them.
     """
 
     __slots__ = (
-        "__weakref__", "edges", "factors", "hooks", "index", "inputs", "operator", "outputs", "pullback", "sequence",
-        "settings", "shapes",
+        "__dict__", "__weakref__", "edges", "hooks", "kept", "operator", "outputs", "sequence", "shapes",
     )  # fmt: skip
 
     operator: Operator
-    pullback: Any
     edges: list[Any]
-    inputs: tuple[Any, ...] | None
-    settings: dict[str, Any]
+    kept: dict[str, Any] | None
     sequence: int
     hooks: list[Callable[..., Any]] | None
     shapes: list[Any] | None  # (shape, dtype) of each input, for operators that broadcast
     outputs: list[Any] | None  # (shape, dtype, device) of each output, where there are several
-    factors: list[Any]  # unset but for the gradient of a product: what made its inputs (see `autograd.grad`)
-    index: int | None  # set on the Node of one of several outputs: which one of its only edge's outputs it is
+    # Rarely set, so that a Node without them costs nothing.
+    materialized: bool = True  # whether a missing gradient of an output arrives as zeros, or as None
+    factors: Sequence[
+        Any
+    ] = ()  # for the gradient of a product: what made the product's inputs (see `autograd.grad`)
+    index: int | None = (
+        None  # on the Node of one of several outputs: which one of its only edge's outputs it is
+    )
+
+    def __init__(self, operator: Operator, edges: list[Any], kept: dict[str, Any] | None) -> None:
+        self.operator = operator
+        self.edges = edges
+        self.kept = kept
+        self.sequence = next_sequence()
+        self.hooks = self.shapes = self.outputs = None
 
     @property
     def parents(self) -> tuple[Node | None, ...]:
@@ -68,15 +78,17 @@ class Node:
 
     def output(self, index: int) -> Node:
         """The Node of output `index`: it hands its gradient to that place among this Node's."""
-        node = Node()
-        node.operator, node.index, node.edges = self.operator, index, [self]
-        node.pullback = node.inputs = node.hooks = node.shapes = node.outputs = None
-        node.settings, node.sequence = self.settings, next_sequence()
+        node = Node(self.operator, [self], None)
+        node.index = index
         return node
 
 
+# Whether any leaf was ever asked to say when its gradient is complete; see `autograd.run`.
+leaves_report = False
+
+
 # In-place changes. A write stamps the memory with the tape's clock; a Node that is older than the stamp on a
-# buffer which its pullback keeps would read overwritten memory. Nothing is paid until a write happens.
+# buffer which its derivatives read would work on overwritten memory. Nothing is paid until a write happens.
 last_write = 0
 
 
@@ -93,31 +105,33 @@ def was_written(buffer: torch.Tensor, sequence: int) -> bool:
 
 
 def kept_by(node: Node) -> Iterator[tuple[str, torch.Tensor]]:
-    """The buffers that a Node's pullback keeps, captured or bound as defaults, and their names."""
-    single = type(node.pullback) is not tuple
-    for function, edge in [(node.pullback, node)] if single else zip(node.pullback, node.edges, strict=False):
-        if edge is None or not isinstance(function, FunctionType):
-            continue  # no gradient is asked for: it will not run
-        code, cells, defaults = function.__code__, function.__closure__ or (), function.__defaults__ or ()
-        arguments = code.co_varnames[: code.co_argcount]
-        bound = zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True)
-        captured = ((n, c.cell_contents) for n, c in zip(code.co_freevars, cells, strict=True))
-        for name, content in (*captured, *bound):
-            for kept in content if isinstance(content, (list, tuple)) else (content,):
-                if isinstance(kept, torch.Tensor):
-                    yield name, kept
+    """The buffers that a Node keeps for its derivatives, and their names."""
+    for name, content in (node.kept or {}).items():
+        for kept in _buffers(content):
+            yield name, kept
+
+
+def _buffers(content: Any) -> Iterator[torch.Tensor]:
+    if isinstance(content, torch.Tensor):
+        yield content
+    elif isinstance(content, (list, tuple)):
+        for part in content:
+            yield from _buffers(part)
+
+
+_CALLED = {"out": "its result", "saved": "what it saved,"}
 
 
 def check_unwritten(node: Node, order: Sequence[Node]) -> None:
     """Refuse a backward through a Node whose memory was changed after it was recorded.
 
-    Either memory that its pullback keeps, or its result, through a view of it (see `write_through`). `order` is
+    Either memory that it keeps, or its result, through a view of it (see `write_through`). `order` is
     the walk in which the Node was reached.
     """
     for name, kept in kept_by(node):
         if was_written(kept, node.sequence):
             raise RuntimeError(
-                f"backward: {node.name} needs {'its result' if name == 'out' else repr(name)} "
+                f"backward: {node.name} needs {_CALLED.get(name, repr(name))} "
                 f"{list(kept.shape)} as it was, but an in-place operation has overwritten it since; "
                 "use the out-of-place form, or clone() before writing"
             )

@@ -1,7 +1,7 @@
 """The Tensor: a torch buffer, whether it wants a gradient, and what made it.
 
-Python's own operators and the methods that everyone reads stand here. Every other operator becomes a method by
-its declaration (see operator.py); the generated `tensor_methods.pyi` lists them all.
+The methods that everyone reads stand here. Every operator becomes a method by its declaration (see operator.py), and
+Python's own operators call them (see ops/signs.py); the generated `tensor_methods.pyi` lists them all.
 """
 
 from __future__ import annotations
@@ -29,9 +29,6 @@ else:
 declared: Any = (
     SimpleNamespace()
 )  # what is made of Tensors and used by their methods: every operator, backward
-behind_signs: Any = (
-    SimpleNamespace()
-)  # every operator again, as `+` and `[]` call it: NumPy arrays are taken too
 zero_gradient: Any = (
     SimpleNamespace()
 )  # stands for a gradient that was cleared: zeros, made only when looked at
@@ -105,6 +102,7 @@ class Tensor(Methods):
     data: torch.Tensor
     node: Node | None
     stop_gradient: bool
+    _complete_hooks: list[Any] | None = None  # see register_post_accumulate_grad_hook
 
     def __init__(self, data: Any = (), stop_gradient: Any = True, *, place: Any = None) -> None:
         if not isinstance(stop_gradient, bool):  # Paddle's second argument is the place
@@ -262,6 +260,22 @@ class Tensor(Methods):
             setattr(owner, attribute, hooks)
         hooks.append(hook)
         return HookHandle(hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
+        """Call `hook(tensor)` as soon as backward has added all of this leaf's gradient to its `.grad`.
+
+        It is called during the walk, while gradients of earlier layers are still to come: what sends gradients to other
+        processes can begin then. Of a backward with `create_graph` it is called at its end. torch's name for it.
+        """
+        if self.node is not None or self.stop_gradient:
+            raise RuntimeError(
+                f"register_post_accumulate_grad_hook: {self._brief()} is no leaf that wants a gradient"
+            )
+        if self._complete_hooks is None:
+            self._complete_hooks = []
+        self._complete_hooks.append(hook)
+        tape.leaves_report = True
+        return HookHandle(self._complete_hooks, hook)
 
     def retain_grads(self) -> None:
         """Keep the gradient of a tensor that is no leaf in its `.grad`.
@@ -515,137 +529,14 @@ class Tensor(Methods):
     def get_tensor(self) -> Tensor:
         return self
 
-    # --- indexing ---
-
-    def __getitem__(self, index: Any) -> Tensor:
-        return behind_signs.getitem(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        if not isinstance(value, (Tensor, bool, int, float, complex)):
-            value = to_tensor(np.asarray(value), place=self.place)
-        if isinstance(value, Tensor) and value.data.dtype is not self.data.dtype:
-            value = declared.cast(value, self.data.dtype)
-        recorded = torch.is_grad_enabled() and not (
-            self.stop_gradient and getattr(value, "stop_gradient", True)
-        )
-        if recorded:
-            self._check_writable(False)
-            self._write(behind_signs.setitem(self._before(), value, index))
-        else:
-            behind_signs.put(self, value, index)
-            self._mark_written()
+    def __pos__(self) -> Tensor:
+        return self
 
     def _before(self) -> Tensor:
         """This tensor as it is now, for an operator to be tied to, while the tensor itself moves on."""
         before = Tensor(self.data, self.stop_gradient)
         before.node = self.node
         return before
-
-    # --- arithmetic ---
-
-    def __add__(self, other: Any) -> Tensor:
-        return behind_signs.add(self, other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return behind_signs.add(self, other)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return behind_signs.subtract(self, other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return behind_signs.subtract(other, self)
-
-    def __mul__(self, other: Any) -> Tensor:
-        return behind_signs.multiply(self, other)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return behind_signs.multiply(self, other)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return behind_signs.divide(self, other)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return behind_signs.divide(other, self)
-
-    def __floordiv__(self, other: Any) -> Tensor:
-        return behind_signs.floor_divide(self, other)
-
-    def __rfloordiv__(self, other: Any) -> Tensor:
-        return behind_signs.floor_divide(other, self)
-
-    def __mod__(self, other: Any) -> Tensor:
-        return behind_signs.remainder(self, other)
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return behind_signs.remainder(other, self)
-
-    def __pow__(self, other: Any) -> Tensor:
-        return behind_signs.pow(self, other)
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return behind_signs.pow(other, self)
-
-    def __matmul__(self, other: Any) -> Tensor:
-        if isinstance(other, Tensor) and self.data.ndim == 2 == other.data.ndim:
-            return behind_signs.mm(self, other)
-        return declared.matmul(self, to_tensor(other) if isinstance(other, np.ndarray) else other)
-
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return declared.matmul(to_tensor(other) if isinstance(other, np.ndarray) else other, self)
-
-    def __neg__(self) -> Tensor:
-        return behind_signs.neg(self)
-
-    def __pos__(self) -> Tensor:
-        return self
-
-    def __abs__(self) -> Tensor:
-        return behind_signs.abs(self)
-
-    def __invert__(self) -> Tensor:
-        return behind_signs.bitwise_not(self)
-
-    def __and__(self, other: Any) -> Tensor:
-        return behind_signs.bitwise_and(self, other)
-
-    def __or__(self, other: Any) -> Tensor:
-        return behind_signs.bitwise_or(self, other)
-
-    def __xor__(self, other: Any) -> Tensor:
-        return behind_signs.bitwise_xor(self, other)
-
-    def __lshift__(self, other: Any, is_arithmetic: bool = True) -> Tensor:
-        return behind_signs.bitwise_left_shift(self, other, is_arithmetic)
-
-    def __rlshift__(self, other: Any, is_arithmetic: bool = True) -> Tensor:
-        return behind_signs.bitwise_left_shift(other, self, is_arithmetic)
-
-    def __rshift__(self, other: Any, is_arithmetic: bool = True) -> Tensor:
-        return behind_signs.bitwise_right_shift(self, other, is_arithmetic)
-
-    def __rrshift__(self, other: Any) -> Tensor:
-        return behind_signs.bitwise_right_shift(other, self)
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-    __div__, __rdiv__ = __truediv__, __rtruediv__  # Python 2's names, which Paddle keeps
-
-    def __eq__(self, other: Any) -> Any:
-        return behind_signs.equal(self, other) if isinstance(other, _COMPARABLE) else False
-
-    def __ne__(self, other: Any) -> Any:
-        return behind_signs.not_equal(self, other) if isinstance(other, _COMPARABLE) else True
-
-    def __lt__(self, other: Any) -> Tensor:
-        return behind_signs.less_than(self, other)
-
-    def __le__(self, other: Any) -> Tensor:
-        return behind_signs.less_equal(self, other)
-
-    def __gt__(self, other: Any) -> Tensor:
-        return behind_signs.greater_than(self, other)
-
-    def __ge__(self, other: Any) -> Tensor:
-        return behind_signs.greater_equal(self, other)
 
     # --- printing ---
 
@@ -670,8 +561,6 @@ _SIGNS = frozenset(
     "add sub rsub mul div true_divide truediv floordiv floor_divide pow rpow mod remainder matmul and or xor lshift rshift "  # noqa: SIM905
     "rtruediv rdiv rfloordiv rmod rmatmul radd rmul eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor".split()
 )
-# A text is compared too, and refused: it is a mistake. Anything else, such as a list, is not equal, as in Paddle.
-_COMPARABLE = (Tensor, int, float, complex, str, np.ndarray, np.generic, torch.Tensor)
 
 
 class HookHandle:

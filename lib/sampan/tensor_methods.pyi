@@ -7,6 +7,84 @@ from typing import Any
 from .tensor import Tensor
 
 class Methods:
+    def __abs__(self) -> Tensor:
+        """"""
+    def __add__(self, other: Any) -> Tensor:
+        """"""
+    def __and__(self, other: Any) -> Tensor:
+        """"""
+    def __div__(self, other: Any) -> Tensor:
+        """"""
+    def __eq__(self, other: object) -> Any:
+        """"""
+    def __floordiv__(self, other: Any) -> Tensor:
+        """"""
+    def __ge__(self, other: Any) -> Tensor:
+        """"""
+    def __getitem__(self, index: Any) -> Tensor:
+        """"""
+    def __gt__(self, other: Any) -> Tensor:
+        """"""
+    def __invert__(self) -> Tensor:
+        """"""
+    def __le__(self, other: Any) -> Tensor:
+        """"""
+    def __lshift__(self, other: Any) -> Tensor:
+        """"""
+    def __lt__(self, other: Any) -> Tensor:
+        """"""
+    def __matmul__(self, other: Any) -> Tensor:
+        """"""
+    def __mod__(self, other: Any) -> Tensor:
+        """"""
+    def __mul__(self, other: Any) -> Tensor:
+        """"""
+    def __ne__(self, other: object) -> Any:
+        """"""
+    def __neg__(self) -> Tensor:
+        """"""
+    def __or__(self, other: Any) -> Tensor:
+        """"""
+    def __pow__(self, other: Any) -> Tensor:
+        """"""
+    def __radd__(self, other: Any) -> Tensor:
+        """"""
+    def __rand__(self, other: Any) -> Tensor:
+        """"""
+    def __rdiv__(self, other: Any) -> Tensor:
+        """"""
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        """"""
+    def __rlshift__(self, other: Any) -> Tensor:
+        """"""
+    def __rmatmul__(self, other: Any) -> Tensor:
+        """"""
+    def __rmod__(self, other: Any) -> Tensor:
+        """"""
+    def __rmul__(self, other: Any) -> Tensor:
+        """"""
+    def __ror__(self, other: Any) -> Tensor:
+        """"""
+    def __rpow__(self, other: Any) -> Tensor:
+        """"""
+    def __rrshift__(self, other: Any) -> Tensor:
+        """"""
+    def __rshift__(self, other: Any) -> Tensor:
+        """"""
+    def __rsub__(self, other: Any) -> Tensor:
+        """"""
+    def __rtruediv__(self, other: Any) -> Tensor:
+        """"""
+    def __rxor__(self, other: Any) -> Tensor:
+        """"""
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """"""
+    def __sub__(self, other: Any) -> Tensor:
+        """"""
+    def __truediv__(self, other: Any) -> Tensor:
+        """"""
+    def __xor__(self, other: Any) -> Tensor:
+        """"""
     def _clear_gradient(self, set_to_zero: builtins.bool = True) -> Tensor:
         """`clear_gradient` inside Paddle."""
     def _copy_to(self, place: Any, blocking: builtins.bool = True) -> Tensor:

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from inspect import signature
 from math import prod
 from pathlib import Path
+from threading import get_ident
 from types import TracebackType
 from typing import Any
 
 import torch
 
 from . import kernels
+from .apply import observers
 from .dtype import name_of
-from .operator import Operator, observers
+from .operator import Operator
 from .ops.linalg import trace as sum_of_diagonal
 from .tape import Node, kept_by
 from .tensor import Tensor
@@ -50,7 +52,7 @@ class Record:
 
 
 class trace:
-    """Context manager that records every operator that runs inside, in this thread and out of it.
+    """Context manager that records every operator that this thread runs inside, and every pullback.
 
     One record for a call of an operator and one for its pullback; what these call themselves is part of them.
 
@@ -71,12 +73,13 @@ class trace:
         self._depth = 0
 
     def __enter__(self) -> trace:
-        observers.append(self)
+        self._entry = (get_ident(), self)
+        observers.append(self._entry)
         kernels.listeners.append(self._chosen)
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, where: TracebackType | None) -> None:
-        observers.remove(self)
+        observers.remove(self._entry)
         kernels.listeners.remove(self._chosen)
 
     def __iter__(self) -> Iterator[Record]:
@@ -86,14 +89,15 @@ class trace:
         return len(self.records)
 
     def _chosen(self, kernel: str) -> None:
-        self._kernel = kernel
+        if get_ident() == self._entry[0]:
+            self._kernel = kernel
 
     def forward(self, operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:
         """Run an operator's body and note it. Called by `apply`."""
         if self._depth:
             return operator.body(*buffers, **settings)
         result, seconds = self._timed(lambda: operator.body(*buffers, **settings))
-        value = result[0] if operator.differentiable else result
+        value = result[0] if operator.saves else result
         given, made = flat(buffers), flat(value)
         self._note(operator, False, given, made, _work(operator, given, made), seconds, 0)
         return result

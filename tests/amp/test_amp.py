@@ -13,7 +13,7 @@ from sampan.amp import debugging
 def nothing_stays_on():
     yield
     debugging.disable_tensor_checker()
-    assert not amp.is_autocast_enabled() and not paddle.operator.observers and not paddle.operator.casts
+    assert not amp.is_autocast_enabled() and not paddle.apply.observers and not paddle.apply.casts
     amp.casting.last_dtype = "float32"
 
 

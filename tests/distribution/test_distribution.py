@@ -80,6 +80,8 @@ def test_impossible_counts_have_no_chance():
     np.testing.assert_array_equal(D.Binomial(3, t(0.5)).log_prob(t([4.0])).numpy(), [-np.inf])
     np.testing.assert_array_equal(D.Poisson(t(0.0)).log_prob(t([0.0, 1.0])).numpy(), [0, -np.inf])
     assert D.Poisson(t(0.0)).entropy().item() == 0
+    known = D.Poisson(t(2.0)).entropy().item()
+    np.testing.assert_allclose(D.Poisson(t([2.0, np.nan])).entropy().numpy(), [known, np.nan])
 
 
 REPARAMETERISED = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sampan
 from sampan import embedding, kernels, nn, optimizer
-from sampan.kernels import cpu_embedding, cpu_optimizer, device_sparse, registry
+from sampan.kernels import cpu_embedding, cpu_optimizer, device, registry
 from sampan.kernels import cuda_embedding as gpu
 from sampan.row_sparse import RowSparse
 
@@ -53,8 +53,8 @@ def test_distinct_rows_sums_and_steps(found, name, everywhere):
     arrays = [np.abs(np.random.default_rng(i).standard_normal((COUNT, rows.shape[1]))) + 1.0 for i in range(len(names.split()) - 1)]  # fmt: skip
     given_numbers = [0.1 + 0.05 * i for i in range(len(numbers.split()))]
     tables = buffers(*arrays)
-    cpu_embedding.step(name, rows_named, which, scale, rows, arrays, given_numbers, everywhere)
-    gpu.step(name, others, *buffers(which, scale, rows), tables, given_numbers, everywhere)
+    cpu_embedding.step(rows_named, which, scale, rows, name, arrays, given_numbers, everywhere)
+    gpu.step(others, *buffers(which, scale, rows), name, tables, given_numbers, everywhere)
     for mine, theirs in zip(arrays, tables, strict=True):
         np.testing.assert_allclose(mine, theirs.numpy(), rtol=1e-9, atol=1e-12)
 
@@ -91,7 +91,7 @@ def test_rows_of_half_precision_are_summed_and_stepped_in_float32(dtype):
     table = torch.ones(3, 2, dtype=dtype)
     rows = torch.full((3000, 2), 1e-4)
     found = gpu.distinct(torch.zeros(3000, dtype=torch.int64), 3)
-    gpu.step("sgd", found, torch.arange(3000), torch.empty(0), rows, [table], [1.0], False)
+    gpu.step(found, torch.arange(3000), torch.empty(0), rows, "sgd", [table], [1.0], False)
     torch.testing.assert_close(
         table, torch.tensor([[0.7, 0.7], [1, 1], [1, 1]], dtype=dtype)
     )  # one by one: 1
@@ -160,7 +160,7 @@ PROGRAMS["weighted"] = weighted
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_through_these_kernels(name, monkeypatch):
     expected, loops = [r.numpy().copy() for r in PROGRAMS[name]()], []
-    monkeypatch.setattr(device_sparse, "GPUS", ("cuda", "cpu"))
+    monkeypatch.setattr(device, "GPUS", ("cuda", "cpu"))
     monkeypatch.setattr(kernels, "listeners", [loops.append])
     monkeypatch.setattr(registry, "listeners", kernels.listeners)
     for mine, theirs in zip(PROGRAMS[name](), expected, strict=True):

@@ -1,9 +1,10 @@
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 
 from sampan.learn import slots, visible
+from sampan.operator import Operator
 
 
 @pytest.fixture
@@ -13,11 +14,10 @@ def practice(monkeypatch):
     exec(
         "def double(x):\n    return 2 * x\n"
         "def quadruple(x):\n    return double(double(x))\n"
-        "def negate(x):\n    return operator.body(x)[0]\n",
+        "def negate(x):\n    made = operator.body(x)\n    return made[0] if operator.saves else made\n",
         module.__dict__,
     )
-    module.operator = SimpleNamespace(body=lambda x: (-x, lambda g: -g))
-    module.operator.adopt = lambda body, value: setattr(module.operator, "body", body)
+    module.operator = Operator(lambda x: -x, [lambda g: -g])
     module.negate.operator = module.operator
     monkeypatch.setitem(sys.modules, "sampan.practice", module)
     monkeypatch.setattr(slots, "_slots", {})

@@ -95,6 +95,28 @@ def test_private_names_have_paddles_values(made):
     assert {n: type(v) for n, v in found.items()} == {n: type(v) for n, v in RECORDED[made].items()}
 
 
+# The same for settings that follow from the others, or that stand for what is not there.
+DERIVED = {
+    "Linear(4,3)": {"_device": None},
+    "Conv1D(4,4,3,groups=4,padding='SAME')": {"_op_type": "conv1d", "_use_cudnn": False, "_device": None},
+    "Conv2D(2,4,3,padding='valid')": {"_op_type": "conv2d"},
+    "Conv2D(1,4,3,padding=[1,2])": {"_op_type": "conv2d"},
+    "Conv2D(2,4,3,groups=2)": {"_op_type": "depthwise_conv2d"},
+    "Conv2D(4,2,3,groups=2)": {"_op_type": "conv2d"},
+    "Conv3D(4,4,3,groups=4,padding='SAME')": {"_op_type": "conv3d"},
+    "Conv2DTranspose(4,4,3,groups=4)": {"_op_type": "depthwise_conv2d"},
+    "BatchNorm2D(4)": {"_device": None},
+    "Pad1D(1)": {"_n_dim": 1},
+    "ZeroPad3D(1)": {"_n_dim": 3},
+}
+
+
+@pytest.mark.parametrize("made", DERIVED)
+def test_derived_private_names_have_paddles_values(made):
+    layer = eval(f"nn.{made}")
+    assert {name: getattr(layer, name) for name in DERIVED[made]} == DERIVED[made]
+
+
 # Class, name, value, and the shape of the output that real Paddle has after the assignment, of an input of ones of
 # 9 places an axis (5 for 3-D).
 ASSIGNED = [

@@ -187,3 +187,10 @@ def test_means_of_integers_keep_their_dtype() -> None:
         paddle.var(leaf([1.0, 3.0]), unbiased=True, correction=2)
     with pytest.raises(ValueError, match="argmax: dtype: expected int32 or int64"):
         paddle.argmax(x, dtype="float32")
+
+
+def test_positions_in_a_number_and_membership_of_bools_are_paddles() -> None:
+    x = paddle.to_tensor(3.0)
+    shapes = [paddle.argmax(x, axis=0, keepdim=True), paddle.argmin(x, -1, True), paddle.argmax(x, axis=0)]
+    assert [list(found.shape) for found in shapes] == [[1], [1], []]
+    assert paddle.isin(paddle.to_tensor([True, False]), paddle.to_tensor([True])).tolist() == [True, False]

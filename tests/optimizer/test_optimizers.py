@@ -305,6 +305,35 @@ def test_half_precision_is_stepped_in_a_float32_copy():
     assert run(True) == pytest.approx(0.9, abs=0.004)
 
 
+def test_the_state_of_a_float32_copy_goes_by_the_names_that_paddle_gives_it():
+    """PaddlePaddle 3.3.1 adds `_fp32_master_0` to the parameter's name, and keeps the copy under the plain name."""
+
+    def step(optim, parameter):
+        parameter.grad = paddle.Tensor(torch.ones(1, dtype=torch.bfloat16))
+        optim.step()
+
+    one = nn.Parameter(torch.ones(1, dtype=torch.bfloat16), name="w")
+    optim = optimizer.Momentum(1e-3, parameters=[one], multi_precision=True)
+    step(optim, one)
+    state = optim.state_dict()
+    assert [*state] == ["w_fp32_master_0_velocity_0", "steps", "master_weights"]
+    assert [(k, m.name) for k, m in state["master_weights"].items()] == [("w", "w_fp32_master_0")]
+    for left_out, prefix in [
+        ("", "w_fp32_master_0"),
+        ("steps", "w_fp32_master_0"),
+        ("steps", "w"),
+        ("", "w"),
+    ]:
+        given = {k.replace("w_fp32_master_0", prefix): v for k, v in state.items() if k != left_out}
+        two = nn.Parameter(one.data.clone(), name="w")
+        again = optimizer.Momentum(1e-3, parameters=[two], multi_precision=True)
+        again.set_state_dict(given)
+        step(again, two)
+        found = again.state_dict()
+        assert found["w_fp32_master_0_velocity_0"].item() == pytest.approx(1.9)
+        assert found["master_weights"]["w"].item() == pytest.approx(1 - 0.0029)
+
+
 def test_a_backward_through_a_stepped_parameter_is_refused():
     layer = nn.Linear(2, 2)
     optim = optimizer.SGD(0.1, layer.parameters())
@@ -373,6 +402,43 @@ def test_state_round_trips_exactly_through_a_file(name, scheduled, tmp_path):
     optim.set_state_dict(content["optim"])
     for a, b in zip(train(net, optim, 5, 10), unbroken, strict=True):
         assert (a == b).all()
+
+
+# What PaddlePaddle 3.3.1 keeps besides the moments after 7 steps with its own settings, and in which shape.
+COUNTS = {
+    "NAdam": {"momentum_decay_pow": ([2], 0.751447), "beta2_pow": ([2], 0.993021), "mu_product": ([2], 0.00375380)},
+    "RAdam": {"beta1_pow": ([2], 0.478297), "beta2_pow": ([2], 0.993021), "rho": ([2], 996.0169)},
+    "ASGD": {"m": ([1], 7)},
+    "Adam": {"beta1_pow_acc": ([1], 0.430467), "beta2_pow_acc": ([1], 0.992028)},
+    "Adamax": {"beta1_pow_acc": ([1], 0.430467)},
+    "Lamb": {"beta1_pow_acc": ([1], 0.430467), "beta2_pow_acc": ([1], 0.992028)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_are_kept_as_in_paddle_and_tell_the_steps(name):
+    def after(parameter, optim, steps):
+        for i in range(steps):
+            parameter.grad = parameter.detach() * 0.5 + i
+            optim.step()
+
+    one = nn.Parameter(np.array([1.0, 2.0]), name="w")
+    optim = getattr(optimizer, name)(0.01, parameters=[one])
+    after(one, optim, 7)
+    state = optim.state_dict()
+    own = {f"w_{k}_0" for k in optim.state_names} | {"steps"}
+    assert set(state) - own == {f"w_{k}_0" for k in COUNTS[name]}
+    for kind, (shape, value) in COUNTS[name].items():
+        kept = state[f"w_{kind}_0"]
+        assert kept.shape == shape
+        assert kept.dtype == (paddle.int64 if isinstance(value, int) else paddle.float64)
+        np.testing.assert_allclose(kept.numpy(), np.full(shape, value), rtol=2e-5)
+    two = nn.Parameter(one.numpy(), name="w")
+    again = getattr(optimizer, name)(0.01, parameters=[two])
+    again.set_state_dict({k: v.numpy().copy() for k, v in state.items() if k != "steps"})
+    after(one, optim, 3)
+    after(two, again, 3)
+    np.testing.assert_array_equal(two.numpy(), one.numpy())
 
 
 def test_a_state_that_paddle_wrote_goes_by_names_and_tells_its_steps():

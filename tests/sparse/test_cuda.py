@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sampan
 from sampan import kernels, sparse
 from sampan.kernels import cuda_sparse as gpu
-from sampan.kernels import device_sparse, registry
+from sampan.kernels import device, registry
 from tests.sparse.drawn import pair
 
 KINDS = ["float32", "float64", "int64", "complex128"]
@@ -31,7 +31,7 @@ def on_gpu(value):
 def compare(name, *args, out=(), same_dtype=True):
     """Run both kernels; compare what they return, and the arguments numbered in `out`, which they fill."""
     others = on_gpu(list(args))
-    mine, theirs = getattr(device_sparse, name)(*args), getattr(gpu, name)(*others)
+    mine, theirs = getattr(kernels.sparse, name)(*args), getattr(gpu, name)(*others)
     pairs = [(args[k], others[k]) for k in out]
     pairs += zip(*((v if isinstance(v, tuple) else (v,)) for v in (mine, theirs)), strict=True)
     for a, b in pairs:
@@ -97,7 +97,7 @@ def test_structure(data, kind):
 def test_products(data, kind):
     crows, cols, (n, m) = data.draw(sparse_rows())
     rng, width = np.random.default_rng(0), data.draw(st.integers(0, 3))
-    cuts = device_sparse.cuts(crows)
+    cuts = kernels.sparse.cuts(crows)
     assert gpu.cuts(torch.from_numpy(crows)) is not None
     a, x, y = values(rng, cols.size, kind), values(rng, (m, width), kind), values(rng, (n, width), kind)
     compare("times_dense", cuts, crows, cols, a, x, np.empty((n, width), kind), out=[5])
@@ -121,7 +121,7 @@ def test_softmax_and_attention(data, kind):
     counts = np.concatenate([np.diff(crows) for crows, _, _ in blocks])
     crows = np.append(0, counts.cumsum()).astype(np.int32)
     cols = np.concatenate([c + i * length for i, (_, c, _) in enumerate(blocks)]).astype(np.int32)
-    cuts, rng = device_sparse.cuts(crows), np.random.default_rng(0)
+    cuts, rng = kernels.sparse.cuts(crows), np.random.default_rng(0)
     v, g = (values(rng, cols.size, kind) for _ in range(2))
     compare("softmax", cuts, crows, v, np.empty_like(v), out=[3])
     compare("softmax_back", cuts, crows, v, g, np.empty_like(v), out=[4])
@@ -130,8 +130,8 @@ def test_softmax_and_attention(data, kind):
     weights, rows = np.empty((heads, cols.size), kind), (cuts, crows, cols)
     compare("attend", rows, q, k, v, 0.7, length, weights, np.empty_like(q), out=[6, 7])
     t_crows, t_cols, order = np.empty_like(crows), np.empty_like(cols), np.empty_like(cols)
-    device_sparse.transpose(crows, cols, masks * length, t_crows, t_cols, order)
-    turned = (device_sparse.cuts(t_crows), t_crows, t_cols, np.argsort(order).astype(np.int32))
+    kernels.sparse.transpose(crows, cols, masks * length, t_crows, t_cols, order)
+    turned = (kernels.sparse.cuts(t_crows), t_crows, t_cols, np.argsort(order).astype(np.int32))
     gradients = tuple(np.empty_like(q) for _ in range(3))
     compare("attend_back", rows, turned, given_rows, 0.7, length, weights, gradients, out=[6])
 
@@ -151,13 +151,13 @@ def test_convolution(grid, data):
     )
     stride, pad = (np.array([data.draw(st.integers(low, 2)) for _ in range(3)]) for low in (1, 0))
     large = cells if grid else 10**9
-    found = (device_sparse.table(numbers, large), gpu.table(torch.from_numpy(numbers), large))
-    near = device_sparse.neighbours(places, sizes, offsets, stride, pad, found[0])
+    found = (kernels.sparse.table(numbers, large), gpu.table(torch.from_numpy(numbers), large))
+    near = kernels.sparse.neighbours(places, sizes, offsets, stride, pad, found[0])
     other = gpu.neighbours(torch.from_numpy(places), sizes, offsets, stride, pad, found[1])
     assert np.array_equal(near, other.numpy()) and other.dtype == torch.int32
     for name in ("reached", "spread"):
         many = [np.full(numbers.size * len(offsets), -1) for _ in range(2)]
-        count = getattr(device_sparse, name)(places, sizes, offsets, stride, pad, many[0])
+        count = getattr(kernels.sparse, name)(places, sizes, offsets, stride, pad, many[0])
         assert count == getattr(gpu, name)(
             torch.from_numpy(places), sizes, offsets, stride, pad, torch.from_numpy(many[1])
         )
@@ -179,7 +179,7 @@ def test_every_kernel_is_held_against_a_loop():
 
 
 def test_a_pattern_moves_with_its_values(monkeypatch):
-    monkeypatch.setattr(device_sparse, "GPUS", ("cuda", "meta"))
+    monkeypatch.setattr(device, "GPUS", ("cuda", "meta"))
     x = cloud()
     for made in (x, x.coalesce(), pair(np.eye(3))[0], pair(np.eye(3), "csr")[0]):
         known = made.pattern.by_rows if made.is_coalesced() and not made.dense_dim() else None
@@ -275,7 +275,7 @@ def run(program, device="cpu"):
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_through_these_kernels(program, monkeypatch):
     expected, loops = run(program), []
-    monkeypatch.setattr(device_sparse, "GPUS", ("cuda", "cpu"))
+    monkeypatch.setattr(device, "GPUS", ("cuda", "cpu"))
     monkeypatch.setattr(kernels, "listeners", [loops.append])
     monkeypatch.setattr(registry, "listeners", kernels.listeners)
     for mine, theirs in zip(run(program), expected, strict=True):

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import sampan
+from sampan import learn
+from sampan.operator import operators
 from studio import i18n
 from studio.views import tape, walk
 from studio.views.expression import ExpressionError, evaluate, vocabulary
@@ -131,13 +133,40 @@ def test_boxes_know_when_they_have_a_value_and_a_gradient() -> None:
     assert all(len(points) >= 4 and len(points) % 2 == 0 for _, _, points in made.lines)
 
 
-def test_a_source_is_cut_at_value_and_pullback() -> None:
+def of_kind(parts: dict[str, Any], kind: str) -> str:
+    return "".join(text for text, its in parts["parts"] if its == kind)
+
+
+def test_a_source_is_the_function_and_its_derivatives() -> None:
     parts = source(sampan.mm.operator)
-    kinds = {kind: text for text, kind in parts["parts"] if kind}
-    assert kinds["value"] == "torch.mm(input, mat2)" and kinds["pullback"].count("lambda g:") == 2
+    value, derivative = of_kind(parts, "value"), of_kind(parts, "derivative")
+    assert value.startswith("def mm(input, mat2") and value.endswith("return torch.mm(input, mat2)")
+    assert "def _mm_by_left(" in derivative and "lambda g, input: input.t().mm(g)" in derivative
     assert parts["file"].startswith("sampan/ops/linalg.py:")  # also in a clone that is a folder named sampan
     whole = "".join(text for text, _ in parts["parts"])
-    assert whole.startswith("@operator") and "def mm(" in whole
+    assert "@operator(" in whole and whole.count("lambda g, input:") == 1  # as in the file, nothing twice
+
+
+def test_every_operator_of_the_library_shows_its_derivatives() -> None:
+    for name, operator in operators.items():
+        parts = source(operator)
+        assert parts["file"].startswith("sampan/"), name
+        assert of_kind(parts, "value") and bool(of_kind(parts, "derivative")) >= operator.differentiable, name
+
+
+def test_a_learners_function_shows_the_closures_that_it_returns() -> None:
+    def multiply(x: Any, y: Any) -> Any:
+        return x * y, (lambda g: g * y, lambda g: g * x)
+
+    learn.exercise("ops.multiply")(multiply)
+    try:
+        shown = source(sampan.multiply.operator)
+    finally:
+        learn.reference("ops.multiply")
+    ((text, kind),) = shown["parts"]
+    assert text.startswith("def multiply(") and "lambda g: g * y" in text and kind == ""
+    assert shown["file"].startswith("test_tape.py:")
+    assert of_kind(source(sampan.multiply.operator), "value")
 
 
 def test_a_path_begins_at_the_library_whatever_the_folders_above_are_called(
@@ -149,10 +178,13 @@ def test_a_path_begins_at_the_library_whatever_the_folders_above_are_called(
     assert walk._inside(str(tmp_path / "sampan" / "mine.py")) == "mine.py"
 
 
-def test_an_operator_from_a_table_shows_its_row() -> None:
+def test_an_operator_from_a_table_shows_what_was_generated_from_its_row() -> None:
     parts = source(sampan.tanh.operator)
-    assert parts["file"].startswith("sampan/ops/")
-    assert "tanh" in "".join(text for text, _ in parts["parts"])
+    assert parts["file"] == "sampan/ops/elementwise.py"
+    assert "def tanh(" in of_kind(parts, "value") and "g * (1 - out * out)" in of_kind(parts, "derivative")
+    assert "Hyperbolic tangent." in of_kind(parts, "")
+    # the formula is in the table, as a function that the generated one calls
+    assert "alpha * x.clip(max=0.0).exp()" in of_kind(source(sampan.nn.functional.elu.operator), "derivative")
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)

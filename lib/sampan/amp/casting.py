@@ -1,19 +1,20 @@
 """Which operator computes in which precision.
 
-`auto_cast` hangs off `operator.apply`: while it is on, an operator's floating inputs are cast before it runs, on the
+`auto_cast` hangs off `apply`: while it is on, an operator's floating inputs are cast before it runs, on the
 tape, so that gradients come back in the precision of what was cast. Unlike Paddle's it works on the CPU too.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from ..apply import casts, mine, put
 from ..dtype import as_device, as_dtype, name_of
 from ..nn import Layer
 from ..nn import norm as norms
-from ..operator import Operator, casts, observers
+from ..operator import Operator
 from ..tensor import Tensor
 
 # fmt: off
@@ -67,18 +68,6 @@ class Casting:
         return tuple(a.astype(kind) if isinstance(a, Tensor) and a.data.dtype in _FLOATS else a for a in args)
 
 
-class _Plain:
-    """An observer that only runs what it sees: while one is there, no operator takes a way around `apply`."""
-
-    @staticmethod
-    def forward(operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:
-        return operator.body(*buffers, **settings)
-
-    @staticmethod
-    def backward(node: Any, gradient: Any, run: Callable[[], Any]) -> Any:
-        return run()
-
-
 def _names(custom: Iterable[str] | None) -> set[str]:
     return {own for name in custom or () for own in PADDLE.get(name, (name,))}
 
@@ -102,21 +91,14 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
     if white & black:
         raise ValueError(f"custom_white_list, custom_black_list: {sorted(white & black)} in both")
     last_dtype = name
-    before = list(casts)
-    casts.clear()  # what is off inside what is on is off
-    plain = _Plain()
+    cast = None  # what is off inside what is on is off
     if enable and level != "O0":
         usual = BLACK_ALWAYS | (BLACK if level == "O1" else set()) if level != "OD" else set()
         promote = use_promote or level != "O2"
         lists = ((WHITE | white) - black, (usual | black) - white)
-        casts.append(Casting(level, as_dtype(name), *lists, promote))
-        observers.insert(0, plain)
-    try:
+        cast = Casting(level, as_dtype(name), *lists, promote)
+    with put(casts, cast):
         yield
-    finally:
-        casts[:] = before
-        if plain in observers:
-            observers.remove(plain)
 
 
 amp_guard = auto_cast  # its older name
@@ -128,12 +110,13 @@ def autocast(device_type=None, dtype="float16", enabled=True, cache_enabled=True
 
 
 def is_autocast_enabled(device_type: Any = None) -> bool:
-    return bool(casts)
+    return mine(casts) is not None
 
 
 def get_autocast_dtype(device_type: Any = None) -> str:
     """The dtype of the present `auto_cast`, float16 outside."""
-    return name_of(casts[-1].dtype) if casts else "float16"
+    cast = mine(casts)
+    return "float16" if cast is None else name_of(cast.dtype)
 
 
 get_autocast_cpu_dtype = get_autocast_gpu_dtype = get_autocast_dtype

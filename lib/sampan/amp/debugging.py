@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import torch
 
-from ..operator import Operator, describe, observers
+from ..apply import describe, observers, put
+from ..operator import Operator
 from ..tensor import Tensor
 from ..trace import flat
 
@@ -106,7 +108,7 @@ class _Watch:
 
     def forward(self, operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:
         result = operator.body(*buffers, **settings)
-        self.see(operator.name, flat(result[0] if operator.differentiable else result))
+        self.see(operator.name, flat(result[0] if operator.saves else result))
         return result
 
     def backward(self, node: Any, gradient: Any, run: Callable[[], Any]) -> Any:
@@ -115,7 +117,7 @@ class _Watch:
         return result
 
 
-_watching: dict[str, _Watch] = {}  # what is on: "checker", "stats"
+_watching: dict[str, tuple[int, _Watch]] = {}  # what is on: "checker", "stats"
 
 
 def _stop(kind: str) -> None:
@@ -125,7 +127,7 @@ def _stop(kind: str) -> None:
 
 def _start(kind: str, see: Callable[[str, list[torch.Tensor]], None]) -> None:
     _stop(kind)
-    _watching[kind] = _Watch(see)
+    _watching[kind] = (get_ident(), _Watch(see))
     observers.append(_watching[kind])
 
 
@@ -161,11 +163,8 @@ def check_layer_numerics(func: Callable[..., Any]) -> Callable[..., Any]:
         if not args or not isinstance(args[0], Tensor):
             raise RuntimeError(f"{type(self).__name__}.forward: expected a Tensor first, got {args[:1]}")
         watch = _Watch(_checker(DebugMode.CHECK_NAN_INF_AND_ABORT, None, None, None))
-        observers.append(watch)
-        try:
+        with put(observers, watch):
             return func(self, *args, **kwargs)
-        finally:
-            observers.remove(watch)
 
     return checked
 

@@ -101,7 +101,7 @@ class Poisson(Family):
 
     def entropy(self) -> Any:
         """The sum over counts up to 30 standard deviations above the largest rate."""
-        largest = float(self.rate.max())
+        largest = float(self.rate.nan_to_num(0.0, 0.0).max())
         counts = arange(int(largest + 30 * max(largest, 1) ** 0.5), dtype=self._kind)
         return _surprise(self.log_prob(counts.reshape([-1] + [1] * len(self.batch_shape))))
 

@@ -5,9 +5,9 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype, name_of
-from ..kernels import device_embedding as loops
+from ..kernels import embedding as loops
 from ..kernels.cpu_embedding import rows_found
-from ..kernels.device_sparse import array, buffer
+from ..kernels.device import array, buffer
 from ..operator import operator
 from ..ops.resampling import rows_summed
 from ..row_sparse import RowSparse
@@ -52,7 +52,10 @@ def _expect_bags(g: Any, starts: Buffer) -> None:
         )
 
 
-@operator
+@operator(
+    lambda g, scale, saved: bags_summed(g, scale, *saved),
+    lambda g, weight, saved: bag_dots(weight, g, *saved[:2]),
+)
 def bag_sums(weight, scale, ids, starts, mean=False, as_rows=False, share=None):  # type: ignore[no-untyped-def]
     """out[b] = the sum over the occurrences i of bag b of scale[i] weight[ids[i]]; mean: over how many there are.
 
@@ -65,11 +68,7 @@ def bag_sums(weight, scale, ids, starts, mean=False, as_rows=False, share=None):
     lengths = starts.diff().clamp(min=1).to(value.dtype)[:, None] if mean else None
     if lengths is not None:
         value.div_(lengths)
-    settings = (ids, starts, lengths, weight.shape[0], as_rows, share)
-    return value.to(weight.dtype), (
-        lambda g, settings=settings: bags_summed(g, scale, *settings),
-        lambda g, ids=ids, starts=starts: bag_dots(weight, g, ids, starts),
-    )
+    return value.to(weight.dtype), (ids, starts, lengths, weight.shape[0], as_rows, share)
 
 
 def bags_summed(
@@ -95,26 +94,24 @@ def occurrences_summed(
     return rows_summed(rows if scale is None else rows * scale.reshape([-1, 1]), ids, count, -1, False)
 
 
-@operator
+@operator(
+    lambda h, g, saved: occurrences_summed(g, h, *saved),
+    lambda h, weight, ids, starts: bag_sums(weight, h, ids, starts),
+)
 def bag_dots(weight, g, ids, starts):  # type: ignore[no-untyped-def]
     """The gradient of the scales: weight[ids[i]] . g[b] for each occurrence i, of bag b."""
     _expect_bags(g, starts)
     table, at = _read(weight, ids)
     which = _bag_of_each(starts)
     value = buffer(loops.dots(table, at, array(which), _like(table, g))).to(g.dtype)
-    places = (ids, which, weight.shape[0])
-    return value, (
-        lambda h, places=places: occurrences_summed(g, h, *places),
-        lambda h, ids=ids, starts=starts: bag_sums(weight, h, ids, starts),
-    )
+    return value, (ids, which, weight.shape[0])
 
 
-@operator
+@operator(lambda g, saved: winners_placed(g, *saved))
 def bag_tops(weight, ids, starts, as_rows=False):  # type: ignore[no-untyped-def]
     """The largest of each bag's rows, column by column; zeros for an empty bag. weight: [n, d]; returns [bags, d]."""
     top, winner = loops.bag_tops(*_read(weight, ids), array(starts))
-    settings = (ids, buffer(winner), weight.shape[0], as_rows)
-    return buffer(top).to(weight.dtype), (lambda g, s=settings: winners_placed(g, *s),)
+    return buffer(top).to(weight.dtype), (ids, buffer(winner), weight.shape[0], as_rows)
 
 
 def winners_placed(g: Any, ids: Any, won: Any, count: int, as_rows: bool) -> Any:
@@ -126,25 +123,22 @@ def winners_placed(g: Any, ids: Any, won: Any, count: int, as_rows: bool) -> Any
     return columns_placed(g, torch.cat([ids, ids.new_zeros(1)])[won], lost, count)
 
 
-@operator
+@operator(lambda h, rows, lost: columns_picked(h, rows, lost))
 def columns_placed(g, rows, lost, count):  # type: ignore[no-untyped-def]
     """Zeros [count, d] with g[b, c] added at [rows[b, c], c], but where `lost`."""
-    value = g.new_zeros((count, g.shape[1])).scatter_add_(0, rows, g.masked_fill(lost, 0))
-    return value, lambda h, rows=rows, lost=lost: (columns_picked(h, rows, lost),)
+    return g.new_zeros((count, g.shape[1])).scatter_add_(0, rows, g.masked_fill(lost, 0))
 
 
-@operator
+@operator(lambda g, rows, lost, saved: columns_placed(g, rows, lost, saved))
 def columns_picked(h, rows, lost):  # type: ignore[no-untyped-def]
     """h[rows[b, c], c], and 0 where `lost`."""
-    value = h.gather(0, rows).masked_fill(lost, 0)
-    return value, lambda g, rows=rows, lost=lost, n=h.shape[0]: (columns_placed(g, rows, lost, n),)
+    return h.gather(0, rows).masked_fill(lost, 0), h.shape[0]
 
 
-@operator
+@operator(lambda g, saved: rows_given(g, *saved))
 def rows_looked_up(weight, rows, as_rows=True):  # type: ignore[no-untyped-def]
     """weight[rows]; -1 gives zeros and gets no gradient. weight: [n, d], rows: int64 of any shape."""
-    settings = (rows, weight.shape[0], as_rows)
-    return rows_found(weight, rows), (lambda g, s=settings: rows_given(g, *s),)
+    return rows_found(weight, rows), (rows, weight.shape[0], as_rows)
 
 
 def rows_given(g: Any, rows: Any, count: int, as_rows: bool) -> Any:

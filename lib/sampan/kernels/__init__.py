@@ -4,7 +4,7 @@ Look kernels up late (`kernels.name`), so that another version can take a kernel
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .cpu_optimizer import adam_numbers as adam_numbers
 from .cpu_optimizer import adam_step as adam_step
@@ -16,8 +16,11 @@ from .fused import names_in as names_in
 from .fused import worth_fusing as worth_fusing
 from .registry import listeners as listeners
 
+if TYPE_CHECKING:
+    from . import sparse as sparse
+
 
 def __getattr__(name: str) -> Any:
-    if name == "sparse":  # the loops of a module of its own: loaded with it
-        return globals().setdefault(name, import_module(".device_sparse", __name__))
+    if name == "sparse":  # the kernels of a module of its own: loaded with it
+        return import_module(".sparse", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

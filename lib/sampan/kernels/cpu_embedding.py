@@ -323,10 +323,10 @@ def _step(name: str, everywhere: bool) -> Loop:
 
 
 def step(
-    name: str, found: Found, which: np.ndarray, scale: np.ndarray, rows: np.ndarray, arrays: Any, numbers: Any,
+    found: Found, which: np.ndarray, scale: np.ndarray, rows: np.ndarray, name: str, arrays: Any, numbers: Any,
     everywhere: bool,
 ) -> None:  # fmt: skip
-    """Apply a rule of `RULES` to the rows that `found` names; `everywhere`: to the others too, with gradient 0.
+    """Apply the rule `name` of `RULES` to the rows that `found` names; `everywhere`: to the others too, with gradient 0.
 
     arrays: the table and its state, each [count, d].
     """

@@ -61,10 +61,10 @@ def dots(table: Buffer, ids: Buffer, which: Buffer, g: Buffer) -> Buffer:
 
 
 def step(
-    name: str, found: Found, which: Buffer, scale: Buffer, rows: Buffer, arrays: Sequence[Buffer],
+    found: Found, which: Buffer, scale: Buffer, rows: Buffer, name: str, arrays: Sequence[Buffer],
     numbers: Sequence[float], everywhere: bool,
 ) -> None:  # fmt: skip
-    """Apply a rule of `RULES` to the rows that `found` names; `everywhere`: to the others too, with gradient 0.
+    """Apply the rule `name` of `RULES` to the rows that `found` names; `everywhere`: to the others too, with gradient 0.
 
     arrays: the table and its state, each [count, d]; of any float dtype: rows of half precision are stepped in float32.
     """

@@ -4,16 +4,14 @@ import time
 
 from .cpu_embedding_words import warm_up as warm_up_word_vectors
 from .cpu_optimizer import warm_up as warm_up_optimizers
-from .cpu_sparse import warm_up as warm_up_sparse
-from .cpu_sparse_conv import warm_up as warm_up_convolutions
 from .fused import warm_up as warm_up_fused
+from .sparse import warm_up as warm_up_sparse
 
 
 def main() -> None:
     started = time.perf_counter()
     warm_up_optimizers()
     warm_up_sparse()
-    warm_up_convolutions()
     warm_up_word_vectors()
     count = warm_up_fused()
     which = f"{count} fused loops, the optimizer steps, the sparse loops and the word vectors'"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from . import forbid as forbidding
+from .closures import joint_derivative
 
 ROOT = "sampan"
 _slots: dict[str, Slot] = {}
@@ -25,14 +26,14 @@ class Slot:
     """One exercise: where it sits in the library, both versions, and how often the learner's was called.
 
     `calls` counts every call of the learner's function through the slot, `library_calls` those that the library made.
-    `quick` is an operator's own short way to its value, which goes with the library's body.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.holder, self.attribute = resolve(name)
         self.original = self.placed
-        self.quick = getattr(self.holder, "value", None) if self.attribute == "body" else None
+        # An operator's own derivatives go with the library's function.
+        self.derivatives = self.holder.functions() if self.attribute == "body" else ()
         self.function: Callable[..., Any] | None = None
         self._counted: Callable[..., Any] | None = None
         self.calls = 0
@@ -72,8 +73,10 @@ class Slot:
         self._set(self.original)
 
     def _set(self, function: Callable[..., Any]) -> None:
-        if self.attribute == "body":  # an operator looks at what its body's pullback captures
-            self.holder.adopt(function, self.quick if function is self.original else None)
+        if self.attribute == "body" and function is self.original:
+            self.holder.define(function, *self.derivatives)
+        elif self.attribute == "body":
+            self.holder.define(function, joint=joint_derivative(function))
         else:
             setattr(self.holder, self.attribute, function)
 

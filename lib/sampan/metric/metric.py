@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..spelling import spelled
 from ..tensor import Tensor
 
 
@@ -56,6 +57,7 @@ def _right(input: Any, label: Any, k: int) -> torch.Tensor:
     return best == labels[..., None].to(best.device)
 
 
+@spelled
 def accuracy(
     input: Tensor, label: Tensor, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
 ) -> Tensor:

@@ -30,6 +30,8 @@ _WINDOWS = "kernel_size:kernel_sizes dilation:dilations padding:paddings stride:
 class Pad1D(FunctionLayer, of=F.pad, takes=_PAD, shows=f"{_PAD}?", private="mode data_format name", data_format="NCL"):  # fmt: skip
     """Sequences grown at their ends by padding [left, right], or one number for both."""
 
+    _n_dim = property(lambda self: len(self.data_format) - 2)
+
     def _check(self) -> None:
         if isinstance(size := vars(self)["padding"], int):
             vars(self)["padding"] = [size] * 2 * (len(self.data_format) - 2)

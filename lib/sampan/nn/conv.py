@@ -21,6 +21,11 @@ class _Convolution(Layer):
     _in_channels, _out_channels, _groups = alias("in_channels"), alias("out_channels"), alias("groups")
     _kernel_size, _stride, _dilation = alias("kernel_size"), alias("stride"), alias("dilation")
     _padding, _padding_mode, _data_format = alias("padding"), alias("padding_mode"), alias("data_format")
+    _use_cudnn = False
+
+    @property
+    def _op_type(self) -> str:  # groups divides out_channels
+        return f"{'depthwise_' * (self._axes == 2 and self.groups == self.in_channels > 1)}conv{self._axes}d"
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, transposed: bool, dims: int, stride: Any = 1, padding: Any = 0, padding_mode: str = "zeros", output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW") -> None:  # fmt: skip
         """Paddle's `_ConvNd`, which programs subclass: parameters for `dims` axes; the subclass writes `forward`."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..apply import describe
 from ..dtype import as_device, as_dtype, default_dtype
 from ..kernels import arena
-from ..operator import describe
 from ..ops.shape import number
 from ..tensor import Refused, Tensor, WrongKind
 

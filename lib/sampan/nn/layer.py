@@ -45,6 +45,7 @@ class Layer:
     training = True
     # Paddle's names: programs read and assign them.
     _built, _init_in_dynamic_mode, _cast_to_low_precision = False, True, True
+    _device = None
     _shows: Any = ""  # what repr shows: attributes; "label:" before one is another name, "?" after it: where it is not usual
     _buffer_names: dict[str, bool] = {}  # name: persistable; an own dict as soon as there is a buffer
     _emptied: frozenset[str] = frozenset()  # what None has replaced: it keeps its place

@@ -2,7 +2,7 @@
 
 # ruff: noqa: F401, F403, I001
 # fmt: off
-from . import attention, convolution, inplace, loss, normalization, pooling, recurrent, regularization, spectral
+from . import attention, convolution, inplace, loss, normalization, pooling, recurrent, regularization, signs, spectral
 from .aliases import *
 from .assembly import *
 from .activation import gelu, leaky_relu, log_softmax, relu, relu6, silu, softmax, softplus

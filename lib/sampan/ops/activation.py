@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..apply import AxisError
 from ..dtype import as_dtype
 from ..generated import define
-from ..operator import AxisError, composite, operator
-from ..tensor import Refused
+from ..operator import composite, operator
+from ..tensor import Refused, Tensor
 from .elementwise import Buffer, aten, sigmoid, tanh
 from .joining import concat, equal_views
 
@@ -24,11 +25,14 @@ prelu_backward = aten._prelu_kernel_backward.default._op
 tnf = torch.nn.functional
 
 
-@operator(value=torch.relu, method="")
+def _relu_by_x(g: Any, out: Any) -> Any:
+    return threshold_backward(g, out, 0) if g.__class__ is Buffer else g * (out > 0)
+
+
+@operator(_relu_by_x, method="")
 def relu(x, name=None):  # type: ignore[no-untyped-def]
     """max(x, 0); its derivative at 0 is taken as 0."""
-    out = torch.relu(x)
-    return out, (lambda g: threshold_backward(g, out, 0) if g.__class__ is Buffer else g * (out > 0),)
+    return torch.relu(x)
 
 
 def activation(
@@ -44,40 +48,38 @@ def activation(
     is the conjugate of `slope` of the conjugate.
     """
     names = [part.split("=")[0].strip() for part in settings.split(",") if part]
-    given, bound = ", ".join(["x", *names]), ", ".join(["g", *(f"{n}={n}" for n in names)])
-    inner = ", ".join(["g", "x", *names])
+    given, inner = ", ".join(["x", *names]), ", ".join(["g", "x", *names])
     signature = ", ".join(["x", *([settings] if settings else []), "name=None"])
-    back = f"vendor_of({inner}) if g.__class__ is Buffer else slope_of({inner})"
     # torch's forward functions take NumPy's numbers and 0-d tensors, those for gradients only Python's numbers
     plain = "".join(f"    if type({n}) not in NUMBERS: {n} = number_of({n})\n" for n in names)
     conjugate = f"slope_of(g.conj(), {given}).conj()"
     if complex_slope:
         conjugate = f"complex_slope({inner}) if g.__class__ is Buffer else {conjugate}"
-    source = f"def {name}({signature}):\n{plain}    if x.is_complex():\n        return of_complex({given}), (lambda {bound}: {conjugate},)\n"
-    source += f"    return value_of({given}), (lambda {bound}: {back},)\n"
-    value_alone = (
-        f"(of_complex if x.is_complex() else value_of)({given})" if of_complex else f"value_of({given})"
-    )
-    source += f"def alone({signature}):\n    return {value_alone}\n"
+    source = f"def {name}({signature}):\n{plain}"
+    source += f"    if x.is_complex():\n        return of_complex({given})\n" if of_complex else ""
+    source += f"    return value_of({given})\n"
+    source += f"def {name}_by_x({inner}):\n{plain}    if g.is_complex():\n        return {conjugate}\n"
+    source += f"    return vendor_of({inner}) if g.__class__ is Buffer else slope_of({inner})\n"
 
     namespace: dict[str, Any] = {
         "value_of": value,
         "slope_of": slope,
         "vendor_of": vendor or slope,
-        "of_complex": of_complex or value,
+        "of_complex": of_complex,
         "complex_slope": complex_slope,
         "Buffer": Buffer,
+        "NUMBERS": (float, int),
+        "number_of": _number,
     }
-    namespace |= {"NUMBERS": (float, int), "number_of": _number}
     define(source, f"activation {name}", namespace)
-    body, alone = namespace[name], namespace["alone"]
+    body = namespace[name]
     body.__doc__, body.__module__ = f"{doc}\n\nElementwise, any shape.", __name__
-    return operator(body, value=alone)
+    return operator(namespace[f"{name}_by_x"])(body)
 
 
 def _number(value: Any) -> Any:
     """A number of NumPy's or in a 0-d tensor as one of Python's; anything else as it is."""
-    known = isinstance(value, (np.generic, np.ndarray, torch.Tensor))
+    known = isinstance(value, (np.generic, np.ndarray, torch.Tensor, Tensor))
     return value.item() if known and math.prod(value.shape) == 1 else value
 
 
@@ -163,16 +165,16 @@ thresholded_relu = activation("thresholded_relu", "threshold=1.0, value=0.0", "x
 # fmt: on
 
 
-@operator
+def _gelu_by_x(g: Any, x: Any, saved: str) -> Any:
+    return _back["gelu"](g, x, approximate=saved) if g.__class__ is Buffer else g * _gelu_slope(x, saved)
+
+
+@operator(_gelu_by_x)
 def gelu(x, approximate=False, name=None):  # type: ignore[no-untyped-def]
     """x Φ(x), with Φ the normal distribution function, or with approximate (True or "tanh") its tanh form (Hendrycks and
     Gimpel, 2016)."""
     kind = approximate if isinstance(approximate, str) else "tanh" if approximate else "none"
-
-    def back(g, kind=kind):  # type: ignore[no-untyped-def]
-        return _back["gelu"](g, x, approximate=kind) if g.__class__ is Buffer else g * _gelu_slope(x, kind)
-
-    return torch.nn.functional.gelu(x, approximate=kind), (back,)
+    return torch.nn.functional.gelu(x, approximate=kind), kind
 
 
 def _gelu_slope(x: Any, kind: str) -> Any:
@@ -192,49 +194,50 @@ def _axis(x: Any, axis: int) -> int:
     return axis
 
 
-@operator
+def _softmax_by_x(g: Any, out: Any, axis: int, saved: torch.dtype) -> Any:
+    if g.__class__ is Buffer:
+        return softmax_backward(g, out, axis, out.dtype).to(saved)
+    return (out * (g - (g * out).sum(axis=axis, keepdim=True))).to(saved)
+
+
+@operator(_softmax_by_x)
 def softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow."""
-    out = torch.softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype))
-
-    def back(g, axis=axis, kind=x.dtype):  # type: ignore[no-untyped-def]
-        if g.__class__ is Buffer:
-            return softmax_backward(g, out, axis, out.dtype).to(kind)
-        return (out * (g - (g * out).sum(axis=axis, keepdim=True))).to(kind)
-
-    return out, (back,)
+    return torch.softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype)), x.dtype
 
 
-@operator
+def _log_softmax_by_x(g: Any, out: Any, axis: int, saved: torch.dtype) -> Any:
+    if g.__class__ is Buffer:
+        return log_softmax_backward(g, out, axis, out.dtype).to(saved)
+    return (g - out.exp() * g.sum(axis=axis, keepdim=True)).to(saved)
+
+
+@operator(_log_softmax_by_x)
 def log_softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """x - log(sum(exp(x))) along `axis`."""
-    out = torch.log_softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype))
-
-    def back(g, axis=axis, kind=x.dtype):  # type: ignore[no-untyped-def]
-        if g.__class__ is Buffer:
-            return log_softmax_backward(g, out, axis, out.dtype).to(kind)
-        return (g - out.exp() * g.sum(axis=axis, keepdim=True)).to(kind)
-
-    return out, (back,)
+    return torch.log_softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype)), x.dtype
 
 
-@operator(broadcasts=True)
+def _parametric_relu_back(g: Any, x: Any, weight: Any) -> tuple[Any, Any]:
+    if g.__class__ is Buffer:
+        return prelu_backward(g, x, weight)
+    return g * (x > 0) + g * (x <= 0) * weight, g * x * (x <= 0)
+
+
+@operator(joint=_parametric_relu_back, broadcasts=True)
 def parametric_relu(x, weight):  # type: ignore[no-untyped-def]
     """x where positive, weight x elsewhere; the weight broadcasts (He et al., 2015)."""
-
-    def back(g):  # type: ignore[no-untyped-def]
-        if g.__class__ is Buffer:
-            return prelu_backward(g, x, weight)
-        return g * (x > 0) + g * (x <= 0) * weight, g * x * (x <= 0)
-
-    return torch._prelu_kernel(x, weight), back
+    return torch._prelu_kernel(x, weight)
 
 
-@operator
+def _glu_by_x(g: Any, x: Any, axis: int) -> Any:
+    return _back["glu"](g, x, axis) if g.__class__ is Buffer else _glu_slope(g, x, axis)
+
+
+@operator(_glu_by_x)
 def glu(x, axis=-1, name=None):  # type: ignore[no-untyped-def]
     """a sigmoid(b) for the halves a and b of x along `axis` (Dauphin et al., 2017)."""
-    value = tnf.glu(x, _axis(x, axis))
-    return value, (lambda g, n=axis: _back["glu"](g, x, n) if g.__class__ is Buffer else _glu_slope(g, x, n),)
+    return tnf.glu(x, _axis(x, axis))
 
 
 def _glu_slope(g: Any, x: Any, axis: int) -> Any:

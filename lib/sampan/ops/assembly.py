@@ -16,11 +16,10 @@ from .shape import expand_view, reshape
 __all__ = ["block_diag", "cartesian_prod", "combinations", "diag_embed", "diagflat", "multiplex", "vander"]
 
 
-@operator
+@operator(lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2))
 def diagonals(x, offset, dim1, dim2):  # type: ignore[no-untyped-def]
     """Zeros with the last axis of x on the diagonals of two new axes."""
-    value = torch.diag_embed(x, offset, dim1, dim2)
-    return value, (lambda g, o=offset, a=dim1, b=dim2: diagonal(g, o, a, b),)
+    return torch.diag_embed(x, offset, dim1, dim2)
 
 
 @composite(method="")
@@ -35,21 +34,20 @@ def diagflat(x, offset=0, name=None):  # type: ignore[no-untyped-def]
     return diagonals(reshape(x, [-1]), offset, 0, 1)
 
 
-@operator
-def blocks(*tensors):  # type: ignore[no-untyped-def]
-    """A matrix of zeros with the tensors (0 to 2 axes; a vector is a row) one below and right of the other."""
-    shapes = [t.shape for t in tensors]
-    return torch.block_diag(*tensors), lambda g, shapes=shapes: _cut(g, shapes)
-
-
-def _cut(g: Any, shapes: Any) -> tuple[Any, ...]:
-    """The blocks of a block-diagonal matrix, in the given shapes."""
+def _blocks_back(g: Any, saved: Any) -> tuple[Any, ...]:
+    """The blocks of a block-diagonal matrix, in the shapes that they came from."""
     parts, row, column = [], 0, 0
-    for shape in shapes:
+    for shape in saved:
         height, width = [1] * (2 - len(shape)) + list(shape)
         parts.append(g[row : row + height, column : column + width].reshape(shape))
         row, column = row + height, column + width
     return tuple(parts)
+
+
+@operator(joint=_blocks_back)
+def blocks(*tensors):  # type: ignore[no-untyped-def]
+    """A matrix of zeros with the tensors (0 to 2 axes; a vector is a row) one below and right of the other."""
+    return torch.block_diag(*tensors), [t.shape for t in tensors]
 
 
 def block_diag(inputs, name=None):  # type: ignore[no-untyped-def]

@@ -46,7 +46,18 @@ def fused(query: Any, key: Any, value: Any) -> bool:
     return there and q.shape[-1] == v.shape[-1] and q.dtype is k.dtype
 
 
-@operator
+def _fused_back(
+    g: Any, query: Any, key: Any, value: Any, causal: bool, scale: float, out: Any, saved: Any
+) -> tuple[Any, ...]:
+    sums, bias = saved
+    if not isinstance(g, torch.Tensor):
+        return recorded(lambda *inputs: attend(*inputs)[0], (query, key, value, bias, causal, scale), g)
+    inputs = [_rows(x) for x in (g, query, key, value)]
+    made = _flash_back(*inputs, out.transpose(1, 2), sums, 0.0, causal, attn_mask=bias, scale=scale)
+    return *(x.transpose(1, 2) for x in made), None
+
+
+@operator(joint=_fused_back)
 def fused_attention(query, key, value, mask, causal, scale):  # type: ignore[no-untyped-def]
     """Attention by torch's fused kernel, which never holds all the weights; the mask gets no gradient.
 
@@ -55,22 +66,10 @@ def fused_attention(query, key, value, mask, causal, scale):  # type: ignore[no-
     """
     q, k, v = _rows(query), _rows(key), _rows(value)
     bias = None if mask is None else mask.to(q.dtype)
-    value_, sums = _flash(q, k, v, 0.0, causal, attn_mask=bias, scale=scale)
-
-    def back(g, kept=(value_, sums, bias), c=causal, s=scale):  # type: ignore[no-untyped-def]
-        if isinstance(g, torch.Tensor):
-            return _back(g, query, key, value, kept, c, s)
-        return recorded(lambda *inputs: attend(*inputs)[0], (query, key, value, kept[2], c, s), g)
-
-    return value_.transpose(1, 2), back
+    out, sums = _flash(q, k, v, 0.0, causal, attn_mask=bias, scale=scale)
+    return out.transpose(1, 2), (sums, bias)
 
 
 def _rows(x: torch.Tensor) -> torch.Tensor:
     """Heads before time, and features side by side: the kernel silently takes that for granted."""
     return (x if x.stride(-1) == 1 else x.contiguous()).transpose(1, 2)
-
-
-def _back(g, query, key, value, kept, causal, scale):  # type: ignore[no-untyped-def]
-    inputs = [_rows(x) for x in (g, query, key, value)]
-    made = _flash_back(*inputs, kept[0], kept[1], 0.0, causal, attn_mask=kept[2], scale=scale)
-    return *(x.transpose(1, 2) for x in made), None, None, None

@@ -19,71 +19,78 @@ def _check_wide(x: Any) -> None:
         raise WrongKind("complex numbers are made of float32 or float64, got float16")
 
 
-@operator(method="", view=True)
+@operator(lambda g, saved: g.to(saved), method="", view=True)
 def real(x, name=None):  # type: ignore[no-untyped-def]
     """The real part, a view; a real array as it is."""
-    return x.real, (lambda g, kind=x.dtype: g.to(kind),)
+    return x.real, x.dtype
 
 
-@operator(method="", view=True)
+@operator(lambda g: g * 1j, method="", view=True)
 def imag(x, name=None):  # type: ignore[no-untyped-def]
     """The imaginary part of a complex array, a view. Raises TypeError for a real one."""
     if not x.is_complex():
         raise WrongKind("x is real and has no imaginary part")
-    return x.imag, (lambda g: g * 1j,)
+    return x.imag
 
 
-@operator(method="")
+@operator(lambda g: g.conj(), method="")
 def conj(x, name=None):  # type: ignore[no-untyped-def]
     """The complex conjugate; a copy of a real array."""
-    return x.conj_physical() if x.is_complex() else x.clone(), (lambda g: g.conj(),)
+    return x.conj_physical() if x.is_complex() else x.clone()
 
 
-@operator(method="")
-def angle(x, name=None):  # type: ignore[no-untyped-def]
-    """The argument of complex numbers, in radians; of real ones 0 or pi. At 0 the derivative is taken as 0."""
-    return torch.angle(x), (lambda g: _turn(g, x) if x.is_complex() else g.new_zeros(g.shape),)
-
-
-def _turn(g: Any, x: Any) -> Any:
-    """i z / |z|^2: the way in which z turns."""
+def _angle_by_x(g: Any, x: Any) -> Any:
+    """g i z / |z|^2, the way in which z turns; a real number does not."""
+    if not x.is_complex():
+        return g.new_zeros(g.shape)
     length = abs(x)
     return g * 1j * x / (length * length + (length == 0))
 
 
-@operator(method="")
-def sgn(x, name=None):  # type: ignore[no-untyped-def]
-    """z / |z| of complex numbers, 0 of 0; the sign of real ones."""
-    out = torch.sgn(x)
-    return out, (lambda g: _sideways(g, x, out) if x.is_complex() else g.new_zeros(g.shape),)
+@operator(_angle_by_x, method="")
+def angle(x, name=None):  # type: ignore[no-untyped-def]
+    """The argument of complex numbers, in radians; of real ones 0 or pi. At 0 the derivative is taken as 0."""
+    return torch.angle(x)
 
 
-def _sideways(g: Any, x: Any, out: Any) -> Any:
-    """The part of g across z, divided by |z|: only that turns z / |z|."""
+def _sgn_by_x(g: Any, x: Any, out: Any) -> Any:
+    """The part of g across z, divided by |z|: only that turns z / |z|. A real number does not turn."""
+    if not x.is_complex():
+        return g.new_zeros(g.shape)
     length = abs(x)
     along = real(g * out.conj())
     return (g - along * out) / (length + (length == 0))
 
 
-@operator(broadcasts=True)
+@operator(_sgn_by_x, method="")
+def sgn(x, name=None):  # type: ignore[no-untyped-def]
+    """z / |z| of complex numbers, 0 of 0; the sign of real ones."""
+    return torch.sgn(x)
+
+
+@operator(lambda g: real(g), lambda g: imag(g), broadcasts=True)
 def complex(real, imag, name=None):  # type: ignore[no-untyped-def]
     """real + i imag, with broadcasting."""
     if real.dtype is not imag.dtype:
         kind = torch.promote_types(real.dtype, imag.dtype)
         real, imag = real.to(kind), imag.to(kind)
     _check_wide(real)
-    return torch.complex(real, imag), (lambda g: declared.real(g), lambda g: declared.imag(g))
+    return torch.complex(real, imag)
 
 
-@operator(method="", broadcasts=True)
+@operator(
+    lambda g, angle: real(g) * angle.cos() + imag(g) * angle.sin(),
+    lambda g, out: imag(out.conj() * g),
+    method="",
+    broadcasts=True,
+)
 def polar(abs, angle, name=None):  # type: ignore[no-untyped-def]
     """abs (cos(angle) + i sin(angle)), with broadcasting."""
     kind = torch.promote_types(abs.dtype, angle.dtype)
-    out = torch.polar(abs.to(kind), angle.to(kind))
-    return out, (lambda g: real(g) * angle.cos() + imag(g) * angle.sin(), lambda g: imag(out.conj() * g))
+    return torch.polar(abs.to(kind), angle.to(kind))
 
 
-@operator(method="", view=True)
+@operator(lambda g: declared.as_real(g), method="", view=True)
 def as_complex(x, name=None):  # type: ignore[no-untyped-def]
     """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
     if not x.shape or x.shape[-1] != 2:
@@ -91,12 +98,12 @@ def as_complex(x, name=None):  # type: ignore[no-untyped-def]
     _check_wide(x)
     # an array without entries may have odd strides
     pairs = x.contiguous() if x.numel() else x.new_empty(x.shape)
-    return torch.view_as_complex(pairs), (lambda g: as_real(g),)
+    return torch.view_as_complex(pairs)
 
 
-@operator(method="", view=True)
+@operator(lambda g: as_complex(g), method="", view=True)
 def as_real(x, name=None):  # type: ignore[no-untyped-def]
     """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     if not x.is_complex():
         raise WrongKind("x is real")
-    return torch.view_as_real(x.resolve_conj()), (lambda g: as_complex(g),)
+    return torch.view_as_real(x.resolve_conj())

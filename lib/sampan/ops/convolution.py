@@ -44,7 +44,13 @@ def _gradients(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], needed: l
     )
 
 
-@operator
+def _convolve_back(g: Any, x: Any, weight: Any, settings: Any, saved: Any, needed: list[bool]) -> Any:
+    if g.__class__ is Buffer:
+        return tuple(_backward(g, saved, weight, settings, needed[:3]))
+    return _gradients(g, x, weight, settings, needed)
+
+
+@operator(joint=_convolve_back, product=True)
 def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
     """The convolution of x [n, c, ...] with weight [out, c / groups, ...], plus bias [out] unless None.
 
@@ -54,21 +60,14 @@ def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
     if settings[5] == weight.shape[0] > 1 and x.ndim == 4 and x.device.type == "cpu":
         # A convolution of each channel alone is twice as fast with the channels innermost, and what follows keeps that.
         x = x.contiguous(memory_format=torch.channels_last)
-
-    def back(g, needed, s=settings):  # type: ignore[no-untyped-def]
-        if g.__class__ is Buffer:
-            return tuple(_backward(g, x, weight, s, needed[:3]))
-        return _gradients(g, x, weight, s, needed)
-
-    return torch.convolution(x, weight, bias, *settings), back
+    return torch.convolution(x, weight, bias, *settings), x
 
 
-@operator
+@operator(
+    lambda gg, x, settings: convolve(x, gg, None, settings),
+    lambda gg, g, x, settings: convolve(g, gg, None, _turned(settings, x, g, gg)),
+)
 def convolve_weight(g, x, shape, settings):  # type: ignore[no-untyped-def]
     """The gradient of a convolution, not transposed, by a weight of `shape`: linear in `g` and in `x`."""
     like = g.new_empty(1).expand(shape)
-    value = _backward(g, x, like, settings, [False, True, False])[1]
-    return value, (
-        lambda gg, s=settings: convolve(x, gg, None, s),
-        lambda gg, s=settings: convolve(g, gg, None, _turned(s, x, g, gg)),
-    )
+    return _backward(g, x, like, settings, [False, True, False])[1]

@@ -27,73 +27,86 @@ def _alike(g: Any, x: Any, y: Any) -> bool:
     return g.__class__ is Buffer and x.shape == y.shape
 
 
-@operator(broadcasts=True)
+def _squared_loss_by_x(g: Any, x: Any, y: Any, reduction: int) -> Any:
+    return mse_backward(g, x, y, reduction) if _alike(g, x, y) else _spread(g, 2.0 * (x - y), reduction)
+
+
+@operator(
+    _squared_loss_by_x, lambda g, x, y, reduction: _squared_loss_by_x(g, y, x, reduction), broadcasts=True
+)
 def squared_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """(x - y)^2."""
-    return aten.mse_loss(x, y, reduction), (
-        lambda g, r=reduction: mse_backward(g, x, y, r) if _alike(g, x, y) else _spread(g, 2.0 * (x - y), r),
-        lambda g, r=reduction: mse_backward(g, y, x, r) if _alike(g, x, y) else _spread(g, 2.0 * (y - x), r),
-    )  # fmt: skip
+    return aten.mse_loss(x, y, reduction)
 
 
-@operator(broadcasts=True)
+@operator(
+    lambda g, x, y, reduction: _spread(g, (x - y).sign(), reduction),
+    lambda g, x, y, reduction: _spread(g, (y - x).sign(), reduction),
+    broadcasts=True,
+)
 def absolute_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """|x - y|."""
     away = (x - y).abs_()
-    value = away.mean() if reduction == 1 else away.sum() if reduction == 2 else away
-    return value, (
-        lambda g, r=reduction: _spread(g, (x - y).sign(), r),
-        lambda g, r=reduction: _spread(g, (y - x).sign(), r),
-    )
+    return away.mean() if reduction == 1 else away.sum() if reduction == 2 else away
 
 
-@operator(broadcasts=True)
+def _huber_loss_by_x(g: Any, x: Any, y: Any, reduction: int, delta: float) -> Any:
+    if _alike(g, x, y):
+        return huber_backward(g, x, y, reduction, delta)
+    return _spread(g, (x - y).clip(-delta, delta), reduction)
+
+
+@operator(
+    _huber_loss_by_x,
+    lambda g, x, y, reduction, delta: _huber_loss_by_x(g, y, x, reduction, delta),
+    broadcasts=True,
+)
 def huber_loss(x, y, reduction, delta):  # type: ignore[no-untyped-def]
     """(x - y)^2 / 2 up to a distance of delta, delta (|x - y| - delta / 2) beyond it (Huber, 1964)."""
-    return aten.huber_loss(x, y, reduction, delta), (
-        lambda g, r=reduction, d=delta: huber_backward(g, x, y, r, d) if _alike(g, x, y) else _spread(g, (x - y).clip(-d, d), r),
-        lambda g, r=reduction, d=delta: huber_backward(g, y, x, r, d) if _alike(g, x, y) else _spread(g, (y - x).clip(-d, d), r),
-    )  # fmt: skip
+    return aten.huber_loss(x, y, reduction, delta)
 
 
-@operator(broadcasts=True)
+def _bernoulli_loss_by_x(g: Any, x: Any, y: Any, reduction: int) -> Any:
+    if g.__class__ is Buffer:
+        return bce_backward(g, x, y, None, reduction)
+    return _spread(g, (x - y) / (x * (1 - x)), reduction)
+
+
+def _bernoulli_loss_by_y(g: Any, x: Any, reduction: int) -> Any:
+    return _spread(g, (1 - x).log().clip(min=-100) - x.log().clip(min=-100), reduction)
+
+
+@operator(_bernoulli_loss_by_x, _bernoulli_loss_by_y, broadcasts=True)
 def bernoulli_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """-y log(x) - (1 - y) log(1 - x), either logarithm at least -100."""
-
-    def back(g, r=reduction):  # type: ignore[no-untyped-def]
-        fused = g.__class__ is Buffer
-        return bce_backward(g, x, y, None, r) if fused else _spread(g, (x - y) / (x * (1 - x)), r)
-
-    def other(g, r=reduction):  # type: ignore[no-untyped-def]
-        return _spread(g, (1 - x).log().clip(min=-100) - x.log().clip(min=-100), r)
-
-    return aten.binary_cross_entropy(x, y, None, reduction), (back, other)
+    return aten.binary_cross_entropy(x, y, None, reduction)
 
 
-@operator(broadcasts=True)
+@operator(
+    lambda g, x, y, reduction: _spread(g, x.sigmoid() - y, reduction),
+    lambda g, x, reduction: _spread(g, -x, reduction),
+    broadcasts=True,
+)
 def logistic_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     """bernoulli_loss of sigmoid(x), without overflow: max(x, 0) - x y + log(1 + e^-|x|)."""
-    return torch.binary_cross_entropy_with_logits(x, y, None, None, reduction), (
-        lambda g, r=reduction: _spread(g, x.sigmoid() - y, r),
-        lambda g, r=reduction: _spread(g, -x, r),
-    )
+    return torch.binary_cross_entropy_with_logits(x, y, None, None, reduction)
 
 
-@operator
+def _ctc_by_x(
+    g: Any, x: Any, labels: Any, lengths: Any, label_lengths: Any, blank: int, out: Any, saved: Any
+) -> Any:
+    if g.__class__ is not Buffer:
+        raise NotImplementedError("ctc_loss has no second derivative")
+    return aten._ctc_loss_backward(g, x, labels, lengths, label_lengths, out, saved, blank, True)
+
+
+@operator(_ctc_by_x)
 def ctc(x, labels, lengths, label_lengths, blank):  # type: ignore[no-untyped-def]
     """-log of the probability [batch] that x, log probabilities [time, batch, classes], spells the labels [batch, n].
 
     Connectionist temporal classification (Graves et al., 2006). lengths, label_lengths: one int for each sequence.
     """
-    value, alpha = aten._ctc_loss(x, labels, lengths, label_lengths, blank, False)
-    given = (labels, lengths, label_lengths)
-    return value, lambda g, v=value, a=alpha, s=given, b=blank: _ctc_back(g, x, s, v, a, b)
-
-
-def _ctc_back(g: Any, x: Any, given: Any, value: Any, alpha: Any, blank: int) -> Any:
-    if g.__class__ is not Buffer:
-        raise NotImplementedError("ctc_loss has no second derivative")
-    return aten._ctc_loss_backward(g, x, *given, value, alpha, blank, True)
+    return aten._ctc_loss(x, labels, lengths, label_lengths, blank, False)  # the value and torch's own buffer
 
 
 def _lattice(stay: Any, move: Any) -> Any:
@@ -110,7 +123,7 @@ def _lattice(stay: Any, move: Any) -> Any:
     return torch.stack(rows, 1)
 
 
-@operator
+@operator(lambda g, saved: saved * g.reshape([-1, 1, 1, 1]))
 def transducer(x, labels, lengths, label_lengths, blank, fastemit):  # type: ignore[no-untyped-def]
     """-log of the probability [batch] that x, log probabilities [batch, time, labels + 1, classes], spells the labels.
 
@@ -138,4 +151,4 @@ def transducer(x, labels, lengths, label_lengths, blank, fastemit):  # type: ign
     slope[..., blank] = -((reach + rest + after).masked_fill(~resting, -math.inf)).exp()
     moved = (reach + emit + beta.roll(-1, 2)).masked_fill(~emitting, -math.inf).exp() * -(1 + fastemit)
     slope.scatter_add_(3, names, moved.unsqueeze(3))
-    return -total, (lambda g, slope=slope: slope * g.reshape([-1, 1, 1, 1]),)
+    return -total, slope

@@ -33,29 +33,19 @@ def _halved(x: Any) -> Any:
     return x.tril() * (1 - 0.5 * identity(x, x.shape[-1]))
 
 
-def _factors(x: Any, found: Any, again: Any, *settings: Any) -> Any:
-    """What a pullback needs of a decomposition: as it was found or, when the backward is recorded, made on the tape."""
-    return again(x, *settings) if isinstance(x, Tensor) else found
-
-
-def _like_input(gradient: Any, x: Any) -> Any:
-    return real(gradient) if gradient.dtype.is_complex and not x.dtype.is_complex else gradient
-
-
 # --- equations -----------------------------------------------------------------------------------------------
 
 
-@operator(broadcasts=True)
+def _solve_triangle_back(g: Any, a: Any, out: Any, upper: bool, left: bool, unit: bool) -> tuple[Any, ...]:
+    gb = solve_triangle(adjoint(a), g, not upper, left, unit)
+    ga = gb @ adjoint(out) if left else adjoint(out) @ gb
+    return -(ga.triu(int(unit)) if upper else ga.tril(-int(unit))), gb
+
+
+@operator(joint=_solve_triangle_back, broadcasts=True)
 def solve_triangle(a, b, upper, left=True, unit=False):  # type: ignore[no-untyped-def]
     """X with A X = B (X A = B unless `left`), of one triangle of A. unit: its diagonal is taken as ones."""
-    out = torch.linalg.solve_triangular(a, b, upper=upper, left=left, unitriangular=unit)
-
-    def back(g, upper=upper, left=left, unit=unit):  # type: ignore[no-untyped-def]
-        gb = solve_triangle(adjoint(a), g, not upper, left, unit)
-        ga = gb @ adjoint(out) if left else adjoint(out) @ gb
-        return -(ga.triu(int(unit)) if upper else ga.tril(-int(unit))), gb
-
-    return out, back
+    return torch.linalg.solve_triangular(a, b, upper=upper, left=left, unitriangular=unit)
 
 
 @composite(method="")
@@ -64,16 +54,15 @@ def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, nam
     return solve_triangle(x.mT if transpose else x, y, upper != transpose, True, unitriangular)
 
 
-@operator(broadcasts=True)
+def _solve_matrix_back(g: Any, a: Any, out: Any) -> tuple[Any, ...]:
+    gb = solve_matrix(adjoint(a), g)
+    return -(gb @ adjoint(out)), gb
+
+
+@operator(joint=_solve_matrix_back, broadcasts=True)
 def solve_matrix(a, b):  # type: ignore[no-untyped-def]
     """X with A X = B, matrices; batches broadcast."""
-    out = torch.linalg.solve(a, b[None] if b.ndim < a.ndim else b)
-
-    def back(g):  # type: ignore[no-untyped-def]
-        gb = solve_matrix(adjoint(a), g)
-        return -(gb @ adjoint(out)), gb
-
-    return out, back
+    return torch.linalg.solve(a, b[None] if b.ndim < a.ndim else b)
 
 
 @composite(method="")
@@ -87,30 +76,28 @@ def solve(x, y, left=True, name=None):  # type: ignore[no-untyped-def]
     return solve_matrix(x, y) if left else solve_matrix(x.mT, y.mT).mT
 
 
-@operator(method="")
+@operator(lambda g, out: -(adjoint(out) @ g @ adjoint(out)), method="")
 def inverse(x, name=None):  # type: ignore[no-untyped-def]
     """The inverse of square matrices. Raises ValueError for a singular one."""
-    out = torch.linalg.inv(x)
-    return out, (lambda g: -(adjoint(out) @ g @ adjoint(out)),)
+    return torch.linalg.inv(x)
 
 
-@operator(method="")
+def _det_by_x(g: Any, x: Any, out: Any) -> Any:
+    regular = (out.data != 0)[..., None, None]
+    safe = x * regular + identity(x, x.shape[-1]) * ~regular
+    return adjoint(inverse(safe)) * (g * out.conj() if out.dtype.is_complex else g * out)[..., None, None]
+
+
+@operator(_det_by_x, method="")
 def det(x, name=None):  # type: ignore[no-untyped-def]
     """The determinants of square matrices. A singular one gets the gradient 0."""
-    out = torch.linalg.det(x)
-
-    def back(g, regular=(out != 0)[..., None, None]):  # type: ignore[no-untyped-def]
-        safe = x * regular + identity(x, x.shape[-1]) * ~regular
-        return adjoint(inverse(safe)) * (g * out.conj() if out.dtype.is_complex else g * out)[..., None, None]
-
-    return out, back
+    return torch.linalg.det(x)
 
 
-@operator(method="")
+@operator(lambda g, x: g[1][..., None, None] * adjoint(inverse(x)), method="")
 def slogdet(x, name=None):  # type: ignore[no-untyped-def]
     """The sign of the determinant and the logarithm of its absolute value, stacked as [2, batch]."""
-    value = torch.stack([v.to(x.dtype) for v in torch.linalg.slogdet(x)])
-    return value, (lambda g: g[1][..., None, None] * adjoint(inverse(x)),)
+    return torch.stack([v.to(x.dtype) for v in torch.linalg.slogdet(x)])
 
 
 @composite(method="")
@@ -137,7 +124,7 @@ def lu_solve(b, lu, pivots, trans="N", name=None):  # type: ignore[no-untyped-de
     return p @ solve_triangle(lower.mT, solve_triangle(upper.mT, b, False), True, True, True)
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def lstsq(x, y, rcond=None, driver=None, name=None):  # type: ignore[no-untyped-def]
     """The least-squares solution of x a = y: (solution, residuals, rank of x, singular values).
 
@@ -158,32 +145,24 @@ def lstsq(x, y, rcond=None, driver=None, name=None):  # type: ignore[no-untyped-
 # --- triangles -----------------------------------------------------------------------------------------------
 
 
-@operator(method="")
+def _cholesky_by_x(g: Any, out: Any, upper: bool) -> Any:
+    low, g = (adjoint(out), adjoint(g)) if upper else (out, g)
+    middle = solve_triangle(adjoint(low), _halved(adjoint(low) @ g), True)
+    whole = solve_triangle(low, middle, False, left=False)
+    return (whole + adjoint(whole)) * 0.5
+
+
+@operator(_cholesky_by_x, method="")
 def cholesky(x, upper=False, name=None):  # type: ignore[no-untyped-def]
     """The lower triangle L with x = L L^H for symmetric positive definite x, or the upper one U with x = U^H U."""
-    out = torch.linalg.cholesky(x, upper=upper)
-
-    def back(g, upper=upper):  # type: ignore[no-untyped-def]
-        low, g = (adjoint(out), adjoint(g)) if upper else (out, g)
-        middle = solve_triangle(adjoint(low), _halved(adjoint(low) @ g), True)
-        whole = solve_triangle(low, middle, False, left=False)
-        return (whole + adjoint(whole)) * 0.5
-
-    return out, back
+    return torch.linalg.cholesky(x, upper=upper)
 
 
-@operator(method="")
-def qr(x, mode="reduced", name=None):  # type: ignore[no-untyped-def]
-    """x = Q R with orthonormal columns of Q and an upper triangle R; R alone for mode "r".
-
-    x: [..., m, n]. "reduced": Q [..., m, k], R [..., k, n] with k = min(m, n); "complete": Q [..., m, m].
-    """
-    if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f'mode: expected "reduced", "complete" or "r", got {mode!r}')
-    q, r = torch.linalg.qr(x, "reduced" if mode == "r" else mode)
-    if mode == "r":
-        return r, lambda g, f=(q, r): _qr_back((None, g), *_factors(x, f, qr))
-    return (q, r), lambda g, f=(q, r), mode=mode: _qr_back(g, *_factors(x, f, qr, mode))
+def _qr_by_x(g: Any, x: Any, out: Any, saved: Any) -> Any:
+    if saved is None:
+        return _qr_back(g, *out)
+    # R alone is on the tape: where the backward is recorded, Q has to be made again
+    return _qr_back((None, g), *(qr(x) if isinstance(x, Tensor) else (saved, out)))
 
 
 def _qr_back(g: Any, q: Any, r: Any) -> Any:
@@ -201,30 +180,41 @@ def _qr_back(g: Any, q: Any, r: Any) -> Any:
     return solve_triangle(adjoint(r), whole if gq is None else gq + whole, False, left=False)
 
 
-@operator
+@operator(_qr_by_x, method="")
+def qr(x, mode="reduced", name=None):  # type: ignore[no-untyped-def]
+    """x = Q R with orthonormal columns of Q and an upper triangle R; R alone for mode "r".
+
+    x: [..., m, n]. "reduced": Q [..., m, k], R [..., k, n] with k = min(m, n); "complete": Q [..., m, m].
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f'mode: expected "reduced", "complete" or "r", got {mode!r}')
+    q, r = torch.linalg.qr(x, "reduced" if mode == "r" else mode)
+    return (r, q) if mode == "r" else ((q, r), None)
+
+
+def _lu_factor_by_x(g: Any, out: Any) -> Any:
+    packed, pivots, _ = out
+    k = min(packed.shape[-2:])
+    low, glow = packed[..., :k].tril(-1), g[0][..., :k].tril(-1)
+    low = low + identity(packed, packed.shape[-2])[:, :k]
+    up, gup = packed[..., :k, :].triu(), g[0][..., :k, :].triu()
+    low1, up1, low2, up2 = low[..., :k, :], up[..., :k], low[..., k:, :], up[..., k:]
+    inner = (adjoint(low1) @ glow[..., :k, :] - gup[..., k:] @ adjoint(up2)).tril(-1)
+    inner = inner + (gup[..., :k] @ adjoint(up1) - adjoint(low2) @ glow[..., k:, :]).triu()
+    top = solve_triangle(adjoint(low1), inner, True, True, True)
+    rows = concat_tensors(top, glow[..., k:, :], axis=-2)
+    rows = solve_triangle(adjoint(up1), rows, False, left=False)
+    if up.shape[-1] > k:
+        right = solve_triangle(adjoint(low1), gup[..., k:], True, True, True)
+        rows = concat_tensors(rows, right, axis=-1)
+    order = torch.lu_unpack(packed.data, pivots.data, unpack_data=False)[0]
+    return Tensor(order) @ rows if isinstance(rows, Tensor) else order @ rows
+
+
+@operator(_lu_factor_by_x)
 def lu_factor(x, pivot):  # type: ignore[no-untyped-def]
     """Both triangles of P^T x = L U in one array, the rows exchanged (counted from 1), and where a pivot was 0."""
-    value = tuple(torch.linalg.lu_factor_ex(x, pivot=pivot))
-
-    def back(g, found=value[:2], pivot=pivot):  # type: ignore[no-untyped-def]
-        packed, pivots = _factors(x, found, lu_factor, pivot)[:2]
-        k = min(packed.shape[-2:])
-        low, glow = packed[..., :k].tril(-1), g[0][..., :k].tril(-1)
-        low = low + identity(packed, packed.shape[-2])[:, :k]
-        up, gup = packed[..., :k, :].triu(), g[0][..., :k, :].triu()
-        low1, up1, low2, up2 = low[..., :k, :], up[..., :k], low[..., k:, :], up[..., k:]
-        inner = (adjoint(low1) @ glow[..., :k, :] - gup[..., k:] @ adjoint(up2)).tril(-1)
-        inner = inner + (gup[..., :k] @ adjoint(up1) - adjoint(low2) @ glow[..., k:, :]).triu()
-        top = solve_triangle(adjoint(low1), inner, True, True, True)
-        rows = concat_tensors(top, glow[..., k:, :], axis=-2)
-        rows = solve_triangle(adjoint(up1), rows, False, left=False)
-        if up.shape[-1] > k:
-            right = solve_triangle(adjoint(low1), gup[..., k:], True, True, True)
-            rows = concat_tensors(rows, right, axis=-1)
-        order = torch.lu_unpack(packed.data, pivots.data, unpack_data=False)[0]
-        return Tensor(order) @ rows if isinstance(rows, Tensor) else order @ rows
-
-    return value, back
+    return tuple(torch.linalg.lu_factor_ex(x, pivot=pivot))
 
 
 @composite(method="")
@@ -253,21 +243,21 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):  # type:
 # --- eigenvectors --------------------------------------------------------------------------------------------
 
 
-@operator(method="")
+def _eigh_by_x(g: Any, out: Any) -> Any:
+    (gw, gv), (w, v) = g, out
+    gaps = w.unsqueeze(-2) - w.unsqueeze(-1) + identity(w, w.shape[-1])
+    inner = adjoint(v) @ gv / gaps * (1 - identity(w, w.shape[-1])) + diagonals(gw, 0, -2, -1)
+    whole = v @ inner @ adjoint(v)
+    return (whole + adjoint(whole)) * 0.5
+
+
+@operator(_eigh_by_x, method="")
 def eigh(x, UPLO="L", name=None):  # type: ignore[no-untyped-def]
     """The eigenvalues of symmetric or Hermitian matrices in ascending order, and their vectors as columns.
 
     Reads the lower triangle, or with UPLO="U" the upper one.
     """
-    value = tuple(torch.linalg.eigh(x, UPLO))
-    return value, lambda g, f=value, m=UPLO: _eigh_back(*g, *_factors(x, f, eigh, m))
-
-
-def _eigh_back(gw: Any, gv: Any, w: Any, v: Any) -> Any:
-    gaps = w.unsqueeze(-2) - w.unsqueeze(-1) + identity(w, w.shape[-1])
-    inner = adjoint(v) @ gv / gaps * (1 - identity(w, w.shape[-1])) + diagonals(gw, 0, -2, -1)
-    whole = v @ inner @ adjoint(v)
-    return (whole + adjoint(whole)) * 0.5
+    return tuple(torch.linalg.eigh(x, UPLO))
 
 
 @composite(method="")
@@ -276,22 +266,21 @@ def eigvalsh(x, UPLO="L", name=None):  # type: ignore[no-untyped-def]
     return eigh(x, UPLO)[0]
 
 
-@operator(method="")
+def _eig_by_x(g: Any, out: Any, saved: bool) -> Any:
+    (gw, gv), (w, v) = g, out
+    one = identity(w, w.shape[-1])
+    turned = adjoint(v) @ gv
+    inner = turned - adjoint(v) @ (v * real(turned.diagonal(0, -2, -1)).unsqueeze(-2))
+    gaps = (w.unsqueeze(-2) - w.unsqueeze(-1) + one).conj()
+    inner = inner / gaps * (1 - one) + diagonals(gw, 0, -2, -1)
+    whole = solve_matrix(adjoint(v), inner @ adjoint(v))
+    return whole if saved else real(whole)
+
+
+@operator(_eig_by_x, method="")
 def eig(x, name=None):  # type: ignore[no-untyped-def]
     """The complex eigenvalues of square matrices, and their vectors, of length 1, as columns."""
-    value = tuple(torch.linalg.eig(x))
-
-    def back(g, found=value):  # type: ignore[no-untyped-def]
-        gw, gv = g
-        w, v = _factors(x, found, eig)
-        one = identity(w, w.shape[-1])
-        turned = adjoint(v) @ gv
-        inner = turned - adjoint(v) @ (v * real(turned.diagonal(0, -2, -1)).unsqueeze(-2))
-        gaps = (w.unsqueeze(-2) - w.unsqueeze(-1) + one).conj()
-        inner = inner / gaps * (1 - one) + diagonals(gw, 0, -2, -1)
-        return _like_input(solve_matrix(adjoint(v), inner @ adjoint(v)), x)
-
-    return value, back
+    return tuple(torch.linalg.eig(x)), x.is_complex()
 
 
 @composite(method="")
@@ -300,18 +289,8 @@ def eigvals(x, name=None):  # type: ignore[no-untyped-def]
     return eig(x)[0]
 
 
-@operator(method="")
-def svd(x, full_matrices=False, name=None):  # type: ignore[no-untyped-def]
-    """x = U diag(S) V^H: U, the singular values in descending order, and V^H.
-
-    x: [..., m, n]. U [..., m, k] and V^H [..., k, n] with k = min(m, n); square with full_matrices, whose further
-    vectors have no gradient.
-    """
-    value = tuple(torch.linalg.svd(x, full_matrices))
-    return value, lambda g, f=value, full=full_matrices: _svd_back(*g, *_factors(x, f, svd, full))
-
-
-def _svd_back(gu: Any, gs: Any, gvh: Any, u: Any, s: Any, vh: Any) -> Any:
+def _svd_by_x(g: Any, out: Any) -> Any:
+    (gu, gs, gvh), (u, s, vh) = g, out
     m, n, k = u.shape[-2], vh.shape[-1], s.shape[-1]
     u, gu, vh, gvh = u[..., :k], gu[..., :k], vh[..., :k, :], gvh[..., :k, :]
     row, column = s.unsqueeze(-2), s.unsqueeze(-1)
@@ -326,6 +305,16 @@ def _svd_back(gu: Any, gs: Any, gvh: Any, u: Any, s: Any, vh: Any) -> Any:
         left = left + (gu - u @ (adjoint(u) @ gu)) / row
     result = left @ vh
     return result + u @ ((gvh - gvh @ adjoint(vh) @ vh) / column) if n > k else result
+
+
+@operator(_svd_by_x, method="")
+def svd(x, full_matrices=False, name=None):  # type: ignore[no-untyped-def]
+    """x = U diag(S) V^H: U, the singular values in descending order, and V^H.
+
+    x: [..., m, n]. U [..., m, k] and V^H [..., k, n] with k = min(m, n); square with full_matrices, whose further
+    vectors have no gradient.
+    """
+    return tuple(torch.linalg.svd(x, full_matrices))
 
 
 @composite(method="")

@@ -55,65 +55,59 @@ def _as_methods(formula: str) -> str:
 
 
 def elementwise(
-    name: str, value: Callable[..., Any], *derivatives: str, doc: str,
-    vendor: Callable[..., Any] | None = None, setting: tuple[str, Any, Callable[..., Any]] | None = None,
+    name: str, value: Callable[..., Any], *derivatives: str, doc: str, vendor: Callable[..., Any] | None = None,
+    setting: str = "", otherwise: Callable[..., Any] | None = None, product: bool = False,
 ) -> Any:  # fmt: skip
     """Declare an elementwise operator.
 
     value: the function that computes it on buffers (torch's). derivatives: one formula for each input.
     vendor: torch's fused backward, called as vendor(g, out) or vendor(g, x) by what the formula reads.
-    setting: a keyword of Paddle's, its default, and the body (inputs, setting) that runs for any other value.
+    setting: a keyword of Paddle's as in a signature, `alpha=1`; otherwise(inputs, setting) runs for any other value.
     """
     inputs = ["x", "y"][: len(derivatives)]
-    given = ", ".join(inputs)
-    namespace: dict[str, Any] = {"value": value, "vendor": vendor, "Buffer": Buffer, "declared": declared}
-    pullbacks, conjugate = [], []
-    for index, formula in enumerate(derivatives):
-        plain = expression = _as_methods(formula)
+    namespace: dict[str, Any] = {
+        "torch": torch,
+        "value": value,
+        "vendor": vendor,
+        "Buffer": Buffer,
+        "declared": declared,
+    }
+    given, keyword = ", ".join(inputs), f", *, {setting}" if setting else ""
+    doc = f"{doc}\n\n    Elementwise, any shape. Derivative: {'; '.join(derivatives)}."
+    shown = f"torch.{name}" if getattr(torch, name, None) is value else "value"
+    source = f'def {name}({given}, name=None{keyword}):\n    """{doc}\n    """\n    return {shown}({given})\n'
+    for which, formula in zip(inputs, derivatives, strict=True):
+        plain, reads = _as_methods(formula), kernels.names_in(formula)
+        kept = [n for n in reads if n != "g"]
+        source += f"def {name}_by_{which}({', '.join(['g', *kept])}):\n"
         if vendor is not None:
-            reads = "out" if "out" in formula else "x"
-            expression = f"vendor(g, {reads}) if g.__class__ is Buffer else {expression}"
+            source += (
+                f"    if g.__class__ is Buffer and not g.is_complex():\n        return vendor(g, {kept[0]})\n"
+            )
         elif kernels.worth_fusing(formula):
-            arguments = [n for n in ("g", "x", "y", "out") if n in kernels.names_in(formula)]
-            namespace[f"loop{index}"] = kernels.fused(formula)
-            loop = f"loop{index}({', '.join(arguments)})"
+            namespace[f"loop_{which}"] = kernels.fused(formula)
             long = f"g.__class__ is Buffer and g.numel() > {kernels.FUSED_FROM}"
-            expression = f"{loop} if {long} else {expression}"
-        pullbacks.append(f"lambda g: {expression}")
-        conjugate.append(f"lambda g: (lambda g: {plain})(g.conj()).conj()")
-    keyword, rest = "", ""
-    if setting is not None:
-        keyword, namespace["default"], namespace["otherwise"] = f", *, {setting[0]}=default", *setting[1:]
-        rest = f"    if {setting[0]} != default:\n        return otherwise({given}, {setting[0]})\n"
-    source = (
-        f"def {name}({given}, name=None{keyword}):\n{rest}"
-        f"    out = value({given})\n"
-        f"    if out.is_complex():\n        return out, ({', '.join(conjugate)},)\n"
-        f"    return out, ({', '.join(pullbacks)},)\n"
-    )
+            source += f"    if {long}:\n        return loop_{which}({', '.join(reads)})\n"
+        source += f"    return {plain}\n"
     define(source, f"elementwise {name}", namespace)
     body = namespace[name]
-    body.__doc__ = f"{doc}\n\nElementwise, any shape. Derivative: {'; '.join(derivatives)}."
     body.__module__ = __name__
-    return operator(body, method="", broadcasts=len(inputs) == 2, value=value)
+    by_inputs = [namespace[f"{name}_by_{which}"] for which in inputs]
+    return operator(
+        *by_inputs,
+        method="",
+        broadcasts=len(inputs) == 2,
+        product=product,
+        holomorphic=True,
+        otherwise=otherwise,
+    )(body)
 
 
-def _scaled(sign: int) -> Callable[..., Any]:
-    """x plus or minus alpha y."""
-
-    def body(x: Any, y: Any, alpha: Any) -> Any:
-        tensors = x.__class__ is y.__class__ is Buffer
-        value = torch.add(x, y, alpha=sign * alpha) if tensors else x + y * (sign * alpha)
-        return value, (lambda g: g, lambda g: g * (sign * alpha))
-
-    return body
-
-
-def _rounded(x: Any, y: Any, mode: Any) -> Any:
-    """x / y, rounded down ("floor") or towards zero ("trunc"); constant between its steps."""
-    if mode not in ("floor", "trunc"):
-        raise RuntimeError(f"rounding_mode must be None, 'floor' or 'trunc', got {mode!r}")
-    return torch.div(x, y, rounding_mode=mode), (lambda g: g.new_zeros(g.shape),) * 2
+def _rounded(x: Any, y: Any, rounding_mode: Any) -> Any:
+    """x / y, rounded down ("floor") or towards zero ("trunc")."""
+    if rounding_mode not in ("floor", "trunc"):
+        raise Refused(f"divide: rounding_mode: expected None, 'floor' or 'trunc', got {rounding_mode!r}")
+    return divide_rounded(x, y, rounding_mode)
 
 
 def _subtract(x: Any, y: Any) -> Any:
@@ -159,10 +153,10 @@ def _frac(x: Any) -> Any:
 
 # fmt: off
 # --- two inputs ----------------------------------------------------------------------------------------------
-add = elementwise("add", operators.add, "g", "g", setting=("alpha", 1, _scaled(1)), doc="x + alpha y.")
-subtract = elementwise("subtract", _subtract, "g", "-g", setting=("alpha", 1, _scaled(-1)), doc="x - alpha y.")
-multiply = elementwise("multiply", operators.mul, "g * y", "g * x", doc="x y.")
-divide = elementwise("divide", operators.truediv, "g / y", "-g * x / (y * y)", setting=("rounding_mode", None, _rounded), doc="x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None.")
+add = elementwise("add", operators.add, "g", "g", setting="alpha=1", otherwise=lambda x, y, alpha: add(x, y * alpha), doc="x + alpha y.")
+subtract = elementwise("subtract", _subtract, "g", "-g", setting="alpha=1", otherwise=lambda x, y, alpha: subtract(x, y * alpha), doc="x - alpha y.")
+multiply = elementwise("multiply", operators.mul, "g * y", "g * x", product=True, doc="x y.")
+divide = elementwise("divide", operators.truediv, "g / y", "-g * x / (y * y)", setting="rounding_mode=None", otherwise=_rounded, doc="x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None.")
 maximum = elementwise("maximum", torch.maximum, "g * ((x > y) + (x == y) * 0.5)", "g * ((x < y) + (x == y) * 0.5)", doc="The larger of x and y; NaN wins. At a tie each gets half of the gradient.")
 minimum = elementwise("minimum", torch.minimum, "g * ((x < y) + (x == y) * 0.5)", "g * ((x > y) + (x == y) * 0.5)", doc="The smaller of x and y; NaN wins. At a tie each gets half of the gradient.")
 fmax = elementwise("fmax", torch.fmax, "g * ((x >= y) | (y != y))", "g * ((x < y) | (x != x) & (y == y))", doc="The larger of x and y; a number wins over NaN. At a tie x gets the gradient.")
@@ -208,35 +202,24 @@ sign = elementwise("sign", torch.sgn, FLAT, doc="-1, 0 or 1; z / |z| of complex 
 # fmt: on
 
 
-@operator(method="")
+def _flat(g: Any) -> Any:
+    """The derivative of a function that is constant between its steps."""
+    return g.new_zeros(g.shape)
+
+
+@operator(_flat, _flat, broadcasts=True)
+def divide_rounded(x, y, mode):  # type: ignore[no-untyped-def]
+    """x / y, rounded down ("floor") or towards zero ("trunc")."""
+    return torch.div(x, y, rounding_mode=mode)
+
+
+@operator(_flat, method="")
 def round(x, decimals=0, name=None):  # type: ignore[no-untyped-def]
     """The nearest number with so many decimals (negative: tens, hundreds); halves go to the even one."""
+    if decimals and x.is_floating_point():
+        return torch.round(x, decimals=int(decimals))
     # integers stay, whatever the decimals, as Paddle has it
-    exact = not decimals or not x.is_floating_point()
-    value = torch.view_as_complex(torch.view_as_real(x).round()) if x.is_complex() else x.round()
-    return value if exact else torch.round(x, decimals=int(decimals)), (lambda g: g.new_zeros(g.shape),)
-
-
-@operator(method="", broadcasts=True, value=operators.pow)
-def pow(x, y, name=None):  # type: ignore[no-untyped-def]
-    """x to the power y, elementwise with broadcasting; either may be a number.
-
-    The exponent of a constant factor (y = 0) and the base 0 get the gradient 0, never 0 times infinity.
-    """
-    out = x**y
-    turned = _conjugate if out.is_complex() else _itself
-    return out, (
-        lambda g, c=turned: c(c(g) * y * x ** (y - 1.0 * (y != 0))),
-        lambda g, c=turned: c(c(g) * out * _log(x)),
-    )
-
-
-def _itself(x: Any) -> Any:
-    return x
-
-
-def _conjugate(x: Any) -> Any:
-    return x.conj()
+    return torch.view_as_complex(torch.view_as_real(x).round()) if x.is_complex() else x.round()
 
 
 def _log(x: Any) -> Any:
@@ -246,31 +229,52 @@ def _log(x: Any) -> Any:
     return (x + (x == 0)).log()
 
 
-@operator(method="", broadcasts=True, value=operators.mod)
+@operator(
+    lambda g, x, y: g * y * x ** (y - 1.0 * (y != 0)),
+    lambda g, x, out: g * out * _log(x),
+    method="",
+    broadcasts=True,
+    holomorphic=True,
+)
+def pow(x, y, name=None):  # type: ignore[no-untyped-def]
+    """x to the power y, elementwise with broadcasting; either may be a number.
+
+    The exponent of a constant factor (y = 0) and the base 0 get the gradient 0, never 0 times infinity.
+    """
+    return x**y
+
+
+@operator(lambda g: g, lambda g, x, y: -g * (x / y).floor(), method="", broadcasts=True)
 def remainder(x, y, name=None):  # type: ignore[no-untyped-def]
     """The remainder of x / y, with the sign of y."""
-    return x % y, (lambda g: g, lambda g: -g * (x / y).floor())
+    return x % y
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def floor_divide(x, y, name=None):  # type: ignore[no-untyped-def]
     """x / y rounded down."""
     return x // y
 
 
-@operator(method="", broadcasts=True)
+@operator(
+    lambda g, weight: g * (1 - weight),
+    lambda g, weight: g * weight,
+    lambda g, x, y: g * (y - x),
+    method="",
+    broadcasts=True,
+)
 def lerp(x, y, weight, name=None):  # type: ignore[no-untyped-def]
     """x + weight (y - x): from x at weight 0 to y at weight 1. weight: a number or a tensor."""
-    return torch.lerp(x, y, weight), (lambda g: g * (1 - weight), lambda g: g * weight, lambda g: g * (y - x))
+    return torch.lerp(x, y, weight)
 
 
-@operator(method="")
+@operator(lambda g, x: g * x.isfinite(), method="")
 def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):  # type: ignore[no-untyped-def]
     """x with NaN and the infinities replaced; unless told, by 0 and the largest and smallest finite numbers."""
-    return torch.nan_to_num(x, nan, posinf, neginf), (lambda g: g * x.isfinite(),)
+    return torch.nan_to_num(x, nan, posinf, neginf)
 
 
-@operator(method="")
+@operator(lambda g, x, out: g * (x == out), lambda g: None, lambda g: None, method="")
 def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
     """x held between min and max: numbers, tensors with one entry, or None for no bound.
 
@@ -279,8 +283,7 @@ def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
     low, high = (v.item() if isinstance(v, Buffer) else v for v in (min, max))
     if low is not None and high is not None and high < low:
         raise RuntimeError(f"max must not be below min, got min={low} and max={high}")
-    out = x.clamp(low, high) if low is not None or high is not None else x.clone()
-    return out, (lambda g: g * (x == out), lambda g: None, lambda g: None)
+    return x.clamp(low, high) if low is not None or high is not None else x.clone()
 
 
 # --- written with the operators above ------------------------------------------------------------------------
@@ -316,21 +319,20 @@ def ldexp(x, y, name=None):  # type: ignore[no-untyped-def]
     return x * 2.0**y
 
 
-@operator(method="")
+@operator(lambda g, saved: g[0] * 2.0**-saved, method="")
 def frexp(x, name=None):  # type: ignore[no-untyped-def]
     """Mantissa and exponent, both in x's dtype: x = mantissa 2^exponent with 0.5 <= |mantissa| < 1."""
     mantissa, exponent = torch.frexp(x)
-    return (mantissa, exponent.to(x.dtype)), lambda gs, e=exponent: (gs[0] * 2.0**-e,)
+    return (mantissa, exponent.to(x.dtype)), exponent
 
 
-@operator
+@operator(joint=lambda g, needed: (g,) * len(needed))
 def summed(*tensors):  # type: ignore[no-untyped-def]
     """The sum of tensors of one shape."""
-    count = len(tensors)
-    total = tensors[0] + tensors[1] if count > 1 else tensors[0].clone()
+    total = tensors[0] + tensors[1] if len(tensors) > 1 else tensors[0].clone()
     for tensor in tensors[2:]:
         total += tensor
-    return total, lambda g, n=count: (g,) * n
+    return total
 
 
 def add_n(inputs, name=None):  # type: ignore[no-untyped-def]

@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
+from ..apply import AxisError
 from ..dtype import name_of
-from ..operator import AxisError, composite, operator
+from ..operator import composite, operator
 from ..tensor import Refused, Tensor, WrongKind
 from .indexing import getitem, setitem, spread
 from .shape import _ints, assign, cast, expand, expand_view, reshape, squeeze
@@ -66,7 +67,7 @@ def _several(index: Any) -> Any:
     return index
 
 
-@operator(method="")
+@operator(lambda g, saved: index_added(g, *saved), method="")
 def index_select(x, index, axis=0, name=None):  # type: ignore[no-untyped-def]
     """The slices of `x` along `axis` that the 1-D `index` names."""
     if isinstance(index, int):
@@ -75,15 +76,14 @@ def index_select(x, index, axis=0, name=None):  # type: ignore[no-untyped-def]
     if index.ndim > 1:
         index = index.reshape(-1)
     value, index = _found(torch.index_select, x, axis, index)
-    return value, (lambda g, shape=x.shape, index=index, axis=axis: index_added(g, index, shape, axis),)
+    return value, (index, x.shape, axis)
 
 
-@operator
+@operator(lambda g, axis, saved: index_select(g, saved, axis))
 def index_added(x, index, shape, axis):  # type: ignore[no-untyped-def]
     """Zeros of `shape` with the slices of `x` added at the places `index` of `axis`."""
     index = _from_front(index, shape[axis])
-    value = torch.zeros(shape, dtype=x.dtype, device=x.device).index_add_(axis, index, x)
-    return value, (lambda g, index=index, axis=axis: index_select(g, index, axis),)
+    return torch.zeros(shape, dtype=x.dtype, device=x.device).index_add_(axis, index, x), index
 
 
 @composite(method="")
@@ -111,18 +111,17 @@ def gather_nd(x, index, name=None):  # type: ignore[no-untyped-def]
     return getitem(x, tuple(index.data.unbind(-1)))
 
 
-@operator
+@operator(lambda g, axis, saved: added_along(g, *saved, axis))
 def picked_along(x, indices, axis):  # type: ignore[no-untyped-def]
     """For each entry of `indices`, the entry of `x` at that place along `axis` and the same place elsewhere."""
     value, indices = _found(torch.gather, x, axis, indices)
-    return value, (lambda g, shape=x.shape, i=indices, axis=axis: added_along(g, i, shape, axis),)
+    return value, (indices, x.shape)
 
 
-@operator
+@operator(lambda g, indices, axis: picked_along(g, indices, axis))
 def added_along(x, indices, shape, axis):  # type: ignore[no-untyped-def]
     """Zeros of `shape` with each entry of `x` added at its place `indices` along `axis`."""
-    value = torch.zeros(shape, dtype=x.dtype, device=x.device).scatter_add_(axis, indices, x)
-    return value, (lambda g, i=indices, axis=axis: picked_along(g, i, axis),)
+    return torch.zeros(shape, dtype=x.dtype, device=x.device).scatter_add_(axis, indices, x)
 
 
 @composite(method="")
@@ -143,7 +142,34 @@ def _scatter_reduce(reduce: str, include_self: bool, x: Any, axis: int, index: A
     return torch.scatter_reduce(x, axis, index, source, reduce, include_self=include_self)
 
 
-@operator
+def _put_along_back(g: Any, x: Any, source: Any, out: Any, saved: Any) -> tuple[Any, None, Any]:
+    index, axis, reduce, include_self = saved
+    if reduce == "sum" and include_self:
+        return g, None, picked_along(g, index, axis)
+    ones = torch.ones_like(x.data)
+    others = ones.scatter(axis, index, 0)  # what keeps its value where x itself does not count
+    if reduce == "":
+        order = torch.arange(index.numel(), device=index.device).reshape(index.shape)
+        last = torch.zeros(x.shape, dtype=torch.int64, device=index.device).scatter(axis, index, order)
+        # of several values for one place one is kept
+        won = (last.gather(axis, index) == order).to(ones.dtype)
+        return g * others, None, picked_along(g, index, axis) * won
+    if reduce == "mean":
+        counts = (ones if include_self else others).scatter_add(axis, index, torch.ones_like(source.data))
+        g = g / counts
+    if reduce in ("sum", "mean"):
+        return g if include_self else g * others, None, picked_along(g, index, axis)
+    if reduce == "prod":
+        whole = g * out
+        return whole / x if include_self else g * others, None, picked_along(whole, index, axis) / source
+    # an extreme is shared by all that have it
+    hits = (source.data == out.data.gather(axis, index)).to(ones.dtype)
+    mine = (x.data == out.data).to(ones.dtype) if include_self else others
+    g = g / mine.scatter_add(axis, index, hits).clamp(min=1)
+    return g * mine, None, picked_along(g, index, axis) * hits
+
+
+@operator(joint=_put_along_back)
 def put_along(x, index, source, axis, reduce, include_self):  # type: ignore[no-untyped-def]
     """`x` with the entries of `source` put, or for a `reduce` put together, at the places `index` along `axis`."""
     if reduce == "":
@@ -153,33 +179,7 @@ def put_along(x, index, source, axis, reduce, include_self):  # type: ignore[no-
     else:
         kernel = functools.partial(_scatter_reduce, reduce, include_self)
     out, index = _found(kernel, x, axis, index, source)
-
-    def back(g, index=index, axis=axis, reduce=reduce, include_self=include_self):  # type: ignore[no-untyped-def]
-        if reduce == "sum" and include_self:
-            return g, None, picked_along(g, index, axis)
-        ones = torch.ones_like(x.data)
-        others = ones.scatter(axis, index, 0)  # what keeps its value where x itself does not count
-        if reduce == "":
-            order = torch.arange(index.numel(), device=index.device).reshape(index.shape)
-            last = torch.zeros(x.shape, dtype=torch.int64, device=index.device).scatter(axis, index, order)
-            # of several values for one place one is kept
-            won = (last.gather(axis, index) == order).to(ones.dtype)
-            return g * others, None, picked_along(g, index, axis) * won
-        if reduce == "mean":
-            counts = (ones if include_self else others).scatter_add(axis, index, torch.ones_like(source.data))
-            g = g / counts
-        if reduce in ("sum", "mean"):
-            return g if include_self else g * others, None, picked_along(g, index, axis)
-        if reduce == "prod":
-            whole = g * out
-            return whole / x if include_self else g * others, None, picked_along(whole, index, axis) / source
-        # an extreme is shared by all that have it
-        hits = (source.data == out.data.gather(axis, index)).to(ones.dtype)
-        mine = (x.data == out.data).to(ones.dtype) if include_self else others
-        g = g / mine.scatter_add(axis, index, hits).clamp(min=1)
-        return g * mine, None, picked_along(g, index, axis) * hits
-
-    return out, back
+    return out, (index, axis, reduce, include_self)
 
 
 def _put(x: Any, index: Any, source: Any, axis: int, reduce: str, include_self: bool) -> Any:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..apply import AxisError
 from ..autograd import unbroadcast
 from ..dtype import default_dtype, name_of
-from ..operator import AxisError, as_method, composite, operator
+from ..operator import as_method, composite, operator
 from ..spelling import spelled
 from ..tensor import Refused, Tensor, WrongKind
 from .shape import assign, cast, expand_view, number, reshape
@@ -82,7 +83,7 @@ def _places(index: Any, shape: Any) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(np.arange(math.prod(shape)).reshape(shape)[index]))
 
 
-@operator(view=True)
+@operator(lambda g, index, saved: spread(g, index, saved), view=True)
 def getitem(x, index):  # type: ignore[no-untyped-def]
     """`x[index]`: ints, slices (negative steps too), `...`, None, integer and boolean arrays, and mixtures.
 
@@ -90,10 +91,10 @@ def getitem(x, index):  # type: ignore[no-untyped-def]
     """
     flips, key = _flipped(x, index)
     source = x.flip(flips) if flips else x
-    return source[key], (lambda g, shape=x.shape, index=index: spread(g, index, shape),)
+    return source[key], x.shape
 
 
-@operator
+@operator(lambda g, index: getitem(g, index))
 def spread(x, index, shape):  # type: ignore[no-untyped-def]
     """Zeros of `shape` with `x` added at `index`, where repeated positions add up: the transpose of `getitem`."""
     target = torch.zeros(shape, dtype=x.dtype, device=x.device)
@@ -106,23 +107,22 @@ def spread(x, index, shape):  # type: ignore[no-untyped-def]
     else:
         places = torch.arange(target.numel(), device=x.device).reshape(target.shape)[key].reshape(-1)
         target.view(-1).index_add_(0, places, x.reshape(-1))
-    return target.flip(flips) if flips else target, (lambda g, index=index: getitem(g, index),)
+    return target.flip(flips) if flips else target
 
 
 def _may_repeat(parts: Any) -> bool:
     return builtins.any(isinstance(p, torch.Tensor) and p.dtype is not torch.bool for p in parts)
 
 
-@operator
+@operator(
+    lambda g, index: setitem(g, 0, index),
+    lambda g, index, saved: _folded(getitem(g, index), saved),
+)
 def setitem(x, value, index):  # type: ignore[no-untyped-def]
     """A copy of `x` with `value`, broadcast, in the places of `index`: what `x[index] = value` leaves."""
     changed = x.clone()
     _put(changed, value, index)
-    shape = getattr(value, "shape", ())  # a number has none
-    return changed, (
-        lambda g, index=index: setitem(g, 0, index),
-        lambda g, index=index, shape=shape: _folded(getitem(g, index), shape),
-    )
+    return changed, getattr(value, "shape", ())  # a number has none
 
 
 def _folded(gradient: Any, shape: Any) -> Any:
@@ -146,7 +146,7 @@ def _put(target: torch.Tensor, value: Any, index: Any) -> None:
     target.copy_(turned.flip(flips))
 
 
-@operator(differentiable=False)
+@operator()
 def put(x, value, index):  # type: ignore[no-untyped-def]
     """`x[index] = value` in x's own memory, for what is not on the tape."""
     _put(x, value, index)
@@ -156,11 +156,12 @@ def put(x, value, index):  # type: ignore[no-untyped-def]
 # --- choosing ------------------------------------------------------------------------------------------------
 
 
-@operator(broadcasts=True)
+@operator(
+    lambda g: None, lambda g, condition: g * condition, lambda g, condition: g * ~condition, broadcasts=True
+)
 def select(condition, x, y):  # type: ignore[no-untyped-def]
     """x where the condition holds, y elsewhere; all three broadcast."""
-    value = torch.where(condition, x, y)
-    return value, (lambda g: None, lambda g, c=condition: g * c, lambda g, c=condition: g * ~c)
+    return torch.where(condition, x, y)
 
 
 @spelled
@@ -194,7 +195,7 @@ def masked_scatter(x, mask, value, name=None):  # type: ignore[no-untyped-def]
     return setitem(x, reshape(value, [-1])[:count], mask)
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def nonzero(x, as_tuple=False):  # type: ignore[no-untyped-def]
     """The coordinates of entries that are not zero: [n, axes], or one [n] per axis."""
     found = torch.nonzero(x)
@@ -220,19 +221,18 @@ def masked_fill(x, mask, value, name=None):  # type: ignore[no-untyped-def]
     return select(mask, value, x)
 
 
-@operator(view=True, method="")
+@operator(lambda g, saved: diagonal_spread(g, *saved), method="", view=True)
 def diagonal(x, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
     """The diagonal of two axes, as the last axis of the result. A view."""
-    settings = (x.shape, offset, axis1, axis2)
-    return x.diagonal(offset, axis1, axis2), (lambda g, s=settings: diagonal_spread(g, *s),)
+    return x.diagonal(offset, axis1, axis2), (x.shape, offset, axis1, axis2)
 
 
-@operator
+@operator(lambda g, offset, axis1, axis2: g.diagonal(offset, axis1, axis2))
 def diagonal_spread(x, shape, offset, axis1, axis2):  # type: ignore[no-untyped-def]
     """Zeros of `shape` with `x` on a diagonal."""
     value = torch.zeros(shape, dtype=x.dtype, device=x.device)
     value.diagonal(offset, axis1, axis2).copy_(x)
-    return value, (lambda g, o=offset, a=axis1, b=axis2: g.diagonal(o, a, b),)
+    return value
 
 
 @composite(method="")
@@ -250,7 +250,7 @@ def diag(x, offset=0, padding_value=0, name=None):  # type: ignore[no-untyped-de
     return matrix + Tensor((hole * number(padding_value, "padding_value")).to(hole.dtype))
 
 
-@operator(differentiable=False)
+@operator()
 def one_hot(x, num_classes=-1, name=None):  # type: ignore[no-untyped-def]
     """1.0 at the place of the class and 0.0 elsewhere, along a new last axis, in the default dtype."""
     return torch.nn.functional.one_hot(x.long(), int(num_classes)).to(default_dtype())

@@ -8,9 +8,11 @@ from typing import Any
 import torch
 
 from ..autograd import enable_grad
-from ..operator import MISSING, REFUSALS, as_method, observers
+from ..apply import REFUSALS, casts, observers
+from ..fast import MISSING
+from ..operator import as_method
 from ..spelling import renamed
-from ..tensor import Tensor, WrongKind, declared
+from ..tensor import Refused, Tensor, WrongKind, declared
 
 # The families whose operators get twins.
 # fmt: off
@@ -43,7 +45,7 @@ def _declare(name: str, take: Callable[..., Tensor], what: str) -> None:
     """Make `name_` of an operator: `take(x, result, operands)` puts the operator's result into x and returns x."""
     operation = getattr(declared, name)
     declaration = getattr(operation, "operator", None)
-    keeps = take is not _reshaped and (declaration is None or declaration.keeps)
+    keeps = take is not _reshaped and (declaration is None or declaration.reads_first)
     direct = getattr(torch.Tensor, f"{name}_") if name in _DIRECT else None
     own = signature(operation)
     parameters = [p for p in own.parameters.values() if p.name != "out"]  # a twin's result is x itself
@@ -65,7 +67,7 @@ def _declare(name: str, take: Callable[..., Tensor], what: str) -> None:
                 wanted = wanted or not value.stop_gradient
                 mixed = mixed or value.data.dtype is not x.data.dtype
         recorded = wanted and torch.is_grad_enabled()
-        if direct is not None and not (recorded or mixed or kwargs or observers):
+        if direct is not None and not (recorded or mixed or kwargs or observers or casts):
             try:
                 direct(x.data, *[a.data if isinstance(a, Tensor) else a for a in args])
             except REFUSALS:
@@ -125,7 +127,7 @@ def _retyped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
     if result.data.dtype is x.data.dtype:
         return x._write(result)
     if result.data.shape != x.data.shape:
-        raise ValueError(f"in place: the result has shape {[*result.shape]}, the tensor has {[*x.shape]}")
+        raise Refused(f"in place: the result has shape {[*result.shape]}, the tensor has {[*x.shape]}")
     if torch.is_grad_enabled():
         if x.node is None:
             x._check_no_leaf(x)

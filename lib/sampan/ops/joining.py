@@ -22,7 +22,7 @@ __all__ = [
 # --- joining -------------------------------------------------------------------------------------------------
 
 
-@operator
+@operator(joint=lambda g, saved: tuple(declared.split_view(g, *saved)))
 def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
     """Joined along an axis that they have already."""
     kinds = {name_of(t.dtype) for t in tensors}
@@ -31,16 +31,15 @@ def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
     if len({t.ndim for t in tensors}) > 1:
         raise RuntimeError("tensors to join have different numbers of axes")
     axis = _free(tensors[0], axis)
-    sizes = [t.shape[axis] for t in tensors]
-    return torch.cat(tensors, axis), lambda g, sizes=sizes, axis=axis: tuple(split_view(g, sizes, axis))
+    return torch.cat(tensors, axis), ([t.shape[axis] for t in tensors], axis)
 
 
-@operator
+@operator(joint=lambda g, axis: tuple(g.unbind(axis)))
 def stack_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
     """Joined along a new axis."""
     if len({t.dtype for t in tensors}) > 1:
         raise WrongKind("tensors to stack have several dtypes")
-    return torch.stack(tensors, axis), lambda g, axis=axis: tuple(g.unbind(axis))
+    return torch.stack(tensors, axis)
 
 
 @spelled
@@ -99,14 +98,13 @@ atleast_3d = _atleast(3, "The input with at least three axes: [n] as [1, n, 1], 
 def _rows(name: str, n: int, axis: int, doc: str) -> Any:
     """Make hstack and its kin: inputs of at least n axes joined along `axis` (vectors along their only one)."""
 
-    @spelled
     def joined(x, name=None):  # type: ignore[no-untyped-def]
         tensors = [_LEAST[n](t) for t in (x if isinstance(x, Tensor) else _tensors(x))]
         return concat_tensors(*tensors, axis=min(axis, tensors[0].ndim - 1))
 
     joined.__name__ = joined.__qualname__ = name
     joined.__doc__ = doc
-    return joined
+    return spelled(joined)
 
 
 _LEAST = {1: atleast_1d, 2: atleast_2d, 3: atleast_3d}
@@ -176,13 +174,13 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):  #
 # --- cutting -------------------------------------------------------------------------------------------------
 
 
-@operator(view=True)
+@operator(lambda g, axis: concat_tensors(*g, axis=axis), view=True)
 def split_view(x, sizes, axis):  # type: ignore[no-untyped-def]
     """`split_sizes` without a copy: views, for code that only reads them."""
     axis = _free(x, axis)
     if x.shape[axis] != sum(sizes):
         raise RuntimeError(f"the sizes {list(sizes)} do not add up to {x.shape[axis]}")
-    return torch.split(x, list(sizes), axis), lambda gs, axis=axis: (concat_tensors(*gs, axis=axis),)
+    return torch.split(x, list(sizes), axis)
 
 
 def equal_views(x: Any, count: int, axis: int) -> Any:
@@ -190,29 +188,29 @@ def equal_views(x: Any, count: int, axis: int) -> Any:
     return split_view(x, [x.shape[axis] // count] * count, axis)
 
 
-@operator
+@operator(lambda g, axis: concat_tensors(*g, axis=axis))
 def split_sizes(x, sizes, axis):  # type: ignore[no-untyped-def]
     """Cut along `axis` into pieces of the given sizes."""
     axis = _free(x, axis)
     if x.shape[axis] != sum(sizes):
         raise RuntimeError(f"the sizes {list(sizes)} do not add up to {x.shape[axis]}")
-    return _copies(x.split(list(sizes), axis)), lambda gs, axis=axis: (concat_tensors(*gs, axis=axis),)
+    return _copies(x.split(list(sizes), axis))
 
 
 def _copies(views: Any) -> tuple[Any, ...]:
     return tuple(v.clone(memory_format=torch.contiguous_format) for v in views)
 
 
-@operator(view=True)
+@operator(lambda g, axis: stack_tensors(*g, axis=axis), view=True)
 def slices(x, axis):  # type: ignore[no-untyped-def]
     """The slices along `axis`, which is gone from them. Views."""
-    return x.unbind(axis), lambda gs, axis=axis: (stack_tensors(*gs, axis=axis),)
+    return x.unbind(axis)
 
 
-@operator
+@operator(lambda g, axis: stack_tensors(*g, axis=axis))
 def unstacked(x, axis):  # type: ignore[no-untyped-def]
     """Copies of the slices along `axis`, which is gone from them."""
-    return _copies(x.unbind(axis)), lambda gs, axis=axis: (stack_tensors(*gs, axis=axis),)
+    return _copies(x.unbind(axis))
 
 
 @spelled
@@ -274,7 +272,6 @@ def tensor_split(x, num_or_indices, axis=0, name=None):  # type: ignore[no-untyp
 def _axis_split(name: str, axis: int, least: int, doc: str) -> Any:
     """Make hsplit and its kin: tensor_split along a fixed axis."""
 
-    @spelled
     def cut(x, num_or_indices, name=None):  # type: ignore[no-untyped-def]
         if x.ndim < least:
             raise Refused(f"{cut.__name__}: expected at least {least} axes, got shape {[*x.shape]}")
@@ -282,8 +279,9 @@ def _axis_split(name: str, axis: int, least: int, doc: str) -> Any:
 
     cut.__name__ = cut.__qualname__ = name
     cut.__doc__ = doc
-    as_method(cut)
-    return cut
+    found = spelled(cut)
+    as_method(found)
+    return found
 
 
 hsplit = _axis_split(

@@ -15,38 +15,31 @@ from .shape import _free, _ints, assign, expand_view, permute, reshape, swapaxes
 times_transposed = torch.nn.functional.linear  # x @ y.t() without the view in between
 
 
-@operator(method="", value=torch.mm)
+def _mm_by_left(g: Any, mat2: Any) -> Any:
+    return times_transposed(g, mat2) if g.__class__ is Buffer else g.mm(mat2.t())
+
+
+@operator(_mm_by_left, lambda g, input: input.t().mm(g), method="", product=True, holomorphic=True)
 def mm(input, mat2, name=None):  # type: ignore[no-untyped-def]
     """The product of two matrices, [n, k] and [k, m]."""
-    if input.dtype.is_complex:
-        return torch.mm(input, mat2), (lambda g: g.mm(mat2.t().conj()), lambda g: input.t().conj().mm(g))
-    return torch.mm(input, mat2), (
-        lambda g: times_transposed(g, mat2) if g.__class__ is Buffer else g.mm(mat2.t()),
-        lambda g: input.t().mm(g),
-    )
+    return torch.mm(input, mat2)
 
 
-@operator(broadcasts=True)
+def _left(g: Any, y: Any, transpose_x: bool, transpose_y: bool) -> Any:
+    """The gradient of x in x @ y."""
+    other = y if transpose_y else y.mT
+    return other.mT @ g.mT if transpose_x else g @ other
+
+
+def _right(g: Any, x: Any, transpose_x: bool, transpose_y: bool) -> Any:
+    other = x if transpose_x else x.mT
+    return g.mT @ other.mT if transpose_y else other @ g
+
+
+@operator(_left, _right, broadcasts=True, product=True, holomorphic=True)
 def batched_matmul(x, y, transpose_x=False, transpose_y=False):  # type: ignore[no-untyped-def]
     """The matrix product of the last two axes of arrays with at least two; leading axes broadcast."""
-    value = (x.mT if transpose_x else x) @ (y.mT if transpose_y else y)
-    return value, (
-        lambda g, tx=transpose_x, ty=transpose_y: _left(g, y, tx, ty),
-        lambda g, tx=transpose_x, ty=transpose_y: _right(g, x, tx, ty),
-    )
-
-
-def _left(g: Any, y: Any, tx: bool, ty: bool) -> Any:
-    """The gradient of x in x @ y, given which of the two were transposed."""
-    y = y.conj() if y.dtype.is_complex else y
-    other = y if ty else y.mT
-    return other.mT @ g.mT if tx else g @ other
-
-
-def _right(g: Any, x: Any, tx: bool, ty: bool) -> Any:
-    x = x.conj() if x.dtype.is_complex else x
-    other = x if tx else x.mT
-    return g.mT @ other.mT if ty else other @ g
+    return (x.mT if transpose_x else x) @ (y.mT if transpose_y else y)
 
 
 @composite(method="")
@@ -169,13 +162,15 @@ def kron(x, y, name=None):  # type: ignore[no-untyped-def]
     return reshape(product, [i * j for i, j in zip(a, b, strict=True)])
 
 
-@operator(broadcasts=True)
+@operator(
+    lambda g, y, axis: cross_product(y, g, axis),
+    lambda g, x, axis: cross_product(g, x, axis),
+    broadcasts=True,
+    holomorphic=True,
+)
 def cross_product(x, y, axis):  # type: ignore[no-untyped-def]
     """The vector products along an axis of length 3."""
-    return torch.cross(x, y, axis), (
-        lambda g, a=axis: cross_product(y.conj() if y.dtype.is_complex else y, g, a),
-        lambda g, a=axis: cross_product(g, x.conj() if x.dtype.is_complex else x, a),
-    )
+    return torch.cross(x, y, axis)
 
 
 @composite(method="")
@@ -235,28 +230,28 @@ def multi_dot(x, name=None):  # type: ignore[no-untyped-def]
     return product(0, len(chain) - 1)
 
 
-@operator(broadcasts=False)
+def _affine_by_x(g: Any, weight: Any) -> Any:
+    return times_transposed(g, weight) if g.__class__ is Buffer else g.mm(weight.t())
+
+
+@operator(_affine_by_x, lambda g, x: x.t().mm(g), lambda g: g.sum(axis=0), product=True, holomorphic=True)
 def affine(x, weight, bias):  # type: ignore[no-untyped-def]
     """x @ weight + bias in one call: x [n, in], weight [in, out], bias [out]."""
-    return torch.addmm(bias, x, weight), (
-        lambda g: times_transposed(g, weight) if g.__class__ is Buffer else g.mm(weight.t()),
-        lambda g: x.t().mm(g),
-        lambda g: g.sum(axis=0),
-    )
+    return torch.addmm(bias, x, weight)
 
 
 def linear(x, weight, bias=None, name=None):  # type: ignore[no-untyped-def]
     """x @ weight + bias: x [..., in], weight [in, out] (Paddle's order), bias [out] or None; a weight of 1 or more than
     2 axes as in `matmul`."""
-    if len(weight.shape) not in (0, 2):
+    given, own = x.shape, weight.shape
+    if len(own) not in (0, 2):
         product = matmul(x, weight)
         return product if bias is None else product + bias
-    if not weight.shape or not x.shape or x.shape[-1] != weight.shape[0]:
-        came = f"{[*x.shape]} and {[*weight.shape]}"
-        raise Refused(f"linear: expected x [..., in] and weight [in, out], got {came}")
-    if len(x.shape) == 2:
+    if not own or not given or given[-1] != own[0]:
+        raise Refused(f"linear: expected x [..., in] and weight [in, out], got {[*given]} and {[*own]}")
+    if len(given) == 2:
         return mm(x, weight) if bias is None else affine(x, weight, bias)
-    product = reshape(mm(reshape(x, [-1, x.shape[-1]]), weight), [*x.shape[:-1], weight.shape[1]])
+    product = reshape(mm(reshape(x, [-1, given[-1]]), weight), [*given[:-1], own[1]])
     return product if bias is None else product + bias
 
 
@@ -295,22 +290,22 @@ def einsum(equation, *operands):  # type: ignore[no-untyped-def]
     return spread(value, tuple(places[c] for c in output), tuple(sizes[c] for c in output))
 
 
-@operator
+def _contract_back(g: Any, tensors: Any, letters: Any, output: str, needed: list[bool]) -> tuple[Any, ...]:
+    return tuple(_share_of(i, g, tensors, letters, output) if n else None for i, n in enumerate(needed))
+
+
+@operator(joint=_contract_back, holomorphic=True)
 def contract(*tensors, letters, output):  # type: ignore[no-untyped-def]
     """The sums of products that `einsum` stands for; no operand names an axis twice."""
-
-    def back(g, needed, letters=letters, output=output):  # type: ignore[no-untyped-def]
-        return tuple(_share_of(i, g, tensors, letters, output) if n else None for i, n in enumerate(needed))
-
     value = torch.einsum(f"{','.join(letters)}->{output}", *tensors)
     if len(tensors) == 1 and len(output) == len(letters[0]):  # a transpose, for which torch gives a view
         value = value.clone(memory_format=torch.contiguous_format)
-    return value, back
+    return value
 
 
 def _share_of(place: int, g: Any, tensors: Any, letters: Any, output: str) -> Any:
     """The gradient of one operand: the result's times all the others, by the same notation."""
-    others = [t.conj() if t.dtype.is_complex else t for i, t in enumerate(tensors) if i != place]
+    others = [t for i, t in enumerate(tensors) if i != place]
     names = (output, *(n for i, n in enumerate(letters) if i != place))
     mine, shape = letters[place], tensors[place].shape
     part = contract(g, *others, letters=names, output="".join(c for c in mine if c in "".join(names)))

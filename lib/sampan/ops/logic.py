@@ -32,7 +32,7 @@ def _truth(name: str, function: Callable[..., Any], doc: str, inputs: int = 2) -
 
     body = unary if inputs == 1 else binary
     body.__name__, body.__qualname__, body.__doc__ = name, name, doc
-    return operator(body, method="", differentiable=False)
+    return operator(method="")(body)
 
 
 equal = _truth("equal", lambda x, y: x == y, "x = y, entry by entry.")
@@ -69,13 +69,15 @@ def _bits(name: str, doc: str) -> Any:
     def shift(x, y, is_arithmetic=True, out=None, name=None):  # type: ignore[no-untyped-def]
         moved = function(x, y)
         if not is_arithmetic and function is torch.bitwise_right_shift and moved.dtype.is_signed:
-            kept = (torch.iinfo(moved.dtype).bits - y).clamp(min=0)  # the bits above are copies of the sign
+            kept = torch.as_tensor(torch.iinfo(moved.dtype).bits - y).clamp(
+                min=0
+            )  # the bits above are copies of the sign
             moved &= ~(torch.full_like(moved, -1) << kept)
         return moved if out is None else out.copy_(moved)
 
     body = unary if name == "bitwise_not" else shift if "shift" in name else binary
     body.__name__, body.__qualname__, body.__doc__ = name, name, doc
-    return operator(body, method="", differentiable=False)
+    return operator(method="")(body)
 
 
 bitwise_and = _bits("bitwise_and", "Bits set in both; `and` of bools.")
@@ -87,13 +89,15 @@ bitwise_left_shift = _bits("bitwise_left_shift", f"The bits of x moved up by y p
 bitwise_right_shift = _bits("bitwise_right_shift", f"The bits of x moved down by y places. {_KEEPS_SIGN}")
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def isin(x, test_x, assume_unique=False, invert=False, name=None):  # type: ignore[no-untyped-def]
     """Whether an entry of x is among those of `test_x` (invert: is not). assume_unique: neither repeats an entry."""
+    if x.dtype is test_x.dtype is torch.bool:  # torch has no loop for them
+        x, test_x = x.byte(), test_x.byte()
     return torch.isin(x, test_x, assume_unique=assume_unique, invert=invert)
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):  # type: ignore[no-untyped-def]
     """|x - y| <= atol + rtol |y|, entry by entry."""
     return torch.isclose(x, y, float(rtol), float(atol), equal_nan)
@@ -105,13 +109,13 @@ def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):  # type:
     return isclose(x, y, rtol, atol, equal_nan).all()
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def equal_all(x, y, name=None):  # type: ignore[no-untyped-def]
     """Whether x and y have one shape and the same entries, as a 0-d bool tensor."""
     return torch.tensor(x.shape == y.shape and bool((x == y).all()), device=x.device)
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def is_empty(x, name=None):  # type: ignore[no-untyped-def]
     """Whether x has no entry, as a 0-d bool tensor."""
     return torch.tensor(x.numel() == 0, device=x.device)

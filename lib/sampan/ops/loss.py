@@ -14,7 +14,15 @@ nll_loss_forward = aten.nll_loss_forward.default._op
 nll_loss_backward = aten.nll_loss_backward.default._op
 
 
-@operator
+def _mean_cross_entropy_by_x(g: Any, x: Any, label: Any, ignore_index: int, saved: Any) -> Any:
+    if g.__class__ is not Buffer:
+        return _softmax_minus_one_hot(g, x, label.data, ignore_index)
+    logs, total = saved
+    slope = nll_loss_backward(g, logs, label, None, 1, ignore_index, total)
+    return log_softmax_backward(slope, logs, 1, logs.dtype)
+
+
+@operator(_mean_cross_entropy_by_x)
 def mean_cross_entropy(x, label, ignore_index=-100):  # type: ignore[no-untyped-def]
     """The mean of -log_softmax(x)[label] over the rows of x [n, classes]: one node on the tape.
 
@@ -28,14 +36,7 @@ def mean_cross_entropy(x, label, ignore_index=-100):  # type: ignore[no-untyped-
         value = torch.zeros_like(value)
     elif ignore_index < 0 and counted < len(label):
         value, total = value * (counted / len(label)), torch.full_like(total, len(label))
-
-    def back(g, logs=logs, label=label, total=total, ignore=ignore_index):  # type: ignore[no-untyped-def]
-        if g.__class__ is not Buffer:
-            return _softmax_minus_one_hot(g, x, label, ignore)
-        slope = nll_loss_backward(g, logs, label, None, 1, ignore, total)
-        return log_softmax_backward(slope, logs, 1, logs.dtype)
-
-    return value, (back,)
+    return value, (logs, total)
 
 
 def _softmax_minus_one_hot(g: Any, x: Any, label: Any, ignore_index: int) -> Any:

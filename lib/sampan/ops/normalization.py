@@ -27,17 +27,19 @@ def _through(g: Any, unit: Any, scale: Any, axes: list[int]) -> Any:
     return scale * (g - g.mean(axis=axes, keepdim=True) - unit * (g * unit).mean(axis=axes, keepdim=True))
 
 
-@operator
+def _layer_back(
+    g: Any, x: Any, weight: Any, bias: Any, epsilon: float, saved: Any, needed: list[bool]
+) -> tuple[Any, ...]:
+    if g.__class__ is Buffer:
+        return layer_norm_backward(g, x, x.shape[-1:], *saved, weight, bias, needed[:3])
+    return _layer_gradients(g, x, weight, epsilon)
+
+
+@operator(joint=_layer_back)
 def normalize_layer(x, weight, bias, epsilon):  # type: ignore[no-untyped-def]
     """Layer normalisation of the last axis of x (Ba, Kiros and Hinton, 2016); weight and bias may be None."""
-    value, mean, rstd = torch.native_layer_norm(x, x.shape[-1:], weight, bias, epsilon)
-
-    def back(g, needed, m=mean, r=rstd, b=bias, e=epsilon):  # type: ignore[no-untyped-def]
-        if g.__class__ is Buffer:
-            return layer_norm_backward(g, x, x.shape[-1:], m, r, weight, b, needed[:3])
-        return _layer_gradients(g, x, weight, e)
-
-    return value, back
+    value, *statistics = torch.native_layer_norm(x, x.shape[-1:], weight, bias, epsilon)
+    return value, tuple(statistics)
 
 
 def _layer_gradients(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, Any, Any]:
@@ -49,14 +51,7 @@ def _layer_gradients(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, 
     return dx, product.sum(axis=outer) if outer else product, g.sum(axis=outer) if outer else g
 
 
-@operator
-def normalize_rms(x, weight, epsilon):  # type: ignore[no-untyped-def]
-    """x / sqrt(mean(x^2) + epsilon) weight along the last axis (Zhang and Sennrich, 2019); weight may be None."""
-    value = torch.nn.functional.rms_norm(x, x.shape[-1:], weight, epsilon)
-    return value, lambda g, e=epsilon: _rms_gradients(g, x, weight, e)
-
-
-def _rms_gradients(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, Any]:
+def _rms_back(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, Any]:
     scale = ((x * x).mean(axis=-1, keepdim=True) + epsilon).rsqrt()
     unit = x * scale
     gw = g if weight is None else g * weight
@@ -64,24 +59,34 @@ def _rms_gradients(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, An
     return dx, (g * unit).sum(axis=list(range(x.ndim - 1))) if x.ndim > 1 else g * unit
 
 
-@operator
+@operator(joint=_rms_back)
+def normalize_rms(x, weight, epsilon):  # type: ignore[no-untyped-def]
+    """x / sqrt(mean(x^2) + epsilon) weight along the last axis (Zhang and Sennrich, 2019); weight may be None."""
+    return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, epsilon)
+
+
+def _groups_back(
+    g: Any, x: Any, weight: Any, groups: int, epsilon: float, saved: Any, needed: list[bool]
+) -> tuple[Any, ...]:
+    if g.__class__ is not Buffer:
+        return _group_gradients(g, x, weight, groups, epsilon)
+    affine = needed[1] or needed[2]  # torch takes both sums at once, and needs a place and a weight for them
+    rows, mean, rstd, sizes = saved
+    if weight is not None:
+        weight = weight.contiguous()
+    elif affine:
+        weight = rows.new_ones(sizes[1])
+    return group_norm_backward(g.contiguous(), rows, mean, rstd, weight, *sizes, (needed[0], affine, affine))
+
+
+@operator(joint=_groups_back)
 def normalize_groups(x, weight, bias, groups, epsilon):  # type: ignore[no-untyped-def]
     """Normalisation of x [n, c, ...] over `groups` of its channels and their places (Wu and He, 2018)."""
     x, weight, bias = (None if v is None else v.contiguous() for v in (x, weight, bias))
     n, c = x.shape[:2]
     sizes = (n, c, math.prod(x.shape[2:]), groups)
     value, mean, rstd = torch.native_group_norm(x, weight, bias, *sizes, epsilon)
-
-    def back(g, needed, m=mean, r=rstd, sizes=sizes, e=epsilon):  # type: ignore[no-untyped-def]
-        if g.__class__ is Buffer:
-            affine = (
-                needed[1] or needed[2]
-            )  # torch takes both sums at once, and needs a place and a weight for them
-            scale = x.new_ones(sizes[1]) if weight is None and affine else weight
-            return group_norm_backward(g.contiguous(), x, m, r, scale, *sizes, (needed[0], affine, affine))
-        return _group_gradients(g, x, weight, sizes[3], e)
-
-    return value, back
+    return value, (x, mean, rstd, sizes)
 
 
 def _group_gradients(g: Any, x: Any, weight: Any, groups: int, epsilon: float) -> tuple[Any, Any, Any]:
@@ -94,7 +99,18 @@ def _group_gradients(g: Any, x: Any, weight: Any, groups: int, epsilon: float) -
     return dx, (g * unit.reshape(x.shape)).sum(axis=axes), g.sum(axis=axes)
 
 
-@operator
+def _batch_back(
+    g: Any, x: Any, weight: Any, training: bool, epsilon: float, saved: Any, needed: list[bool]
+) -> tuple[Any, ...]:
+    # Of no samples torch's kernel divides by 0, which ends the process.
+    if g.__class__ is not Buffer or not x.numel():
+        return _batch_gradients(g, x, weight, saved[0], saved[1], training, epsilon)
+    if len(x) == 1 and g.stride() != x.stride():  # torch 2.13 then reads one of the two in a wrong order
+        g = torch.empty_like(x).copy_(g)
+    return batch_norm_backward(g, x, weight, *saved, training, epsilon, needed[:3])
+
+
+@operator(joint=_batch_back)
 def normalize_batch(x, weight, bias, mean, variance, training, momentum, epsilon):  # type: ignore[no-untyped-def]
     """Batch normalisation of axis 1 of x [n, c, ...]: by the batch's own statistics in training, else by those given.
 
@@ -103,23 +119,13 @@ def normalize_batch(x, weight, bias, mean, variance, training, momentum, epsilon
     value, batch_mean, batch_rstd = torch.native_batch_norm(
         x, weight, bias, None if training else mean, None if training else variance, training, 0.0, epsilon
     )
+    # Training does not need the old statistics again, so that later steps may overwrite them.
     kept = (None, None) if training else (mean, variance)
     if training and x.numel():
         for running, batch in ((mean, batch_mean), (variance, batch_rstd.pow(-2).sub_(epsilon))):
             running.mul_(momentum).add_(batch, alpha=1 - momentum)
             written(running)
-
-    def back(g, needed, m=kept[0], v=kept[1], sm=batch_mean, sr=batch_rstd, t=training, e=epsilon):  # type: ignore[no-untyped-def]
-        # Of no samples torch's kernel divides by 0, which ends the process.
-        if g.__class__ is Buffer and x.numel():
-            if (
-                len(x) == 1 and g.stride() != x.stride()
-            ):  # torch 2.13 then reads one of the two in a wrong order
-                g = torch.empty_like(x).copy_(g)
-            return batch_norm_backward(g, x, weight, m, v, sm, sr, t, e, needed[:3])
-        return _batch_gradients(g, x, weight, m, v, t, e)
-
-    return value, back
+    return value, (*kept, batch_mean, batch_rstd)
 
 
 def _batch_gradients(g, x, weight, mean, variance, training, epsilon):  # type: ignore[no-untyped-def]

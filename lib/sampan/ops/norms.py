@@ -17,16 +17,10 @@ from .reduction import _axes, _kept, max, min
 from .shape import assign, expand_view, number, permute
 
 
-@operator
-def p_norm(x, p, axes, keepdim=False):  # type: ignore[no-untyped-def]
-    """(sum |x|^p)^(1/p) over `axes`; the largest |x| for p = inf, the smallest for -inf, the count of non-zeros for 0."""
-    out = torch.linalg.vector_norm(x, p, axes or None, keepdim or False)
+def _p_norm_by_x(g: Any, x: Any, out: Any, p: float, axes: list[int]) -> Any:
+    """0 where the norm is 0."""
     kept = _kept(x, axes)
-    return out, (lambda g, p=p, kept=kept: _norm_back(g.reshape(kept), x, out.reshape(kept), p),)
-
-
-def _norm_back(g: Any, x: Any, out: Any, p: float) -> Any:
-    """The gradient of `p_norm`; 0 where the norm is 0."""
+    g, out = g.reshape(kept), out.reshape(kept)
     if p == 0:
         return x * 0
     if p == 2:
@@ -37,6 +31,12 @@ def _norm_back(g: Any, x: Any, out: Any, p: float) -> Any:
     if math.isinf(p):
         return x.sgn() * ((size == out) * g)
     return x.sgn() * ((size + (size == 0)) ** (p - 1) * (g * (out + (out == 0)) ** (1 - p)))
+
+
+@operator(_p_norm_by_x)
+def p_norm(x, p, axes, keepdim=False):  # type: ignore[no-untyped-def]
+    """(sum |x|^p)^(1/p) over `axes`; the largest |x| for p = inf, the smallest for -inf, the count of non-zeros for 0."""
+    return torch.linalg.vector_norm(x, p, axes or None, keepdim or False)
 
 
 @composite()
@@ -203,25 +203,23 @@ def matrix_power(x, n, name=None):  # type: ignore[no-untyped-def]
     return unit_like(x) if result is None else result
 
 
-@operator
+@operator(lambda g: g.new_zeros(g.shape))
 def unit_like(x):  # type: ignore[no-untyped-def]
     """Unit matrices in the shape of x."""
-    return identity(x, x.shape[-1]).expand(x.shape).contiguous(), (lambda g: g.new_zeros(g.shape),)
+    return identity(x, x.shape[-1]).expand(x.shape).contiguous()
 
 
-@operator
+def _matrix_exp_by_x(g: Any, x: Any) -> Any:
+    """The derivative in the direction g stands in the upper right block of exp [[x, g], [0, x]]."""
+    n, turned = x.shape[-1], adjoint(x)
+    above, below = concat_tensors(turned, g, axis=-1), concat_tensors(turned * 0, turned, axis=-1)
+    return matrix_exp(concat_tensors(above, below, axis=-2))[..., :n, n:]
+
+
+@operator(_matrix_exp_by_x)
 def matrix_exp(x, name=None):  # type: ignore[no-untyped-def]
-    """The exponential of square matrices, the sum of x^k / k!.
-
-    Its derivative in the direction g stands in the upper right block of exp [[x, g], [0, x]].
-    """
-
-    def back(g):  # type: ignore[no-untyped-def]
-        n, turned = x.shape[-1], adjoint(x)
-        above, below = concat_tensors(turned, g, axis=-1), concat_tensors(turned * 0, turned, axis=-1)
-        return matrix_exp(concat_tensors(above, below, axis=-2))[..., :n, n:]
-
-    return torch.linalg.matrix_exp(x), back
+    """The exponential of square matrices, the sum of x^k / k!."""
+    return torch.linalg.matrix_exp(x)
 
 
 @composite(method="")

@@ -1,6 +1,7 @@
 """Pooling of images and volumes: the largest or the mean of each window. Kernels of torch, by the number of axes."""
 
 import math
+from typing import Any
 
 import torch
 
@@ -22,61 +23,61 @@ _MAX_BACK, _AVG_BACK, _ADAPTIVE_BACK = (
 )
 
 
-@operator
+def _max_pool_by_x(
+    g: Any, x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, saved: Any
+) -> Any:
+    return max_unpool(g, x, saved, (kernel, stride, padding, ceil_mode))
+
+
+@operator(_max_pool_by_x)
 def max_pool(x, kernel, stride, padding, ceil_mode):  # type: ignore[no-untyped-def]
     """The largest entry of each window of x [n, c, ...]; the gradient goes to its place."""
     n = len(kernel)
-    value, places = MAX[n](x, kernel, stride, padding, (1,) * n, ceil_mode)
-    return value, (lambda g, i=places, s=(kernel, stride, padding, ceil_mode): max_unpool(g, x, i, s),)
+    return MAX[n](x, kernel, stride, padding, (1,) * n, ceil_mode)  # the value and the places
 
 
-@operator
+@operator(lambda g, places: at_places(g, places), lambda g: None)
 def max_unpool(g, x, places, settings):  # type: ignore[no-untyped-def]
     """Zeros like x with g added at the places (flat, per channel) that a max pooling of x chose."""
     kernel, stride, padding, ceil_mode = settings
     n = len(kernel)
-    value = _MAX_BACK[n](g, x, kernel, stride, padding, (1,) * n, ceil_mode, places)
-    return value, (lambda gg, i=places: at_places(gg, i), lambda gg: None)
+    return _MAX_BACK[n](g, x, kernel, stride, padding, (1,) * n, ceil_mode, places)
 
 
-@operator
+@operator(lambda g, places, saved: put_at_places(g, places, saved, True))
 def at_places(x, places):  # type: ignore[no-untyped-def]
     """The entries of x [n, c, ...] at flat places per channel, in the shape of `places`: a max pooling's value."""
-    value = x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape)
-    return value, (lambda g, i=places, size=list(x.shape[2:]): put_at_places(g, i, size, True),)
+    return x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape), list(x.shape[2:])
 
 
-@operator
+@operator(lambda g, places: at_places(g, places))
 def put_at_places(x, places, size, add=False):  # type: ignore[no-untyped-def]
     """Zeros [n, c, *size] with x [n, c, ...] written, or added, at flat places per channel."""
     empty = x.new_zeros([*x.shape[:2], math.prod(size)])
     write = empty.scatter_add_ if add else empty.scatter_
-    value = write(2, places.flatten(2), x.flatten(2)).reshape([*x.shape[:2], *size])
-    return value, (lambda g, i=places: at_places(g, i),)
+    return write(2, places.flatten(2), x.flatten(2)).reshape([*x.shape[:2], *size])
 
 
-@operator
+@operator(lambda g, saved: avg_unpool(g, *saved))
 def avg_pool(x, kernel, stride, padding, ceil_mode, exclusive, divisor=None):  # type: ignore[no-untyped-def]
     """The mean of each window of x [n, c, ...]; padding is not counted when `exclusive`. Or its sum over `divisor`."""
     settings = (kernel, stride, padding, ceil_mode, not exclusive, divisor)
-    return _AVG[len(kernel)](x, *settings), (lambda g, shape=x.shape, s=settings: avg_unpool(g, shape, s),)
+    return _AVG[len(kernel)](x, *settings), (x.shape, settings)
 
 
-@operator
+@operator(lambda g, settings: avg_pool(g, *settings[:4], not settings[4], settings[5]))
 def avg_unpool(x, shape, settings):  # type: ignore[no-untyped-def]
     """The transpose of `avg_pool`: each entry spread evenly over its window."""
-    value = _AVG_BACK[len(settings[0])](x, x.new_empty(1).expand(shape), *settings)
-    return value, (lambda g, s=settings: avg_pool(g, *s[:4], not s[4], s[5]),)
+    return _AVG_BACK[len(settings[0])](x, x.new_empty(1).expand(shape), *settings)
 
 
-@operator
+@operator(lambda g, size, saved: adaptive_unpool(g, saved, size))
 def adaptive_pool(x, size):  # type: ignore[no-untyped-def]
     """The mean of `size` windows of x [n, c, ...] that cover it as evenly as they can."""
-    return _ADAPTIVE[len(size)](x, size), (lambda g, shape=x.shape, n=size: adaptive_unpool(g, shape, n),)
+    return _ADAPTIVE[len(size)](x, size), x.shape
 
 
-@operator
+@operator(lambda g, size: adaptive_pool(g, size))
 def adaptive_unpool(x, shape, size):  # type: ignore[no-untyped-def]
     """The transpose of `adaptive_pool`."""
-    value = _ADAPTIVE_BACK[len(size)](x, x.new_empty(1).expand(shape))
-    return value, (lambda g, size=size: adaptive_pool(g, size),)
+    return _ADAPTIVE_BACK[len(size)](x, x.new_empty(1).expand(shape))

@@ -71,7 +71,7 @@ def _back_by_onednn(g, saved, reverse):  # type: ignore[no-untyped-def]
     gradients = [t.contiguous() for t in (g[0], g[1][None], g[2][None])]
     settings = (reverse, *layer, True, False, [], False)
     dx, *dw, dh, dc = torch.ops.aten.mkldnn_rnn_layer_backward(*given, *value, *gradients, *settings, kept)
-    return dx, dh[0], dc[0], *dw, None, None, None
+    return dx, dh[0], dc[0], *dw, None
 
 
 def _by_loops(x, h, c, weights, length, mode, reverse):  # type: ignore[no-untyped-def]
@@ -101,7 +101,19 @@ def _by_loops(x, h, c, weights, length, mode, reverse):  # type: ignore[no-untyp
     return (value, *last), (given, kept, hidden, cell, ends)
 
 
-@operator
+def _recurrent_back(g, x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse, saved, needed):  # type: ignore[no-untyped-def]
+    if not isinstance(g[0], torch.Tensor):
+        return recorded(by_steps, (x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse), g)
+    for part, shape in zip(g, ((*x.shape[:2], h.shape[1]), h.shape, h.shape), strict=False):
+        if part is not None and part.shape != shape:  # a hook may have returned it
+            raise ValueError(f"{mode}: expected a gradient of shape {list(shape)}, got {list(part.shape)}")
+    onednn, kept = saved
+    if onednn:
+        return _back_by_onednn(g, kept, reverse)
+    return _back_by_loops(g, needed, x, w_ih, w_hh, kept, mode, reverse)
+
+
+@operator(joint=_recurrent_back)
 def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: ignore[no-untyped-def]
     """One layer in one direction over a sequence x [time, batch, features]: (outputs, last h) or, LSTM, (outputs, h, c).
 
@@ -110,7 +122,7 @@ def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: 
     sequence's end its outputs are 0 and its state stays. reverse: from the last step to the first.
     float32 and float64, on the CPU.
     """
-    gates, (steps, batch, features), size = STEPS[mode][0], x.shape, h.shape[-1]
+    gates, (_, batch, features), size = STEPS[mode][0], x.shape, h.shape[-1]
     expected = [
         (batch, size),
         (gates * size, features),
@@ -127,24 +139,11 @@ def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: 
     onednn = mode == "LSTM" and length is None and x.dtype == torch.float32 and x.numel() and h.numel()
     onednn = onednn and torch.backends.mkldnn.is_available()
     forward = _by_onednn if onednn else _by_loops
-    value, saved = forward(x, h, c, (w_ih, w_hh, b_ih, b_hh), length, mode, reverse)
-
-    outputs = [(steps, batch, size), (batch, size), (batch, size)]
-
-    def back(g, needed, saved=saved, m=mode, r=reverse, onednn=onednn, outputs=outputs):  # type: ignore[no-untyped-def]
-        if isinstance(g[0], torch.Tensor):
-            for part, shape in zip(g, outputs, strict=False):
-                if part is not None and part.shape != shape:  # a hook may have returned it
-                    raise ValueError(
-                        f"{m}: expected a gradient of shape {list(shape)}, got {list(part.shape)}"
-                    )
-            return _back_by_onednn(g, saved, r) if onednn else _back(g, needed, x, w_ih, w_hh, saved, m, r)
-        return recorded(by_steps, (x, h, c, w_ih, w_hh, b_ih, b_hh, length, m, r), g)
-
-    return value, back
+    value, kept = forward(x, h, c, (w_ih, w_hh, b_ih, b_hh), length, mode, reverse)
+    return value, (onednn, kept)
 
 
-def _back(g, needed, x, w_ih, w_hh, saved, mode, reverse):  # type: ignore[no-untyped-def]
+def _back_by_loops(g, needed, x, w_ih, w_hh, saved, mode, reverse):  # type: ignore[no-untyped-def]
     """The gradients of the inputs of `recurrent`: the steps backwards, then one product for each weight."""
     given, kept, hidden, cell, ends = saved
     (steps, batch, features), size = x.shape, hidden.shape[2]
@@ -171,5 +170,5 @@ def _back(g, needed, x, w_ih, w_hh, saved, mode, reverse):  # type: ignore[no-un
         flat_r.t().mm(before) if needed[4] else None,
         bias,
         bias.clone() if bias is not None and mode != "GRU" else flat_r.sum(0),
-        None, None, None,
-    )  # fmt: skip
+        None,
+    )

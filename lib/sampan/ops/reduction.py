@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
+from ..apply import AxisError
 from ..dtype import as_dtype, default_dtype
-from ..operator import AxisError, composite, operator
+from ..operator import composite, operator
 from ..spelling import give
 from ..tensor import WrongKind
 from .shape import unshared
@@ -25,7 +26,8 @@ def _axes(x: Any, axis: Any) -> list[int]:
     axes = []
     for a in given:
         try:
-            a = index(a)
+            # a bool is no index here: it was meant for keepdim
+            a = index(None if a is True or a is False else a)  # type: ignore[arg-type]
         except TypeError:
             raise WrongKind(f"axis: expected an int, a list of ints or None, got {axis!r}") from None
         if not -(x.ndim or 1) <= a < (x.ndim or 1):
@@ -54,25 +56,32 @@ def _as(g: Any, kind: torch.dtype) -> Any:
 _SMALL = frozenset((torch.int8, torch.int16, torch.uint8))
 
 
-@operator(method="")
+def _spread_back(g: Any, saved: Any) -> Any:
+    """The gradient of a sum: the same for every entry."""
+    shape, kept, kind = saved
+    return _spread(g if kept is None else _as(g, kind).reshape(kept), shape)
+
+
+@operator(_spread_back, method="")
 def sum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64."""
     if dtype is None and x.dtype in _SMALL:
         dtype = x.dtype
     if axis is None and dtype is None and not keepdim:
-        return x.sum(), (lambda g, shape=tuple(x.shape): _spread(g, shape),)
+        return x.sum(), (tuple(x.shape), None, None)
     if type(dtype) is bool:
         dtype, keepdim = keepdim or None, dtype  # as torch has them
     axes = _axes(x, axis)
     kind = None if dtype is None else as_dtype(dtype)
-    value = x.sum(axis=axes or None, keepdim=keepdim or False, dtype=kind)
-    kept = _kept(x, axes)
-    return value, (
-        lambda g, shape=x.shape, kept=kept, kind=x.dtype: _spread(_as(g, kind).reshape(kept), shape),
-    )
+    return x.sum(axis=axes or None, keepdim=keepdim or False, dtype=kind), (x.shape, _kept(x, axes), x.dtype)
 
 
-@operator(method="")
+def _mean_back(g: Any, saved: Any) -> Any:
+    shape, kept, kind, scale = saved
+    return _spread(_as(g * scale, kind).reshape(kept), shape)
+
+
+@operator(_mean_back, method="")
 def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):  # type: ignore[no-untyped-def]
     """The mean over `axis` (an int, a list, or None for all), worked out in `dtype`. Of integers, its whole part."""
     given = x.dtype
@@ -81,27 +90,26 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):  # type: ignore
     elif not (x.is_floating_point() or x.is_complex()):
         value = sum(x, axis, None, keepdim)
         count = x.numel() // (value.numel() or 1)
-        return torch.div(value, count, rounding_mode="trunc").to(given), ()
+        return torch.div(value, count, rounding_mode="trunc").to(given), None
     axes = _axes(x, axis)
     value = x.mean(axis=axes, keepdim=keepdim or False) if axes else x.mean()
     scale = value.numel() / x.numel() if x.numel() else float("nan")
-    kept = _kept(x, axes)
+    return value, (x.shape, _kept(x, axes), given, scale)
 
-    def back(g, shape=x.shape, kept=kept, scale=scale, kind=given):  # type: ignore[no-untyped-def]
-        return _spread(_as(g * scale, kind).reshape(kept), shape)
 
-    return value, (back,)
+def _extreme_back(g: Any, x: Any, out: Any, saved: Any) -> Any:
+    axes, kept = saved
+    return g.reshape(kept) * _share(x, out.reshape(kept), axes)
 
 
 def _extreme(name: str, reduce: Any, doc: str) -> Any:
     def body(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
         axes = _axes(x, axis)
-        kept = _kept(x, axes)
         out = reduce(x, dim=axes, keepdim=keepdim or False) if axes else x.clone()
-        return out, (lambda g, axes=axes, kept=kept: g.reshape(kept) * _share(x, out.reshape(kept), axes),)
+        return out, (axes, _kept(x, axes))
 
     body.__name__, body.__doc__ = name, doc
-    return operator(body, method="")
+    return operator(_extreme_back, method="")(body)
 
 
 def _share(x: Any, extreme: Any, axes: list[int]) -> Any:
@@ -117,11 +125,10 @@ amax = _extreme("amax", torch.amax, f"The largest value {_TIES}")
 amin = _extreme("amin", torch.amin, f"The smallest value {_TIES}")
 
 
-@operator
+@operator(lambda g, x, out, axis: g * _others(x, out, axis))
 def prod_along(x, axis):  # type: ignore[no-untyped-def]
     """The product along one axis, which stays with length 1."""
-    out = x.prod(axis=axis, keepdim=True, dtype=x.dtype)
-    return out, (lambda g: g * _others(x, out, axis),)
+    return x.prod(axis=axis, keepdim=True, dtype=x.dtype)
 
 
 def _others(x: Any, out: Any, axis: int) -> Any:
@@ -148,25 +155,28 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):  # type:
     return result if out is None else give(out, result)
 
 
-@operator(method="")
+def _var_by_x(g: Any, x: Any, saved: Any) -> Any:
+    axes, kept, divisor = saved
+    if divisor <= 0:
+        return x * math.nan
+    return (x - x.mean(axis=axes or None, keepdim=True)) * (g.reshape(kept) * (2 / divisor))
+
+
+@operator(_var_by_x, method="")
 def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):  # type: ignore[no-untyped-def]
     """The variance over `axis`: divided by n - 1 when `unbiased`, else by n; or by n - correction."""
     if unbiased is not None and correction != 1:
         raise RuntimeError("expected unbiased or correction, not both")
     given, correction = x.dtype, correction if unbiased is None else int(unbiased)
     axes = _axes(x, axis)
-    kept = _kept(x, axes)
+    divisor = math.prod(x.shape[a] for a in axes) - correction
+    saved = axes, _kept(x, axes), divisor
     if not (x.is_floating_point() or x.is_complex()):
         x = x.to(default_dtype())
-    divisor = math.prod(x.shape[a] for a in axes) - correction
     if divisor <= 0:  # torch would warn
-        return (x.sum(axes, keepdim) if axes else x) * math.nan, (lambda g: x * math.nan,)
+        return (x.sum(axes, keepdim) if axes else x) * math.nan, saved
     value = torch.var(x, axes or None, correction=correction, keepdim=keepdim or False)
-
-    def back(g, axes=axes, kept=kept, n=divisor):  # type: ignore[no-untyped-def]
-        return (x - x.mean(axis=axes or None, keepdim=True)) * (g.reshape(kept) * (2 / n))
-
-    return value.to(given), back
+    return value.to(given), saved
 
 
 @composite(method="")
@@ -175,40 +185,38 @@ def std(x, axis=None, unbiased=True, keepdim=False, name=None):  # type: ignore[
     return var(x, axis, unbiased, keepdim).sqrt()
 
 
-@operator(method="")
+@operator(lambda g, x, out, saved: g.reshape(saved) * (x - out.reshape(saved)).exp(), method="")
 def logsumexp(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """log(sum(exp(x))) over `axis`, without overflow."""
     axes = _axes(x, axis)
     x = x if x.is_floating_point() or x.is_complex() else x.to(default_dtype())
-    out = torch.logsumexp(x, axes, keepdim or False) if axes else x.clone()
-    kept = _kept(x, axes)
-    return out, (lambda g, kept=kept: g.reshape(kept) * (x - out.reshape(kept)).exp(),)
+    return torch.logsumexp(x, axes, keepdim or False) if axes else x.clone(), _kept(x, axes)
 
 
-@operator(method="")
+def _cumsum_by_x(g: Any, saved: Any) -> Any:
+    shape, axis, kind = saved
+    return g.flip(axis).cumsum(axis=axis).flip(axis).reshape(shape).to(kind)
+
+
+@operator(_cumsum_by_x, method="")
 def cumsum(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Running sums along `axis`; of the flattened array when None."""
     shape, kind = x.shape, x.dtype
     axis = int(axis) if isinstance(axis, torch.Tensor) else axis
     if axis is None:
         x, axis = x.reshape([-1]), 0
-    value = x.cumsum(axis=axis, dtype=None if dtype is None else as_dtype(dtype))
-
-    def back(g, shape=shape, axis=axis, kind=kind):  # type: ignore[no-untyped-def]
-        return g.flip(axis).cumsum(axis=axis).flip(axis).reshape(shape).to(kind)
-
-    return value, (back,)
+    return x.cumsum(axis=axis, dtype=None if dtype is None else as_dtype(dtype)), (shape, axis, kind)
 
 
-@operator(method="")
+def _cumprod_by_x(g: Any, x: Any, out: Any, dim: int | None) -> Any:
+    return _cumprod_back(g, x, out, dim or 0).reshape(x.shape).to(x.dtype)
+
+
+@operator(_cumprod_by_x, method="")
 def cumprod(x, dim=None, *, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """Running products along `dim`; of the flattened array when None."""
-    shape, given = x.shape, x.dtype
     x = x if dtype is None else x.to(as_dtype(dtype))
-    if dim is None:
-        x, dim = x.reshape([-1]), 0
-    out = x.cumprod(dim, dtype=x.dtype)
-    return out, lambda g, a=dim, s=shape, kind=given: _cumprod_back(g, x, out, a).reshape(s).to(kind)
+    return x.cumprod(dim, dtype=x.dtype) if dim is not None else x.reshape([-1]).cumprod(0, dtype=x.dtype)
 
 
 def _cumprod_back(g: Any, x: Any, out: Any, axis: int) -> Any:
@@ -224,15 +232,16 @@ def _cumprod_back(g: Any, x: Any, out: Any, axis: int) -> Any:
     return (cumprod(rows, -1) * g.moveaxis(axis, -1).unsqueeze(-2)).triu().sum(-1).moveaxis(-1, axis)
 
 
-@operator(method="")
+def _logcumsumexp_by_x(g: Any, x: Any, out: Any, axis: int | None) -> Any:
+    return _logcumsumexp_back(g, x, out, axis or 0).reshape(x.shape).to(x.dtype)
+
+
+@operator(_logcumsumexp_by_x, method="")
 def logcumsumexp(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
     """log of the running sums of exp(x) along `axis` (of the flattened array when None), without overflow."""
-    shape, given = x.shape, x.dtype
+    given = x.dtype
     x = x.to(as_dtype(dtype) if dtype is not None else given if given.is_floating_point else default_dtype())
-    if axis is None:
-        x, axis = x.reshape([-1]), 0
-    out = torch.logcumsumexp(x, axis)
-    return out, lambda g, a=axis, s=shape, kind=given: _logcumsumexp_back(g, x, out, a).reshape(s).to(kind)
+    return torch.logcumsumexp(x, axis) if axis is not None else torch.logcumsumexp(x.reshape([-1]), 0)
 
 
 def _logcumsumexp_back(g: Any, x: Any, out: Any, axis: int) -> Any:
@@ -247,14 +256,14 @@ def _logcumsumexp_back(g: Any, x: Any, out: Any, axis: int) -> Any:
     return x.exp() * (g * (-out).exp()).flip([axis]).cumsum(axis=axis).flip([axis])
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def all(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """Whether every entry over `axis` is true."""
     axes = _axes(x, axis)
     return torch.all(x, axes, keepdim or False) if axes else x.bool()
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def any(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """Whether some entry over `axis` is true."""
     axes = _axes(x, axis)
@@ -268,12 +277,12 @@ def _position(name: str, search: Any, doc: str) -> Any:
             raise RuntimeError(f"dtype: expected int32 or int64, got {dtype}")
         axis = None if axis is None else int(axis)
         value = search(x) if axis is None else search(x, axis, keepdim or False)
-        if axis is None and keepdim:
-            value = value.reshape([1] * x.ndim)
+        if keepdim and (axis is None or not x.ndim):  # of a number [1] beside an axis, as in Paddle
+            value = value.reshape([1] * (x.ndim if axis is None else 1))
         return _as(value, kind)
 
     body.__name__, body.__doc__ = name, doc
-    return operator(body, method="", differentiable=False)
+    return operator(method="")(body)
 
 
 argmax = _position("argmax", torch.argmax, "The index of the largest value along `axis`, or in all of x.")

@@ -23,62 +23,66 @@ _RESIZE = {
 }
 
 
-@operator
+@operator(
+    lambda g, kernel, stride, padding, dilation, saved: windows_summed(
+        g, saved, kernel, stride, padding, dilation
+    )
+)
 def windows(x, kernel, stride, padding, dilation):  # type: ignore[no-untyped-def]
     """The windows of x [n, c, h, w] as columns: [n, c kh kw, number of windows]."""
-    value = aten.im2col(x, kernel, dilation, padding, stride)
-    back = (list(x.shape[2:]), kernel, stride, padding, dilation)
-    return value, (lambda g, s=back: windows_summed(g, *s),)
+    return aten.im2col(x, kernel, dilation, padding, stride), list(x.shape[2:])
 
 
-@operator
+@operator(lambda g, kernel, stride, padding, dilation: windows(g, kernel, stride, padding, dilation))
 def windows_summed(x, size, kernel, stride, padding, dilation):  # type: ignore[no-untyped-def]
     """The transpose of `windows`: an image [n, c, *size] of columns, added up where they overlap."""
-    value = aten.col2im(x, size, kernel, dilation, padding, stride)
-    return value, (lambda g, s=(kernel, stride, padding, dilation): windows(g, *s),)
+    return aten.col2im(x, size, kernel, dilation, padding, stride)
 
 
-@operator
+@operator(lambda g, size, kind, more, saved: resized_back(g, size, saved, kind, more))
 def resized(x, size, kind, more):  # type: ignore[no-untyped-def]
     """x [n, c, ...] in another size. more: what torch's kernel takes besides (align_corners, a scale for each axis)."""
-    value = _RESIZE[kind][0](x, size, *more)
-    return value, (lambda g, s=(size, list(x.shape), kind, more): resized_back(g, *s),)
+    return _RESIZE[kind][0](x, size, *more), list(x.shape)
 
 
-@operator
+@operator(lambda g, size, kind, more: resized(g, size, kind, more))
 def resized_back(g, size, shape, kind, more):  # type: ignore[no-untyped-def]
     """The transpose of `resized`."""
-    return _RESIZE[kind][1](g, size, shape, *more), (lambda x, s=(size, kind, more): resized(x, *s),)
+    return _RESIZE[kind][1](g, size, shape, *more)
 
 
-@operator
+@operator(lambda g, r: pixels_gathered(g, r))
 def pixels_shuffled(x, r):  # type: ignore[no-untyped-def]
     """[n, c r^2, h, w] to [n, c, h r, w r]."""
-    return torch.pixel_shuffle(x, r), (lambda g, r=r: pixels_gathered(g, r),)
+    return torch.pixel_shuffle(x, r)
 
 
-@operator
+@operator(lambda g, r: pixels_shuffled(g, r))
 def pixels_gathered(x, r):  # type: ignore[no-untyped-def]
     """[n, c, h r, w r] to [n, c r^2, h, w]."""
     n, c, h, w = x.shape[-4:]
-    value = torch.pixel_unshuffle(x, r) if x.numel() else x.new_empty(n, c * r * r, h // r, w // r)
-    return value, (lambda g, r=r: pixels_shuffled(g, r),)
+    return torch.pixel_unshuffle(x, r) if x.numel() else x.new_empty(n, c * r * r, h // r, w // r)
 
 
-@operator
-def sampled(x, grid, mode, outside, align_corners):  # type: ignore[no-untyped-def]
-    """x [n, c, ...] at the places of `grid`, by torch's numbers for the mode and for what lies outside."""
-    value = _GRID[x.ndim](x, grid, mode, outside, align_corners)
-    return value, lambda g, needed, s=(mode, outside, align_corners): _sampled_back(g, x, grid, s, needed)
-
-
-def _sampled_back(g: Any, x: Any, grid: Any, settings: tuple[int, int, bool], needed: list[bool]) -> Any:
+def _sampled_back(
+    g: Any, x: Any, grid: Any, mode: int, outside: int, align_corners: bool, needed: list[bool]
+) -> Any:
     if g.__class__ is not Buffer:
         raise NotImplementedError("grid_sample has no second derivative")
-    return _GRID_BACK[x.ndim](g, x, grid, *settings, needed[:2])
+    return _GRID_BACK[x.ndim](g, x, grid, mode, outside, align_corners, needed[:2])
 
 
-@operator
+@operator(joint=_sampled_back)
+def sampled(x, grid, mode, outside, align_corners):  # type: ignore[no-untyped-def]
+    """x [n, c, ...] at the places of `grid`, by torch's numbers for the mode and for what lies outside."""
+    return _GRID[x.ndim](x, grid, mode, outside, align_corners)
+
+
+def _rows_at_by_weight(g: Any, x: Any, padding: int, by_frequency: bool, as_rows: bool, saved: int) -> Any:
+    return (rows_named if as_rows else rows_summed)(g, x, saved, padding, by_frequency)
+
+
+@operator(lambda g: None, _rows_at_by_weight)
 def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):  # type: ignore[no-untyped-def]
     """The rows `x`, any shape of ints, of weight [n, d]; zeros for the row `padding`, which gets no gradient.
 
@@ -88,17 +92,14 @@ def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):  # type: 
     value = rows_read(weight, x)
     if padding >= 0:
         value.masked_fill_((x == padding).unsqueeze(-1), 0)
-    settings = (weight.shape[0], padding, by_frequency)
-    summed = rows_named if as_rows else rows_summed
-    return value, (lambda g: None, lambda g, i=x, s=settings, summed=summed: summed(g, i, *s))
+    return value, weight.shape[0]
 
 
-@operator
+@operator(lambda g, x, padding, saved: rows_at(x, g, padding) * saved)
 def rows_summed(g, x, count, padding, by_frequency):  # type: ignore[no-untyped-def]
     """[count, d]: the rows of g added up where `x` says; the transpose of `rows_at`."""
     share = _share(x, count).unsqueeze(-1).to(g.dtype) if by_frequency else 1.0
-    value = embedding_backward(g, x, count, padding, by_frequency)
-    return value, (lambda gg, i=x, p=padding, share=share: rows_at(i, gg, p) * share,)
+    return embedding_backward(g, x, count, padding, by_frequency), share
 
 
 def rows_named(g, x, count, padding, by_frequency):  # type: ignore[no-untyped-def]

@@ -24,17 +24,22 @@ def _returned(g: Any, places: Any, shape: Any, axis: int, kept: bool = True) -> 
     return added_along(g, places, shape, axis)
 
 
-@operator(method="", differentiable=False)
+def _picked_back(g: Any, saved: Any) -> Any:
+    """`_returned` for operators that give the places too, which have no gradient."""
+    return _returned(g[0], *saved)
+
+
+@operator(method="")
 def argsort(x, axis=-1, descending=False, stable=False, name=None):  # type: ignore[no-untyped-def]
     """The indices that sort `x` along `axis`."""
     return torch.argsort(x, dim=axis, descending=descending, stable=stable)
 
 
-@operator(method="")
+@operator(lambda g, saved: _returned(g, *saved), method="")
 def sort(x, axis=-1, descending=False, stable=False, name=None):  # type: ignore[no-untyped-def]
     """The entries sorted along `axis`."""
     value, places = torch.sort(x, dim=axis, descending=descending, stable=stable)
-    return value, (lambda g, i=places, shape=x.shape, axis=axis: _returned(g, i, shape, axis),)
+    return value, (places, x.shape, axis)
 
 
 @composite(method="")
@@ -43,7 +48,7 @@ def msort(input):  # type: ignore[no-untyped-def]
     return sort(input, 0)
 
 
-@operator(method="")
+@operator(_picked_back, method="")
 def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # type: ignore[no-untyped-def]
     """The k largest (or smallest) entries along `axis` (the last when None), and their indices."""
     axis, k = -1 if axis is None else axis, int(k)
@@ -51,24 +56,27 @@ def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # type: ignore
     if not 0 < k <= length:
         raise RuntimeError(f"k must be from 1 to {length}, the length of axis {axis}; got {k}")
     value, places = torch.topk(x, k, axis, largest, sorted)
-    return (value, places), lambda g, i=places, shape=x.shape, axis=axis: _returned(g[0], i, shape, axis)
+    return (value, places), (places, x.shape, axis)
 
 
-@operator(method="")
+@operator(_picked_back, method="")
 def kthvalue(x, k, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The k-th smallest entry along `axis` (the last when None), and its index."""
     axis = -1 if axis is None else axis
     value, places = torch.kthvalue(x, int(k), axis, keepdim or False)
-    kept = keepdim or not x.ndim
-    return (value, places), lambda g, i=places, s=x.shape, a=axis, kept=kept: _returned(g[0], i, s, a, kept)
+    return (value, places), (places, x.shape, axis, keepdim or not x.ndim)
 
 
-@operator(method="")
+@operator(_picked_back, method="")
 def mode(x, axis=-1, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The most frequent entry along `axis`, the smallest of several, and its last index."""
     value, places = torch.mode(x, axis, keepdim or False)
-    kept = keepdim or not x.ndim
-    return (value, places), lambda g, i=places, s=x.shape, a=axis, kept=kept: _returned(g[0], i, s, a, kept)
+    return (value, places), (places, x.shape, axis, keepdim or not x.ndim)
+
+
+def _running_by_x(g: Any, saved: Any) -> Any:
+    shape, *where = saved
+    return _returned(g[0], *where).reshape(shape)
 
 
 def _running(name: str, find: Any, doc: str) -> Any:
@@ -81,15 +89,10 @@ def _running(name: str, find: Any, doc: str) -> Any:
         if axis is None:
             x, axis = x.reshape([-1]), 0
         value, places = find(x, axis)
-        flat = x.shape
-
-        def back(g, i=places, flat=flat, axis=axis, shape=shape):  # type: ignore[no-untyped-def]
-            return _returned(g[0], i, flat, axis).reshape(shape)
-
-        return (value, places.to(kind)), back
+        return (value, places.to(kind)), (shape, places, x.shape, axis)
 
     body.__name__, body.__doc__ = name, f"{doc} up to each place along `axis` (of the flattened array when None), and its index."  # fmt: skip
-    return operator(body, method="")
+    return operator(_running_by_x, method="")(body)
 
 
 cummax = _running("cummax", torch.cummax, "The largest entry")
@@ -102,7 +105,7 @@ def argwhere(input):  # type: ignore[no-untyped-def]
     return nonzero(input)
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def searchsorted(  # type: ignore[no-untyped-def]
     sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, out=None, sorter=None
 ):

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..apply import AxisError, describe
 from ..dtype import as_dtype
-from ..operator import AxisError, composite, describe, operator
+from ..operator import composite, operator
 from ..tensor import Refused, Tensor, WrongKind, declared
 
 
@@ -41,7 +42,7 @@ def _free(x: Any, axis: int, extra: int = 0) -> int:
     return axis % n if n else 0
 
 
-@operator(method="", view=True)
+@operator(lambda g, saved: g.reshape(saved), method="", view=True)
 def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
     """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle).
 
@@ -58,17 +59,16 @@ def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
     value = x.reshape(target)
     if x.ndim == 0 and target:
         value = value.clone()
-    return value, (lambda g, shape=x.shape: g.reshape(shape),)
+    return value, x.shape
 
 
-@operator(method=("permute",), view=True)
+@operator(lambda g, saved: g.permute(saved), method="", view=True)
 def permute(x, perm, name=None):  # type: ignore[no-untyped-def]
     """The axes in the order `perm`. A view."""
     perm = [_free(x, p) for p in _ints(perm, "perm")]
     if sorted(perm) != list(range(x.ndim)):
         raise RuntimeError(f"perm {perm} is no permutation of {x.ndim} axes")
-    back = sorted(range(x.ndim), key=perm.__getitem__)
-    return x.permute(perm), (lambda g, back=back: g.permute(back),)
+    return x.permute(perm), sorted(range(x.ndim), key=perm.__getitem__)
 
 
 @composite(method="")
@@ -79,10 +79,10 @@ def transpose(x, perm=None, name=None, *, axis0=None, axis1=None):  # type: igno
     return permute(x, perm) if axis0 is None or axis1 is None else swapaxes(x, axis0, axis1)
 
 
-@operator(method="", view=True)
+@operator(lambda g, axis0, axis1: g.swapaxes(axis0, axis1), method="", view=True)
 def swapaxes(x, axis0, axis1, name=None):  # type: ignore[no-untyped-def]
     """Two axes exchanged. A view."""
-    return x.swapaxes(axis0, axis1), (lambda g, a=axis0, b=axis1: g.swapaxes(a, b),)
+    return x.swapaxes(axis0, axis1)
 
 
 @composite(method="")
@@ -93,11 +93,11 @@ def t(input, name=None):  # type: ignore[no-untyped-def]
     return input if input.ndim < 2 else swapaxes(input, 0, 1)
 
 
-@operator(method="", view=True)
+@operator(lambda g, saved: g.moveaxis(*saved), method="", view=True)
 def moveaxis(x, source, destination, name=None):  # type: ignore[no-untyped-def]
     """The axes `source` moved to the places `destination`. A view."""
     a, b = _ints(source, "source"), _ints(destination, "destination")
-    return x.moveaxis(a, b), (lambda g, a=a, b=b: g.moveaxis(b, a),)
+    return x.moveaxis(a, b), (b, a)
 
 
 @composite(method="")
@@ -117,7 +117,7 @@ def ravel(input):  # type: ignore[no-untyped-def]
     return reshape(input, [-1])
 
 
-@operator(method="", view=True)
+@operator(lambda g, saved: g.reshape(saved), method="", view=True)
 def squeeze(x, axis=None, name=None):  # type: ignore[no-untyped-def]
     """Without the axes of length 1, or without those of `axis` that have length 1; an empty list
     names all, an empty tensor none. A view."""
@@ -125,29 +125,28 @@ def squeeze(x, axis=None, name=None):  # type: ignore[no-untyped-def]
     every = () if isinstance(axis, torch.Tensor) else range(x.ndim)
     axes = [_free(x, a, x.ndim == 0) for a in given] if given else every
     kept = [n for i, n in enumerate(x.shape) if not (n == 1 and i in axes)]
-    return x.reshape(kept), (lambda g, shape=x.shape: g.reshape(shape),)
+    return x.reshape(kept), x.shape
 
 
-@operator(method="", view=True)
+@operator(lambda g, saved: g.reshape(saved), method="", view=True)
 def unsqueeze(x, axis, name=None):  # type: ignore[no-untyped-def]
     """With new axes of length 1 at the places `axis` of the result; None adds none. A view."""
     value = x.view(x.shape) if axis is None else x
     for a in () if axis is None else _ints(axis, "axis"):
         value = value.unsqueeze(_free(value, a, 1))
-    return value, (lambda g, shape=x.shape: g.reshape(shape),)
+    return value, x.shape
 
 
-@operator(method="", broadcasts=True)
+@operator(lambda g: g, method="", broadcasts=True)
 def expand(x, shape, name=None):  # type: ignore[no-untyped-def]
     """Broadcast to `shape`; -1 keeps an axis."""
-    wide = x.expand(_ints(shape, "shape"))
-    return wide.clone(memory_format=torch.contiguous_format), (lambda g: g,)
+    return x.expand(_ints(shape, "shape")).clone(memory_format=torch.contiguous_format)
 
 
-@operator(view=True, broadcasts=True)
+@operator(lambda g: g, view=True, broadcasts=True)
 def expand_view(x, shape):  # type: ignore[no-untyped-def]
     """`expand` without a copy: several entries are one in memory, so only for code that reads the result and drops it."""
-    return x.expand(_ints(shape, "shape")), (lambda g: g,)
+    return x.expand(_ints(shape, "shape"))
 
 
 @composite(method="")
@@ -173,53 +172,52 @@ def tile(x, repeat_times, name=None):  # type: ignore[no-untyped-def]
     return reshape(expand(reshape(x, apart), repeated), [s * r for s, r in zip(shape, times, strict=True)])
 
 
-@operator(method="")
+@operator(lambda g, saved: g.flip(saved), method="")
 def flip(x, axis, name=None):  # type: ignore[no-untyped-def]
     """In reverse order along `axis` (an int or a list)."""
     axes = _ints(axis, "axis")
-    return x.flip(axes), (lambda g, axes=axes: g.flip(axes),)
+    return x.flip(axes), axes
 
 
-@operator(method="")
+@operator(lambda g, saved: g.roll(*saved), method="")
 def roll(x, shifts, axis=None, name=None):  # type: ignore[no-untyped-def]
     """Shifted along `axis`, what leaves at one end coming back at the other; flattened first when axis is None."""
     by = _ints(shifts, "shifts")
     axes = None if axis is None else _ints(axis, "axis")
-    value = torch.roll(x, by, axes)
-    return value, (lambda g, by=by, axes=axes: roll(g, [-b for b in by], axes),)
+    return torch.roll(x, by, axes), ([-b for b in by], axes)
 
 
 # --- growing and cutting off ---------------------------------------------------------------------------------
 
 
-@operator
+@operator(lambda g, saved: declared.pad_constant(g, saved, 0.0))
 def pad_constant(x, widths, value):  # type: ignore[no-untyped-def]
     """Grown by `widths` (before, after pairs from the last axis backwards) filled with `value`; negative cuts."""
-    grown = torch.nn.functional.pad(x, widths, value=value)
-    return grown, (lambda g, back=[-w for w in widths]: pad_constant(g, back, 0.0),)
+    return torch.nn.functional.pad(x, widths, value=value), [-w for w in widths]
 
 
-@operator(method="")
+# `diagonal` is saved, not named: where a derivative names a parameter, the twin in place copies x first.
+@operator(lambda g, saved: g.tril(saved), method="")
 def tril(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
     """The lower triangle, zero above `diagonal`."""
-    return x.tril(diagonal), (lambda g, d=diagonal: g.tril(d),)
+    return x.tril(diagonal), diagonal
 
 
-@operator(method="")
+@operator(lambda g, saved: g.triu(saved), method="")
 def triu(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
     """The upper triangle, zero below `diagonal`."""
-    return x.triu(diagonal), (lambda g, d=diagonal: g.triu(d),)
+    return x.triu(diagonal), diagonal
 
 
 # --- kind and place ------------------------------------------------------------------------------------------
 
 
-@operator
+@operator(lambda g, saved: _converted(g, saved))
 def cast(x, dtype):  # type: ignore[no-untyped-def]
     """A copy in another dtype: of the real part, where that holds no complex numbers. Gradients flow back in the input's."""
     kind = as_dtype(dtype)
     part = x.real if x.is_complex() and not kind.is_complex else x
-    return part.to(kind, copy=True), (lambda g, kind=x.dtype: _converted(g, kind),)
+    return part.to(kind, copy=True), x.dtype
 
 
 def _converted(x: Any, kind: torch.dtype) -> Any:
@@ -228,10 +226,10 @@ def _converted(x: Any, kind: torch.dtype) -> Any:
     return x.to(kind)
 
 
-@operator
+@operator(lambda g: g)
 def assign(x, output=None):  # type: ignore[no-untyped-def]
     """A copy."""
-    return x.clone(memory_format=torch.contiguous_format), (lambda g: g,)
+    return x.clone(memory_format=torch.contiguous_format)
 
 
 def unshared(result: Any, *inputs: Any) -> Any:
@@ -242,13 +240,13 @@ def unshared(result: Any, *inputs: Any) -> Any:
     return result
 
 
-@operator
+@operator(lambda g, saved: declared.copy_to(g, saved))
 def copy_to(x, device):  # type: ignore[no-untyped-def]
     """A copy on another device."""
-    return x.to(device), (lambda g, device=x.device: copy_to(g, device),)
+    return x.to(device), x.device
 
 
-@operator
+@operator(lambda g: g * 0)
 def full_like_of(x, value):  # type: ignore[no-untyped-def]
     """`value` everywhere; recorded, so that what was overwritten gets a zero gradient."""
-    return torch.full_like(x, value), (lambda g: g * 0,)
+    return torch.full_like(x, value)

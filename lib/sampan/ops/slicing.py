@@ -8,7 +8,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..operator import as_method, composite, operator
-from ..tensor import Refused
+from ..tensor import Refused, declared
 from .indexing import getitem, setitem, spread
 from .shape import _free, _ints, assign, expand_view, flip, permute, reshape, unshared
 
@@ -85,12 +85,15 @@ def narrow(input, dim, start, length):  # type: ignore[no-untyped-def]
     return getitem(input, (*(builtins.slice(None),) * axis, builtins.slice(first, first + length)))
 
 
-@operator(method="")
+def _diagonal_scatter_by_x(g: Any, offset: int, axis1: int, axis2: int) -> Any:
+    at = (offset, axis1, axis2)
+    return diagonal_scatter(g, g.diagonal(*at) * 0, *at)
+
+
+@operator(_diagonal_scatter_by_x, lambda g, offset, axis1, axis2: g.diagonal(offset, axis1, axis2), method="")
 def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
     """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
-    at = (offset, axis1, axis2)
-    rest = lambda g, at=at: diagonal_scatter(g, g.diagonal(*at) * 0, *at)
-    return torch.diagonal_scatter(x, y, *at), (rest, lambda g, at=at: g.diagonal(*at))
+    return torch.diagonal_scatter(x, y, offset, axis1, axis2)
 
 
 @composite(method="")
@@ -99,7 +102,8 @@ def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):  # type: ig
     return diagonal_scatter(x, y, offset, dim1, dim2)
 
 
-@operator
+# The settings are saved, not named: where a derivative names a parameter, the twin in place copies x first.
+@operator(lambda g, saved: declared.fill_diagonal(g, 0.0, *saved))
 def fill_diagonal(x, value, offset=0, wrap=False, name=None):  # type: ignore[no-untyped-def]
     """`x` with a number on its diagonal `offset` (of all axes where there are more than two).
 
@@ -115,24 +119,26 @@ def fill_diagonal(x, value, offset=0, wrap=False, name=None):  # type: ignore[no
         places = torch.arange(0, x.numel(), step, device=x.device)
     filled = x.clone(memory_format=torch.contiguous_format)
     filled.view(-1)[places] = value
-    return filled, (lambda g, o=offset, w=wrap: fill_diagonal(g, 0.0, o, w),)
+    return filled, (offset, wrap)
 
 
 # --- windows and views ---------------------------------------------------------------------------------------
 
 
-@operator(method="", view=True)
+@operator(
+    lambda g, axis, size, step, saved: declared.unfolded_back(g, saved, axis, size, step),
+    method="",
+    view=True,
+)
 def unfold(x, axis, size, step, name=None):  # type: ignore[no-untyped-def]
     """The windows of `size` entries along `axis`, `step` apart; a window's entries are the last axis. A view."""
-    settings = (list(x.shape), axis, size, step)
-    return x.unfold(axis, size, step), (lambda g, s=settings: unfolded_back(g, *s),)
+    return x.unfold(axis, size, step), list(x.shape)
 
 
-@operator
+@operator(lambda g, axis, size, step: unfold(g, axis, size, step))
 def unfolded_back(x, shape, axis, size, step):  # type: ignore[no-untyped-def]
     """Windows added up where they overlap: the transpose of `unfold`."""
-    value = torch.ops.aten.unfold_backward(x, shape, axis, size, step)
-    return value, (lambda g, a=axis, n=size, s=step: unfold(g, a, n, s),)
+    return torch.ops.aten.unfold_backward(x, shape, axis, size, step)
 
 
 @composite(method="")
@@ -141,24 +147,25 @@ def as_strided(x, shape, stride, offset=0, name=None):  # type: ignore[no-untype
     return strided(x, _ints(shape, "shape"), _ints(stride, "stride"), offset // x.element_size())
 
 
-@operator(view=True)
+def _strided_by_x(g: Any, shape: Any, stride: Any, offset: int, saved: Any) -> Any:
+    places, whole = saved
+    read = places.as_strided(shape, stride, offset).reshape(-1)
+    return spread(g.reshape([-1]), (read,), (math.prod(whole),)).reshape(whole)
+
+
+@operator(_strided_by_x, view=True)
 def strided(x, shape, stride, offset):  # type: ignore[no-untyped-def]
     """`as_strided`; its gradient goes back to the places that were read, also where they were read twice."""
     places = torch.arange(x.numel(), device=x.device).reshape(x.shape)
     if not x.is_contiguous():
         places = torch.empty_like(x, dtype=torch.int64).copy_(places)
-
-    def back(g, places=places, shape=shape, stride=stride, offset=offset, whole=x.shape):  # type: ignore[no-untyped-def]
-        read = places.as_strided(shape, stride, offset).reshape(-1)
-        return spread(g.reshape([-1]), (read,), (math.prod(whole),)).reshape(whole)
-
-    return torch.as_strided(x, shape, stride, offset), back
+    return torch.as_strided(x, shape, stride, offset), (places, x.shape)
 
 
-@operator(view=True)
+@operator(lambda g, saved: g.view(saved), view=True)
 def reinterpreted(x, dtype):  # type: ignore[no-untyped-def]
     """The same bytes as entries of another dtype; the last axis changes its length with their size. A view."""
-    return x.view(dtype), (lambda g, kind=x.dtype: reinterpreted(g, kind),)
+    return x.view(dtype), x.dtype
 
 
 @composite(method="")

@@ -29,13 +29,17 @@ sinc = elementwise("sinc", torch.sinc, "g * (cos(x * 3.141592653589793) - out) /
 # fmt: on
 
 
-@operator
+def _polygammas_by_x(g: Any, n: int, x: Any) -> Any:
+    return g * polygammas(n + 1, x)
+
+
+@operator(lambda g: None, _polygammas_by_x)
 def polygammas(n, x):  # type: ignore[no-untyped-def]
     """The n-th derivative of digamma."""
     value = torch.polygamma(n, x)
     if x.is_floating_point():  # torch's sum misses the poles by a rounding error
         value = torch.where((x <= 0) & (x == x.trunc()), math.inf if n % 2 else -math.inf, value)
-    return value, (None, lambda g: g * polygammas(n + 1, x))
+    return value
 
 
 @composite(method="")
@@ -58,7 +62,12 @@ def multigammaln(x, p, name=None):  # type: ignore[no-untyped-def]
     return total + 0.25 * p * (p - 1) * math.log(math.pi)
 
 
-@operator(method="", broadcasts=True)
+@operator(
+    lambda g: None,
+    lambda g, x, y: -g * (-y - lgamma(x) + (x - 1) * y.log()).exp(),
+    method="",
+    broadcasts=True,
+)
 def gammaincc(x, y, name=None):  # type: ignore[no-untyped-def]
     """Gamma(x, y) / Gamma(x): the regularised upper incomplete gamma function.
 
@@ -67,8 +76,7 @@ def gammaincc(x, y, name=None):  # type: ignore[no-untyped-def]
     """
     if bool((x < 0).any()) or bool((y < 0).any()):
         raise RuntimeError("x and y must not be negative")
-    value = torch.special.gammaincc(x, y)
-    return value, (lambda g: None, lambda g: -g * (-y - lgamma(x) + (x - 1) * y.log()).exp())
+    return torch.special.gammaincc(x, y)
 
 
 @composite(method="")
@@ -77,15 +85,20 @@ def gammainc(x, y, name=None):  # type: ignore[no-untyped-def]
     return 1 - gammaincc(x, y)
 
 
-@operator(method="")
-def logit(x, eps=None, name=None):  # type: ignore[no-untyped-def]
-    """log(x / (1 - x)), with x first held between eps and 1 - eps; NaN outside [0, 1] without eps."""
-    eps = eps if eps and eps > 0 else None
-    return torch.logit(x, eps), (lambda g, eps=eps: _logit_backward(g, x, eps),)
+def _bound(eps: float | None) -> float | None:
+    """`eps` as torch takes it: None for a bound that holds nothing."""
+    return eps if eps and eps > 0 else None
 
 
-def _logit_backward(g: Any, x: Any, eps: Any) -> Any:
+def _logit_by_x(g: Any, x: Any, eps: float | None) -> Any:
+    eps = _bound(eps)
     if g.__class__ is Buffer:
         return aten.logit_backward(g, x, eps)
     inside = 1.0 if eps is None else (x >= eps) * (x <= 1 - eps) * 1.0
     return g * inside / (x * (1 - x))
+
+
+@operator(_logit_by_x, method="")
+def logit(x, eps=None, name=None):  # type: ignore[no-untyped-def]
+    """log(x / (1 - x)), with x first held between eps and 1 - eps; NaN outside [0, 1] without eps."""
+    return torch.logit(x, _bound(eps))

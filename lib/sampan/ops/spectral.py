@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..apply import describe
 from ..dtype import as_dtype, default_dtype
-from ..operator import composite, describe, operator
+from ..operator import composite, operator
 from ..tensor import Refused, Tensor, WrongKind
 from .complex_numbers import complex as complex_of
 from .complex_numbers import conj, real
@@ -24,45 +25,47 @@ from .slicing import unfold, unfolded_back
 _NORMS = {"backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}
 
 
-@operator
+def _fft_c2c_by_x(g: Any, axes: list[int], norm: int, forward: bool) -> Any:
+    return fft_c2c(g, axes, norm, not forward)
+
+
+@operator(_fft_c2c_by_x)
 def fft_c2c(x, axes, norm, forward):  # type: ignore[no-untyped-def]
     """Complex to complex over `axes`. norm: 0 for none, 1 for 1 / sqrt(n), 2 for 1 / n."""
-    value = torch._fft_c2c(x, axes, norm, forward) if x.numel() else x.clone()
-    return value, (lambda g, a=axes, norm=norm, f=forward: fft_c2c(g, a, norm, not f),)
+    return torch._fft_c2c(x, axes, norm, forward) if x.numel() else x.clone()
 
 
-@operator
+def _fft_r2c_by_x(g: Any, axes: list[int], norm: int, saved: int) -> Any:
+    return real(fft_c2c(_resized(g, [saved], axes[-1:]), axes, norm, False))
+
+
+@operator(_fft_r2c_by_x)
 def fft_r2c(x, axes, norm, onesided):  # type: ignore[no-untyped-def]
     """Real to complex; `onesided`: the half of the last of `axes` that the rest follows from."""
-
-    def back(g, n=x.shape[axes[-1]], axes=axes, norm=norm):  # type: ignore[no-untyped-def]
-        return real(fft_c2c(_resized(g, [n], axes[-1:]), axes, norm, False))
-
+    length = x.shape[axes[-1]]
     if x.numel() == 0:  # torch cannot plan a transform of nothing
-        length = x.shape[axes[-1]]
         shape = _with_length(x, axes[-1], length // 2 + 1 if onesided else length)
-        return torch.zeros(shape, dtype=x.dtype.to_complex(), device=x.device), (back,)
-    return torch._fft_r2c(x, axes, norm, onesided), (back,)
+        return torch.zeros(shape, dtype=x.dtype.to_complex(), device=x.device), length
+    return torch._fft_r2c(x, axes, norm, onesided), length
 
 
-@operator
+def _fft_c2r_by_x(g: Any, axes: list[int], norm: int, length: int) -> Any:
+    half = length // 2 + 1
+    # those that stand for two
+    weight = torch.full((half,), 2.0, dtype=as_dtype(g.dtype), device=g.data.device)
+    weight[0] = 1.0
+    weight[(length + 1) // 2 :] = 1.0
+    shape = [half if i == axes[-1] else 1 for i in range(len(g.shape))]
+    return fft_r2c(g, axes, norm, True) * weight.reshape(shape)
+
+
+@operator(_fft_c2r_by_x)
 def fft_c2r(x, axes, norm, length):  # type: ignore[no-untyped-def]
     """Complex to real of `length` along the last of `axes`, from the half that `fft_r2c` gives: an inverse transform."""
-
-    def back(g, axes=axes, norm=norm, length=length):  # type: ignore[no-untyped-def]
-        half = length // 2 + 1
-        weight = torch.full(
-            (half,), 2.0, dtype=as_dtype(g.dtype), device=g.data.device
-        )  # those that stand for two
-        weight[0] = 1.0
-        weight[(length + 1) // 2 :] = 1.0
-        shape = [half if i == axes[-1] else 1 for i in range(len(g.shape))]
-        return fft_r2c(g, axes, norm, True) * weight.reshape(shape)
-
     if x.numel() == 0 or length == 0:
         shape = _with_length(x, axes[-1], length)
-        return torch.zeros(shape, dtype=x.dtype.to_real(), device=x.device), (back,)
-    return torch._fft_c2r(x, axes, norm, length), (back,)
+        return torch.zeros(shape, dtype=x.dtype.to_real(), device=x.device)
+    return torch._fft_c2r(x, axes, norm, length)
 
 
 def _with_length(x: Any, axis: int, length: int) -> list[int]:

@@ -26,17 +26,17 @@ __all__ = [
 # --- without NaN ---------------------------------------------------------------------------------------------
 
 
-@operator(method="")
+def _nansum_by_x(g: Any, saved: Any) -> Any:
+    there, kept, kind = saved
+    return select(there, g.to(kind).reshape(kept), 0.0)
+
+
+@operator(_nansum_by_x, method="")
 def nansum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """The sum over `axis`, NaN counting as 0."""
     missing = x.isnan() if x.is_floating_point() else torch.zeros_like(x, dtype=torch.bool)
     value = sum(x.masked_fill(missing, 0), axis, dtype, keepdim)
-    kept = _kept(x, _axes(x, axis))
-
-    def back(g, kept=kept, there=~missing, kind=x.dtype):  # type: ignore[no-untyped-def]
-        return select(there, g.to(kind).reshape(kept), 0.0)
-
-    return value, (back,)
+    return value, (~missing, _kept(x, _axes(x, axis)), x.dtype)
 
 
 @composite(method="")
@@ -46,7 +46,7 @@ def nanmean(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-
     return nansum(x, axis, None, keepdim) / Tensor(there.to(x.data.dtype)).sum(axis=axis, keepdim=keepdim)
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def count_nonzero(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
     """How many entries over `axis` are not 0, int64."""
     return sum(x != 0, axis, None, keepdim)
@@ -119,25 +119,36 @@ def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):  # type
     return _quantile(x, q, axis, keepdim, interpolation, True)
 
 
-@operator
+def _middle_by_x(g: Any, mode: str, saved: Any) -> Any:
+    shape, places, there = saved
+    g = g[0] if mode == "min" else g
+    if not shape[-1]:
+        return g.unsqueeze(-1).expand(shape)
+    if mode == "min":
+        return added_along((g if there is None else g * there).unsqueeze(-1), places, shape, -1)
+    halves = (g * 0.5).unsqueeze(-1)
+    found = added_along(halves.expand([*shape[:-1], 2]), places, shape, -1)
+    # rows of NaN alone share their gradient
+    return found if there is None else found * there + (g / shape[-1]).unsqueeze(-1) * (1 - there)
+
+
+@operator(_middle_by_x)
 def middle(x, mode, skip_nan):  # type: ignore[no-untyped-def]
     """The medians of the last axis; for the mode "min" their indices too. NaN counts unless it is skipped."""
     if not x.shape[-1]:
         value = x.sum(-1) * math.nan
-        if mode == "min":
-            return (value, value.long() * 0), lambda g, shape=x.shape: g[0].unsqueeze(-1).expand(shape)
-        return value, (lambda g, shape=x.shape: g.unsqueeze(-1).expand(shape),)
+        found = (value, value.long() * 0) if mode == "min" else value
+        return found, (x.shape, None, None)
     if mode == "min":
         value, place = (torch.nanmedian if skip_nan else torch.median)(x, -1)
-        kept = (place[..., None], x.shape, -1)
-        if not skip_nan or not x.is_floating_point():
-            return (value, place), lambda g, kept=kept: added_along(g[0].unsqueeze(-1), *kept)
-        there = (~value.isnan()).to(x.dtype)  # a row of NaN alone has no median: no place, no gradient
-        if there.any():
-            place = torch.where(value.isnan(), -1, place)
-        else:  # as in Paddle the first place, where all rows are such
-            place, there, kept = place * 0, torch.ones_like(there), (place[..., None] * 0, x.shape, -1)
-        return (value, place), lambda g, k=kept, t=there: added_along((g[0] * t).unsqueeze(-1), *k)
+        places, there = place[..., None], None
+        if skip_nan and x.is_floating_point():
+            there = (~value.isnan()).to(x.dtype)  # a row of NaN alone has no median: no place, no gradient
+            if there.any():
+                place = torch.where(value.isnan(), -1, place)
+            else:  # as in Paddle the first place, where all rows are such
+                place, places, there = place * 0, places * 0, None
+        return (value, place), (x.shape, places, there)
     ordered, order = x.sort(-1)
     last = torch.full((*x.shape[:-1], 1), x.shape[-1] - 1, device=x.device)
     missing = ordered.isnan()  # sorted to the end
@@ -147,16 +158,8 @@ def middle(x, mode, skip_nan):  # type: ignore[no-untyped-def]
     if not skip_nan:
         low, high = (torch.where(missing[..., -1:], last, p) for p in (low, high))
     places = torch.cat([low, high], -1)
-    value, sources = ordered.gather(-1, places).mean(-1), order.gather(-1, places)
-
-    lost = missing.all(-1, True).to(x.dtype) if skip_nan else None  # rows of NaN alone share their gradient
-
-    def back(g, places=sources, shape=x.shape, lost=lost):  # type: ignore[no-untyped-def]
-        halves = (g * 0.5).unsqueeze(-1)
-        found = added_along(halves.expand([*shape[:-1], 2]), places, shape, -1)
-        return found if lost is None else found * (1 - lost) + (g / shape[-1]).unsqueeze(-1) * lost
-
-    return value, back
+    there = (~missing.all(-1, True)).to(x.dtype) if skip_nan else None
+    return ordered.gather(-1, places).mean(-1), (x.shape, order.gather(-1, places), there)
 
 
 def _median(x: Any, axis: Any, keepdim: bool, mode: str, skip_nan: bool) -> Any:
@@ -194,7 +197,7 @@ def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):  # type: igno
 # --- counting ------------------------------------------------------------------------------------------------
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def bincount(x, weights=None, minlength=0, name=None):  # type: ignore[no-untyped-def]
     """How often each of 0, 1, 2, ... occurs in the vector x, or the sum of the weights where it does."""
     if minlength < 0:
@@ -211,7 +214,7 @@ def _range(x: torch.Tensor, low: float, high: float) -> tuple[float, float]:
     return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):  # type: ignore[no-untyped-def]
     """How many entries lie in each of `bins` equal parts of [min, max] (of x's own range when they are equal), int64.
 
@@ -228,7 +231,7 @@ def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, nam
     return counts.to(torch.int64 if weight is None and not density else torch.float32)
 
 
-@operator(method="", differentiable=False)
+@operator(method="")
 def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):  # type: ignore[no-untyped-def]
     """The bins + 1 ends of the parts that `histogram` counts in, float32."""
     low, high = _range(input, float(min), float(max))
@@ -315,11 +318,15 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):  # type: ignore
     return x
 
 
-@operator
+def _neighbours_by_x(g: Any, axis: int) -> Any:
+    width = [0, 0] * (g.ndim - 1 - axis) + [1, 1]
+    return -neighbours(pad_constant(g, width, 0.0), axis)
+
+
+@operator(_neighbours_by_x)
 def neighbours(x, axis):  # type: ignore[no-untyped-def]
     """The differences of neighbours along an axis."""
-    width = [0, 0] * (x.ndim - 1 - axis) + [1, 1]
-    return torch.diff(x, dim=axis), (lambda g, w=width, a=axis: -neighbours(pad_constant(g, w, 0.0), a),)
+    return torch.diff(x, dim=axis)
 
 
 def _areas(y: Any, x: Any, dx: Any, axis: int) -> Any:

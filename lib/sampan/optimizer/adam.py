@@ -114,14 +114,23 @@ class NAdam(Optimizer):
     """
 
     rule, state_names = "nadam", ("moment1", "moment2")
-    powers = {"beta2_pow": ("beta2", 0)}
+    powers, powers_are_wide = {"beta2_pow": ("beta2", 0)}, True
 
     def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, epsilon=1.0e-8, momentum_decay=0.004, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
         settings = _settings(beta1, beta2, epsilon, momentum_decay=number(momentum_decay, "momentum_decay"))
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
         self._products: dict[tuple[float, float], list[float]] = {}
 
-    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+    def counts(self, steps: int, settings: dict[str, Any]) -> dict[str, float]:
+        product = self._schedule(steps, settings)[2]
+        return {
+            "momentum_decay_pow": 0.96**steps,
+            **super().counts(steps, settings),
+            "mu_product": product,
+        }
+
+    def _schedule(self, steps: int, settings: dict[str, Any]) -> tuple[float, float, float, float]:
+        """mu_t, mu_(t+1), P_t, P_(t+1)."""
         beta1, decay = settings["beta1"], settings["momentum_decay"]
 
         def mu(t: int) -> float:
@@ -130,21 +139,29 @@ class NAdam(Optimizer):
         products = self._products.setdefault((beta1, decay), [1.0])
         while len(products) <= steps + 1:
             products.append(products[-1] * mu(len(products)))
+        return mu(steps), mu(steps + 1), products[steps], products[steps + 1]
+
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        now, after, product, product_after = self._schedule(steps, settings)
+        beta1 = settings["beta1"]
         rate, *betas, eps = kernels.adam_numbers(lr, beta1, settings["beta2"], settings["epsilon"], steps)
         rate *= 1 - beta1**steps  # this mean has a correction of its own
-        ahead = rate * (1 - mu(steps)) / (1 - products[steps])
-        return rate * mu(steps + 1) / (1 - products[steps + 1]), *betas, eps, ahead
+        return rate * after / (1 - product_after), *betas, eps, rate * (1 - now) / (1 - product)
 
 
 class RAdam(Optimizer):
     """Adam without its second moment as long as that rests on too few steps (rho_t <= 5), and rectified after that."""
 
     rule, state_names = "radam", ("moment1", "moment2")
-    powers = {"beta1_pow": ("beta1", 0), "beta2_pow": ("beta2", 0)}
+    powers, powers_are_wide = {"beta1_pow": ("beta1", 0), "beta2_pow": ("beta2", 0)}, True
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1.0e-8, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
         settings = _settings(beta1, beta2, epsilon)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
+
+    def counts(self, steps: int, settings: dict[str, Any]) -> dict[str, float]:
+        power = settings["beta2"] ** steps
+        return {**super().counts(steps, settings), "rho": steps * power / (1 - power)}
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         beta1, beta2 = settings["beta1"], settings["beta2"]

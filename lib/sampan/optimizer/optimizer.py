@@ -21,6 +21,7 @@ from ..tensor import Tensor, WrongKind, zero_gradient
 from .lr import LRScheduler, plain
 
 _HALF = (torch.float16, torch.bfloat16)
+_MASTER = "_fp32_master_0"  # what Paddle adds to the name of a parameter that is stepped in float32
 
 
 class MissingParameters(TypeError, ValueError, AttributeError):
@@ -60,6 +61,7 @@ class Optimizer:
     state_names: tuple[str, ...] = ()
     rule = ""
     powers: dict[str, tuple[str, int]] = {}  # Paddle's counts of steps, by name: setting^(steps + offset)
+    powers_are_wide = False  # True where Paddle keeps them as large as the parameter, not as one number
     decoupled = False  # True where `update` treats a number given as weight_decay itself
 
     def __init__(self, learning_rate, parameters=None, weight_decay=None, grad_clip=None, name=None, multi_precision=False, **settings):  # type: ignore[no-untyped-def]  # fmt: skip
@@ -288,6 +290,12 @@ class Optimizer:
         state = self.state_dict()
         return [key for key, value in state.items() if isinstance(value, Tensor) and key != "steps"]
 
+    def counts(self, steps: int, settings: dict[str, Any]) -> dict[str, float]:
+        """What Paddle keeps of the number of steps, by its names; here all of it follows from that number."""
+        return {
+            kind: settings[setting] ** (steps + offset) for kind, (setting, offset) in self.powers.items()
+        }
+
     def _key(self, name: str, kind: str) -> str:
         return f"{name}_{self._prefix}{kind}_0"
 
@@ -301,16 +309,17 @@ class Optimizer:
         masters: dict[str, Tensor] = {}
         for group, slot in [(g, slot) for g in self._groups for slot in g.slots]:
             name = slot.parameter.name
+            if slot.master is not None:
+                masters[name] = copy = Tensor(slot.master)
+                name = copy.name = name + _MASTER
             if not slot.state:
                 continue
             for kind, buffer in zip(self.state_names, slot.state, strict=True):
                 found[self._key(name, kind)] = Tensor(buffer)
-            for kind, (setting, offset) in self.powers.items():
-                value = group.settings[setting] ** (slot.steps + offset)
-                power = torch.tensor([value], dtype=slot.state[0].dtype)
-                found[self._key(name, kind)] = Tensor(power)
-            if slot.master is not None:
-                masters[name] = Tensor(slot.master)
+            for kind, count in self.counts(slot.steps, group.settings).items():
+                shape = slot.state[0].shape if self.powers_are_wide else [1]
+                dtype = torch.int64 if isinstance(count, int) else slot.state[0].dtype
+                found[self._key(name, kind)] = Tensor(torch.full(shape, count, dtype=dtype))
         for key, tensor in found.items():
             tensor.name = key
         steps = [slot.steps for group in self._groups for slot in group.slots]
@@ -328,6 +337,7 @@ class Optimizer:
         Paddle's own, which has no such order, goes by the parameters' names.
         ValueError, before anything is changed, when it belongs to other parameters or another kind of optimizer.
         """
+        state_dict = {key.replace(_MASTER, ""): value for key, value in state_dict.items()}
         slots = [(group, slot) for group in self._groups for slot in group.slots]
         counts: Any = state_dict.get("steps", [None] * len(slots))
         counts = counts if isinstance(counts, list) else np.asarray(counts).tolist()
@@ -374,7 +384,9 @@ class Optimizer:
     def _steps_of(
         self, state_dict: dict[str, Any], name: str, settings: dict[str, Any], held: list[Any]
     ) -> int:
-        """How many steps lie behind a state that Paddle wrote: told by a power, if it keeps one."""
+        """How many steps lie behind a state that Paddle wrote: told by a count or a power, if it keeps one."""
+        if (count := state_dict.get(self._key(name, "m"))) is not None:
+            return int(np.ravel(count)[0])
         for kind, (setting, offset) in reversed(self.powers.items()):
             power = state_dict.get(self._key(name, kind))
             if power is not None and 0 < float(np.ravel(power)[0]) < 1:

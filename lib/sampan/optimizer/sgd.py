@@ -146,6 +146,9 @@ class ASGD(Optimizer):
     def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return filled_like(buffer), buffer.new_zeros((self._n, *buffer.shape))
 
+    def counts(self, steps: int, settings: dict[str, Any]) -> dict[str, float]:
+        return {"m": steps}
+
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         return (lr / min(steps, self._n),)
 

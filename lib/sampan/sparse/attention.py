@@ -8,7 +8,7 @@ import torch
 
 from .. import kernels, ops
 from ..dtype import name_of
-from ..kernels.device_sparse import array, buffer, empty
+from ..kernels.device import array, buffer, empty
 from ..operator import operator
 from ..ops.recorded import recorded
 from ..tensor import Tensor
@@ -48,7 +48,30 @@ def one_kind(q: Any, k: Any, v: Any) -> None:
         )
 
 
-@operator
+def _again(q: Any, k: Any, v: Any, rows: Rows) -> Any:
+    """What `masked_attention` computes, `step_by_step`."""
+    masks, heads, _, width = q.shape
+    a, b, c = (ops.reshape(x, [-1, width]) for x in (q, k, v))
+    return ops.reshape(step_by_step(a, b, c, repeated(rows, masks, heads)), q.shape)
+
+
+def _masked_back(g: Any, q: Any, k: Any, v: Any, rows: Rows, saved: Any) -> tuple[Any, ...]:
+    if not isinstance(g, torch.Tensor):
+        return recorded(_again, (q, k, v, rows), g)
+    length, width = q.shape[2:]
+    if g.shape != q.shape:  # a hook may have returned it
+        raise ValueError(f"gradient: expected shape {list(q.shape)}, got {list(g.shape)}")
+    given = tuple(_array(x.reshape(-1, width)) for x in (q, k, v, g))
+    gradients = tuple(empty(given[0].shape, given[0]) for _ in range(3))
+    turned, _ = rows.turned
+    across = (turned.cuts, turned.crows, turned.cols, array(turned.turned[1]))
+    kernels.sparse.attend_back(
+        (rows.cuts, rows.crows, rows.cols), across, given, width**-0.5, length, saved, gradients
+    )
+    return tuple(_buffer(x, q).reshape(q.shape) for x in gradients)
+
+
+@operator(joint=_masked_back)
 def masked_attention(q, k, v, rows):  # type: ignore[no-untyped-def]
     """softmax(q k^T / sqrt(width)) v at the entries of `rows`: masks on the diagonal, each for its heads.
 
@@ -59,33 +82,7 @@ def masked_attention(q, k, v, rows):  # type: ignore[no-untyped-def]
     a, b, c = (_array(x.reshape(-1, width)) for x in (q, k, v))
     weights, out = empty((heads, rows.nnz), a), empty(a.shape, a)
     kernels.sparse.attend((rows.cuts, rows.crows, rows.cols), a, b, c, width**-0.5, length, weights, out)
-
-    def back(g, rows=rows, weights=weights):  # type: ignore[no-untyped-def]
-        if isinstance(g, torch.Tensor):
-            return *_back(g, q, k, v, rows, weights), None
-
-        def again(*inputs: Any) -> Any:
-            masks, heads, _, width = inputs[0].shape
-            a, b, c = (ops.reshape(x, [-1, width]) for x in inputs)
-            return ops.reshape(step_by_step(a, b, c, repeated(rows, masks, heads)), inputs[0].shape)
-
-        return *recorded(again, (q, k, v), g), None
-
-    return _buffer(out, q).reshape(q.shape), back
-
-
-def _back(g: Any, q: Any, k: Any, v: Any, rows: Rows, weights: Any) -> tuple[torch.Tensor, ...]:
-    length, width = q.shape[2:]
-    if g.shape != q.shape:  # a hook may have returned it
-        raise ValueError(f"gradient: expected shape {list(q.shape)}, got {list(g.shape)}")
-    given = tuple(_array(x.reshape(-1, width)) for x in (q, k, v, g))
-    gradients = tuple(empty(given[0].shape, given[0]) for _ in range(3))
-    turned, _ = rows.turned
-    kernels.sparse.attend_back(
-        (rows.cuts, rows.crows, rows.cols), (turned.cuts, turned.crows, turned.cols, array(turned.turned[1])), given, width**-0.5,
-        length, weights, gradients,
-    )  # fmt: skip
-    return tuple(_buffer(x, q).reshape(q.shape) for x in gradients)
+    return _buffer(out, q).reshape(q.shape), weights
 
 
 def _seen(rows: Rows, masks: int, batch: int, padding: Any, among: Any) -> Rows:

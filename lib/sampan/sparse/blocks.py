@@ -166,7 +166,26 @@ def _parts(q: torch.Tensor, mask: BlockMask) -> Iterator[_Group]:
         yield from group.parts(len(group.rows) if q.is_cuda else max(CELLS // cells, 1))
 
 
-@operator
+def _blockwise_back(
+    g: Any, q: Any, k: Any, v: Any, mask: BlockMask, scale: float, saved: list[torch.Tensor]
+) -> tuple[Any, ...]:
+    if not isinstance(g, torch.Tensor):
+        return recorded(_step_by_step, (q, k, v, mask, scale), g)
+    kind = saved[0].dtype if saved else q.dtype
+    a, b, c, d = q.to(kind) * scale, k.to(kind), v.to(kind), g.to(kind)
+    dq, dk, dv = (torch.zeros_like(x, memory_format=torch.contiguous_format) for x in (a, b, c))
+    for part, weights in zip(_parts(a, mask), saved, strict=True):
+        here = part.rows[:, None]
+        along, keys = _picked(d, here), _picked(b, part.cols)
+        _add(dv, part.cols, torch.bmm(weights.mT, along))
+        slopes = torch.bmm(along, _picked(c, part.cols).mT)
+        slopes = torch.ops.aten._softmax_backward_data(slopes, weights, -1, kind)
+        dq[:, part.rows] = torch.bmm(slopes, keys).mul_(scale).view(len(a), -1, *a.shape[2:])
+        _add(dk, part.cols, torch.bmm(slopes.mT, _picked(a, here)))
+    return tuple(x.to(q.dtype) for x in (dq, dk, dv))
+
+
+@operator(joint=_blockwise_back)
 def blockwise_attention(q, k, v, mask, scale):  # type: ignore[no-untyped-def]
     """softmax(q k^T scale) v at the blocks of `mask`. q, k, v: [heads, blocks, block, width]. The weights are kept."""
     one_kind(q, k, v)
@@ -180,34 +199,7 @@ def blockwise_attention(q, k, v, mask, scale):  # type: ignore[no-untyped-def]
         )
         out[:, part.rows] = torch.bmm(weights, _picked(c, part.cols)).view(len(a), -1, *a.shape[2:])
         kept.append(weights)
-
-    def back(g, mask=mask, scale=scale, kept=kept):  # type: ignore[no-untyped-def]
-        if isinstance(g, torch.Tensor):
-            return *_back(g, q, k, v, mask, scale, kept), None, None
-        return (
-            *recorded(lambda *inputs: _step_by_step(*inputs, mask=mask, scale=scale), (q, k, v), g),
-            None,
-            None,
-        )
-
-    return out.to(q.dtype), back
-
-
-def _back(
-    g: Any, q: Any, k: Any, v: Any, mask: BlockMask, scale: float, kept: Any
-) -> tuple[torch.Tensor, ...]:
-    kind = kept[0].dtype if kept else q.dtype
-    a, b, c, d = q.to(kind) * scale, k.to(kind), v.to(kind), g.to(kind)
-    dq, dk, dv = (torch.zeros_like(x, memory_format=torch.contiguous_format) for x in (a, b, c))
-    for part, weights in zip(_parts(a, mask), kept, strict=True):
-        here = part.rows[:, None]
-        along, keys = _picked(d, here), _picked(b, part.cols)
-        _add(dv, part.cols, torch.bmm(weights.mT, along))
-        slopes = torch.bmm(along, _picked(c, part.cols).mT)
-        slopes = torch.ops.aten._softmax_backward_data(slopes, weights, -1, kind)
-        dq[:, part.rows] = torch.bmm(slopes, keys).mul_(scale).view(len(a), -1, *a.shape[2:])
-        _add(dk, part.cols, torch.bmm(slopes.mT, _picked(a, here)))
-    return tuple(x.to(q.dtype) for x in (dq, dk, dv))
+    return out.to(q.dtype), kept
 
 
 def _step_by_step(q: Any, k: Any, v: Any, mask: BlockMask, scale: float) -> Any:

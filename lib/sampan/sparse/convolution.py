@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from ..dtype import as_dtype, name_of
-from ..kernels import device_sparse as loops
-from ..kernels.device_sparse import array, buffer
+from ..kernels import sparse as loops
+from ..kernels.device import array, buffer
 from ..nn.functional.convolution import ints, paddings
 from ..operator import operator
 from ..tensor import Refused, Tensor
@@ -67,7 +67,11 @@ def _turned(weight: Any, groups: int) -> Any:
     return apart.reshape([k, m // groups, groups * n])
 
 
-@operator
+@operator(
+    lambda g, weight, book, groups: sparse_conv(g, _turned(weight, groups), None, book.turned, groups),
+    lambda g, x, book, groups: sparse_conv_weight(x, g, book, groups),
+    lambda g: g.sum(0),
+)
 def sparse_conv(x, weight, bias, book, groups):  # type: ignore[no-untyped-def]
     """out[o] = bias + the sum over the pairs (i, o) of each offset k of x[i] weight[k].
 
@@ -92,16 +96,13 @@ def sparse_conv(x, weight, bias, book, groups):  # type: ignore[no-untyped-def]
             if len(inside):
                 part = _product(x.index_select(0, inside).to(kind), matrix, groups)
                 loops.add_rows(array(out), array(outside), array(part.contiguous()))
-    return out.to(x.dtype), (
-        lambda g, book=book, groups=groups: sparse_conv(
-            g, _turned(weight, groups), None, book.turned, groups
-        ),
-        lambda g, book=book, groups=groups: sparse_conv_weight(x, g, book, groups),
-        lambda g: g.sum(0),
-    )
+    return out.to(x.dtype)
 
 
-@operator
+@operator(
+    lambda h, g, book, groups: sparse_conv(g, _turned(h, groups), None, book.turned, groups),
+    lambda h, x, book, groups: sparse_conv(x, h, None, book, groups),
+)
 def sparse_conv_weight(x, g, book, groups):  # type: ignore[no-untyped-def]
     """The gradient of the weight: for each offset the sum over its pairs (i, o) of x[i]^T g[o], group by group."""
     _expect(x, book.inputs.nnz, x.shape[-1], "x")
@@ -115,40 +116,32 @@ def sparse_conv_weight(x, g, book, groups):  # type: ignore[no-untyped-def]
             a, b = x.index_select(0, inside).to(kind), g.index_select(0, outside).to(kind)
             left, right = (t.reshape(len(t), groups, t.shape[1] // groups).transpose(0, 1) for t in (a, b))
             matrix.copy_(torch.bmm(left.mT, right).transpose(0, 1).reshape(width, -1))
-    return out.to(x.dtype), (
-        lambda h, book=book, groups=groups: sparse_conv(g, _turned(h, groups), None, book.turned, groups),
-        lambda h, book=book, groups=groups: sparse_conv(x, h, None, book, groups),
-    )
+    return out.to(x.dtype)
 
 
-@operator
+@operator(lambda g, saved: channels_placed(g, *saved))
 def sparse_max_pool(x, book):  # type: ignore[no-untyped-def]
     """The largest of the entries that each output's window holds, channel by channel. x: [inputs, channels]."""
     _expect(x, book.inputs.nnz, x.shape[-1], "x")
     out, winner = loops.largest(book.near, array(x.to(_summed_in(x.dtype)).contiguous()))
-    places = buffer(winner)
-    return buffer(out).to(x.dtype), (
-        lambda g, places=places, count=x.shape[0]: channels_placed(g, places, count),
-    )
+    return buffer(out).to(x.dtype), (buffer(winner), x.shape[0])
 
 
-@operator
+@operator(lambda h, places: channels_picked(h, places))
 def channels_placed(g, places, count):  # type: ignore[no-untyped-def]
     """Zeros [count, channels] with g[o, c] added at [places[o, c], c]."""
     out = g.new_zeros((count, g.shape[1]), dtype=_summed_in(g.dtype))
     out.scatter_add_(0, places.long(), g.to(out.dtype))
-    return out.to(g.dtype), lambda h, places=places: (channels_picked(h, places),)
+    return out.to(g.dtype)
 
 
-@operator
+@operator(lambda g, places, saved: channels_placed(g, places, saved))
 def channels_picked(h, places):  # type: ignore[no-untyped-def]
     """h[places[o, c], c]."""
-    return h.gather(0, places.long()), lambda g, places=places, count=h.shape[0]: (
-        channels_placed(g, places, count),
-    )
+    return h.gather(0, places.long()), h.shape[0]
 
 
-@operator
+@operator(lambda g, book: sparse_sum_pool(g, book.turned))
 def sparse_sum_pool(x, book):  # type: ignore[no-untyped-def]
     """The sum of the entries that each output's window holds, channel by channel. x: [inputs, channels]."""
     _expect(x, book.inputs.nnz, x.shape[-1], "x")
@@ -159,22 +152,22 @@ def sparse_sum_pool(x, book):  # type: ignore[no-untyped-def]
         out = wide.new_zeros((book.outputs.nnz, x.shape[1]))
         for inside, outside in book.pairs:
             out.index_add_(0, outside, wide.index_select(0, inside))
-    return out.to(x.dtype), lambda g, book=book: (sparse_sum_pool(g, book.turned),)
+    return out.to(x.dtype)
 
 
-@operator
+@operator(lambda g, pattern, scale: means_spread(g, pattern, scale))
 def sample_means(x, pattern, scale):  # type: ignore[no-untyped-def]
     """scale times the sum of each sample's entries. x: [entries, channels], scale: [batch]."""
     wide = x.to(scale.dtype)
     out = wide.new_zeros((len(scale), x.shape[1])).index_add_(0, pattern.indices[0], wide) * scale[:, None]
-    return out.to(x.dtype), lambda g, pattern=pattern, scale=scale: (means_spread(g, pattern, scale),)
+    return out.to(x.dtype)
 
 
-@operator
+@operator(lambda h, pattern, scale: sample_means(h, pattern, scale))
 def means_spread(g, pattern, scale):  # type: ignore[no-untyped-def]
     """For each entry scale times what its sample has: the transpose of `sample_means`."""
     out = (g.to(scale.dtype) * scale[:, None]).index_select(0, pattern.indices[0])
-    return out.to(g.dtype), lambda h, pattern=pattern, scale=scale: (sample_means(h, pattern, scale),)
+    return out.to(g.dtype)
 
 
 # --- Paddle's functions ---------------------------------------------------------------------------------------

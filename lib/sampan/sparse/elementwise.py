@@ -8,7 +8,7 @@ import torch
 
 from .. import kernels, ops
 from ..dtype import as_dtype
-from ..kernels.device_sparse import array, buffer
+from ..kernels.device import array, buffer
 from ..ops.indexing import getitem
 from ..ops.shape import expand_view
 from ..tensor import Tensor

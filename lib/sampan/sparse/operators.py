@@ -1,6 +1,6 @@
 """The differentiable operators that sparse tensors are made of: each takes values, dense Tensors and `Rows`.
 
-Their pullbacks are written with one another, so every order of derivative is sparse where the operator is: the
+Their derivatives are written with one another, so every order of derivative is sparse where the operator is: the
 gradient of a sparse matrix is computed at its entries alone, never as a dense matrix.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from .. import kernels
-from ..kernels.device_sparse import array, buffer, empty
+from ..kernels.device import array, buffer, empty
 from ..operator import operator
 from .pattern import Rows
 
@@ -55,19 +55,22 @@ def _conj(x: Any) -> Any:
     return x.conj() if x.dtype.is_complex else x
 
 
-@operator
+@operator(
+    lambda g, x, rows: sddmm(g, _conj(x), rows),
+    lambda g, values, rows: spmm(turned(_conj(values), rows), g, rows.turned[0]),
+)
 def spmm(values, x, rows):  # type: ignore[no-untyped-def]
     """A x for the sparse A with these entries. values: [entries], x: [columns, k]; returns [rows, k]."""
     v, dense = _of(rows, values), _dense(x, rows.shape[1])
     out = empty((rows.shape[0], dense.shape[1]), v)
     kernels.sparse.times_dense(rows.cuts, rows.crows, rows.cols, v, dense, out)
-    return _buffer(out, values), (
-        lambda g, rows=rows: sddmm(g, _conj(x), rows),
-        lambda g, rows=rows: spmm(turned(_conj(values), rows), g, rows.turned[0]),
-    )
+    return _buffer(out, values)
 
 
-@operator
+@operator(
+    lambda g, y, rows: spmm(g, _conj(y), rows),
+    lambda g, x, rows: spmm(turned(g, rows), _conj(x), rows.turned[0]),
+)
 def sddmm(x, y, rows):  # type: ignore[no-untyped-def]
     """x y^T at the entries of `rows` alone. x: [rows, k], y: [columns, k]; returns [entries]."""
     a, b = _dense(x, rows.shape[0]), _dense(y, rows.shape[1])
@@ -75,94 +78,87 @@ def sddmm(x, y, rows):  # type: ignore[no-untyped-def]
         raise ValueError(f"expected x and y of one width, got shapes {list(x.shape)} and {list(y.shape)}")
     out = empty(rows.nnz, a)
     kernels.sparse.sampled(rows.cuts, rows.crows, rows.cols, a, b, out)
-    return _buffer(out, x), (
-        lambda g, rows=rows: spmm(g, _conj(y), rows),
-        lambda g, rows=rows: spmm(turned(g, rows), _conj(x), rows.turned[0]),
-    )
+    return _buffer(out, x)
 
 
-@operator
+@operator(lambda g, rows: turned(g, rows.turned[0]))
 def turned(values, rows):  # type: ignore[no-untyped-def]
     """The values of the entries of `rows` in the order of its transpose."""
-    return values.index_select(0, rows.turned[1]), lambda g, rows=rows: (turned(g, rows.turned[0]),)
+    return values.index_select(0, rows.turned[1])
 
 
-@operator
+def _spgemm_by_b(g: Any, a: Any, left: Rows, right: Rows, at: Rows) -> Any:
+    made = spgemm_dots(turned(g, at), turned(_conj(a), left), at.turned[0], left.turned[0], right.turned[0])
+    return turned(made, right.turned[0])
+
+
+@operator(lambda g, b, left, right, at: spgemm_dots(g, _conj(b), at, right, left), _spgemm_by_b)
 def spgemm(a, b, left, right, at):  # type: ignore[no-untyped-def]
     """A B at the entries of `at`. a: [entries of left], b: [entries of right]; returns [entries of at]."""
     out = kernels.sparse.product_values(
         _matrix(left, a), _matrix(right, b), right.shape[1], (at.crows, at.cols)
     )
-    return _buffer(out, a), (
-        lambda g, left=left, right=right, at=at: spgemm_dots(g, _conj(b), at, right, left),
-        lambda g, left=left, right=right, at=at: turned(
-            spgemm_dots(turned(g, at), turned(_conj(a), left), at.turned[0], left.turned[0], right.turned[0]),
-            right.turned[0],
-        ),
-    )
+    return _buffer(out, a)
 
 
-@operator
+@operator(
+    lambda g, q, rows, others, at: spgemm(g, _conj(q), at, others, rows),
+    lambda g, p, rows, others, at: spgemm(turned(g, at), _conj(p), at.turned[0], rows, others),
+)
 def spgemm_dots(p, q, rows, others, at):  # type: ignore[no-untyped-def]
     """P Q^T at the entries of `at`, few of those that it has. p: [entries of rows], q: [entries of others]."""
     out = kernels.sparse.product_dots(
         _matrix(rows, p), _matrix(others, q), rows.shape[1], (at.crows, at.cols)
     )
-    return _buffer(out, p), (
-        lambda g, rows=rows, others=others, at=at: spgemm(g, _conj(q), at, others, rows),
-        lambda g, rows=rows, others=others, at=at: spgemm(
-            turned(g, at), _conj(p), at.turned[0], rows, others
-        ),
-    )
+    return _buffer(out, p)
 
 
-@operator
+@operator(lambda g, out, rows: row_softmax_back(g, out, rows))
 def row_softmax(values, rows):  # type: ignore[no-untyped-def]
     """e^v over the sum of e^v of its row. values: [entries]."""
     v = _of(rows, values)
-    result = empty(v.shape, v)
-    kernels.sparse.softmax(rows.cuts, rows.crows, v, result)
-    out = _buffer(result, values)
-    return out, lambda g, rows=rows: (row_softmax_back(g, out, rows),)
+    out = empty(v.shape, v)
+    kernels.sparse.softmax(rows.cuts, rows.crows, v, out)
+    return _buffer(out, values)
 
 
-@operator
+@operator(
+    lambda h, y, rows: row_softmax_back(h, y, rows),
+    lambda h, g, y, rows: h * g - h * row_sums(y * g, rows) - g * row_sums(y * h, rows),
+)
 def row_softmax_back(g, y, rows):  # type: ignore[no-untyped-def]
     """y (g - the sum of y g over the row)."""
     into = empty(rows.nnz, _of(rows, y))
     kernels.sparse.softmax_back(rows.cuts, rows.crows, _of(rows, y), _of(rows, g), into)
-    return _buffer(into, y), (
-        lambda h, rows=rows: row_softmax_back(h, y, rows),
-        lambda h, rows=rows: h * g - h * row_sums(y * g, rows) - g * row_sums(y * h, rows),
-    )
+    return _buffer(into, y)
 
 
-@operator
+@operator(lambda g, rows: row_sums(g, rows))
 def row_sums(values, rows):  # type: ignore[no-untyped-def]
     """For each entry, the sum over its row."""
     places = buffer(rows.rows).long()
     sums = values.new_zeros((rows.shape[0], *values.shape[1:])).index_add_(0, places, values)
-    return sums[places], lambda g, rows=rows: (row_sums(g, rows),)
+    return sums[places]
 
 
-@operator
+@operator(
+    lambda g, from_a, saved: entries_placed(g, from_a, saved[0]),
+    lambda g, sign, from_b, saved: sign * entries_placed(g, from_b, saved[1]),
+)
 def entries_summed(a, b, sign, from_a, from_b):  # type: ignore[no-untyped-def]
     """a[from_a] + sign b[from_b], where -1 picks 0 and no other place occurs twice. int32 places."""
     if a.ndim == 1 and b.dtype is a.dtype:
         out = _buffer(kernels.sparse.united(_array(a), _array(b), sign, array(from_a), array(from_b)), a)
     else:
         out = entries_picked(a, from_a) + sign * entries_picked(b, from_b)
-    return out, (
-        lambda g, places=from_a, count=a.shape[0]: entries_placed(g, places, count),
-        lambda g, places=from_b, count=b.shape[0], sign=sign: sign * entries_placed(g, places, count),
-    )
+    return out, (a.shape[0], b.shape[0])
 
 
 def _some_missing(places: torch.Tensor) -> bool:
     return len(places) > 0 and int(places.min()) < 0
 
 
-@operator
+@operator(lambda g, places, saved: entries_placed(g, places, saved))
 def entries_picked(values, places):  # type: ignore[no-untyped-def]
     """values[places]; the place -1 picks 0. values: [entries, ...], places: int32 or int64."""
     if not values.shape[0]:
@@ -172,35 +168,35 @@ def entries_picked(values, places):  # type: ignore[no-untyped-def]
         out.masked_fill_((places < 0).reshape(-1, *[1] * (values.ndim - 1)), 0)
     else:
         out = values.index_select(0, places)
-    return out, lambda g, places=places, count=values.shape[0]: (entries_placed(g, places, count),)
+    return out, values.shape[0]
 
 
-@operator
+@operator(lambda g, places: entries_picked(g, places))
 def entries_placed(values, places, count):  # type: ignore[no-untyped-def]
     """Zeros of length `count` with each value added at its place; the place -1 drops it."""
     dropped = _some_missing(places)
     out = values.new_zeros((count + dropped, *values.shape[1:]))
     out.index_add_(0, torch.where(places < 0, count, places) if dropped else places, values)
-    return out[:count], lambda g, places=places: (entries_picked(g, places),)
+    return out[:count]
 
 
 def _columns(values: torch.Tensor) -> Any:
     return _array(values).reshape(values.shape[0], math.prod(values.shape[1:]))
 
 
-@operator
+@operator(lambda g, segments: entries_spread(g, segments))
 def entries_joined(values, segments):  # type: ignore[no-untyped-def]
     """The values of entries that share a place added up, place by place. segments: see kernels.sparse.grouped."""
     if values.shape[0] != len(segments[1]):
         raise ValueError(f"values: expected {len(segments[1])}, one for each entry, got {values.shape[0]}")
     out = _buffer(kernels.sparse.segment_sums(segments, _columns(values)), values)
-    return out.reshape(-1, *values.shape[1:]), lambda g, segments=segments: (entries_spread(g, segments),)
+    return out.reshape(-1, *values.shape[1:])
 
 
-@operator
+@operator(lambda h, segments: entries_joined(h, segments))
 def entries_spread(g, segments):  # type: ignore[no-untyped-def]
     """For each entry what its place has: the transpose of `entries_joined`."""
     if g.shape[0] != len(segments[0]) - 1:
         raise ValueError(f"values: expected {len(segments[0]) - 1}, one for each place, got {g.shape[0]}")
     out = _buffer(kernels.sparse.segment_spread(segments, _columns(g)), g)
-    return out.reshape(-1, *g.shape[1:]), lambda h, segments=segments: (entries_joined(h, segments),)
+    return out.reshape(-1, *g.shape[1:])

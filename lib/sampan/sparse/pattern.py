@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from .. import kernels
-from ..kernels.device_sparse import array, buffer, empty
+from ..kernels.device import array, buffer, empty
 
 Array = Any  # a NumPy array, or a buffer on a GPU
 MOST_COLUMNS = 2**31 - 1  # of compressed rows, which have int32

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..kernels import device_sparse as loops
-from ..kernels.device_sparse import array, buffer, empty
+from ..kernels import sparse as loops
+from ..kernels.device import array, buffer, empty
 from .pattern import Array, Coo
 
 Ints = tuple[int, ...]

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ..dtype import DataType, Place, Size, name_of
-from ..kernels.device_sparse import buffer
+from ..kernels.device import buffer
 from ..ops.indexing import getitem
 from ..ops.shape import reshape
 from ..printing import layout

@@ -5,11 +5,13 @@ from typing import Any
 import torch
 
 from ..nn import Layer
+from ..spelling import spelled
 from ..tensor import Refused, Tensor
 
 __all__ = ["ViterbiDecoder", "viterbi_decode"]
 
 
+@spelled
 def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=True, name=None):  # type: ignore[no-untyped-def]
     """The score [batch] and the tags [batch, longest length], int64, of the best path through each sequence.
 

@@ -16,6 +16,7 @@ from ..creation import zeros_like
 from ..nn import functional as F
 from ..nn.function_layer import FunctionLayer
 from ..ops import concat, einsum, stack, where
+from ..spelling import spell
 from ..tensor import Refused, Tensor
 from .models.blocks import ConvNormActivation as ConvNormActivation
 
@@ -486,3 +487,6 @@ def decode_jpeg(x, mode="unchanged", name=None):  # type: ignore[no-untyped-def]
     image = Image.open(io.BytesIO(x.data.cpu().numpy().tobytes()))
     pixels = np.array(image.convert(modes[mode]) if modes[mode] else image)
     return Tensor(torch.from_numpy(pixels if pixels.ndim == 3 else pixels[..., None]).permute(2, 0, 1).contiguous())
+
+
+spell(globals())

@@ -45,7 +45,7 @@ PAIRS = [((3, 4), (3, 4)), ((2, 1, 3), (4, 1)), ((), (2, 3)), ((0, 2), (1, 2))]
 
 def pointwise(name: str, between: tuple[float, float], reference: Callable[..., Any] | None = None) -> None:
     """An elementwise operator; reference: torch's function of that name where none is given, else its own value."""
-    reference = reference or getattr(torch, name, operators[name].value)
+    reference = reference or getattr(torch, name, operators[name].body)
     if operators[name].broadcasts:
         sampled(name, [(Array(a, *between), Array(b, *between)) for a, b in PAIRS], reference)
     else:

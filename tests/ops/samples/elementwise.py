@@ -24,6 +24,11 @@ sampled(
     reference=torch.remainder,
     samples=[(Array((3, 4), 0.1, 0.9), Array((4,), 1.1, 2)), (Array((3,), 0.1, 0.9), 2.0)],
 )
+sampled(
+    "divide_rounded",
+    reference=lambda x, y, mode: torch.div(x, y, rounding_mode=mode),
+    samples=[(Array((3, 4)), Array((4,), 0.5, 2), mode) for mode in ("floor", "trunc")],
+)
 sampled("floor_divide", reference=torch.floor_divide, samples=[(Array((3, 4)), Array((4,), 0.5, 2))])
 sampled("lerp", reference=torch.lerp, samples=[((3, 4), (3, 4), 0.3), ((3, 1), (4,), (3, 4))])
 sampled("nan_to_num", reference=torch.nan_to_num, samples=[((3, 4),), ((2, 0), 1.0, 2.0, 3.0)])

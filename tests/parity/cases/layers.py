@@ -14,6 +14,7 @@ def i(high: int, *shape: int, low: int = 0, dtype: str = "int64"):  # type: igno
 
 BITS = given([[0, 1, 1, 0], [1, 0, 0, 1], [1, 1, 0, 0]], "float32", grad=False)
 SIGNS = given([[1, -1, 1, 1], [-1, 1, -1, -1], [1, 1, -1, 1]], "float32", grad=False)
+FAR = given([[0, -63, -100], [5, -100, -300]], "float32")  # logits far below the largest
 SHARES = given([[0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1], [0, 0, 1, 0]], "float32", grad=False)
 # fmt: off
 FUNCTIONS: dict[str, list[Call]] = {
@@ -279,10 +280,12 @@ FUNCTIONS: dict[str, list[Call]] = {
     ],
     "softmax": [
         call(f(2, 3), 0, "float64"),
+        call(FAR),
         call(f()),
     ],
     "log_softmax": [
         call(f(2, 3), 0, "float64"),
+        call(FAR),
     ],
     "relu": [
         call(i(5, 3, low=-5, dtype="int32")),
@@ -515,6 +518,7 @@ FUNCTIONS: dict[str, list[Call]] = {
         call(f(3, 4), given([[1], [0], [2]], "int64"), ignore_index=0),
         call(f(3, 4, 5), i(4, 3, 1, 5), axis=1),
         call(f(3, 4), SHARES, True),
+        call(FAR, given([[1], [2]], "int64")),
     ],
     "margin_cross_entropy": [
         call(f(3, 4), i(4, 3)),
@@ -549,6 +553,7 @@ FUNCTIONS: dict[str, list[Call]] = {
         call(f(3, 4), SHARES, f(4, low=0.1, grad=False), soft_label=True),
         call(f(3, 4), SHARES, soft_label=True, label_smoothing=0.1),
         call(f(3, 4, low=0.1, high=0.9), i(4, 3), use_softmax=False),
+        call(FAR, given([1, 2], "int64"), reduction="none"),
     ],
     "nll_loss": [
         call(f(3, 4), i(4, 3)),

@@ -154,6 +154,38 @@ def test_the_process_that_answers_does_not_have_the_librarys_own(graded, route):
     assert not result.passed and result.earned == 0
 
 
+OPERATOR = """
+import numpy as np
+from sampan.learn.cases import Case
+from studio.grading.exercise import Exercise
+
+def cases(rng):
+    x, g = rng.normal(size=(2, 100))
+    yield Case(("row", "行"), "pullback", ([x], g), (np.sin(x), [g * np.cos(x)]), ("", ""))
+    yield Case(("tape", "带"), "gradient", ([x], g), (np.sin(x), [g * np.cos(x)]), ("", ""))
+
+EXERCISES = [Exercise("ops.sin", 1, "Wave", "波", cases)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("way_back", "right"),
+    [("lambda g: g * x.cos()", True), ("lambda g: theirs(g, x)", False), ("lambda g: kept(g, x)", False)],
+)
+def test_nor_the_derivatives_of_the_librarys_operator(course, graded, way_back, right):
+    (course.parent / "checks" / "lesson.py").write_text(OPERATOR)
+    borrowed = (
+        "import sys\nfound = sys.modules['sam' + 'pan'].ops.elementwise.sin.operator\n"
+        "theirs = found.derivatives[0].function\n"
+        "kept = sys.modules['sampan.learn.' + 'slots'].get('ops.sin').derivatives[0][0]\n"
+    )
+    (result,) = graded(
+        f'{borrowed}@learn.exercise("ops.sin")\ndef sin(x):\n    return x.sin(), {way_back}'
+    ).exercises
+    assert result.passed is right
+    assert right or "is not there while this exercise is graded" in result.message
+
+
 def test_code_nested_too_deeply_to_be_read(graded):
     """What is looked at outside of the sandbox must not bring the grader down."""
     for deep in (

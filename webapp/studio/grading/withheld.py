@@ -28,23 +28,20 @@ class Withheld(RuntimeError):
 def withhold(slot: str, others: Iterable[str] = ()) -> list[Path]:
     """Takes the library's version of a slot out of this process, for good, with those of `others` (dotted names below
     the library); returns the files that its source can be read from."""
-    taken = slots.get(slot)
-    gone: list[Any] = [taken.original, *map(_named, others)]
-    if taken.quick is not None:
-        gone.append(taken.quick)
-        taken.quick = None
-        taken.take_out()
     files: set[Path] = set()
-    for function in gone:
-        for inner in _family(function, set()):
-            files.update(_files(inner))
-            _empty(inner, slot)
+    for name in (slot, *others):
+        for function in _functions(name):
+            for inner in _family(function, set()):
+                files.update(_files(inner))
+                _empty(inner, slot)
     return sorted(files)
 
 
-def _named(name: str) -> Any:
-    holder, attribute = slots.resolve(name)
-    return getattr(holder, attribute)
+def _functions(name: str) -> list[Any]:
+    """The library's function of that name; with its derivatives where it is an operator's."""
+    taken = slots.get(name)
+    derivatives, joint = taken.derivatives or ((), None)
+    return [taken.original, *derivatives, joint]
 
 
 def _family(function: Any, seen: set[int]) -> Iterator[FunctionType | Dispatcher]:
@@ -53,7 +50,10 @@ def _family(function: Any, seen: set[int]) -> Iterator[FunctionType | Dispatcher
         return
     seen.add(id(function))
     python = function.py_func if isinstance(function, Dispatcher) else function
-    if not isinstance(python, FunctionType) or not python.__module__.startswith(f"{slots.ROOT}."):
+    if not isinstance(python, FunctionType):
+        return
+    # What the library has generated may say no module.
+    if not (python.__module__ or f"{slots.ROOT}.").startswith(f"{slots.ROOT}."):
         return
     yield function
     inner = [getattr(python, "__wrapped__", None)]
@@ -71,7 +71,8 @@ def _is_filled(cell: Any) -> bool:
 
 def _files(function: FunctionType | Dispatcher) -> Iterator[Path]:
     python = function.py_func if isinstance(function, Dispatcher) else function
-    for name in {python.__code__.co_filename, sys.modules[python.__module__].__file__}:
+    module = sys.modules.get(python.__module__ or "")
+    for name in {python.__code__.co_filename, getattr(module, "__file__", None)}:
         source = Path(name or "")
         if source.is_file():  # not where the library has written the code itself
             yield source

@@ -30,7 +30,7 @@ def updates(slot: slots.Slot, which: list[int], *args: Any) -> Any:
 
 @driver
 def value(slot: slots.Slot, *args: Any) -> Any:
-    """The value that an operator's body gives, without its pullback."""
+    """The value that a learner's body of an operator gives, without its pullback."""
     result = slot.placed(*args)
     if type(result) is not tuple or len(result) != 2:
         raise TypeError(f"a body gives back a pair (value, pullback), {type(result).__name__} came")
@@ -39,7 +39,7 @@ def value(slot: slots.Slot, *args: Any) -> Any:
 
 @driver(answer=value_and_gradients)
 def pullback(slot: slots.Slot, inputs: list[Any], gradient: Any) -> Any:
-    """(value, gradients) of an operator's body; the gradients are one entry an input."""
+    """(value, gradients) of a learner's body of an operator; the gradients are one entry an input."""
     result = slot.placed(*inputs)
     if type(result) is not tuple or len(result) != 2:
         raise TypeError(f"a body gives back a pair (value, pullback), {type(result).__name__} came")

@@ -141,7 +141,7 @@ function render({ model, el }) {
     for (const [name, value] of now.rows) list.append(node("dt", {}, name), node("dd", { class: "sp-number" }, value));
     const source = data().sources[now.source];
     const code = node("pre", { class: "tp-source", tabindex: 0, "aria-label": words.source });
-    const kind = now.phase === "forward" ? "value" : "pullback";
+    const kind = now.phase === "forward" ? "value" : "derivative";
     for (const [text, part] of source.parts) {
       code.append(part === kind ? node("mark", {}, text) : text);
     }

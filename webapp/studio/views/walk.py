@@ -1,11 +1,10 @@
 """A program's walk over the tape, forward and backward, as plain data for the page that shows it.
 
-One step is one call of an operator, or of its pullback. Nothing here knows a widget; words are looked up by `t`.
+One step is one call of an operator, or of its derivatives. Nothing here knows a widget; words are looked up by `t`.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import math
 import textwrap
@@ -188,29 +187,45 @@ class Walk:
 
 
 def source(operator: Any) -> dict[str, Any]:
-    """Where an operator is written, and its text in parts: [text, "value" | "pullback" | ""]."""
+    """Where an operator is written, and its text in parts, as they stand there: [text, "value" | "derivative" | ""]."""
     body = inspect.unwrap(operator.body)
-    if body.__code__.co_filename.startswith("<"):  # generated from a row of a table: the row says more
-        return _row(body)
+    path = body.__code__.co_filename
     lines, first = inspect.getsourcelines(body)
-    text = textwrap.dedent("".join(lines)).rstrip()
-    return {"file": f"{_inside(body.__code__.co_filename)}:{first}", "parts": _parts(text)}
+    file = f"{_inside(path)}:{first}"
+    # A learner's function is wrapped, to count its calls. It returns value and closures: there is nothing beside it.
+    if body is not operator.body:
+        return {"file": file, "parts": [[_text(lines, ""), ""]]}
+    head = next(number for number, line in enumerate(lines) if line.lstrip().startswith("def "))
+    derivatives, joint = operator.functions()
+    written = [inspect.unwrap(each) for each in [*derivatives, joint] if each is not None]
+    parts: dict[tuple[str, int], list[str]] = {}
+    for function in [*written, *(used for each in written for used in _used_by(each))]:
+        its_lines, line = inspect.getsourcelines(function)
+        place = (function.__code__.co_filename, line)
+        if place[0] != path or not first <= line < first + head:
+            parts[place] = [_text(its_lines), "derivative"]
+    if head:  # the decorator: lambdas, and the names of derivatives that are written above
+        parts[path, first] = [_text(lines[:head], "\n"), "derivative"]
+    parts[path, first + head] = [_text(lines[head:]), "value"]
+    shown = [parts[place] for place in sorted(parts)]
+    if path.startswith("<"):  # generated from a row of a table: what it computes is said in its docstring
+        file = _inside(inspect.getfile(inspect.getmodule(body) or body))
+        said = textwrap.indent(inspect.getdoc(body) or "", "# ", lambda _: True)
+        shown = [[f"{said}\n\n", ""], *shown]
+    shown[-1][0] = shown[-1][0].rstrip()
+    return {"file": file, "parts": shown}
 
 
-def _row(body: Any) -> dict[str, Any]:
-    """The call or the tuple in the body's module that begins with its name, and the docstring, which has the derivative."""
-    text = inspect.getdoc(body) or ""
-    module = inspect.getmodule(body)
-    if module is None or not module.__file__:
-        return {"file": "", "parts": [[text, ""]]}
-    written = inspect.getsource(module)
-    for node in ast.walk(ast.parse(written)):
-        inner = node.args if isinstance(node, ast.Call) else node.elts if isinstance(node, ast.Tuple) else []
-        if len(inner) > 1 and isinstance(inner[0], ast.Constant) and inner[0].value == body.__name__:
-            row = ast.get_source_segment(written, node) or ""
-            file = f"{_inside(module.__file__)}:{getattr(node, 'lineno', 1)}"
-            return {"file": file, "parts": [[f"{textwrap.dedent(row)}\n\n", "value"], [text, "pullback"]]}
-    return {"file": _inside(module.__file__), "parts": [[text, ""]]}
+def _used_by(derivative: Any) -> list[Any]:
+    """The derivatives, functions of g, that a generated one calls by names which its own text does not explain."""
+    if not derivative.__code__.co_filename.startswith("<"):
+        return []
+    used = filter(inspect.isfunction, map(derivative.__globals__.get, derivative.__code__.co_names))
+    return [one for one in used if one.__code__.co_varnames[:1] == ("g",)]
+
+
+def _text(lines: list[str], end: str = "\n\n") -> str:
+    return textwrap.dedent("".join(lines)).rstrip() + end
 
 
 def _inside(path: str) -> str:
@@ -219,32 +234,6 @@ def _inside(path: str) -> str:
 
     root, file = Path(sampan.__file__).resolve().parent, Path(path).resolve()
     return file.relative_to(root.parent).as_posix() if file.is_relative_to(root) else file.name
-
-
-def _parts(text: str) -> list[list[str]]:
-    """The text cut at what the last `return value, pullback` gives back."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return [[text, ""]]
-    returns = [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2
-    ]
-    if not returns:
-        return [[text, ""]]
-    last = max(returns, key=lambda node: node.lineno)
-    starts = [0]
-    for line in text.split("\n"):
-        starts.append(starts[-1] + len(line.encode()) + 1)
-    raw, parts, at = text.encode(), [], 0
-    for element, kind in zip(last.elts, ("value", "pullback"), strict=True):
-        begin = starts[element.lineno - 1] + element.col_offset
-        end = starts[(element.end_lineno or element.lineno) - 1] + (element.end_col_offset or 0)
-        parts += [[raw[at:begin].decode(), ""], [raw[begin:end].decode(), kind]]
-        at = end
-    return [part for part in [*parts, [raw[at:].decode(), ""]] if part[0]]
 
 
 def _shape(shape: Any) -> str:

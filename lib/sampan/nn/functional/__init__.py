@@ -1,13 +1,11 @@
 """Operators under the names that Paddle has in `nn.functional`."""
 
-from types import FunctionType as _FunctionType
-
 from ...ops.activation import *  # noqa: F403
 from ...ops.assembly import diag_embed as diag_embed
 from ...ops.indexing import one_hot as one_hot
 from ...ops.linalg import linear as linear
 from ...ops.norms import pdist as pdist
-from ...spelling import spelled as _spelled
+from ...spelling import spell as _spell
 from . import flash_attention as flash_attention
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
@@ -22,11 +20,4 @@ from .regularization import *  # noqa: F403
 from .vision import *  # noqa: F403
 
 # What is no operator takes Paddle's other names of arguments too, and says which of its arguments did not fit.
-for _name, _function in list(globals().items()):
-    if (
-        isinstance(_function, _FunctionType)
-        and not _name.startswith("_")
-        and not hasattr(_function, "__wrapped__")
-    ):
-        globals()[_name] = _spelled(_function)
-del _name, _function
+_spell(globals())

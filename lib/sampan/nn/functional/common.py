@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
+from ...apply import casts, mine, wrap
 from ...dtype import as_dtype
-from ...operator import casts, wrap
 from ...ops.norms import p_norm
 from ...ops.resampling import rows_at
 from ...ops.shape import number, pad_constant, unshared
@@ -113,7 +113,8 @@ def embedding(x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=
         embedding_renorm_(x, weight, max_norm, norm_type)
     try:
         rows = rows_at(x, weight, padding, scale_grad_by_freq, sparse is not False and weight.node is None)
-        return rows.astype("float32") if casts and rows.data.itemsize == 2 else rows  # not the whole table
+        half = casts and mine(casts) and rows.data.itemsize == 2
+        return rows.astype("float32") if half else rows  # not the whole table
     except ValueError:
         check_ids(x.data, count, "x")  # only now: it costs as much as the look-up
         raise

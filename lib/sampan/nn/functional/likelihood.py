@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ...operator import wrap
+from ...apply import wrap
 from ...ops import criteria
 from ...ops.activation import log_sigmoid, log_softmax, softmax
 from ...ops.indexing import one_hot, where

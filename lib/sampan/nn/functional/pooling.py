@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...operator import wrap
+from ...apply import wrap
 from ...ops.pooling import ADAPTIVE_MAX, MAX, adaptive_pool, at_places, avg_pool, max_pool, put_at_places
 from ...ops.shape import pad_constant
 from ...tensor import Refused

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ...operator import wrap
+from ...apply import wrap
 from ...ops.activation import log_sigmoid, log_softmax, softplus
 from ...ops.gathering import take_along_axis
 from ...ops.indexing import where

@@ -18,6 +18,7 @@ import torch
 from ...creation import ones_like
 from ...nn import functional as F
 from ...ops import concat, where
+from ...spelling import spell
 from ...tensor import Refused, Tensor
 from . import arrays
 
@@ -352,3 +353,6 @@ def perspective(img, startpoints, endpoints, interpolation="nearest", fill=0):  
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
     matrix = np.linalg.lstsq(np.array(rows, float), np.array(startpoints, float).reshape(8), rcond=None)[0].tolist()
     return _transformed(img, "perspective", matrix, interpolation, fill)
+
+
+spell(globals())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .utils import try_import
+from ..utils import try_import
 
 
 def _entries(repo_dir: str, source: str) -> dict[str, Callable[..., Any]]:
@@ -49,7 +49,7 @@ def load(repo_dir, model, source="github", force_reload=False, **kwargs):  # typ
 
 def load_state_dict_from_url(url, model_dir=None, check_hash=False, file_name=None, map_location=None):  # type: ignore[no-untyped-def]
     """Weights that lie in `model_dir` under the address's file name (or `file_name`). Nothing is downloaded."""
-    from .serialization import load as load_file
+    from ..serialization import load as load_file
 
     path = Path(model_dir or ".") / (file_name or url.rpartition("/")[2])
     if not path.is_file():

@@ -1,0 +1,193 @@
+"""Calling an operator: unwrap its arguments, run its function, and record the call where a gradient is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from .refusal import AxisError as AxisError
+from .refusal import describe as describe
+from .refusal import described, first_line, from_inside, no_array, translated
+from .tape import Node, next_sequence
+from .tensor import Refused, Tensor, WrongKind, declared
+
+if TYPE_CHECKING:
+    from .operator import Operator
+
+_new = object.__new__
+_Buffer = torch.Tensor
+# What torch raises for input that it cannot take.
+REFUSALS = (RuntimeError, IndexError, TypeError, AttributeError, ValueError, KeyError)
+_OF_A_KIND = (TypeError, AttributeError, NotImplementedError)
+# Parameters of an operator that are no tensors: an array there stands for its numbers.
+_LISTS = frozenset((
+    "atol", "axis", "axes", "max", "min", "num_samples", "offset", "perm", "repeat_times", "rtol", "shape", "shifts", "value",
+))  # fmt: skip
+
+# What watches or changes calls, with the thread that it belongs to: `mine` finds this thread's.
+observers: list[
+    tuple[int, Any]
+] = []  # the last of them runs functions and derivatives in our place: see trace
+casts: list[tuple[int, Any]] = []  # the last of them may cast an operator's arguments before it runs: see amp
+
+
+def mine(things: list[tuple[int, Any]]) -> Any:
+    """The last of `observers` or of `casts` that belongs to this thread, or None."""
+    thread = get_ident()
+    return next((thing for owner, thing in reversed(things) if owner == thread), None)
+
+
+@contextmanager
+def put(things: list[tuple[int, Any]], thing: Any) -> Iterator[None]:
+    """Within the block `thing` is this thread's last observer, or cast."""
+    entry = (get_ident(), thing)
+    things.append(entry)
+    try:
+        yield
+    finally:
+        things.remove(entry)
+
+
+def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], arrays: bool = True) -> Any:
+    """Call an operator: unwrap, run its function, and record on the tape when an input asks for its gradient.
+
+    The one way in for every operator. arrays: NumPy arrays are taken as Tensors, as beside Python's operators; Paddle's
+    functions refuse them.
+    """
+    buffers: list[Any] = list(args)
+    wrapped, wanted = False, 0  # whether there is a Tensor; bits of the inputs that ask for their gradient
+    try:
+        cast = mine(casts) if casts else None
+        if cast is not None:
+            args = cast(operator, args)
+            buffers = list(args)
+        edges: list[Any] = [None] * len(args)
+        for place, value in enumerate(args):
+            if isinstance(value, Tensor):
+                wrapped = True
+                buffers[place] = value.data
+                if not value.stop_gradient:
+                    wanted |= 1 << place
+                    edges[place] = value.node or value
+            elif type(value) is np.ndarray:
+                buffers[place] = _taken(operator, args, place, arrays)
+            elif type(value) is complex and any(_is_half(other) for other in args):
+                return apply(operator, _widened(args), settings, arrays)
+        observer = mine(observers) if observers else None
+        if observer is not None:
+            result = observer.forward(operator, buffers, settings)
+        else:
+            result = operator.body(*buffers, **settings)
+    except REFUSALS as error:
+        raise explain(error, operator, buffers, settings) from error
+    if not wanted or not operator.differentiable or not torch.is_grad_enabled():
+        value = result[0] if operator.saves else result
+        return wrap(value) if wrapped else value
+    return record(operator, wanted, edges, buffers, settings, result)
+
+
+def record(
+    operator: Operator,
+    wanted: int,
+    edges: list[Any],
+    buffers: list[Any],
+    settings: dict[str, Any],
+    result: Any,
+) -> Any:
+    """The Tensor, or Tensors, for what an operator's function returned, with a Node that keeps what derivatives read."""
+    value, saved = result if operator.saves else (result, None)
+    count, kept = len(buffers), {}
+    for name, source in operator.plans.get(wanted) or operator.plan(wanted):
+        if type(source) is int and source < count:
+            kept[name] = buffers[source]
+        elif name == "out":
+            kept[name] = value
+        elif name == "saved":
+            kept[name] = saved
+        elif name == "needed":
+            kept[name] = [edge is not None for edge in edges]
+        else:
+            kept[name] = setting(operator, name, buffers, settings)
+    node = _new(Node)  # without its __init__, which would be a call more
+    node.operator, node.edges, node.kept, node.sequence = operator, edges, kept, next_sequence()
+    node.hooks = node.outputs = None
+    node.shapes = to_sum_back(buffers) if operator.broadcasts else None
+    if type(value) is tuple:
+        return node.wrap_outputs(value)
+    out = _new(Tensor)
+    out.data, out.stop_gradient, out.node = value, False, node
+    out._grad = out._hooks = out._name = None
+    return out
+
+
+def setting(operator: Operator, name: str, buffers: list[Any], settings: dict[str, Any]) -> Any:
+    """What an operator was given for a parameter by its name, or the default; all buffers for `*inputs`."""
+    if operator.variadic and name == operator.parameters[0]:
+        return tuple(buffers)
+    return settings.get(name, operator.defaults[name])
+
+
+def _taken(operator: Operator, args: tuple[Any, ...], place: int, arrays: bool) -> torch.Tensor:
+    """The buffer of an array among the arguments, where arrays are taken or stand for a list of numbers."""
+    if not arrays and _LISTS.isdisjoint(operator.parameters[place : place + 1]):
+        no_array(operator.name, operator.parameters, args)
+    array = args[place]
+    if not array.flags.writeable or any(step < 0 for step in array.strides):
+        array = array.copy()  # torch cannot look at it
+    return torch.from_numpy(array)
+
+
+def _is_half(value: Any) -> bool:
+    return isinstance(value, (Tensor, _Buffer)) and value.dtype == torch.float16
+
+
+def _widened(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """float16 as float32 beside a complex number: torch's complex32 is no dtype here."""
+    return tuple(declared.cast(value, torch.float32) if _is_half(value) else value for value in args)
+
+
+def to_sum_back(buffers: list[Any]) -> list[Any] | None:
+    """(shape, dtype) of each input, or None when nothing was broadcast or promoted."""
+    if len(buffers) == 2:
+        x, y = buffers
+        if type(y) is float or type(y) is int:
+            return None
+        if isinstance(x, _Buffer) and isinstance(y, _Buffer) and x.shape == y.shape and x.dtype is y.dtype:
+            return None
+    return [(b.shape, b.dtype) if isinstance(b, _Buffer) else None for b in buffers]
+
+
+def wrap(value: Any) -> Any:
+    """Tensors over buffers, outside the tape."""
+    if type(value) is not _Buffer and isinstance(value, (tuple, list)):
+        return type(value)(wrap(v) for v in value)
+    out = _new(Tensor)
+    out.data = value
+    out.stop_gradient = True
+    out.node = out._grad = out._hooks = out._name = None
+    return out
+
+
+def explain(
+    error: Exception, operator: Operator, buffers: Sequence[Any], settings: dict[str, Any]
+) -> Exception:
+    """The error to raise for a body that refused its input: which operator, which arguments, and why."""
+    plain = isinstance(error, (ValueError, KeyError)) and not isinstance(error, (WrongKind, AxisError))
+    if isinstance(error, ArithmeticError) or (plain and not from_inside(error)):
+        raise error  # an observer found it, or this library, and said all
+    text = first_line(error)
+    if (
+        plain
+        or isinstance(error, _OF_A_KIND)
+        or ("not implemented for" in text and not isinstance(error, IndexError))
+    ):
+        return translated(error, operator.name, operator.parameters, buffers, settings)
+    text = f"{operator.name}: {text} (got {described(operator.parameters, buffers, settings)})"
+    if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in text:
+        return MemoryError(text)
+    return (AxisError if isinstance(error, IndexError) else Refused)(text)

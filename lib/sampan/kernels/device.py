@@ -1,0 +1,57 @@
+"""How a kernel picks its device: NumPy arrays go to the CPU's loops, torch buffers to the GPU's kernels.
+
+`array` gives a buffer in the form that the kernels of its device take, and `buffer` takes it back; neither copies.
+"""
+
+from collections.abc import Callable
+from functools import cache, wraps
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+GPUS = ("cuda",)  # kinds of device whose buffers go to the GPU's kernels as they are
+
+
+def array(buffer: torch.Tensor) -> Any:
+    """NumPy's view of a buffer on the CPU, the buffer itself on a GPU."""
+    return buffer if buffer.device.type in GPUS else buffer.numpy()
+
+
+def buffer(array: Any) -> torch.Tensor:
+    return array if isinstance(array, torch.Tensor) else torch.from_numpy(array)
+
+
+def empty(shape: Any, like: Any, kind: str = "") -> Any:
+    """An array where `like` is, of its dtype or of the one named `kind`."""
+    if isinstance(like, torch.Tensor):
+        return torch.empty(shape, dtype=getattr(torch, kind) if kind else like.dtype, device=like.device)
+    return np.empty(shape, kind or like.dtype)
+
+
+def on_device(loop: Kernel, gpu: str) -> Kernel:
+    """The kernel that runs `loop` when its first array is NumPy's, and the one named `gpu` when it is a buffer.
+
+    The first array is the first argument, or the first item of the tuple that it is; the others are where it is.
+    gpu: "cuda_sparse.softmax", for example. Its module is imported at the first call with a buffer.
+    """
+
+    @wraps(loop, updated=())
+    def kernel(*args: Any) -> Any:
+        first = args[0]
+        if type(first) is tuple:
+            first = first[0]
+        return (loop if type(first) is not torch.Tensor else gpu_kernel(gpu))(*args)
+
+    chosen: Any = kernel
+    return chosen
+
+
+@cache
+def gpu_kernel(name: str) -> Callable[..., Any]:
+    """The function "module.name" of this package."""
+    module, _, function = name.rpartition(".")
+    found: Callable[..., Any] = getattr(import_module(f".{module}", __package__), function)
+    return found

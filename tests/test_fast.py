@@ -1,0 +1,19 @@
+"""The short ways of fast.py change nothing: the tests of the tape pass without them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("tests", ["tests/test_autograd.py", "tests/test_autograd_graphs.py"])
+def test_the_tape_without_them(tests: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests]
+    ended = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "SAMPAN_FAST": "0"}, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stdout[-2000:]
