@@ -30,10 +30,10 @@ _LISTS = frozenset((
 ))  # fmt: skip
 
 # What watches or changes calls, with the thread that it belongs to: `mine` finds this thread's.
-observers: list[
-    tuple[int, Any]
-] = []  # the last of them runs functions and derivatives in our place: see trace
-casts: list[tuple[int, Any]] = []  # the last of them may cast an operator's arguments before it runs: see amp
+# The last observer runs functions and derivatives in our place: see trace.
+observers: list[tuple[int, Any]] = []
+# The last cast may change an operator's arguments before it runs: see amp.
+casts: list[tuple[int, Any]] = []
 
 
 def mine(things: list[tuple[int, Any]]) -> Any:

@@ -158,8 +158,10 @@ def _tied(content: Any, made_by: Any) -> Any:
     """A Tensor over a buffer as it was when it was recorded, made by the Node (or leaf) that made it."""
     if isinstance(content, tuple):
         return tuple(_tied(part, made_by.output(place)) for place, part in enumerate(content))
-    if not isinstance(content, torch.Tensor) or isinstance(made_by, Tensor):
-        return content if made_by is None or not isinstance(made_by, Tensor) else made_by
+    if isinstance(made_by, Tensor):
+        return made_by
+    if not isinstance(content, torch.Tensor):
+        return content
     tied = Tensor(content, stop_gradient=made_by is None)
     tied.node = made_by
     return tied
@@ -276,12 +278,12 @@ def _handing_over(
             left[edge] -= 1
             if left[edge] == 0 and edge in collected:
                 gradient = collected.pop(edge)
-                for pending in (
-                    *gradients.values(),
-                    *collected.values(),
-                ):  # a list holds those of several outputs
-                    for other in pending if isinstance(pending, list) else [pending]:
-                        if isinstance(other, torch.Tensor):  # a hook may write to what it gets
+                # A hook may write to what it gets, which may be the memory of a gradient that is still on its way.
+                for pending in (*gradients.values(), *collected.values()):
+                    for other in (
+                        pending if isinstance(pending, list) else [pending]
+                    ):  # a list: of several outputs
+                        if isinstance(other, torch.Tensor):
                             owners.add(other.untyped_storage().data_ptr())
                 _hand_over(edge, gradient, False, owners)
 

@@ -30,7 +30,7 @@ Buffers = Sequence[torch.Tensor]
 
 @dataclass(frozen=True)
 class Record:
-    """One call of an operator, or of its pullback (`backward`).
+    """One call of an operator, or of its derivatives (`backward`).
 
     bytes: of memory read (what the tape kept too) and written, once each; 0 for views. flops: additions and
     multiplications; 0 where entries are only moved; a comparison or a function such as exp counts as one. kernel: "torch", or the name of Sampan's own loop. line: "file.py:12" outside the library.
@@ -52,9 +52,9 @@ class Record:
 
 
 class trace:
-    """Context manager that records every operator that this thread runs inside, and every pullback.
+    """Context manager that records every operator that this thread runs inside, and their derivatives.
 
-    One record for a call of an operator and one for its pullback; what these call themselves is part of them.
+    One record for a call of an operator and one for its derivatives; what these call themselves is part of them.
 
     >>> with sampan.trace() as seen:
     ...     loss = model(x).sum()
@@ -103,7 +103,7 @@ class trace:
         return result
 
     def backward(self, node: Node, gradient: Any, run: Callable[[], Any]) -> Any:
-        """Run a pullback and note it. Called by the walk backwards."""
+        """Run derivatives and note it. Called by the walk backwards."""
         kept = dict(kept_by(node))
         result, seconds = self._timed(run)
         given, made = flat(gradient), [_buffer(r) for r in result]
@@ -202,7 +202,7 @@ def _work(operator: Operator, given: Buffers, made: Buffers) -> int:
 
 
 def _work_back(operator: Operator, given: Buffers, made: Sequence[Any], kept: dict[str, torch.Tensor]) -> int:
-    """Additions and multiplications of a pullback; made: one gradient an input, None where none was asked for."""
+    """Additions and multiplications of derivatives; made: one gradient an input, None where none was asked for."""
     name, arriving = operator.name, given[0]
     if operator.view or name in _MOVES:
         return 0

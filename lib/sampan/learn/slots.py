@@ -1,7 +1,8 @@
 """Exercise slots: a learner's function takes the place of a function of the complete library.
 
 `@learn.exercise("autograd.unbroadcast")` puts the function under it where `sampan.autograd.unbroadcast` is, for the
-rest of the notebook. When the name is an operator (`"ops.multiply"`), the function takes the place of its body.
+rest of the notebook. When the name is an operator (`"ops.multiply"`), the function takes the place of its body, and
+what its closures compute that of its derivatives.
 The library's own version is remembered: `learn.reference("autograd.unbroadcast")` puts it back.
 """
 

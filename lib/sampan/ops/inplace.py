@@ -76,7 +76,9 @@ def _declare(name: str, take: Callable[..., Tensor], what: str) -> None:
             return x
         before = x._before()
         if keeps and recorded:
-            before.data = x.data.clone()  # for the pullback, which x's own memory is about to be lost to
+            before.data = (
+                x.data.clone()
+            )  # for a derivative that reads it: its own memory is about to be overwritten
         return take(x, operation(before, *args, **kwargs), operands)
 
     twin.__name__ = f"{name}_"

@@ -1,4 +1,4 @@
-"""Second derivatives of fused operators: their pullback on the tape."""
+"""Second derivatives of fused operators: their derivatives on the tape."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
