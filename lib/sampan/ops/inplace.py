@@ -75,10 +75,8 @@ def _declare(name: str, take: Callable[..., Tensor], what: str) -> None:
             x._mark_written()
             return x
         before = x._before()
-        if keeps and recorded:
-            before.data = (
-                x.data.clone()
-            )  # for a derivative that reads it: its own memory is about to be overwritten
+        if keeps and recorded:  # a derivative reads x, whose own memory is about to be overwritten
+            before.data = x.data.clone()
         return take(x, operation(before, *args, **kwargs), operands)
 
     twin.__name__ = f"{name}_"
