@@ -5,9 +5,18 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 import sampan as paddle
+from sampan import tape
 
 HERE = str(Path(paddle.__file__).parent)
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits_for_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a fresh process, where no leaf was asked to report its gradient."""
+    monkeypatch.setattr(tape, "leaves_report", False)
 
 
 def walk(program: Callable[[], None]) -> tuple[int, int, int]:
