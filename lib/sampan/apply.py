@@ -101,8 +101,11 @@ def record(
 ) -> Any:
     """The Tensor, or Tensors, for what an operator's function returned, with a Node that keeps what derivatives read."""
     value, saved = result if operator.saves else (result, None)
+    plan = operator.plans.get(wanted)
+    if plan is None:  # an empty one is a plan too
+        plan = operator.plan(wanted)
     count, kept = len(buffers), {}
-    for name, source in operator.plans.get(wanted) or operator.plan(wanted):
+    for name, source in plan:
         if type(source) is int and source < count:
             kept[name] = buffers[source]
         elif name == "out":
