@@ -14,7 +14,7 @@ HERE = str(Path(paddle.__file__).parent)
 
 
 @pytest.fixture(autouse=True)
-def nobody_waits_for_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_leaf_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a fresh process, where no leaf was asked to report its gradient."""
     monkeypatch.setattr(tape, "leaves_report", False)
 

@@ -280,11 +280,10 @@ def _handing_over(
                 gradient = collected.pop(edge)
                 # A hook may write to what it gets, which may be the memory of a gradient that is still on its way.
                 for pending in (*gradients.values(), *collected.values()):
-                    for other in (
-                        pending if isinstance(pending, list) else [pending]
-                    ):  # a list: of several outputs
-                        if isinstance(other, torch.Tensor):
-                            owners.add(other.untyped_storage().data_ptr())
+                    parts = pending if isinstance(pending, list) else [pending]  # a list: of several outputs
+                    owners.update(
+                        p.untyped_storage().data_ptr() for p in parts if isinstance(p, torch.Tensor)
+                    )
                 _hand_over(edge, gradient, False, owners)
 
 

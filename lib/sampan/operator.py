@@ -193,8 +193,7 @@ def operator(
         call.operator = made
         operators[made.name] = made
         setattr(declared, made.name, call)
-        for name in (method,) if isinstance(method, str) else method:
-            as_method(call, name)
+        _as_methods(call, method)
         return call
 
     return declare
@@ -202,7 +201,7 @@ def operator(
 
 def _changed(operator: Operator, settings: dict[str, Any]) -> bool:
     """Whether a setting is given another value than its default."""
-    return any(value != operator.signature.parameters[name].default for name, value in settings.items())
+    return any(value != operator.defaults[name] for name, value in settings.items())
 
 
 def entrance(operator: Operator, arrays: bool) -> Any:
@@ -239,11 +238,15 @@ def composite(
         function = spelled(function)
         composites[function.__name__] = function
         setattr(declared, function.__name__, function)
-        for name in (method,) if isinstance(method, str) else method:
-            as_method(function, name)
+        _as_methods(function, method)
         return function
 
     return declare
+
+
+def _as_methods(function: Callable[..., Any], names: str | Sequence[str]) -> None:
+    for name in (names,) if isinstance(names, str) else names:
+        as_method(function, name)
 
 
 def as_method(function: Callable[..., Any], name: str = "") -> None:

@@ -4,7 +4,7 @@
         return x * y, (lambda g: g * y, lambda g: g * x)
 
 The pullback is a tuple with one function per input, or one function that returns the gradients of all; with a
-second parameter `needed` it is told which are asked for. What a closure
+second parameter `needed` it gets a list of bools, one per input: whether its gradient is wanted. What a closure
 remembers is found in its code; the tape keeps that, and puts Tensors in its place for a recorded backward.
 """
 
