@@ -21,6 +21,7 @@ import pytest
 from jupyter_client.kernelspec import NoSuchKernel
 from jupyter_client.manager import AsyncKernelManager, KernelManager
 from nbclient import NotebookClient
+from sqlalchemy.exc import OperationalError
 from traitlets.config import Config
 
 from studio import people
@@ -279,6 +280,30 @@ def test_a_restart_keeps_the_lease_and_the_end_gives_it_back(specs: StudioKernel
 
     asyncio.run(run())
     assert leases() == before
+
+
+def test_a_session_that_dies_while_the_store_is_out_of_reach_leaves_no_task_that_failed(
+    specs: StudioKernels, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        manager = new(specs)
+        await manager.start_kernel()
+
+        def unreachable(*_: object) -> None:
+            raise OperationalError("UPDATE", {}, Exception("unable to open database file"))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(here.store(), "bind", unreachable)
+            os.kill(manager.provisioner.pid, signal.SIGKILL)  # type: ignore[union-attr]
+            deadline = time.monotonic() + 10
+            while manager.provisioner._looking is None:  # type: ignore[union-attr]
+                assert time.monotonic() < deadline
+                await asyncio.sleep(0.02)
+            await manager.provisioner._looking  # type: ignore[union-attr]
+        assert "could not keep its place" in caplog.text
+        await manager.shutdown_kernel(now=True)
+
+    asyncio.run(run())
 
 
 def test_a_start_without_a_free_place_says_why_and_leaves_the_queue(

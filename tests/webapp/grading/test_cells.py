@@ -1,11 +1,13 @@
 """Which cells grading runs: what fills slots and what that needs, not what only shows."""
 
+import ast
+import gc
 from pathlib import Path
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from studio.grading.cells import IPYTHONS_OWN, Code, look, needed
+from studio.grading.cells import IPYTHONS_OWN, Code, look, needed, parse
 from studio.grading.grader import _code_cells
 from studio.grading.release import read, release, slots_of
 
@@ -143,6 +145,27 @@ def test_what_is_left_as_it_is_is_nothing_to_ipython(before):
     transformed = TransformerManager().transform_cell(source)
     assert IPYTHONS_OWN.search(source) or transformed.strip() == source.strip()
     assert bool(IPYTHONS_OWN.search(source)) == bool(before)
+
+
+def test_a_parse_is_right_whatever_the_garbage_collector_runs_meanwhile():
+    """Some collections log an exception that nobody fetched, and its traceback is parsed for its carets."""
+    source, left = "\n".join(f"x{n} = [{n}, (a, b), {{'c': d}}]" for n in range(200)), [1]
+    expected = ast.dump(ast.parse(source))
+
+    def collected(phase, info):
+        if left and left.pop():
+            for depth in range(20):
+                ast.parse("(" * depth + "1" + ")" * depth)
+
+    before = gc.get_threshold()
+    gc.callbacks.append(collected)
+    try:
+        gc.set_threshold(50)
+        assert ast.dump(parse(source)) == expected
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(collected)
+    assert not left
 
 
 @pytest.mark.parametrize(

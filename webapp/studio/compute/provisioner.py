@@ -60,7 +60,7 @@ class SessionProvisioner(LocalProvisioner):
     of_a_page = False  # known even when the lease is over
     _cgroup: Cgroup | None = None
     _runs = False  # the kernel itself is the lease's holder
-    _looking: asyncio.Task[int | None] | None = None
+    _looking: asyncio.Task[None] | None = None
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
         before = dict(kwargs.get("env") or os.environ)
@@ -118,10 +118,17 @@ class SessionProvisioner(LocalProvisioner):
             return
         loop, end = asyncio.get_running_loop(), os.pidfd_open(pid)
 
+        async def look() -> None:
+            try:
+                await self.poll()
+            except (SQLAlchemyError, OSError):
+                # Nobody waits for this task. The lease comes back all the same, once its process is seen to be gone.
+                self.log.exception("a session that ended could not keep its place")
+
         def died() -> None:
             loop.remove_reader(end)
             os.close(end)
-            self._looking = loop.create_task(self.poll())
+            self._looking = loop.create_task(look())
 
         loop.add_reader(end, died)
 

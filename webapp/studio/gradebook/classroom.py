@@ -17,6 +17,7 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
+from studio.grading.cells import parse
 from studio.paths import NOTEBOOKS
 
 PRIVATE = ".sampan"
@@ -173,7 +174,7 @@ def _settings(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     try:
-        tree = ast.parse(path.read_text("utf-8"))
+        tree = parse(path.read_text("utf-8"))
     except (SyntaxError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not Python: {error}") from error
     found: dict[str, str] = {}

@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
+from studio.grading.cells import parse
+
 GRAM = 12  # nodes in one fingerprint: about two lines
 LEAST_NODES = 25  # code with less of its own says nothing
 LEAST_ALIKE = 0.5  # of the smaller one's own weight
@@ -64,7 +66,7 @@ def fingerprints(cells: Iterable[str]) -> Fingerprints:
     for cell in cells:
         lines = ["" if MAGIC.search(line) else line for line in cell.split("\n")]
         try:
-            walked = list(_walk(ast.parse("\n".join(lines))))
+            walked = list(_walk(parse("\n".join(lines))))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             walked = []
         count += len(walked)

@@ -24,6 +24,7 @@ UNFORESEEN = {
 }
 # What IPython may read as something else than Python: its magics, commands and questions, prompts, an indented beginning.
 IPYTHONS_OWN = re.compile(r"[%!?]|^\s*(?:[,;/]|>>>|\.\.\.|In \[)|\A\s", re.M)
+TRIES = 5  # at parsing one source
 MOST_CHARACTERS = 200_000  # of a cell that is looked into; a longer one is run as it is
 
 
@@ -65,6 +66,18 @@ class Look:
     unreadable: bool = False
 
 
+def parse(source: str) -> ast.Module:
+    """`ast.parse`. Before Python 3.11.8 all of a process count their depth in one place, so a parse fails when the
+    garbage collector runs another one meanwhile (a traceback that is logged) or a thread does: it is tried again.
+    https://github.com/python/cpython/issues/106905"""
+    for _ in range(TRIES - 1):
+        try:
+            return ast.parse(source)
+        except SystemError:
+            continue
+    return ast.parse(source)
+
+
 def look(source: str) -> Look:
     """What a cell does to global names, scopes respected: what a function calls its own is no global name."""
     found = Look()
@@ -73,8 +86,8 @@ def look(source: str) -> Look:
         return found
     try:
         python = _python(source)
-        copy = _ScopedComprehensions().visit(ast.parse(python))
-        for statement, scoped in zip(ast.parse(python).body, copy.body, strict=True):
+        copy = _ScopedComprehensions().visit(parse(python))
+        for statement, scoped in zip(parse(python).body, copy.body, strict=True):
             names = Names()
             _read_changes(statement, names)
             _read_scopes(symtable.symtable(ast.unparse(scoped), "cell", "exec"), names)
