@@ -54,8 +54,9 @@ _install_inner()
 # Rooms that a program may not need are imported when they are first named.
 # fmt: off
 _LATER = (
-    "amp", "base", "datasets", "device", "distributed", "distribution", "embedding", "fft", "hub", "incubate", "interop", "learn",
-    "linalg", "models", "profiler", "session", "signal", "sparse", "static", "text", "utils", "version", "vision", "visual",
+    "amp", "base", "datasets", "device", "distributed", "distribution", "embedding", "fft", "hub", "incubate",
+    "interop", "learn", "linalg", "models", "profiler", "session", "signal", "sparse", "static", "text",
+    "utils", "version", "vision", "visual",
 )
 # fmt: on
 
@@ -65,8 +66,9 @@ _INNER = ("_C_ops", "_legacy_C_ops", "common_ops_import", "jit", "pir", "pir_uti
 _ELSEWHERE = {
     "base": "core",
     "amp": "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
-    "device": "cuda get_cudnn_version get_default_device set_default_device is_compiled_with_cinn is_compiled_with_custom_device is_compiled_with_distribute "
-    "is_compiled_with_ipu is_compiled_with_rocm is_compiled_with_xpu",
+    "device": "cuda get_cudnn_version get_default_device set_default_device is_compiled_with_cinn "
+    "is_compiled_with_custom_device is_compiled_with_distribute is_compiled_with_ipu is_compiled_with_rocm "
+    "is_compiled_with_xpu",
     "hapi.flops": "flops",
     "linalg": "cholesky eigvalsh inverse norm",
     "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
@@ -76,13 +78,13 @@ _LATER_NAMES = {name: room for room, names in _ELSEWHERE.items() for name in nam
 
 # A dense tensor becomes sparse in a room that is imported then.
 @_as_method
-def to_sparse_coo(self, sparse_dim):  # type: ignore[no-untyped-def]
+def to_sparse_coo(self, sparse_dim):
     """Coordinates of what is not 0 over the first `sparse_dim` axes: see `sampan.sparse.dense_to_coo`."""
     return _import_module(".sparse", __name__).dense_to_coo(self, sparse_dim)
 
 
 @_as_method
-def to_sparse_csr(self):  # type: ignore[no-untyped-def]
+def to_sparse_csr(self):
     """Compressed rows of what is not 0, of a matrix or a batch of them: see `sampan.sparse.dense_to_csr`."""
     return _import_module(".sparse", __name__).dense_to_csr(self)
 

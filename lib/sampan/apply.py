@@ -1,4 +1,5 @@
-"""Calling an operator: unwrap its arguments, run its function, and record the call where a gradient is asked for."""
+"""Calling an operator: unwrap its arguments, run its function, and record the call where a gradient is asked
+for."""
 
 from __future__ import annotations
 
@@ -25,9 +26,23 @@ _Buffer = torch.Tensor
 REFUSALS = (RuntimeError, IndexError, TypeError, AttributeError, ValueError, KeyError)
 _OF_A_KIND = (TypeError, AttributeError, NotImplementedError)
 # Parameters of an operator that are no tensors: an array there stands for its numbers.
-_LISTS = frozenset((
-    "atol", "axis", "axes", "max", "min", "num_samples", "offset", "perm", "repeat_times", "rtol", "shape", "shifts", "value",
-))  # fmt: skip
+_LISTS = frozenset(
+    (
+        "atol",
+        "axis",
+        "axes",
+        "max",
+        "min",
+        "num_samples",
+        "offset",
+        "perm",
+        "repeat_times",
+        "rtol",
+        "shape",
+        "shifts",
+        "value",
+    )
+)
 
 # What watches or changes calls, with the thread that it belongs to: `mine` finds this thread's.
 # The last observer runs functions and derivatives in our place: see trace.
@@ -56,8 +71,8 @@ def put(things: list[tuple[int, Any]], thing: Any) -> Iterator[None]:
 def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], arrays: bool = True) -> Any:
     """Call an operator: unwrap, run its function, and record on the tape when an input asks for its gradient.
 
-    The one way in for every operator. arrays: NumPy arrays are taken as Tensors, as beside Python's operators; Paddle's
-    functions refuse them.
+    The one way in for every operator. arrays: NumPy arrays are taken as Tensors, as beside Python's
+    operators; Paddle's functions refuse them.
     """
     buffers: list[Any] = list(args)
     wrapped, wanted = False, 0  # whether there is a Tensor; bits of the inputs that ask for their gradient
@@ -99,7 +114,8 @@ def record(
     settings: dict[str, Any],
     result: Any,
 ) -> Any:
-    """The Tensor, or Tensors, for what an operator's function returned, with a Node that keeps what derivatives read."""
+    """The Tensor, or Tensors, for what an operator's function returned, with a Node that keeps what
+    derivatives read."""
     value, saved = result if operator.saves else (result, None)
     plan = operator.plans.get(wanted)
     if plan is None:  # an empty one is a plan too

@@ -18,7 +18,7 @@ from .tensor import Refused, Tensor, WrongKind, declared, zero_gradient
 _by_sequence = attrgetter("sequence")
 
 
-# --- modes ---------------------------------------------------------------------------------------------------
+# --- modes --------------------------------------------------------------------------------------------------
 # The mode is torch's own flag: it belongs to the thread, and torch.no_grad() and ours mean the same.
 
 
@@ -44,7 +44,7 @@ def is_grad_enabled() -> bool:
     return torch.is_grad_enabled()
 
 
-# --- the walk ------------------------------------------------------------------------------------------------
+# --- the walk -----------------------------------------------------------------------------------------------
 
 
 def topological_order(roots: Sequence[Node]) -> list[Node]:
@@ -126,8 +126,8 @@ def gradients_of(node: Node, gradient: Any, recorded: bool) -> tuple[Any, ...]:
 def _vanishes(roots: Sequence[Any], key: Any) -> bool:
     """Whether gradients of products are all that leads from `roots` to `key`, which no edge does.
 
-    The gradient of a product by one factor does not change with that factor. Paddle gives zeros for such a second
-    derivative, and nothing (None or an error) for one of a sum.
+    The gradient of a product by one factor does not change with that factor. Paddle gives zeros for such a
+    second derivative, and nothing (None or an error) for one of a sum.
     """
     seen, found = set(roots), list(roots)
     for node in found:
@@ -141,7 +141,8 @@ def _vanishes(roots: Sequence[Any], key: Any) -> bool:
 
 
 def _over_tensors(node: Node) -> dict[str, Any]:
-    """What a Node keeps, with Tensors for its inputs and for `out`, so that a derivative of them is recorded."""
+    """What a Node keeps, with Tensors for its inputs and for `out`, so that a derivative of them is
+    recorded."""
     kept = dict(node.kept or {})
     parameters = node.operator.parameters
     for name, content in kept.items():
@@ -167,7 +168,7 @@ def _tied(content: Any, made_by: Any) -> Any:
     return tied
 
 
-# --- the run -------------------------------------------------------------------------------------------------
+# --- the run ------------------------------------------------------------------------------------------------
 
 
 def run(
@@ -177,10 +178,11 @@ def run(
     targets: Sequence[Any] | None = None,
     blocked: frozenset[Any] | set[Any] = frozenset(),
 ) -> dict[Any, Any]:
-    """Walk the tape backwards from `roots`, pairs of (Node or leaf, gradient); Nodes and leaves in `blocked` end it.
+    """Walk the tape backwards from `roots`, pairs of (Node or leaf, gradient); Nodes and leaves in `blocked`
+    end it.
 
-    Without `targets`, gradients end in the leaves' `.grad`. With them (Nodes or leaves) nothing is accumulated:
-    the gradients of the targets come back in a dict, and only what leads to them is computed.
+    Without `targets`, gradients end in the leaves' `.grad`. With them (Nodes or leaves) nothing is
+    accumulated: the gradients of the targets come back in a dict, and only what leads to them is computed.
     """
     collected: dict[Any, Any] = {}
     wanted = None if targets is None else set(targets)
@@ -261,7 +263,8 @@ def _hand_over(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) ->
 def _handing_over(
     order: Sequence[Node], gradients: dict[Any, Any], collected: dict[Any, Any], owners: set[int]
 ) -> Iterator[Node]:
-    """The Nodes of `order`; behind the last one that leads to a leaf with a hook for it, that leaf gets its gradient.
+    """The Nodes of `order`; behind the last one that leads to a leaf with a hook for it, that leaf gets its
+    gradient.
 
     So the gradients of the last layers can be sent while those of the first are computed.
     """
@@ -278,7 +281,8 @@ def _handing_over(
             left[edge] -= 1
             if left[edge] == 0 and edge in collected:
                 gradient = collected.pop(edge)
-                # A hook may write to what it gets, which may be the memory of a gradient that is still on its way.
+                # A hook may write to what it gets, which may be the memory of a gradient that is still on its
+                # way.
                 for pending in (*gradients.values(), *collected.values()):
                     parts = pending if isinstance(pending, list) else [pending]  # a list: of several outputs
                     owners.update(
@@ -333,7 +337,8 @@ def _accumulate(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -
 
 
 def _owned(gradient: torch.Tensor, owners: set[int]) -> torch.Tensor:
-    """`gradient` in memory that nobody else holds: what is kept here is added to in place by later backwards."""
+    """`gradient` in memory that nobody else holds: what is kept here is added to in place by later
+    backwards."""
     address = gradient.data_ptr()
     if address in owners or not gradient.is_contiguous() or gradient.storage_offset():
         gradient = gradient.clone(memory_format=torch.contiguous_format)
@@ -398,7 +403,8 @@ def backward(
 ) -> None:
     """Add the gradients of `tensors` to the `.grad` of every leaf they depend on.
 
-    grad_tensors: the gradient to start from for each tensor, of its shape; None means ones (as in Paddle, also
+    grad_tensors: the gradient to start from for each tensor, of its shape; None means ones (as in Paddle,
+    also
     when the tensor is no scalar: the gradient of its sum).
     retain_graph: keep the tape for another backward.
     dump_backward_graph_path: is for Paddle's developers; `sampan.visual` draws the tape.

@@ -1,6 +1,6 @@
 """What dynamic-graph programs reach for in Paddle's inner modules `base` (once `fluid`), `base.core`,
-`base.framework` and `base.dygraph`: this module is all of them. Any other name is a stand-in, which says that it
-belongs to static graphs or to C++ when it is used."""
+`base.framework` and `base.dygraph`: this module is all of them. Any other name is a stand-in, which says that
+it belongs to static graphs or to C++ when it is used."""
 
 import contextlib
 import importlib
@@ -59,7 +59,8 @@ def to_variable(
 
 
 def in_pir_mode(*args: Any) -> bool:
-    """Never: that is a form of static graphs, or a kind of hardware or library that torch's buffers do without."""
+    """Never: that is a form of static graphs, or a kind of hardware or library that torch's buffers do
+    without."""
     return False
 
 

@@ -1,4 +1,5 @@
-"""`import paddle` that gives Sampan: `install()`, and `uninstall()`; also where a program sets `sys.modules["paddle"]`."""
+"""`import paddle` that gives Sampan: `install()`, and `uninstall()`; also where a program sets
+`sys.modules["paddle"]`."""
 
 import importlib
 import importlib.abc
@@ -15,7 +16,8 @@ _HERE = {"geometric": "graph", "audio": "speech"}
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `paddle` and every module in it among Sampan's: after `install`, and where `paddle` is Sampan's module already.
+    """Finds `paddle` and every module in it among Sampan's: after `install`, and where `paddle` is Sampan's
+    module already.
 
     Otherwise Python would find the files a second time, as `paddle.sparse`, with classes of their own.
     """
@@ -59,7 +61,8 @@ sys.meta_path.insert(0, _finder)  # before the one that finds files
 
 
 def install() -> None:
-    """From now on `import paddle` (and `paddle.nn`, ...) gives Sampan. Refused when PaddlePaddle is loaded already."""
+    """From now on `import paddle` (and `paddle.nn`, ...) gives Sampan. Refused when PaddlePaddle is loaded
+    already."""
     loaded = sys.modules.get("paddle")
     if loaded is not None and loaded is not sys.modules["sampan"]:
         raise RuntimeError("compat.install: PaddlePaddle itself is imported already; call this before")

@@ -16,10 +16,11 @@ def filled_grad(ys: Any, xs: Sequence[Tensor], v: Any = None) -> list[Tensor]:
 
 
 class Matrix:
-    """The derivatives of every entry of `ys` by every entry of `xs`, lists of tensors that count as one vector each.
+    """The derivatives of every entry of `ys` by every entry of `xs`, lists of tensors that count as one
+    vector each.
 
-    is_batched: the first axis is the same in all, one matrix for each of its places. shape: [rows, columns], or
-    [batch, rows, columns].
+    is_batched: the first axis is the same in all, one matrix for each of its places. shape: [rows, columns],
+    or [batch, rows, columns].
     """
 
     def __init__(self, ys: Sequence[Tensor], xs: Sequence[Tensor], is_batched: bool = False) -> None:
@@ -71,10 +72,11 @@ def _completed(index: Any, axes: int) -> tuple[Any, ...]:
 
 
 class Jacobian(Matrix):
-    """The derivatives of a vector (or a number) by a vector (or a number), with `is_batched` for each place of a batch.
+    """The derivatives of a vector (or a number) by a vector (or a number), with `is_batched` for each place
+    of a batch.
 
-    It has the axes of both, so a number has none; rows are worked out when they are read, and kept. In sums, products
-    and comparisons, and by its other attributes, it is the Tensor `J[:]`.
+    It has the axes of both, so a number has none; rows are worked out when they are read, and kept. In sums,
+    products and comparisons, and by its other attributes, it is the Tensor `J[:]`.
     """
 
     def __init__(self, ys: Any, xs: Tensor, is_batched: bool = False) -> None:
@@ -82,7 +84,8 @@ class Jacobian(Matrix):
         for name, given in (("xs", xs), ("ys", ys)):
             if not least <= len(given.shape) <= most:
                 raise ValueError(
-                    f"{name}.ndim should be {least} or {most} when is_batched={is_batched} but got {len(given.shape)}"
+                    f"{name}.ndim should be {least} or {most} when is_batched={is_batched} but got "
+                    f"{len(given.shape)}"
                 )
         ys = ys._all() if isinstance(ys, Jacobian) else ys
         super().__init__([ys], [xs], is_batched)
@@ -136,8 +139,9 @@ def _each(kind: type[Jacobian], ys: Any, xs: Any, is_batched: bool) -> Any:
     )
 
 
-def jacobian(ys, xs, batch_axis=None):  # type: ignore[no-untyped-def]
-    """The derivatives of `ys`, computed from `xs`, by them: a `Jacobian`, or tuples of them for tuples of tensors.
+def jacobian(ys, xs, batch_axis=None):
+    """The derivatives of `ys`, computed from `xs`, by them: a `Jacobian`, or tuples of them for tuples of
+    tensors.
 
     batch_axis: 0 when the first axis of all is a batch, else None.
     """
@@ -146,9 +150,9 @@ def jacobian(ys, xs, batch_axis=None):  # type: ignore[no-untyped-def]
     return _each(Jacobian, ys, xs, batch_axis is not None)
 
 
-def hessian(ys, xs, batch_axis=None):  # type: ignore[no-untyped-def]
-    """The second derivatives of a number `ys` (with batch_axis=0, of one for each place) by `xs`: a `Hessian`, or a
-    tuple of tuples of them for a tuple of tensors."""
+def hessian(ys, xs, batch_axis=None):
+    """The second derivatives of a number `ys` (with batch_axis=0, of one for each place) by `xs`: a
+    `Hessian`, or a tuple of tuples of them for a tuple of tensors."""
     if batch_axis not in (None, 0):
         raise ValueError(f"batch_axis should be None or 0, but got {batch_axis}.")
     one = ys if batch_axis is None else ys[0]

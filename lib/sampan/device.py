@@ -25,7 +25,7 @@ device_count, is_available = torch.cuda.device_count, torch.cuda.is_available
 empty_cache = torch.cuda.empty_cache
 
 
-def manual_seed(seed):  # type: ignore[no-untyped-def]
+def manual_seed(seed):
     """Start every generator from `seed`; unlike `sampan.seed` it answers nothing."""
     start(seed)
 
@@ -34,37 +34,37 @@ manual_seed_all = manual_seed
 get_default_device = get_device
 
 
-def set_default_device(device):  # type: ignore[no-untyped-def]
+def set_default_device(device):
     """`set_device`, which answers nothing."""
     set_device(device)
 
 
-def is_bf16_supported(including_emulation=True):  # type: ignore[no-untyped-def]
+def is_bf16_supported(including_emulation=True):
     """Whether the GPU computes in bfloat16."""
     return is_available() and torch.cuda.is_bf16_supported(including_emulation)
 
 
-def is_compiled_with_distribute():  # type: ignore[no-untyped-def]
+def is_compiled_with_distribute():
     """Whether torch.distributed is there."""
     return torch.distributed.is_available()
 
 
-def is_compiled_with_rocm():  # type: ignore[no-untyped-def]
+def is_compiled_with_rocm():
     """Whether the torch underneath carries ROCm."""
     return torch.version.hip is not None
 
 
-def is_compiled_with_custom_device(device_type):  # type: ignore[no-untyped-def]
+def is_compiled_with_custom_device(device_type):
     """Never: there are CPUs and GPUs."""
     return False
 
 
-def is_compiled_with_xpu():  # type: ignore[no-untyped-def]
+def is_compiled_with_xpu():
     """Never: there are CPUs and GPUs, and no compiler of static graphs."""
     return False
 
 
-def get_all_custom_device_type():  # type: ignore[no-untyped-def]
+def get_all_custom_device_type():
     """None: there are CPUs and GPUs."""
     return []
 
@@ -73,17 +73,17 @@ is_compiled_with_cinn = is_compiled_with_ipu = is_compiled_with_xpu
 get_available_custom_device = get_all_custom_device_type
 
 
-def get_all_device_type():  # type: ignore[no-untyped-def]
+def get_all_device_type():
     """Kinds of devices that can be asked for by name."""
     return ["cpu", "gpu"] if is_available() else ["cpu"]
 
 
-def get_available_device():  # type: ignore[no-untyped-def]
+def get_available_device():
     """Names of the devices there are."""
     return ["cpu", *(f"gpu:{i}" for i in range(device_count()))]
 
 
-def get_cudnn_version():  # type: ignore[no-untyped-def]
+def get_cudnn_version():
     """cuDNN's version as an int, None without it."""
     return torch.backends.cudnn.version() if is_available() else None
 
@@ -100,7 +100,7 @@ def _gpu(device: Any, what: str) -> int:
 
 
 def _of_gpu(name: str) -> Callable[..., Any]:
-    def call(device=None):  # type: ignore[no-untyped-def]
+    def call(device=None):
         return getattr(torch.cuda, name)(_gpu(device, name))
 
     call.__doc__ = f"torch.cuda's `{name}` of a GPU, the current one when None. ValueError without one."
@@ -116,41 +116,41 @@ reset_peak_memory_stats = _of_gpu("reset_peak_memory_stats")
 reset_max_memory_allocated = reset_max_memory_reserved = reset_peak_memory_stats
 
 
-def ipc_collect():  # type: ignore[no-untyped-def]
+def ipc_collect():
     """Give memory back that another process has let go of."""
     _gpu(None, "ipc_collect")
     torch.cuda.ipc_collect()
 
 
-def is_current_stream_capturing():  # type: ignore[no-untyped-def]
+def is_current_stream_capturing():
     """Whether a CUDA graph is being recorded."""
     return is_available() and torch.cuda.is_current_stream_capturing()
 
 
-def Stream(device=None, priority=2, stream_base=None):  # type: ignore[no-untyped-def]
+def Stream(device=None, priority=2, stream_base=None):
     """A queue of work on a GPU. priority: 1 high, 2 normal."""
     return stream_base or torch.cuda.Stream(_gpu(device, "Stream"), priority=priority - 2)
 
 
-def Event(enable_timing=False, blocking=False, interprocess=False):  # type: ignore[no-untyped-def]
+def Event(enable_timing=False, blocking=False, interprocess=False):
     """A mark in a stream, to wait for or to measure time between."""
     _gpu(None, "Event")
     return torch.cuda.Event(enable_timing, blocking, interprocess)
 
 
-def get_stream_from_external(data_ptr, device=None):  # type: ignore[no-untyped-def]
+def get_stream_from_external(data_ptr, device=None):
     """The stream that another library made."""
     return torch.cuda.ExternalStream(data_ptr, _gpu(device, "get_stream_from_external"))
 
 
-def set_stream(stream):  # type: ignore[no-untyped-def]
+def set_stream(stream):
     """Make a stream the current one; returns the one before."""
     before = torch.cuda.current_stream(_gpu(None, "set_stream"))
     torch.cuda.set_stream(stream)
     return before
 
 
-def stream_guard(stream=None):  # type: ignore[no-untyped-def]
+def stream_guard(stream=None):
     """`with stream_guard(stream):` work inside goes to it; None changes nothing."""
     return contextlib.nullcontext() if stream is None else torch.cuda.stream(stream)
 
@@ -179,7 +179,7 @@ class device:
 _guard = device
 
 
-def device_guard(device):  # type: ignore[no-untyped-def]
+def device_guard(device):
     """`with device_guard("cpu"):` new tensors inside are made there."""
     return _guard(device)
 
@@ -190,12 +190,12 @@ def _position(device: Any) -> int:
     return 0 if chosen.type == "cpu" else 1 + (chosen.index or 0)
 
 
-def get_rng_state(device=None):  # type: ignore[no-untyped-def]
+def get_rng_state(device=None):
     """The state of one device's generator."""
     return _rng_states()[_position(device)]
 
 
-def set_rng_state(new_state, device=None):  # type: ignore[no-untyped-def]
+def set_rng_state(new_state, device=None):
     """Continue from a state that `get_rng_state` returned."""
     states = _rng_states()
     states[_position(device)] = new_state

@@ -1,7 +1,9 @@
-"""Data types and places: Paddle's, over those of the torch buffers, and the conversions between the spellings.
+"""Data types and places: Paddle's, over those of the torch buffers, and the conversions between the
+spellings.
 
-A Tensor's dtype is a DataType; the dtype of a buffer, `x.data.dtype`, is torch's. The body of an operator may see either.
-So every function of the library takes both, they are compared by `==`, and what is given to torch goes through `as_dtype`.
+A Tensor's dtype is a DataType; the dtype of a buffer, `x.data.dtype`, is torch's. The body of an operator may
+see either. So every function of the library takes both, they are compared by `==`, and what is given to torch
+goes through `as_dtype`.
 """
 
 import builtins
@@ -14,10 +16,11 @@ import torch
 
 # fmt: off
 __all__ = [
-    "CPUPlace", "CUDAPlace", "Size", "bfloat16", "bool", "cdouble", "cfloat", "complex64", "complex128", "double", "dtype",
-    "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "get_default_dtype", "get_device", "half",
-    "int", "int8", "int16", "int32", "int64", "is_compiled_with_cuda", "long", "set_default_dtype", "set_device", "short",
-    "uint8", "uint16", "uint32", "uint64",
+    "CPUPlace", "CUDAPlace", "Size", "bfloat16", "bool", "cdouble", "cfloat", "complex64", "complex128",
+    "double", "dtype", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64",
+    "get_default_dtype", "get_device", "half", "int", "int8", "int16", "int32", "int64",
+    "is_compiled_with_cuda", "long", "set_default_dtype", "set_device", "short", "uint8", "uint16", "uint32",
+    "uint64",
 ]
 # fmt: on
 
@@ -25,7 +28,8 @@ __all__ = [
 class DataType:
     """The dtype of a Tensor: `paddle.float32` and the others, one object each.
 
-    name, value: in Paddle's enumeration, "FLOAT32" and 10. torch: the dtype of the buffers, which is equal to this one.
+    name, value: in Paddle's enumeration, "FLOAT32" and 10. torch: the dtype of the buffers, which is equal to
+    this one.
     """
 
     __slots__ = ("_hash", "name", "torch", "value")
@@ -112,9 +116,13 @@ dtype = DataType
 
 NAMES: dict[str, torch.dtype] = {name_of(kind): kind for kind in DTYPES}
 _ALIASES = {
-    "float": torch.float64, "double": torch.float64, "half": torch.float16, "int": torch.int64, "long": torch.int64,
+    "float": torch.float64,
+    "double": torch.float64,
+    "half": torch.float16,
+    "int": torch.int64,
+    "long": torch.int64,
     "complex": torch.complex128,
-}  # fmt: skip
+}
 _PYTHON = {
     builtins.float: torch.float64,
     builtins.int: torch.int64,
@@ -249,7 +257,8 @@ _device = torch.device("cpu")
 
 
 def as_device(place: object) -> torch.device:
-    """The torch device behind a place, a device name (`cpu`, `gpu`, `gpu:1`, `cuda:1`) or None (the current one).
+    """The torch device behind a place, a device name (`cpu`, `gpu`, `gpu:1`, `cuda:1`) or None (the current
+    one).
 
     Raises ValueError when the name is unknown or the device is not there.
     """

@@ -1,4 +1,5 @@
-"""Paddle's small names: number formats, places, flags, constructors by dtype, modes, and what else has no other room."""
+"""Paddle's small names: number formats, places, flags, constructors by dtype, modes, and what else has no
+other room."""
 
 import contextlib
 import sys
@@ -22,11 +23,12 @@ from .tensor import Tensor, to_tensor
 
 # fmt: off
 __all__ = [
-    "CUDAPinnedPlace", "DataParallel", "Generator", "LazyGuard", "adaptive_avg_pool1d", "as_tensor", "asarray",
-    "batch", "check_shape", "conv1d", "conv2d", "conv3d", "create_parameter", "disable_compat",
+    "CUDAPinnedPlace", "DataParallel", "Generator", "LazyGuard", "adaptive_avg_pool1d", "as_tensor",
+    "asarray", "batch", "check_shape", "conv1d", "conv2d", "conv3d", "create_parameter", "disable_compat",
     "disable_signal_handler", "disable_static", "e", "enable_compat", "enable_static", "finfo", "from_dlpack",
-    "from_numpy", "get_cuda_rng_state", "get_flags", "group_norm", "iinfo", "in_dynamic_mode", "inf", "layer_norm",
-    "manual_seed", "nan", "newaxis", "pi", "set_cuda_rng_state", "set_flags", "set_printoptions", "to_dlpack",
+    "from_numpy", "get_cuda_rng_state", "get_flags", "group_norm", "iinfo", "in_dynamic_mode", "inf",
+    "layer_norm", "manual_seed", "nan", "newaxis", "pi", "set_cuda_rng_state", "set_flags",
+    "set_printoptions", "to_dlpack",
 ]
 # fmt: on
 
@@ -46,15 +48,16 @@ class Limits(SimpleNamespace):
         return f"paddle.{'finfo' if hasattr(self, 'eps') else 'iinfo'}({', '.join(facts)})"
 
 
-def finfo(dtype):  # type: ignore[no-untyped-def]
-    """Limits of a floating or complex dtype: min, max, eps, tiny, resolution, bits. Raises ValueError for others."""
+def finfo(dtype):
+    """Limits of a floating or complex dtype: min, max, eps, tiny, resolution, bits. Raises ValueError for
+    others."""
     kind = as_dtype(dtype)
     if not (kind.is_floating_point or kind.is_complex):
         raise ValueError(f"finfo: expected a floating or complex dtype, got {name_of(kind)}")
     return Limits(torch.finfo(kind), "min max eps resolution smallest_normal tiny bits dtype")
 
 
-def iinfo(dtype):  # type: ignore[no-untyped-def]
+def iinfo(dtype):
     """Limits of an integer dtype: min, max, bits. Raises ValueError for others."""
     kind = as_dtype(dtype)
     if kind.is_floating_point or kind.is_complex or kind is torch.bool:
@@ -62,9 +65,9 @@ def iinfo(dtype):  # type: ignore[no-untyped-def]
     return Limits(torch.iinfo(kind), "min max bits dtype")
 
 
-def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):  # type: ignore[no-untyped-def]
-    """How tensors are printed: digits, from how many values on they are shortened, to how many at each edge; whether
-    as 1.5e+00; characters a line. None leaves a setting as it is."""
+def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):
+    """How tensors are printed: digits, from how many values on they are shortened, to how many at each edge;
+    whether as 1.5e+00; characters a line. None leaves a setting as it is."""
     given = dict(
         precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth, sci_mode=sci_mode
     )
@@ -77,15 +80,22 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
 # --- flags and modes ---
 
 _flags: dict[str, Any] = {
-    "FLAGS_check_nan_inf": False, "FLAGS_check_nan_inf_level": 0, "FLAGS_cudnn_deterministic": False,
-    "FLAGS_eager_delete_tensor_gb": 0.0, "FLAGS_embedding_deterministic": 0, "FLAGS_enable_pir_api": False,
-    "FLAGS_prim_all": False, "FLAGS_set_to_1d": False, "FLAGS_use_stride_kernel": True,
-}  # fmt: skip
+    "FLAGS_check_nan_inf": False,
+    "FLAGS_check_nan_inf_level": 0,
+    "FLAGS_cudnn_deterministic": False,
+    "FLAGS_eager_delete_tensor_gb": 0.0,
+    "FLAGS_embedding_deterministic": 0,
+    "FLAGS_enable_pir_api": False,
+    "FLAGS_prim_all": False,
+    "FLAGS_set_to_1d": False,
+    "FLAGS_use_stride_kernel": True,
+}
 _modes = {"dynamic": True}
 
 
-def set_flags(flags):  # type: ignore[no-untyped-def]
-    """Keep values for names that begin with FLAGS_. They change nothing here: torch has settings of its own."""
+def set_flags(flags):
+    """Keep values for names that begin with FLAGS_. They change nothing here: torch has settings of its
+    own."""
     if not isinstance(flags, dict):
         raise TypeError(f"set_flags: expected a dict, got {type(flags).__name__}")
     unknown = [name for name in flags if not str(name).startswith("FLAGS_")]
@@ -94,7 +104,7 @@ def set_flags(flags):  # type: ignore[no-untyped-def]
     _flags.update(flags)
 
 
-def get_flags(flags):  # type: ignore[no-untyped-def]
+def get_flags(flags):
     """The values of flags, by name. Raises ValueError for one that has none."""
     if not isinstance(flags, (str, list, tuple)):
         raise TypeError(f"get_flags: expected a name or a list of names, got {type(flags).__name__}")
@@ -104,18 +114,19 @@ def get_flags(flags):  # type: ignore[no-untyped-def]
     return {name: _flags[name] for name in names}
 
 
-def in_dynamic_mode():  # type: ignore[no-untyped-def]
-    """Whether operators run at once. False only after `enable_static`, for programs that ask before they choose."""
+def in_dynamic_mode():
+    """Whether operators run at once. False only after `enable_static`, for programs that ask before they
+    choose."""
     return _modes["dynamic"]
 
 
-def enable_static():  # type: ignore[no-untyped-def]
-    """Remember that a program wants static graphs. There are none: whatever needs one (`static.Program`, ...) raises
-    NotImplementedError when it is used, and dynamic parts of the same program run."""
+def enable_static():
+    """Remember that a program wants static graphs. There are none: whatever needs one (`static.Program`, ...)
+    raises NotImplementedError when it is used, and dynamic parts of the same program run."""
     _modes["dynamic"] = False
 
 
-def disable_static(place=None):  # type: ignore[no-untyped-def]
+def disable_static(place=None):
     """Go on in dynamic mode, on `place` where one is given."""
     _modes["dynamic"] = True
     if place is not None:
@@ -126,20 +137,20 @@ def set_mode(dynamic: bool) -> None:
     _modes["dynamic"] = dynamic
 
 
-def disable_signal_handler():  # type: ignore[no-untyped-def]
+def disable_signal_handler():
     """Nothing to do: no signal handler is installed."""
 
 
-def enable_compat(*, scope=None, blocked_modules=None, backend="torch", silent=False):  # type: ignore[no-untyped-def]
+def enable_compat(*, scope=None, blocked_modules=None, backend="torch", silent=False):
     """Refused: torch is what Sampan's buffers are made of, so `import torch` has to give torch."""
     raise NotImplementedError("enable_compat: `import torch` gives torch here, and Sampan is built on it")
 
 
-def disable_compat():  # type: ignore[no-untyped-def]
+def disable_compat():
     """Nothing to do: `import torch` gives torch."""
 
 
-def LazyGuard():  # type: ignore[no-untyped-def]
+def LazyGuard():
     """Paddle's context for layers whose parameters are made later. Here they are made at once."""
     return contextlib.nullcontext()
 
@@ -149,18 +160,19 @@ def LazyGuard():  # type: ignore[no-untyped-def]
 manual_seed = seed
 
 
-def Generator(device=None):  # type: ignore[no-untyped-def]
+def Generator(device=None):
     """A generator of random numbers with a state of its own."""
     return torch.Generator("cpu" if device is None else device)
 
 
-def get_cuda_rng_state():  # type: ignore[no-untyped-def]
+def get_cuda_rng_state():
     """The states of the GPUs' generators; an empty list without a GPU."""
     return _rng_state()[1:]
 
 
-def set_cuda_rng_state(state_list):  # type: ignore[no-untyped-def]
-    """Continue from states that `get_cuda_rng_state` returned. Raises ValueError for another number of them."""
+def set_cuda_rng_state(state_list):
+    """Continue from states that `get_cuda_rng_state` returned. Raises ValueError for another number of
+    them."""
     if len(state_list) != torch.cuda.device_count():
         count = torch.cuda.device_count()
         raise ValueError(f"set_cuda_rng_state: expected {count} states, got {len(state_list)}")
@@ -170,32 +182,32 @@ def set_cuda_rng_state(state_list):  # type: ignore[no-untyped-def]
 # --- tensors from elsewhere ---
 
 
-def CUDAPinnedPlace():  # type: ignore[no-untyped-def]
+def CUDAPinnedPlace():
     """Memory of the host that a GPU reads directly. Raises RuntimeError without a GPU."""
     if not torch.cuda.is_available():
         raise RuntimeError("CUDAPinnedPlace: there is no GPU to pin memory for")
     return Place("cpu")
 
 
-def as_tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):  # type: ignore[no-untyped-def]
+def as_tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """torch's spelling of `to_tensor`."""
     made = to_tensor(data, dtype, device, not requires_grad)
     return made.pin_memory() if pin_memory else made
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):  # type: ignore[no-untyped-def]
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """NumPy's spelling of `to_tensor`; it always copies."""
     return to_tensor(obj, dtype, device, not requires_grad)
 
 
-def from_numpy(ndarray):  # type: ignore[no-untyped-def]
+def from_numpy(ndarray):
     """A tensor of an array's values. Raises TypeError for anything else."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"from_numpy: expected a NumPy array, got {type(ndarray).__name__}")
     return to_tensor(ndarray)
 
 
-def from_dlpack(dlpack, *, device=None, copy=None):  # type: ignore[no-untyped-def]
+def from_dlpack(dlpack, *, device=None, copy=None):
     """A tensor over the memory of any array that speaks DLPack (or of its capsule)."""
     if not hasattr(dlpack, "__dlpack__") and type(dlpack).__name__ != "PyCapsule":
         kind = type(dlpack).__name__
@@ -204,19 +216,25 @@ def from_dlpack(dlpack, *, device=None, copy=None):  # type: ignore[no-untyped-d
     return made.clone() if copy else made
 
 
-def to_dlpack(x):  # type: ignore[no-untyped-def]
+def to_dlpack(x):
     """A DLPack capsule over this tensor's memory."""
     if not isinstance(x, Tensor):
         raise TypeError(f"to_dlpack: expected a Tensor, got {type(x).__name__}")
     return torch.to_dlpack(x.data)
 
 
-def check_shape(shape, op_name, expected_shape_type=(list, tuple), expected_element_type=(int,), expected_tensor_dtype=("int32", "int64")):  # type: ignore[no-untyped-def]  # fmt: skip
+def check_shape(
+    shape,
+    op_name,
+    expected_shape_type=(list, tuple),
+    expected_element_type=(int,),
+    expected_tensor_dtype=("int32", "int64"),
+):
     """Nothing to do: shapes are checked where they are used."""
 
 
 def _constructor(name: str, kind: torch.dtype) -> Callable[..., Tensor]:
-    def make(*args, **kwargs):  # type: ignore[no-untyped-def]
+    def make(*args, **kwargs):
         device = kwargs.get("device")
         if len(args) == 1 and not isinstance(args[0], int):
             if isinstance(args[0], float):
@@ -231,8 +249,9 @@ def _constructor(name: str, kind: torch.dtype) -> Callable[..., Tensor]:
 
 # fmt: off
 _KINDS = {
-    "BFloat16": torch.bfloat16, "Bool": torch.bool, "Byte": torch.uint8, "Char": torch.int8, "Double": torch.float64,
-    "Float": torch.float32, "Half": torch.float16, "Int": torch.int32, "Long": torch.int64, "Short": torch.int16,
+    "BFloat16": torch.bfloat16, "Bool": torch.bool, "Byte": torch.uint8, "Char": torch.int8,
+    "Double": torch.float64, "Float": torch.float32, "Half": torch.float16, "Int": torch.int32,
+    "Long": torch.int64, "Short": torch.int16,
 }
 # fmt: on
 CONSTRUCTORS = {f"{name}Tensor": _constructor(f"{name}Tensor", kind) for name, kind in _KINDS.items()}
@@ -242,7 +261,7 @@ __all__ += sorted(CONSTRUCTORS)
 # --- training helpers ---
 
 
-def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):  # type: ignore[no-untyped-def]
+def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):
     """A Parameter outside a layer: bias zeros, weights XavierUniform unless told."""
     made: Any = Layer().create_parameter(list(shape), attr, dtype, is_bias, default_initializer)
     if name is not None:
@@ -250,7 +269,7 @@ def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_
     return made
 
 
-def batch(reader, batch_size, drop_last=False):  # type: ignore[no-untyped-def]
+def batch(reader, batch_size, drop_last=False):
     """A reader (a function that returns an iterator) of lists of `batch_size` entries of another reader."""
     if batch_size <= 0:
         raise ValueError(f"batch: expected a batch_size above 0, got {batch_size}")
@@ -272,9 +291,14 @@ class DataParallel(Layer):
     """A layer as one of several processes would train it; with one process it only passes through."""
 
     def __init__(
-        self, layers: Layer, strategy: Any = None, comm_buffer_size: int = 25, last_comm_buffer_size: float = 1,
-        find_unused_parameters: bool = False, group: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        layers: Layer,
+        strategy: Any = None,
+        comm_buffer_size: int = 25,
+        last_comm_buffer_size: float = 1,
+        find_unused_parameters: bool = False,
+        group: Any = None,
+    ) -> None:
         super().__init__()
         self._layers = layers
         for name in ("state_dict", "set_state_dict", "set_dict", "load_dict"):
@@ -298,7 +322,7 @@ class DataParallel(Layer):
 
 
 class _TensorModule(ModuleType):
-    def __call__(self, data, dtype=None, device=None, requires_grad=False, pin_memory=False):  # type: ignore[no-untyped-def]
+    def __call__(self, data, dtype=None, device=None, requires_grad=False, pin_memory=False):
         return as_tensor(data, dtype, device, requires_grad, pin_memory)
 
     def __getattr__(self, name: str) -> Any:

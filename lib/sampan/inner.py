@@ -1,12 +1,14 @@
 """Paddle's inner modules by name: what a program takes from `paddle.nn.layer.norm` or `paddle.tensor.math`.
 
-Sampan's files are cut in another way. `names/modules.txt` lists Paddle's modules and what each defines; such a module is
-made when it is imported, and filled from the rooms around it: `nn.layer`, `nn`, the top. A name that Sampan does not have
-is not in it, so that `from ... import` fails; a module that Sampan does not have raises ModuleNotFoundError with the reason.
-Names of static graphs and of Paddle's C++ core are stand-ins: they can be imported, and say so when they are used.
+Sampan's files are cut in another way. `names/modules.txt` lists Paddle's modules and what each defines; such
+a module is
+made when it is imported, and filled from the rooms around it: `nn.layer`, `nn`, the top. A name that Sampan
+does not have is not in it, so that `from ... import` fails; a module that Sampan does not have raises
+ModuleNotFoundError with the reason. Names of static graphs and of Paddle's C++ core are stand-ins: they can
+be imported, and say so when they are used.
 
-A line of the table: `module: names`. `name=place` is found elsewhere, `~name` is a stand-in, `-name` is missing here;
-`!module: reason` is absent with all that is inside it.
+A line of the table: `module: names`. `name=place` is found elsewhere, `~name` is a stand-in, `-name` is
+missing here; `!module: reason` is absent with all that is inside it.
 """
 
 import contextlib
@@ -28,15 +30,38 @@ TABLE = Path(__file__).with_name("names") / "modules.txt"
 _STATIC = {"jit", "pir", "pir_utils", "decomposition", "_legacy_C_ops"}
 # Where else to look, by room.
 _ALSO = {
-    "_C_ops": ["nn.functional", "linalg"], "framework": ["base"], "hapi": ["callbacks"], "io": ["io.collate"], "jit": ["static"],
-    "pir_utils": ["static"], "tensor": ["linalg", "nn.functional", "signal"], "common_ops_import": ["base"],
-}  # fmt: skip
+    "_C_ops": ["nn.functional", "linalg"],
+    "framework": ["base"],
+    "hapi": ["callbacks"],
+    "io": ["io.collate"],
+    "jit": ["static"],
+    "pir_utils": ["static"],
+    "tensor": ["linalg", "nn.functional", "signal"],
+    "common_ops_import": ["base"],
+}
 # Modules of ours that bear a name of Paddle's and hold only part of it, or something else.
 _SHARED = (
-    "framework", "hapi.model", "nn", "nn.clip", "nn.decode", "nn.functional", "nn.functional.activation",
-    "nn.functional.common", "nn.functional.flash_attention", "nn.functional.loss", "nn.functional.pooling", "nn.initializer",
-    "nn.layer", "nn.parameter", "nn.utils", "optimizer.lr", "optimizer.optimizer", "optimizer", "random", "tensor",
-)  # fmt: skip
+    "framework",
+    "hapi.model",
+    "nn",
+    "nn.clip",
+    "nn.decode",
+    "nn.functional",
+    "nn.functional.activation",
+    "nn.functional.common",
+    "nn.functional.flash_attention",
+    "nn.functional.loss",
+    "nn.functional.pooling",
+    "nn.initializer",
+    "nn.layer",
+    "nn.parameter",
+    "nn.utils",
+    "optimizer.lr",
+    "optimizer.optimizer",
+    "optimizer",
+    "random",
+    "tensor",
+)
 
 
 class Table(NamedTuple):
@@ -72,8 +97,8 @@ class Inner(ModuleType):
 
 
 def keep_function(fullname: str) -> None:
-    """After a module has been imported, Python makes it an attribute of the package. Where Paddle shows a function under
-    that name, such as `paddle.tensor.einsum`, the function stays the attribute."""
+    """After a module has been imported, Python makes it an attribute of the package. Where Paddle shows a
+    function under that name, such as `paddle.tensor.einsum`, the function stays the attribute."""
     parent, _, name = fullname.rpartition(".")
     package = sys.modules[parent]
     value, kind = getattr(package, name, None), type(package)

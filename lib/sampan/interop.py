@@ -20,7 +20,7 @@ from .operator import recorded_by_hand
 from .tape import Node
 from .tensor import Tensor
 
-# --- a Sampan layer in a torch program -----------------------------------------------------------------------
+# --- a Sampan layer in a torch program ----------------------------------------------------------------------
 
 
 class _LayerFunction(torch.autograd.Function):
@@ -107,7 +107,7 @@ def torch_module(layer: Layer) -> TorchModule:
     return TorchModule(layer)
 
 
-# --- a torch module in a Sampan program ----------------------------------------------------------------------
+# --- a torch module in a Sampan program ---------------------------------------------------------------------
 
 
 class TorchLayer(Layer):

@@ -1,26 +1,29 @@
 """What an operator is, and the one way in which it is called.
 
-An operator is a function of buffers (torch tensors, as plain memory) with a derivative for each of its inputs::
+An operator is a function of buffers (torch tensors, as plain memory) with a derivative for each of its
+inputs::
 
     @operator(lambda g, mat2: g.mm(mat2.t()), lambda g, input: input.t().mm(g))
     def mm(input, mat2):
         return torch.mm(input, mat2)
 
-A derivative takes `g`, the gradient of the value, and returns the gradient of its input. **Its other parameters say by
-their names what the tape keeps for it**, and nothing else is kept:
+A derivative takes `g`, the gradient of the value, and returns the gradient of its input. **Its other
+parameters say by their names what the tape keeps for it**, and nothing else is kept:
 
 - a parameter of the operator: the buffer, number or setting that was given there (a tuple for `*inputs`);
 - `out`: the value, a tuple where there are several;
-- `saved`: what the function returned beside the value, as `return value, saved`: shapes, axes, masks, and what only
+- `saved`: what the function returned beside the value, as `return value, saved`: shapes, axes, masks, and
+  what only
   the first order needs. All functions that name no `saved` return the value alone.
 
-`joint=` is one derivative for all inputs: it returns a tuple, and may name `needed`, a list of which are asked for. A
-derivative that is missing at the end belongs to an input without gradient; an operator without any is not recorded.
+`joint=` is one derivative for all inputs: it returns a tuple, and may name `needed`, a list of which are
+asked for. A derivative that is missing at the end belongs to an input without gradient; an operator without
+any is not recorded.
 
-A derivative is written with Python's operators and methods that buffers and Tensors share, or with other operators.
-Called on buffers an operator returns buffers; called on Tensors it records. For a recorded backward the tape calls the
-same derivative with Tensors for the inputs and for `out`. Where torch has a fused backward, it is used for buffers and
-the formula for Tensors.
+A derivative is written with Python's operators and methods that buffers and Tensors share, or with other
+operators. Called on buffers an operator returns buffers; called on Tensors it records. For a recorded
+backward the tape calls the same derivative with Tensors for the inputs and for `out`. Where torch has a fused
+backward, it is used for buffers and the formula for Tensors.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ MISSING_DEFAULT = inspect.Parameter.empty
 
 
 class Derivative(NamedTuple):
-    """A function from the gradient of the value to that of an input, and the names that it asks for beside g."""
+    """A function from the gradient of the value to that of an input, and the names that it asks for beside
+    g."""
 
     function: Callable[..., Any]
     names: tuple[str, ...]
@@ -81,7 +85,8 @@ class Operator:
         gradients: Sequence[Callable[..., Any]] = (),
         joint: Callable[..., Any] | None = None,
     ) -> None:
-        """Take a function and its derivatives. Raises TypeError for a derivative that asks for an unknown name."""
+        """Take a function and its derivatives. Raises TypeError for a derivative that asks for an unknown
+        name."""
         self.body = body
         self.derivatives = tuple(map(Derivative.of, gradients))
         self.joint = None if joint is None else Derivative.of(joint)
@@ -96,7 +101,8 @@ class Operator:
         unknown = asked - set(self.signature.parameters) - {"out", "saved"}
         if unknown:
             raise TypeError(
-                f"operator {self.name}: a derivative asks for {', '.join(sorted(unknown))}; expected parameters of the "
+                f"operator {self.name}: a derivative asks for {', '.join(sorted(unknown))}; expected "
+                "parameters of the "
                 "operator, out, saved or needed"
             )
         self.saves = "saved" in asked
@@ -117,7 +123,8 @@ class Operator:
     def plan(self, wanted: int) -> list[tuple[str, Any]]:
         """(name, where it is from) of all that the derivatives of the inputs in the bits of `wanted` read.
 
-        What no gradient needs shall not keep its memory: x * 2.0 needs no x. From: a place among the arguments, a name.
+        What no gradient needs shall not keep its memory: x * 2.0 needs no x. From: a place among the
+        arguments, a name.
         """
         asked = [each for place, each in enumerate(self._each()) if self.joint or wanted >> place & 1]
         names = dict.fromkeys(name for each in asked for name in each.names)
@@ -155,7 +162,8 @@ class Operator:
 
 
 def recorded_by_hand(name: str) -> Operator:
-    """An operator for Nodes that are made elsewhere and keep one function, `saved`, for the gradients of all inputs."""
+    """An operator for Nodes that are made elsewhere and keep one function, `saved`, for the gradients of all
+    inputs."""
 
     def body(*tensors: torch.Tensor) -> Any:
         raise NotImplementedError(f"{name} runs outside `apply`")
@@ -179,10 +187,13 @@ def operator(
     method: names under which it becomes a method of Tensor ("" for its own name).
     broadcasts: its inputs broadcast, so their gradients are summed back to their shapes.
     view: the value shares memory with the first input.
-    product: linear in each of its inputs, so that a gradient by one does not change with it (see `autograd.grad`).
-    holomorphic: its derivatives are written for real numbers, f'(x) g; for complex ones they get conj(g) and are
+    product: linear in each of its inputs, so that a gradient by one does not change with it (see
+    `autograd.grad`).
+    holomorphic: its derivatives are written for real numbers, f'(x) g; for complex ones they get conj(g) and
+    are
         conjugated, which is g conj(f'(x)).
-    otherwise: called with the arguments and the one keyword in place of the function, where that is not its default.
+    otherwise: called with the arguments and the one keyword in place of the function, where that is not its
+    default.
     """
 
     def declare(body: Callable[..., Any]) -> Any:
@@ -205,7 +216,8 @@ def _changed(operator: Operator, settings: dict[str, Any]) -> bool:
 
 
 def entrance(operator: Operator, arrays: bool) -> Any:
-    """The function that users call, or the one behind Python's operators, which takes NumPy arrays for Tensors."""
+    """The function that users call, or the one behind Python's operators, which takes NumPy arrays for
+    Tensors."""
     takes_out, sizes = operator.name in TAKES_OUT, operator.name in TAKES_SIZES
 
     def named(args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
@@ -232,7 +244,8 @@ def composite(
     *,
     method: str | Sequence[str] = (),
 ) -> Callable[[Any], Any]:
-    """Declare a function that is written with operators alone: it needs no derivative of its own, only the same tests."""
+    """Declare a function that is written with operators alone: it needs no derivative of its own, only the
+    same tests."""
 
     def declare(function: Any) -> Any:
         function = spelled(function)

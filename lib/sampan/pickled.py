@@ -1,4 +1,5 @@
-"""Reads Paddle's pickled checkpoints without running what is in them: arrays and plain values, nothing else."""
+"""Reads Paddle's pickled checkpoints without running what is in them: arrays and plain values, nothing
+else."""
 
 import collections
 import pickle
@@ -37,8 +38,9 @@ class _Restricted(pickle.Unpickler):
 
 
 def is_pickle(start: bytes) -> bool:
-    """Whether a file's first nine bytes are those of a pickle of protocol 2 to 5. The safetensors format begins with the
-    length of its header in eight bytes, the first of which may be the same; the last are 0, and a brace follows."""
+    """Whether a file's first nine bytes are those of a pickle of protocol 2 to 5. The safetensors format
+    begins with the length of its header in eight bytes, the first of which may be the same; the last are 0,
+    and a brace follows."""
     return len(start) > 2 and start[0] == 0x80 and 2 <= start[1] <= 5 and start[4:] != b"\0\0\0\0{"
 
 

@@ -13,24 +13,24 @@ from .trace import trace
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 
-# fmt: off
 ProfilerState = enum.Enum("ProfilerState", "CLOSED READY RECORD RECORD_AND_RETURN", start=0)
 ProfilerTarget = enum.Enum("ProfilerTarget", "CPU GPU XPU CUSTOM_DEVICE", start=0)
 SortedKeys = enum.Enum("SortedKeys", "CPUTotal CPUAvg CPUMax CPUMin GPUTotal GPUAvg GPUMax GPUMin", start=0)
 SummaryView = enum.Enum(
     "SummaryView",
-    "DeviceView OverView ModelView DistributedView KernelView OperatorView MemoryView MemoryManipulationView UDFView",
+    "DeviceView OverView ModelView DistributedView KernelView OperatorView MemoryView MemoryManipulationView "
+    "UDFView",
     start=0,
 )
 TracerEventType = enum.Enum("TracerEventType", {"PythonUserDefined": 14})
-# fmt: on
 _RECORDING = (ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN)
 _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 _running: list[Profiler] = []
 
 
-def make_scheduler(*, closed, ready, record, repeat=0, skip_first=0):  # type: ignore[no-untyped-def]
-    """State by step: after `skip_first`, cycles of `closed`, `ready` and `record` steps, `repeat` times (0: for ever)."""
+def make_scheduler(*, closed, ready, record, repeat=0, skip_first=0):
+    """State by step: after `skip_first`, cycles of `closed`, `ready` and `record` steps, `repeat` times (0:
+    for ever)."""
     if min(closed, ready, repeat, skip_first) < 0 or record < 1:
         raise ValueError("make_scheduler: expected record of 1 or more and the others of 0 or more")
     cycle = closed + ready + record
@@ -47,7 +47,7 @@ def make_scheduler(*, closed, ready, record, repeat=0, skip_first=0):  # type: i
     return state
 
 
-def export_chrome_tracing(dir_name, worker_name=None):  # type: ignore[no-untyped-def]
+def export_chrome_tracing(dir_name, worker_name=None):
     """For `on_trace_ready`: writes each finished recording into a folder."""
 
     def write(profiler: Profiler) -> None:
@@ -58,13 +58,14 @@ def export_chrome_tracing(dir_name, worker_name=None):  # type: ignore[no-untype
     return write
 
 
-def load_profiler_result(filename):  # type: ignore[no-untyped-def]
+def load_profiler_result(filename):
     """The events of a file that `export` wrote."""
     return json.loads(Path(filename).read_text())["traceEvents"]
 
 
 class RecordEvent:
-    """A named span of a program, from `begin` to `end` or as a context manager; profilers that run show it."""
+    """A named span of a program, from `begin` to `end` or as a context manager; profilers that run show
+    it."""
 
     def __init__(self, name: str, event_type: Any = TracerEventType.PythonUserDefined) -> None:
         self.name = name
@@ -93,11 +94,18 @@ class Profiler:
     """
 
     def __init__(
-        self, *, targets: Any = None, scheduler: Any = None, on_trace_ready: Any = None, record_shapes: bool = False,
-        profile_memory: bool = False, timer_only: bool = False, emit_nvtx: bool = False,
+        self,
+        *,
+        targets: Any = None,
+        scheduler: Any = None,
+        on_trace_ready: Any = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        timer_only: bool = False,
+        emit_nvtx: bool = False,
         custom_device_types: list[str] = [],  # noqa: B006
         with_flops: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if isinstance(scheduler, (tuple, list)):
             first, last = scheduler
             before = {"closed": max(first - 1, 0), "ready": int(first > 0)}
@@ -157,7 +165,8 @@ class Profiler:
         self.stop()
 
     def step_info(self, unit: str | None = None) -> str:
-        """Average seconds a step, and steps or, where `step` is told their number, samples a second, since the last call."""
+        """Average seconds a step, and steps or, where `step` is told their number, samples a second, since
+        the last call."""
         steps, self._steps = self._steps, []
         if not steps:
             return ""
@@ -174,9 +183,13 @@ class Profiler:
         Path(path).write_text(json.dumps({"traceEvents": events}))
 
     def summary(
-        self, sorted_by: Any = SortedKeys.CPUTotal, op_detail: bool = True, thread_sep: bool = False,
-        time_unit: str = "ms", views: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        sorted_by: Any = SortedKeys.CPUTotal,
+        op_detail: bool = True,
+        thread_sep: bool = False,
+        time_unit: str = "ms",
+        views: Any = None,
+    ) -> None:
         """Print calls, total, average, longest and shortest time by name."""
         lengths = defaultdict(list)
         for name, _, seconds in self.spans:

@@ -15,8 +15,8 @@ _saving: list[tuple[Any, Any]] = []  # the hooks of the saved_tensors_hooks that
 
 
 class saved_tensors_hooks:
-    """Context manager: what a PyLayer saves inside goes through `pack_hook`, and through `unpack_hook` when it is
-    wanted back. Operators keep buffers, which no hook sees."""
+    """Context manager: what a PyLayer saves inside goes through `pack_hook`, and through `unpack_hook` when
+    it is wanted back. Operators keep buffers, which no hook sees."""
 
     def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
         self._hooks = (pack_hook, unpack_hook)
@@ -44,7 +44,8 @@ class PyLayerContext:
         self._saved = tuple(map(pack, tensors)) if pack else tensors
 
     def saved_tensor(self) -> tuple[Any, ...]:
-        """What `save_for_backward` was given; results come back tied to the tape, so that they have derivatives."""
+        """What `save_for_backward` was given; results come back tied to the tape, so that they have
+        derivatives."""
         if self._unpack:
             return tuple(map(self._unpack, self._saved))
         node = None if self._node is None else self._node()
@@ -79,15 +80,17 @@ class PyLayerContext:
         self.materialize_grads = value
 
     def set_grad_in_dtype_consistent(self, flag: bool) -> None:
-        """Whether a gradient is cast to the dtype of the output that it belongs to (True) or comes as it was made."""
+        """Whether a gradient is cast to the dtype of the output that it belongs to (True) or comes as it was
+        made."""
         self.consistent = flag
 
 
 class PyLayer:
-    """Subclass it with static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call `Sub.apply(...)`.
+    """Subclass it with static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call
+    `Sub.apply(...)`.
 
-    backward gets one gradient per Tensor output and returns one per Tensor input of forward (None where there is
-    none). It is written with Sampan's operators, so that gradients of gradients work too.
+    backward gets one gradient per Tensor output and returns one per Tensor input of forward (None where there
+    is none). It is written with Sampan's operators, so that gradients of gradients work too.
     """
 
     @staticmethod

@@ -16,18 +16,19 @@ from .tensor import Refused, Tensor, WrongKind, declared
 # fmt: off
 __all__ = [
     "bernoulli", "bernoulli_", "binomial", "cauchy_", "exponential_", "geometric_", "get_rng_state",
-    "log_normal", "log_normal_", "multinomial", "normal", "normal_", "poisson", "rand", "rand_like", "randint",
-    "randint_like", "randn", "randn_like", "random_", "randperm", "seed", "set_rng_state", "standard_gamma",
-    "standard_normal", "uniform", "uniform_",
+    "log_normal", "log_normal_", "multinomial", "normal", "normal_", "poisson", "rand", "rand_like",
+    "randint", "randint_like", "randn", "randn_like", "random_", "randperm", "seed", "set_rng_state",
+    "standard_gamma", "standard_normal", "uniform", "uniform_",
 ]
 # fmt: on
 
 
-# --- generators ----------------------------------------------------------------------------------------------
+# --- generators ---------------------------------------------------------------------------------------------
 
 
-def seed(seed):  # type: ignore[no-untyped-def]
-    """Start every generator (Sampan's, and NumPy's that samplers use) from `seed`; returns the CPU generator."""
+def seed(seed):
+    """Start every generator (Sampan's, and NumPy's that samplers use) from `seed`; returns the CPU
+    generator."""
     seed = int(seed)
     np.random.seed(seed % (1 << 32))
     return torch.manual_seed(seed)
@@ -56,17 +57,17 @@ def _floating(dtype: Any) -> torch.dtype:
     return kind
 
 
-# --- of a shape ----------------------------------------------------------------------------------------------
+# --- of a shape ---------------------------------------------------------------------------------------------
 
 
 @factory()
-def rand(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def rand(shape, dtype=None, name=None):
     """Uniform in [0, 1)."""
     return Tensor(torch.rand(_sizes(shape), dtype=_floating(dtype), device=as_device(None)))
 
 
 @factory("pin_memory")
-def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None):  # type: ignore[no-untyped-def]
+def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None):
     """Uniform in [min, max). seed: draw from a generator of its own that starts there, unless it is 0."""
     own = torch.Generator(as_device(None)).manual_seed(seed) if seed else None
     drawn = torch.rand(_sizes(shape), dtype=_floating(dtype), device=as_device(None), generator=own)
@@ -74,19 +75,19 @@ def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None):  # type: igno
 
 
 @factory()
-def randn(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def randn(shape, dtype=None, name=None):
     """Standard normal; of complex numbers each part has the variance 1/2."""
     return Tensor(torch.randn(_sizes(shape), dtype=_floating(dtype), device=as_device(None)))
 
 
 @factory("pin_memory")
-def standard_normal(shape, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def standard_normal(shape, dtype=None, name=None):
     """`randn` under its other name."""
     return randn(shape, dtype)
 
 
 @spelled
-def normal(mean=0.0, std=1.0, shape=None, name=None):  # type: ignore[no-untyped-def]
+def normal(mean=0.0, std=1.0, shape=None, name=None):
     """Normal with the given mean and standard deviation: numbers with a shape, or tensors.
 
     Gradients flow to a mean and a standard deviation that are tensors. A complex mean makes complex64.
@@ -102,7 +103,7 @@ def normal(mean=0.0, std=1.0, shape=None, name=None):  # type: ignore[no-untyped
 
 
 @spelled
-def log_normal(mean=1.0, std=2.0, shape=None, name=None):  # type: ignore[no-untyped-def]
+def log_normal(mean=1.0, std=2.0, shape=None, name=None):
     """e to the power of `normal(mean, std, shape)`."""
     return normal(mean, std, shape).exp()
 
@@ -117,7 +118,7 @@ def _bounds(low: Any, high: Any) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # type: ignore[no-untyped-def]  # noqa: B006
+def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006
     """Integers from low up to, not including, high; `randint(n)` from 0."""
     kind = torch.int64 if dtype is None else as_dtype(dtype)
     low, high = _bounds(low, high)
@@ -125,35 +126,35 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # type: ignore
 
 
 @factory()
-def randperm(n, dtype="int64", name=None):  # type: ignore[no-untyped-def]
+def randperm(n, dtype="int64", name=None):
     """The numbers 0 to n - 1 in random order."""
     return Tensor(torch.randperm(n, device=as_device(None)).to(as_dtype(dtype)))
 
 
-# --- of another tensor's shape -------------------------------------------------------------------------------
+# --- of another tensor's shape ------------------------------------------------------------------------------
 
 
 @spelled
-def rand_like(input, name=None, *, dtype=None, device=None, requires_grad=False):  # type: ignore[no-untyped-def]
+def rand_like(input, name=None, *, dtype=None, device=None, requires_grad=False):
     """Uniform in [0, 1), with the shape and (unless told) dtype and place of `input`."""
     return rand(input.shape, dtype or input.dtype, device=device or input.place, requires_grad=requires_grad)
 
 
 @spelled
-def randn_like(x, dtype=None, name=None, *, device=None, requires_grad=False):  # type: ignore[no-untyped-def]
+def randn_like(x, dtype=None, name=None, *, device=None, requires_grad=False):
     """Standard normal, with the shape and (unless told) dtype and place of `x`."""
     return randn(x.shape, dtype or x.dtype, device=device or x.place, requires_grad=requires_grad)
 
 
 @spelled
-def randint_like(x, low=0, high=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def randint_like(x, low=0, high=None, dtype=None, name=None):
     """Integers from low up to, not including, high, with the shape and (unless told) dtype of `x`."""
     low, high = _bounds(low, high)
     drawn = torch.randint(low, high, x.data.shape, device=x.data.device)
     return Tensor(drawn.to(x.data.dtype if dtype is None else as_dtype(dtype)))
 
 
-# --- by a tensor of parameters -------------------------------------------------------------------------------
+# --- by a tensor of parameters ------------------------------------------------------------------------------
 
 
 def _chances(p: Any) -> None:
@@ -162,7 +163,7 @@ def _chances(p: Any) -> None:
 
 
 @operator()
-def bernoulli(x, p=None, name=None):  # type: ignore[no-untyped-def]
+def bernoulli(x, p=None, name=None):
     """1 with the probability that `x` gives at each place (or `p` everywhere), else 0."""
     chance = x if p is None else torch.full_like(x, p)
     _chances(chance)
@@ -170,27 +171,28 @@ def bernoulli(x, p=None, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g: g.new_zeros(g.shape))
-def poisson(x, name=None):  # type: ignore[no-untyped-def]
+def poisson(x, name=None):
     """Counts of events, in x's dtype, with the expected number that `x` gives; 0 for a negative one."""
     return torch.poisson(x.clamp(min=0))
 
 
 @operator()
-def binomial(count, prob, name=None):  # type: ignore[no-untyped-def]
+def binomial(count, prob, name=None):
     """The number of successes, int64, in `count` trials that each succeed with `prob`; the two broadcast."""
     trials, chance = torch.broadcast_tensors(count.double(), prob.double())
     return torch.binomial(trials, chance.clamp(0, 1)).long()
 
 
 @operator()
-def standard_gamma(x, name=None):  # type: ignore[no-untyped-def]
+def standard_gamma(x, name=None):
     """Gamma-distributed with the shape parameter that `x` gives at each place, and scale 1."""
     return torch._standard_gamma(x)
 
 
 @operator(method="")
-def multinomial(x, num_samples=1, replacement=False, name=None):  # type: ignore[no-untyped-def]
-    """Indices, [..., num_samples], drawn in proportion to the weights along the last axis of `x`: [n] or [rows, n].
+def multinomial(x, num_samples=1, replacement=False, name=None):
+    """Indices, [..., num_samples], drawn in proportion to the weights along the last axis of `x`: [n] or
+    [rows, n].
 
     Without replacement an index is drawn once at most; ValueError where fewer weights than samples are not 0.
     """
@@ -199,7 +201,7 @@ def multinomial(x, num_samples=1, replacement=False, name=None):  # type: ignore
     return torch.multinomial(x, num_samples, replacement)
 
 
-# --- into a tensor's memory ----------------------------------------------------------------------------------
+# --- into a tensor's memory ---------------------------------------------------------------------------------
 
 
 def _fill(x: Tensor, draw: Callable[[torch.Tensor], Any], discrete: bool = False) -> Tensor:
@@ -219,46 +221,47 @@ def _plain(value: Any) -> Any:
     return value.data if isinstance(value, Tensor) else value
 
 
-def normal_(x, mean=0.0, std=1.0, name=None):  # type: ignore[no-untyped-def]
+def normal_(x, mean=0.0, std=1.0, name=None):
     """Fill x with normal numbers; of a complex x each part has half of the variance."""
     return _fill(x, lambda data: data.normal_().mul_(std).add_(mean))
 
 
-def log_normal_(x, mean=1.0, std=2.0, name=None):  # type: ignore[no-untyped-def]
+def log_normal_(x, mean=1.0, std=2.0, name=None):
     """Fill x with e to the power of normal numbers of that mean and standard deviation."""
     return _fill(x, lambda data: data.normal_(mean, std).exp_())
 
 
-def uniform_(x, min=0, max=1.0, seed=0, name=None):  # type: ignore[no-untyped-def]
+def uniform_(x, min=0, max=1.0, seed=0, name=None):
     """Fill x uniformly from [min, max). seed: draw from a generator of its own, unless it is 0."""
     own = torch.Generator(x.data.device).manual_seed(seed) if seed else None
     return _fill(x, lambda data: data.uniform_(float(min), float(max), generator=own))
 
 
-def exponential_(x, lam=1.0, name=None):  # type: ignore[no-untyped-def]
+def exponential_(x, lam=1.0, name=None):
     """Fill x with waiting times between events that come `lam` times in a unit of time."""
     return _fill(x, lambda data: data.exponential_().div_(lam))
 
 
-def cauchy_(x, loc=0, scale=1, name=None):  # type: ignore[no-untyped-def]
+def cauchy_(x, loc=0, scale=1, name=None):
     """Fill x from the Cauchy distribution with median `loc` and half-width `scale`."""
     return _fill(x, lambda data: data.cauchy_().mul_(_plain(scale)).add_(_plain(loc)))
 
 
-def geometric_(x, probs, name=None):  # type: ignore[no-untyped-def]
-    """Fill x with log(u) / log(1 - probs), u uniform: the real number that, rounded up, counts trials to a success."""
+def geometric_(x, probs, name=None):
+    """Fill x with log(u) / log(1 - probs), u uniform: the real number that, rounded up, counts trials to a
+    success."""
     rate = -torch.log1p(-probs.data) if isinstance(probs, Tensor) else -math.log1p(-probs)
     return _fill(x, lambda data: data.exponential_().div_(rate))
 
 
-def bernoulli_(x, p=0.5, name=None):  # type: ignore[no-untyped-def]
+def bernoulli_(x, p=0.5, name=None):
     """Fill x with 1 with probability `p` (a number, or a tensor that broadcasts), else 0."""
     chance = torch.as_tensor(_plain(p), device=x.data.device)
     _chances(chance)
     return _fill(x, lambda data: data.copy_(torch.rand(data.shape, device=data.device) < chance), True)
 
 
-def random_(x, from_=0, to=None, *, generator=None):  # type: ignore[no-untyped-def]
+def random_(x, from_=0, to=None, *, generator=None):
     """Fill x with integers from `from_` up to, not including, `to`.
 
     One bound alone is the upper one; with none they range over what x's dtype holds exactly.

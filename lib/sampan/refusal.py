@@ -1,7 +1,8 @@
-"""How an argument that does not fit is reported: the function that the user called, what it was given, and why not.
+"""How an argument that does not fit is reported: the function that the user called, what it was given, and
+why not.
 
-The checks of a body cost time at every call; where Python, NumPy or torch refuse wrong input by themselves, their error
-is translated instead, which costs nothing until it happens.
+The checks of a body cost time at every call; where Python, NumPy or torch refuse wrong input by themselves,
+their error is translated instead, which costs nothing until it happens.
 """
 
 from __future__ import annotations
@@ -20,8 +21,15 @@ from .tensor import Refused, Tensor, WrongKind
 
 # What Python, NumPy and torch raise for input that they cannot take.
 FROM_INSIDE = (
-    AttributeError, TypeError, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, RuntimeError,
-)  # fmt: skip
+    AttributeError,
+    TypeError,
+    ValueError,
+    IndexError,
+    KeyError,
+    ZeroDivisionError,
+    OverflowError,
+    RuntimeError,
+)
 _WITH_A_NAME = re.compile(
     r"^(in place|[A-Za-z_][\w.]*(, [\w.]+)*): "
 )  # `axis: expected ...`: a text of this library
@@ -69,18 +77,20 @@ def first_line(error: BaseException) -> str:
 
 
 class FromInside(WrongKind):
-    """A refusal that was worded for a function further inside, to be worded again for the one that the user called.
+    """A refusal that was worded for a function further inside, to be worded again for the one that the user
+    called.
 
-    reason: the text of the first error. culprit: in a tuple, what it was given in place of a Tensor, if that was it.
+    reason: the text of the first error. culprit: in a tuple, what it was given in place of a Tensor, if that
+    was it.
     """
 
     culprit: tuple[Any, ...] = ()
 
 
 def from_inside(error: Exception, name: str = "") -> bool:
-    """Whether an error tells nothing of the function that the user called: Python, NumPy or torch raised it somewhere
-    in this library. Errors that this library words itself, and those of a user's own functions, are left alone; but
-    with `name`, the function's, also one of this library that does not say it."""
+    """Whether an error tells nothing of the function that the user called: Python, NumPy or torch raised it
+    somewhere in this library. Errors that this library words itself, and those of a user's own functions, are
+    left alone; but with `name`, the function's, also one of this library that does not say it."""
     if isinstance(error, FromInside):
         return True
     if isinstance(error, (Refused, NotImplementedError, RecursionError, torch.OutOfMemoryError)):

@@ -22,15 +22,17 @@ Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | Non
 class RowSparse(Tensor):
     """A gradient [count, d] that is zero but for the rows which a batch named: `ids`, and a row for each.
 
-    This is what `table.grad` is after a backward through an embedding. An optimizer steps those rows alone and never
-    builds the rest; several backward passes add up; clipping by a norm gives what it gives for the dense array. For
-    everything else it is a Tensor like any: who reads its values (`data`, `numpy()`, an operator) gets the dense
-    array, made then, and kept instead of the rows. A step afterwards takes from it the rows that were named and those that
-    somebody has made other than zero, so that reading changes nothing.
+    This is what `table.grad` is after a backward through an embedding. An optimizer steps those rows alone
+    and never builds the rest; several backward passes add up; clipping by a norm gives what it gives for the
+    dense array. For
+    everything else it is a Tensor like any: who reads its values (`data`, `numpy()`, an operator) gets the
+    dense array, made then, and kept instead of the rows. A step afterwards takes from it the rows that were
+    named and those that somebody has made other than zero, so that reading changes nothing.
 
     parts: (ids [n] int64, rows [m, d], which [n] or None, scale [n] or None); the gradient of occurrence i is
-    scale[i] * rows[which[i]], and belongs to row ids[i]. Ids may repeat; -1 belongs to none. merged: in the one part none does,
-    rows are as `coalesced` gives them. count: how many were named, as `repr` tells; unless given, those of the parts.
+    scale[i] * rows[which[i]], and belongs to row ids[i]. Ids may repeat; -1 belongs to none. merged: in the
+    one part none does, rows are as `coalesced` gives them. count: how many were named, as `repr` tells;
+    unless given, those of the parts.
     """
 
     __slots__ = ("_count", "_dense", "_named", "_shape", "_sums", "merged", "parts")
@@ -92,7 +94,8 @@ class RowSparse(Tensor):
         return (ids.clone(), rows.clone()) if self.merged else (ids, rows)
 
     def sums(self, keep: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
-        """As `coalesced`, to be read alone: it may be the gradient's own memory. keep: for whoever asks next."""
+        """As `coalesced`, to be read alone: it may be the gradient's own memory. keep: for whoever asks
+        next."""
         if self._sums is not None:
             return self._sums
         rows = self.as_rows()
@@ -128,7 +131,8 @@ class RowSparse(Tensor):
         table = arrays[0].shape
         if any(a.shape != table for a in arrays) or table[0] < self._shape[0] or table[1:] != self._shape[1:]:
             raise ValueError(
-                f"step: expected a table and its state of one shape, that of the gradient {list(self._shape)}, got "
+                "step: expected a table and its state of one shape, that of the gradient "
+                f"{list(self._shape)}, got "
                 f"{[list(a.shape) for a in arrays]}"
             )
         kind = arrays[0].dtype
@@ -138,7 +142,8 @@ class RowSparse(Tensor):
         loops.step(*given, rule, [form(a) for a in arrays], numbers, everywhere)
 
     def _given(self, kind: torch.dtype, form: Any) -> tuple[Any, Any, Any, Any]:
-        """What the kernels take: the ids found, which (empty: each its own), scale (empty: 1), rows of dtype `kind`."""
+        """What the kernels take: the ids found, which (empty: each its own), scale (empty: 1), rows of dtype
+        `kind`."""
         ids, rows, which, scale = self.joined()
         if which is None:
             which = ids.new_empty(0, dtype=torch.int32)
@@ -146,7 +151,8 @@ class RowSparse(Tensor):
         # which: made here, below the number of rows; the others may be anybody's, from a hook for example
         if len(rows if which.numel() == 0 else which) < len(ids) or 0 < len(factors) < len(ids):
             raise ValueError(
-                f"gradient: expected a row for each of {len(ids)} ids, got {len(rows)} rows and {len(factors)} factors"
+                f"gradient: expected a row for each of {len(ids)} ids, got {len(rows)} rows and "
+                f"{len(factors)} factors"
             )
         places = form(ids)
         if self.merged and isinstance(places, np.ndarray):
@@ -213,10 +219,12 @@ class RowSparse(Tensor):
         return super().to(*args, **settings)
 
     def owned(self, owners: set[int], first: bool = False) -> RowSparse:
-        """The same gradient in memory that nobody else holds; see autograd. The caller's ids may be overwritten later.
+        """The same gradient in memory that nobody else holds; see autograd. The caller's ids may be
+        overwritten later.
 
-        first: no other was there before. Then many rows that somebody else holds are added up at once, which a step would do
-        anyway, and not copied; those of a gradient that comes later are added to these in their order, as ever.
+        first: no other was there before. Then many rows that somebody else holds are added up at once, which
+        a step would do anyway, and not copied; those of a gradient that comes later are added to these in
+        their order, as ever.
         """
         whole, kept = self.as_rows(), []
         if first and whole.dtype in _LOOPS and (whole._sums or whole._held(owners)):

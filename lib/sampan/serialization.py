@@ -1,8 +1,10 @@
 """`save` and `load`: Tensors in nested dictionaries and lists, in one file from which no code is run.
 
-A file is a pickle as Paddle writes it, which Paddle reads too. Under a name that ends in `.safetensors`, and for sparse
-tensors, it is in the safetensors format: its metadata carry the nesting as JSON and a SHA-256 over all of it, so that a
-changed file is refused. Writing is atomic: another file under the name stays whole until the new one is on the disk.
+A file is a pickle as Paddle writes it, which Paddle reads too. Under a name that ends in `.safetensors`, and
+for sparse
+tensors, it is in the safetensors format: its metadata carry the nesting as JSON and a SHA-256 over all of it,
+so that a changed file is refused. Writing is atomic: another file under the name stays whole until the new
+one is on the disk.
 """
 
 import contextlib
@@ -27,13 +29,22 @@ from .tensor import Tensor, WrongKind, is_tensor, to_numpy
 FORMAT = 1
 TABLE = "StructuredToParameterName@@"  # where Paddle writes the names of a state_dict's tensors
 _CODES = {
-    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
-    torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
-}  # fmt: skip
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
 _UNKNOWN = ("uint16", "uint32", "uint64", "longdouble")  # NumPy's that torch's files do not know
 
 
-# Kinds of tensors from other rooms: the room's name, its class, and how to take one apart into what can be saved, and back.
+# Kinds of tensors from other rooms: the room's name, its class, and how to take one apart into what can be
+# saved, and back.
 kinds: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {}
 _ROOMS = ("sparse",)  # a file that holds such a kind brings its room along; no other name is imported
 
@@ -97,7 +108,8 @@ def _to_write(path: Any) -> Iterator[IO[bytes]]:
 
 
 def save_with_checksum(obj: Any, path: Any) -> None:
-    """`save` in the safetensors format, under any name: `load` refuses the file where one bit of it has changed."""
+    """`save` in the safetensors format, under any name: `load` refuses the file where one bit of it has
+    changed."""
     buffers: dict[Any, tuple[str, torch.Tensor]] = {}
 
     def keep(value: Any) -> dict[str, Any]:
@@ -129,7 +141,8 @@ def _any(value: Any, test: Callable[[Any], bool]) -> bool:
 
 
 def _for_paddle(obj: Any) -> Any:
-    """What Paddle pickles: of a state_dict its arrays and a table of the tensors' names, else each tensor as (name, array)."""
+    """What Paddle pickles: of a state_dict its arrays and a table of the tensors' names, else each tensor as
+    (name, array)."""
     made: dict[Any, np.ndarray] = {}
 
     def array(value: Any) -> Any:
@@ -154,10 +167,9 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
     """What `save` wrote, on the CPU. return_numpy: arrays in place of Tensors.
 
     path: a name, or a binary stream, which is read from where it stands to the end of what one `save` wrote.
-    Pickles are read by an unpickler that admits arrays and plain values only; keep_name_table=True keeps the table of
-    names that is written with a state_dict.
-    Raises FileNotFoundError, EOFError for a stream at its end, and ValueError for a file that is cut off, changed or
-    of another kind.
+    Pickles are read by an unpickler that admits arrays and plain values only; keep_name_table=True keeps the
+    table of names that is written with a state_dict. Raises FileNotFoundError, EOFError for a stream at its
+    end, and ValueError for a file that is cut off, changed or of another kind.
     """
     keep_table = bool(configs.get("keep_name_table"))
     if hasattr(path, "read"):
@@ -200,7 +212,8 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
 
 
 def _next(start: bytes, stream: Any) -> Iterator[bytes]:
-    """What one `save_with_checksum` wrote: the header's length and first byte, the header, the arrays. All of another's."""
+    """What one `save_with_checksum` wrote: the header's length and first byte, the header, the arrays. All of
+    another's."""
     if not start:
         raise EOFError("load: the stream is at its end: seek(0) first, to read what was written to it")
     yield start
@@ -250,7 +263,8 @@ def _kept(value: Any, buffers: dict[Any, tuple[str, torch.Tensor]]) -> dict[str,
 
 
 def _encode(value: Any, where: str, keep: Callable[[Any], Any], as_json: bool = False) -> Any:
-    """`value` with `keep(array)` for every array; as_json: lists, tuples and dictionaries tell what they are."""
+    """`value` with `keep(array)` for every array; as_json: lists, tuples and dictionaries tell what they
+    are."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     for name, (its_class, apart, _) in kinds.items():
@@ -304,8 +318,8 @@ def _decode(node: Any, buffers: dict[str, torch.Tensor], return_numpy: bool) -> 
 
 
 def _from_paddle(content: Any, return_numpy: bool, keep_table: bool) -> Any:
-    """What Paddle's `load` makes of a pickle: of a state_dict the arrays of its table become Tensors, else the pairs (name,
-    array), or where there is none, every array."""
+    """What Paddle's `load` makes of a pickle: of a state_dict the arrays of its table become Tensors, else
+    the pairs (name, array), or where there is none, every array."""
 
     def tensor(array: np.ndarray, name: str | None = None) -> Any:
         if return_numpy or array.dtype.kind not in "biufc":

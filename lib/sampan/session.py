@@ -1,12 +1,14 @@
-"""The session that a program runs in: its device, how long and how much it may, and what it tells of its progress.
+"""The session that a program runs in: its device, how long and how much it may, and what it tells of its
+progress.
 
     sampan.session.time_left()                      # seconds
     sampan.session.keep()                           # I am still here
     sampan.session.progress(step, steps, loss=0.3)  # a point of a curve
 
-The Studio writes a file beside each session (`SAMPAN_SESSION`) and reads another; there is no other way between the
-two. In a program that was started without the Studio, `device()` and the limits raise NoSession, and `progress`,
-`keep` and `artefacts` do what is sensible: nothing, nothing, and a folder where the program runs.
+The Studio writes a file beside each session (`SAMPAN_SESSION`) and reads another; there is no other way
+between the two. In a program that was started without the Studio, `device()` and the limits raise NoSession,
+and `progress`, `keep` and `artefacts` do what is sensible: nothing, nothing, and a folder where the program
+runs.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ class NoSession(RuntimeError):
 def about() -> dict[str, Any]:
     """All that the Studio says of this session. Raises NoSession outside one.
 
-    `id`, `owner`, `purpose` ("notebook", "page", "job" or "grading"), `title`, `device`, `share` of the GPU's memory,
-    `memory` in bytes, `granted` and `ends` in seconds since 1970, `culled_at`: when it will be stopped because
-    nobody uses it (0: nobody thinks of it).
+    `id`, `owner`, `purpose` ("notebook", "page", "job" or "grading"), `title`, `device`, `share` of the GPU's
+    memory, `memory` in bytes, `granted` and `ends` in seconds since 1970, `culled_at`: when it will be
+    stopped because nobody uses it (0: nobody thinks of it).
     """
     path = os.environ.get("SAMPAN_SESSION")
     if not path:
@@ -64,14 +66,16 @@ def memory_left() -> int:
 
 
 def keep() -> None:
-    """Say that the session is still wanted: it is not stopped for idleness until it has been idle as long again."""
+    """Say that the session is still wanted: it is not stopped for idleness until it has been idle as long
+    again."""
     path = os.environ.get("SAMPAN_SESSION")
     if path and Path(path).exists():
         Path(path).with_suffix(".keep").touch()
 
 
 def progress(done: float, total: float = 0, **values: float) -> None:
-    """A job's step `done` of `total` (0: unknown) with values of interest, each a point of a curve on its page."""
+    """A job's step `done` of `total` (0: unknown) with values of interest, each a point of a curve on its
+    page."""
     line = {
         "done": float(done),
         "total": float(total),
@@ -86,7 +90,8 @@ def progress(done: float, total: float = 0, **values: float) -> None:
 
 
 def artefacts() -> Path:
-    """The folder for what a job makes: the Studio offers its files. Outside a job: `artefacts` where it runs."""
+    """The folder for what a job makes: the Studio offers its files. Outside a job: `artefacts` where it
+    runs."""
     folder = os.environ.get("SAMPAN_JOB")
     path = Path(folder, "artefacts") if folder else Path("artefacts")
     path.mkdir(exist_ok=True)

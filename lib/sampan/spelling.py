@@ -1,7 +1,8 @@
-"""The second spellings that Paddle 3 takes for arguments, in one place: `input` for x, `dim` for axis, `out=`, ...
+"""The second spellings that Paddle 3 takes for arguments, in one place: `input` for x, `dim` for axis,
+`out=`, ...
 
-A function is written with Paddle's own names. `renamed` translates the others where one of them was used, so a call
-with plain arguments pays nothing.
+A function is written with Paddle's own names. `renamed` translates the others where one of them was used, so
+a call with plain arguments pays nothing.
 """
 
 # ruff: noqa: SIM905
@@ -20,24 +21,62 @@ from .tensor import Tensor, is_tensor
 
 # What a caller may write, and the parameters that it may stand for: the first that the function has.
 ALIASES: dict[str, tuple[str, ...]] = {
-    "A": ("x",), "B": ("y",), "boundaries": ("sorted_sequence",), "dim": ("axis", "axes"), "dimension": ("axis",),
-    "dim0": ("axis0",), "dim1": ("axis1",), "dims": ("repeat_times", "perm", "shifts"), "elements": ("x",), "end": ("stop",), "eps": ("epsilon",),
-    "exponent": ("y",), "from": ("min",), "input": ("x", "values", "arr", "obj", "sorted_sequence"),
-    "indices": ("num_or_indices",), "indices_or_sections": ("num_or_indices",), "lambd": ("threshold", "lam"), "m": ("num_columns",), "n": ("num_rows",), "obj": ("x",), "ord": ("p",),
-    "other": ("y",), "return_indices": ("return_mask",), "size": ("shape",), "sections": ("num_or_indices",), "sizes": ("shape",), "steps": ("num",),
-    "target": ("label",), "tensors": ("x", "inputs"), "test_elements": ("test_x",), "to": ("max",), "vec2": ("y",),
-    "x1": ("x",), "x2": ("y",), "dilation": ("dilations",), "kernel_size": ("kernel_sizes",),
-    "output_size": ("output_sizes",), "padding": ("paddings",), "stride": ("strides",),
-}  # fmt: skip
+    "A": ("x",),
+    "B": ("y",),
+    "boundaries": ("sorted_sequence",),
+    "dim": ("axis", "axes"),
+    "dimension": ("axis",),
+    "dim0": ("axis0",),
+    "dim1": ("axis1",),
+    "dims": ("repeat_times", "perm", "shifts"),
+    "elements": ("x",),
+    "end": ("stop",),
+    "eps": ("epsilon",),
+    "exponent": ("y",),
+    "from": ("min",),
+    "input": ("x", "values", "arr", "obj", "sorted_sequence"),
+    "indices": ("num_or_indices",),
+    "indices_or_sections": ("num_or_indices",),
+    "lambd": ("threshold", "lam"),
+    "m": ("num_columns",),
+    "n": ("num_rows",),
+    "obj": ("x",),
+    "ord": ("p",),
+    "other": ("y",),
+    "return_indices": ("return_mask",),
+    "size": ("shape",),
+    "sections": ("num_or_indices",),
+    "sizes": ("shape",),
+    "steps": ("num",),
+    "target": ("label",),
+    "tensors": ("x", "inputs"),
+    "test_elements": ("test_x",),
+    "to": ("max",),
+    "vec2": ("y",),
+    "x1": ("x",),
+    "x2": ("y",),
+    "dilation": ("dilations",),
+    "kernel_size": ("kernel_sizes",),
+    "output_size": ("output_sizes",),
+    "padding": ("paddings",),
+    "stride": ("strides",),
+}
 # The functions that can put their result into a tensor given as `out`.
 TAKES_OUT = frozenset(
-    "abs acos acosh add all amax amin any atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or "
-    "bitwise_right_shift bitwise_xor bmm bucketize ceil clip complex concat cos cosh cumprod cumsum diff divide dot "
-    "equal exp expm1 floor floor_divide floor_mod frac gather greater_equal greater_than index_add index_select "
-    "less_equal less_than log log10 log1p log2 logical_and logical_not logical_or logical_xor logsumexp masked_select "
-    "matmul maximum mean median minimum mod msort multinomial multiply nonzero norm normal normalize not_equal outer "
-    "polar pow prod quantile remainder round rsqrt scatter searchsorted sigmoid sign sin sinh softmax solve sqrt stack "
-    "subtract sum svd take_along_axis tanh topk tril triu uniform var vector_norm where fft fft2 fftn hfft hfft2 hfftn "
+    "abs acos acosh add all amax amin any atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not "
+    "bitwise_or "
+    "bitwise_right_shift bitwise_xor bmm bucketize ceil clip complex concat cos cosh cumprod cumsum diff "
+    "divide dot "
+    "equal exp expm1 floor floor_divide floor_mod frac gather greater_equal greater_than index_add "
+    "index_select "
+    "less_equal less_than log log10 log1p log2 logical_and logical_not logical_or logical_xor logsumexp "
+    "masked_select "
+    "matmul maximum mean median minimum mod msort multinomial multiply nonzero norm normal normalize "
+    "not_equal outer "
+    "polar pow prod quantile remainder round rsqrt scatter searchsorted sigmoid sign sin sinh softmax solve "
+    "sqrt stack "
+    "subtract sum svd take_along_axis tanh topk tril triu uniform var vector_norm where fft fft2 fftn hfft "
+    "hfft2 hfftn "
     "ifft ifft2 ifftn ihfft ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftn".split()
 )
 # The functions whose last setting, a list of ints, may be written out as separate arguments.
@@ -45,7 +84,8 @@ TAKES_SIZES = frozenset("reshape expand tile view broadcast_to permute reshape_"
 
 
 def renamed(parameters: Mapping[str, Any] | list[str], settings: dict[str, Any]) -> dict[str, Any]:
-    """`settings` under the function's own names. Raises TypeError where both spellings of one argument were given."""
+    """`settings` under the function's own names. Raises TypeError where both spellings of one argument were
+    given."""
     if all(key in parameters for key in settings):
         return settings
     own: dict[str, Any] = {}
@@ -93,7 +133,8 @@ def with_keywords(signature: inspect.Signature, **defaults: Any) -> inspect.Sign
 
 
 def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with the aliases of its arguments, and with `out` and separate sizes where Paddle takes them."""
+    """`function` with the aliases of its arguments, and with `out` and separate sizes where Paddle takes
+    them."""
     name = function.__name__
     signature = inspect.signature(function)
     parameters = signature.parameters
@@ -116,12 +157,14 @@ def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise translated(error, name, parameters, args, settings) from error
             raise
 
-    call.__signature__ = with_keywords(signature, out=None) if takes_out else signature  # type: ignore[attr-defined]
+    shown = with_keywords(signature, out=None) if takes_out else signature
+    call.__signature__ = shown  # type: ignore[attr-defined]
     return call
 
 
 def spell(namespace: dict[str, Any], modules: Any = "") -> None:
-    """Put `spelled` around the functions of a namespace that are plain ones and were written in these modules."""
+    """Put `spelled` around the functions of a namespace that are plain ones and were written in these
+    modules."""
     for name, function in list(namespace.items()):
         plain = type(function) is FunctionType and not hasattr(function, "__wrapped__")
         if plain and name[0] != "_" and function.__module__.startswith(modules):
@@ -132,7 +175,8 @@ def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., A
     """A function that makes a tensor: aliases, `ones(2, 3)` for `ones([2, 3])`, and where and how it is made.
 
     out: the tensor that takes the values. device: where it is made. requires_grad: it wants a gradient.
-    pin_memory: in page-locked memory, for a faster copy to a GPU. without: which of these Paddle does not show.
+    pin_memory: in page-locked memory, for a faster copy to a GPU. without: which of these Paddle does not
+    show.
     """
     how = {"out": None, "device": None, "requires_grad": False, "pin_memory": False}
 

@@ -1,6 +1,7 @@
 """Of Paddle's static graphs only the description of an input, and what changes nothing where there are none.
 
-Every other name is a stand-in: a program can import it, and hears that there are no static graphs when it uses it.
+Every other name is a stand-in: a program can import it, and hears that there are no static graphs when it
+uses it.
 """
 
 from __future__ import annotations
@@ -128,7 +129,8 @@ def cond(
 
 
 def case(pred_fn_pairs: Sequence[tuple[Tensor, Any]], default: Any = None, name: str | None = None) -> Any:
-    """fn() of the first pair (pred, fn) whose `pred` is true, else default(); without it that of the last pair."""
+    """fn() of the first pair (pred, fn) whose `pred` is true, else default(); without it that of the last
+    pair."""
     pairs = list(pred_fn_pairs)
     if not pairs:
         raise WrongKind("case: pred_fn_pairs: expected pairs (pred, fn), got none")
@@ -142,7 +144,8 @@ def case(pred_fn_pairs: Sequence[tuple[Tensor, Any]], default: Any = None, name:
 
 
 def switch_case(branch_index: Tensor, branch_fns: Any, default: Any = None, name: str | None = None) -> Any:
-    """The branch with the number `branch_index`, called; without it default(), or the branch with the highest number.
+    """The branch with the number `branch_index`, called; without it default(), or the branch with the highest
+    number.
 
     branch_fns: a dictionary, pairs (number, fn), or functions that are numbered from 0.
     """
@@ -157,7 +160,8 @@ def switch_case(branch_index: Tensor, branch_fns: Any, default: Any = None, name
         branches[number] = _function(fn, f"switch_case: branch_fns: {number}")
     if not branches or not isinstance(branch_index, Tensor) or branch_index.size != 1:
         raise WrongKind(
-            f"switch_case: expected a Tensor of one value and functions, got {branch_index!r} and {len(branches)} functions"
+            f"switch_case: expected a Tensor of one value and functions, got {branch_index!r} and "
+            f"{len(branches)} functions"
         )
     last = branches[max(branches)] if default is None else _function(default, "switch_case: default")
     return branches.get(int(branch_index), last)()
@@ -168,7 +172,8 @@ def while_loop(
 ) -> Any:
     """`loop_vars = body(*loop_vars)` while cond(*loop_vars) is true.
 
-    As in Paddle the Tensors in `loop_vars` become the results, but for leaves that want a gradient, which stay as they are.
+    As in Paddle the Tensors in `loop_vars` become the results, but for leaves that want a gradient, which
+    stay as they are.
     """
     _function(cond, "while_loop: cond")
     _function(body, "while_loop: body")
@@ -220,17 +225,17 @@ def default_main_program() -> SimpleNamespace:
 default_startup_program = default_main_program
 
 
-def to_static(function=None, **settings):  # type: ignore[no-untyped-def]
+def to_static(function=None, **settings):
     """The function or layer as it is: it runs at once, as Paddle's does after `enable_to_static(False)`."""
     return (lambda given: given) if function is None else function
 
 
-def not_to_static(func=None):  # type: ignore[no-untyped-def]
+def not_to_static(func=None):
     """The function as it is."""
     return to_static(func)
 
 
-def enable_to_static(enable_to_static_bool):  # type: ignore[no-untyped-def]
+def enable_to_static(enable_to_static_bool):
     """Nothing to do: functions run at once, either way."""
 
 

@@ -19,13 +19,21 @@ next_sequence = count(1).__next__
 class Node:
     """A recorded call. `edges` leads to what made each input: a Node, a leaf Tensor, or None.
 
-    kept: what the operator's derivatives read, by name (see operator.py); None once an earlier backward has freed it.
-    sequence grows with every call, so parents are always older than the nodes that use them.
+    kept: what the operator's derivatives read, by name (see operator.py); None once an earlier backward has
+    freed it. sequence grows with every call, so parents are always older than the nodes that use them.
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "edges", "hooks", "kept", "operator", "outputs", "sequence", "shapes",
-    )  # fmt: skip
+        "__dict__",
+        "__weakref__",
+        "edges",
+        "hooks",
+        "kept",
+        "operator",
+        "outputs",
+        "sequence",
+        "shapes",
+    )
 
     operator: Operator
     edges: list[Any]
@@ -141,13 +149,15 @@ def check_unwritten(node: Node, order: Sequence[Node]) -> None:
     for later in order:
         if later.sequence > moment and any(base_of(edge) is node for edge in later.edges):
             raise RuntimeError(
-                f"backward: {later.name} used the result of {node.name} after a view of it had been overwritten "
+                f"backward: {later.name} used the result of {node.name} after a view of it had been "
+                "overwritten "
                 "on the tape, which only the view knows of; use the out-of-place form, or index assignment"
             )
 
 
-# An in-place change of a view changes its base too, but only the view's own Tensor moves on along the tape. Whoever
-# uses the base afterwards would get gradients as if nothing had happened: such a use is refused in backward.
+# An in-place change of a view changes its base too, but only the view's own Tensor moves on along the tape.
+# Whoever uses the base afterwards would get gradients as if nothing had happened: such a use is refused in
+# backward.
 _through_view: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
 
 

@@ -1,7 +1,8 @@
 """The Tensor: a torch buffer, whether it wants a gradient, and what made it.
 
-The methods that everyone reads stand here. Every operator becomes a method by its declaration (see operator.py), and
-Python's own operators call them (see ops/signs.py); the generated `tensor_methods.pyi` lists them all.
+The methods that everyone reads stand here. Every operator becomes a method by its declaration (see
+operator.py), and Python's own operators call them (see ops/signs.py); the generated `tensor_methods.pyi`
+lists them all.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ _ENTRANCES = ("call", "named", "of_one", "of_two")
 
 
 class Refused(ValueError, AssertionError):
-    """Raised where Paddle asserts something of an argument's value. Names the function that the user called."""
+    """Raised where Paddle asserts something of an argument's value. Names the function that the user
+    called."""
 
     def __init__(self, text: str = "") -> None:
         self.reason, called = text, entered()
@@ -71,8 +73,8 @@ def entered() -> str:
 
 
 class WrongKind(TypeError, Refused, RuntimeError):
-    """An argument of another type or dtype: Paddle says TypeError, ValueError for what is no Tensor, RuntimeError
-    where it has no kernel for a dtype, or asserts."""
+    """An argument of another type or dtype: Paddle says TypeError, ValueError for what is no Tensor,
+    RuntimeError where it has no kernel for a dtype, or asserts."""
 
     __init__ = Refused.__init__  # not TypeError's, which comes first
 
@@ -264,8 +266,9 @@ class Tensor(Methods):
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
         """Call `hook(tensor)` as soon as backward has added all of this leaf's gradient to its `.grad`.
 
-        It is called during the walk, while gradients of earlier layers are still to come: what sends gradients to other
-        processes can begin then. Of a backward with `create_graph` it is called at its end. torch's name for it.
+        It is called during the walk, while gradients of earlier layers are still to come: what sends
+        gradients to other processes can begin then. Of a backward with `create_graph` it is called at its
+        end. torch's name for it.
         """
         if self.node is not None or self.stop_gradient:
             raise RuntimeError(
@@ -280,7 +283,8 @@ class Tensor(Methods):
     def retain_grads(self) -> None:
         """Keep the gradient of a tensor that is no leaf in its `.grad`.
 
-        It is the gradient of what the tensor is now, also when the tensor is changed in place afterwards, as in Paddle.
+        It is the gradient of what the tensor is now, also when the tensor is changed in place afterwards, as
+        in Paddle.
         """
         if self.node is not None:
             owner = weakref.ref(self)  # weakly: its Node must not keep a tensor alive
@@ -318,7 +322,8 @@ class Tensor(Methods):
     def numpy(self, blocking: bool = True) -> np.ndarray:
         """A copy of the values as a NumPy array; `x.data.numpy()` and DLPack look at the memory itself.
 
-        NumPy has no bfloat16: as in Paddle its bits come as uint16, which `to_tensor` takes for bfloat16 again.
+        NumPy has no bfloat16: as in Paddle its bits come as uint16, which `to_tensor` takes for bfloat16
+        again.
         """
         return to_numpy(self.data).copy()
 
@@ -343,8 +348,8 @@ class Tensor(Methods):
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Called by torch when one of its functions is given a Tensor of this library: a single integer is read, as a
-        size or an index; any other Tensor is refused, as its place on the tape would be lost."""
+        """Called by torch when one of its functions is given a Tensor of this library: a single integer is
+        read, as a size or an index; any other Tensor is refused, as its place on the tape would be lost."""
         name = getattr(function, "__name__", str(function))
         try:
             if name.removeprefix("__").removesuffix("__") in _SIGNS:
@@ -399,7 +404,8 @@ class Tensor(Methods):
         return _from_numpy, (type(self), to_numpy(self.data), name_of(self.dtype), self.stop_gradient)
 
     def astype(self, dtype: Any) -> Tensor:
-        """A copy in another dtype, recorded on the tape between floating dtypes; the tensor itself where it has it."""
+        """A copy in another dtype, recorded on the tape between floating dtypes; the tensor itself where it
+        has it."""
         kind = as_dtype(dtype)
         return self if kind is self.data.dtype else declared.cast(self, kind)
 
@@ -478,7 +484,8 @@ class Tensor(Methods):
         return self
 
     def _check_writable(self, recorded: bool) -> None:
-        """Refuse an in-place change that the tape could not follow. recorded: it is about to go on the tape."""
+        """Refuse an in-place change that the tape could not follow. recorded: it is about to go on the
+        tape."""
         self._check_no_leaf(self if self.node is None else tape.base_of(self.node))
         if not recorded or not torch.is_grad_enabled():
             return
@@ -486,7 +493,8 @@ class Tensor(Methods):
             tape.write_through(self.node)
         elif self.data.untyped_storage().nbytes() > self.data.numel() * self.data.element_size():
             raise ValueError(
-                f"in place: {self._brief()} shows part of another tensor's memory, which would not know of the "
+                f"in place: {self._brief()} shows part of another tensor's memory, which would not know of "
+                "the "
                 "gradient; assign to that tensor by index (x[i, j] = ...), or clone() first"
             )
 
@@ -494,7 +502,8 @@ class Tensor(Methods):
         if isinstance(source, Tensor) and not source.stop_gradient and torch.is_grad_enabled():
             what = "is" if source is self else "is a view of"
             raise ValueError(
-                f"in place: {self._brief()} {what} a leaf that wants a gradient, and cannot be overwritten on the "
+                f"in place: {self._brief()} {what} a leaf that wants a gradient, and cannot be overwritten "
+                "on the "
                 "tape; use no_grad() to change its value"
             )
 
@@ -558,8 +567,10 @@ class Tensor(Methods):
 
 # What torch calls Python's signs: refused by torch, they come to the Tensor's own methods.
 _SIGNS = frozenset(
-    "add sub rsub mul div true_divide truediv floordiv floor_divide pow rpow mod remainder matmul and or xor lshift rshift "  # noqa: SIM905
-    "rtruediv rdiv rfloordiv rmod rmatmul radd rmul eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor".split()
+    "add sub rsub mul div true_divide truediv floordiv floor_divide pow rpow mod remainder "  # noqa: SIM905
+    "matmul and "
+    "or xor lshift rshift rtruediv rdiv rfloordiv rmod rmatmul radd rmul eq ne lt le gt ge bitwise_and "
+    "bitwise_or bitwise_xor".split()
 )
 
 
@@ -583,7 +594,8 @@ def is_tensor(x: Any) -> bool:
 
 
 def to_numpy(data: torch.Tensor) -> np.ndarray:
-    """The array over a buffer's memory, of its bits for bfloat16; of a copy for a GPU's and for lazy conjugates."""
+    """The array over a buffer's memory, of its bits for bfloat16; of a copy for a GPU's and for lazy
+    conjugates."""
     data = data.cpu()
     return (
         data.view(torch.uint16) if data.dtype is torch.bfloat16 else data.resolve_conj().resolve_neg()
@@ -597,8 +609,8 @@ def _from_numpy(kind: type[Tensor], array: np.ndarray, dtype: str, stop_gradient
 def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
     """A Tensor with a copy of `data`: numbers, nested lists, NumPy arrays, torch tensors, Tensors.
 
-    dtype: floats, also in lists, become the default dtype, ints int64, bools bool; arrays and Tensors keep theirs,
-    but an array of uint16 holds the bits of bfloat16, as `numpy` gives them.
+    dtype: floats, also in lists, become the default dtype, ints int64, bools bool; arrays and Tensors keep
+    theirs, but an array of uint16 holds the bits of bfloat16, as `numpy` gives them.
     place: `cpu`, `gpu:N` or a Place; the current one when None.
     Raises TypeError or ValueError when `data` is ragged or holds something that is no number.
     """
@@ -644,7 +656,8 @@ def _plain(data: Any) -> Any:
 
 
 def _as_numbers(given: Any) -> Any:
-    """Arguments with an int in place of each integer Tensor of one entry. TypeError where a Tensor is another."""
+    """Arguments with an int in place of each integer Tensor of one entry. TypeError where a Tensor is
+    another."""
     if isinstance(given, Tensor):
         if given.data.numel() != 1:
             raise TypeError("a Tensor of several entries is no number")

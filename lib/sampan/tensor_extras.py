@@ -14,12 +14,28 @@ from .tensor import Tensor, declared, is_tensor, to_tensor
 
 __all__ = ["numel", "rank", "shape", "softmax", "tolist"]
 
-# fmt: off
 _CASTS = {
-    "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8", "cdouble": "complex128", "cfloat": "complex64",
-    "char": "int8", "complex128": "complex128", "complex64": "complex64", "double": "float64", "float": "float32",
-    "float16": "float16", "float32": "float32", "float64": "float64", "half": "float16", "int": "int32",
-    "int16": "int16", "int32": "int32", "int64": "int64", "int8": "int8", "long": "int64", "short": "int16",
+    "bfloat16": "bfloat16",
+    "bool": "bool",
+    "byte": "uint8",
+    "cdouble": "complex128",
+    "cfloat": "complex64",
+    "char": "int8",
+    "complex128": "complex128",
+    "complex64": "complex64",
+    "double": "float64",
+    "float": "float32",
+    "float16": "float16",
+    "float32": "float32",
+    "float64": "float64",
+    "half": "float16",
+    "int": "int32",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
+    "int8": "int8",
+    "long": "int64",
+    "short": "int16",
     "uint8": "uint8",
 }
 # Facts about every tensor of this library, which is dense and lies in one process.
@@ -43,13 +59,14 @@ _ANSWERS: dict[str, Callable[[Tensor], Any]] = {
     "value": lambda self: self,
     **dict.fromkeys(("dense_dim", "ndimension"), lambda self: self.ndim),
     **dict.fromkeys(("_is_initialized", "is_dense"), lambda self: True),
-    **dict.fromkeys(("is_dist", "is_selected_rows", "is_sparse", "is_sparse_coo", "is_sparse_csr"), lambda self: False),
+    **dict.fromkeys(
+        ("is_dist", "is_selected_rows", "is_sparse", "is_sparse_coo", "is_sparse_csr"), lambda self: False
+    ),
 }
-# fmt: on
 
 
 def _cast_to(dtype: str) -> Callable[[Tensor], Tensor]:
-    def convert(self):  # type: ignore[no-untyped-def]
+    def convert(self):
         return self.astype(dtype)
 
     convert.__doc__ = f"A copy as {dtype}, or the tensor itself where it has that dtype."
@@ -57,8 +74,9 @@ def _cast_to(dtype: str) -> Callable[[Tensor], Tensor]:
 
 
 @spelled
-def softmax(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
-    """exp(x) / sum(exp(x)) along `axis`: without one along the second of 2, 4 or more axes and the first of fewer or 3.
+def softmax(x, axis=None, dtype=None, name=None):
+    """exp(x) / sum(exp(x)) along `axis`: without one along the second of 2, 4 or more axes and the first of
+    fewer or 3.
 
     As in Paddle 3.3, where this function follows torch. `nn.functional.softmax` takes the last axis.
     """
@@ -128,40 +146,53 @@ def _create_tensor(dtype: Any, name: str | None = None, persistable: bool = Fals
     return empty([0], dtype)
 
 
-def __copy_to(self, place, blocking=True):  # type: ignore[no-untyped-def]
+def __copy_to(self, place, blocking=True):
     """A copy at a place."""
     return self.clone().to(place)
 
 
-def __share_buffer_to(self, other):  # type: ignore[no-untyped-def]
+def __share_buffer_to(self, other):
     """Let another tensor look at this one's memory."""
     other.data = self.data
 
 
-def __is_shared_buffer_with(self, other):  # type: ignore[no-untyped-def]
+def __is_shared_buffer_with(self, other):
     """Whether both look at one memory."""
     return self.data.untyped_storage().data_ptr() == other.data.untyped_storage().data_ptr()
 
 
-def __register_backward_hook(self, hook):  # type: ignore[no-untyped-def]
+def __register_backward_hook(self, hook):
     """Call `hook()` when backward reaches this tensor."""
     self.register_hook(lambda gradient: hook() and None)
 
 
-def __clear_gradient(self, set_to_zero=True):  # type: ignore[no-untyped-def]
+def __clear_gradient(self, set_to_zero=True):
     """`clear_gradient` inside Paddle."""
     self.clear_gradient(set_to_zero)
 
 
-def __set_grad_ivar(self, gradient):  # type: ignore[no-untyped-def]
+def __set_grad_ivar(self, gradient):
     """Assign `grad`, as Paddle's own Python code does."""
     self.grad = gradient
 
 
 for _method in (
-    __set_grad_ivar, _apply, _apply_, _stride, _pin_memory, _type_as, _repeat, _split_with_sizes, _is_same_shape, _create_tensor,
-    __copy_to, __share_buffer_to, __is_shared_buffer_with, __register_backward_hook, __clear_gradient,
-):  # fmt: skip
+    __set_grad_ivar,
+    _apply,
+    _apply_,
+    _stride,
+    _pin_memory,
+    _type_as,
+    _repeat,
+    _split_with_sizes,
+    _is_same_shape,
+    _create_tensor,
+    __copy_to,
+    __share_buffer_to,
+    __is_shared_buffer_with,
+    __register_backward_hook,
+    __clear_gradient,
+):
     _method.__name__ = _method.__name__.removeprefix("_")
     as_method(_method, _method.__name__)
 
@@ -169,24 +200,24 @@ for _method in (
 # --- the same facts as functions ---
 
 
-def tolist(x):  # type: ignore[no-untyped-def]
+def tolist(x):
     """The values as nested lists."""
     return x.tolist()
 
 
-def numel(x, name=None):  # type: ignore[no-untyped-def]
+def numel(x, name=None):
     """How many values it has, as an int64 tensor."""
     if not isinstance(x, Tensor):
         raise TypeError(f"numel: expected a Tensor as x, got {type(x).__name__}")
     return x.numel()
 
 
-def rank(input):  # type: ignore[no-untyped-def]
+def rank(input):
     """How many axes it has, as an int32 tensor."""
     axes = input.ndim if isinstance(input, Tensor) else np.ndim(input)
     return Tensor(torch.tensor(axes, dtype=torch.int32))
 
 
-def shape(input):  # type: ignore[no-untyped-def]
+def shape(input):
     """Its lengths, as an int64 tensor."""
     return to_tensor(np.array(input.shape, np.int64))

@@ -1,4 +1,5 @@
-"""Watching what runs: which operator, on what shapes, how many bytes and flops, by which kernel, how long, called where."""
+"""Watching what runs: which operator, on what shapes, how many bytes and flops, by which kernel, how long,
+called where."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class Record:
     """One call of an operator, or of its derivatives (`backward`).
 
     bytes: of memory read (what the tape kept too) and written, once each; 0 for views. flops: additions and
-    multiplications; 0 where entries are only moved; a comparison or a function such as exp counts as one. kernel: "torch", or the name of Sampan's own loop. line: "file.py:12" outside the library.
+    multiplications; 0 where entries are only moved; a comparison or a function such as exp counts as one.
+    kernel: "torch", or the name of Sampan's own loop. line: "file.py:12" outside the library.
     started: on the clock of time.perf_counter.
     """
 
@@ -54,7 +56,8 @@ class Record:
 class trace:
     """Context manager that records every operator that this thread runs inside, and their derivatives.
 
-    One record for a call of an operator and one for its derivatives; what these call themselves is part of them.
+    One record for a call of an operator and one for its derivatives; what these call themselves is part of
+    them.
 
     >>> with sampan.trace() as seen:
     ...     loss = model(x).sum()
@@ -122,20 +125,36 @@ class trace:
         return result, time.perf_counter() - started
 
     def _note(
-        self, operator: Operator, backward: bool, given: Buffers, made: Buffers, flops: int, seconds: float, at: int,
+        self,
+        operator: Operator,
+        backward: bool,
+        given: Buffers,
+        made: Buffers,
+        flops: int,
+        seconds: float,
+        at: int,
         kept: Buffers = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         shared = bool(given) and all(_same_memory(m, given) for m in made)
         touched = {(t.data_ptr(), t.shape): t for t in (*given, *kept)}.values()
         moved = 0 if shared else sum(t.numel() * t.element_size() for t in (*touched, *made))
         first = made[0] if made else (given[0] if given else torch.empty(0))
         self.records.append(
             Record(
-                operator.name, backward, tuple(tuple(t.shape) for t in given), tuple(first.shape),
-                name_of(first.dtype), moved, 0 if shared else flops, self._kernel, seconds, _line(), at,
+                operator.name,
+                backward,
+                tuple(tuple(t.shape) for t in given),
+                tuple(first.shape),
+                name_of(first.dtype),
+                moved,
+                0 if shared else flops,
+                self._kernel,
+                seconds,
+                _line(),
+                at,
                 time.perf_counter() - seconds,
             )
-        )  # fmt: skip
+        )
 
     @property
     def bytes(self) -> int:
@@ -179,9 +198,22 @@ def flat(value: Any) -> list[torch.Tensor]:
 
 
 _MOVES = {
-    "assign", "cast", "concat_tensors", "copy_to", "flip", "full_like_of", "getitem", "index_select", "pad_constant", "put",
-    "roll", "setitem", "take_along_axis", "tril", "triu",
-}  # fmt: skip
+    "assign",
+    "cast",
+    "concat_tensors",
+    "copy_to",
+    "flip",
+    "full_like_of",
+    "getitem",
+    "index_select",
+    "pad_constant",
+    "put",
+    "roll",
+    "setitem",
+    "take_along_axis",
+    "tril",
+    "triu",
+}
 _PRODUCTS = {"mm", "batched_matmul", "affine"}
 _CONVOLUTIONS = {"convolve", "convolve_weight"}
 
@@ -202,7 +234,8 @@ def _work(operator: Operator, given: Buffers, made: Buffers) -> int:
 
 
 def _work_back(operator: Operator, given: Buffers, made: Sequence[Any], kept: dict[str, torch.Tensor]) -> int:
-    """Additions and multiplications of derivatives; made: one gradient an input, None where none was asked for."""
+    """Additions and multiplications of derivatives; made: one gradient an input, None where none was asked
+    for."""
     name, arriving = operator.name, given[0]
     if operator.view or name in _MOVES:
         return 0

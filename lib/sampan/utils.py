@@ -32,7 +32,7 @@ dlpack = layers_utils = unique_name = sys.modules[__name__]
 sys.modules.update({f"{__name__}.{n}": dlpack for n in ("dlpack", "layers_utils", "unique_name")})
 
 
-def try_import(module_name, err_msg=None):  # type: ignore[no-untyped-def]
+def try_import(module_name, err_msg=None):
     """Import a package that is optional. Raises ImportError that says how to get it, or `err_msg`."""
     try:
         return importlib.import_module(module_name)
@@ -49,7 +49,7 @@ def _numbers(version: Any, argument: str) -> list[int]:
     return [*map(int, version.split(".")), 0, 0, 0][:4]
 
 
-def require_version(min_version, max_version=None):  # type: ignore[no-untyped-def]
+def require_version(min_version, max_version=None):
     """Raise unless the version of Paddle whose API this is lies between two versions."""
     here = _numbers(full_version, "version")
     if here < _numbers(min_version, "min_version"):
@@ -58,7 +58,7 @@ def require_version(min_version, max_version=None):  # type: ignore[no-untyped-d
         raise Exception(f"require_version: {max_version} or older is needed, this is {full_version}'s API")
 
 
-def deprecated(update_to="", since="", reason="", level=0):  # type: ignore[no-untyped-def]
+def deprecated(update_to="", since="", reason="", level=0):
     """Decorator: calling the function warns (level 0, 1) or raises RuntimeError (level 2)."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,7 +80,7 @@ def deprecated(update_to="", since="", reason="", level=0):  # type: ignore[no-u
 # --- nested structures ---
 
 
-def run_check():  # type: ignore[no-untyped-def]
+def run_check():
     """Train one step and say that it worked."""
     from . import nn, optimizer
     from .random import randn

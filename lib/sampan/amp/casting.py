@@ -17,42 +17,123 @@ from ..nn import norm as norms
 from ..operator import Operator
 from ..tensor import Tensor
 
-# fmt: off
 __all__ = [
-    "amp_guard", "auto_cast", "autocast", "decorate", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
-    "is_autocast_enabled", "is_bfloat16_supported", "is_float16_supported",
+    "amp_guard",
+    "auto_cast",
+    "autocast",
+    "decorate",
+    "get_autocast_cpu_dtype",
+    "get_autocast_dtype",
+    "get_autocast_gpu_dtype",
+    "is_autocast_enabled",
+    "is_bfloat16_supported",
+    "is_float16_supported",
 ]
 
 # Operators that gain most by half precision, and those that need float32; by their names here.
-WHITE = {"affine", "batched_matmul", "blockwise_attention", "convolve", "fused_attention", "masked_attention", "mm", "sddmm", "sparse_conv", "spmm"}
+WHITE = {
+    "affine",
+    "batched_matmul",
+    "blockwise_attention",
+    "convolve",
+    "fused_attention",
+    "masked_attention",
+    "mm",
+    "sddmm",
+    "sparse_conv",
+    "spmm",
+}
 BLACK = {
-    "acos", "asin", "atanh", "cosh", "cumprod", "cumsum", "erfinv", "exp", "expm1", "huber_loss", "log", "log10", "log2",
-    "log_softmax", "mean", "mean_cross_entropy", "normalize_groups", "normalize_layer", "p_norm", "pow", "prod_along",
-    "reciprocal", "row_softmax", "rsqrt", "sinh", "softmax", "softplus", "square", "sum", "tan", "tanhshrink",
+    "acos",
+    "asin",
+    "atanh",
+    "cosh",
+    "cumprod",
+    "cumsum",
+    "erfinv",
+    "exp",
+    "expm1",
+    "huber_loss",
+    "log",
+    "log10",
+    "log2",
+    "log_softmax",
+    "mean",
+    "mean_cross_entropy",
+    "normalize_groups",
+    "normalize_layer",
+    "p_norm",
+    "pow",
+    "prod_along",
+    "reciprocal",
+    "row_softmax",
+    "rsqrt",
+    "sinh",
+    "softmax",
+    "softplus",
+    "square",
+    "sum",
+    "tan",
+    "tanhshrink",
 }
 BLACK_ALWAYS = {"put_along", "resized"}  # at level O2 too
-AS_THEY_ARE = {"cast", "copy_to", "full_like_of", "normalize_batch", "put", "setitem"}  # take inputs of several dtypes
-AS_THEY_ARE |= {"bag_dots", "bag_sums", "bag_tops", "rows_at", "rows_looked_up"}  # of a table they read a few rows
+AS_THEY_ARE = {
+    "cast",
+    "copy_to",
+    "full_like_of",
+    "normalize_batch",
+    "put",
+    "setitem",
+}  # take inputs of several dtypes
+AS_THEY_ARE |= {
+    "bag_dots",
+    "bag_sums",
+    "bag_tops",
+    "rows_at",
+    "rows_looked_up",
+}  # of a table they read a few rows
 PADDLE = {  # Paddle's names for custom lists
-    "matmul": ("mm", "batched_matmul"), "matmul_v2": ("mm", "batched_matmul"), "mul": ("mm",), "linear_v2": ("mm", "affine"),
-    "linear": ("mm", "affine"), "conv2d": ("convolve",), "conv1d": ("convolve",), "conv3d": ("convolve",),
-    "flash_attn": ("fused_attention",), "elementwise_add": ("add",), "elementwise_sub": ("subtract",),
-    "elementwise_mul": ("multiply",), "elementwise_div": ("divide",), "elementwise_pow": ("pow",), "reduce_sum": ("sum",),
-    "reduce_mean": ("mean",), "reduce_prod": ("prod_along",), "reduce_max": ("max",), "reduce_min": ("min",),
-    "layer_norm": ("normalize_layer",), "group_norm": ("normalize_groups",), "batch_norm": ("normalize_batch",),
-    "cross_entropy": ("mean_cross_entropy",), "softmax_with_cross_entropy": ("mean_cross_entropy",), "pnorm": ("p_norm",),
-    "lookup_table_v2": ("rows_at",), "sparse_conv3d": ("sparse_conv",), "concat": ("concat_tensors",), "stack": ("stack_tensors",),
+    "matmul": ("mm", "batched_matmul"),
+    "matmul_v2": ("mm", "batched_matmul"),
+    "mul": ("mm",),
+    "linear_v2": ("mm", "affine"),
+    "linear": ("mm", "affine"),
+    "conv2d": ("convolve",),
+    "conv1d": ("convolve",),
+    "conv3d": ("convolve",),
+    "flash_attn": ("fused_attention",),
+    "elementwise_add": ("add",),
+    "elementwise_sub": ("subtract",),
+    "elementwise_mul": ("multiply",),
+    "elementwise_div": ("divide",),
+    "elementwise_pow": ("pow",),
+    "reduce_sum": ("sum",),
+    "reduce_mean": ("mean",),
+    "reduce_prod": ("prod_along",),
+    "reduce_max": ("max",),
+    "reduce_min": ("min",),
+    "layer_norm": ("normalize_layer",),
+    "group_norm": ("normalize_groups",),
+    "batch_norm": ("normalize_batch",),
+    "cross_entropy": ("mean_cross_entropy",),
+    "softmax_with_cross_entropy": ("mean_cross_entropy",),
+    "pnorm": ("p_norm",),
+    "lookup_table_v2": ("rows_at",),
+    "sparse_conv3d": ("sparse_conv",),
+    "concat": ("concat_tensors",),
+    "stack": ("stack_tensors",),
 }
-# fmt: on
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 last_dtype = "float32"  # of the last auto_cast that was entered: what a GradScaler goes by
 
 
 class Casting:
-    """Casts an operator's inputs, by lists and level: O1 all but the black list where nothing asks for float32, O2
-    all but what never can; OD the white list alone."""
+    """Casts an operator's inputs, by lists and level: O1 all but the black list where nothing asks for
+    float32, O2 all but what never can; OD the white list alone."""
 
-    def __init__(self, level: str, dtype: torch.dtype, white: set[str], black: set[str], promote: bool) -> None:  # fmt: skip
+    def __init__(
+        self, level: str, dtype: torch.dtype, white: set[str], black: set[str], promote: bool
+    ) -> None:
         self.level, self.dtype, self.white, self.black, self.promote = level, dtype, white, black, promote
 
     def __call__(self, operator: Operator, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -73,12 +154,15 @@ def _names(custom: Iterable[str] | None) -> set[str]:
 
 
 @contextmanager
-def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level="O1", dtype="float16", use_promote=True):  # type: ignore[no-untyped-def]  # fmt: skip
+def auto_cast(
+    enable=True, custom_white_list=None, custom_black_list=None, level="O1", dtype="float16", use_promote=True
+):
     """Run operators in half precision where that pays. dtype: "float16" or "bfloat16".
 
-    level "O1": the white list (products, convolutions, attention) is cast, the black list (exp, log, sums, softmax,
-    losses, norms) stays in float32, others go by their inputs; "O2": all but a few, float32 only where an input is
-    (not even there with use_promote=False), for networks from `decorate`; "OD": the white list alone; "O0": nothing.
+    level "O1": the white list (products, convolutions, attention) is cast, the black list (exp, log, sums,
+    softmax, losses, norms) stays in float32, others go by their inputs; "O2": all but a few, float32 only
+    where an input is (not even there with use_promote=False), for networks from `decorate`; "OD": the white
+    list alone; "O0": nothing.
     custom_white_list, custom_black_list: names of operators, Paddle's or this library's, added to the lists.
     """
     global last_dtype
@@ -104,7 +188,7 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
 amp_guard = auto_cast  # its older name
 
 
-def autocast(device_type=None, dtype="float16", enabled=True, cache_enabled=True):  # type: ignore[no-untyped-def]
+def autocast(device_type=None, dtype="float16", enabled=True, cache_enabled=True):
     """torch's spelling of `auto_cast`."""
     return auto_cast(enabled, dtype=dtype)
 
@@ -140,10 +224,20 @@ def _many(value: Any, kind: Any, name: str) -> list[Any]:
     return listed
 
 
-def decorate(models, optimizers=None, level="O1", dtype="float16", master_weight=None, save_dtype=None, master_grad=False, excluded_layers=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Networks and optimizers for mixed precision. At level "O2" parameters become `dtype`, but for those of batch norm
-    (float16: of layer and instance norm too) and of excluded_layers (layers or their classes), and optimizers step
-    in float32 copies unless master_weight is False. save_dtype: what `state_dict` gives. "O1" changes nothing.
+def decorate(
+    models,
+    optimizers=None,
+    level="O1",
+    dtype="float16",
+    master_weight=None,
+    save_dtype=None,
+    master_grad=False,
+    excluded_layers=None,
+):
+    """Networks and optimizers for mixed precision. At level "O2" parameters become `dtype`, but for those of
+    batch norm (float16: of layer and instance norm too) and of excluded_layers (layers or their classes), and
+    optimizers step in float32 copies unless master_weight is False. save_dtype: what `state_dict` gives. "O1"
+    changes nothing.
     """
     if level not in ("O1", "O2"):
         raise ValueError(f"level: expected 'O1' or 'O2', got {level!r}")

@@ -47,7 +47,9 @@ def _facts(data: torch.Tensor) -> tuple[list[int], list[float]]:
     return counts, values
 
 
-def _check(data: torch.Tensor, where: str, mode: DebugMode, folder: str | None = None) -> tuple[list[int], list[float]]:  # fmt: skip
+def _check(
+    data: torch.Tensor, where: str, mode: DebugMode, folder: str | None = None
+) -> tuple[list[int], list[float]]:
     counts, values = _facts(data)
     bad = counts[0] + counts[1] > 0
     text = f"num_nan={counts[0]}, num_inf={counts[1]}, num_zero={counts[2]}"
@@ -65,23 +67,36 @@ def _check(data: torch.Tensor, where: str, mode: DebugMode, folder: str | None =
     return counts, values
 
 
-def check_numerics(tensor, op_type, var_name, debug_mode=DebugMode.CHECK_NAN_INF_AND_ABORT):  # type: ignore[no-untyped-def]
-    """(int64 [NaNs, infinities, zeros], float32 [max, min, mean]) of a Tensor. RuntimeError by the mode, for NaN or
-    infinity, with op_type and var_name."""
+def check_numerics(tensor, op_type, var_name, debug_mode=DebugMode.CHECK_NAN_INF_AND_ABORT):
+    """(int64 [NaNs, infinities, zeros], float32 [max, min, mean]) of a Tensor. RuntimeError by the mode, for
+    NaN or infinity, with op_type and var_name."""
     counts, values = _check(tensor.data, f"op={op_type}, tensor={var_name}", debug_mode)
     return Tensor(torch.tensor(counts)), Tensor(torch.tensor(values))
 
 
 class TensorCheckerConfig:
-    """What `enable_tensor_checker` looks at: operators by name (all, or checked_op_list, without skipped_op_list), in
-    the steps debug_step = (first, last); each call of enable_tensor_checker is one step. output_dir: a folder for
-    what is else printed.
+    """What `enable_tensor_checker` looks at: operators by name (all, or checked_op_list, without
+    skipped_op_list), in the steps debug_step = (first, last); each call of enable_tensor_checker is one step.
+    output_dir: a folder for what is else printed.
     """
 
     current_step_id = 0
 
-    def __init__(self, enable, debug_mode=DebugMode.CHECK_NAN_INF_AND_ABORT, output_dir=None, checked_op_list=None, skipped_op_list=None, debug_step=None, stack_height_limit=1):  # type: ignore[no-untyped-def]  # fmt: skip
-        for name, value in (("checked_op_list", checked_op_list), ("skipped_op_list", skipped_op_list), ("debug_step", debug_step)):  # fmt: skip
+    def __init__(
+        self,
+        enable,
+        debug_mode=DebugMode.CHECK_NAN_INF_AND_ABORT,
+        output_dir=None,
+        checked_op_list=None,
+        skipped_op_list=None,
+        debug_step=None,
+        stack_height_limit=1,
+    ):
+        for name, value in (
+            ("checked_op_list", checked_op_list),
+            ("skipped_op_list", skipped_op_list),
+            ("debug_step", debug_step),
+        ):
             if value is not None and not isinstance(value, list | tuple):
                 raise ValueError(f"{name}: expected a list or tuple, got {type(value).__name__}")
         if debug_step is not None and not (len(debug_step) == 2 and debug_step[0] < debug_step[1]):
@@ -131,7 +146,9 @@ def _start(kind: str, see: Callable[[str, list[torch.Tensor]], None]) -> None:
     observers.append(_watching[kind])
 
 
-def _checker(mode: DebugMode, folder: str | None, only: Sequence[str] | None, skipped: Sequence[str] | None) -> Any:  # fmt: skip
+def _checker(
+    mode: DebugMode, folder: str | None, only: Sequence[str] | None, skipped: Sequence[str] | None
+) -> Any:
     def see(name: str, made: list[torch.Tensor]) -> None:
         plain = name.removesuffix("_grad")
         if (only is None or plain in only) and plain not in (skipped or ()):
@@ -156,7 +173,8 @@ def disable_tensor_checker() -> None:
 
 
 def check_layer_numerics(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator for a Layer's `forward`: every operator inside is checked. RuntimeError names the first with a NaN."""
+    """Decorator for a Layer's `forward`: every operator inside is checked. RuntimeError names the first with
+    a NaN."""
 
     @functools.wraps(func)
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -205,8 +223,9 @@ def collect_operator_stats() -> Iterator[None]:
         disable_operator_stats_collection()
 
 
-def compare_accuracy(dump_path, another_dump_path, output_filename, loss_scale=1, dump_all_tensors=False):  # type: ignore[no-untyped-def]
-    """Write a CSV table that puts two runs' logs (the output_dir of their TensorCheckerConfig) side by side."""
+def compare_accuracy(dump_path, another_dump_path, output_filename, loss_scale=1, dump_all_tensors=False):
+    """Write a CSV table that puts two runs' logs (the output_dir of their TensorCheckerConfig) side by
+    side."""
     runs = []
     for folder in (dump_path, another_dump_path):
         lines = (Path(folder) / "tensors.log").read_text().splitlines()

@@ -25,12 +25,22 @@ def _reads(attribute: str) -> Callable[[Any], Any]:
 class GradScaler:
     """`scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()`.
 
-    The scale begins at init_loss_scaling; after decr_every_n_nan_or_inf steps with gradients that are not finite
-    (which are left out) it is multiplied by decr_ratio, after incr_every_n_steps good ones by incr_ratio. With
-    another dtype than float16 dynamic scaling turns itself off, with a warning, as in Paddle.
+    The scale begins at init_loss_scaling; after decr_every_n_nan_or_inf steps with gradients that are not
+    finite (which are left out) it is multiplied by decr_ratio, after incr_every_n_steps good ones by
+    incr_ratio. With another dtype than float16 dynamic scaling turns itself off, with a warning, as in
+    Paddle.
     """
 
-    def __init__(self, enable=True, init_loss_scaling=65536.0, incr_ratio=2.0, decr_ratio=0.5, incr_every_n_steps=2000, decr_every_n_nan_or_inf=1, use_dynamic_loss_scaling=True):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        enable=True,
+        init_loss_scaling=65536.0,
+        incr_ratio=2.0,
+        decr_ratio=0.5,
+        incr_every_n_steps=2000,
+        decr_every_n_nan_or_inf=1,
+        use_dynamic_loss_scaling=True,
+    ):
         self._enable = enable
         self.set_incr_ratio(incr_ratio)
         self.set_decr_ratio(decr_ratio)

@@ -9,10 +9,10 @@ Logs = dict[str, Any]
 class Callback:
     """Subclass it and write the methods that are of interest.
 
-    model: the `Model`. params: "epochs", "steps" and "eval_steps" (None for a stream), "batch_size", "verbose",
-    "metrics" (the names in logs), "save_dir", "evaluates". Epochs and steps count from 0. In the logs of a
-    training batch `loss` is the batch's and metrics run over the epoch; at the epoch's end, and in evaluation,
-    `loss` is the mean. As in Paddle the evaluation of an epoch comes after its `on_epoch_end`.
+    model: the `Model`. params: "epochs", "steps" and "eval_steps" (None for a stream), "batch_size",
+    "verbose", "metrics" (the names in logs), "save_dir", "evaluates". Epochs and steps count from 0. In the
+    logs of a training batch `loss` is the batch's and metrics run over the epoch; at the epoch's end, and in
+    evaluation, `loss` is the mean. As in Paddle the evaluation of an epoch comes after its `on_epoch_end`.
 
     A callback whose state must survive a restart has `state_dict()` and `set_state_dict(state)`.
     """
@@ -59,7 +59,8 @@ class Callback:
 class CallbackList:
     """Callbacks in order; `call("on_epoch_end", epoch, logs)` calls that method of each.
 
-    Only callbacks that define a method are called for it, so that one a batch costs nothing where nobody listens.
+    Only callbacks that define a method are called for it, so that one a batch costs nothing where nobody
+    listens.
     """
 
     def __init__(self, callbacks: Iterable[Callback], model: Any, params: dict[str, Any]) -> None:

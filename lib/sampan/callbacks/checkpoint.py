@@ -10,11 +10,13 @@ from .callback import Callback, Logs
 class ModelCheckpoint(Callback):
     """Saves `save_dir/<epoch>.pdparams` and `.pdopt` every `save_freq` epochs, and `final` at the end.
 
-    keep: how many of the numbered ones stay; older ones are removed after the new one is on the disk. None keeps
-    all. A network with parameters that are not finite is never saved: FloatingPointError.
+    keep: how many of the numbered ones stay; older ones are removed after the new one is on the disk. None
+    keeps all. A network with parameters that are not finite is never saved: FloatingPointError.
     """
 
-    def __init__(self, save_freq: int = 1, save_dir: str | os.PathLike[str] | None = None, keep: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self, save_freq: int = 1, save_dir: str | os.PathLike[str] | None = None, keep: int | None = None
+    ) -> None:
         super().__init__()
         if not isinstance(save_freq, int) or save_freq < 1:
             raise ValueError(f"save_freq: expected a positive whole number, got {save_freq!r}")

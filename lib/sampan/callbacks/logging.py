@@ -111,7 +111,8 @@ class _Writer(Callback):
 
 
 class VisualDL(_Writer):
-    """Writes an event file into log_dir: `tensorboard --logdir` shows it, and VisualDL's importer reads it."""
+    """Writes an event file into log_dir: `tensorboard --logdir` shows it, and VisualDL's importer reads
+    it."""
 
     def __init__(self, log_dir: str | os.PathLike[str]) -> None:
         super().__init__()
@@ -130,9 +131,10 @@ class VisualDL(_Writer):
 
 
 class WandbCallback(_Writer):
-    """Sends the numbers to Weights and Biases. ModuleNotFoundError, with what to do, where wandb is not installed."""
+    """Sends the numbers to Weights and Biases. ModuleNotFoundError, with what to do, where wandb is not
+    installed."""
 
-    def __init__(self, project=None, entity=None, name=None, dir=None, mode=None, job_type=None, **kwargs):  # type: ignore[no-untyped-def]
+    def __init__(self, project=None, entity=None, name=None, dir=None, mode=None, job_type=None, **kwargs):
         super().__init__()
         try:
             wandb = import_module("wandb")

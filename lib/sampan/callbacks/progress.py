@@ -11,7 +11,8 @@ _REDRAW = 0.1  # seconds between two drawings of the bar
 
 
 class ProgBarLogger(Callback):
-    """verbose 1: a bar that is redrawn in place (on a terminal), 2: a line every `log_freq` steps, 0: nothing.
+    """verbose 1: a bar that is redrawn in place (on a terminal), 2: a line every `log_freq` steps, 0:
+    nothing.
 
     Where standard output is no terminal, verbose 1 prints one line an epoch.
     """

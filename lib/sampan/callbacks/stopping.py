@@ -22,10 +22,16 @@ class EarlyStopping(Callback):
     """
 
     def __init__(
-        self, monitor: str = "loss", mode: str = "auto", patience: int = 0, verbose: int = 1,
-        min_delta: float = 0, baseline: float | None = None, save_best_model: bool = True,
+        self,
+        monitor: str = "loss",
+        mode: str = "auto",
+        patience: int = 0,
+        verbose: int = 1,
+        min_delta: float = 0,
+        baseline: float | None = None,
+        save_best_model: bool = True,
         save_dir: str | os.PathLike[str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         if mode not in ("auto", "min", "max"):
             raise ValueError(f"mode: expected 'auto', 'min' or 'max', got {mode!r}")
@@ -82,13 +88,24 @@ class EarlyStopping(Callback):
 
 
 class ReduceLROnPlateau(Callback):
-    """Multiplies a plain learning rate by `factor` when `monitor` has not improved for `patience` evaluations.
+    """Multiplies a plain learning rate by `factor` when `monitor` has not improved for `patience`
+    evaluations.
 
-    mode, min_delta: as for EarlyStopping. cooldown: evaluations after a reduction that do not count. min_lr: the
-    rate never falls below it.
+    mode, min_delta: as for EarlyStopping. cooldown: evaluations after a reduction that do not count. min_lr:
+    the rate never falls below it.
     """
 
-    def __init__(self, monitor="loss", factor=0.1, patience=10, verbose=1, mode="auto", min_delta=1e-4, cooldown=0, min_lr=0):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        monitor="loss",
+        factor=0.1,
+        patience=10,
+        verbose=1,
+        mode="auto",
+        min_delta=1e-4,
+        cooldown=0,
+        min_lr=0,
+    ):
         super().__init__()
         if factor >= 1:
             raise ValueError(f"factor: expected a number below 1, got {factor}")

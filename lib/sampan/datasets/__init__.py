@@ -1,5 +1,5 @@
-"""Real data by name: `load("mnist").train`, `load_text("coriolanus").train`, `load_texts("hotel_reviews").train`,
-`load_corpus("hotel_reviews")`.
+"""Real data by name: `load("mnist").train`, `load_text("coriolanus").train`,
+`load_texts("hotel_reviews").train`, `load_corpus("hotel_reviews")`.
 
 Looked for, in this order, in the project's own `datasets/`, the folders of `SAMPAN_DATA`, and the user's
 cache; and, only with `download=True`, fetched from the official source into the cache. Every file is checked
@@ -24,8 +24,9 @@ from .labelled_texts import LabelledTexts, Texts, load_texts
 
 # fmt: off
 __all__ = [
-    "Bundle", "Card", "File", "LabelledTexts", "Layout", "Ratings", "Split", "Text", "Texts", "available", "card", "cards",
-    "interactions", "load", "load_corpus", "load_ratings", "load_text", "load_texts", "point_clouds",
+    "Bundle", "Card", "File", "LabelledTexts", "Layout", "Ratings", "Split", "Text", "Texts", "available",
+    "card", "cards", "interactions", "load", "load_corpus", "load_ratings", "load_text", "load_texts",
+    "point_clouds",
 ]
 # fmt: on
 
@@ -50,7 +51,8 @@ class Split(Dataset):
         return images[0], labels[0]
 
     def __getitems__(self, indices: Sequence[int]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """A whole batch in one go, which is how sampan's DataLoader asks: [batch, channels, H, W] and [batch, 1]."""
+        """A whole batch in one go, which is how sampan's DataLoader asks: [batch, channels, H, W] and [batch,
+        1]."""
         images = np.multiply(self.images[indices], self._factor, dtype=np.float32)
         if images.ndim == 3:
             images = images[:, None]  # [batch, H, W] -> [batch, 1, H, W]
@@ -72,7 +74,8 @@ class Bundle:
 
 @dataclass(frozen=True)
 class Text:
-    """A loaded text: its card, the layout that was found, and its two parts, the second the end of the first's text."""
+    """A loaded text: its card, the layout that was found, and its two parts, the second the end of the
+    first's text."""
 
     card: Card
     layout: Layout
@@ -204,5 +207,6 @@ def _how_to_get(known: Card) -> str:
     text = f"{known.name} is not on this machine. Looked in {looked}. "
     text += f"Set SAMPAN_DATA to a folder that holds, under {under}/, either {ways}."
     if any(layout.downloadable for layout in known.layouts):
-        text += f" Or let it be fetched from its official source: sampan.datasets.load({known.name!r}, download=True)."
+        call = f"sampan.datasets.load({known.name!r}, download=True)"
+        text += f" Or let it be fetched from its official source: {call}."
     return text + f" About it: {known.source}"

@@ -24,8 +24,8 @@ class File:
 
 @dataclass(frozen=True)
 class Layout:
-    """One way in which the data set is stored: the reader that understands it, and its files by role, under `folder`
-    (of the data set's name, if the card names none)."""
+    """One way in which the data set is stored: the reader that understands it, and its files by role, under
+    `folder` (of the data set's name, if the card names none)."""
 
     reader: str
     title: str

@@ -15,7 +15,8 @@ def sha256_of(path: Path) -> str:
 
 
 def verify(path: Path, expected: str) -> None:
-    """ValueError unless the file has this sha256. A file whose size and time are unchanged is not read again."""
+    """ValueError unless the file has this sha256. A file whose size and time are unchanged is not read
+    again."""
     state = path.stat()
     key = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
     known = _load()

@@ -1,7 +1,7 @@
 """Who had what, and when: MovieLens' ratings by name, logs made by a program, and how a log is divided.
 
-A log is `Ratings`: one row an interaction, people and items numbered from 0. What a person did before a moment is
-`histories`. Used in notebook 06 and on the Studio's page "Embeddings".
+A log is `Ratings`: one row an interaction, people and items numbered from 0. What a person did before a
+moment is `histories`. Used in notebook 06 and on the Studio's page "Embeddings".
 """
 
 from __future__ import annotations
@@ -20,24 +20,33 @@ from .download import Progress, print_progress
 from .readers import READERS, Arrays
 
 __all__ = [
-    "Parts", "Ratings", "histories", "leave_last_out", "load_ratings", "made_log", "read_ratings", "split_by_time", "zipf",
-]  # fmt: skip
+    "Parts",
+    "Ratings",
+    "histories",
+    "leave_last_out",
+    "load_ratings",
+    "made_log",
+    "read_ratings",
+    "split_by_time",
+    "zipf",
+]
 
 Array = np.ndarray[Any, Any]
 NO_GENRE = "(no genres listed)"
-# MovieLens latest-small: how many ratings have 0.5, 1.0, ... 5.0 stars; ln(ratings of a person) has this mean and
-# this standard deviation, and nobody has fewer than LEAST.
+# MovieLens latest-small: how many ratings have 0.5, 1.0, ... 5.0 stars; ln(ratings of a person) has this mean
+# and this standard deviation, and nobody has fewer than LEAST.
 STARS = (1370, 2811, 1791, 7551, 5550, 20047, 13136, 26818, 8551, 13211)
 ACTIVITY, LEAST = (4.448, 1.060), 20
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """A log. users, items: int64 [N], from 0; values: float32 [N]; times: int64 [N], seconds; rows in no certain order.
+    """A log. users, items: int64 [N], from 0; values: float32 [N]; times: int64 [N], seconds; rows in no
+    certain order.
 
-    titles: strings [num_items], and genres: a tuple of names each; both empty for a made log. raw_users, raw_items: the
-    source's own ids, int64 [num_users] and [num_items]; empty where the numbers are the ids. origin: "real" or "made", as the
-    card says; "made" for a made log, "file" for files that have no card.
+    titles: strings [num_items], and genres: a tuple of names each; both empty for a made log. raw_users,
+    raw_items: the source's own ids, int64 [num_users] and [num_items]; empty where the numbers are the ids.
+    origin: "real" or "made", as the card says; "made" for a made log, "file" for files that have no card.
     """
 
     users: Array
@@ -61,7 +70,8 @@ class Ratings:
         return self.titles[item] if self.titles else f"item {item}"
 
     def pick(self, which: Any) -> Ratings:
-        """These rows alone, in this order. which: integers, or a mask [N]. Numbers of people and items stay."""
+        """These rows alone, in this order. which: integers, or a mask [N]. Numbers of people and items
+        stay."""
         columns = {key: getattr(self, key)[which] for key in ("users", "items", "values", "times")}
         return replace(self, **columns)
 
@@ -92,9 +102,11 @@ def load_ratings(
 
 
 def read_ratings(folder: Path | str) -> Ratings:
-    """Any set in MovieLens' official layout, a folder with ratings.csv and movies.csv (1M and older ones have another).
+    """Any set in MovieLens' official layout, a folder with ratings.csv and movies.csv (1M and older ones have
+    another).
 
-    Raises ValueError with file and line for what is cut short or something else, FileNotFoundError where a file is missing.
+    Raises ValueError with file and line for what is cut short or something else, FileNotFoundError where a
+    file is missing.
     """
     folder = Path(folder)
     return _numbered(read_files({role: folder / f"{role}.csv" for role in ("ratings", "movies")}), None)
@@ -107,12 +119,22 @@ def _numbered(arrays: Arrays, card: Card | None) -> Ratings:
     place = order[np.searchsorted(arrays["ids"], raw_items, sorter=order)]
     titles, genres = ([arrays[key][i] for i in place] for key in ("titles", "genres"))
     return Ratings(
-        users, items, arrays["values"], arrays["times"], len(raw_users), len(raw_items), titles, genres, raw_users,
-        raw_items, card.origin if card else "file", card,
-    )  # fmt: skip
+        users,
+        items,
+        arrays["values"],
+        arrays["times"],
+        len(raw_users),
+        len(raw_items),
+        titles,
+        genres,
+        raw_users,
+        raw_items,
+        card.origin if card else "file",
+        card,
+    )
 
 
-# --- reading --------------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------------------
 
 _COLUMNS = [("users", np.int64), ("items", np.int64), ("values", np.float32), ("times", np.int64)]
 _ITEM = ("movieId", "Id")  # as the official files name it, and as a copy does
@@ -155,7 +177,8 @@ def _movies(path: Path) -> tuple[list[int], list[str], list[tuple[str, ...]]]:
 
 
 def read_files(files: dict[str, Path]) -> Arrays:
-    """ratings.csv and movies.csv as arrays: one entry a rating in users, items, values, times, one a film in ids, titles, genres."""
+    """ratings.csv and movies.csv as arrays: one entry a rating in users, items, values, times, one a film in
+    ids, titles, genres."""
     path = files["ratings"]
     _header(path, [("userId",), _ITEM, ("rating",), ("timestamp",)])
     try:
@@ -185,7 +208,7 @@ def read_files(files: dict[str, Path]) -> Arrays:
 READERS["ratings"] = (("ratings", "movies"), read_files)
 
 
-# --- dividing -------------------------------------------------------------------------------------------------
+# --- dividing -----------------------------------------------------------------------------------------------
 
 
 def in_order(ratings: Ratings) -> Array:
@@ -207,10 +230,12 @@ def leave_last_out(ratings: Ratings) -> Parts:
 
 
 def split_by_time(ratings: Ratings, share: float = 0.2, each_user: bool = False) -> Parts:
-    """The newest `share` of the log to test on. each_user: of everyone's own rows, so that nobody is new in the test part,
-    while others' later rows are trained on; else what was before one moment is trained on, what came after is not.
+    """The newest `share` of the log to test on. each_user: of everyone's own rows, so that nobody is new in
+    the test part, while others' later rows are trained on; else what was before one moment is trained on,
+    what came after is not.
 
-    Rows of one second are never divided: they go to the test part together. ValueError for a share outside 0 to 1.
+    Rows of one second are never divided: they go to the test part together. ValueError for a share outside 0
+    to 1.
     """
     if not 0 < share < 1:
         raise ValueError(f"share: expected more than 0 and less than 1, got {share}")
@@ -233,8 +258,9 @@ def split_by_time(ratings: Ratings, share: float = 0.2, each_user: bool = False)
 
 
 def histories(ratings: Ratings, length: int, asked: Ratings | None = None) -> Array:
-    """Rows of `ratings`, int64 [len(asked), length]: what the person of each row of `asked` had in `ratings` before that
-    second, at most the newest `length` of it, newest last; -1 in front where there is less. asked: None is `ratings` itself.
+    """Rows of `ratings`, int64 [len(asked), length]: what the person of each row of `asked` had in `ratings`
+    before that second, at most the newest `length` of it, newest last; -1 in front where there is less.
+    asked: None is `ratings` itself.
     """
     if length < 1:
         raise ValueError(f"length: expected 1 or more, got {length}")
@@ -255,14 +281,14 @@ def histories(ratings: Ratings, length: int, asked: Ratings | None = None) -> Ar
     return np.where(places >= begins[:, None], order[np.maximum(places, 0)], -1)
 
 
-# --- made logs ------------------------------------------------------------------------------------------------
+# --- made logs ----------------------------------------------------------------------------------------------
 
 
 def zipf(count: int, num_ids: int, skew: float, rng: np.random.Generator) -> Array:
     """int64 [count], 0 to num_ids - 1, k drawn with a probability as 1 / (k + 1)^skew; skew 0 is even.
 
-    By rejection from the integral of the smooth curve (Hörmann and Derflinger 1996, "Rejection-inversion to generate
-    variates from monotone discrete distributions"), so that a billion ids cost what ten do.
+    By rejection from the integral of the smooth curve (Hörmann and Derflinger 1996, "Rejection-inversion to
+    generate variates from monotone discrete distributions"), so that a billion ids cost what ten do.
     """
     if num_ids < 1 or skew < 0:
         raise ValueError(f"num_ids, skew: expected 1 or more and 0 or more, got {num_ids} and {skew}")
@@ -288,11 +314,13 @@ def zipf(count: int, num_ids: int, skew: float, rng: np.random.Generator) -> Arr
 
 
 def made_log(events: int, num_ids: int, skew: float = 1.05, seed: int = 0) -> Ratings:
-    """A log made by a program, no real one, for sizes that no free real log has: `events` rows, items of `num_ids` ids.
+    """A log made by a program, no real one, for sizes that no free real log has: `events` rows, items of
+    `num_ids` ids.
 
-    As in MovieLens latest-small: how many rows a person has (log-normal, ACTIVITY, LEAST or more) and the shares of half
-    stars. Not so: ids are drawn by `zipf`, spread over all ids so that much used ones are no neighbours, and nothing can be
-    learned from who had what. Times rise by ten seconds on average within a person. The same seed makes the same log.
+    As in MovieLens latest-small: how many rows a person has (log-normal, ACTIVITY, LEAST or more) and the
+    shares of half stars. Not so: ids are drawn by `zipf`, spread over all ids so that much used ones are no
+    neighbours, and nothing can be learned from who had what. Times rise by ten seconds on average within a
+    person. The same seed makes the same log.
     """
     if events < 0 or not 1 <= num_ids < 2**31:
         raise ValueError(

@@ -64,8 +64,8 @@ def load_texts(name: str, download: bool = False, progress: Progress = print_pro
 def read_table(files: dict[str, Path]) -> Arrays:
     """A CSV table, plain or alone in a zip, whose first column is the label and the last the text.
 
-    The official files have no parts: a fixed shuffle puts a fifth of the different texts into the test part, so
-    that no text is in both.
+    The official files have no parts: a fixed shuffle puts a fifth of the different texts into the test part,
+    so that no text is in both.
     """
     path = files["table"]
     data = path.read_bytes()

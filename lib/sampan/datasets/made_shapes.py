@@ -27,7 +27,8 @@ class _Canvas:
         self._draw(part, (abs(self.x - x) <= w) & (abs(self.y - y) <= d) & (abs(self.z - z) <= h))
 
     def cone(self, part: str, z: float, h: float, below: float, above: float, wall: float = 2.0) -> None:
-        """An upright cone about the middle, from radius `below` to `above`; h: half its height. Equal radii: a cylinder.
+        """An upright cone about the middle, from radius `below` to `above`; h: half its height. Equal radii:
+        a cylinder.
 
         wall: how thick it is where it is hollow.
         """
@@ -105,10 +106,11 @@ _MAKERS = (_chair, _table, _lamp, _monitor)
 
 
 def made_shapes(count: int, size: int = 32, seed: int = 0) -> Shapes:
-    """Shapes made by a program, not real ones: chairs, tables, lamps, monitors in random proportions, turned about z.
+    """Shapes made by a program, not real ones: chairs, tables, lamps, monitors in random proportions, turned
+    about z.
 
-    labels: numbers of KINDS, in turn, so that the kinds are equally frequent; parts: numbers of PARTS. The same seed
-    makes the same shapes. Raises ValueError for a count below 0 or a size below 8.
+    labels: numbers of KINDS, in turn, so that the kinds are equally frequent; parts: numbers of PARTS. The
+    same seed makes the same shapes. Raises ValueError for a count below 0 or a size below 8.
     """
     if count < 0 or size < 8:
         raise ValueError(f"count, size: expected 0 or more and 8 or more, got {count} and {size}")

@@ -16,7 +16,8 @@ class Mesh(NamedTuple):
     triangles: Array
 
     def sample(self, count: int, rng: np.random.Generator) -> Array:
-        """Points [count, 3] drawn evenly over the surface (Osada et al. 2002, "Shape Distributions", section 4.1).
+        """Points [count, 3] drawn evenly over the surface (Osada et al. 2002, "Shape Distributions", section
+        4.1).
 
         Raises ValueError for a mesh whose triangles have no area.
         """
@@ -30,7 +31,8 @@ class Mesh(NamedTuple):
 
 
 def _mesh(path: Path, vertices: list[list[float]], faces: list[tuple[int, list[int]]]) -> Mesh:
-    """Checked and cut into triangles, fans about each face's first corner. faces: (line, vertex numbers from 0)."""
+    """Checked and cut into triangles, fans about each face's first corner. faces: (line, vertex numbers from
+    0)."""
     table = np.array(vertices, np.float64).reshape(-1, 3)
     if not len(table) or not faces:
         raise ValueError(f"{path}: expected vertices and faces, got {len(table)} and {len(faces)}")
@@ -54,8 +56,8 @@ def _text(path: Path) -> list[str]:
 def read_obj(path: Path | str) -> Mesh:
     """Vertices and faces of a Wavefront OBJ file; normals, textures, groups and materials are passed over.
 
-    Faces may have more than three corners, and count from the end by negative numbers. Raises ValueError with the line for
-    what is cut short, no number, or out of range.
+    Faces may have more than three corners, and count from the end by negative numbers. Raises ValueError with
+    the line for what is cut short, no number, or out of range.
     """
     path, vertices, faces = Path(path), [], []
     for number, line in enumerate(_text(path), 1):

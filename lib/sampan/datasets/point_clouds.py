@@ -1,7 +1,8 @@
 """Shapes as sparse voxels: real CAD models, real meshes, and shapes made by a program, which need no file.
 
-Axes of a grid are x, y, z with z up. A part label belongs to an entry: they stand in the order of `np.nonzero(grid)`,
-which is the order of a sparse tensor's entries. Used in notebook 05 and on the Studio's page "Sparse".
+Axes of a grid are x, y, z with z up. A part label belongs to an entry: they stand in the order of
+`np.nonzero(grid)`, which is the order of a sparse tensor's entries. Used in notebook 05 and on the Studio's
+page "Sparse".
 """
 
 import gzip
@@ -17,14 +18,40 @@ from .readers import READERS, Arrays, _exactly
 from .voxels import PARTS, Array, Shapes, points_to_sparse, to_sparse, turned, voxelised
 
 __all__ = [
-    "KINDS", "MESHES", "PARTS", "Mesh", "Shapes", "chair_parts", "load_meshes", "load_shapes", "made_shapes", "mesh_views",
-    "points_to_sparse", "read_modelnet", "read_obj", "read_off", "to_sparse", "turned", "voxelised",
-]  # fmt: skip
+    "KINDS",
+    "MESHES",
+    "PARTS",
+    "Mesh",
+    "Shapes",
+    "chair_parts",
+    "load_meshes",
+    "load_shapes",
+    "made_shapes",
+    "mesh_views",
+    "points_to_sparse",
+    "read_modelnet",
+    "read_obj",
+    "read_off",
+    "to_sparse",
+    "turned",
+    "voxelised",
+]
 
 MESHES = (
-    "alligator", "beetle", "beetle-alt", "cheburashka", "cow", "fandisk", "homer", "rocker-arm", "spot", "stanford-bunny",
-    "suzanne", "teapot", "woody",
-)  # fmt: skip
+    "alligator",
+    "beetle",
+    "beetle-alt",
+    "cheburashka",
+    "cow",
+    "fandisk",
+    "homer",
+    "rocker-arm",
+    "spot",
+    "stanford-bunny",
+    "suzanne",
+    "teapot",
+    "woody",
+)
 
 
 def read_voxels(path: Path) -> Array:
@@ -57,9 +84,9 @@ def read_voxels(path: Path) -> Array:
 def chair_parts(grid: Array) -> Array:
     """Part labels made from geometry, for an upright chair whose back is at high y: no person drew them.
 
-    Seat: the level with the most voxels between 15 and 60 % of the height, and the levels next to it with more than
-    half as many. Leg: what is below. Above the seat the rear two fifths of its depth are back; of the rest the outer
-    parts, beyond 55 % of half the width, are arm, and a cushion between them is seat.
+    Seat: the level with the most voxels between 15 and 60 % of the height, and the levels next to it with
+    more than half as many. Leg: what is below. Above the seat the rear two fifths of its depth are back; of
+    the rest the outer parts, beyond 55 % of half the width, are arm, and a cushion between them is seat.
     grid: bool [x, y, z]; returns int64 [entries].
     """
     x, y, z = np.nonzero(grid)
@@ -86,8 +113,9 @@ def chair_parts(grid: Array) -> Array:
 def load_shapes(name: str = "modelnet10_voxels", split: str = "train") -> Shapes:
     """Real chairs (label 0) and monitors (label 1) of ModelNet10, 32^3, or "made": made_shapes of 400 or 100.
 
-    split: "train" or "test", a fixed fifth; shapes without a voxel and exact copies of others were left out before it was
-    drawn. The chairs' parts are made from geometry (chair_parts); monitors have none, -1. Raises as `datasets.load` does.
+    split: "train" or "test", a fixed fifth; shapes without a voxel and exact copies of others were left out
+    before it was drawn. The chairs' parts are made from geometry (chair_parts); monitors have none, -1.
+    Raises as `datasets.load` does.
     """
     if split not in ("train", "test"):
         raise ValueError(f"split: expected 'train' or 'test', got {split!r}")
@@ -128,11 +156,12 @@ def load_meshes(name: str = "meshes") -> dict[str, Mesh]:
 
 
 def mesh_views(meshes: dict[str, Mesh], count: int, size: int = 64, seed: int = 0) -> Shapes:
-    """Partial views: each shows what one eye sees of a mesh, turned at random in space, as a depth camera would.
+    """Partial views: each shows what one eye sees of a mesh, turned at random in space, as a depth camera
+    would.
 
-    The meshes come in turn; labels are their numbers. A view keeps the highest voxel of each column over (x, y), of a
-    surface sampled at random; 15 % of it is then cut away on one side, and it is scaled to fill the cube again, so that
-    neither place nor size tells. No parts: -1.
+    The meshes come in turn; labels are their numbers. A view keeps the highest voxel of each column over (x,
+    y), of a surface sampled at random; 15 % of it is then cut away on one side, and it is scaled to fill the
+    cube again, so that neither place nor size tells. No parts: -1.
     """
     dots = [m.sample(8 * size**2, np.random.default_rng([seed, 0])) for m in meshes.values()]
     labels = np.arange(count, dtype=np.int64) % len(dots)
@@ -153,7 +182,8 @@ def mesh_views(meshes: dict[str, Mesh], count: int, size: int = 64, seed: int = 
 
 
 def read_modelnet(folder: Path | str, split: str = "train", size: int = 32, seed: int = 0) -> Shapes:
-    """ModelNet's official layout, <folder>/<class>/<split>/*.off, sampled and voxelised; labels number the classes by name.
+    """ModelNet's official layout, <folder>/<class>/<split>/*.off, sampled and voxelised; labels number the
+    classes by name.
 
     Raises FileNotFoundError where there is no such file.
     """

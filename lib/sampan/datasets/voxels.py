@@ -15,7 +15,8 @@ PARTS = ("seat", "back", "arm", "leg", "top", "foot", "pole", "shade", "screen")
 
 
 class Shapes(NamedTuple):
-    """grids: bool [count, size, size, size]; labels: int64 [count]; parts: for each shape int64 [its entries], -1 for none."""
+    """grids: bool [count, size, size, size]; labels: int64 [count]; parts: for each shape int64 [its
+    entries], -1 for none."""
 
     grids: Array
     labels: Array
@@ -45,7 +46,8 @@ def to_sparse(grids: Array) -> SparseTensor:
 
 
 def _cells(points: Array, size: int) -> Array:
-    """The number of the voxel of each of `points` [n, 3], which are scaled to fill 15/16 of a cube of `size`."""
+    """The number of the voxel of each of `points` [n, 3], which are scaled to fill 15/16 of a cube of
+    `size`."""
     if points.ndim != 2 or points.shape[1] != 3 or not len(points) or not np.isfinite(points).all():
         raise ValueError(f"points: expected finite numbers [n, 3], n above 0, got shape {list(points.shape)}")
     low, high = points.min(0), points.max(0)
@@ -55,7 +57,8 @@ def _cells(points: Array, size: int) -> Array:
 
 
 def voxelised(points: Array, size: int = 64) -> Array:
-    """bool [size, size, size]: the voxels that hold a point. points [n, 3] are centred and scaled to fill 15/16 of it."""
+    """bool [size, size, size]: the voxels that hold a point. points [n, 3] are centred and scaled to fill
+    15/16 of it."""
     grid = np.zeros(size**3, bool)
     grid[_cells(points, size)] = True
     return grid.reshape((size,) * 3)

@@ -1,7 +1,8 @@
-"""Collectives of a group of one process: what Paddle's do with as many entries as there are processes, which is one.
+"""Collectives of a group of one process: what Paddle's do with as many entries as there are processes, which
+is one.
 
-As in Paddle they raise RuntimeError before `init_parallel_env`. After it Paddle's still do so with one process; here the
-group of one answers, so that a program need not ask first.
+As in Paddle they raise RuntimeError before `init_parallel_env`. After it Paddle's still do so with one
+process; here the group of one answers, so that a program need not ask first.
 """
 
 from collections.abc import Sequence
@@ -11,10 +12,33 @@ from ..tensor import Tensor
 from .parallel import initialized, several
 
 __all__ = [
-    "Group", "P2POp", "ReduceOp", "all_gather", "all_gather_object", "all_reduce", "alltoall", "alltoall_single", "barrier",
-    "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "get_backend", "get_group",
-    "irecv", "isend", "new_group", "recv", "reduce", "reduce_scatter", "scatter", "scatter_object_list", "send", "wait",
-]  # fmt: skip
+    "Group",
+    "P2POp",
+    "ReduceOp",
+    "all_gather",
+    "all_gather_object",
+    "all_reduce",
+    "alltoall",
+    "alltoall_single",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "broadcast_object_list",
+    "destroy_process_group",
+    "gather",
+    "get_backend",
+    "get_group",
+    "irecv",
+    "isend",
+    "new_group",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "scatter_object_list",
+    "send",
+    "wait",
+]
 
 
 class ReduceOp:
@@ -26,7 +50,9 @@ class ReduceOp:
 class Group:
     """Processes that exchange values: this one, or none."""
 
-    def __init__(self, rank_in_group: int = 0, id: int = 0, ranks: Sequence[int] = (0,), name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self, rank_in_group: int = 0, id: int = 0, ranks: Sequence[int] = (0,), name: str | None = None
+    ) -> None:
         self.rank, self.id, self.ranks = rank_in_group, id, list(ranks)
         self.name = name or f"_default_pg{id or ''}"
         self.nranks = self.world_size = len(self.ranks)
@@ -116,7 +142,13 @@ def get_group(id: int = 0) -> Group | None:
     return _groups.get(id) if id else None
 
 
-def new_group(ranks: Sequence[int] | None = None, backend: str | None = None, timeout: Any = None, nccl_comm_init_option: int = 0, nccl_config: Any = None) -> Group:  # fmt: skip
+def new_group(
+    ranks: Sequence[int] | None = None,
+    backend: str | None = None,
+    timeout: Any = None,
+    nccl_comm_init_option: int = 0,
+    nccl_config: Any = None,
+) -> Group:
     """A group of processes: of this one."""
     listed = [0] if ranks is None else sorted(ranks)
     if strange := [r for r in listed if r != 0]:
@@ -180,7 +212,13 @@ def all_gather(
     return Task()
 
 
-def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Task:  # fmt: skip
+def gather(
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task:
     """`all_gather` for one process, dst."""
     _ready("gather", group, dst)
     _tensors("gather", tensor=tensor)
@@ -190,7 +228,13 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int = 0
     return Task()
 
 
-def scatter(tensor: Tensor, tensor_list: Sequence[Tensor] | None = None, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Task:  # fmt: skip
+def scatter(
+    tensor: Tensor,
+    tensor_list: Sequence[Tensor] | None = None,
+    src: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task:
     """This process's entry of process src's list, into tensor."""
     _ready("scatter", group, src)
     _tensors("scatter", tensor=tensor)
@@ -198,7 +242,13 @@ def scatter(tensor: Tensor, tensor_list: Sequence[Tensor] | None = None, src: in
     return Task()
 
 
-def reduce_scatter(tensor: Tensor, tensor_list: Sequence[Tensor], op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Task:  # fmt: skip
+def reduce_scatter(
+    tensor: Tensor,
+    tensor_list: Sequence[Tensor],
+    op: int = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task:
     """This process's entry of the combined lists, into tensor."""
     _ready("reduce_scatter", group)
     _check_op("reduce_scatter", op)
@@ -207,14 +257,26 @@ def reduce_scatter(tensor: Tensor, tensor_list: Sequence[Tensor], op: int = Redu
     return Task()
 
 
-def alltoall(out_tensor_list: list[Tensor], in_tensor_list: Sequence[Tensor], group: Group | None = None, sync_op: bool = True) -> Task:  # fmt: skip
+def alltoall(
+    out_tensor_list: list[Tensor],
+    in_tensor_list: Sequence[Tensor],
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task:
     """Entry j of process i's list becomes entry i of process j's."""
     _ready("alltoall", group)
     _fill("alltoall", out_tensor_list, _one("alltoall", "in_tensor_list", in_tensor_list))
     return Task()
 
 
-def alltoall_single(out_tensor: Tensor, in_tensor: Tensor, in_split_sizes: Any = None, out_split_sizes: Any = None, group: Group | None = None, sync_op: bool = True) -> Task:  # fmt: skip
+def alltoall_single(
+    out_tensor: Tensor,
+    in_tensor: Tensor,
+    in_split_sizes: Any = None,
+    out_split_sizes: Any = None,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task:
     """`alltoall` of the parts of one tensor along its first axis."""
     _ready("alltoall_single", group)
     _tensors("alltoall_single", out_tensor=out_tensor, in_tensor=in_tensor)
@@ -236,7 +298,12 @@ def broadcast_object_list(object_list: list[Any], src: int, group: Group | None 
     _ready("broadcast_object_list", group, src)
 
 
-def scatter_object_list(out_object_list: list[Any], in_object_list: list[Any] | None = None, src: int = 0, group: Group | None = None) -> None:  # fmt: skip
+def scatter_object_list(
+    out_object_list: list[Any],
+    in_object_list: list[Any] | None = None,
+    src: int = 0,
+    group: Group | None = None,
+) -> None:
     """This process's entry of process src's list, as the one entry of a list."""
     _ready("scatter_object_list", group, src)
     if in_object_list is None or len(in_object_list) != 1:

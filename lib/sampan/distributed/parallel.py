@@ -1,4 +1,5 @@
-"""Which process this is, of how many: by Paddle's environment variables PADDLE_TRAINER_ID and PADDLE_TRAINERS_NUM."""
+"""Which process this is, of how many: by Paddle's environment variables PADDLE_TRAINER_ID and
+PADDLE_TRAINERS_NUM."""
 
 import os
 import sys
@@ -9,9 +10,16 @@ from typing import Any, NoReturn
 from ..framework import DataParallel as DataParallel
 
 __all__ = [
-    "ParallelEnv", "ParallelMode", "get_rank", "get_world_size", "init_parallel_env", "is_available", "is_initialized",
-    "launch", "spawn",
-]  # fmt: skip
+    "ParallelEnv",
+    "ParallelMode",
+    "get_rank",
+    "get_world_size",
+    "init_parallel_env",
+    "is_available",
+    "is_initialized",
+    "launch",
+    "spawn",
+]
 
 parallel_helper = sys.modules["sampan.distributed.parallel_helper"] = sys.modules[__name__]
 _state = {"initialized": False}
@@ -31,7 +39,8 @@ class ParallelEnv:
         self._world_size = int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
         self._trainer_endpoints = os.environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",")
         self._current_endpoint = os.environ.get("PADDLE_CURRENT_ENDPOINT", "")
-        self._device_id = int(os.environ.get("FLAGS_selected_gpus", "0").split(",")[0])  # noqa: SIM112 - Paddle's name
+        selected = os.environ.get("FLAGS_selected_gpus", "0")  # noqa: SIM112 - Paddle's name
+        self._device_id = int(selected.split(",")[0])
         self._device_type = os.environ.get("PADDLE_XCCL_BACKEND", "")
 
     @property
@@ -95,7 +104,8 @@ def several(what: str) -> NoReturn:
 
 
 def init_parallel_env(nccl_config: Any = None) -> None:
-    """Make ready for the collectives, which then act on a group of this process alone. RuntimeError in one of several."""
+    """Make ready for the collectives, which then act on a group of this process alone. RuntimeError in one of
+    several."""
     if (count := get_world_size()) > 1:
         several(f"init_parallel_env: the environment's PADDLE_TRAINERS_NUM is {count}")
     if not _state["initialized"]:
@@ -115,7 +125,14 @@ class MultiprocessContext:
         return True
 
 
-def spawn(func: Callable[..., Any], args: Iterable[Any] = (), nprocs: int = -1, join: bool = True, daemon: bool = False, **options: Any) -> MultiprocessContext:  # fmt: skip
+def spawn(
+    func: Callable[..., Any],
+    args: Iterable[Any] = (),
+    nprocs: int = -1,
+    join: bool = True,
+    daemon: bool = False,
+    **options: Any,
+) -> MultiprocessContext:
     """Call `func(*args)` in this process. RuntimeError for more than one process."""
     if nprocs not in (-1, 1):
         several(f"spawn: nprocs is {nprocs}")

@@ -1,4 +1,5 @@
-"""Probability distributions: drawn from, scored, compared and transformed, with gradients for their parameters.
+"""Probability distributions: drawn from, scored, compared and transformed, with gradients for their
+parameters.
 
 p = Normal(loc=mean, scale=spread)
 x = p.rsample([16])                    # [16, *batch_shape], a function of mean and spread

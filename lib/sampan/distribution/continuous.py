@@ -1,6 +1,5 @@
 """Families on the real line and on parts of it."""
 
-# fmt: off
 import math
 from numbers import Number
 from typing import Any
@@ -17,18 +16,30 @@ from .distribution import ExponentialFamily, Family, Numbers, fact, formula, mis
 from .transform import ExpTransform, TransformedDistribution
 
 __all__ = [
-    "Beta", "Cauchy", "Chi2", "ContinuousBernoulli", "Dirichlet", "Exponential", "Gamma", "Gumbel", "Laplace",
-    "LogNormal", "Normal", "StudentT", "Uniform",
+    "Beta",
+    "Cauchy",
+    "Chi2",
+    "ContinuousBernoulli",
+    "Dirichlet",
+    "Exponential",
+    "Gamma",
+    "Gumbel",
+    "Laplace",
+    "LogNormal",
+    "Normal",
+    "StudentT",
+    "Uniform",
 ]
 
 
 class _Seeded(Family):
-    """A family that may draw from a seed of its own, and that keeps NumPy's doubles and Tensors as they are."""
+    """A family that may draw from a seed of its own, and that keeps NumPy's doubles and Tensors as they
+    are."""
 
     _keeps_float64, _expands = True, False
     _other_value = "warned"
 
-    def sample(self, shape=[], seed=0):  # type: ignore[no-untyped-def]  # noqa: B006
+    def sample(self, shape=[], seed=0):  # noqa: B006
         with no_grad():
             return self.rsample(shape, seed)
 
@@ -36,17 +47,25 @@ class _Seeded(Family):
 class Normal(_Seeded, parameters="loc scale name"):
     """exp(-(x - loc)^2 / (2 scale^2)) / (scale sqrt(2 pi)).
 
-    With a complex loc the circular complex normal, exp(-|x - loc|^2 / scale^2) / (pi scale^2). `_k` is 1 for it and
-    1/2 for the real one: every formula is the same but for this factor.
+    With a complex loc the circular complex normal, exp(-|x - loc|^2 / scale^2) / (pi scale^2). `_k` is 1 for
+    it and 1/2 for the real one: every formula is the same but for this factor.
     """
 
     _k = property(lambda self: 1.0 if self._kind.is_complex else 0.5)
     _width = property(lambda self: self.scale.real() if self.scale.dtype.is_complex else self.scale)
     mean, variance = fact(lambda loc: loc), fact(lambda _width: _width.square())
-    entropy = formula(lambda _width, _k, batch_shape: expand(
-        _k * (1 + math.log(math.pi / _k)) + 2 * _k * _width.log(), batch_shape))
-    log_prob = formula(lambda value, loc, _width, _k: -_k * ((value - loc).abs() / _width).square()
-                       - 2 * _k * _width.log() - _k * math.log(math.pi / _k))
+    entropy = formula(
+        lambda _width, _k, batch_shape: expand(
+            _k * (1 + math.log(math.pi / _k)) + 2 * _k * _width.log(), batch_shape
+        )
+    )
+    log_prob = formula(
+        lambda value, loc, _width, _k: (
+            -_k * ((value - loc).abs() / _width).square()
+            - 2 * _k * _width.log()
+            - _k * math.log(math.pi / _k)
+        )
+    )
     rsample = sampler(lambda loc, _width, normal: loc + _width * normal())
 
     def _dtype_of(self, values: Any) -> torch.dtype:
@@ -64,7 +83,7 @@ def _normal(p: Any, q: Any) -> Any:
 class LogNormal(TransformedDistribution):
     """e^x for a normal x."""
 
-    def __init__(self, loc, scale):  # type: ignore[no-untyped-def]
+    def __init__(self, loc, scale):
         base = Normal(loc, scale)
         super().__init__(base, [ExpTransform()])
         self.loc, self.scale = base.loc, base.scale
@@ -81,8 +100,13 @@ class Uniform(_Seeded, parameters="low high name"):
     """1 / (high - low) between low and high."""
 
     mean = fact(lambda low, high: (low + high) / 2)
-    variance, entropy = fact(lambda low, high: (high - low).square() / 12), formula(lambda low, high: (high - low).log())
-    prob = formula(lambda value, low, high: ((low < value) & (value < high)).astype(value.dtype) / (high - low))
+    variance, entropy = (
+        fact(lambda low, high: (high - low).square() / 12),
+        formula(lambda low, high: (high - low).log()),
+    )
+    prob = formula(
+        lambda value, low, high: ((low < value) & (value < high)).astype(value.dtype) / (high - low)
+    )
     log_prob = formula(lambda value, prob, low, high: prob(value).detach().sign().log() - (high - low).log())
     cdf = formula(lambda value, low, high: ((value - low) / (high - low)).clip(0, 1))
     rsample = sampler(lambda low, high, uniform: low + (high - low) * uniform())
@@ -100,8 +124,12 @@ class Laplace(Numbers, parameters="loc scale"):
     mean, variance = fact(lambda loc: loc), fact(lambda scale: 2 * scale.square())
     entropy = formula(lambda scale: 1 + (2 * scale).log())
     log_prob = formula(lambda value, loc, scale: -(2 * scale).log() - (value - loc).abs() / scale)
-    cdf = formula(lambda value, loc, scale: 0.5 - 0.5 * (value - loc).sign() * (-(value - loc).abs() / scale).expm1())
-    icdf = formula(lambda value, loc, scale: loc - scale * (value - 0.5).sign() * (-2 * (value - 0.5).abs()).log1p())
+    cdf = formula(
+        lambda value, loc, scale: 0.5 - 0.5 * (value - loc).sign() * (-(value - loc).abs() / scale).expm1()
+    )
+    icdf = formula(
+        lambda value, loc, scale: loc - scale * (value - 0.5).sign() * (-2 * (value - 0.5).abs()).log1p()
+    )
     rsample = sampler(lambda loc, scale, exponential: loc + scale * (exponential() - exponential()))
 
 
@@ -112,14 +140,17 @@ def _laplace(p: Any, q: Any) -> Any:
 
 
 class Cauchy(Numbers, parameters="loc scale name"):
-    """1 / (pi scale (1 + ((x - loc) / scale)^2)): its tails are so heavy that it has neither mean nor variance."""
+    """1 / (pi scale (1 + ((x - loc) / scale)^2)): its tails are so heavy that it has neither mean nor
+    variance."""
 
     _other_value = "warned"
 
     dtype = property(lambda self: DTYPES[self._kind])
     mean = variance = stddev = property(missing("mean, no variance and no stddev", ValueError))
     entropy = formula(lambda scale: (4 * math.pi * scale).log())
-    log_prob = formula(lambda value, loc, scale: -((value - loc) / scale).square().log1p() - (math.pi * scale).log())
+    log_prob = formula(
+        lambda value, loc, scale: -((value - loc) / scale).square().log1p() - (math.pi * scale).log()
+    )
     cdf = formula(lambda value, loc, scale: ((value - loc) / scale).atan() / math.pi + 0.5)
     rsample = sampler(lambda loc, scale, cauchy: loc + scale * cauchy())
 
@@ -132,9 +163,14 @@ def _cauchy(p: Any, q: Any) -> Any:
 class Gumbel(Numbers, parameters="loc scale"):
     """The largest of many: cdf exp(-exp(-(x - loc) / scale))."""
 
-    mean, variance = fact(lambda loc, scale: loc + scale * np.euler_gamma), fact(lambda scale: scale**2 * math.pi**2 / 6)
+    mean, variance = (
+        fact(lambda loc, scale: loc + scale * np.euler_gamma),
+        fact(lambda scale: scale**2 * math.pi**2 / 6),
+    )
     entropy = formula(lambda scale: scale.log() + (1 + np.euler_gamma))
-    log_prob = formula(lambda value, loc, scale: (loc - value) / scale - ((loc - value) / scale).exp() - scale.log())
+    log_prob = formula(
+        lambda value, loc, scale: (loc - value) / scale - ((loc - value) / scale).exp() - scale.log()
+    )
     cdf = formula(lambda value, loc, scale: (-((loc - value) / scale).exp()).exp())
     rsample = sampler(lambda loc, scale, exponential: loc - scale * exponential().log())
 
@@ -148,13 +184,21 @@ class StudentT(Family, parameters="df loc scale name"):
     _wide = fact(lambda df: where(df > 1, full_like(df, math.inf), full_like(df, math.nan)))
     variance = fact(lambda df, scale, _wide: where(df > 2, scale**2 * df / (df - 2), _wide))
     # log B(df / 2, 1 / 2) + log(scale sqrt(df)): the density's constant
-    _constant = fact(lambda df, scale: (df / 2).lgamma() + math.lgamma(0.5) - ((df + 1) / 2).lgamma()
-                     + (scale * df.sqrt()).log())
-    entropy = formula(lambda df, _constant: (df + 1) / 2 * (((df + 1) / 2).digamma() - (df / 2).digamma()) + _constant)
-    log_prob = formula(lambda value, df, loc, scale, _constant:
-                       -(df + 1) / 2 * (((value - loc) / scale).square() / df).log1p() - _constant)
+    _constant = fact(
+        lambda df, scale: (
+            (df / 2).lgamma() + math.lgamma(0.5) - ((df + 1) / 2).lgamma() + (scale * df.sqrt()).log()
+        )
+    )
+    entropy = formula(
+        lambda df, _constant: (df + 1) / 2 * (((df + 1) / 2).digamma() - (df / 2).digamma()) + _constant
+    )
+    log_prob = formula(
+        lambda value, df, loc, scale, _constant: (
+            -(df + 1) / 2 * (((value - loc) / scale).square() / df).log1p() - _constant
+        )
+    )
 
-    def rsample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def rsample(self, shape=[]):  # noqa: B006
         chi2 = Gamma(self.df / 2, full_like(self.df, 0.5)).rsample(shape)
         return Normal(self.loc, self.scale * (self.df / chi2).sqrt()).rsample()
 
@@ -182,25 +226,39 @@ class Gamma(ExponentialFamily, parameters="concentration rate"):
 
     mean = fact(lambda concentration, rate: concentration / rate)
     variance = fact(lambda concentration, rate: concentration / rate.square())
-    entropy = formula(lambda concentration, rate: concentration - rate.log() + concentration.lgamma()
-                      + (1 - concentration) * concentration.digamma())
-    log_prob = formula(lambda value, concentration, rate: concentration * rate.log()
-                       + (concentration - 1) * value.log() - rate * value - concentration.lgamma())
+    entropy = formula(
+        lambda concentration, rate: (
+            concentration
+            - rate.log()
+            + concentration.lgamma()
+            + (1 - concentration) * concentration.digamma()
+        )
+    )
+    log_prob = formula(
+        lambda value, concentration, rate: (
+            concentration * rate.log()
+            + (concentration - 1) * value.log()
+            - rate * value
+            - concentration.lgamma()
+        )
+    )
     _natural_parameters = fact(lambda concentration, rate: (concentration, -rate))
     _log_normalizer = staticmethod(lambda x, y: x.lgamma() - x * (-y).log())
 
-    def rsample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def rsample(self, shape=[]):  # noqa: B006
         """The gradient for the concentration is that of the inverse cdf (Figurnov et al., 2018)."""
         whole = self.concentration.data.expand(self._extend_shape(shape))
         drawn = torch._standard_gamma(whole)
-        step = (self.concentration - self.concentration.detach()) * Tensor(torch._standard_gamma_grad(whole, drawn))
+        step = (self.concentration - self.concentration.detach()) * Tensor(
+            torch._standard_gamma_grad(whole, drawn)
+        )
         return (Tensor(drawn) + step) / self.rate
 
 
 class Chi2(Gamma):
     """The sum of df squared standard normals."""
 
-    def __init__(self, df):  # type: ignore[no-untyped-def]
+    def __init__(self, df):
         self._settle(df=df)
         if not bool((self.df > 0).all()):
             raise Refused(f"df: expected positive values, got {self.df}")
@@ -212,16 +270,23 @@ class Dirichlet(ExponentialFamily, parameters="concentration", event_axes=1):
 
     _accepts = (Tensor,)
     _total = fact(lambda concentration: concentration.sum(-1, keepdim=True))
-    _log_beta = fact(lambda concentration, _total: concentration.lgamma().sum(-1) - _total.lgamma().squeeze(-1))
+    _log_beta = fact(
+        lambda concentration, _total: concentration.lgamma().sum(-1) - _total.lgamma().squeeze(-1)
+    )
     mean = fact(lambda concentration, _total: concentration / _total)
     variance = fact(lambda mean, _total: mean * (1 - mean) / (_total + 1))
-    entropy = formula(lambda concentration, _log_beta, _total: _log_beta
-                      - ((concentration - 1) * (concentration.digamma() - _total.digamma())).sum(-1))
-    log_prob = formula(lambda value, concentration, _log_beta: ((concentration - 1) * value.log()).sum(-1) - _log_beta)
+    entropy = formula(
+        lambda concentration, _log_beta, _total: (
+            _log_beta - ((concentration - 1) * (concentration.digamma() - _total.digamma())).sum(-1)
+        )
+    )
+    log_prob = formula(
+        lambda value, concentration, _log_beta: ((concentration - 1) * value.log()).sum(-1) - _log_beta
+    )
     _natural_parameters = fact(lambda concentration: (concentration,))
     _log_normalizer = staticmethod(lambda x: x.lgamma().sum(-1) - x.sum(-1).lgamma())
 
-    def rsample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def rsample(self, shape=[]):  # noqa: B006
         whole = self.concentration.data.expand(self._extend_shape(shape))
         drawn = torch._sample_dirichlet(whole)
         slope = torch._dirichlet_grad(drawn, whole, whole.sum(-1, True).expand(whole.shape))
@@ -231,7 +296,9 @@ class Dirichlet(ExponentialFamily, parameters="concentration", event_axes=1):
     def _settle(self, event_axes: int = 0, **given: Any) -> None:
         super()._settle(event_axes, **given)
         if self.concentration.ndim < 1 or self.concentration.size == 0:
-            raise Refused(f"concentration: expected an axis and entries, got shape {[*self.concentration.shape]}")
+            raise Refused(
+                f"concentration: expected an axis and entries, got shape {[*self.concentration.shape]}"
+            )
 
 
 class Beta(Numbers, ExponentialFamily, parameters="alpha beta"):
@@ -244,7 +311,7 @@ class Beta(Numbers, ExponentialFamily, parameters="alpha beta"):
     _natural_parameters = fact(lambda alpha, beta: (alpha, beta))
     _log_normalizer = staticmethod(lambda x, y: x.lgamma() + y.lgamma() - (x + y).lgamma())
 
-    def rsample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def rsample(self, shape=[]):  # noqa: B006
         return self._pair.rsample(shape)[..., 0]
 
 
@@ -257,25 +324,42 @@ class ContinuousBernoulli(Family):
     _accepts = (list, Tensor)
     dtype = property(lambda self: DTYPES[self._kind])
 
-    def __init__(self, probs, lims=(0.499, 0.501)):  # type: ignore[no-untyped-def]
+    def __init__(self, probs, lims=(0.499, 0.501)):
         self._settle(probs=[probs] if isinstance(probs, Number) else probs)
         self.probs, self.lims = inner(self.probs), lims
 
     _far = fact(lambda probs, lims: (probs <= lims[0]) | (probs > lims[1]))
     _p = fact(lambda probs, lims, _far: where(_far, probs, full_like(probs, lims[0])))
     _off, _logit = fact(lambda probs: probs - 0.5), fact(lambda _p: ((2 * _p - 1) / (1 - _p)).log1p())
-    mean = fact(lambda _far, _p, _logit, _off: where(
-        _far, _p / (2 * _p - 1) - 1 / _logit, 0.5 + (1 / 3 + 16 / 45 * _off**2) * _off))
-    variance = fact(lambda _far, _p, _logit, _off: where(
-        _far, 1 / _logit**2 - _p * (1 - _p) / (1 - 2 * _p) ** 2, 1 / 12 - (1 / 15 - 128 / 945 * _off**2) * _off**2))
-    _log_constant = fact(lambda _far, _p, _logit, _off: where(
-        _far, (_logit / (2 * _p - 1)).log(), math.log(2) + (4 / 3 + 104 / 45 * _off**2) * _off**2))
+    mean = fact(
+        lambda _far, _p, _logit, _off: where(
+            _far, _p / (2 * _p - 1) - 1 / _logit, 0.5 + (1 / 3 + 16 / 45 * _off**2) * _off
+        )
+    )
+    variance = fact(
+        lambda _far, _p, _logit, _off: where(
+            _far,
+            1 / _logit**2 - _p * (1 - _p) / (1 - 2 * _p) ** 2,
+            1 / 12 - (1 / 15 - 128 / 945 * _off**2) * _off**2,
+        )
+    )
+    _log_constant = fact(
+        lambda _far, _p, _logit, _off: where(
+            _far, (_logit / (2 * _p - 1)).log(), math.log(2) + (4 / 3 + 104 / 45 * _off**2) * _off**2
+        )
+    )
     log_prob = formula(lambda value, probs, _log_constant: _log_constant - binary(value, probs))
     entropy = formula(lambda mean, probs, _log_constant: binary(mean, probs) - _log_constant)
-    cdf = formula(lambda value, _far, _p: where(
-        _far, (_p**value * (1 - _p) ** (1 - value) + _p - 1) / (2 * _p - 1), value).clip(0, 1))
-    icdf = formula(lambda value, _far, _p, _logit: where(
-        _far, ((value * (2 * _p - 1) - _p).log1p() - (-_p).log1p()) / _logit, value))
+    cdf = formula(
+        lambda value, _far, _p: where(
+            _far, (_p**value * (1 - _p) ** (1 - value) + _p - 1) / (2 * _p - 1), value
+        ).clip(0, 1)
+    )
+    icdf = formula(
+        lambda value, _far, _p, _logit: where(
+            _far, ((value * (2 * _p - 1) - _p).log1p() - (-_p).log1p()) / _logit, value
+        )
+    )
     rsample = sampler(lambda icdf, uniform: icdf(uniform()))
 
 
@@ -292,8 +376,10 @@ def binary(value: Any, probs: Any) -> Any:
 
 def one_shape(p: Any, q: Any) -> None:
     if p.batch_shape != q.batch_shape or p.event_shape != q.event_shape:
-        raise Refused(f"kl_divergence: expected one shape, got {p.batch_shape} and {q.batch_shape} of events "
-                         f"{p.event_shape} and {q.event_shape}")
+        raise Refused(
+            f"kl_divergence: expected one shape, got {p.batch_shape} and {q.batch_shape} of events "
+            f"{p.event_shape} and {q.event_shape}"
+        )
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)

@@ -1,6 +1,5 @@
 """Families of counts and choices."""
 
-# fmt: off
 import math
 from numbers import Integral, Number
 from typing import Any
@@ -47,12 +46,16 @@ class Bernoulli(ExponentialFamily, parameters="probs name"):
         vars(self).update(probs=probs, logits=probs.log() - (-probs).log1p())
 
     mean, variance = fact(lambda probs: probs), fact(lambda probs: probs * (1 - probs))
-    entropy, log_prob = formula(lambda probs: binary(probs, probs)), formula(lambda value, probs: -binary(value, probs))
+    entropy, log_prob = (
+        formula(lambda probs: binary(probs, probs)),
+        formula(lambda value, probs: -binary(value, probs)),
+    )
     cdf = formula(lambda value, probs: (value >= 1) * probs + (value >= 0) * (1 - probs))
     sample = drawer(torch.bernoulli, "probs")
 
-    def rsample(self, shape=[], temperature=1.0):  # type: ignore[no-untyped-def]  # noqa: B006
-        """The logit of a relaxed sample: its sigmoid comes near 0 or 1 as the temperature falls (Maddison, 2017)."""
+    def rsample(self, shape=[], temperature=1.0):  # noqa: B006
+        """The logit of a relaxed sample: its sigmoid comes near 0 or 1 as the temperature falls (Maddison,
+        2017)."""
         noise = Tensor(torch.rand(self._extend_shape(shape), dtype=self._kind, device=self.probs.data.device))
         return (noise.log() - (-noise).log1p() + self.logits) / temperature
 
@@ -67,7 +70,10 @@ class Geometric(Numbers, parameters="probs"):
 
     mean, variance = fact(lambda probs: 1 / probs - 1), fact(lambda probs: (1 / probs - 1) / probs)
     entropy = formula(lambda probs: binary(probs, probs) / probs)
-    pmf, log_pmf = formula(lambda k, probs: (1 - probs) ** k * probs), formula(lambda k, log_prob: log_prob(k))
+    pmf, log_pmf = (
+        formula(lambda k, probs: (1 - probs) ** k * probs),
+        formula(lambda k, log_prob: log_prob(k)),
+    )
     log_prob = formula(lambda value, probs: value * (-probs).log1p() + probs.log())
     cdf = formula(lambda k, probs: 1 - (1 - probs) ** (k + 1))
     rsample = sampler(lambda probs, exponential: (-exponential() / (-probs).log1p()).floor())
@@ -79,8 +85,13 @@ class Binomial(Numbers, parameters="total_count probs"):
     dtype = property(lambda self: DTYPES[self._kind])
     mean = fact(lambda total_count, probs: total_count * probs)
     variance = fact(lambda total_count, probs: total_count * probs * (1 - probs))
-    log_prob = formula(lambda value, total_count, probs: _log_choose(total_count, value)
-                       + value * inner(probs).log() + (total_count - value) * (-inner(probs)).log1p())
+    log_prob = formula(
+        lambda value, total_count, probs: (
+            _log_choose(total_count, value)
+            + value * inner(probs).log()
+            + (total_count - value) * (-inner(probs)).log1p()
+        )
+    )
     # As in Paddle nothing is drawn from counts that are no numbers; torch would not return.
     sample = drawer(lambda n, p: torch.binomial(n.nan_to_num(0, 0), p), "total_count", "probs")
 
@@ -92,7 +103,7 @@ class Binomial(Numbers, parameters="total_count probs"):
 class Poisson(Family):
     """rate^k exp(-rate) / k!"""
 
-    def __init__(self, rate):  # type: ignore[no-untyped-def]
+    def __init__(self, rate):
         self._settle(rate=[rate] if isinstance(rate, Number) else rate)
 
     mean = variance = fact(lambda rate: rate)
@@ -119,13 +130,13 @@ class Categorical(Family, parameters="logits name", event_axes=1):
     _logs = fact(lambda logits: log_softmax(logits))
     entropy = formula(lambda _logs: -(_logs.exp() * _logs).sum(-1))
 
-    def sample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def sample(self, shape=[]):  # noqa: B006
         *whole, count = self._extend_shape(shape)
         rows = softmax(self.logits.detach()).reshape([-1, count])
         drawn = multinomial(rows, int(np.prod(whole)) // rows.shape[0], True)  # [batch, draws]
         return drawn.T.reshape(whole)
 
-    def probs(self, value):  # type: ignore[no-untyped-def]
+    def probs(self, value):
         weights = self._weights
         if weights.ndim == 1:
             return weights[value.reshape([-1])].reshape(value.shape)
@@ -135,7 +146,7 @@ class Categorical(Family, parameters="logits name", event_axes=1):
 
     prob = probs
 
-    def log_prob(self, value):  # type: ignore[no-untyped-def]
+    def log_prob(self, value):
         return self.probs(value).log()
 
 
@@ -144,7 +155,7 @@ class Multinomial(Family):
 
     _accepts = (Tensor,)
 
-    def __init__(self, total_count, probs):  # type: ignore[no-untyped-def]
+    def __init__(self, total_count, probs):
         if not isinstance(total_count, int) or total_count < 1:
             raise Refused(f"total_count: expected an int of at least 1, got {total_count!r}")
         if isinstance(probs, Tensor) and probs.ndim < 1:
@@ -154,10 +165,13 @@ class Multinomial(Family):
 
     mean = fact(lambda total_count, probs: total_count * probs)
     variance = fact(lambda total_count, probs: total_count * probs * (1 - probs))
-    log_prob = formula(lambda value, probs: (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
-                       + _times_log(value, probs).sum(-1))
+    log_prob = formula(
+        lambda value, probs: (
+            (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + _times_log(value, probs).sum(-1)
+        )
+    )
 
-    def sample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def sample(self, shape=[]):  # noqa: B006
         whole = self._extend_shape(shape)
         rows = self.probs.data.expand(whole).reshape(-1, whole[-1])
         drawn = torch.multinomial(rows, self.total_count, True)
@@ -169,7 +183,9 @@ class Multinomial(Family):
         n, p = self.total_count, inner(self.probs)
         k = arange(1, n + 1, dtype=self._kind).reshape([-1] + [1] * p.ndim)
         chance = (_log_choose(k * 0 + n, k) + k * p.log() + (n - k) * (-p).log1p()).exp()
-        return (chance * (k + 1).lgamma()).sum([0, -1]) - n * (self.probs * p.log()).sum(-1) - math.lgamma(n + 1)
+        return (
+            (chance * (k + 1).lgamma()).sum([0, -1]) - n * (self.probs * p.log()).sum(-1) - math.lgamma(n + 1)
+        )
 
 
 def _trial(p: Any, q: Any) -> Any:
@@ -187,4 +203,6 @@ register_kl(Binomial, Binomial)(lambda p, q: p.total_count * _trial(p, q))
 # As in Paddle that of one trial; a whole run until success has 1 / p.probs times as much.
 register_kl(Geometric, Geometric)(_trial)
 # [..., 1], as in Paddle
-register_kl(Categorical, Categorical)(lambda p, q: (p._logs.exp() * (p._logs - q._logs)).sum(-1, keepdim=True))
+register_kl(Categorical, Categorical)(
+    lambda p, q: (p._logs.exp() * (p._logs - q._logs)).sum(-1, keepdim=True)
+)

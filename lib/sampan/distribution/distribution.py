@@ -1,17 +1,18 @@
 """What every distribution answers, and how a family states its formulas.
 
-A family is a class whose facts are one line each. The arguments of a formula name what it reads: `value` is what the
-method is given, `normal`, `uniform`, `exponential`, `cauchy` draw noise, anything else is an attribute::
+A family is a class whose facts are one line each. The arguments of a formula name what it reads: `value` is
+what the method is given, `normal`, `uniform`, `exponential`, `cauchy` draw noise, anything else is an
+attribute::
 
     class Laplace(Numbers, parameters="loc scale"):
         entropy = formula(lambda scale: 1 + (2 * scale).log())
         log_prob = formula(lambda value, loc, scale: -(2 * scale).log() - (value - loc).abs() / scale)
         rsample = sampler(lambda loc, scale, exponential: loc + scale * (exponential() - exponential()))
 
-Shapes: a sample has shape [*shape, *batch_shape, *event_shape]; log_prob and entropy have one number an event.
+Shapes: a sample has shape [*shape, *batch_shape, *event_shape]; log_prob and entropy have one number an
+event.
 """
 
-# fmt: off
 from __future__ import annotations
 
 import functools
@@ -43,10 +44,12 @@ def missing(what: str, error: type[Exception] = NotImplementedError) -> Any:
 
 
 class Distribution:
-    """A probability distribution over events of shape `event_shape`, in an array of them of shape `batch_shape`.
+    """A probability distribution over events of shape `event_shape`, in an array of them of shape
+    `batch_shape`.
 
     A subclass gives what it can of mean, variance, entropy(), log_prob(value), and of sample(shape), or of
-    rsample(shape), which draws by a function of the parameters and noise, so that gradients reach the parameters.
+    rsample(shape), which draws by a function of the parameters and noise, so that gradients reach the
+    parameters.
     """
 
     mean, variance = property(missing("mean")), property(missing("variance"))
@@ -59,7 +62,7 @@ class Distribution:
     def __init__(self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = ()) -> None:
         self._batch_shape, self._event_shape = tuple(batch_shape), tuple(event_shape)
 
-    def sample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def sample(self, shape=[]):  # noqa: B006
         """Draw [*shape, *batch_shape, *event_shape] values; no gradient passes."""
         with no_grad():
             return self.rsample(shape)
@@ -107,7 +110,7 @@ def fact(function: Callable[..., Any]) -> Any:
 def sampler(function: Callable[..., Any]) -> Any:
     """rsample(shape) from a formula of attributes and of noise."""
 
-    def rsample(self, shape=[], seed=0):  # type: ignore[no-untyped-def]  # noqa: B006
+    def rsample(self, shape=[], seed=0):  # noqa: B006
         def noise(kind: str) -> Tensor:
             buffer = torch.empty(self._extend_shape(shape), dtype=self._kind, device=as_device(None))
             own = torch.Generator(buffer.device).manual_seed(seed) if seed else None
@@ -122,7 +125,7 @@ def sampler(function: Callable[..., Any]) -> Any:
 def drawer(draw: Callable[..., Any], *parameters: str) -> Any:
     """sample(shape) by torch's own `draw` of the parameters' buffers: no gradient passes."""
 
-    def sample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def sample(self, shape=[]):  # noqa: B006
         whole = self._extend_shape(shape)
         return Tensor(draw(*(getattr(self, name).data.expand(whole) for name in parameters)))
 
@@ -130,12 +133,15 @@ def drawer(draw: Callable[..., Any], *parameters: str) -> Any:
 
 
 class Family(Distribution):
-    """A distribution with named parameters, which broadcast; the last `event_axes` of their axes make the event."""
+    """A distribution with named parameters, which broadcast; the last `event_axes` of their axes make the
+    event."""
 
     _accepts: tuple[type, ...] = (Number, list, tuple, np.ndarray, Tensor)
     _mixed = False  # whether numbers may stand beside Tensors
     _keeps_float64 = False  # whether NumPy's doubles stay such
-    _other_value = ""  # what becomes of a floating value of another dtype: it is converted, "warned" of, or "promoted"
+    _other_value = (
+        ""  # what becomes of a floating value of another dtype: it is converted, "warned" of, or "promoted"
+    )
     _expands = True  # whether Tensors as parameters are brought to one shape
     _kind: torch.dtype  # of the parameters' buffers
 
@@ -211,8 +217,9 @@ class Numbers(Family):
 class ExponentialFamily(Family):
     """A family of densities h(x) exp(<natural parameters, t(x)> - log_normalizer(natural parameters)).
 
-    A subclass gives `_natural_parameters`, `_log_normalizer` and `_mean_carrier_measure` = E[log h(x)]; entropy and
-    divergence follow from the normalizer's derivatives, taken by the tape (Nielsen and Nock, 2010).
+    A subclass gives `_natural_parameters`, `_log_normalizer` and `_mean_carrier_measure` = E[log h(x)];
+    entropy and divergence follow from the normalizer's derivatives, taken by the tape (Nielsen and Nock,
+    2010).
     """
 
     _other_value = "promoted"
@@ -230,7 +237,11 @@ class ExponentialFamily(Family):
             value = self._log_normalizer(*parameters)
             means = grad(value.sum(), parameters, create_graph=True)
         if all(p.stop_gradient for p in self._natural_parameters):
-            return [p.detach() for p in parameters], value.detach(), [m.detach() for m in means if m is not None]
+            return (
+                [p.detach() for p in parameters],
+                value.detach(),
+                [m.detach() for m in means if m is not None],
+            )
         return parameters, value, means
 
     def entropy(self) -> Any:
@@ -242,7 +253,8 @@ _divergences: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 
 
 def register_kl(cls_p: type, cls_q: type) -> Callable[[Any], Any]:
-    """Make the decorated function(p, q) the divergence of these two classes and of classes derived from them."""
+    """Make the decorated function(p, q) the divergence of these two classes and of classes derived from
+    them."""
     if not (issubclass(cls_p, Distribution) and issubclass(cls_q, Distribution)):
         raise TypeError(f"cls_p, cls_q: expected subclasses of Distribution, got {cls_p} and {cls_q}")
 

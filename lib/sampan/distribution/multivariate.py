@@ -1,6 +1,5 @@
 """Families of vectors and matrices whose entries depend on one another."""
 
-# fmt: off
 import math
 from numbers import Number
 from typing import Any
@@ -26,13 +25,18 @@ def _distance(tril: Any, x: Any) -> Any:
 class MultivariateNormal(Family):
     """The normal distribution of vectors [..., n] about `loc`.
 
-    Its spread is one of covariance_matrix C, precision_matrix C^-1 and scale_tril L with C = L L^T, each [..., n, n].
+    Its spread is one of covariance_matrix C, precision_matrix C^-1 and scale_tril L with C = L L^T, each
+    [..., n, n].
     """
 
     _accepts = (list, Tensor)
 
-    def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None):  # type: ignore[no-untyped-def]
-        given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
+    def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None):
+        given = {
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+            "scale_tril": scale_tril,
+        }
         named = [(name, matrix) for name, matrix in given.items() if matrix is not None]
         if len(named) != 1:
             raise Refused(f"expected exactly one of {', '.join(given)}, got {len(named)}")
@@ -56,10 +60,16 @@ class MultivariateNormal(Family):
 
     mean, variance = fact(lambda loc: loc), fact(lambda _tril, loc: expand(_tril.square().sum(-1), loc.shape))
     _half_log_det = fact(lambda _tril: _tril.diagonal(axis1=-2, axis2=-1).log().sum(-1))
-    entropy = formula(lambda loc, _half_log_det:
-                      expand(_half_log_det + 0.5 * loc.shape[-1] * (1 + math.log(2 * math.pi)), loc.shape[:-1]))
-    log_prob = formula(lambda value, loc, _tril, _half_log_det:
-                       -0.5 * (loc.shape[-1] * math.log(2 * math.pi) + _distance(_tril, value - loc)) - _half_log_det)
+    entropy = formula(
+        lambda loc, _half_log_det: expand(
+            _half_log_det + 0.5 * loc.shape[-1] * (1 + math.log(2 * math.pi)), loc.shape[:-1]
+        )
+    )
+    log_prob = formula(
+        lambda value, loc, _tril, _half_log_det: (
+            -0.5 * (loc.shape[-1] * math.log(2 * math.pi) + _distance(_tril, value - loc)) - _half_log_det
+        )
+    )
     rsample = sampler(lambda loc, _tril, normal: loc + (_tril @ normal().unsqueeze(-1)).squeeze(-1))
 
 
@@ -77,7 +87,7 @@ class LKJCholesky(Family):
     sample_method: "onion" or "cvine" (Lewandowski, Kurowicka and Joe, 2009).
     """
 
-    def __init__(self, dim=2, concentration=1.0, sample_method="onion"):  # type: ignore[no-untyped-def]
+    def __init__(self, dim=2, concentration=1.0, sample_method="onion"):
         if not isinstance(dim, int):
             raise TypeError(f"dim: expected an int, got {dim!r}")
         if dim < 2:
@@ -89,7 +99,7 @@ class LKJCholesky(Family):
             raise Refused(f"concentration: expected positive values, got {self.concentration}")
         self.dim, self.sample_method, self._event_shape = dim, sample_method, (dim, dim)
 
-    def sample(self, sample_shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def sample(self, sample_shape=[]):  # noqa: B006
         whole = self._extend_shape(sample_shape)
         size = self.concentration.data.unsqueeze(-1) + 0.5 * (self.dim - 2)
         step = torch.arange(self.dim - 1, dtype=self._kind, device=size.device) / 2
@@ -108,10 +118,14 @@ class LKJCholesky(Family):
         left[..., 0] = 1
         return Tensor((partial + torch.eye(self.dim, dtype=self._kind, device=size.device)) * left)
 
-    def log_prob(self, value):  # type: ignore[no-untyped-def]
+    def log_prob(self, value):
         rest = self.dim - 1
         order = 2 * (self.concentration - 1).unsqueeze(-1) + arange(rest - 1, -1, -1, dtype=self._kind)
         alpha = self.concentration + 0.5 * rest
         steps = arange(rest, dtype=self._kind) / 2 + 0.5
         constant = rest * (rest + 1) / 4 * math.log(math.pi) + (alpha.unsqueeze(-1) - steps).lgamma().sum(-1)
-        return (order * value.diagonal(axis1=-2, axis2=-1)[..., 1:].log()).sum(-1) - constant + rest * alpha.lgamma()
+        return (
+            (order * value.diagonal(axis1=-2, axis2=-1)[..., 1:].log()).sum(-1)
+            - constant
+            + rest * alpha.lgamma()
+        )

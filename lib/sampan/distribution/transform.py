@@ -1,6 +1,6 @@
-"""Functions that know their inverse and the logarithm of their Jacobian's determinant; distributions transformed."""
+"""Functions that know their inverse and the logarithm of their Jacobian's determinant; distributions
+transformed."""
 
-# fmt: off
 import enum
 import functools
 import math
@@ -17,9 +17,21 @@ from . import variable
 from .distribution import Distribution, missing, sum_rightmost
 
 __all__ = [
-    "AbsTransform", "AffineTransform", "ChainTransform", "ExpTransform", "Independent", "IndependentTransform",
-    "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform", "StackTransform",
-    "StickBreakingTransform", "TanhTransform", "Transform", "TransformedDistribution",
+    "AbsTransform",
+    "AffineTransform",
+    "ChainTransform",
+    "ExpTransform",
+    "Independent",
+    "IndependentTransform",
+    "PowerTransform",
+    "ReshapeTransform",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "StackTransform",
+    "StickBreakingTransform",
+    "TanhTransform",
+    "Transform",
+    "TransformedDistribution",
 ]
 
 
@@ -47,10 +59,11 @@ def _sequence(value: Any, name: str, of: type = object) -> Any:
 
 
 class Transform:
-    """Subclass it with `_forward`, `_inverse` and one of `_forward_log_det_jacobian`, `_inverse_log_det_jacobian`.
+    """Subclass it with `_forward`, `_inverse` and one of `_forward_log_det_jacobian`,
+    `_inverse_log_det_jacobian`.
 
-    Called on a Tensor it transforms; on a Distribution, it gives the distribution of the transformed samples; on
-    another Transform, it chains the two. `_domain` and `_codomain` say what comes in and what goes out.
+    Called on a Tensor it transforms; on a Distribution, it gives the distribution of the transformed samples;
+    on another Transform, it chains the two. `_domain` and `_codomain` say what comes in and what goes out.
     """
 
     _type = Type.INJECTION
@@ -81,7 +94,9 @@ class Transform:
             return self._forward_log_det_jacobian(x)
         if self._is_injective() and hasattr(self, "_inverse_log_det_jacobian"):
             return -self._inverse_log_det_jacobian(self.forward(x))
-        raise NotImplementedError(f"{type(self).__name__} is not injective, or has no _forward_log_det_jacobian")
+        raise NotImplementedError(
+            f"{type(self).__name__} is not injective, or has no _forward_log_det_jacobian"
+        )
 
     def inverse_log_det_jacobian(self, y: Any) -> Any:
         """log |det dx/dy|: one number an event."""
@@ -131,17 +146,20 @@ class _Bijection(Transform):
 class AffineTransform(_Bijection):
     """loc + scale x."""
 
-    def __init__(self, loc, scale):  # type: ignore[no-untyped-def]
+    def __init__(self, loc, scale):
         self._keep(loc=loc, scale=scale)
 
-    _forward, _inverse = rule(lambda x, loc, scale: loc + scale * x), rule(lambda y, loc, scale: (y - loc) / scale)
+    _forward, _inverse = (
+        rule(lambda x, loc, scale: loc + scale * x),
+        rule(lambda y, loc, scale: (y - loc) / scale),
+    )
     _forward_log_det_jacobian = rule(lambda x, scale: scale.abs().log())
 
 
 class PowerTransform(_Bijection):
     """x^power, for positive x."""
 
-    def __init__(self, power):  # type: ignore[no-untyped-def]
+    def __init__(self, power):
         self._keep(power=power)
 
     _codomain = variable.positive
@@ -197,7 +215,10 @@ class StickBreakingTransform(Transform):
     """n numbers to n + 1 probabilities: each takes its part, a sigmoid, of what those before it have left."""
 
     _type, _domain, _codomain = Type.BIJECTION, variable.Independent(variable.real, 1), variable.simplex
-    _forward_shape, _inverse_shape = rule(lambda shape: _longer(shape, 1)), rule(lambda shape: _longer(shape, -1))
+    _forward_shape, _inverse_shape = (
+        rule(lambda shape: _longer(shape, 1)),
+        rule(lambda shape: _longer(shape, -1)),
+    )
 
     def _forward(self, x: Any) -> Any:
         part = sigmoid(x - _remaining(x).log())
@@ -225,7 +246,7 @@ class ReshapeTransform(Transform):
 
     _type = Type.BIJECTION
 
-    def __init__(self, in_event_shape, out_event_shape):  # type: ignore[no-untyped-def]
+    def __init__(self, in_event_shape, out_event_shape):
         self.in_event_shape = tuple(_sequence(in_event_shape, "in_event_shape"))
         self.out_event_shape = tuple(_sequence(out_event_shape, "out_event_shape"))
         if math.prod(in_event_shape) != math.prod(out_event_shape):
@@ -233,17 +254,23 @@ class ReshapeTransform(Transform):
         self._domain = variable.Independent(variable.real, len(in_event_shape))
         self._codomain = variable.Independent(variable.real, len(out_event_shape))
 
-    _forward_shape = rule(lambda shape, in_event_shape, out_event_shape: _exchanged(shape, in_event_shape, out_event_shape))
-    _inverse_shape = rule(lambda shape, in_event_shape, out_event_shape: _exchanged(shape, out_event_shape, in_event_shape))
+    _forward_shape = rule(
+        lambda shape, in_event_shape, out_event_shape: _exchanged(shape, in_event_shape, out_event_shape)
+    )
+    _inverse_shape = rule(
+        lambda shape, in_event_shape, out_event_shape: _exchanged(shape, out_event_shape, in_event_shape)
+    )
     _forward = rule(lambda x, _forward_shape: x.reshape(_forward_shape(x.shape)))
     _inverse = rule(lambda y, _inverse_shape: y.reshape(_inverse_shape(y.shape)))
-    _forward_log_det_jacobian = rule(lambda x, in_event_shape: zeros(x.shape[: x.ndim - len(in_event_shape)], x.dtype))
+    _forward_log_det_jacobian = rule(
+        lambda x, in_event_shape: zeros(x.shape[: x.ndim - len(in_event_shape)], x.dtype)
+    )
 
 
 class IndependentTransform(Transform):
     """`base` with `reinterpreted_batch_rank` further axes that belong to one event."""
 
-    def __init__(self, base, reinterpreted_batch_rank):  # type: ignore[no-untyped-def]
+    def __init__(self, base, reinterpreted_batch_rank):
         if not isinstance(base, Transform):
             raise TypeError(f"base: expected a Transform, got {type(base).__name__}")
         if reinterpreted_batch_rank <= 0:
@@ -256,13 +283,15 @@ class IndependentTransform(Transform):
     _forward, _inverse = rule(lambda x, _base: _base.forward(x)), rule(lambda y, _base: _base.inverse(y))
     _forward_shape = rule(lambda shape, _base: _base.forward_shape(shape))
     _inverse_shape = rule(lambda shape, _base: _base.inverse_shape(shape))
-    _forward_log_det_jacobian = rule(lambda x, _base, _rank: sum_rightmost(_base.forward_log_det_jacobian(x), _rank))
+    _forward_log_det_jacobian = rule(
+        lambda x, _base, _rank: sum_rightmost(_base.forward_log_det_jacobian(x), _rank)
+    )
 
 
 class ChainTransform(Transform):
     """Transforms one after the other, the first first."""
 
-    def __init__(self, transforms):  # type: ignore[no-untyped-def]
+    def __init__(self, transforms):
         self.transforms = _sequence(transforms, "transforms", Transform)
 
     _is_injective: Any = lambda self: all(t._is_injective() for t in self.transforms)
@@ -271,7 +300,10 @@ class ChainTransform(Transform):
         order = self.transforms if method.startswith("forward") else reversed(self.transforms)
         return functools.reduce(lambda value, t: getattr(t, method)(value), order, value)
 
-    _forward, _inverse = rule(lambda x, _through: _through("forward", x)), rule(lambda y, _through: _through("inverse", y))
+    _forward, _inverse = (
+        rule(lambda x, _through: _through("forward", x)),
+        rule(lambda y, _through: _through("inverse", y)),
+    )
     _forward_shape = rule(lambda shape, _through: _through("forward_shape", shape))
     _inverse_shape = rule(lambda shape, _through: _through("inverse_shape", shape))
 
@@ -304,7 +336,7 @@ class ChainTransform(Transform):
 class StackTransform(Transform):
     """One transform for each slice along `axis`."""
 
-    def __init__(self, transforms, axis=0):  # type: ignore[no-untyped-def]
+    def __init__(self, transforms, axis=0):
         if not transforms:
             raise TypeError(f"transforms: expected a sequence of Transforms, got {transforms!r}")
         if not isinstance(axis, int):
@@ -317,23 +349,31 @@ class StackTransform(Transform):
 
     def _each(self, method: str, x: Any) -> Any:
         if not -x.ndim <= self.axis < x.ndim or x.shape[self.axis] != len(self.transforms):
-            raise Refused(f"expected {len(self.transforms)} slices along axis {self.axis}, got shape {[*x.shape]}")
+            raise Refused(
+                f"expected {len(self.transforms)} slices along axis {self.axis}, got shape {[*x.shape]}"
+            )
         parts = zip(self.transforms, unbind(x, self.axis), strict=True)
         return stack([getattr(t, method)(part) for t, part in parts], self.axis)
 
-    _forward, _inverse = rule(lambda x, _each: _each("forward", x)), rule(lambda y, _each: _each("inverse", y))
+    _forward, _inverse = (
+        rule(lambda x, _each: _each("forward", x)),
+        rule(lambda y, _each: _each("inverse", y)),
+    )
     _forward_log_det_jacobian = rule(lambda x, _each: _each("forward_log_det_jacobian", x))
 
 
 class Independent(Distribution):
-    """`base` with its last `reinterpreted_batch_rank` batch axes belonging to one event: their log_probs are summed."""
+    """`base` with its last `reinterpreted_batch_rank` batch axes belonging to one event: their log_probs are
+    summed."""
 
-    def __init__(self, base, reinterpreted_batch_rank):  # type: ignore[no-untyped-def]
+    def __init__(self, base, reinterpreted_batch_rank):
         if not isinstance(base, Distribution):
             raise TypeError(f"base: expected a Distribution, got {type(base).__name__}")
         cut = len(base.batch_shape) - reinterpreted_batch_rank
         if not 0 <= cut < len(base.batch_shape):
-            raise Refused(f"reinterpreted_batch_rank: {reinterpreted_batch_rank} of batch_shape {base.batch_shape}")
+            raise Refused(
+                f"reinterpreted_batch_rank: {reinterpreted_batch_rank} of batch_shape {base.batch_shape}"
+            )
         self._base, self._reinterpreted_batch_rank = base, reinterpreted_batch_rank
         shape = base.batch_shape + base.event_shape
         super().__init__(shape[:cut], shape[cut:])
@@ -351,7 +391,7 @@ class Independent(Distribution):
 class TransformedDistribution(Distribution):
     """The distribution of `transforms`, one after the other, of a sample of `base`."""
 
-    def __init__(self, base, transforms):  # type: ignore[no-untyped-def]
+    def __init__(self, base, transforms):
         if not isinstance(base, Distribution):
             raise TypeError(f"base: expected a Distribution, got {type(base).__name__}")
         self._base, self._transforms = base, _sequence(transforms, "transforms", Transform)
@@ -364,10 +404,10 @@ class TransformedDistribution(Distribution):
             shape, rank = tuple(chain.forward_shape(shape)), given + max(rank - taken, 0)
         super().__init__(shape[: len(shape) - rank], shape[len(shape) - rank :])
 
-    def sample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def sample(self, shape=[]):  # noqa: B006
         return functools.reduce(lambda x, t: t.forward(x), self._transforms, self._base.sample(shape))
 
-    def rsample(self, shape=[]):  # type: ignore[no-untyped-def]  # noqa: B006
+    def rsample(self, shape=[]):  # noqa: B006
         return functools.reduce(lambda x, t: t.forward(x), self._transforms, self._base.rsample(shape))
 
     def log_prob(self, value: Any) -> Any:

@@ -1,6 +1,6 @@
-"""What a transform takes and gives: whether discrete, how many axes make one event, and which values are allowed."""
+"""What a transform takes and gives: whether discrete, how many axes make one event, and which values are
+allowed."""
 
-# fmt: off
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +12,9 @@ from .constraint import real as real_numbers
 class Variable:
     """Values of `event_rank` axes an event; `constraint(value)` is True where a value is allowed."""
 
-    def __init__(self, is_discrete: bool = False, event_rank: int = 0, constraint: Callable[[Any], Any] | None = None):
+    def __init__(
+        self, is_discrete: bool = False, event_rank: int = 0, constraint: Callable[[Any], Any] | None = None
+    ):
         self.is_discrete, self.event_rank = is_discrete, event_rank
         self.constraint = constraint or real_numbers
 
@@ -33,7 +35,9 @@ class Independent(Variable):
 
     def __init__(self, base: Variable, reinterpreted_batch_rank: int) -> None:
         axes = list(range(-reinterpreted_batch_rank, 0))
-        super().__init__(base.is_discrete, base.event_rank + len(axes), lambda value: base.constraint(value).all(axes))
+        super().__init__(
+            base.is_discrete, base.event_rank + len(axes), lambda value: base.constraint(value).all(axes)
+        )
 
 
 class Stack(Variable):
@@ -41,8 +45,13 @@ class Stack(Variable):
 
     def __init__(self, vars: Sequence[Variable], axis: int = 0) -> None:
         rank = max(v.event_rank for v in vars)
-        super().__init__(any(v.is_discrete for v in vars), rank + (axis + rank < 0), lambda value: stack(
-            [v.constraint(part) for v, part in zip(vars, unbind(value, axis), strict=True)], axis))
+        super().__init__(
+            any(v.is_discrete for v in vars),
+            rank + (axis + rank < 0),
+            lambda value: stack(
+                [v.constraint(part) for v, part in zip(vars, unbind(value, axis), strict=True)], axis
+            ),
+        )
 
 
 real = Real()

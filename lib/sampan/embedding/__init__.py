@@ -1,8 +1,9 @@
-"""Embedding tables: bags of ids, many tables at once, tables for ids without bounds; and what a table needs at work.
+"""Embedding tables: bags of ids, many tables at once, tables for ids without bounds; and what a table needs
+at work.
 
-Several tasks share a table by holding the same layer: its RowSparse gradients add up over all of them, and one optimizer
-(or several in turn) steps it. `monitor` watches rows, `ablate_dimension` finds a width, `export_table` writes what other
-programs read, `VectorIndex` finds the nearest rows, `RedisRows` serves them.
+Several tasks share a table by holding the same layer: its RowSparse gradients add up over all of them, and
+one optimizer (or several in turn) steps it. `monitor` watches rows, `ablate_dimension` finds a width,
+`export_table` writes what other programs read, `VectorIndex` finds the nearest rows, `RedisRows` serves them.
 """
 
 from .ablation import Ablation as Ablation

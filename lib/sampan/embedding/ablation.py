@@ -29,8 +29,9 @@ class Ablation:
         self.runs = list(runs)
 
     def curve(self) -> dict[str, np.ndarray]:
-        """Columns with one entry a width, ascending: dim, runs, mean, std (of the sample, 0 for one run), least, most of
-        the scores, and seconds (mean). A run that ended in NaN makes its width's numbers NaN."""
+        """Columns with one entry a width, ascending: dim, runs, mean, std (of the sample, 0 for one run),
+        least, most of the scores, and seconds (mean). A run that ended in NaN makes its width's numbers
+        NaN."""
         dims = sorted({run.dim for run in self.runs})
         groups = [[run for run in self.runs if run.dim == dim] for dim in dims]
         scores = [np.array([run.score for run in group]) for group in groups]
@@ -58,9 +59,9 @@ class Ablation:
         return rows
 
     def best(self) -> int:
-        """The narrowest width that is as good as the best one: its mean is at most one standard error of the best
-        mean below it (Breiman et al. 1984, "Classification and Regression Trees", section 3.4.3). ValueError where every
-        width has a run that ended in NaN."""
+        """The narrowest width that is as good as the best one: its mean is at most one standard error of the
+        best mean below it (Breiman et al. 1984, "Classification and Regression Trees", section 3.4.3).
+        ValueError where every width has a run that ended in NaN."""
         found = self.curve()
         usable = np.flatnonzero(~np.isnan(found["mean"]))
         if not usable.size:
@@ -71,7 +72,8 @@ class Ablation:
 
     def __repr__(self) -> str:
         return "\n".join(
-            f"dim {row['dim']:>5}  {row['mean']:.4f} ± {row['std']:.4f}  ({row['runs']} runs, {row['seconds']:.1f} s each)"
+            f"dim {row['dim']:>5}  {row['mean']:.4f} ± {row['std']:.4f}  ({row['runs']} runs, "
+            f"{row['seconds']:.1f} s each)"
             for row in self.table()
         )
 
@@ -84,13 +86,14 @@ def ablate_dimension(
 ) -> Ablation:
     """Call `build_and_score(dim, seed)` for every width and seed, and collect what it returns.
 
-    build_and_score: builds and trains a model whose embeddings are `dim` wide; returns its score on data it was not
-    trained on, a number of which more is better, or a dictionary with "score" and other numbers, such as the count of
-    parameters. All generators are set to the seed before each call. The seeds are the outer loop, so that what is there
-    after an interruption has every width. progress: called after each run with it, how many are done, and how many
-    there will be.
+    build_and_score: builds and trains a model whose embeddings are `dim` wide; returns its score on data it
+    was not trained on, a number of which more is better, or a dictionary with "score" and other numbers, such
+    as the count of parameters. All generators are set to the seed before each call. The seeds are the outer
+    loop, so that what is there after an interruption has every width. progress: called after each run with
+    it, how many are done, and how many there will be.
 
-    Raises ValueError for widths or seeds that repeat, widths below 1, and TypeError for a score that is no number.
+    Raises ValueError for widths or seeds that repeat, widths below 1, and TypeError for a score that is no
+    number.
     """
     for name, given in (("dims", dims), ("seeds", seeds)):
         if not given or len(set(given)) != len(given):

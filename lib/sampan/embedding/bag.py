@@ -1,4 +1,5 @@
-"""Embedding bags: the rows of a table that a bag of ids names, reduced to one row without being written down."""
+"""Embedding bags: the rows of a table that a bag of ids names, reduced to one row without being written
+down."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +20,8 @@ MODES = ("sum", "mean", "max")
 
 
 def _ids(value: Any, name: str) -> torch.Tensor:
-    """A copy: it is checked once and read again in backward, and the caller may overwrite what it passed in."""
+    """A copy: it is checked once and read again in backward, and the caller may overwrite what it passed
+    in."""
     found = value.data if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
     if (
         found.dtype not in (torch.int32, torch.int64) and found.numel()
@@ -48,7 +50,8 @@ def _bags(input: Any, offsets: Any, include_last_offset: bool) -> tuple[torch.Te
         return ids.flatten(), torch.arange(ids.shape[0] + 1, device=ids.device) * ids.shape[1]
     if ids.ndim != 1 or offsets is None:
         raise ValueError(
-            f"input: expected [bags, length], a list of lists, or [ids] with offsets, got shape {list(ids.shape)}"
+            "input: expected [bags, length], a list of lists, or [ids] with offsets, got shape "
+            f"{list(ids.shape)}"
             f" {'without' if offsets is None else 'with'} offsets"
         )
     starts = _ids(offsets, "offsets")
@@ -64,7 +67,8 @@ def _bags(input: Any, offsets: Any, include_last_offset: bool) -> tuple[torch.Te
         wrong = f"{int(starts[falls[0] + 1])} after {int(starts[falls[0]])} at place {int(falls[0]) + 1}"
     if wrong:
         raise ValueError(
-            f"offsets: expected to start at 0, not to decrease, and to stay within {len(ids)} ids, got {wrong}"
+            f"offsets: expected to start at 0, not to decrease, and to stay within {len(ids)} ids, got "
+            f"{wrong}"
         )
     return ids, starts
 
@@ -84,12 +88,13 @@ def embedding_bag(
 ) -> Tensor:
     """[bags, d]: for each bag of ids the sum, mean or largest of their rows of `weight` [n, d].
 
-    input: ids [bags, length]; or a list of lists; or [ids] one bag after the other, with `offsets` [bags] where each
-    starts (include_last_offset: and where the last ends). per_sample_weights: a factor for each id, of input's shape,
-    for mode "sum" alone; gets a gradient. padding_idx: this id counts nothing. max_norm: longer rows are first shortened
-    to it, in place. scale_grad_by_freq: a row's gradient is divided by how often it was asked for. sparse: the gradient
-    of a table is a RowSparse. An empty bag gives zeros. Arguments as torch has them; Paddle has no bag.
-    Raises ValueError for ids outside, offsets that decrease, or a mode it does not know.
+    input: ids [bags, length]; or a list of lists; or [ids] one bag after the other, with `offsets` [bags]
+    where each starts (include_last_offset: and where the last ends). per_sample_weights: a factor for each
+    id, of input's shape, for mode "sum" alone; gets a gradient. padding_idx: this id counts nothing.
+    max_norm: longer rows are first shortened to it, in place. scale_grad_by_freq: a row's gradient is divided
+    by how often it was asked for. sparse: the gradient of a table is a RowSparse. An empty bag gives zeros.
+    Arguments as torch has them; Paddle has no bag. Raises ValueError for ids outside, offsets that decrease,
+    or a mode it does not know.
     """
     if mode not in MODES:
         raise ValueError(f"mode: expected one of {', '.join(MODES)}, got {mode!r}")
@@ -163,9 +168,18 @@ class EmbeddingBag(nn.Layer):
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return embedding_bag(
-            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
-            per_sample_weights, self.include_last_offset, self.padding_idx,
-        )  # fmt: skip
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[0]}, {self.weight.shape[1]}, mode={self.mode!r}"

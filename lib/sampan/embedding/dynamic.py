@@ -28,18 +28,21 @@ _DTYPES = {"float32": np.float32, "float64": np.float64}
 class DynamicEmbedding(GrowingLayer):
     """Rows [embedding_dim] for any int64 ids; memory is taken for the ids that were seen, and for no others.
 
-    num_embeddings: ids go from 0 to below it; None: any int64. capacity: rows at most. Lengths may be whole floats, as 1e8. admission: an id gets its row when
-    it is seen for the admission-th time in training (counted by a sketch of 8 MB, so now and then a little early, and saved
-    with the rows); before that, and in `eval`, an id without a row reads as zeros and gets no gradient. eviction: "lru" (longest unseen go first) or
-    "lfu" (least often seen) makes room when the capacity is reached; None: MemoryError. Rows whose gradient is still to
-    come, or has not been stepped and cleared, stay. initializer: ("normal", std), ("uniform", bound) or ("constant", value);
-    the values of a row depend on its id and `seed` alone, not on the order of arrival. padding_idx: this id never has a
-    row; a negative one counts from num_embeddings, where there is one. sparse: as nn.Embedding has it; the gradient is a
-    RowSparse in any case, since the table may grow before the next one is added to it.
+    num_embeddings: ids go from 0 to below it; None: any int64. capacity: rows at most. Lengths may be whole
+    floats, as 1e8. admission: an id gets its row when it is seen for the admission-th time in training
+    (counted by a sketch of 8 MB, so now and then a little early, and saved with the rows); before that, and
+    in `eval`, an id without a row reads as zeros and gets no gradient. eviction: "lru" (longest unseen go
+    first) or "lfu" (least often seen) makes room when the capacity is reached; None: MemoryError. Rows whose
+    gradient is still to come, or has not been stepped and cleared, stay. initializer: ("normal", std),
+    ("uniform", bound) or ("constant", value); the values of a row depend on its id and `seed` alone, not on
+    the order of arrival. padding_idx: this id never has a row; a negative one counts from num_embeddings,
+    where there is one. sparse: as nn.Embedding has it; the gradient is a RowSparse in any case, since the
+    table may grow before the next one is added to it.
 
-    Every optimizer with one state a weight works; `Adam(lazy_mode=True)`, SGD, Adagrad and Ftrl touch the rows of the batch
-    alone. The table stays in this machine's memory and in its dtype whatever the network is converted to; ids may come from a
-    GPU, and their rows go there. Other threads may look rows up in `eval` while one trains. Also `sparse.Embedding`.
+    Every optimizer with one state a weight works; `Adam(lazy_mode=True)`, SGD, Adagrad and Ftrl touch the
+    rows of the batch alone. The table stays in this machine's memory and in its dtype whatever the network is
+    converted to; ids may come from a GPU, and their rows go there. Other threads may look rows up in `eval`
+    while one trains. Also `sparse.Embedding`.
     """
 
     weight: GrowingParameter
@@ -85,10 +88,17 @@ class DynamicEmbedding(GrowingLayer):
                 )
             padding_idx %= num_embeddings
         self._settings = {
-            "num_embeddings": num_embeddings, "embedding_dim": embedding_dim, "padding_idx": padding_idx, "sparse": sparse,
-            "capacity": capacity, "admission": admission, "eviction": eviction, "initializer": initializer, "seed": seed,
+            "num_embeddings": num_embeddings,
+            "embedding_dim": embedding_dim,
+            "padding_idx": padding_idx,
+            "sparse": sparse,
+            "capacity": capacity,
+            "admission": admission,
+            "eviction": eviction,
+            "initializer": initializer,
+            "seed": seed,
             "dtype": dtype,
-        }  # fmt: skip
+        }
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.capacity = capacity or min(num_embeddings or 100_000_000, 100_000_000)
         self.admission, self.eviction, self.seed = admission, eviction, seed
@@ -196,7 +206,8 @@ class DynamicEmbedding(GrowingLayer):
         gone = self.evict(max(needed, int(self.capacity * EVICTED_SHARE)), kept)
         if gone < needed:
             raise MemoryError(
-                f"capacity: a batch needs {needed} rows of others, and {self.capacity - gone} of {self.capacity} are its own or "
+                f"capacity: a batch needs {needed} rows of others, and {self.capacity - gone} of "
+                f"{self.capacity} are its own or "
                 "have a gradient that is still to come, or to be stepped and cleared"
             )
 
@@ -212,9 +223,9 @@ class DynamicEmbedding(GrowingLayer):
     def evict(
         self, count: int | None = None, keep: np.ndarray | None = None, max_age: int | None = None
     ) -> int:
-        """Take rows away and return how many: the `count` least used ones (by `eviction`, "lru" unless it says another),
-        or those that were not seen in the last `max_age` look-ups. keep: rows that stay, as a mask; those whose gradient is
-        still to come, or has not been stepped and cleared, stay too."""
+        """Take rows away and return how many: the `count` least used ones (by `eviction`, "lru" unless it
+        says another), or those that were not seen in the last `max_age` look-ups. keep: rows that stay, as a
+        mask; those whose gradient is still to come, or has not been stepped and cleared, stay too."""
         if (count is None) == (max_age is None):
             raise ValueError("evict: expected either count or max_age")
         whole(*(("count", count) if max_age is None else ("max_age", max_age)), 0)
@@ -299,7 +310,8 @@ class DynamicEmbedding(GrowingLayer):
     # --- what is known of it ---
 
     def statistics(self, most: int = 10) -> dict[str, Any]:
-        """Counts of rows, look-ups and ids turned away; bytes; the share of parameters saved; the ids seen most often."""
+        """Counts of rows, look-ups and ids turned away; bytes; the share of parameters saved; the ids seen
+        most often."""
         rows = self.growth.rows
         seen = self._seen[:rows]
         top = np.argsort(-seen, kind="stable")[:most]
@@ -315,7 +327,8 @@ class DynamicEmbedding(GrowingLayer):
         }
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings or 'any'} ids, {self.embedding_dim}, capacity={self.capacity}, rows={len(self)}"
+        ids = self.num_embeddings or "any"
+        return f"{ids} ids, {self.embedding_dim}, capacity={self.capacity}, rows={len(self)}"
 
 
 def _again(kind: Any, settings: Any, rows: Any, facts: Any, frozen: bool) -> DynamicEmbedding:

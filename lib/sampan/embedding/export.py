@@ -2,11 +2,12 @@
 
 By the ending of the name:
 
-`.npy`: NumPy's array [n, d]; of a table whose ids are not 0 to n - 1, an array [n] of records ("id" int64, "row" [d]).
+`.npy`: NumPy's array [n, d]; of a table whose ids are not 0 to n - 1, an array [n] of records ("id" int64,
+"row" [d]).
 `.safetensors`: "rows" [n, d], and "ids" [n] int64 where they are not 0 to n - 1.
-`.bin`: word2vec's binary file: "n d" in a line, then each word, a space, and d float32. The words are labels, or else the
-ids in decimal. They are filled up with line ends in front, which readers of the format pass over (word2vec's own
-distance.c, gensim), so that all records are equally long and the rows can be mapped.
+`.bin`: word2vec's binary file: "n d" in a line, then each word, a space, and d float32. The words are labels,
+or else the ids in decimal. They are filled up with line ends in front, which readers of the format pass over
+(word2vec's own distance.c, gensim), so that all records are equally long and the rows can be mapped.
 
 Numbers are little-endian. A file takes its name when it is whole.
 """
@@ -30,7 +31,8 @@ LONGEST_HEADER = 1 << 20  # bytes of JSON or of a line; ours has some hundred
 
 
 class TableFile(NamedTuple):
-    """rows: [n, d] as they lie in the file; ids: int64 [n], None where they are 0 to n - 1; labels: of a `.bin`, else None."""
+    """rows: [n, d] as they lie in the file; ids: int64 [n], None where they are 0 to n - 1; labels: of a
+    `.bin`, else None."""
 
     rows: np.ndarray
     ids: np.ndarray | None
@@ -40,15 +42,18 @@ class TableFile(NamedTuple):
 def export_table(
     source: Any, path: str | Path, *, labels: Sequence[str] | None = None, dtype: str | None = None
 ) -> Path:
-    """Write the rows of a table, and the ids where it needs them, to `path`: `.npy`, `.bin` or `.safetensors`.
+    """Write the rows of a table, and the ids where it needs them, to `path`: `.npy`, `.bin` or
+    `.safetensors`.
 
-    source: Embedding, EmbeddingBag, EmbeddingTables (all tables in one), DynamicEmbedding (the ids that have a row),
-    HybridEmbedding (all rows, wherever they lie), or an array or Tensor [n, d]. A few megabytes are in memory at a time.
-    labels: the words of a `.bin`, one a row, different ones without white space. dtype: "float16", "float32" or "float64"; the
-    table's own unless given (float32 for bfloat16); a `.bin` is float32. Values that are too large for float16 become infinite.
+    source: Embedding, EmbeddingBag, EmbeddingTables (all tables in one), DynamicEmbedding (the ids that have
+    a row), HybridEmbedding (all rows, wherever they lie), or an array or Tensor [n, d]. A few megabytes are
+    in memory at a time.
+    labels: the words of a `.bin`, one a row, different ones without white space. dtype: "float16", "float32"
+    or "float64"; the table's own unless given (float32 for bfloat16); a `.bin` is float32. Values that are
+    too large for float16 become infinite.
 
-    An older file under the name stays until the new one is whole. Raises ValueError and TypeError before anything is
-    written, OSError when the disk is full.
+    An older file under the name stays until the new one is whole. Raises ValueError and TypeError before
+    anything is written, OSError when the disk is full.
     """
     path, table = Path(path), table_of(source)
     _known(path)
@@ -76,9 +81,9 @@ def export_table(
 def open_table(path: str | Path) -> TableFile:
     """A table that `export_table` wrote, memory-mapped: what is not looked at is not read.
 
-    A file of one of these formats from another program is read too, but for a `.bin` whose words differ in length; those
-    `text.WordVectors.load_word2vec` reads. Words that are all whole numbers are ids.
-    Raises FileNotFoundError, and ValueError for a file that is cut off or not what its name says.
+    A file of one of these formats from another program is read too, but for a `.bin` whose words differ in
+    length; those `text.WordVectors.load_word2vec` reads. Words that are all whole numbers are ids. Raises
+    FileNotFoundError, and ValueError for a file that is cut off or not what its name says.
     """
     path = Path(path)
     _known(path)
@@ -90,9 +95,9 @@ def open_table(path: str | Path) -> TableFile:
 def import_table(target: Any, path: str | Path) -> int:
     """Set the rows of a layer from a file that `open_table` reads, block by block; returns how many.
 
-    target: an embedding layer. Where the file has ids, those rows are set and others stay; where it has none, the file
-    must have as many rows as the layer. A DynamicEmbedding gets the ids that are new to it.
-    Raises ValueError before any row is changed, for another width, ids outside, and numbers that are not finite;
+    target: an embedding layer. Where the file has ids, those rows are set and others stay; where it has none,
+    the file must have as many rows as the layer. A DynamicEmbedding gets the ids that are new to it. Raises
+    ValueError before any row is changed, for another width, ids outside, and numbers that are not finite;
     MemoryError where a DynamicEmbedding has no room.
     """
     table, (rows, ids, _) = table_of(target, "target"), open_table(path)
@@ -140,7 +145,7 @@ def _bad(path: Path, why: str) -> ValueError:
     return ValueError(f"{path}: expected a whole table, {why}")
 
 
-# --- NumPy's format ---------------------------------------------------------------------------------------------
+# --- NumPy's format -----------------------------------------------------------------------------------------
 
 
 def _record(dim: int, kind: np.dtype) -> np.dtype:
@@ -180,7 +185,7 @@ def _open_npy(path: Path) -> TableFile:
     return TableFile(rows, ids, None)
 
 
-# --- safetensors --------------------------------------------------------------------------------------------------
+# --- safetensors --------------------------------------------------------------------------------------------
 
 
 def _write_safetensors(file: IO[bytes], table: Table, kind: np.dtype) -> None:
@@ -247,7 +252,7 @@ def _mapped(path: Path, header: dict[str, Any], name: str, start: int) -> np.nda
     return np.memmap(path, kind, "r", offset=start + begin, shape=shape)
 
 
-# --- word2vec's binary format -------------------------------------------------------------------------------------
+# --- word2vec's binary format -------------------------------------------------------------------------------
 
 
 def _words(table: Table, labels: Sequence[str] | None, start: int, stop: int) -> list[bytes]:
@@ -299,7 +304,8 @@ def _open_words(path: Path) -> TableFile:
     if width < 1 or content != count * (width + 1 + 4 * dim):
         raise _bad(
             path,
-            f"{count} words and rows of {dim} do not fill its {content} bytes evenly: it is cut off, or its words differ "
+            f"{count} words and rows of {dim} do not fill its {content} bytes evenly: it is cut off, or its "
+            "words differ "
             "in length (read such a file with text.WordVectors.load_word2vec)",
         )
     if not count:

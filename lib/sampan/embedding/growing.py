@@ -1,4 +1,5 @@
-"""Tensors whose first axis grows in place: the rows of a table that is not known beforehand, and what belongs to a row."""
+"""Tensors whose first axis grows in place: the rows of a table that is not known beforehand, and what belongs
+to a row."""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ class Growth:
     def state(self, slot: Any, optimizer: Any, rests: bool) -> None:
         """Give a slot its state of the rows there are now: `optimizer` is about to step it.
 
-        rests: rows without a gradient stay as they are. A state that was loaded is taken over, the slot's own or the folder's.
+        rests: rows without a gradient stay as they are. A state that was loaded is taken over, the slot's own
+        or the folder's.
         """
         table: torch.Tensor = self._members[0][0].data
         own = bool(slot.state) and all(

@@ -1,4 +1,5 @@
-"""A table of which the rows in use lie in fast memory and the rest elsewhere: in host memory, or in a file."""
+"""A table of which the rows in use lie in fast memory and the rest elsewhere: in host memory, or in a
+file."""
 
 from __future__ import annotations
 
@@ -27,10 +28,12 @@ MOST_MARKS = 1 << 30
 
 
 class Backed:
-    """The arrays of a table twice: `cache_rows` rows of each at hand, all rows in a store; they come and go together.
+    """The arrays of a table twice: `cache_rows` rows of each at hand, all rows in a store; they come and go
+    together.
 
-    The weights are the first array, an optimizer's state the others: what steps the rows at hand never sees the store.
-    Rows whose gradient is still to come are kept; they do not leave. A row that has no state yet begins it when it comes.
+    The weights are the first array, an optimizer's state the others: what steps the rows at hand never sees
+    the store. Rows whose gradient is still to come are kept; they do not leave. A row that has no state yet
+    begins it when it comes.
     """
 
     partial = True  # rows that are not at hand cannot be stepped: see Optimizer
@@ -90,8 +93,8 @@ class Backed:
         cache_loops.mark(places, self._nodes, self._mark, self.dirty)
 
     def bring(self, rows: np.ndarray, kept: int) -> np.ndarray:
-        """Have these rows at hand beside those that are `kept`, and return their places. Raises ValueError where they are
-        more than the cache holds; then nothing has moved."""
+        """Have these rows at hand beside those that are `kept`, and return their places. Raises ValueError
+        where they are more than the cache holds; then nothing has moved."""
         with self._one:
             if self._broken is not None:
                 raise RuntimeError(
@@ -125,8 +128,8 @@ class Backed:
             store.read(rows, here, places)
 
     def ask(self, rows: np.ndarray, kept: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
-        """Which place each row gets: (places; for each that comes in, itself and its place; who had that place before, or
-        -1; how many were found; how many have to leave). No row has moved yet."""
+        """Which place each row gets: (places; for each that comes in, itself and its place; who had that
+        place before, or -1; how many were found; how many have to leave). No row has moved yet."""
         places, came, left = (
             np.empty(rows.size, np.int64),
             np.empty((rows.size, 2), np.int64),
@@ -143,7 +146,8 @@ class Backed:
                 else rows[:0]
             )
             raise ValueError(
-                f"ids: expected at most {self.cache_rows} different ones between two steps, as the cache holds, got "
+                f"ids: expected at most {self.cache_rows} different ones between two steps, as the cache "
+                "holds, got "
                 f"{len(np.unique(np.concatenate([beside, rows])))}"
             )
         return places, came[:count], left[:count], hits, gone
@@ -175,7 +179,8 @@ class Backed:
         return np.flatnonzero(self._row_at >= 0)
 
     def flush(self) -> None:
-        """Put everything back into the store, and onto the disk where that is a file; then it counts, see undo."""
+        """Put everything back into the store, and onto the disk where that is a file; then it counts, see
+        undo."""
         with self._one:
             if self._broken is not None:
                 raise RuntimeError(
@@ -195,11 +200,13 @@ class Backed:
     # --- an optimizer's state ---
 
     def state(self, slot: Any, optimizer: Any, rests: bool) -> None:
-        """Give a slot the state of the rows at hand: `optimizer` is about to step it; see Growth. The table counts the steps."""
+        """Give a slot the state of the rows at hand: `optimizer` is about to step it; see Growth. The table
+        counts the steps."""
         names = list(optimizer.state_names)
         if self.states and names != self.states:
             raise TypeError(
-                f"{type(optimizer).__name__}: the rows of this table have the state {', '.join(self.states)} of the rule that "
+                f"{type(optimizer).__name__}: the rows of this table have the state {', '.join(self.states)} "
+                "of the rule that "
                 f"stepped them; expected one with the same, got {', '.join(names) or 'none'}"
             )
         if names:
@@ -232,7 +239,8 @@ class Backed:
 
     def grow(self, rows: int) -> None:
         raise TypeError(
-            "weight: the rows at hand are no checkpoint of the table; flush() and open `path` again, or export_table"
+            "weight: the rows at hand are no checkpoint of the table; flush() and open `path` again, or "
+            "export_table"
         )
 
     def _begin(self, places: np.ndarray) -> None:
@@ -243,23 +251,27 @@ class Backed:
 
 
 class HybridEmbedding(GrowingLayer):
-    """A table [num_embeddings, embedding_dim] of which `cache_rows` rows are at hand, the least recently used give way.
+    """A table [num_embeddings, embedding_dim] of which `cache_rows` rows are at hand, the least recently used
+    give way.
 
-    The rest is in host memory, taken as it is first written, or under `path` in memory-mapped files, which another
-    HybridEmbedding goes on from. Rows come back with their optimizer's state. `prefetch(ids)` brings the next batch on a
-    thread of its own while this one is computed. store: how weights lie there, in float32, float16, bfloat16 or int8 with a
-    scale a row; they are float32 at hand, and what is added up is. Rules that leave rows without a gradient alone step it:
-    SGD, Adagrad, Ftrl, Adam and AdamW with lazy_mode; others raise TypeError, and so does one that has not the state of the
-    rule before it. initializer, seed: as of DynamicEmbedding.
+    The rest is in host memory, taken as it is first written, or under `path` in memory-mapped files, which
+    another HybridEmbedding goes on from. Rows come back with their optimizer's state. `prefetch(ids)` brings
+    the next batch on a thread of its own while this one is computed. store: how weights lie there, in
+    float32, float16, bfloat16 or int8 with a scale a row; they are float32 at hand, and what is added up is.
+    Rules that leave rows without a gradient alone step it: SGD, Adagrad, Ftrl, Adam and AdamW with lazy_mode;
+    others raise TypeError, and so does one that has not the state of the rule before it. initializer, seed:
+    as of DynamicEmbedding.
 
-    path: whoever opens the files finds the rows, their state and the number of steps (Adam's correction of its bias) as of the
-    last `flush`, also after a kill at any moment; what came after it is undone. For that, a row that is overwritten for the
-    first time since a flush is copied, so the files grow to twice the table at most until the next one. A power cut may
-    leave rows of several moments, but not if it comes between a flush and the next change. One at a time writes: opening
-    raises ValueError while another has not flushed, for another table's folder, and for files missing or not of their size.
-    Several threads of training, and a checkpoint by `state_dict`, which has the rows at hand alone, are not supported.
+    path: whoever opens the files finds the rows, their state and the number of steps (Adam's correction of
+    its bias) as of the last `flush`, also after a kill at any moment; what came after it is undone. For that,
+    a row that is overwritten for the first time since a flush is copied, so the files grow to twice the table
+    at most until the next one. A power cut may leave rows of several moments, but not if it comes between a
+    flush and the next change. One at a time writes: opening raises ValueError while another has not flushed,
+    for another table's folder, and for files missing or not of their size. Several threads of training, and a
+    checkpoint by `state_dict`, which has the rows at hand alone, are not supported.
 
-    Raises ValueError where the batches between two steps, and one that is prefetched, name more rows than the cache holds.
+    Raises ValueError where the batches between two steps, and one that is prefetched, name more rows than the
+    cache holds.
     """
 
     weight: GrowingParameter
@@ -307,7 +319,8 @@ class HybridEmbedding(GrowingLayer):
         self._coming: tuple[np.ndarray, threading.Thread, list[Any]] | None = None
 
     def forward(self, ids: Tensor) -> Tensor:
-        """ids: int32 or int64 of any shape, from 0 to below num_embeddings; returns [*ids.shape, embedding_dim].
+        """ids: int32 or int64 of any shape, from 0 to below num_embeddings; returns [*ids.shape,
+        embedding_dim].
 
         Raises TypeError for anything else and ValueError for ids outside."""
         flat = self._checked(integers(ids))
@@ -323,7 +336,8 @@ class HybridEmbedding(GrowingLayer):
         return out if ids.data.device.type == "cpu" else out.to(ids.place)
 
     def prefetch(self, ids: Tensor) -> None:
-        """Begin to bring the rows of the next batch, beside those of the present one; the next call is to ask for them.
+        """Begin to bring the rows of the next batch, beside those of the present one; the next call is to ask
+        for them.
 
         Where the cache cannot hold both, nothing is brought, and the next call brings its own."""
         flat = self._checked(integers(ids))
@@ -355,19 +369,22 @@ class HybridEmbedding(GrowingLayer):
         return flat, result[0]
 
     def _checked(self, places: torch.Tensor) -> np.ndarray:
-        # A copy: `prefetch` reads it on a thread of its own, while the caller may overwrite what it passed in.
+        # A copy: `prefetch` reads it on a thread of its own, while the caller may overwrite what it passed
+        # in.
         flat: np.ndarray = copied(places.reshape(-1), torch.int64, torch.device("cpu")).numpy()
         if flat.size and not 0 <= flat.min() <= flat.max() < self.num_embeddings:
             check_ids(places, self.num_embeddings, "ids")
         return flat
 
     def flush(self) -> None:
-        """Write every row that changed into the store; in files it counts from then on. Raises OSError for a full disk."""
+        """Write every row that changed into the store; in files it counts from then on. Raises OSError for a
+        full disk."""
         self._arrived()
         self._rows.flush()
 
     def rows(self, ids: np.ndarray) -> np.ndarray:
-        """The present values of some rows, wherever they lie. ids: int32 or int64, an array [n]; [n, embedding_dim]"""
+        """The present values of some rows, wherever they lie. ids: int32 or int64, an array [n]; [n,
+        embedding_dim]"""
         flat = self._checked(torch.from_numpy(numbers("ids", ids)))
         self._arrived()
         return self._rows.values(flat)

@@ -9,11 +9,13 @@ from ..kernels.arena import reserved
 
 
 class IdTable:
-    """Rows 0, 1, 2 ... for int64 ids in the order in which they are first given; at most `capacity` at a time.
+    """Rows 0, 1, 2 ... for int64 ids in the order in which they are first given; at most `capacity` at a
+    time.
 
-    Extendible hashing (Fagin et al. 1979): growth splits one segment of 64 kB at a time. Memory is reserved for
-    `capacity` ids and taken as they come, 16 bytes a slot, two thirds of which are in use. salt: where ids lie depends on
-    it, and nothing that is given out does; None draws a secret one, without which nobody can choose ids that lie at one place.
+    Extendible hashing (Fagin et al. 1979): growth splits one segment of 64 kB at a time. Memory is reserved
+    for `capacity` ids and taken as they come, 16 bytes a slot, two thirds of which are in use. salt: where
+    ids lie depends on it, and nothing that is given out does; None draws a secret one, without which nobody
+    can choose ids that lie at one place.
     """
 
     def __init__(self, capacity: int, salt: int | None = None) -> None:
@@ -49,16 +51,27 @@ class IdTable:
         done, waits = 0, 1
         while waits == 1:
             done, waits = loops.insert(
-                bits, done, self._directory, self._depth, self._slots, self._salt, self._segments, self._used, self._free,
-                rows, new, self.capacity,
-            )  # fmt: skip
+                bits,
+                done,
+                self._directory,
+                self._depth,
+                self._slots,
+                self._salt,
+                self._segments,
+                self._used,
+                self._free,
+                rows,
+                new,
+                self.capacity,
+            )
             if waits == 1:
                 self._directory, self._depth = np.repeat(self._directory, 2), self._depth + 1
         places = new[1 : new[0] + 1]
         if waits == 2:
             self.remove(ids[places])
             raise MemoryError(
-                f"ids: no room for {int(ids[done])} beside {len(self)} others, the capacity is {self.capacity}"
+                f"ids: no room for {int(ids[done])} beside {len(self)} others, the capacity is "
+                f"{self.capacity}"
             )
         return rows, places
 
@@ -76,7 +89,8 @@ class IdTable:
         )
 
     def restore(self, ids: np.ndarray, rows: np.ndarray, free: np.ndarray) -> None:
-        """Into an empty table: `ids` with these `rows`, and rows that are `free`. Raises ValueError for repeated ids."""
+        """Into an empty table: `ids` with these `rows`, and rows that are `free`. Raises ValueError for
+        repeated ids."""
         self._free[: len(free)], self._free[len(free) : len(free) + len(rows)] = free, rows[::-1]
         self._used[:2] = len(free) + len(rows)
         _, new = self.give(ids)

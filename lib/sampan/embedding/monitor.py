@@ -1,4 +1,5 @@
-"""Watching a table while it trains: which rows get gradients, which are changed, which never, which too much."""
+"""Watching a table while it trains: which rows get gradients, which are changed, which never, which too
+much."""
 
 from __future__ import annotations
 
@@ -22,18 +23,20 @@ KINDS = ("gradients", "updates", "norms", "largest")
 
 
 class Monitor:
-    """What happens to the rows of one layer inside a `with` block; the counts stay readable after it, and go on in another.
+    """What happens to the rows of one layer inside a `with` block; the counts stay readable after it, and go
+    on in another.
 
-    It hangs on the weight's gradient alone: a row has a gradient when a backward pass names it (of a dense gradient: when
-    that is not zero there), and an update when the next look finds that its values moved. Rows that an optimizer moves
-    although they had no gradient (the exact steps of Adam or Momentum) are not counted, and where several steps follow one
-    backward pass they count once. Norms are of the gradients as they come, before any clipping.
+    It hangs on the weight's gradient alone: a row has a gradient when a backward pass names it (of a dense
+    gradient: when that is not zero there), and an update when the next look finds that its values moved. Rows
+    that an optimizer moves although they had no gradient (the exact steps of Adam or Momentum) are not
+    counted, and where several steps follow one backward pass they count once. Norms are of the gradients as
+    they come, before any clipping.
 
-    Each pass reads the rows it names twice, before a step and after it, and takes the sums of their gradients from the step;
-    64 bytes a row are kept, of a table with a store below it only where rows were seen.
+    Each pass reads the rows it names twice, before a step and after it, and takes the sums of their gradients
+    from the step; 64 bytes a row are kept, of a table with a store below it only where rows were seen.
 
-    Rows are numbered as the table's ids are, but for a DynamicEmbedding, where `ids` says whose a row is; a row that
-    changes hands begins anew.
+    Rows are numbered as the table's ids are, but for a DynamicEmbedding, where `ids` says whose a row is; a
+    row that changes hands begins anew.
     """
 
     def __init__(self, layer: Any, name: str | None = None) -> None:
@@ -47,8 +50,8 @@ class Monitor:
         # Of a table with a store below it a small share may be all that is ever seen: no large pages there.
         dense = not isinstance(layer, HybridEmbedding)
         self._known = reserved((layer.capacity if dynamic else table.count,), loops.ROW, dense)
-        # A round ends with a step. Rows that had a gradient in this one wait for it, with a number of what they held before it;
-        # those of an earlier round have moved.
+        # A round ends with a step. Rows that had a gradient in this one wait for it, with a number of what
+        # they held before it; those of an earlier round have moved.
         self._round, self._waiting = 1, list[tuple[np.ndarray, np.ndarray]]()
         self._handle: HookHandle | None = None
 
@@ -78,7 +81,8 @@ class Monitor:
         self._waiting.append((rows, before) if fresh.all() else (rows[fresh], before[fresh]))
 
     def _settle(self) -> None:
-        """Has there been a step? Then of the rows that wait for it those that moved are counted: all that keep their round."""
+        """Has there been a step? Then of the rows that wait for it those that moved are counted: all that
+        keep their round."""
         if not self._waiting:
             return
         still = [rows[loops.hashes(*self._held(rows)) == before] for rows, before in self._waiting]
@@ -109,7 +113,8 @@ class Monitor:
         return (values.float() if values.dtype is torch.bfloat16 else values).cpu().numpy()
 
     def _held(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(what rows hold now, the place of each of these there): of the weight itself where that can be read."""
+        """(what rows hold now, the place of each of these there): of the weight itself where that can be
+        read."""
         data = self.layer.weight.data
         if isinstance(self.layer, HybridEmbedding) or data.is_cuda or not data.is_contiguous():
             return np.ascontiguousarray(self._values(rows)), np.arange(len(rows))
@@ -166,7 +171,8 @@ class Monitor:
         return means
 
     def cold(self, least: int = 1) -> np.ndarray:
-        """The ids of the rows with fewer than `least` gradients, ascending; a padding row, which never has one, apart."""
+        """The ids of the rows with fewer than `least` gradients, ascending; a padding row, which never has
+        one, apart."""
         rows = self._live()
         ids = self._ids_of(rows[self._column("gradients", rows) < least])
         padding = getattr(self.layer, "padding_idx", None)
@@ -175,8 +181,8 @@ class Monitor:
         return np.sort(ids)
 
     def exploding(self, times: float = 10.0) -> np.ndarray:
-        """The ids of the rows that had a gradient more than `times` as long as the usual one (the median of all rows' mean
-        norms), or one that is not finite; the worst first."""
+        """The ids of the rows that had a gradient more than `times` as long as the usual one (the median of
+        all rows' mean norms), or one that is not finite; the worst first."""
         if not times > 0:
             raise ValueError(f"times: expected more than 0, got {times}")
         rows = self._live()
@@ -189,8 +195,8 @@ class Monitor:
         return self._ids_of(rows[bad][np.argsort(-worst, kind="stable")])
 
     def histogram(self, what: str = "gradients", bins: int = 20) -> tuple[np.ndarray, np.ndarray]:
-        """(rows in each of the bins, [bins + 1] edges). what: "gradients" or "updates" of all rows, "norms" or "largest" of
-        the rows that had a gradient, finite ones."""
+        """(rows in each of the bins, [bins + 1] edges). what: "gradients" or "updates" of all rows, "norms"
+        or "largest" of the rows that had a gradient, finite ones."""
         if what not in KINDS:
             raise ValueError(f"what: expected one of {', '.join(KINDS)}, got {what!r}")
         if bins < 1:
@@ -202,25 +208,30 @@ class Monitor:
         return counts, edges
 
     def table(self, most: int = 20, by: str = "gradients") -> list[dict[str, float]]:
-        """The rows with the most of `by` (one of gradients, updates, norms, largest), the first one first: id, gradients,
-        updates, norm (mean), largest."""
+        """The rows with the most of `by` (one of gradients, updates, norms, largest), the first one first:
+        id, gradients, updates, norm (mean), largest."""
         if by not in KINDS:
             raise ValueError(f"by: expected one of {', '.join(KINDS)}, got {by!r}")
         rows = self._live()
         rows = rows[_order(self._means(rows) if by == "norms" else self._column(by, rows), most)]
         columns = {
-            "id": self._ids_of(rows), "gradients": self._column("gradients", rows), "updates": self._column("updates", rows),
-            "norm": self._means(rows), "largest": self._column("largest", rows),
-        }  # fmt: skip
+            "id": self._ids_of(rows),
+            "gradients": self._column("gradients", rows),
+            "updates": self._column("updates", rows),
+            "norm": self._means(rows),
+            "largest": self._column("largest", rows),
+        }
         return [{key: column[i].item() for key, column in columns.items()} for i in range(len(rows))]
 
     def projector(
         self, folder: str | Path, labels: Sequence[str] | Mapping[int, str] | None = None, most: int = 10_000
     ) -> Path:
-        """Write what TensorBoard's projector shows (`tensorboard --logdir folder`): the vectors of the `most` rows with the
-        most gradients, and of each its label, id, counts, norm, and whether it is cold or exploding; returns the folder.
+        """Write what TensorBoard's projector shows (`tensorboard --logdir folder`): the vectors of the `most`
+        rows with the most gradients, and of each its label, id, counts, norm, and whether it is cold or
+        exploding; returns the folder.
 
-        labels: of each id. Files: tensors.tsv, metadata.tsv, projector_config.pbtxt, the last one when the others are whole.
+        labels: of each id. Files: tensors.tsv, metadata.tsv, projector_config.pbtxt, the last one when the
+        others are whole.
         """
         rows = self._live()
         rows = np.sort(rows[_order(self._column("gradients", rows), most)])
@@ -293,7 +304,8 @@ def monitor(layer: Any, name: str | None = None) -> Monitor:
             train(model)
         watched.cold(), watched.exploding(), watched.table()
 
-    layer: Embedding, EmbeddingBag, EmbeddingTables, DynamicEmbedding or HybridEmbedding. name: what it is called; the
-    weight's name unless given. A table that several heads share is watched once, as its gradients come together.
+    layer: Embedding, EmbeddingBag, EmbeddingTables, DynamicEmbedding or HybridEmbedding. name: what it is
+    called; the weight's name unless given. A table that several heads share is watched once, as its gradients
+    come together.
     """
     return Monitor(layer, name)

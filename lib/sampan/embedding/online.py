@@ -1,11 +1,13 @@
-"""Rows of a table in a Redis server, where programs that serve look them up while another trains (extra `redis`).
+"""Rows of a table in a Redis server, where programs that serve look them up while another trains (extra
+`redis`).
 
-A table `name` takes these keys: `name:meta`, a hash with dim, dtype and the version; `name:current`, the generation in use;
-`name:<generation>:<id>`, a row's numbers, little-endian; `name:lock`, while somebody replaces the table.
+A table `name` takes these keys: `name:meta`, a hash with dim, dtype and the version; `name:current`, the
+generation in use; `name:<generation>:<id>`, a row's numbers, little-endian; `name:lock`, while somebody
+replaces the table.
 
-A change is seen whole or not at all: `put` and `remove` are one transaction of the server, and so is every `get`; `replace`
-writes a generation beside the one in use and then changes the one key that names it. So answers of one call
-belong to one version.
+A change is seen whole or not at all: `put` and `remove` are one transaction of the server, and so is every
+`get`; `replace` writes a generation beside the one in use and then changes the one key that names it. So
+answers of one call belong to one version.
 """
 
 from __future__ import annotations
@@ -29,13 +31,15 @@ TRIES = 20  # of a change that another program's comes between
 class RedisRows:
     """Rows [dim] of int64 ids in a Redis server.
 
-    url: "redis://host:6379/0", "rediss://…" or "unix:///path/to/socket". name: of the table; one server holds many. dtype:
-    of what lies there, "float32" or "float16" (half the memory; about 3 decimal digits); rows come back as float32. batch:
-    rows a command, so that none occupies the server for long. atomic: the most rows of one `put`, `remove` or `get`, as
-    the server keeps what a transaction sends until it is whole. timeout: seconds to wait for an answer.
+    url: "redis://host:6379/0", "rediss://…" or "unix:///path/to/socket". name: of the table; one server holds
+    many. dtype: of what lies there, "float32" or "float16" (half the memory; about 3 decimal digits); rows
+    come back as float32. batch: rows a command, so that none occupies the server for long. atomic: the most
+    rows of one `put`, `remove` or `get`, as the server keeps what a transaction sends until it is whole.
+    timeout: seconds to wait for an answer.
 
-    Raises ValueError where the name is another table's (another dim or dtype), RowsUnavailable (a ConnectionError) when
-    the server is away, ImportError without the client. Ask from several threads at once as you like.
+    Raises ValueError where the name is another table's (another dim or dtype), RowsUnavailable (a
+    ConnectionError) when the server is away, ImportError without the client. Ask from several threads at once
+    as you like.
     """
 
     def __init__(
@@ -51,7 +55,8 @@ class RedisRows:
     ) -> None:
         if dim < 1 or batch < 1 or atomic < batch or not timeout > 0:
             raise ValueError(
-                "dim, batch, atomic, timeout: expected 1 or more, atomic no less than batch, and some time, got"
+                "dim, batch, atomic, timeout: expected 1 or more, atomic no less than batch, and some time, "
+                "got"
                 f" {dim}, {batch}, {atomic}, {timeout}"
             )
         if dtype not in DTYPES:
@@ -79,7 +84,8 @@ class RedisRows:
         *_, (known_dim, known_dtype), current = pipe.execute()
         if int(known_dim) != self.dim or known_dtype.decode() != dtype:
             raise ValueError(
-                f"{self._shown} has a table {self.name!r} with rows of {int(known_dim)} {known_dtype.decode()},"
+                f"{self._shown} has a table {self.name!r} with rows of {int(known_dim)} "
+                f"{known_dtype.decode()},"
                 f" expected {self.dim} {dtype}; give another name, or clear() the old one"
             )
         return int(current)
@@ -87,7 +93,8 @@ class RedisRows:
     # --- rows by id ---
 
     def find(self, ids: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(rows float32 [n, dim], there bool [n]): zeros where the id has no row. All of one version. ids: int64 [n]."""
+        """(rows float32 [n, dim], there bool [n]): zeros where the id has no row. All of one version. ids:
+        int64 [n]."""
         asked = self._ids(ids, many=False)
         found = self._asked(lambda: self._fetch(asked))
         there = np.array([value is not None for value in found], bool)
@@ -95,7 +102,8 @@ class RedisRows:
         for number, value in enumerate(found):
             if value is not None and len(value) != width:
                 raise ValueError(
-                    f"{self._shown}: expected {width} bytes a row, got {len(value)} for the id {asked[number]}"
+                    f"{self._shown}: expected {width} bytes a row, got {len(value)} for the id "
+                    f"{asked[number]}"
                 )
         rows = np.zeros((len(asked), self.dim), np.float32)
         whole = b"".join(value for value in found if value is not None)
@@ -103,7 +111,8 @@ class RedisRows:
         return rows, there
 
     def get(self, ids: Any) -> np.ndarray:
-        """Rows float32 [n, dim]; zeros for an id without one, as in a DynamicEmbedding that does not train."""
+        """Rows float32 [n, dim]; zeros for an id without one, as in a DynamicEmbedding that does not
+        train."""
         return self.find(ids)[0]
 
     def _fetch(self, ids: np.ndarray) -> list[bytes | None]:
@@ -121,9 +130,9 @@ class RedisRows:
     def put(self, ids: Any, rows: Any) -> int:
         """Set the rows of these ids, all at once; returns the version they make. rows: [n, dim], finite.
 
-        When the server is lost on the way, either all rows were taken or none; to put them again does no harm.
-        Raises ValueError for more than `atomic` rows (`replace` has no bound), ids that come twice, and rows that do not
-        fit, or are too large for float16.
+        When the server is lost on the way, either all rows were taken or none; to put them again does no
+        harm. Raises ValueError for more than `atomic` rows (`replace` has no bound), ids that come twice, and
+        rows that do not fit, or are too large for float16.
         """
         known = self._ids(ids, many=False)
         values = self._bytes(rows, len(known))
@@ -132,7 +141,8 @@ class RedisRows:
         return self._changed(known, values, known[:0])
 
     def remove(self, ids: Any) -> int:
-        """Take the rows of these ids away, all at once; returns the version that makes. Ids without one are passed over."""
+        """Take the rows of these ids away, all at once; returns the version that makes. Ids without one are
+        passed over."""
         known = self._ids(ids, many=False)
         return self._changed(known[:0], [], known)
 
@@ -178,10 +188,11 @@ class RedisRows:
     def replace(self, source: Any) -> int:
         """Let the table have the rows of `source` and no others; returns the version that makes.
 
-        source: an embedding layer, an array or Tensor [n, dim], or an iterator of (ids, rows), one block after the other; each
-        id once. However many there are: who looks rows up sees the old table until all are there, so the server needs
-        memory for both. One program replaces at a time; ValueError when another does, or did so and was killed within the last
-        minute. A replacement that was killed leaves the old table, and rows that the next one takes away.
+        source: an embedding layer, an array or Tensor [n, dim], or an iterator of (ids, rows), one block
+        after the other; each id once. However many there are: who looks rows up sees the old table until all
+        are there, so the server needs memory for both. One program replaces at a time; ValueError when
+        another does, or did so and was killed within the last minute. A replacement that was killed leaves
+        the old table, and rows that the next one takes away.
         """
         blocks = self._blocks(source)
         self._in_use(self._asked(lambda: self._server.get(self._current)))
@@ -227,7 +238,8 @@ class RedisRows:
         return version
 
     def _sweep(self) -> None:
-        """Take away the rows of the generations before the one in use: the last table, and what was killed."""
+        """Take away the rows of the generations before the one in use: the last table, and what was
+        killed."""
         used, gone = self._generation, []
         for key in self._server.scan_iter(match=f"{self.name}:*:*", count=self.batch):
             if int(key.split(b":")[1]) < used:
@@ -267,12 +279,13 @@ class RedisRows:
     # --- the home of a layer's rows ---
 
     def push(self, layer: Any) -> int:
-        """Bring the server what changed in a table since the last push of this object; returns how many rows went.
+        """Bring the server what changed in a table since the last push of this object; returns how many rows
+        went.
 
-        The first push, and one after somebody else's change, replaces the table. A later one reads all rows, compares what
-        they hash to (64 bits, at 16 bytes a row of memory here; one change in 2^32 is missed) and sends those that differ: so
-        rows count too that an optimizer moved without a gradient. Ids that the layer has lost are taken away. More
-        changes than `atomic` replace the table again.
+        The first push, and one after somebody else's change, replaces the table. A later one reads all rows,
+        compares what they hash to (64 bits, at 16 bytes a row of memory here; one change in 2^32 is missed)
+        and sends those that differ: so rows count too that an optimizer moved without a gradient. Ids that
+        the layer has lost are taken away. More changes than `atomic` replace the table again.
         """
         table = table_of(layer, "layer")
         if table.dim != self.dim:
@@ -299,8 +312,8 @@ class RedisRows:
         return len(changed)
 
     def pull(self, layer: Any, ids: Any) -> int:
-        """Set the rows of these ids in a layer from the server; returns how many it had. A DynamicEmbedding gets the ids
-        that are new to it; the rows of ids that the server lacks stay as they are."""
+        """Set the rows of these ids in a layer from the server; returns how many it had. A DynamicEmbedding
+        gets the ids that are new to it; the rows of ids that the server lacks stay as they are."""
         table = table_of(layer, "layer")
         if table.dim != self.dim:
             raise ValueError(f"layer: expected rows of {self.dim}, got {table.dim}")
@@ -355,7 +368,8 @@ class RedisRows:
         given = np.asarray(rows.numpy() if isinstance(rows, Tensor) else rows)
         if given.shape != (count, self.dim) or given.dtype.kind not in "fiu":
             raise ValueError(
-                f"rows: expected numbers [{count}, {self.dim}], got shape {list(given.shape)} and dtype {given.dtype}"
+                f"rows: expected numbers [{count}, {self.dim}], got shape {list(given.shape)} and dtype "
+                f"{given.dtype}"
             )
         kept = self._rounded(given)
         bad = np.flatnonzero(~np.isfinite(kept).all(1))

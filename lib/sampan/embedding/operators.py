@@ -1,4 +1,5 @@
-"""The differentiable operators of embedding bags. A table's first gradient is a RowSparse where the table is a leaf."""
+"""The differentiable operators of embedding bags. A table's first gradient is a RowSparse where the table is
+a leaf."""
 
 from typing import Any
 
@@ -27,7 +28,8 @@ def integers(ids: Any, name: str = "ids") -> Buffer:
 
 
 def _read(weight: Buffer, ids: Buffer) -> tuple[Any, Any]:
-    """A table and ids as the loops take them; of half precision, the rows that are asked for alone, in float32."""
+    """A table and ids as the loops take them; of half precision, the rows that are asked for alone, in
+    float32."""
     if weight.dtype in _HALF:
         weight = weight.index_select(0, ids).float()
         ids = torch.arange(len(ids), device=ids.device)
@@ -56,11 +58,12 @@ def _expect_bags(g: Any, starts: Buffer) -> None:
     lambda g, scale, saved: bags_summed(g, scale, *saved),
     lambda g, weight, saved: bag_dots(weight, g, *saved[:2]),
 )
-def bag_sums(weight, scale, ids, starts, mean=False, as_rows=False, share=None):  # type: ignore[no-untyped-def]
-    """out[b] = the sum over the occurrences i of bag b of scale[i] weight[ids[i]]; mean: over how many there are.
+def bag_sums(weight, scale, ids, starts, mean=False, as_rows=False, share=None):
+    """out[b] = the sum over the occurrences i of bag b of scale[i] weight[ids[i]]; mean: over how many there
+    are.
 
-    weight: [n, d]; scale: [occurrences] or None; ids: [occurrences] int64; starts: [bags + 1]; share: a factor on each
-    occurrence's gradient of the table, or None. Returns [bags, d].
+    weight: [n, d]; scale: [occurrences] or None; ids: [occurrences] int64; starts: [bags + 1]; share: a
+    factor on each occurrence's gradient of the table, or None. Returns [bags, d].
     """
     table, at = _read(weight, ids)
     factors = _like(table, weight.new_empty(0) if scale is None else scale)
@@ -84,7 +87,8 @@ def bags_summed(
 def occurrences_summed(
     g: Any, scale: Any, ids: Any, which: Any, count: int, as_rows: bool = False, share: Any = None
 ) -> Any:
-    """The gradient of the table: share[i] scale[i] g[which[i]] added up at ids[i]. As rows, nothing is added up yet."""
+    """The gradient of the table: share[i] scale[i] g[which[i]] added up at ids[i]. As rows, nothing is added
+    up yet."""
     if share is not None:
         share = share if g.__class__ is Buffer else Tensor(share)
         scale = share if scale is None else scale * share
@@ -98,7 +102,7 @@ def occurrences_summed(
     lambda h, g, saved: occurrences_summed(g, h, *saved),
     lambda h, weight, ids, starts: bag_sums(weight, h, ids, starts),
 )
-def bag_dots(weight, g, ids, starts):  # type: ignore[no-untyped-def]
+def bag_dots(weight, g, ids, starts):
     """The gradient of the scales: weight[ids[i]] . g[b] for each occurrence i, of bag b."""
     _expect_bags(g, starts)
     table, at = _read(weight, ids)
@@ -108,14 +112,16 @@ def bag_dots(weight, g, ids, starts):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, saved: winners_placed(g, *saved))
-def bag_tops(weight, ids, starts, as_rows=False):  # type: ignore[no-untyped-def]
-    """The largest of each bag's rows, column by column; zeros for an empty bag. weight: [n, d]; returns [bags, d]."""
+def bag_tops(weight, ids, starts, as_rows=False):
+    """The largest of each bag's rows, column by column; zeros for an empty bag. weight: [n, d]; returns
+    [bags, d]."""
     top, winner = loops.bag_tops(*_read(weight, ids), array(starts))
     return buffer(top).to(weight.dtype), (ids, buffer(winner), weight.shape[0], as_rows)
 
 
 def winners_placed(g: Any, ids: Any, won: Any, count: int, as_rows: bool) -> Any:
-    """The gradient of the table: g[b, c] at the row that won column c of bag b; an empty bag's goes nowhere."""
+    """The gradient of the table: g[b, c] at the row that won column c of bag b; an empty bag's goes
+    nowhere."""
     lost = won < 0
     if as_rows and g.__class__ is Buffer:
         rows = g.new_zeros((len(ids) + 1, g.shape[1])).scatter_(0, won.masked_fill(lost, len(ids)), g)
@@ -124,19 +130,19 @@ def winners_placed(g: Any, ids: Any, won: Any, count: int, as_rows: bool) -> Any
 
 
 @operator(lambda h, rows, lost: columns_picked(h, rows, lost))
-def columns_placed(g, rows, lost, count):  # type: ignore[no-untyped-def]
+def columns_placed(g, rows, lost, count):
     """Zeros [count, d] with g[b, c] added at [rows[b, c], c], but where `lost`."""
     return g.new_zeros((count, g.shape[1])).scatter_add_(0, rows, g.masked_fill(lost, 0))
 
 
 @operator(lambda g, rows, lost, saved: columns_placed(g, rows, lost, saved))
-def columns_picked(h, rows, lost):  # type: ignore[no-untyped-def]
+def columns_picked(h, rows, lost):
     """h[rows[b, c], c], and 0 where `lost`."""
     return h.gather(0, rows).masked_fill(lost, 0), h.shape[0]
 
 
 @operator(lambda g, saved: rows_given(g, *saved))
-def rows_looked_up(weight, rows, as_rows=True):  # type: ignore[no-untyped-def]
+def rows_looked_up(weight, rows, as_rows=True):
     """weight[rows]; -1 gives zeros and gets no gradient. weight: [n, d], rows: int64 of any shape."""
     return rows_found(weight, rows), (rows, weight.shape[0], as_rows)
 

@@ -1,4 +1,5 @@
-"""The rows of any table by their ids, a block at a time: what exports, searches, serves and watches it is written once.
+"""The rows of any table by their ids, a block at a time: what exports, searches, serves and watches it is
+written once.
 
 Nothing that is read moves a row: a cache keeps what it has, a table that grows makes no row.
 """
@@ -47,7 +48,8 @@ class Table:
         raise TypeError(f"{type(self).__name__}: it cannot be written to")
 
     def blocks(self, most: int = 1 << 40) -> Iterator[tuple[int, int]]:
-        """(start, stop) of one block of rows after the other, of about BLOCK_BYTES, and at most `most` rows."""
+        """(start, stop) of one block of rows after the other, of about BLOCK_BYTES, and at most `most`
+        rows."""
         step = max(1, min(most, BLOCK_BYTES // max(1, self.dim * self.dtype.itemsize)))
         for start in range(0, self.count, step):
             yield start, min(start + step, self.count)
@@ -153,7 +155,8 @@ class HybridTable(Table):
 
 
 def table_of(source: Any, name: str = "source") -> Table:
-    """The rows of an embedding layer, or of an array or Tensor [n, d] of floats. TypeError for anything else."""
+    """The rows of an embedding layer, or of an array or Tensor [n, d] of floats. TypeError for anything
+    else."""
     if isinstance(source, Table):
         return source
     if isinstance(source, DynamicEmbedding):
@@ -170,7 +173,8 @@ def table_of(source: Any, name: str = "source") -> Table:
         return ArrayTable(source)
     shape = f" of shape {list(source.shape)} and dtype {source.dtype}" if hasattr(source, "shape") else ""
     raise TypeError(
-        f"{name}: expected Embedding, EmbeddingBag, EmbeddingTables, DynamicEmbedding, HybridEmbedding, or floats"
+        f"{name}: expected Embedding, EmbeddingBag, EmbeddingTables, DynamicEmbedding, HybridEmbedding, or "
+        "floats"
         f" [n, d], got {type(source).__name__}{shape}"
     )
 

@@ -15,16 +15,18 @@ class RowsUnavailable(ConnectionError):
 
 
 class Connection:
-    """`server`: the client of a Redis server; `errors`: the classes of its exceptions; `shown`: the address as errors may
-    show it. Nothing is sent before the first question.
+    """`server`: the client of a Redis server; `errors`: the classes of its exceptions; `shown`: the address
+    as errors may show it. Nothing is sent before the first question.
 
-    timeout: seconds to wait for an answer. Raises ValueError for an address of another kind, ImportError without the client.
+    timeout: seconds to wait for an answer. Raises ValueError for an address of another kind, ImportError
+    without the client.
     """
 
     def __init__(self, url: str, timeout: float) -> None:
         redis = _client()
         self.shown, self.timeout, self.errors = _without_password(url), timeout, redis.exceptions
-        # One more attempt, at once: a connection that was idle may have been closed since. No change here is harmed by that.
+        # One more attempt, at once: a connection that was idle may have been closed since. No change here is
+        # harmed by that.
         retry = redis.retry.Retry(redis.backoff.NoBackoff(), 1)
         times = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
         try:
@@ -35,8 +37,8 @@ class Connection:
     def asked(self, call: Callable[[], T]) -> T:
         """What `call`, which talks with the server, returns.
 
-        Raises RowsUnavailable when the server is away or too slow, PermissionError for a wrong user or password,
-        MemoryError when its memory is full, OSError for a command that it refuses.
+        Raises RowsUnavailable when the server is away or too slow, PermissionError for a wrong user or
+        password, MemoryError when its memory is full, OSError for a command that it refuses.
         """
         try:
             return call()
@@ -46,11 +48,13 @@ class Connection:
             ) from error
         except self.errors.TimeoutError as error:
             raise RowsUnavailable(
-                f"{self.shown}: no answer within {self.timeout} s; is the server busy, or the timeout too short?"
+                f"{self.shown}: no answer within {self.timeout} s; is the server busy, or the timeout too "
+                "short?"
             ) from error
         except self.errors.ConnectionError as error:
             raise RowsUnavailable(
-                f"{self.shown}: no connection; is the server running (redis-server), and the address right? {error}"
+                f"{self.shown}: no connection; is the server running (redis-server), and the address right? "
+                f"{error}"
             ) from error
         except self.errors.ResponseError as error:
             said = str(error)[-200:]  # before it there may be all that was sent

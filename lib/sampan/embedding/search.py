@@ -1,4 +1,5 @@
-"""The nearest rows of a table: exactly, or among many quickly, by FAISS (Johnson et al. 2017; extra `search`)."""
+"""The nearest rows of a table: exactly, or among many quickly, by FAISS (Johnson et al. 2017; extra
+`search`)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ FEWEST = 39  # below it FAISS warns that a list's centre is badly placed
 
 
 class Latency(NamedTuple):
-    """Seconds for one query alone (median, and what 95 and 99 of 100 stay within), and queries a second all at once."""
+    """Seconds for one query alone (median, and what 95 and 99 of 100 stay within), and queries a second all
+    at once."""
 
     median: float
     p95: float
@@ -38,11 +40,13 @@ class Latency(NamedTuple):
 class VectorIndex:
     """Vectors [n, d] in which to look for the nearest ones.
 
-    vectors: an array or Tensor of floats, or an embedding layer; read block by block, kept as float32. Of a layer with ids
-    of its own (DynamicEmbedding) the answers are those ids; else they are row numbers, or what `ids` [n] says.
-    kind: "flat" compares with all, and is exact; "ivf" with those in the `effort` lists whose centres are nearest (Jégou et
-    al. 2011, without the compression), of `lists`, 4 sqrt(n) unless given; "hnsw" walks a graph (Malkov and Yashunin 2018),
-    with `effort` candidates at a time. More effort finds more and takes longer; it may be set at any time.
+    vectors: an array or Tensor of floats, or an embedding layer; read block by block, kept as float32. Of a
+    layer with ids of its own (DynamicEmbedding) the answers are those ids; else they are row numbers, or what
+    `ids` [n] says.
+    kind: "flat" compares with all, and is exact; "ivf" with those in the `effort` lists whose centres are
+    nearest (Jégou et al. 2011, without the compression), of `lists`, 4 sqrt(n) unless given; "hnsw" walks a
+    graph (Malkov and Yashunin 2018), with `effort` candidates at a time. More effort finds more and takes
+    longer; it may be set at any time.
     metric: "cosine" and "dot": more is nearer; "l2": the distance, less is nearer.
 
     Raises ValueError for another kind or metric, and vectors that are not finite; ImportError without FAISS.
@@ -95,10 +99,11 @@ class VectorIndex:
             self._index.hnsw.efSearch = self._effort
 
     def search(self, queries: Any, most: int = 10) -> tuple[np.ndarray, np.ndarray]:
-        """(scores float32 [q, most], ids int64 [q, most]) of the nearest to each of the queries [q, d], the nearest first.
+        """(scores float32 [q, most], ids int64 [q, most]) of the nearest to each of the queries [q, d], the
+        nearest first.
 
-        Where fewer are found, the last ids are -1, with a score of -inf ("l2": inf). Raises ValueError for queries of
-        another width or that are not finite.
+        Where fewer are found, the last ids are -1, with a score of -inf ("l2": inf). Raises ValueError for
+        queries of another width or that are not finite.
         """
         return self._answers(*self._index.search(self._asked(queries, most), most))
 
@@ -137,7 +142,8 @@ class VectorIndex:
         return self._answers(sign * scores, places)
 
     def recall(self, queries: Any, most: int = 10) -> float:
-        """The share of the `most` truly nearest vectors that `search` finds, over all queries; 1.0 for "flat".
+        """The share of the `most` truly nearest vectors that `search` finds, over all queries; 1.0 for
+        "flat".
 
         A vector that is exactly as near as the last of the true ones counts as found.
         """
@@ -152,7 +158,8 @@ class VectorIndex:
         return float((hits & (ids >= 0)).sum() / (wanted * len(true)))
 
     def latency(self, queries: Any, most: int = 10, rounds: int = 3) -> Latency:
-        """How long answers take: each query alone, `rounds` times over, and all of them in one call (its best round)."""
+        """How long answers take: each query alone, `rounds` times over, and all of them in one call (its best
+        round)."""
         asked = np.ascontiguousarray(_array(queries), np.float32)
         if not len(asked) or rounds < 1:
             raise ValueError(f"queries, rounds: expected at least one, got {len(asked)} and {rounds}")
@@ -172,8 +179,8 @@ class VectorIndex:
     # --- on disk ---
 
     def save(self, path: str | Path) -> Path:
-        """Write all of it to one file, which takes its name when it is whole: a line that says what it is, a line of JSON,
-        the ids (int64), FAISS's own format, and the SHA-256 of all that."""
+        """Write all of it to one file, which takes its name when it is whole: a line that says what it is, a
+        line of JSON, the ids (int64), FAISS's own format, and the SHA-256 of all that."""
         faiss, path = _faiss(), Path(path)
         facts = {"kind": self.kind, "metric": self.metric, "dim": self.dim, "effort": self.effort}
         counts = {"count": len(self), "ids": 0 if self._ids is None else len(self._ids)}
@@ -195,8 +202,8 @@ class VectorIndex:
 
     @classmethod
     def load(cls, path: str | Path) -> VectorIndex:
-        """What `save` wrote. Raises FileNotFoundError, and ValueError for a file that is cut off, changed or of another
-        kind."""
+        """What `save` wrote. Raises FileNotFoundError, and ValueError for a file that is cut off, changed or
+        of another kind."""
         faiss, path = _faiss(), Path(path)
         if not path.exists():
             raise NoSuchFile(f"{path}: there is no such file")
@@ -215,7 +222,8 @@ class VectorIndex:
         return made
 
     def __repr__(self) -> str:
-        return f"VectorIndex({len(self)} vectors of {self.dim}, kind={self.kind!r}, metric={self.metric!r}, effort={self.effort})"
+        settings = f"kind={self.kind!r}, metric={self.metric!r}, effort={self.effort}"
+        return f"VectorIndex({len(self)} vectors of {self.dim}, {settings})"
 
 
 def _faiss() -> Any:

@@ -1,8 +1,8 @@
 """A growing table on disk: a folder with everything once, and what changed since, file by file.
 
-`manifest.json` names the files that count, in order; it is replaced in one piece after they are on the disk. Whoever is
-killed in between leaves a file that no manifest names, which the next save takes away. One writer at a time is let in;
-readers need not wait for it.
+`manifest.json` names the files that count, in order; it is replaced in one piece after they are on the disk.
+Whoever is killed in between leaves a file that no manifest names, which the next save takes away. One writer
+at a time is let in; readers need not wait for it.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ class Saved(NamedTuple):
 
 
 def write(layer: DynamicEmbedding, folder: str | Path, whole: bool = False) -> Path:
-    """Write the rows that may have changed since the last `write` to this folder, or all of them; returns the new file.
+    """Write the rows that may have changed since the last `write` to this folder, or all of them; returns the
+    new file.
 
-    With each row go its place in the table, so that an optimizer's `state_dict` of the same moment fits again, and the
-    state that the optimizer has of it; with all of them, the counts of ids that wait for a row. All are written where the
-    folder is new or holds another table, where it has MOST_FILES files, after the step of a rule that moves rows without a
-    gradient (the exact one of Adam or Momentum), and after somebody has set the values of all.
-    Raises OSError, and leaves what was there, when the disk is full.
+    With each row go its place in the table, so that an optimizer's `state_dict` of the same moment fits
+    again, and the state that the optimizer has of it; with all of them, the counts of ids that wait for a
+    row. All are written where the folder is new or holds another table, where it has MOST_FILES files, after
+    the step of a rule that moves rows without a gradient (the exact one of Adam or Momentum), and after
+    somebody has set the values of all. Raises OSError, and leaves what was there, when the disk is full.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,11 +59,16 @@ def write(layer: DynamicEmbedding, folder: str | Path, whole: bool = False) -> P
         rows = layer.rows_seen_since(since)
         growth.settle()
         content = {
-            "places": rows, "ids": layer.ids.data[rows], "rows": layer.weight.data[rows],
-            "seen": layer.seen.data[rows], "last": layer.last.data[rows],
-            "removed": np.concatenate([np.empty(0, np.int64), *layer.removed]) if files else np.empty(0, np.int64),
+            "places": rows,
+            "ids": layer.ids.data[rows],
+            "rows": layer.weight.data[rows],
+            "seen": layer.seen.data[rows],
+            "last": layer.last.data[rows],
+            "removed": np.concatenate([np.empty(0, np.int64), *layer.removed])
+            if files
+            else np.empty(0, np.int64),
             **{STATE + name: values[rows] for name, values in growth.states.items()},
-        }  # fmt: skip
+        }
         counts = None if layer.sketch is None else layer.sketch.ravel()
         if counts is not None:
             changed = np.flatnonzero(counts != layer.sketch_saved if files else counts)
@@ -72,9 +78,12 @@ def write(layer: DynamicEmbedding, folder: str | Path, whole: bool = False) -> P
         save({key: Tensor(value) for key, value in content.items()}, folder / name)
         files = [*files, name]
         facts = {
-            "format": FORMAT, "embedding_dim": layer.embedding_dim, "lookups": layer.lookups, "steps": growth.steps,
+            "format": FORMAT,
+            "embedding_dim": layer.embedding_dim,
+            "lookups": layer.lookups,
+            "steps": growth.steps,
             "files": files,
-        }  # fmt: skip
+        }
         with replacing(folder / MANIFEST) as file:
             file.write(json.dumps(facts).encode())
         layer.saved = Saved(str(folder), name, growth.stepped_at + 1)
@@ -88,10 +97,11 @@ def write(layer: DynamicEmbedding, folder: str | Path, whole: bool = False) -> P
 
 
 def read(layer: DynamicEmbedding, folder: str | Path) -> None:
-    """Fill an empty table from a folder. Raises FileNotFoundError, ValueError for another table's folder or a file that was
-    cut or changed, and MemoryError for more rows than the capacity; then the table stays empty.
+    """Fill an empty table from a folder. Raises FileNotFoundError, ValueError for another table's folder or a
+    file that was cut or changed, and MemoryError for more rows than the capacity; then the table stays empty.
 
-    The state that an optimizer had of the rows is taken over by the first one that steps them, if it has the same."""
+    The state that an optimizer had of the rows is taken over by the first one that steps them, if it has the
+    same."""
     folder = Path(folder)
     if len(layer):
         raise ValueError(f"load: expected an empty table, got one with {len(layer)} rows")

@@ -1,4 +1,5 @@
-"""Where rows lie that are not at hand: all rows of one array, in memory or in a file, as they are or in fewer bits."""
+"""Where rows lie that are not at hand: all rows of one array, in memory or in a file, as they are or in fewer
+bits."""
 
 from __future__ import annotations
 
@@ -30,10 +31,11 @@ def array(path: Path | None, shape: tuple[int, ...], dtype: np.dtype) -> np.ndar
 
 
 class Store:
-    """Rows [count, width] of floats. kind: "float32", half as many bytes ("float16", "bfloat16"), or a quarter ("int8").
+    """Rows [count, width] of floats. kind: "float32", half as many bytes ("float16", "bfloat16"), or a
+    quarter ("int8").
 
-    int8: a row is round(127 x / m) and m, the largest of its absolute values (Guan et al. 2019, section 2.1). What is
-    computed with is float32 in any case; a row is rounded only when it leaves.
+    int8: a row is round(127 x / m) and m, the largest of its absolute values (Guan et al. 2019, section 2.1).
+    What is computed with is float32 in any case; a row is rounded only when it leaves.
     """
 
     def __init__(self, count: int, width: int, kind: str = "float32", path: Path | None = None) -> None:

@@ -13,9 +13,11 @@ from .operators import integers
 
 
 class EmbeddingTables(nn.Layer):
-    """Tables with `num_embeddings` [tables] rows each, all `embedding_dim` wide: one look-up, one gradient, one step.
+    """Tables with `num_embeddings` [tables] rows each, all `embedding_dim` wide: one look-up, one gradient,
+    one step.
 
-    The way of recommenders with one table a field (FBGEMM calls it table-batched). Table t is `table(t)`, a view.
+    The way of recommenders with one table a field (FBGEMM calls it table-batched). Table t is `table(t)`, a
+    view.
     """
 
     weight: Any
@@ -27,7 +29,8 @@ class EmbeddingTables(nn.Layer):
         counts = [int(n) for n in num_embeddings]
         if not counts or min(counts) <= 0 or embedding_dim <= 0:
             raise ValueError(
-                f"num_embeddings, embedding_dim: expected lengths of 1 or more, got {counts} and {embedding_dim}"
+                f"num_embeddings, embedding_dim: expected lengths of 1 or more, got {counts} and "
+                f"{embedding_dim}"
             )
         self.num_embeddings, self.embedding_dim = counts, embedding_dim
         lengths = torch.tensor(counts)
@@ -49,7 +52,8 @@ class EmbeddingTables(nn.Layer):
             at = wrong[0].tolist()
             table = at[-1]
             raise ValueError(
-                f"ids{at}: expected 0 to {self.num_embeddings[table] - 1}, for table {table}, got {int(places[tuple(at)])}"
+                f"ids{at}: expected 0 to {self.num_embeddings[table] - 1}, for table {table}, got "
+                f"{int(places[tuple(at)])}"
             )
         return embedding(Tensor(places + self._starts.data), self.weight)
 

@@ -1,9 +1,11 @@
-"""The files of a table of which some rows are at hand: whoever was killed leaves them as they were at the last flush.
+"""The files of a table of which some rows are at hand: whoever was killed leaves them as they were at the
+last flush.
 
-`table.json` says which table it is, what state its rows have, and how often it was flushed; it is replaced in one piece, and
-from that moment a flush counts. Before a row of the files is overwritten for the first time since, what was there goes to
-the end of `undo-N.bin`, N being that number (a log of undos; Gray and Reuter 1992, chapter 10). Whoever opens the files next
-puts it back. Writes of a process that is killed reach the files; those of a machine that loses its power may not.
+`table.json` says which table it is, what state its rows have, and how often it was flushed; it is replaced in
+one piece, and from that moment a flush counts. Before a row of the files is overwritten for the first time
+since, what was there goes to the end of `undo-N.bin`, N being that number (a log of undos; Gray and Reuter
+1992, chapter 10). Whoever opens the files next puts it back. Writes of a process that is killed reach the
+files; those of a machine that loses its power may not.
 """
 
 from __future__ import annotations
@@ -27,10 +29,12 @@ LATER = ("flushes", "steps", "states")  # what changes in the description
 
 
 class Files:
-    """A folder, its lock and its undo file, which both are there while something is written that was not flushed.
+    """A folder, its lock and its undo file, which both are there while something is written that was not
+    flushed.
 
-    facts: what must be the same whenever it is opened: rows, width, initializer, seed, store. Raises ValueError for the
-    folder of another table, one that somebody is writing, and for a file that is missing or not of its size.
+    facts: what must be the same whenever it is opened: rows, width, initializer, seed, store. Raises
+    ValueError for the folder of another table, one that somebody is writing, and for a file that is missing
+    or not of its size.
     """
 
     def __init__(self, folder: Path, facts: dict[str, Any]) -> None:
@@ -78,7 +82,8 @@ class Files:
         self._undo = self._held.enter_context(open(self._undo_path(), "wb"))  # noqa: SIM115
 
     def note(self, rows: np.ndarray, stored: np.ndarray, stores: list[Store]) -> None:
-        """`rows` (each once) are about to be overwritten. stored: what the stores have of each row of the table."""
+        """`rows` (each once) are about to be overwritten. stored: what the stores have of each row of the
+        table."""
         self.begin()
         rows, arrays = rows[self._noted[rows] == 0], _arrays(stores[: 1 + len(self.states)])
         assert self._undo is not None
@@ -205,7 +210,8 @@ class Files:
             except BlockingIOError as error:
                 self._held.close()
                 raise ValueError(
-                    f"path: {self.folder} is being written by another HybridEmbedding, which has neither flushed nor ended"
+                    f"path: {self.folder} is being written by another HybridEmbedding, which has neither "
+                    "flushed nor ended"
                 ) from error
 
 

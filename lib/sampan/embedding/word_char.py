@@ -1,4 +1,5 @@
-"""Words of a language without spaces by two channels: a row of their own, and the rows of their characters."""
+"""Words of a language without spaces by two channels: a row of their own, and the rows of their
+characters."""
 
 from __future__ import annotations
 
@@ -38,11 +39,12 @@ def _check_padding(name: str, count: int, padding_idx: int) -> None:
 class CharEmbedding(nn.Layer):
     """A vector [embedding_dim] for each word, from the rows of its characters alone.
 
-    pooling: their "mean" (as in Chen et al. 2015), their "max", column by column, or "conv": a convolution over three
-    neighbouring characters, then the largest over the word's places (dos Santos and Zadrozny 2014, formulas 2 and 3).
-    padding_idx: no character, at whatever place; its row is zeros and never trains, and a word without characters is
-    zeros. The gradient of the table is a RowSparse. Raises ValueError for another pooling, a padding_idx or ids outside,
-    TypeError for ids that are no ints.
+    pooling: their "mean" (as in Chen et al. 2015), their "max", column by column, or "conv": a convolution
+    over three neighbouring characters, then the largest over the word's places (dos Santos and Zadrozny 2014,
+    formulas 2 and 3).
+    padding_idx: no character, at whatever place; its row is zeros and never trains, and a word without
+    characters is zeros. The gradient of the table is a RowSparse. Raises ValueError for another pooling, a
+    padding_idx or ids outside, TypeError for ids that are no ints.
     """
 
     def __init__(
@@ -84,20 +86,23 @@ class CharEmbedding(nn.Layer):
 
 
 class WordCharEmbedding(nn.Layer):
-    """The row of a word joined with what CharEmbedding makes of its characters: [embedding_dim] for each word.
+    """The row of a word joined with what CharEmbedding makes of its characters: [embedding_dim] for each
+    word.
 
-    A word that the vocabulary lacks has the row of "unknown", and still characters that are known; a word with a row keeps
-    what its characters do not say (Chen, Xu, Liu, Sun and Luan 2015, "Joint Learning of Character and Word Embeddings").
-    combine, with w the row and c the vector of the characters:
+    A word that the vocabulary lacks has the row of "unknown", and still characters that are known; a word
+    with a row keeps what its characters do not say (Chen, Xu, Liu, Sun and Luan 2015, "Joint Learning of
+    Character and Word Embeddings"). combine, with w the row and c the vector of the characters:
 
     - "concat": [w, c], half of embedding_dim each (c the smaller half), so the tables have half the numbers
-    - "gate": g w + (1 - g) c, each column with its g = sigmoid(W [w, c] + b), W [2 embedding_dim, embedding_dim], which
+    - "gate": g w + (1 - g) c, each column with its g = sigmoid(W [w, c] + b), W [2 embedding_dim,
+      embedding_dim], which
       learns when to trust the row (Rei, Crichton and Pyysalo 2016, with one layer in their formula for z)
     - "sum": w + c
 
-    pooling: "mean", "max" or "conv", see CharEmbedding. padding_idx: the id of no word, and of no character: its rows
-    never train, and where a word is padding and so are its characters the result is zeros. Both tables' gradients are
-    RowSparse. Raises ValueError for ids outside and shapes that do not fit, TypeError for ids that are no ints.
+    pooling: "mean", "max" or "conv", see CharEmbedding. padding_idx: the id of no word, and of no character:
+    its rows never train, and where a word is padding and so are its characters the result is zeros. Both
+    tables' gradients are RowSparse. Raises ValueError for ids outside and shapes that do not fit, TypeError
+    for ids that are no ints.
     """
 
     def __init__(
@@ -124,7 +129,8 @@ class WordCharEmbedding(nn.Layer):
         self.combine = combine
 
     def forward(self, words: Tensor, chars: Tensor) -> Tensor:
-        """words: int32 or int64 [B, T]; chars: [B, T, C], the characters of each; returns [B, T, embedding_dim]."""
+        """words: int32 or int64 [B, T]; chars: [B, T, C], the characters of each; returns [B, T,
+        embedding_dim]."""
         shape = list(_ids(words, "words", self.words.weight.shape[0]).shape)
         w, c = self.words(words), self.chars(chars)
         if list(chars.shape[:-1]) != shape:

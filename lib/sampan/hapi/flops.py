@@ -27,7 +27,8 @@ def _taps(convolution: Any, x: Any) -> int:
 
 
 def flops(net: nn.Layer, input_size: Any, custom_ops: Any = None, print_detail: bool = False) -> int:
-    """Count for one input of input_size (with the batch axis), and print the sum; layers of other kinds count as 0.
+    """Count for one input of input_size (with the batch axis), and print the sum; layers of other kinds count
+    as 0.
 
     custom_ops: {class: function of (layer, inputs, output)} that adds to the layer's `total_ops`.
     print_detail: a line for each layer.

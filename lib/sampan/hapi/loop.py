@@ -5,13 +5,16 @@ from typing import Any
 
 
 def train_epoch(
-    network: Callable[..., Any], batches: Iterable[tuple[list[Any], list[Any]]],
-    loss_function: Callable[..., Any], optimizer: Any, after_batch: Callable[[Any, Any, list[Any]], None],
-) -> None:  # fmt: skip
+    network: Callable[..., Any],
+    batches: Iterable[tuple[list[Any], list[Any]]],
+    loss_function: Callable[..., Any],
+    optimizer: Any,
+    after_batch: Callable[[Any, Any, list[Any]], None],
+) -> None:
     """Train on every batch once.
 
-    batches: pairs (inputs, labels) of lists of Tensors. loss_function(outputs, *labels) gives a Tensor with one
-    value. after_batch(loss, outputs, labels) keeps the books: metrics, progress, callbacks.
+    batches: pairs (inputs, labels) of lists of Tensors. loss_function(outputs, *labels) gives a Tensor with
+    one value. after_batch(loss, outputs, labels) keeps the books: metrics, progress, callbacks.
     """
     for inputs, labels in batches:
         outputs = network(*inputs)

@@ -45,11 +45,14 @@ class Model:
         self._where = ""  # epoch and step, for messages
         self._kept: Path | None = None  # the last good checkpoint
 
-    def prepare(self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None) -> None:  # fmt: skip
+    def prepare(
+        self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None
+    ) -> None:
         """Set what trains and measures the network.
 
-        loss: a Layer or function of (outputs, labels). metrics: a Metric or a list. amp_configs: mixed precision's
-        level, "O1" or "O2", or a dictionary with it and what `amp.auto_cast` and `amp.GradScaler` take.
+        loss: a Layer or function of (outputs, labels). metrics: a Metric or a list. amp_configs: mixed
+        precision's level, "O1" or "O2", or a dictionary with it and what `amp.auto_cast` and `amp.GradScaler`
+        take.
         """
         if optimizer is not None and not isinstance(optimizer, Optimizer):
             raise TypeError(f"optimizer: expected an Optimizer, got {type(optimizer).__name__}")
@@ -102,7 +105,8 @@ class Model:
         return found
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
-        """Train on one batch; returns [loss], an array, or ([loss], [metrics of the batch]). update=False: gradients are only added up."""
+        """Train on one batch; returns [loss], an array, or ([loss], [metrics of the batch]). update=False:
+        gradients are only added up."""
         self._ready()
         self.network.train()
         optimizer = stepping(self._optimizer, self._precision, 1 if update else 2**62, None)
@@ -146,23 +150,38 @@ class Model:
     # --- training ---
 
     def fit(
-        self, train_data: Any = None, eval_data: Any = None, batch_size: int = 1, epochs: int = 1,
-        eval_freq: int = 1, log_freq: int = 10, save_dir: str | os.PathLike[str] | None = None,
-        save_freq: int = 1, verbose: int = 2, drop_last: bool = False, shuffle: bool = True,
-        num_workers: int = 0, callbacks: Any = None, accumulate_grad_batches: int = 1,
-        num_iters: int | None = None, resume: bool = False, save_steps: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        train_data: Any = None,
+        eval_data: Any = None,
+        batch_size: int = 1,
+        epochs: int = 1,
+        eval_freq: int = 1,
+        log_freq: int = 10,
+        save_dir: str | os.PathLike[str] | None = None,
+        save_freq: int = 1,
+        verbose: int = 2,
+        drop_last: bool = False,
+        shuffle: bool = True,
+        num_workers: int = 0,
+        callbacks: Any = None,
+        accumulate_grad_batches: int = 1,
+        num_iters: int | None = None,
+        resume: bool = False,
+        save_steps: int | None = None,
+    ) -> None:
         """Train for `epochs`, evaluating every `eval_freq` of them.
 
-        train_data, eval_data: a Dataset (then batch_size, shuffle, drop_last and num_workers count) or a DataLoader.
+        train_data, eval_data: a Dataset (then batch_size, shuffle, drop_last and num_workers count) or a
+        DataLoader.
         verbose: 0 nothing, 1 a progress bar, 2 a line every log_freq batches.
-        save_dir: checkpoints every save_freq epochs go there, and after each epoch, and every save_steps batches,
-        the whole state of training. With resume=True a run that was stopped, or killed at any moment, continues
-        from there with the same losses as one that never stopped (inside an epoch, with worker processes, that
-        holds for data sets without chance of their own). Without a state in save_dir it begins at the beginning.
+        save_dir: checkpoints every save_freq epochs go there, and after each epoch, and every save_steps
+        batches, the whole state of training. With resume=True a run that was stopped, or killed at any
+        moment, continues from there with the same losses as one that never stopped (inside an epoch, with
+        worker processes, that holds for data sets without chance of their own). Without a state in save_dir
+        it begins at the beginning.
 
-        Raises FloatingPointError, with epoch, step and learning rate, when a loss or a parameter is not finite; the
-        last good checkpoint stays. ValueError for a damaged or foreign training state.
+        Raises FloatingPointError, with epoch, step and learning rate, when a loss or a parameter is not
+        finite; the last good checkpoint stays. ValueError for a damaged or foreign training state.
         """
         self._ready()
         if not isinstance(epochs, int) or epochs < 0:
@@ -196,7 +215,9 @@ class Model:
         def has(kind: type) -> bool:
             return any(isinstance(c, kind) for c in listed)
 
-        first: list[Any] = ([] if has(_callbacks.ProgBarLogger) else [_callbacks.ProgBarLogger(log_freq, verbose)])  # fmt: skip
+        first: list[Any] = (
+            [] if has(_callbacks.ProgBarLogger) else [_callbacks.ProgBarLogger(log_freq, verbose)]
+        )
         first += [] if has(_callbacks.LRScheduler) else [_callbacks.LRScheduler()]
         wanted = save_dir is not None and not has(_callbacks.ModelCheckpoint)
         return first + listed + ([_callbacks.ModelCheckpoint(save_freq, save_dir)] if wanted else [])
@@ -219,9 +240,15 @@ class Model:
     # --- evaluation and prediction ---
 
     def evaluate(
-        self, eval_data: Any, batch_size: int = 1, log_freq: int = 10, verbose: int = 2,
-        num_workers: int = 0, callbacks: Any = None, num_iters: int | None = None,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        eval_data: Any,
+        batch_size: int = 1,
+        log_freq: int = 10,
+        verbose: int = 2,
+        num_workers: int = 0,
+        callbacks: Any = None,
+        num_iters: int | None = None,
+    ) -> dict[str, Any]:
         """{"loss": [mean over the samples], and each metric}. num_iters: stop after so many batches."""
         loader = feed.as_loader(eval_data, batch_size, False, False, num_workers, "eval_data")
         found = self._evaluate(loader, self._watched(callbacks, loader, log_freq, verbose), num_iters)
@@ -257,10 +284,16 @@ class Model:
         return logs
 
     def predict(
-        self, test_data: Any, batch_size: int = 1, num_workers: int = 0, stack_outputs: bool = False,
-        verbose: int = 1, callbacks: Any = None,
-    ) -> list[Any]:  # fmt: skip
-        """One entry an output of the network: a tuple of arrays, one a batch; stack_outputs: one array. Labels are left out."""
+        self,
+        test_data: Any,
+        batch_size: int = 1,
+        num_workers: int = 0,
+        stack_outputs: bool = False,
+        verbose: int = 1,
+        callbacks: Any = None,
+    ) -> list[Any]:
+        """One entry an output of the network: a tuple of arrays, one a batch; stack_outputs: one array.
+        Labels are left out."""
         loader = feed.as_loader(test_data, batch_size, False, False, num_workers, "test_data")
         chain = self._watched(callbacks, loader, 1, verbose)
         chain.call("on_predict_begin", {})
@@ -291,10 +324,14 @@ class Model:
             save(self._optimizer.state_dict(), f"{os.fspath(path)}.pdopt")
         self._kept = Path(f"{os.fspath(path)}.pdparams")
 
-    def load(self, path: str | os.PathLike[str], skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:  # fmt: skip
-        """Take over what `save` wrote. skip_mismatch: leave out what does not fit; reset_optimizer: parameters only.
+    def load(
+        self, path: str | os.PathLike[str], skip_mismatch: bool = False, reset_optimizer: bool = False
+    ) -> None:
+        """Take over what `save` wrote. skip_mismatch: leave out what does not fit; reset_optimizer:
+        parameters only.
 
-        ValueError for a file that is damaged or of another network, FileNotFoundError; nothing is changed then.
+        ValueError for a file that is damaged or of another network, FileNotFoundError; nothing is changed
+        then.
         """
         base = os.fspath(path).removesuffix(".pdparams")
         content = load(f"{base}.pdparams")

@@ -12,7 +12,9 @@ from .precision import EveryFew, stepping
 class Run:
     """One call of `fit`: where it stands, and how that is written and read."""
 
-    def __init__(self, model: Any, loader: Any, epochs: int, folder: Any, save_steps: Any, num_iters: Any, every: int) -> None:  # fmt: skip
+    def __init__(
+        self, model: Any, loader: Any, epochs: int, folder: Any, save_steps: Any, num_iters: Any, every: int
+    ) -> None:
         given = {"save_steps": save_steps, "num_iters": num_iters, "accumulate_grad_batches": every}
         for name, value in given.items():
             if value is not None and (not isinstance(value, int) or value < 1):

@@ -34,7 +34,8 @@ def _lists(value: Any) -> Any:
 
 
 def check_finite(network: Any, what: str) -> None:
-    """FloatingPointError if a parameter or buffer is not finite: such a network must not replace a good checkpoint."""
+    """FloatingPointError if a parameter or buffer is not finite: such a network must not replace a good
+    checkpoint."""
     for name, tensor in network.state_dict().items():
         if tensor.data.is_floating_point() and not bool(torch.isfinite(tensor.data).all()):
             raise FloatingPointError(f"{what}: {name} holds values that are not finite; nothing was saved")

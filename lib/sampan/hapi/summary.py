@@ -56,8 +56,9 @@ def watched(net: Layer, layers: list[Layer], note: Callable[..., None], inputs: 
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
     """Print each layer with the shapes that go in and out and its number of parameters.
 
-    input_size: the shape of the input (or an InputSpec), with the batch axis (None or -1 there count as 1), or a list of
-    them; or `input`: what forward takes, a Tensor, or a list or dictionary of them. Returns {"total_params", "trainable_params"}.
+    input_size: the shape of the input (or an InputSpec), with the batch axis (None or -1 there count as 1),
+    or a list of them; or `input`: what forward takes, a Tensor, or a list or dictionary of them. Returns
+    {"total_params", "trainable_params"}.
     """
     if input_size is None and input is None:
         raise ValueError("input_size, input: expected one of the two, got neither")
@@ -72,8 +73,10 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
         ins = ins[0] if len(ins) == 1 else ins
         rows.append((names[layer], str(ins), str(_shapes(outputs)), sum(p.size for p in own)))
 
-    names = {layer: f"{type(layer).__name__} ({name})" if name else type(layer).__name__
-             for name, layer in net.named_sublayers(include_self=True)}  # fmt: skip
+    names = {
+        layer: f"{type(layer).__name__} ({name})" if name else type(layer).__name__
+        for name, layer in net.named_sublayers(include_self=True)
+    }
     watched(net, [layer for layer in names if not layer._sub_layers or layer._parameters], note, given)
     parameters = net.parameters()
     total = sum(p.size for p in parameters)
@@ -86,8 +89,12 @@ def _print(rows: list[tuple[str, str, str, int]], total: int, trainable: int, si
     head = ("Layer", "Input shape", "Output shape", "Parameters")
     table = [head, *((a, b, c, f"{n:,}") for a, b, c, n in rows)]
     widths = [max(len(row[i]) for row in table) for i in range(4)]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row[:3], widths, strict=False)) + "  " + row[3].rjust(widths[3])
-             for row in table]  # fmt: skip
+    lines = [
+        "  ".join(cell.ljust(w) for cell, w in zip(row[:3], widths, strict=False))
+        + "  "
+        + row[3].rjust(widths[3])
+        for row in table
+    ]
     rule = "-" * max(len(line) for line in lines)
     print("\n".join([rule, lines[0], rule, *lines[1:], rule]))
     print(f"Parameters: {total:,}, trainable: {trainable:,}, {size / 2**20:.2f} MiB")

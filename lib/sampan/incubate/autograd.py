@@ -1,4 +1,5 @@
-"""Derivatives of functions: products with Jacobians from the left and the right, and the matrices themselves."""
+"""Derivatives of functions: products with Jacobians from the left and the right, and the matrices
+themselves."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,29 +44,32 @@ def _like(found: list[Tensor], given: Any) -> Any:
     return tuple(found) if isinstance(given, (list, tuple)) else found[0]
 
 
-def vjp(func, xs, v=None):  # type: ignore[no-untyped-def]
-    """func(*xs), and v (ones when None, in the shapes of the value) times its Jacobian, in the shapes of `xs`."""
+def vjp(func, xs, v=None):
+    """func(*xs), and v (ones when None, in the shapes of the value) times its Jacobian, in the shapes of
+    `xs`."""
     leaves, weights, ys = _checked(func, xs, v)
     _fits(weights, _list(ys))
     return ys, _like(filled_grad(_list(ys), leaves, weights), xs)
 
 
-def jvp(func, xs, v=None):  # type: ignore[no-untyped-def]
-    """func(*xs), and its Jacobian times v (ones when None, in the shapes of `xs`), in the shapes of the value."""
+def jvp(func, xs, v=None):
+    """func(*xs), and its Jacobian times v (ones when None, in the shapes of `xs`), in the shapes of the
+    value."""
     leaves, directions, ys = _checked(func, xs, v)
     _fits(directions, leaves)
     return ys, _like(_forward(_list(ys), leaves, directions), ys)
 
 
 def _forward(ys: list[Tensor], xs: list[Tensor], v: list[Tensor] | None) -> list[Tensor]:
-    """The Jacobian times v: u J is linear in u, so its gradient by u in the direction v is J v, whatever u is."""
+    """The Jacobian times v: u J is linear in u, so its gradient by u in the direction v is J v, whatever u
+    is."""
     u = [_apart(declared.full_like_of(y.detach(), 0)) for y in ys]
     return filled_grad(filled_grad(ys, xs, u), u, v)
 
 
 class Jacobian(Matrix):
-    """The derivatives of func(*xs) by `xs`, all flattened and joined: [rows, columns], or with `is_batched` (the first
-    axis stays) [batch, rows, columns]. Rows are worked out when they are read."""
+    """The derivatives of func(*xs) by `xs`, all flattened and joined: [rows, columns], or with `is_batched`
+    (the first axis stays) [batch, rows, columns]. Rows are worked out when they are read."""
 
     def __init__(self, func: Callable[..., Any], xs: Any, is_batched: bool = False) -> None:
         leaves, _, ys = _checked(func, xs, None)
@@ -85,12 +89,13 @@ class Hessian(Jacobian):
         super().__init__(gradient, xs, is_batched)
 
 
-def grad(outputs, inputs, grad_outputs=None):  # type: ignore[no-untyped-def]
-    """The gradients of the sum of `outputs` by `inputs`, recorded: one for a Tensor, a tuple for a sequence."""
+def grad(outputs, inputs, grad_outputs=None):
+    """The gradients of the sum of `outputs` by `inputs`, recorded: one for a Tensor, a tuple for a
+    sequence."""
     return _like(filled_grad(_list(outputs), _list(inputs), grad_outputs), inputs)
 
 
-def forward_grad(outputs, inputs, grad_inputs=None):  # type: ignore[no-untyped-def]
+def forward_grad(outputs, inputs, grad_inputs=None):
     """The derivatives of `outputs` in the direction `grad_inputs` (ones when None) of `inputs`."""
     directions = None if grad_inputs is None else _list(grad_inputs)
     return _like(_forward(_list(outputs), _list(inputs), directions), outputs)

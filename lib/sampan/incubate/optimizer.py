@@ -1,4 +1,5 @@
-"""Optimizers around others: LookAhead (Zhang et al. 2019) and the average of a run's parameters (Polyak 1992)."""
+"""Optimizers around others: LookAhead (Zhang et al. 2019) and the average of a run's parameters (Polyak
+1992)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,8 @@ def _trained(optimizer: Any) -> list[Any]:
 
 
 class LookAhead(Optimizer):
-    """inner_optimizer steps; after every k steps slow <- slow + alpha (fast - slow), and the fast parameters become it."""
+    """inner_optimizer steps; after every k steps slow <- slow + alpha (fast - slow), and the fast parameters
+    become it."""
 
     def __init__(self, inner_optimizer: Any, alpha: float = 0.5, k: int = 5, name: str | None = None) -> None:
         if not isinstance(inner_optimizer, Optimizer):
@@ -49,13 +51,21 @@ class LookAhead(Optimizer):
 
 
 class ModelAverage(Optimizer):
-    """Keeps the average of the parameters over the last steps; `with average.apply():` they are in their place.
+    """Keeps the average of the parameters over the last steps; `with average.apply():` they are in their
+    place.
 
-    A window ends when it has min_average_window steps, and average_window_rate of all steps or max_average_window;
-    the average is over the last window and the present one.
+    A window ends when it has min_average_window steps, and average_window_rate of all steps or
+    max_average_window; the average is over the last window and the present one.
     """
 
-    def __init__(self, average_window_rate, parameters=None, min_average_window=10000, max_average_window=10000, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        average_window_rate,
+        parameters=None,
+        min_average_window=10000,
+        max_average_window=10000,
+        name=None,
+    ):
         super().__init__(0.0, parameters, name=name)
         self.average_window, self.updates = average_window_rate, 0
         self.min_average_window, self.max_average_window = min_average_window, max_average_window

@@ -10,9 +10,22 @@ from torch.utils.data import get_worker_info
 
 from ..tensor import Tensor
 
-_KINDS = {np.dtype(name): getattr(torch, name) for name in (
-    "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128", "bool"
-)}  # fmt: skip
+_KINDS = {
+    np.dtype(name): getattr(torch, name)
+    for name in (
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+        "bool",
+    )
+}
 
 
 def default_collate_fn(batch: Any) -> Any:
@@ -81,7 +94,8 @@ def _buffer(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 
 def samples_of(batch: Any) -> Any:
-    """A batch that `__getitems__` made, as a list of samples: what a collate function of the user's expects."""
+    """A batch that `__getitems__` made, as a list of samples: what a collate function of the user's
+    expects."""
     if type(batch) is not tuple:
         return batch
     return [tuple(field[i] for field in batch) for i in range(len(batch[0]))]

@@ -16,8 +16,8 @@ from ..tensor import Refused, Tensor, WrongKind
 class Dataset(torch_data.Dataset):
     """Map-style: subclasses write `__getitem__(index)` and `__len__()`.
 
-    A data set over arrays may also write `__getitems__(indices)`. It returns a tuple: the whole batch at once,
-    one array per field; DataLoader then does no work per sample.
+    A data set over arrays may also write `__getitems__(indices)`. It returns a tuple: the whole batch at
+    once, one array per field; DataLoader then does no work per sample.
     """
 
     def __getitem__(self, index: Any) -> Any:
@@ -83,7 +83,9 @@ class TensorDataset(Dataset):
     def __init__(self, tensors: Sequence[Any]) -> None:
         if isinstance(tensors, Tensor | np.ndarray) or len(tensors) == 0:
             raise WrongKind("tensors: expected a list of Tensors, such as TensorDataset([images, labels])")
-        self.tensors = [t if isinstance(t, Tensor) else Tensor(torch.as_tensor(np.asarray(t))) for t in tensors]  # fmt: skip
+        self.tensors = [
+            t if isinstance(t, Tensor) else Tensor(torch.as_tensor(np.asarray(t))) for t in tensors
+        ]
         lengths = [len(t) for t in self.tensors]
         if len(set(lengths)) > 1:
             raise Refused(f"tensors: expected one length, got {lengths}")
@@ -142,8 +144,11 @@ class ConcatDataset(Dataset):
         return self.cumulative_sizes[-1]
 
 
-def random_split(dataset: Any, lengths: Sequence[float], generator: torch.Generator | None = None) -> list[Subset]:  # fmt: skip
-    """Disjoint random Subsets: of these lengths, or of these shares where they are fractions that add up to 1."""
+def random_split(
+    dataset: Any, lengths: Sequence[float], generator: torch.Generator | None = None
+) -> list[Subset]:
+    """Disjoint random Subsets: of these lengths, or of these shares where they are fractions that add up to
+    1."""
     sizes = list(lengths)
     if all(0 <= n <= 1 for n in sizes) and math.isclose(sum(sizes), 1.0):
         sizes = [math.floor(len(dataset) * share) for share in lengths]
@@ -151,7 +156,8 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: torch.Genera
             sizes[i % len(sizes)] += 1  # what rounding left over goes round
     if sum(sizes) != len(dataset) or any(n < 0 or n != int(n) for n in sizes):
         raise Refused(
-            f"lengths: expected whole numbers that add up to {len(dataset)}, or shares that add up to 1, got {lengths}"
+            f"lengths: expected whole numbers that add up to {len(dataset)}, or shares that add up to 1, got "
+            f"{lengths}"
         )
     order = torch.randperm(len(dataset), generator=generator).tolist()
     ends = list(itertools.accumulate(int(n) for n in sizes))

@@ -7,12 +7,14 @@ from typing import Any
 import torch
 
 
-def find_batch_size(step: Callable[[int], Any], start: int = 1, limit: int = 65536, gain: float = 1.05) -> int:  # fmt: skip
+def find_batch_size(
+    step: Callable[[int], Any], start: int = 1, limit: int = 65536, gain: float = 1.05
+) -> int:
     """The smallest batch size from which doubling gains no more samples a second, or memory ends.
 
-    step(batch_size): one training step with random data of that size. It is called for start, 2 start, ... up to limit,
-    three times each, the first unmeasured; sizes after one that is not `gain` times faster, or that raises
-    MemoryError, are not tried. Raises MemoryError when `start` itself does not fit.
+    step(batch_size): one training step with random data of that size. It is called for start, 2 start, ... up
+    to limit, three times each, the first unmeasured; sizes after one that is not `gain` times faster, or that
+    raises MemoryError, are not tried. Raises MemoryError when `start` itself does not fit.
     """
     if not 1 <= start <= limit:
         raise ValueError(f"start, limit: expected 1 <= start <= limit, got {start} and {limit}")

@@ -41,23 +41,37 @@ class _Collate:
 class DataLoader:
     """Iterate it once an epoch; each batch is a list of Tensors, one per field of a sample.
 
-    dataset: map-style or a stream (IterableDataset). batch_sampler: takes the place of batch_size, shuffle and
-    drop_last. batch_size None: samples as they are, in their order; shuffle and drop_last then change nothing. collate_fn: from a list of samples to a batch.
+    dataset: map-style or a stream (IterableDataset). batch_sampler: takes the place of batch_size, shuffle
+    and drop_last. batch_size None: samples as they are, in their order; shuffle and drop_last then change
+    nothing. collate_fn: from a list of samples to a batch.
     num_workers: processes that make batches, 0 for this one; each holds prefetch_factor batches ready.
     timeout: seconds to wait for a batch from a worker, 0 for ever. places: where the batches go.
     The order and the workers' seeds follow from `sampan.seed`.
 
-    Raises RuntimeError that names the worker when one dies; an exception in a worker's data set arrives as it is.
+    Raises RuntimeError that names the worker when one dies; an exception in a worker's data set arrives as it
+    is.
     """
 
     def __init__(
-        self, dataset: Any, feed_list: Any = None, places: Any = None, return_list: bool = True,
-        batch_sampler: Any = None, batch_size: int | None = 1, shuffle: bool = False,
-        drop_last: bool = False, collate_fn: Callable[[Any], Any] | None = None, num_workers: int = 0,
-        use_buffer_reader: bool = True, reader_buffer_size: int = 2, prefetch_factor: int = 2,
-        use_shared_memory: bool = True, timeout: float = 0,
-        worker_init_fn: Callable[[int], Any] | None = None, persistent_workers: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: Any,
+        feed_list: Any = None,
+        places: Any = None,
+        return_list: bool = True,
+        batch_sampler: Any = None,
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        collate_fn: Callable[[Any], Any] | None = None,
+        num_workers: int = 0,
+        use_buffer_reader: bool = True,
+        reader_buffer_size: int = 2,
+        prefetch_factor: int = 2,
+        use_shared_memory: bool = True,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None,
+        persistent_workers: bool = False,
+    ) -> None:
         if not isinstance(num_workers, int) or num_workers < 0:
             raise Refused(f"num_workers: expected a whole number of at least 0, got {num_workers!r}")
         if timeout < 0:
@@ -71,7 +85,9 @@ class DataLoader:
         if self._streams and (shuffle or batch_sampler is not None):
             raise Refused("shuffle, batch_sampler: a stream decides its order itself; expected neither")
         if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
-            raise Refused("batch_sampler: it decides batch_size, shuffle and drop_last; expected none of them")  # fmt: skip
+            raise Refused(
+                "batch_sampler: it decides batch_size, shuffle and drop_last; expected none of them"
+            )
         if not self._streams and not hasattr(dataset, "__getitem__"):
             raise WrongKind(f"dataset: expected a Dataset, got {type(dataset).__name__}")
         if batch_sampler is None and batch_size is not None and not self._streams:

@@ -1,4 +1,5 @@
-"""Which samples, in which order. Chance comes from `sampan.seed`: one draw an epoch seeds the epoch's order."""
+"""Which samples, in which order. Chance comes from `sampan.seed`: one draw an epoch seeds the epoch's
+order."""
 
 import itertools
 import math
@@ -36,7 +37,8 @@ class SequenceSampler(Sampler):
 
 
 def _epoch_generator(given: torch.Generator | None) -> torch.Generator:
-    """A generator for one epoch, seeded by one draw, so that nothing that runs in between disturbs the order."""
+    """A generator for one epoch, seeded by one draw, so that nothing that runs in between disturbs the
+    order."""
     made = torch.Generator()
     made.manual_seed(int(torch.empty((), dtype=torch.int64).random_(generator=given)))
     return made
@@ -49,9 +51,12 @@ class RandomSampler(Sampler):
     """
 
     def __init__(
-        self, data_source: Any, replacement: bool = False, num_samples: int | None = None,
+        self,
+        data_source: Any,
+        replacement: bool = False,
+        num_samples: int | None = None,
         generator: torch.Generator | Iterator[int] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(data_source)
         if not isinstance(replacement, bool):
             raise WrongKind(f"replacement: expected True or False, got {replacement!r}")
@@ -118,9 +123,13 @@ class BatchSampler(Sampler):
     """Lists of `batch_size` indices, from a sampler, or from a data set in order or shuffled."""
 
     def __init__(
-        self, dataset: Any = None, sampler: Iterable[int] | None = None, shuffle: bool = False,
-        batch_size: int = 1, drop_last: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: Any = None,
+        sampler: Iterable[int] | None = None,
+        shuffle: bool = False,
+        batch_size: int = 1,
+        drop_last: bool = False,
+    ) -> None:
         if (dataset is None) == (sampler is None):
             raise Refused("dataset, sampler: expected exactly one of the two")
         if not isinstance(drop_last, bool):
@@ -151,13 +160,14 @@ class BatchSampler(Sampler):
 
 
 class DistributedBatchSampler(BatchSampler):
-    """Each of num_replicas processes gets its share of the batches; samples from the front fill up the last ones.
+    """Each of num_replicas processes gets its share of the batches; samples from the front fill up the last
+    ones.
 
-    num_replicas, rank: from the environment of `torchrun` unless given. shuffle: an order of each epoch's own, the same
-    in all processes; `set_epoch` sets which.
+    num_replicas, rank: from the environment of `torchrun` unless given. shuffle: an order of each epoch's
+    own, the same in all processes; `set_epoch` sets which.
     """
 
-    def __init__(self, dataset, batch_size, num_replicas=None, rank=None, shuffle=False, drop_last=False):  # type: ignore[no-untyped-def]
+    def __init__(self, dataset, batch_size, num_replicas=None, rank=None, shuffle=False, drop_last=False):
         super().__init__(dataset, None, False, batch_size, drop_last)
         for name, value in (("shuffle", shuffle), ("drop_last", drop_last)):
             if not isinstance(value, bool):

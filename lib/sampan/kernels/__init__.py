@@ -1,4 +1,5 @@
-"""Hot loops: arrays in, arrays out. A kernel picks its device and its parallel form; a caller never sees either.
+"""Hot loops: arrays in, arrays out. A kernel picks its device and its parallel form; a caller never sees
+either.
 
 Look kernels up late (`kernels.name`), so that another version can take a kernel's place.
 """

@@ -1,5 +1,5 @@
-"""Memory that is reserved at once and taken from the machine page by page, as it is first written; and large results in
-memory that was written before, because a page's first writing costs more than what is written."""
+"""Memory that is reserved at once and taken from the machine page by page, as it is first written; and large
+results in memory that was written before, because a page's first writing costs more than what is written."""
 
 import math
 import mmap
@@ -15,10 +15,11 @@ _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 
 
 def reserved(shape: Sequence[int], dtype: Any, dense: bool = False) -> np.ndarray:
-    """Zeros of a shape that may be larger than the machine's memory: a table can grow in place, and is never copied.
+    """Zeros of a shape that may be larger than the machine's memory: a table can grow in place, and is never
+    copied.
 
-    Only address space is taken now. Where Linux is not, the memory is taken at once. dense: it fills up from its beginning,
-    so it may be taken in pages of 2 MB, which are found quicker where the machine has them.
+    Only address space is taken now. Where Linux is not, the memory is taken at once. dense: it fills up from
+    its beginning, so it may be taken in pages of 2 MB, which are found quicker where the machine has them.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < 1 << 20 or not hasattr(mmap, "MAP_ANONYMOUS"):
@@ -27,7 +28,8 @@ def reserved(shape: Sequence[int], dtype: Any, dense: bool = False) -> np.ndarra
 
 
 def _pages(size: int, flags: int, large: bool) -> mmap.mmap:
-    """Zeros that begin where a page does: a row of 64 floats lies in four lines of the caches, and not in five."""
+    """Zeros that begin where a page does: a row of 64 floats lies in four lines of the caches, and not in
+    five."""
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | flags)
     if large and hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # a machine that has none
@@ -36,7 +38,8 @@ def _pages(size: int, flags: int, large: bool) -> mmap.mmap:
 
 
 def _block(size: int) -> np.ndarray:
-    """[size] bytes of zeros that will all be written. Raises MemoryError where the machine does not have as many."""
+    """[size] bytes of zeros that will all be written. Raises MemoryError where the machine does not have as
+    many."""
     if not hasattr(mmap, "MAP_ANONYMOUS"):
         return np.zeros(size, np.uint8)
     try:
@@ -50,7 +53,8 @@ _waiting: dict[int, np.ndarray] = {}
 
 
 def lent(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    """A buffer with anything in it, for a large result. When nobody holds it any more, its memory waits for the next.
+    """A buffer with anything in it, for a large result. When nobody holds it any more, its memory waits for
+    the next.
 
     At most MOST_KEPT bytes wait. A buffer, and no array: whatever is made from it keeps it alive.
     """
@@ -69,8 +73,8 @@ def lent(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
 
 
 def empty(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """torch.empty; a large one on the CPU in pages of 2 MB, where the machine has them: rows of it that are read in no order
-    are found several times quicker."""
+    """torch.empty; a large one on the CPU in pages of 2 MB, where the machine has them: rows of it that are
+    read in no order are found several times quicker."""
     if device.type != "cpu" or math.prod(shape) * dtype.itemsize < LENT_FROM:
         return torch.empty(tuple(shape), dtype=dtype, device=device)
     return torch.from_numpy(_block(math.prod(shape) * dtype.itemsize)).view(dtype).view(tuple(shape))
@@ -99,7 +103,8 @@ def _given_back(block: np.ndarray) -> None:
 def copied(
     buffer: torch.Tensor, kind: torch.dtype | None = None, device: torch.device | None = None
 ) -> torch.Tensor:
-    """A contiguous copy, of another dtype or on another device if asked for; on the CPU in memory that is lent."""
+    """A contiguous copy, of another dtype or on another device if asked for; on the CPU in memory that is
+    lent."""
     kind, device = kind or buffer.dtype, device or buffer.device
     if device.type != "cpu":
         return torch.empty(buffer.shape, dtype=kind, device=device).copy_(buffer)

@@ -1,9 +1,11 @@
-"""Loops over tables of which a batch touches some rows: which rows those are, their sums, an optimizer's step.
+"""Loops over tables of which a batch touches some rows: which rows those are, their sums, an optimizer's
+step.
 
 A batch names row ids[i] for each of its occurrences i. The gradient of an occurrence is never stored: it is
-scale[i] * rows[which[i]] (`scale` may be empty: 1; `which` too: i). Occurrences are added up as they came, which reads the
-rows one after the other and finds most sums in the caches, since few ids make up most of a batch; then each row of the
-table is read and written once. Where a row lies cannot be foretold: it is asked for before it is needed, a few rows ahead.
+scale[i] * rows[which[i]] (`scale` may be empty: 1; `which` too: i). Occurrences are added up as they came,
+which reads the rows one after the other and finds most sums in the caches, since few ids make up most of a
+batch; then each row of the table is read and written once. Where a row lies cannot be foretold: it is asked
+for before it is needed, a few rows ahead.
 """
 
 import threading
@@ -28,26 +30,26 @@ LARGEST_SLOTS = 1 << 25  # rows with a slot of 4 bytes each; above it the ids ar
 AHEAD = 12  # rows
 SLOTS_AHEAD = 32
 
-# Distinct ids, in the order in which they first came; for each occurrence its place among them, -1 where it names no row.
-# No places at all: each distinct id has one occurrence, its own.
+# Distinct ids, in the order in which they first came; for each occurrence its place among them, -1 where it
+# names no row. No places at all: each distinct id has one occurrence, its own.
 Found = tuple[np.ndarray, np.ndarray]
 
 
 @njit(inline="always")
-def columns_ahead(array, row, begin, end):  # type: ignore[no-untyped-def]
+def columns_ahead(array, row, begin, end):
     """Ask for some columns of a row, 64 bytes at a time."""
     for j in range(begin, end, 64 // array.itemsize):
         prefetch(array, row * array.shape[1] + j)
 
 
 @njit(inline="always")
-def row_ahead(array, row):  # type: ignore[no-untyped-def]
+def row_ahead(array, row):
     """Ask for a row."""
     columns_ahead(array, row, 0, array.shape[1])
 
 
 @njit(cache=True)
-def _placed(ids, rows, slots, distinct, place):  # type: ignore[no-untyped-def]
+def _placed(ids, rows, slots, distinct, place):
     count, last, outside = 0, ids.size - 1, False
     for i in range(ids.size):
         prefetch(slots, max(ids[min(i + SLOTS_AHEAD, last)], 0))
@@ -68,7 +70,7 @@ def _placed(ids, rows, slots, distinct, place):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _placed_sorted(ids, rows, order, distinct, place):  # type: ignore[no-untyped-def]
+def _placed_sorted(ids, rows, order, distinct, place):
     outside = False
     for j in range(order.size):  # equal ids came together: each one's place is its first occurrence
         i = order[j]
@@ -91,7 +93,8 @@ _own = threading.local()
 
 
 def _slots(count: int) -> np.ndarray:
-    """At least `count` slots, all -1; kept for the next call, because filling them costs more than using them."""
+    """At least `count` slots, all -1; kept for the next call, because filling them costs more than using
+    them."""
     slots: np.ndarray | None = getattr(_own, "slots", None)
     if slots is None or slots.size < count:
         slots = _own.slots = np.full(count, -1, np.int32)
@@ -110,13 +113,14 @@ def distinct(ids: np.ndarray, count: int) -> Found:
         several = _placed_sorted(ids, count, np.argsort(ids, kind="stable"), found, place)
     if several < 0:
         raise ValueError(
-            f"ids: expected 0 to {count - 1} as in the look-up, got {ids.min()} to {ids.max()}: they were overwritten since"
+            f"ids: expected 0 to {count - 1} as in the look-up, got {ids.min()} to {ids.max()}: they were "
+            "overwritten since"
         )
     return found[:several], place
 
 
 @njit(inline="always")
-def _add_row(total, row, scale, i):  # type: ignore[no-untyped-def]
+def _add_row(total, row, scale, i):
     """total += scale[i] row, or row where there is no scale."""
     if scale.size:
         factor = scale[i]
@@ -127,7 +131,7 @@ def _add_row(total, row, scale, i):  # type: ignore[no-untyped-def]
             total[j] += row[j]
 
 
-def _sums(place, which, scale, rows, lane, parts, out):  # type: ignore[no-untyped-def]
+def _sums(place, which, scale, rows, lane, parts, out):
     width = out.shape[1]
     lanes = (width + lane - 1) // lane
     for part in prange(parts):
@@ -154,18 +158,19 @@ def sums(found: Found, which: np.ndarray, scale: np.ndarray, rows: np.ndarray) -
     if place.size < distinct.size:  # each has its sum
         return rows
     out = lent((distinct.size, width), torch.float64 if rows.dtype == np.float64 else torch.float32).numpy()
-    # Threads take columns: they share the work evenly, and no sum depends on how many there are. 1 KB at least: of less,
-    # each core fetches lines beside its own that the other writes, and two take up to twice the time of one (measured).
+    # Threads take columns: they share the work evenly, and no sum depends on how many there are. 1 KB at
+    # least: of less, each core fetches lines beside its own that the other writes, and two take up to twice
+    # the time of one (measured).
     lane = 1024 // rows.itemsize
     parts = max(1, min(-(-width // lane), get_num_threads()))
     _sums_loop(place, which, scale, rows, lane, parts, out, size=place.size * width)
     return out
 
 
-# --- look-up ----------------------------------------------------------------------------------------------------
+# --- look-up ------------------------------------------------------------------------------------------------
 
 
-def _rows_read(table, ids, wrong, out):  # type: ignore[no-untyped-def]
+def _rows_read(table, ids, wrong, out):
     for part in prange(PARTS):
         end = ids.size * (part + 1) // PARTS
         for i in range(ids.size * part // PARTS, end):
@@ -192,7 +197,8 @@ def all_inside(ids: torch.Tensor, count: int) -> bool:
 
 
 def rows_read(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """[*ids.shape, d]: torch.embedding, which raises for an id outside; large results lie in memory that is lent."""
+    """[*ids.shape, d]: torch.embedding, which raises for an id outside; large results lie in memory that is
+    lent."""
     size = ids.numel() * table.shape[-1]
     plain = table.dtype in _READ and ids.dtype is torch.int64 and not table.is_cuda and table.is_contiguous()
     if size * table.itemsize < LENT_FROM or not plain or table.ndim != 2:
@@ -215,15 +221,15 @@ def rows_found(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     return out
 
 
-# --- bags -------------------------------------------------------------------------------------------------------
+# --- bags ---------------------------------------------------------------------------------------------------
 
 
-def _bag_sums(table, ids, starts, scale, out):  # type: ignore[no-untyped-def]
+def _bag_sums(table, ids, starts, scale, out):
     for b in prange(out.shape[0]):
         row_sum(out[b], scale, ids, table, starts[b], starts[b + 1])
 
 
-def _bag_tops(table, ids, starts, out, winner):  # type: ignore[no-untyped-def]
+def _bag_tops(table, ids, starts, out, winner):
     for b in prange(out.shape[0]):
         top, won = out[b], winner[b]
         top[:], won[:] = 0, -1
@@ -234,7 +240,7 @@ def _bag_tops(table, ids, starts, out, winner):  # type: ignore[no-untyped-def]
                     top[j], won[j] = row[j], i
 
 
-def _dots(table, ids, which, g, out):  # type: ignore[no-untyped-def]
+def _dots(table, ids, which, g, out):
     for i in prange(out.size):
         row, other, total = table[ids[i]], g[which[i]], out.dtype.type(0)
         for j in range(row.size):
@@ -256,7 +262,8 @@ def bag_sums(table: np.ndarray, ids: np.ndarray, starts: np.ndarray, scale: np.n
 
 
 def bag_tops(table: np.ndarray, ids: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """([bags, d] the largest of each bag's rows, column by column, 0 for an empty bag; which occurrence it was, or -1)."""
+    """([bags, d] the largest of each bag's rows, column by column, 0 for an empty bag; which occurrence it
+    was, or -1)."""
     out = np.empty((starts.size - 1, table.shape[1]), table.dtype)
     winner = np.empty(out.shape, np.int64)
     _bag_tops_loop(table, ids, starts, out, winner, size=ids.size * table.shape[1])
@@ -270,7 +277,7 @@ def dots(table: np.ndarray, ids: np.ndarray, which: np.ndarray, g: np.ndarray) -
     return out
 
 
-# --- an optimizer's step ----------------------------------------------------------------------------------------
+# --- an optimizer's step ------------------------------------------------------------------------------------
 
 _HEADER = """# generated from the rule {name}, over the rows that a batch touched
 import numpy as np
@@ -323,10 +330,17 @@ def _step(name: str, everywhere: bool) -> Loop:
 
 
 def step(
-    found: Found, which: np.ndarray, scale: np.ndarray, rows: np.ndarray, name: str, arrays: Any, numbers: Any,
+    found: Found,
+    which: np.ndarray,
+    scale: np.ndarray,
+    rows: np.ndarray,
+    name: str,
+    arrays: Any,
+    numbers: Any,
     everywhere: bool,
-) -> None:  # fmt: skip
-    """Apply the rule `name` of `RULES` to the rows that `found` names; `everywhere`: to the others too, with gradient 0.
+) -> None:
+    """Apply the rule `name` of `RULES` to the rows that `found` names; `everywhere`: to the others too, with
+    gradient 0.
 
     arrays: the table and its state, each [count, d].
     """

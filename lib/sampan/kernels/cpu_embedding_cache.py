@@ -1,8 +1,8 @@
 """Loops of a cache of rows: which place a row has, the least recently used one gives way.
 
-A doubly linked list from the newest place to the oldest, four numbers a place in `nodes`: the next newer place, the next
-older one, the batch that asked for it last, and the mark that keeps it. `place_of[row]` is its place + 1, 0 for none, as
-fresh memory has it. `ends`: newest place, oldest place, places in use.
+A doubly linked list from the newest place to the oldest, four numbers a place in `nodes`: the next newer
+place, the next older one, the batch that asked for it last, and the mark that keeps it. `place_of[row]` is
+its place + 1, 0 for none, as fresh memory has it. `ends`: newest place, oldest place, places in use.
 """
 
 from numba import njit
@@ -17,7 +17,7 @@ AHEAD = 16  # rows: where they lie cannot be foretold, so they are asked for bef
 
 
 @njit(cache=True, inline="always")
-def _taken_out(place, nodes, ends):  # type: ignore[no-untyped-def]
+def _taken_out(place, nodes, ends):
     newer, older = nodes[place, NEWER], nodes[place, OLDER]
     if newer >= 0:
         nodes[newer, OLDER] = older
@@ -30,7 +30,7 @@ def _taken_out(place, nodes, ends):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _put_first(place, nodes, ends):  # type: ignore[no-untyped-def]
+def _put_first(place, nodes, ends):
     nodes[place, NEWER], nodes[place, OLDER] = -1, ends[0]
     if ends[0] >= 0:
         nodes[ends[0], NEWER] = place
@@ -40,8 +40,9 @@ def _put_first(place, nodes, ends):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _oldest(nodes, ends, keep):  # type: ignore[no-untyped-def]
-    """The oldest place that is not kept, taken out; -1 where all are. Kept ones that are met become the newest."""
+def _oldest(nodes, ends, keep):
+    """The oldest place that is not kept, taken out; -1 where all are. Kept ones that are met become the
+    newest."""
     first_kept = -1
     while ends[1] >= 0:
         place = ends[1]
@@ -57,7 +58,7 @@ def _oldest(nodes, ends, keep):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _put_back_first(places, count, nodes, ends, batch):  # type: ignore[no-untyped-def]
+def _put_back_first(places, count, nodes, ends, batch):
     """Link what a batch asked for before all others, the last asked for first."""
     head, before = ends[0], -1
     for i in range(count - 1, -1, -1):
@@ -80,15 +81,18 @@ def _put_back_first(places, count, nodes, ends, batch):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def ask(rows, place_of, row_at, nodes, ends, batch, keep, places, came, left):  # type: ignore[no-untyped-def]
-    """The place of each row, which becomes the newest; returns (rows that came in, rows that had to leave, rows found).
+def ask(rows, place_of, row_at, nodes, ends, batch, keep, places, came, left):
+    """The place of each row, which becomes the newest; returns (rows that came in, rows that had to leave,
+    rows found).
 
-    came: for each that came in, in order, the row and its place; left: the row that was there before, or -1. No row of this
-    batch leaves, and none whose place is marked with `keep`. Where they are together more than the cache holds, -1 comes
-    back for the first number, and all rows are where they were. batch: a number of 1 or more, another for each call.
+    came: for each that came in, in order, the row and its place; left: the row that was there before, or -1.
+    No row of this batch leaves, and none whose place is marked with `keep`. Where they are together more than
+    the cache holds, -1 comes back for the first number, and all rows are where they were. batch: a number of
+    1 or more, another for each call.
 
-    A row is taken out of the list when it is first asked for, and all are put back at the end: that leaves the order
-    which moving each row to the front at each of its occurrences does, and touches the neighbours of a row once.
+    A row is taken out of the list when it is first asked for, and all are put back at the end: that leaves
+    the order which moving each row to the front at each of its occurrences does, and touches the neighbours
+    of a row once.
     """
     count, gone, hits, last, done = 0, 0, 0, rows.size - 1, rows.size
     for i in range(rows.size):
@@ -135,7 +139,7 @@ def ask(rows, place_of, row_at, nodes, ends, batch, keep, places, came, left):  
 
 
 @njit(cache=True, nogil=True)
-def mark(places, nodes, keep, dirty):  # type: ignore[no-untyped-def]
+def mark(places, nodes, keep, dirty):
     """Keep these places until another mark is asked for, and note that their rows will change."""
     for i in range(places.size):
         nodes[places[i], KEPT] = keep
@@ -143,7 +147,7 @@ def mark(places, nodes, keep, dirty):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def copy_rows(to, to_rows, source, source_rows):  # type: ignore[no-untyped-def]
+def copy_rows(to, to_rows, source, source_rows):
     """to[to_rows] = source[source_rows]; no place occurs twice."""
     last = to_rows.size - 1
     for i in range(to_rows.size):

@@ -1,10 +1,11 @@
 """Loops over ids without bounds: a hash table that grows in small steps, a count sketch, values drawn by id.
 
-Extendible hashing (Fagin et al. 1979): the first bits of an id's hash choose, through a `directory`, a segment of
-SEGMENT slots, in which the id is looked for by linear probing. A segment that is three quarters full is split in two,
-which touches nothing else, so no insertion waits for the whole table. A slot is (id, row + 1); 0 marks a free one, as
-fresh memory has it. Where a slot lies cannot be foretold, so it is asked for AHEAD ids before it is needed. A secret
-`salt` goes into the hash, so that nobody can send ids that all want one slot, or that make the directory double forever.
+Extendible hashing (Fagin et al. 1979): the first bits of an id's hash choose, through a `directory`, a
+segment of SEGMENT slots, in which the id is looked for by linear probing. A segment that is three quarters
+full is split in two, which touches nothing else, so no insertion waits for the whole table. A slot is (id,
+row + 1); 0 marks a free one, as fresh memory has it. Where a slot lies cannot be foretold, so it is asked for
+AHEAD ids before it is needed. A secret `salt` goes into the hash, so that nobody can send ids that all want
+one slot, or that make the directory double forever.
 """
 
 import math
@@ -30,7 +31,7 @@ _M1, _M2, _GOLDEN = (
 
 
 @njit(cache=True, inline="always")
-def mixed(number):  # type: ignore[no-untyped-def]
+def mixed(number):
     """64 well mixed bits of a uint64 (the finaliser of SplitMix64; Steele, Lea and Flood 2014)."""
     z = number + _GOLDEN
     z = (z ^ (z >> np.uint64(30))) * _M1
@@ -39,12 +40,12 @@ def mixed(number):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _segment_of(directory, depth, bits):  # type: ignore[no-untyped-def]
+def _segment_of(directory, depth, bits):
     return directory[0] if depth == 0 else directory[np.int64(bits >> np.uint64(64 - depth))]
 
 
 @njit(cache=True, inline="always")
-def _probe(slots, segment, bits, number):  # type: ignore[no-untyped-def]
+def _probe(slots, segment, bits, number):
     """The slot of `number` in its segment, or the free one where it would go."""
     start, at = segment * SEGMENT, np.int64(bits & np.uint64(SEGMENT - 1))
     while slots[start + at, 1] != 0 and slots[start + at, 0] != number:
@@ -53,13 +54,13 @@ def _probe(slots, segment, bits, number):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _ask_for(number, directory, depth, slots, salt):  # type: ignore[no-untyped-def]
+def _ask_for(number, directory, depth, slots, salt):
     bits = mixed(number ^ salt)
     segment = _segment_of(directory, depth, bits)
     prefetch(slots, 2 * (segment * SEGMENT + np.int64(bits & np.uint64(SEGMENT - 1))))
 
 
-def _found(ids, directory, depth, slots, salt, rows):  # type: ignore[no-untyped-def]
+def _found(ids, directory, depth, slots, salt, rows):
     for part in prange(PARTS):
         begin, end = ids.size * part // PARTS, ids.size * (part + 1) // PARTS
         for i in range(begin, min(begin + AHEAD, end)):
@@ -85,12 +86,13 @@ def find(
 
 
 @njit(cache=True)
-def insert(ids, begin, directory, depth, slots, salt, segments, used, free, rows, new, most):  # type: ignore[no-untyped-def]
+def insert(ids, begin, directory, depth, slots, salt, segments, used, free, rows, new, most):
     """Give each id from place `begin` on its row, a new one where it has none; stop where that needs room.
 
-    New rows come from the end of `free`, a stack of `used[1]` rows that were given back, then from `used[0]` on, `most` at
-    a time. new: first the number of new ones, then the places in `ids` where they came. segments: of each its entries,
-    the bits of the hash that chose it, and those bits; used[2] is how many there are. Returns (the place it came to, what
+    New rows come from the end of `free`, a stack of `used[1]` rows that were given back, then from `used[0]`
+    on, `most` at a time. new: first the number of new ones, then the places in `ids` where they came.
+    segments: of each its entries, the bits of the hash that chose it, and those bits; used[2] is how many
+    there are. Returns (the place it came to, what
     it waits for: 0 for nothing, 1 for a directory of twice the length, 2 where `most` have a row).
     """
     last = ids.size - 1
@@ -127,7 +129,7 @@ def insert(ids, begin, directory, depth, slots, salt, segments, used, free, rows
 
 
 @njit(cache=True)
-def _split(segment, directory, depth, slots, salt, segments, used):  # type: ignore[no-untyped-def]
+def _split(segment, directory, depth, slots, salt, segments, used):
     """Move half of the entries of `segment`, by the next bit of their hash, into a segment of their own."""
     made, bit = used[2], segments[segment, 1]
     used[2] += 1
@@ -152,8 +154,9 @@ def _split(segment, directory, depth, slots, salt, segments, used):  # type: ign
 
 
 @njit(cache=True)
-def remove(ids, directory, depth, slots, salt, segments, used, free):  # type: ignore[no-untyped-def]
-    """Take ids out and give their rows back; later entries of a run move up, so no grave is left (Knuth, 6.4 R)."""
+def remove(ids, directory, depth, slots, salt, segments, used, free):
+    """Take ids out and give their rows back; later entries of a run move up, so no grave is left (Knuth, 6.4
+    R)."""
     for i in range(ids.size):
         bits = mixed(ids[i] ^ salt)
         segment = _segment_of(directory, depth, bits)
@@ -177,10 +180,12 @@ def remove(ids, directory, depth, slots, salt, segments, used, free):  # type: i
 
 
 @njit(cache=True)
-def count_up(ids, counters):  # type: ignore[no-untyped-def]
-    """Count-min sketch (Cormode and Muthukrishnan 2005): counts each id, and returns how often it came, at most too high.
+def count_up(ids, counters):
+    """Count-min sketch (Cormode and Muthukrishnan 2005): counts each id, and returns how often it came, at
+    most too high.
 
-    counters: [SKETCH_ROWS, a power of two] uint16. Only the smallest counters of an id rise (conservative update).
+    counters: [SKETCH_ROWS, a power of two] uint16. Only the smallest counters of an id rise (conservative
+    update).
     """
     seen, mask = np.empty(ids.size, np.int64), np.uint64(counters.shape[1] - 1)
     places = np.empty(SKETCH_ROWS, np.int64)
@@ -200,7 +205,7 @@ def count_up(ids, counters):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def touch(rows, moment, seen, last):  # type: ignore[no-untyped-def]
+def touch(rows, moment, seen, last):
     """Note that these rows were looked up at a moment; -1 is none."""
     for i in range(rows.size):
         if rows[i] >= 0:
@@ -208,7 +213,7 @@ def touch(rows, moment, seen, last):  # type: ignore[no-untyped-def]
             last[rows[i]] = moment
 
 
-def _drawn(ids, rows, seed, kind, scale, out):  # type: ignore[no-untyped-def]
+def _drawn(ids, rows, seed, kind, scale, out):
     for i in prange(ids.size):
         row, start = out[rows[i]], mixed(ids[i] ^ mixed(seed))
         for j in range(row.size):
@@ -238,7 +243,8 @@ def drawn(
     out: np.ndarray,
     alone: bool = False,
 ) -> None:
-    """out[rows[i]] = values that depend on ids[i] and `seed` alone: `scale`, uniform within it, or normal with it.
+    """out[rows[i]] = values that depend on ids[i] and `seed` alone: `scale`, uniform within it, or normal
+    with it.
 
     alone: in one thread.
     """

@@ -1,14 +1,18 @@
-"""Loops of word vectors: skip-gram with negative sampling over sentences of word numbers, with or without subwords.
+"""Loops of word vectors: skip-gram with negative sampling over sentences of word numbers, with or without
+subwords.
 
-Every word of a sentence is in turn the input; each word i within its window is a target, beside `negative` words drawn once
-for place i: all inputs that have i as a target share them (Ji et al. 2016, "Parallelizing Word2Vec in Shared and
-Distributed Memory"), so that their rows are still in the L1 cache when they are needed again. A pair (input, target) meets
-as many negatives as ever; two pairs with one target meet the same ones. An input's vector h takes its step after all of its
-window, some 6 targets and 30 negatives; their rows take theirs one after the other.
+Every word of a sentence is in turn the input; each word i within its window is a target, beside `negative`
+words drawn once
+for place i: all inputs that have i as a target share them (Ji et al. 2016, "Parallelizing Word2Vec in Shared
+and Distributed Memory"), so that their rows are still in the L1 cache when they are needed again. A pair
+(input, target) meets as many negatives as ever; two pairs with one target meet the same ones. An input's
+vector h takes its step after all of its window, some 6 targets and 30 negatives; their rows take theirs one
+after the other.
 
-The cost of one row against h, at width d: a dot product, then h's gradient and the row's step together, 6 d operations on
-8 d bytes read and 4 d written, all of which lie in L1 or L2. h and its gradient stay in registers meanwhile. The rows of the
-places before the input, and of those behind it, are two runs of one list that is made once a sentence.
+The cost of one row against h, at width d: a dot product, then h's gradient and the row's step together, 6 d
+operations on 8 d bytes read and 4 d written, all of which lie in L1 or L2. h and its gradient stay in
+registers meanwhile. The rows of the places before the input, and of those behind it, are two runs of one list
+that is made once a sentence.
 """
 
 from collections.abc import Iterator
@@ -36,14 +40,15 @@ _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 _INT64 = ir.IntType(64)
 
 
-def dots(out, h, which, table, start, stop):  # type: ignore[no-untyped-def]
+def dots(out, h, which, table, start, stop):
     """out[e] = h . table[which[e]] for e from start to stop. The width is a multiple of LANES."""
     for e in range(start, stop):
         out[e] = h @ table[which[e]]
 
 
-def pull(gradient, h, factors, which, table, start, stop):  # type: ignore[no-untyped-def]
-    """gradient += factors[e] table[which[e]] and table[which[e]] += factors[e] h, for one e after the other."""
+def pull(gradient, h, factors, which, table, start, stop):
+    """gradient += factors[e] table[which[e]] and table[which[e]] += factors[e] h, for one e after the
+    other."""
     for e in range(start, stop):
         gradient += factors[e] * table[which[e]]
         table[which[e]] += factors[e] * h
@@ -68,8 +73,8 @@ class _Columns(RegisterBlock):
 
 
 @intrinsic
-def _dots(typing, out, h, which, table, start, stop):  # type: ignore[no-untyped-def]
-    def emit(context, b, signature, args):  # type: ignore[no-untyped-def]
+def _dots(typing, out, h, which, table, start, stop):
+    def emit(context, b, signature, args):
         out, h, which, table = arrays(context, b, signature.args, args[:4])
         for block in _Columns(b, signature.args[0].dtype).over(b.extract_value(h.shape, 0)):
             kept = block.read(h.data)
@@ -81,8 +86,8 @@ def _dots(typing, out, h, which, table, start, stop):  # type: ignore[no-untyped
 
 
 @intrinsic
-def _pull(typing, gradient, h, factors, which, table, start, stop):  # type: ignore[no-untyped-def]
-    def emit(context, b, signature, args):  # type: ignore[no-untyped-def]
+def _pull(typing, gradient, h, factors, which, table, start, stop):
+    def emit(context, b, signature, args):
         gradient, h, factors, which, table = arrays(context, b, signature.args, args[:5])
         for block in _Columns(b, signature.args[0].dtype).over(b.extract_value(h.shape, 0)):
             kept = block.read(h.data)
@@ -106,26 +111,27 @@ def _pull(typing, gradient, h, factors, which, table, start, stop):  # type: ign
 
 
 @overload(dots)
-def _overload_dots(out, h, which, table, start, stop):  # type: ignore[no-untyped-def]
+def _overload_dots(out, h, which, table, start, stop):
     return lambda out, h, which, table, start, stop: _dots(out, h, which, table, start, stop)
 
 
 @overload(pull)
-def _overload_pull(gradient, h, factors, which, table, start, stop):  # type: ignore[no-untyped-def]
+def _overload_pull(gradient, h, factors, which, table, start, stop):
     return lambda gradient, h, factors, which, table, start, stop: _pull(
         gradient, h, factors, which, table, start, stop
     )
 
 
-# --- what is drawn ------------------------------------------------------------------------------------------------
+# --- what is drawn ------------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
-def alias_table(weights):  # type: ignore[no-untyped-def]
-    """uint64 [n], to draw numbers below n in proportion to their weights by one look (Walker 1974; Vose 1991).
+def alias_table(weights):
+    """uint64 [n], to draw numbers below n in proportion to their weights by one look (Walker 1974; Vose
+    1991).
 
-    A number i is drawn of all alike; it stays i where 32 random bits are below the upper half of entry i, else it is the
-    lower half.
+    A number i is drawn of all alike; it stays i where 32 random bits are below the upper half of entry i,
+    else it is the lower half.
     """
     count = weights.size
     share = weights * (count / weights.sum())
@@ -153,7 +159,7 @@ def alias_table(weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def draw_words(key, table, out):  # type: ignore[no-untyped-def]
+def draw_words(key, table, out):
     """Fill `out`, int32, with numbers by an alias table. key: uint64, another one for other numbers."""
     count = np.uint64(table.size)
     for k in range(out.size):
@@ -164,7 +170,7 @@ def draw_words(key, table, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def keep_words(key, words, keep, out):  # type: ignore[no-untyped-def]
+def keep_words(key, words, keep, out):
     """Copy to `out` the words that stay, word w with the chance keep[w] / 2^32; returns how many."""
     count = 0
     for i in range(words.size):
@@ -173,11 +179,11 @@ def keep_words(key, words, keep, out):  # type: ignore[no-untyped-def]
     return count
 
 
-# --- training -----------------------------------------------------------------------------------------------------
+# --- training -----------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, inline="always")
-def _mean(h, table, members):  # type: ignore[no-untyped-def]
+def _mean(h, table, members):
     """h = the mean of some rows."""
     h[:] = 0
     for m in members:
@@ -190,23 +196,40 @@ def _mean(h, table, members):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _add(row, gradient):  # type: ignore[no-untyped-def]
+def _add(row, gradient):
     for c in range(row.size):
         row[c] += gradient[c]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _part(  # type: ignore[no-untyped-def]
-    words, starts, first, last, keep, alias, group, members, inputs, outputs, window, negative, rate, before, total, seed,
+def _part(
+    words,
+    starts,
+    first,
+    last,
+    keep,
+    alias,
+    group,
+    members,
+    inputs,
+    outputs,
+    window,
+    negative,
+    rate,
+    before,
+    total,
+    seed,
     tally,
-):  # fmt: skip
-    """Train on the sentences from `first` to below `last`; adds the loss and the number of pairs it is of to `tally`."""
+):
+    """Train on the sentences from `first` to below `last`; adds the loss and the number of pairs it is of to
+    `tally`."""
     longest = 0
     for s in range(first, last):
         longest = max(longest, starts[s + 1] - starts[s])
     one, each = inputs.dtype.type(1), 1 + negative
     kept, reach = np.empty(longest, np.int32), np.empty(longest, np.int64)
-    # Of each place its target and its negatives: the row, what h . row is to tell, and 0 where a negative is the target.
+    # Of each place its target and its negatives: the row, what h . row is to tell, and 0 where a negative is
+    # the target.
     which = np.empty(longest * each, np.int32)
     labels, counted = np.empty(longest * each, inputs.dtype), np.empty(longest * each, inputs.dtype)
     scores, factors = np.zeros(longest * each, inputs.dtype), np.empty(longest * each, inputs.dtype)
@@ -268,19 +291,35 @@ def _part(  # type: ignore[no-untyped-def]
 
 
 def skip_gram(
-    words: np.ndarray, starts: np.ndarray, first: int, last: int, keep: np.ndarray, alias: np.ndarray,
-    groups: tuple[np.ndarray, np.ndarray], inputs: np.ndarray, outputs: np.ndarray, *, window: int, negative: int,
-    rate: float, before: int, total: int, seed: int, threads: int = 1,
-) -> tuple[float, float]:  # fmt: skip
+    words: np.ndarray,
+    starts: np.ndarray,
+    first: int,
+    last: int,
+    keep: np.ndarray,
+    alias: np.ndarray,
+    groups: tuple[np.ndarray, np.ndarray],
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    *,
+    window: int,
+    negative: int,
+    rate: float,
+    before: int,
+    total: int,
+    seed: int,
+    threads: int = 1,
+) -> tuple[float, float]:
     """Train `inputs` and `outputs`, each [rows, width], on the sentences from `first` to below `last`.
 
     words: int32, sentence s from starts[s] to below starts[s + 1]. keep: uint64, see `keep_words`; alias: see
-    `alias_table`. groups: (starts int64, members int32), the rows of `inputs` whose mean is a word's vector; both empty: its
-    own row. The learning rate falls from `rate` in proportion to (before + words so far) / total.
+    `alias_table`. groups: (starts int64, members int32), the rows of `inputs` whose mean is a word's vector;
+    both empty: its own row. The learning rate falls from `rate` in proportion to (before + words so far) /
+    total.
 
-    threads: 1 gives the same numbers each time; more work on the tables without waiting for one another (Niu et al.
-    2011, "Hogwild!"), so a step is lost now and then. They are the interpreter's own threads, which the loop leaves free:
-    whoever trains beside other work waits for nothing. Returns (sum of the loss, pairs), of some of the inputs.
+    threads: 1 gives the same numbers each time; more work on the tables without waiting for one another (Niu
+    et al. 2011, "Hogwild!"), so a step is lost now and then. They are the interpreter's own threads, which
+    the loop leaves free: whoever trains beside other work waits for nothing. Returns (sum of the loss,
+    pairs), of some of the inputs.
     """
     tallies = np.zeros((threads, 2))
     goals = np.linspace(starts[first], starts[last], threads + 1)[1:-1]  # equal numbers of words

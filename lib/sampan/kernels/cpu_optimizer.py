@@ -1,8 +1,8 @@
 """Optimizer steps in one pass over memory, each declared by its rule.
 
 torch's default steps make about ten passes over every array; here each element of the parameter, its gradient
-and its state is read and written once. A rule is written for one element. From the same lines come the loop, and
-what torch does for dtypes, devices and strides that have no loop.
+and its state is read and written once. A rule is written for one element. From the same lines come the loop,
+and what torch does for dtypes, devices and strides that have no loop.
 """
 
 import math
@@ -37,8 +37,8 @@ _RATES = [
     "rate = minimum(maximum(rate, low), high)",
     "last = where(same < zero, zero, g)",
 ]
-# fmt: off
-# name: the arrays, p (parameter) and g (gradient) first; the numbers; what happens to one element. rest1 is 1 - beta1.
+# name: the arrays, p (parameter) and g (gradient) first; the numbers; what happens to one element. rest1 is 1
+# - beta1.
 RULES: dict[str, tuple[str, str, list[str]]] = {
     "sgd": ("p g", "rate", ["p = p - rate * g"]),
     "momentum": ("p g v", "rate momentum", ["v = momentum * v + g", "p = p - rate * v"]),
@@ -46,19 +46,55 @@ RULES: dict[str, tuple[str, str, list[str]]] = {
     "adagrad": ("p g h", "rate eps", ["h = h + g * g", "p = p - rate * g / (sqrt(h) + eps)"]),
     "ftrl": ("p g n z", "rate l1 twice_l2 zero", _FTRL),
     "adadelta": ("p g h d", "rate rho rest eps", [_AVERAGE, *_CHANGE, "p = p - rate * change"]),
-    "rmsprop": ("p g v h a", "rate rho rest eps momentum", [_AVERAGE, "v = momentum * v + rate * g / sqrt(h + eps)", "p = p - v"]),
-    "rmsprop_centered": ("p g v h a", "rate rho rest eps momentum", [_AVERAGE, "a = rho * a + rest * g", "v = momentum * v + rate * g / sqrt(h - a * a + eps)", "p = p - v"]),
+    "rmsprop": (
+        "p g v h a",
+        "rate rho rest eps momentum",
+        [_AVERAGE, "v = momentum * v + rate * g / sqrt(h + eps)", "p = p - v"],
+    ),
+    "rmsprop_centered": (
+        "p g v h a",
+        "rate rho rest eps momentum",
+        [
+            _AVERAGE,
+            "a = rho * a + rest * g",
+            "v = momentum * v + rate * g / sqrt(h - a * a + eps)",
+            "p = p - v",
+        ],
+    ),
     "adam": ("p g m v", _BETAS, [_MEAN, _SQUARE, "p = p - rate * m / (sqrt(v) + eps)"]),
-    "adamw": ("p g m v", f"{_BETAS} keep", ["p = keep * p", _MEAN, _SQUARE, "p = p - rate * m / (sqrt(v) + eps)"]),
-    "amsgrad": ("p g m v top", _BETAS, [_MEAN, _SQUARE, "top = maximum(top, v)", "p = p - rate * m / (sqrt(top) + eps)"]),
-    "adamax": ("p g m u", "rate beta1 rest1 beta2 eps", [_MEAN, "u = maximum(beta2 * u + eps, abs(g))", "p = p - rate * m / u"]),
-    "nadam": ("p g m v", f"{_BETAS} ahead", [_MEAN, _SQUARE, "p = p - (rate * m + ahead * g) / (sqrt(v) + eps)"]),
-    "radam": ("p g m v", f"{_BETAS} plain", [_MEAN, _SQUARE, "p = p - rate * m / (sqrt(v) + eps) - plain * m"]),
+    "adamw": (
+        "p g m v",
+        f"{_BETAS} keep",
+        ["p = keep * p", _MEAN, _SQUARE, "p = p - rate * m / (sqrt(v) + eps)"],
+    ),
+    "amsgrad": (
+        "p g m v top",
+        _BETAS,
+        [_MEAN, _SQUARE, "top = maximum(top, v)", "p = p - rate * m / (sqrt(top) + eps)"],
+    ),
+    "adamax": (
+        "p g m u",
+        "rate beta1 rest1 beta2 eps",
+        [_MEAN, "u = maximum(beta2 * u + eps, abs(g))", "p = p - rate * m / u"],
+    ),
+    "nadam": (
+        "p g m v",
+        f"{_BETAS} ahead",
+        [_MEAN, _SQUARE, "p = p - (rate * m + ahead * g) / (sqrt(v) + eps)"],
+    ),
+    "radam": (
+        "p g m v",
+        f"{_BETAS} plain",
+        [_MEAN, _SQUARE, "p = p - rate * m / (sqrt(v) + eps) - plain * m"],
+    ),
     "asgd": ("p g d y", "rate", ["d = d - y + g", "y = g", "p = p - rate * d"]),
     "rprop": ("p g last rate", "low high down up zero", [*_RATES, "p = p - sign(last) * rate"]),
-    "lamb": ("p g m v change", f"{_BETAS} decay", [_MEAN, _SQUARE, "change = rate * m / (sqrt(v) + eps) + decay * p"]),
+    "lamb": (
+        "p g m v change",
+        f"{_BETAS} decay",
+        [_MEAN, _SQUARE, "change = rate * m / (sqrt(v) + eps) + decay * p"],
+    ),
 }
-# fmt: on
 _HEADER = """# generated from the rule {name}
 from numba import njit, prange
 from numpy import maximum, minimum, sign, sqrt
@@ -115,7 +151,8 @@ def _flat(buffers: Buffers) -> list[np.ndarray] | None:
 
 
 def rule_step(name: str, arrays: Sequence[Buffers], numbers: Sequence[float]) -> None:
-    """Apply a rule to lists of torch buffers of equal shapes (parameters, gradients, then a list per state), in place."""
+    """Apply a rule to lists of torch buffers of equal shapes (parameters, gradients, then a list per state),
+    in place."""
     typed = {kind: tuple(scalar(x) for x in numbers) for kind, scalar in _SCALAR.items()}
     for buffers in zip(*arrays, strict=True):
         flat = _flat(buffers)
@@ -126,7 +163,8 @@ def rule_step(name: str, arrays: Sequence[Buffers], numbers: Sequence[float]) ->
         for other in flat:
             if len(other) != size:  # the memory of a parameter or of its state was set to another
                 raise ValueError(
-                    f"step: expected a parameter, its gradient and its state of one shape, got {[list(b.shape) for b in buffers]}"
+                    "step: expected a parameter, its gradient and its state of one shape, got "
+                    f"{[list(b.shape) for b in buffers]}"
                 )
         _loop(name)(*flat, *typed[buffers[0].dtype], size=size)
 
@@ -141,9 +179,16 @@ def sgd_step(parameters: Buffers, gradients: Buffers, lr: float) -> None:
 
 
 def adam_step(
-    parameters: Buffers, gradients: Buffers, moments: Buffers, variances: Buffers, lr: float, beta1: float,
-    beta2: float, epsilon: float, step: int,
-) -> None:  # fmt: skip
+    parameters: Buffers,
+    gradients: Buffers,
+    moments: Buffers,
+    variances: Buffers,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    step: int,
+) -> None:
     """One step of Adam (Kingma and Ba 2015, algorithm 1), in place on parameters, moments and variances::
 
         m <- beta1 * m + (1 - beta1) * g

@@ -1,7 +1,7 @@
 """One time step of a recurrent layer, after its matrix products: all gates of a row in one pass, and back.
 
-Arrays of one step are [batch, gates * size]: `x` holds the inputs' share of the gates, `r` the recurrent share. Rows
-whose sequence has ended (step >= length) hand their state on.
+Arrays of one step are [batch, gates * size]: `x` holds the inputs' share of the gates, `r` the recurrent
+share. Rows whose sequence has ended (step >= length) hand their state on.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from .exponential import exp
 
 
 @numba.njit(cache=True, error_model="numpy")
-def lstm_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-def]
+def lstm_step(x, r, h, c, h_out, c_out, length, t):
     """Gates i, f, g, o (left in x): c_out = f c + i g; h_out = o tanh(c_out)."""
     n = h.shape[1]
     one, two = x.dtype.type(1), x.dtype.type(2)
@@ -37,8 +37,9 @@ def lstm_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-d
 
 
 @numba.njit(cache=True, error_model="numpy")
-def lstm_step_back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t):  # type: ignore[no-untyped-def]
-    """From dh + g_out and dc of a step to dx (also dr), and the share of dh and dc that bypasses the product."""
+def lstm_step_back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t):
+    """From dh + g_out and dc of a step to dx (also dr), and the share of dh and dc that bypasses the
+    product."""
     n = h.shape[1]
     one, two = x.dtype.type(1), x.dtype.type(2)
     for b in range(h.shape[0]):
@@ -61,7 +62,7 @@ def lstm_step_back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t): 
 
 
 @numba.njit(cache=True, error_model="numpy")
-def gru_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-def]
+def gru_step(x, r, h, c, h_out, c_out, length, t):
     """Gates r, z, n (left in x; the recurrent share of n stays in r): h_out = (h - n) z + n."""
     n = h.shape[1]
     one, two = x.dtype.type(1), x.dtype.type(2)
@@ -81,7 +82,7 @@ def gru_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-de
 
 
 @numba.njit(cache=True, error_model="numpy")
-def gru_step_back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t):  # type: ignore[no-untyped-def]
+def gru_step_back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t):
     """As for the LSTM; here dr differs from dx in the gate n."""
     n = h.shape[1]
     one = x.dtype.type(1)
@@ -106,7 +107,7 @@ def gru_step_back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t):  
 
 
 @numba.njit(cache=True, error_model="numpy")
-def tanh_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-def]
+def tanh_step(x, r, h, c, h_out, c_out, length, t):
     """h_out = tanh(x + r)."""
     one, two = x.dtype.type(1), x.dtype.type(2)
     for b in range(h.shape[0]):
@@ -119,7 +120,7 @@ def tanh_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-d
 
 
 @numba.njit(cache=True, error_model="numpy")
-def relu_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-def]
+def relu_step(x, r, h, c, h_out, c_out, length, t):
     """h_out = max(x + r, 0)."""
     for b in range(h.shape[0]):
         h_out[b] = h[b] if t >= length[b] else np.maximum(x[b] + r[b], x.dtype.type(0))
@@ -128,7 +129,7 @@ def relu_step(x, r, h, c, h_out, c_out, length, t):  # type: ignore[no-untyped-d
 def _plain_back(slope: Callable[[Any], Any]) -> Callable[..., None]:
     """The step back through h_out = f(x + r), with f' as a function of h_out."""
 
-    def back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t):  # type: ignore[no-untyped-def]
+    def back(x, r, h, c, c_out, h_out, g_out, dh, dc, dx, dr, length, t):
         ended = (t >= length)[:, None]
         np.multiply(dh + g_out, np.where(ended, 0, slope(h_out)), out=dx)
         dh *= ended

@@ -1,7 +1,7 @@
 """Columns of a row in registers: how a loop over many rows keeps what it adds to, in LLVM's own terms.
 
-Numba cannot know that the row a loop sums into overlaps no other array, so it reads and writes that row once for every row
-it adds. A loop that is built of these blocks holds its columns in registers instead.
+Numba cannot know that the row a loop sums into overlaps no other array, so it reads and writes that row once
+for every row it adds. A loop that is built of these blocks holds its columns in registers instead.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,8 @@ _ANY_ORDER = (*_FUSED, "reassoc")
 
 
 def arrays(context: Any, builder: ir.IRBuilder, kinds: Any, values: Any) -> list[Any]:
-    """Numba's arrays, with `data` and `shape`, of an intrinsic's first arguments: as many as there are values."""
+    """Numba's arrays, with `data` and `shape`, of an intrinsic's first arguments: as many as there are
+    values."""
     return [
         context.make_array(kind)(context, builder, value) for kind, value in zip(kinds, values, strict=False)
     ]
@@ -38,10 +39,11 @@ def row_of(builder: ir.IRBuilder, matrix: Any, numbers: Any, place: ir.Value) ->
 
 
 class RegisterBlock:
-    """`count` vectors of a row from `column` on, in the registers that hold them while the loop over other rows runs.
+    """`count` vectors of a row from `column` on, in the registers that hold them while the loop over other
+    rows runs.
 
-    builder: where the code goes. kind: float32 or float64, that of the numbers. The row is contiguous and need not be
-    aligned. A `mask`, where there is one, leaves out the lanes behind the row's end.
+    builder: where the code goes. kind: float32 or float64, that of the numbers. The row is contiguous and
+    need not be aligned. A `mask`, where there is one, leaves out the lanes behind the row's end.
     """
 
     def __init__(self, builder: ir.IRBuilder, kind: types.Float) -> None:
@@ -55,7 +57,8 @@ class RegisterBlock:
         self.count, self.mask = 0, None
 
     def over(self, columns: ir.Value) -> Iterator["RegisterBlock"]:
-        """This block at each place where it stands, as code is written for blocks of 4, 2 and 1 vectors, and the rest.
+        """This block at each place where it stands, as code is written for blocks of 4, 2 and 1 vectors, and
+        the rest.
 
         columns: int64, the numbers of a row. What the caller builds in the loop's body is built for each.
         """

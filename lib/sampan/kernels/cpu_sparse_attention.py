@@ -1,8 +1,9 @@
 """Loops of attention at the entries of a sparse mask: softmax(Q K^T scale) V in one pass a row, and back.
 
-The masks stand on the diagonal of one matrix by rows, `length` rows each, and each serves `heads` heads one after the
-other: Q, K, V are [masks, heads, length, width], flattened to rows. What head h of row r reads and writes lies `_shift`
-rows below what the entries say. Weights and slopes are [heads, entries].
+The masks stand on the diagonal of one matrix by rows, `length` rows each, and each serves `heads` heads one
+after the
+other: Q, K, V are [masks, heads, length, width], flattened to rows. What head h of row r reads and writes
+lies `_shift` rows below what the entries say. Weights and slopes are [heads, entries].
 """
 
 from typing import Any
@@ -17,11 +18,11 @@ from .registry import Loop
 
 
 @njit(cache=True, inline="always")
-def _shift(r, head, heads, length):  # type: ignore[no-untyped-def]
+def _shift(r, head, heads, length):
     return (r // length * (heads - 1) + head) * length
 
 
-def _attend(cuts, crows, cols, q, k, v, scale, length, weights, out):  # type: ignore[no-untyped-def]
+def _attend(cuts, crows, cols, q, k, v, scale, length, weights, out):
     heads, parts = weights.shape[0], cuts.size - 1
     for task in prange(heads * parts):
         head, part = task // parts, task % parts
@@ -43,7 +44,7 @@ def _attend(cuts, crows, cols, q, k, v, scale, length, weights, out):  # type: i
             row_sum(out[r + shift], scores, cols, v[shift:], start, stop)
 
 
-def _attend_back(cuts, crows, cols, places, k, v, g, scale, length, weights, weights_t, slopes_t, dq):  # type: ignore[no-untyped-def]
+def _attend_back(cuts, crows, cols, places, k, v, g, scale, length, weights, weights_t, slopes_t, dq):
     heads, parts = weights.shape[0], cuts.size - 1
     for task in prange(heads * parts):
         head, part = task // parts, task % parts
@@ -59,14 +60,15 @@ def _attend_back(cuts, crows, cols, places, k, v, g, scale, length, weights, wei
                 mean += weight[e] * slope[e]
             for e in range(slope.size):
                 slope[e] = weight[e] * (slope[e] - mean) * scale
-            # Written where the columns want them, while they are at hand: to be read back they would have to be found.
+            # Written where the columns want them, while they are at hand: to be read back they would have to
+            # be found.
             for e in range(slope.size):
                 weights_t[head, place[e]] = weight[e]
                 slopes_t[head, place[e]] = slope[e]
             row_sum(dq[r + shift], slopes, some, k[shift:], start, stop)
 
 
-def _attend_turned(cuts, crows, cols, values, x, length, out):  # type: ignore[no-untyped-def]
+def _attend_turned(cuts, crows, cols, values, x, length, out):
     heads, parts = values.shape[0], cuts.size - 1
     for task in prange(heads * parts):
         head, part = task // parts, task % parts

@@ -1,7 +1,8 @@
 """Loops of sparse convolution: which place reaches which (the rulebook), rows added to rows, and pooling.
 
-A place is [batch, z, y, x]; its number counts through a grid of `sizes`. `table` finds the entry of a place: the grid
-itself where it is small (`slots` empty), else open addressing (`slots` holds the numbers, `table` the entries).
+A place is [batch, z, y, x]; its number counts through a grid of `sizes`. `table` finds the entry of a place:
+the grid itself where it is small (`slots` empty), else open addressing (`slots` holds the numbers, `table`
+the entries).
 """
 
 from typing import Any
@@ -21,8 +22,9 @@ _BLOCK = 256  # places that are looked up at one offset after the other
 
 
 @njit(cache=True, inline="always")
-def _slot(slots, number):  # type: ignore[no-untyped-def]
-    """Where `number` stands in the hash table, or the free slot where it would. Fibonacci hashing (Knuth, 6.4)."""
+def _slot(slots, number):
+    """Where `number` stands in the hash table, or the free slot where it would. Fibonacci hashing (Knuth,
+    6.4)."""
     at = np.int64((np.uint64(number) * np.uint64(11400714819323198485)) >> np.uint64(20)) & (slots.size - 1)
     while slots[at] != -1 and slots[at] != number:
         at = (at + 1) & (slots.size - 1)
@@ -30,7 +32,7 @@ def _slot(slots, number):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _filled(numbers, slots, table):  # type: ignore[no-untyped-def]
+def _filled(numbers, slots, table):
     for i in range(numbers.size):
         at = _slot(slots, numbers[i])
         slots[at] = numbers[i]
@@ -58,7 +60,7 @@ def distinct(numbers: np.ndarray, cells: int) -> np.ndarray:
     return np.unique(numbers)
 
 
-def _neighbours(places, sizes, offsets, stride, pad, slots, table, mutual, out):  # type: ignore[no-untyped-def]
+def _neighbours(places, sizes, offsets, stride, pad, slots, table, mutual, out):
     count, offs = places.shape[1], offsets.shape[0]
     for block in prange((count + _BLOCK - 1) // _BLOCK):
         first = block * _BLOCK
@@ -99,10 +101,11 @@ def neighbours(places: Any, sizes: Any, offsets: Any, stride: Any, pad: Any, fou
 
 
 def mutual_neighbours(places: Any, sizes: Any, offsets: Any, found: Any) -> np.ndarray:
-    """As `neighbours` of the places that `found` knows, in that order, by offsets with -offsets[k] = offsets[-1 - k].
+    """As `neighbours` of the places that `found` knows, in that order, by offsets with -offsets[k] =
+    offsets[-1 - k].
 
-    In a hash table half of them are looked up: who finds a neighbour is its neighbour at the opposite offset. In a
-    grid looking up is as fast as writing the other way round.
+    In a hash table half of them are looked up: who finds a neighbour is its neighbour at the opposite offset.
+    In a grid looking up is as fast as writing the other way round.
     """
     zero, mutual = np.zeros(3, np.int64), bool(found[0].size)
     out = np.empty((offsets.shape[0], places.shape[1]), np.int32)
@@ -115,15 +118,21 @@ def mutual_neighbours(places: Any, sizes: Any, offsets: Any, found: Any) -> np.n
 
 
 @njit(cache=True)
-def reached(places, sizes, offsets, stride, pad, into):  # type: ignore[no-untyped-def]
-    """The numbers of all places p of a grid `sizes` with p * stride - pad + offset among `places`; with repeats."""
+def reached(places, sizes, offsets, stride, pad, into):
+    """The numbers of all places p of a grid `sizes` with p * stride - pad + offset among `places`; with
+    repeats."""
     whole, rest = offsets // stride, offsets % stride
     count = 0
     for i in range(places.shape[1]):
         z, y, x = places[1, i] + pad[0], places[2, i] + pad[1], places[3, i] + pad[2]
         z, y, x, over_z, over_y, over_x = (
-            z // stride[0], y // stride[1], x // stride[2], z % stride[0], y % stride[1], x % stride[2],
-        )  # fmt: skip
+            z // stride[0],
+            y // stride[1],
+            x // stride[2],
+            z % stride[0],
+            y % stride[1],
+            x % stride[2],
+        )
         for k in range(offsets.shape[0]):
             if over_z != rest[k, 0] or over_y != rest[k, 1] or over_x != rest[k, 2]:
                 continue
@@ -135,7 +144,7 @@ def reached(places, sizes, offsets, stride, pad, into):  # type: ignore[no-untyp
 
 
 @njit(cache=True)
-def spread(places, sizes, offsets, stride, pad, into):  # type: ignore[no-untyped-def]
+def spread(places, sizes, offsets, stride, pad, into):
     """The numbers of all places place * stride - pad + offset inside a grid `sizes`; with repeats."""
     count = 0
     for i in range(places.shape[1]):
@@ -149,7 +158,7 @@ def spread(places, sizes, offsets, stride, pad, into):  # type: ignore[no-untype
     return count
 
 
-def _add_rows(out, places, values):  # type: ignore[no-untyped-def]
+def _add_rows(out, places, values):
     for i in prange(places.size):
         row, value = out[places[i]], values[i]
         for j in range(row.size):
@@ -164,7 +173,7 @@ def add_rows(out: Any, places: Any, values: Any) -> None:
     _add_rows_loop(out, places, values, size=values.size)
 
 
-def _largest(near, x, out, winner):  # type: ignore[no-untyped-def]
+def _largest(near, x, out, winner):
     for i in prange(near.shape[1]):
         top, won, first = out[i], winner[i], True
         for k in range(near.shape[0]):
@@ -190,7 +199,7 @@ def largest(near: Any, x: Any) -> tuple[np.ndarray, np.ndarray]:
     return out, winner
 
 
-def _neighbour_sums(near, x, out):  # type: ignore[no-untyped-def]
+def _neighbour_sums(near, x, out):
     for i in prange(near.shape[1]):
         total = out[i]
         for c in range(total.size):
@@ -213,7 +222,7 @@ def neighbour_sums(near: Any, x: Any) -> np.ndarray:
     return out
 
 
-def _turned(near, out):  # type: ignore[no-untyped-def]
+def _turned(near, out):
     for k in prange(near.shape[0]):
         row, back = near[k], out[k]
         for i in range(back.size):

@@ -1,8 +1,8 @@
 """Products of a sparse matrix with a dense one, and of two dense ones at the entries of a sparse one.
 
-Both come down to rows of a dense matrix, named by column numbers, that are added up or multiplied. A block of columns
-stays in registers over all entries of a row (see `cpu_register_block`), and the rows are asked for `AHEAD` entries before
-they are needed, since where they lie cannot be foretold.
+Both come down to rows of a dense matrix, named by column numbers, that are added up or multiplied. A block of
+columns stays in registers over all entries of a row (see `cpu_register_block`), and the rows are asked for
+`AHEAD` entries before they are needed, since where they lie cannot be foretold.
 
 Real types are vectors; others (integers, complex numbers, factors of two types) take the plain loop.
 """
@@ -24,7 +24,7 @@ AHEAD = 32  # entries
 _INT64 = ir.IntType(64)
 
 
-def row_sum(out, values, cols, x, start, stop):  # type: ignore[no-untyped-def]
+def row_sum(out, values, cols, x, start, stop):
     """out[j] = the sum of values[e] x[cols[e], j] over the entries e from start to stop."""
     for j in range(out.size):
         out[j] = 0
@@ -34,7 +34,7 @@ def row_sum(out, values, cols, x, start, stop):  # type: ignore[no-untyped-def]
             out[j] += v * other[j]
 
 
-def row_dots(out, row, cols, x, start, stop):  # type: ignore[no-untyped-def]
+def row_dots(out, row, cols, x, start, stop):
     """out[e] = row . x[cols[e]] for the entries e from start to stop. At least one column."""
     for e in range(start, stop):
         other, total = x[cols[e]], out.dtype.type(0)
@@ -44,7 +44,7 @@ def row_dots(out, row, cols, x, start, stop):  # type: ignore[no-untyped-def]
 
 
 @contextmanager
-def _entries(context, b, cols, x, start, stop):  # type: ignore[no-untyped-def]
+def _entries(context, b, cols, x, start, stop):
     """Code once an entry: (entry, its row of x, the row of x that is needed soon)."""
     last = b.sub(b.extract_value(cols.shape, 0), ir.Constant(_INT64, 1))
     with cgutils.for_range_slice(b, start, stop, ir.Constant(_INT64, 1)) as (e, _):
@@ -54,8 +54,8 @@ def _entries(context, b, cols, x, start, stop):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _row_sum(typing, out, values, cols, x, start, stop):  # type: ignore[no-untyped-def]
-    def emit(context, b, signature, args):  # type: ignore[no-untyped-def]
+def _row_sum(typing, out, values, cols, x, start, stop):
+    def emit(context, b, signature, args):
         out, values, cols, x = arrays(context, b, signature.args, args[:4])
         for block in RegisterBlock(b, signature.args[0].dtype).over(b.extract_value(out.shape, 0)):
             sums = [cgutils.alloca_once_value(b, block.zero) for _ in range(block.count)]
@@ -73,8 +73,8 @@ def _row_sum(typing, out, values, cols, x, start, stop):  # type: ignore[no-unty
 
 
 @intrinsic
-def _row_dots(typing, out, row, cols, x, start, stop):  # type: ignore[no-untyped-def]
-    def emit(context, b, signature, args):  # type: ignore[no-untyped-def]
+def _row_dots(typing, out, row, cols, x, start, stop):
+    def emit(context, b, signature, args):
         out, row, cols, x = arrays(context, b, signature.args, args[:4])
         for block in RegisterBlock(b, signature.args[0].dtype).over(b.extract_value(row.shape, 0)):
             kept = block.read(row.data)
@@ -93,26 +93,26 @@ def _in_vectors(*arrays: Any) -> bool:
 
 
 @overload(row_sum)
-def _overload_row_sum(out, values, cols, x, start, stop):  # type: ignore[no-untyped-def]
+def _overload_row_sum(out, values, cols, x, start, stop):
     if _in_vectors(out, values, x):
         return lambda out, values, cols, x, start, stop: _row_sum(out, values, cols, x, start, stop)
     return row_sum
 
 
 @overload(row_dots)
-def _overload_row_dots(out, row, cols, x, start, stop):  # type: ignore[no-untyped-def]
+def _overload_row_dots(out, row, cols, x, start, stop):
     if _in_vectors(out, row, x):
         return lambda out, row, cols, x, start, stop: _row_dots(out, row, cols, x, start, stop)
     return row_dots
 
 
-def _times_dense(cuts, crows, cols, values, x, out):  # type: ignore[no-untyped-def]
+def _times_dense(cuts, crows, cols, values, x, out):
     for part in prange(cuts.size - 1):
         for r in range(cuts[part], cuts[part + 1]):
             row_sum(out[r], values, cols, x, crows[r], crows[r + 1])
 
 
-def _sampled(cuts, crows, cols, x, y, out):  # type: ignore[no-untyped-def]
+def _sampled(cuts, crows, cols, x, y, out):
     for part in prange(cuts.size - 1):
         for r in range(cuts[part], cuts[part + 1]):
             row_dots(out, x[r], cols, y, crows[r], crows[r + 1])
@@ -128,7 +128,8 @@ def times_dense(cuts: Any, crows: Any, cols: Any, values: Any, x: Any, out: Any)
 
 
 def sampled(cuts: Any, crows: Any, cols: Any, x: Any, y: Any, out: Any) -> None:
-    """out[e] = x[row of e] . y[col of e]: the product x y^T, at the entries alone. x: [rows, k], y: [columns, k]."""
+    """out[e] = x[row of e] . y[col of e]: the product x y^T, at the entries alone. x: [rows, k], y: [columns,
+    k]."""
     if x.shape[1] == 0:
         out[:] = 0
     else:

@@ -1,8 +1,10 @@
-"""Products of gathered rows, of sparse convolution: out[o] = the sum over offsets k of x[near[k, o]] weight[k].
+"""Products of gathered rows, of sparse convolution: out[o] = the sum over offsets k of x[near[k, o]]
+weight[k].
 
-Outputs are worked on in blocks whose sums stay in the cache. For each offset the rows that a block meets are packed,
-ROWS at a time, and multiplied in registers (`tile`; after Goto and van de Geijn 2008). Nothing is gathered in memory.
-Half precision is read as it is and summed in float32: a bfloat16 is the upper half of a float32.
+Outputs are worked on in blocks whose sums stay in the cache. For each offset the rows that a block meets are
+packed, ROWS at a time, and multiplied in registers (`tile`; after Goto and van de Geijn 2008). Nothing is
+gathered in memory. Half precision is read as it is and summed in float32: a bfloat16 is the upper half of a
+float32.
 """
 
 from collections.abc import Callable
@@ -27,13 +29,14 @@ _PARTS = 64  # of the work, however many threads there are: enough for them, and
 _PARALLEL_FROM = 500_000  # places times columns
 
 
-def tile(out, rows, at, a, b, depth, column):  # type: ignore[no-untyped-def]
-    """out[rows[at + g]] += a[g] b for ROWS rows g, in LANES columns from `column`. a: [ROWS, depth], b: [depth, ...]."""
+def tile(out, rows, at, a, b, depth, column):
+    """out[rows[at + g]] += a[g] b for ROWS rows g, in LANES columns from `column`. a: [ROWS, depth], b:
+    [depth, ...]."""
     for g in range(ROWS):
         out[rows[at + g], column : column + LANES] += a[g, :depth] @ b[:depth, column : column + LANES]
 
 
-def narrow_tile(out, rows, at, a, b, depth, column):  # type: ignore[no-untyped-def]
+def narrow_tile(out, rows, at, a, b, depth, column):
     """As `tile`, in NARROW columns."""
     for g in range(ROWS):
         out[rows[at + g], column : column + NARROW] += a[g, :depth] @ b[:depth, column : column + NARROW]
@@ -43,8 +46,8 @@ def _in_registers(lanes: int) -> Callable[..., Any]:
     """The machine code of `tile`: vectors written out, which no loop over arrays is compiled to."""
 
     @intrinsic
-    def emitted(typing, out, rows, at, a, b, depth, column):  # type: ignore[no-untyped-def]
-        def build(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def emitted(typing, out, rows, at, a, b, depth, column):
+        def build(context, builder, signature, args):
             arrays = [
                 context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
                 for kind, value in zip(signature.args, args, strict=True)
@@ -56,13 +59,13 @@ def _in_registers(lanes: int) -> Callable[..., Any]:
             nothing = ir.Constant(vector, ir.Undefined)
             first = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
 
-            def at_place(array, row, col):  # type: ignore[no-untyped-def]
+            def at_place(array, row, col):
                 steps = cgutils.unpack_tuple(builder, array.strides)
                 offset = builder.add(builder.mul(row, steps[0]), builder.mul(col, steps[1]))
                 start = builder.bitcast(array.data, ir.IntType(8).as_pointer())
                 return builder.gep(start, [offset])
 
-            def vector_at(array, row):  # type: ignore[no-untyped-def]
+            def vector_at(array, row):
                 return builder.bitcast(at_place(array, row, args[6]), vector.as_pointer())
 
             homes, sums = [], []
@@ -93,7 +96,7 @@ def _in_registers(lanes: int) -> Callable[..., Any]:
 
 
 def _compiles_to(emitted: Callable[..., Any]) -> Callable[..., Any]:
-    def chosen(out, rows, at, a, b, depth, column):  # type: ignore[no-untyped-def]
+    def chosen(out, rows, at, a, b, depth, column):
         return lambda out, rows, at, a, b, depth, column: emitted(out, rows, at, a, b, depth, column)
 
     return chosen
@@ -104,14 +107,14 @@ overload(narrow_tile)(_compiles_to(_in_registers(NARROW)))
 
 
 @njit(cache=True)
-def _unpacked(words, given, shift):  # type: ignore[no-untyped-def]
+def _unpacked(words, given, shift):
     """words[...] = given << shift: a row as float32, whatever it was."""
     for c in range(given.size):
         words[c] = words.dtype.type(given[c]) << shift
 
 
 @njit(cache=True, error_model="numpy")
-def _tiles(sums, rows, at, a, b, depth):  # type: ignore[no-untyped-def]
+def _tiles(sums, rows, at, a, b, depth):
     """sums[rows[at + g]] += a[g] b for ROWS rows g. The columns are a multiple of NARROW."""
     column = 0
     while column + LANES <= sums.shape[1]:
@@ -122,7 +125,7 @@ def _tiles(sums, rows, at, a, b, depth):  # type: ignore[no-untyped-def]
         column += NARROW
 
 
-def _gathered(near, x, word, shift, weight, start, out):  # type: ignore[no-untyped-def]
+def _gathered(near, x, word, shift, weight, start, out):
     offsets, count = near.shape
     blocks = (count + _BLOCK - 1) // _BLOCK
     parts = min(blocks, _PARTS)
@@ -160,7 +163,7 @@ def _gathered(near, x, word, shift, weight, start, out):  # type: ignore[no-unty
                     to[j] = total[j]
 
 
-def _outer(near, x, g, word, shift, out):  # type: ignore[no-untyped-def]
+def _outer(near, x, g, word, shift, out):
     parts, offsets, inside, outside = out.shape
     count = near.shape[1]
     for unit in prange(parts * offsets):
@@ -208,8 +211,9 @@ def _shift(x: np.ndarray) -> Any:
 def gathered_products(near: Any, x: Any, weight: Any, bias: Any, out: Any) -> None:
     """out[o] = bias + the sum over k of x[near[k, o]] weight[k], where near is not -1.
 
-    near: int32 [offsets, outputs], x: [inputs, in] as unsigned words of their bits (of 2 bytes: bfloat16), weight:
-    [offsets, in, out] and bias: [out] or None, of the dtype in which is summed, that of `out` [outputs, out].
+    near: int32 [offsets, outputs], x: [inputs, in] as unsigned words of their bits (of 2 bytes: bfloat16),
+    weight: [offsets, in, out] and bias: [out] or None, of the dtype in which is summed, that of `out`
+    [outputs, out].
     """
     width = out.shape[1]
     start = np.zeros(-(-width // NARROW) * NARROW, out.dtype)
@@ -223,7 +227,8 @@ def gathered_products(near: Any, x: Any, weight: Any, bias: Any, out: Any) -> No
 def outer_products(near: Any, x: Any, g: Any) -> np.ndarray:
     """[offsets, in, out]: for each offset k the sum over o of x[near[k, o]]^T g[o].
 
-    x: [inputs, in] and g: [outputs, out], both as words, as above. Words of 8 bytes give float64, others float32.
+    x: [inputs, in] and g: [outputs, out], both as words, as above. Words of 8 bytes give float64, others
+    float32.
     """
     offsets, count = near.shape
     parts = max(min(-(-_PARTS // max(offsets, 1)), count // 2048), 1)

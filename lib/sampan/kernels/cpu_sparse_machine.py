@@ -16,14 +16,14 @@ def trailing_zeros(word: int) -> int:
 
 
 @intrinsic
-def _trailing_zeros(typing, word):  # type: ignore[no-untyped-def]
+def _trailing_zeros(typing, word):
     return types.int64(types.int64), lambda context, b, signature, args: b.cttz(
         args[0], ir.Constant(ir.IntType(1), 0)
     )
 
 
 @overload(trailing_zeros)
-def _overload_trailing_zeros(word):  # type: ignore[no-untyped-def]
+def _overload_trailing_zeros(word):
     return lambda word: _trailing_zeros(word)
 
 
@@ -39,8 +39,8 @@ def emit_prefetch(b: ir.IRBuilder, pointer: ir.Value) -> None:
 
 
 @intrinsic
-def _prefetch(typing, array, place):  # type: ignore[no-untyped-def]
-    def emit(context, b, signature, args):  # type: ignore[no-untyped-def]
+def _prefetch(typing, array, place):
+    def emit(context, b, signature, args):
         data = context.make_array(signature.args[0])(context, b, args[0]).data
         emit_prefetch(b, b.gep(data, [args[1]]))
         return context.get_dummy_value()
@@ -49,5 +49,5 @@ def _prefetch(typing, array, place):  # type: ignore[no-untyped-def]
 
 
 @overload(prefetch)
-def _overload_prefetch(array, place):  # type: ignore[no-untyped-def]
+def _overload_prefetch(array, place):
     return lambda array, place: _prefetch(array, place)

@@ -1,8 +1,9 @@
 """Softmax by rows, and sparse times sparse.
 
-A product of two sparse matrices is made in two steps: where its entries are (which a pattern keeps, since it never
-changes), then their values. Both go by Gustavson's algorithm (ACM TOMS 4, 1978): a row of the product is a sum of
-rows of the second matrix. Gradients ask for a product at few of its entries: there rows are multiplied with rows.
+A product of two sparse matrices is made in two steps: where its entries are (which a pattern keeps, since it
+never changes), then their values. Both go by Gustavson's algorithm (ACM TOMS 4, 1978): a row of the product
+is a sum of rows of the second matrix. Gradients ask for a product at few of its entries: there rows are
+multiplied with rows.
 """
 
 from typing import Any
@@ -17,7 +18,7 @@ from .exponential import exp
 from .registry import Loop
 
 
-def _softmax(cuts, crows, values, out):  # type: ignore[no-untyped-def]
+def _softmax(cuts, crows, values, out):
     for part in prange(cuts.size - 1):
         for r in range(cuts[part], cuts[part + 1]):
             row, result = values[crows[r] : crows[r + 1]], out[crows[r] : crows[r + 1]]
@@ -36,7 +37,7 @@ def _softmax(cuts, crows, values, out):  # type: ignore[no-untyped-def]
                 result[i] *= scale
 
 
-def _softmax_back(cuts, crows, out, g, into):  # type: ignore[no-untyped-def]
+def _softmax_back(cuts, crows, out, g, into):
     for part in prange(cuts.size - 1):
         for r in range(cuts[part], cuts[part + 1]):
             y, grad, result = (
@@ -65,7 +66,7 @@ def softmax_back(cuts: Any, crows: Any, out: Any, g: Any, into: Any) -> None:
     _softmax_back_loop(cuts, crows, out, g, into, size=out.size)
 
 
-# --- sparse times sparse --------------------------------------------------------------------------------------
+# --- sparse times sparse ------------------------------------------------------------------------------------
 
 PART = 1 << 16  # products of two entries that are worth a part of their own
 SHORT = 32  # so many are sorted as they come, more are marked in a row of bits
@@ -73,8 +74,9 @@ SCRATCH = 1 << 26  # columns that are found before they are moved together
 
 
 @njit(inline="always")
-def _rows_ahead(cols, e, crows, others, values):  # type: ignore[no-untyped-def]
-    """Ask for the rows of the second matrix that entries after e will need: first where they are, then what they hold."""
+def _rows_ahead(cols, e, crows, others, values):
+    """Ask for the rows of the second matrix that entries after e will need: first where they are, then what
+    they hold."""
     last = cols.size - 1
     prefetch(crows, cols[min(e + 32, last)])
     start = crows[cols[min(e + 8, last)]]
@@ -82,9 +84,10 @@ def _rows_ahead(cols, e, crows, others, values):  # type: ignore[no-untyped-def]
     prefetch(values, start)
 
 
-def _product_columns(cuts, a_crows, a_cols, b_crows, b_cols, width, starts, found, counts):  # type: ignore[no-untyped-def]
+def _product_columns(cuts, a_crows, a_cols, b_crows, b_cols, width, starts, found, counts):
     for part in prange(cuts.size - 1):
-        # A bit for each column, and one for each 64 of them: to go through what is set is to go through it in order.
+        # A bit for each column, and one for each 64 of them: to go through what is set is to go through it in
+        # order.
         bits, words = np.zeros(width // 64 + 1, np.int64), np.zeros(width // 4096 + 1, np.int64)
         k = starts[part]
         for r in range(cuts[part], cuts[part + 1]):
@@ -130,7 +133,7 @@ def _product_columns(cuts, a_crows, a_cols, b_crows, b_cols, width, starts, foun
             counts[r] = k - begun
 
 
-def _product_values(cuts, a_crows, a_cols, a, b_crows, b_cols, b, width, crows, cols, out):  # type: ignore[no-untyped-def]
+def _product_values(cuts, a_crows, a_cols, a, b_crows, b_cols, b, width, crows, cols, out):
     for part in prange(cuts.size - 1):
         total = np.empty(width, out.dtype)  # what is read of it is set first
         for r in range(cuts[part], cuts[part + 1]):
@@ -145,7 +148,7 @@ def _product_values(cuts, a_crows, a_cols, a, b_crows, b_cols, b, width, crows, 
                 out[e] = total[cols[e]]
 
 
-def _product_dots(cuts, p_crows, p_cols, p, q_crows, q_cols, q, width, crows, cols, out):  # type: ignore[no-untyped-def]
+def _product_dots(cuts, p_crows, p_cols, p, q_crows, q_cols, q, width, crows, cols, out):
     for part in prange(cuts.size - 1):
         row = np.zeros(width, out.dtype)
         for r in range(cuts[part], cuts[part + 1]):
@@ -185,7 +188,8 @@ def _parts(work: np.ndarray) -> np.ndarray:
 
 
 def product_columns(left: Any, right: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """(crows, cols): where the product of two matrices (crows, cols) has entries; `width`: columns of the second.
+    """(crows, cols): where the product of two matrices (crows, cols) has entries; `width`: columns of the
+    second.
 
     Raises ValueError for a product of 2^31 entries or more.
     """
@@ -222,8 +226,8 @@ def product_values(left: Any, right: Any, width: int, at: Any) -> np.ndarray:
 def product_dots(left: Any, right: Any, width: int, at: Any) -> np.ndarray:
     """P Q^T at the places `at` alone: row by row of P, column by row of Q; `width`: columns of both.
 
-    The cost is that of P once and of a row of Q for each place, where the product itself would take a row of Q^T for
-    each entry of P.
+    The cost is that of P once and of a row of Q for each place, where the product itself would take a row of
+    Q^T for each entry of P.
     """
     out = np.empty(at[1].size, left[2].dtype)
     cuts = _parts(_work(at, np.diff(right[0])) + left[0])

@@ -1,8 +1,9 @@
 """Loops over sparse matrices kept by rows.
 
-A matrix of n rows is `crows` [n + 1] and, entry by entry, `cols` and `values`: row r owns the entries crows[r] to
-crows[r + 1]. Work is split by `cuts`, row numbers between which lie about equal numbers of entries; one thread
-takes a part, and a row is in one part only, so no result depends on the number of threads.
+A matrix of n rows is `crows` [n + 1] and, entry by entry, `cols` and `values`: row r owns the entries
+crows[r] to crows[r + 1]. Work is split by `cuts`, row numbers between which lie about equal numbers of
+entries; one thread takes a part, and a row is in one part only, so no result depends on the number of
+threads.
 """
 
 from typing import Any
@@ -19,14 +20,15 @@ PARALLEL_FROM = 20_000  # entries times columns; below it starting threads costs
 
 
 def cuts(crows: np.ndarray, each: int = PARTS_A_THREAD) -> np.ndarray:
-    """Rows at which to cut into parts of about equal work, entries and rows together; `each` parts a thread."""
+    """Rows at which to cut into parts of about equal work, entries and rows together; `each` parts a
+    thread."""
     work = crows + np.arange(crows.size, dtype=np.int64)
     parts = min(max(crows.size - 1, 1), each * config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     return np.searchsorted(work, np.linspace(0, work[-1], parts + 1).astype(np.int64)).astype(np.int64)
 
 
 @njit(cache=True)
-def transpose(crows, cols, width, t_crows, t_cols, order):  # type: ignore[no-untyped-def]
+def transpose(crows, cols, width, t_crows, t_cols, order):
     """The same entries by columns: t_cols are their rows, `order` says where each stood. A counting sort."""
     t_crows[:] = 0
     for e in range(cols.size):
@@ -46,7 +48,7 @@ def transpose(crows, cols, width, t_crows, t_cols, order):  # type: ignore[no-un
 
 
 @njit(cache=True)
-def rows_of(crows, rows):  # type: ignore[no-untyped-def]
+def rows_of(crows, rows):
     """The row of each entry."""
     for r in range(crows.size - 1):
         for e in range(crows[r], crows[r + 1]):
@@ -54,7 +56,7 @@ def rows_of(crows, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def ascending(rows, cols):  # type: ignore[no-untyped-def]
+def ascending(rows, cols):
     """Whether the entries ascend by row and column, without repeats."""
     for e in range(1, rows.size):
         if rows[e] < rows[e - 1] or (rows[e] == rows[e - 1] and cols[e] <= cols[e - 1]):
@@ -63,11 +65,12 @@ def ascending(rows, cols):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def compressed(rows, cols, width, crows, narrow):  # type: ignore[no-untyped-def]
-    """Fill int32 `crows` [height + 1] and `narrow` [entries] from places that ascend without repeats and lie inside.
+def compressed(rows, cols, width, crows, narrow):
+    """Fill int32 `crows` [height + 1] and `narrow` [entries] from places that ascend without repeats and lie
+    inside.
 
-    Returns False where they do not. Each place is read once, so that what is written was checked whatever else happens to
-    `rows` and `cols` meanwhile.
+    Returns False where they do not. Each place is read once, so that what is written was checked whatever
+    else happens to `rows` and `cols` meanwhile.
     """
     height, row, last = crows.size - 1, 0, -1
     crows[0] = 0
@@ -87,22 +90,22 @@ def compressed(rows, cols, width, crows, narrow):  # type: ignore[no-untyped-def
     return True
 
 
-# Entries in any order are sorted by row and column in two steps: first into buckets of neighbouring rows, then each
-# bucket by itself, in the cache, digit by digit. An entry is one number meanwhile: the lower bits of its row, its column,
-# and where it stood.
+# Entries in any order are sorted by row and column in two steps: first into buckets of neighbouring rows,
+# then each bucket by itself, in the cache, digit by digit. An entry is one number meanwhile: the lower bits
+# of its row, its column, and where it stood.
 
 BUCKET = 2048  # entries
 CHUNK = 1 << 18  # entries that are put into buckets together
 
 
-def _bucket_sizes(rows, shift, chunk, sizes):  # type: ignore[no-untyped-def]
+def _bucket_sizes(rows, shift, chunk, sizes):
     for c in prange(sizes.shape[0]):
         mine = sizes[c]
         for e in range(c * chunk, min((c + 1) * chunk, rows.size)):
             mine[rows[e] >> shift] += 1
 
 
-def _into_buckets(rows, cols, shift, chunk, col_bits, e_bits, places, packed):  # type: ignore[no-untyped-def]
+def _into_buckets(rows, cols, shift, chunk, col_bits, e_bits, places, packed):
     low = (np.int64(1) << shift) - 1
     for c in prange(places.shape[0]):
         place = places[c]
@@ -112,7 +115,7 @@ def _into_buckets(rows, cols, shift, chunk, col_bits, e_bits, places, packed):  
             place[bucket] += 1
 
 
-def _sort_buckets(starts, packed, shift, col_bits, e_bits, lengths, cols, firsts, order, counts):  # type: ignore[no-untyped-def]
+def _sort_buckets(starts, packed, shift, col_bits, e_bits, lengths, cols, firsts, order, counts):
     e_mask, col_mask = (np.int64(1) << e_bits) - 1, (np.int64(1) << col_bits) - 1
     for bucket in prange(starts.size - 1):
         keys = packed[starts[bucket] : starts[bucket + 1]]
@@ -155,7 +158,7 @@ _sort_buckets_loop = Loop(_sort_buckets, PARALLEL_FROM, "sort_buckets")
 
 
 @njit(cache=True)
-def _close_gaps(starts, counts, cols, firsts):  # type: ignore[no-untyped-def]
+def _close_gaps(starts, counts, cols, firsts):
     k = 0
     for bucket in range(counts.size):
         start = starts[bucket]
@@ -169,8 +172,8 @@ def grouped(
 ) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """(crows, cols, segments): the places of entries in any order, each once, by row and column.
 
-    segments: (starts, order); the entries of place k are those that order names between starts[k] and starts[k + 1],
-    in the order they came.
+    segments: (starts, order); the entries of place k are those that order names between starts[k] and
+    starts[k + 1], in the order they came.
     """
     count = rows.size
     rows, cols = (np.ascontiguousarray(a, np.int64) for a in (rows, cols))
@@ -200,7 +203,7 @@ def grouped(
     return crows, new_cols[:unique], (firsts[: unique + 1], order)
 
 
-def _segment_sums(starts, order, values, out):  # type: ignore[no-untyped-def]
+def _segment_sums(starts, order, values, out):
     for k in prange(out.shape[0]):
         row = out[k]
         row[:] = 0
@@ -210,7 +213,7 @@ def _segment_sums(starts, order, values, out):  # type: ignore[no-untyped-def]
                 row[j] += value[j]
 
 
-def _segment_sums_flat(starts, order, values, out):  # type: ignore[no-untyped-def]
+def _segment_sums_flat(starts, order, values, out):
     last = order.size - 1
     for k in prange(out.size):
         prefetch(values, order[min(starts[k] + 32, last)])
@@ -220,7 +223,7 @@ def _segment_sums_flat(starts, order, values, out):  # type: ignore[no-untyped-d
         out[k] = total
 
 
-def _segment_spread(starts, order, g, out):  # type: ignore[no-untyped-def]
+def _segment_spread(starts, order, g, out):
     for k in prange(g.shape[0]):
         row = g[k]
         for i in range(starts[k], starts[k + 1]):
@@ -253,7 +256,7 @@ def segment_spread(segments: Any, g: np.ndarray) -> np.ndarray:
     return out
 
 
-def _union(cuts, a_crows, a_cols, b_crows, b_cols, crows, cols, from_a, from_b, ends):  # type: ignore[no-untyped-def]
+def _union(cuts, a_crows, a_cols, b_crows, b_cols, crows, cols, from_a, from_b, ends):
     # Each part is merged where the longest result would put it, and moved up afterwards.
     for part in prange(cuts.size - 1):
         k = a_crows[cuts[part]] + b_crows[cuts[part]]
@@ -306,7 +309,7 @@ def union(a_crows: Any, a_cols: Any, b_crows: Any, b_cols: Any) -> tuple[np.ndar
     return crows, *(array[:count] for array in found)
 
 
-def _united(a, b, sign, from_a, from_b, out):  # type: ignore[no-untyped-def]
+def _united(a, b, sign, from_a, from_b, out):
     zero = out.dtype.type(0)
     for i in prange(
         out.size

@@ -1,7 +1,7 @@
 """The embeddings' kernels on a GPU: names and results of the CPU's loops, on torch buffers.
 
-Each is a vendor's call or a few of torch's, which the CPU has too: there they are tested against the loops, and there they
-step what no loop is for. A row's gradients are added up one after the other, as they came.
+Each is a vendor's call or a few of torch's, which the CPU has too: there they are tested against the loops,
+and there they step what no loop is for. A row's gradients are added up one after the other, as they came.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,8 @@ Found = tuple[Buffer, Buffer, Buffer]
 
 
 def distinct(ids: Buffer, count: int) -> Found:
-    """(distinct ids, ascending; where the occurrences of each begin, and the last's end; the occurrences in that order).
+    """(distinct ids, ascending; where the occurrences of each begin, and the last's end; the occurrences in
+    that order).
 
     An id of -1 names none.
     """
@@ -43,7 +44,8 @@ def bag_sums(table: Buffer, ids: Buffer, starts: Buffer, scale: Buffer) -> Buffe
 
 
 def bag_tops(table: Buffer, ids: Buffer, starts: Buffer) -> tuple[Buffer, Buffer]:
-    """([bags, d] the largest of each bag's rows, column by column, 0 for an empty bag; which occurrence it was, or -1)."""
+    """([bags, d] the largest of each bag's rows, column by column, 0 for an empty bag; which occurrence it
+    was, or -1)."""
     rows, bags = table.index_select(0, ids), len(starts) - 1
     which = torch.arange(bags, device=ids.device).repeat_interleave(starts.diff())[:, None].expand(rows.shape)
     out = torch.zeros((bags, table.shape[1]), dtype=table.dtype, device=table.device)
@@ -61,12 +63,20 @@ def dots(table: Buffer, ids: Buffer, which: Buffer, g: Buffer) -> Buffer:
 
 
 def step(
-    found: Found, which: Buffer, scale: Buffer, rows: Buffer, name: str, arrays: Sequence[Buffer],
-    numbers: Sequence[float], everywhere: bool,
-) -> None:  # fmt: skip
-    """Apply the rule `name` of `RULES` to the rows that `found` names; `everywhere`: to the others too, with gradient 0.
+    found: Found,
+    which: Buffer,
+    scale: Buffer,
+    rows: Buffer,
+    name: str,
+    arrays: Sequence[Buffer],
+    numbers: Sequence[float],
+    everywhere: bool,
+) -> None:
+    """Apply the rule `name` of `RULES` to the rows that `found` names; `everywhere`: to the others too, with
+    gradient 0.
 
-    arrays: the table and its state, each [count, d]; of any float dtype: rows of half precision are stepped in float32.
+    arrays: the table and its state, each [count, d]; of any float dtype: rows of half precision are stepped
+    in float32.
     """
     chosen, g = found[0], sums(found, which, scale, rows)
     if everywhere:

@@ -1,7 +1,7 @@
 """The sparse kernels on a GPU: names and results of the CPU's loops, on torch buffers.
 
-Each is a vendor's call or a few of torch's, which the CPU has too: there they are tested against the loops. Sums that
-are made here are made in one order; how cuSPARSE orders those of its products is its own affair.
+Each is a vendor's call or a few of torch's, which the CPU has too: there they are tested against the loops.
+Sums that are made here are made in one order; how cuSPARSE orders those of its products is its own affair.
 """
 
 import warnings
@@ -18,7 +18,7 @@ with warnings.catch_warnings():
     torch.sparse_csr_tensor([0, 1], [0], [1.0], (1, 1), check_invariants=False)
 
 
-# --- structure ------------------------------------------------------------------------------------------------
+# --- structure ----------------------------------------------------------------------------------------------
 
 
 def cuts(crows: Buffer, each: int = 0) -> Buffer:
@@ -128,7 +128,7 @@ def united(a: Buffer, b: Buffer, sign: int, from_a: Buffer, from_b: Buffer) -> B
     return a[from_a.long()] + sign * b[from_b.long()]
 
 
-# --- products -------------------------------------------------------------------------------------------------
+# --- products -----------------------------------------------------------------------------------------------
 
 
 def _csr(crows: Buffer, cols: Buffer, values: Buffer, width: int) -> Buffer:
@@ -147,7 +147,8 @@ def times_dense(cuts: Buffer, crows: Buffer, cols: Buffer, values: Buffer, x: Bu
 
 
 def sampled(cuts: Buffer, crows: Buffer, cols: Buffer, x: Buffer, y: Buffer, out: Buffer) -> None:
-    """out[e] = x[row of e] . y[col of e]: the product x y^T, at the entries alone. x: [rows, k], y: [columns, k]."""
+    """out[e] = x[row of e] . y[col of e]: the product x y^T, at the entries alone. x: [rows, k], y: [columns,
+    k]."""
     if not len(cols) or not x.shape[1]:
         out.zero_()
     elif x.is_floating_point():
@@ -168,7 +169,8 @@ def _expanded(left: Any, right: Any) -> tuple[Buffer, Buffer]:
 
 
 def product_columns(left: Any, right: Any, width: int) -> tuple[Buffer, Buffer]:
-    """(crows, cols): where the product of two matrices (crows, cols) has entries; `width`: columns of the second.
+    """(crows, cols): where the product of two matrices (crows, cols) has entries; `width`: columns of the
+    second.
 
     Expand, sort, compress (Bell, Dalton and Olson, SIAM J. Sci. Comput. 34, 2012).
     """
@@ -197,7 +199,7 @@ def product_dots(left: Any, right: Any, width: int, at: Any) -> Buffer:
     return product_values(left, (t_crows, t_cols, values[order]), len(crows) - 1, at)
 
 
-# --- softmax and attention ------------------------------------------------------------------------------------
+# --- softmax and attention ----------------------------------------------------------------------------------
 
 
 def softmax(cuts: Buffer, crows: Buffer, values: Buffer, out: Buffer) -> None:
@@ -238,7 +240,8 @@ def attend(
 def attend_back(
     rows: Any, turned: Any, given: Any, scale: float, length: int, weights: Buffer, gradients: Any
 ) -> None:
-    """gradients (dq, dk, dv) of given (q, k, v, g). turned: (cuts, crows, cols, places) of the transposed masks."""
+    """gradients (dq, dk, dv) of given (q, k, v, g). turned: (cuts, crows, cols, places) of the transposed
+    masks."""
     (cuts, crows, cols), (t_cuts, t_crows, t_cols, places) = rows, turned
     for head, found in enumerate(weights):
         q, k, v, g = (_head(x, head, len(weights), length).flatten(0, 1) for x in given)
@@ -257,7 +260,7 @@ def attend_back(
             into.copy_(result.view(into.shape))
 
 
-# --- convolution ----------------------------------------------------------------------------------------------
+# --- convolution --------------------------------------------------------------------------------------------
 
 
 def table(numbers: Buffer, cells: int) -> tuple[Buffer, Buffer]:
@@ -288,7 +291,8 @@ def _column(values: Any, like: Buffer) -> Buffer:
 
 
 def neighbours(places: Buffer, sizes: Any, offsets: Any, stride: Any, pad: Any, found: Any) -> Buffer:
-    """[offsets, places], int32: the entry at place * stride - pad + offset, or -1. `found`: what `table` gave."""
+    """[offsets, places], int32: the entry at place * stride - pad + offset, or -1. `found`: what `table`
+    gave."""
     slots, entries = found
     start = places[1:] * _column(stride, places) - _column(pad, places)
     out = torch.empty((len(offsets), places.shape[1]), dtype=torch.int32, device=places.device)
@@ -308,7 +312,8 @@ def _write(into: Buffer, parts: list[Buffer]) -> int:
 
 
 def reached(places: Buffer, sizes: Any, offsets: Any, stride: Any, pad: Any, into: Buffer) -> int:
-    """The numbers of all places p of a grid `sizes` with p * stride - pad + offset among `places`; with repeats."""
+    """The numbers of all places p of a grid `sizes` with p * stride - pad + offset among `places`; with
+    repeats."""
     parts, step = [], _column(stride, places)
     for offset in offsets:
         start = places[1:] + _column(pad, places) - _column(offset, places)

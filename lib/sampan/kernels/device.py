@@ -1,6 +1,7 @@
 """How a kernel picks its device: NumPy arrays go to the CPU's loops, torch buffers to the GPU's kernels.
 
-`array` gives a buffer in the form that the kernels of its device take, and `buffer` takes it back; neither copies.
+`array` gives a buffer in the form that the kernels of its device take, and `buffer` takes it back; neither
+copies.
 """
 
 from collections.abc import Callable
@@ -32,9 +33,11 @@ def empty(shape: Any, like: Any, kind: str = "") -> Any:
 
 
 def on_device(loop: Kernel, gpu: str) -> Kernel:
-    """The kernel that runs `loop` when its first array is NumPy's, and the one named `gpu` when it is a buffer.
+    """The kernel that runs `loop` when its first array is NumPy's, and the one named `gpu` when it is a
+    buffer.
 
-    The first array is the first argument, or the first item of the tuple that it is; the others are where it is.
+    The first array is the first argument, or the first item of the tuple that it is; the others are where it
+    is.
     gpu: "cuda_sparse.softmax", for example. Its module is imported at the first call with a buffer.
     """
 

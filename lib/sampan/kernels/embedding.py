@@ -1,4 +1,5 @@
-"""The embeddings' kernels as they are called. Look them up late: see `device.on_device` for which device's runs."""
+"""The embeddings' kernels as they are called. Look them up late: see `device.on_device` for which device's
+runs."""
 
 from . import cpu_embedding
 from .device import on_device

@@ -12,8 +12,9 @@ def exp(x: Any) -> Any:
     return np.exp(x)
 
 
-def _exp_float32(x):  # type: ignore[no-untyped-def]
-    """e^x within 2 ulp by 2^n times a polynomial (Cephes), without branches, so that a loop over it vectorises."""
+def _exp_float32(x):
+    """e^x within 2 ulp by 2^n times a polynomial (Cephes), without branches, so that a loop over it
+    vectorises."""
     bounded = min(max(x, np.float32(-87.0)), np.float32(88.0))
     n = np.floor(bounded * np.float32(1.4426950408889634) + np.float32(0.5))
     f = bounded - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
@@ -28,5 +29,5 @@ def _exp_float32(x):  # type: ignore[no-untyped-def]
 
 
 @overload(exp)
-def _overload_exp(x):  # type: ignore[no-untyped-def]
+def _overload_exp(x):
     return _exp_float32 if x == types.float32 else lambda x: np.exp(x)

@@ -1,8 +1,8 @@
 """Fused elementwise loops, generated from a formula.
 
 `g * (1 + out * out)` costs torch three passes over memory; generated as one Numba loop it costs one. Worth it
-only for plain arithmetic (transcendental functions run faster in torch's vector library) and for arrays that do
-not fit the cache; everything else is evaluated by torch, step by step, from the same formula.
+only for plain arithmetic (transcendental functions run faster in torch's vector library) and for arrays that
+do not fit the cache; everything else is evaluated by torch, step by step, from the same formula.
 """
 
 import ast
@@ -48,7 +48,8 @@ class _Typed(ast.NodeTransformer):
     """Numbers of the array's own type, so that a float32 loop does not compute in float64."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return ast.Call(ast.Name("T", ast.Load()), [ast.Constant(float(node.value))], [])  # type: ignore[arg-type]
+        number = float(node.value)  # type: ignore[arg-type]
+        return ast.Call(ast.Name("T", ast.Load()), [ast.Constant(number)], [])
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return node if node.id == "sqrt" else ast.parse(f"{node.id}[i]", mode="eval").body
@@ -103,7 +104,8 @@ def _loop(formula: str, dtype: str) -> Loop:
 
 
 def loop_of(text: str, kind: str, parallel_from: int, shown: str) -> Loop:
-    """The loop whose generated source is `text`. It becomes a file, because Numba can only keep machine code beside one."""
+    """The loop whose generated source is `text`. It becomes a file, because Numba can only keep machine code
+    beside one."""
     name = f"{kind}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     try:
         path = _written(cache_folder(), name, text)
@@ -120,8 +122,8 @@ def loop_of(text: str, kind: str, parallel_from: int, shown: str) -> Loop:
 def fused(formula: str) -> Callable[..., torch.Tensor]:
     """A function of the buffers that `formula` names (in the order g, x, y, out), computed in one pass.
 
-    It takes buffers of one shape and dtype, float32 or float64, on the CPU; anything else is evaluated by torch
-    from the same formula.
+    It takes buffers of one shape and dtype, float32 or float64, on the CPU; anything else is evaluated by
+    torch from the same formula.
     """
     names = names_in(formula)
     by_torch = eval(f"lambda {', '.join(names)}: {formula}", {"sqrt": torch.sqrt})

@@ -1,4 +1,5 @@
-"""How a kernel picks its form: a serial and a parallel loop from one body, by size; every choice can be watched."""
+"""How a kernel picks its form: a serial and a parallel loop from one body, by size; every choice can be
+watched."""
 
 from collections.abc import Callable
 from types import FunctionType
@@ -10,11 +11,12 @@ listeners: list[Callable[[str], None]] = []  # told the name of each loop that r
 
 
 class Loop:
-    """A body over flat arrays, compiled twice: serial below `parallel_from` elements of its last array, else parallel.
+    """A body over flat arrays, compiled twice: serial below `parallel_from` elements of its last array, else
+    parallel.
 
     A serial call costs about 1 µs, starting threads 20 to 100 µs. Both compile when first used and keep their
-    machine code on disk. With NUMBA_DISABLE_JIT=1 the body runs as plain Python. `fastmath` is Numba's: a set such as
-    {"reassoc"} lets a sum be reordered, so that it vectorises.
+    machine code on disk. With NUMBA_DISABLE_JIT=1 the body runs as plain Python. `fastmath` is Numba's: a set
+    such as {"reassoc"} lets a sum be reordered, so that it vectorises.
     """
 
     __slots__ = ("name", "parallel", "parallel_from", "serial")
@@ -36,7 +38,8 @@ class Loop:
 
 
 def _compiled(body: Callable[..., None], form: str, fastmath: Any) -> Callable[..., None]:
-    """One form of a body, under a name of its own: Numba keeps machine code by name and would mistake one for the other."""
+    """One form of a body, under a name of its own: Numba keeps machine code by name and would mistake one for
+    the other."""
     assert isinstance(body, FunctionType)
     copy = FunctionType(body.__code__, body.__globals__, f"{body.__name__}_{form}", None, body.__closure__)
     copy.__qualname__, copy.__module__ = copy.__name__, body.__module__

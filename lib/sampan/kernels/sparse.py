@@ -1,4 +1,5 @@
-"""The sparse kernels as `kernels.sparse`: each is the CPU's loop and the GPU's kernel of its name, see `on_device`.
+"""The sparse kernels as `kernels.sparse`: each is the CPU's loop and the GPU's kernel of its name, see
+`on_device`.
 
 Look them up late (`kernels.sparse.times_dense`), so that another version can take a kernel's place.
 """

@@ -1,7 +1,8 @@
 """A case: one call of a learner's function, the values expected back, and what to say when they differ.
 
-Visible checks and hidden checks are both lists of cases; they differ in where their inputs come from (written by hand,
-or drawn fresh) and in what the learner is told (everything, or the case's name and the kind of mistake).
+Visible checks and hidden checks are both lists of cases; they differ in where their inputs come from (written
+by hand, or drawn fresh) and in what the learner is told (everything, or the case's name and the kind of
+mistake).
 """
 
 from collections.abc import Callable
@@ -13,7 +14,8 @@ import numpy as np
 from .plain import Foreign
 
 Text = tuple[str, str]  # English, Chinese
-# How the parts of an answer are called: a Text for a part, a list for a part that is itself a list; None where it has no name.
+# How the parts of an answer are called: a Text for a part, a list for a part that is itself a list; None
+# where it has no name.
 Names = list[Any] | None
 
 
@@ -55,8 +57,8 @@ class Difference:
     fault: Text = ("", "")
 
     def told(self) -> Text:
-        """The mistake in one sentence: which part, what was given and what was expected. Of many numbers, the first
-        one that is wrong."""
+        """The mistake in one sentence: which part, what was given and what was expected. Of many numbers, the
+        first one that is wrong."""
         if self.kind == "fault":
             return self.fault
         if self.kind == "values":

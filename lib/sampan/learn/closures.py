@@ -1,11 +1,13 @@
-"""Operators in the form that the course teaches: the function returns its value and the pullback, as closures.
+"""Operators in the form that the course teaches: the function returns its value and the pullback, as
+closures.
 
     def multiply(x, y):
         return x * y, (lambda g: g * y, lambda g: g * x)
 
 The pullback is a tuple with one function per input, or one function that returns the gradients of all; with a
-second parameter `needed` it gets a list of bools, one per input: whether its gradient is wanted. What a closure
-remembers is found in its code; the tape keeps that, and puts Tensors in its place for a recorded backward.
+second parameter `needed` it gets a list of bools, one per input: whether its gradient is wanted. What a
+closure remembers is found in its code; the tape keeps that, and puts Tensors in its place for a recorded
+backward.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ def joint_derivative(body: Callable[..., Any]) -> Callable[..., Any]:
     foreign = captured - set(parameters) - {"out"}
     if foreign:
         raise TypeError(
-            f"operator {body.__name__}: its pullback captures {', '.join(sorted(foreign))}; only parameters and `out` "
+            f"operator {body.__name__}: its pullback captures {', '.join(sorted(foreign))}; only parameters "
+            "and `out` "
             "may be captured, bind anything else as a default of the lambda"
         )
     names = sorted(captured)

@@ -1,7 +1,8 @@
-"""How a learner's function is called by a check: a driver takes plain values, calls it, gives plain values back.
+"""How a learner's function is called by a check: a driver takes plain values, calls it, gives plain values
+back.
 
-Drivers run where the learner's code runs and know no right answers. The visible checks and the grader use the same ones.
-Arrays reach the function as buffers (`torch.Tensor`), a `Strided` one as a view with gaps.
+Drivers run where the learner's code runs and know no right answers. The visible checks and the grader use the
+same ones. Arrays reach the function as buffers (`torch.Tensor`), a `Strided` one as a view with gaps.
 """
 
 import inspect
@@ -29,8 +30,9 @@ class Missing(LookupError):
 def driver(function: Driver | None = None, *, answer: Naming | None = None) -> Any:
     """Decorator: registers `function(slot, *args)` under its own name.
 
-    answer: called as `answer(parameters, *args)` with the names of the slot's parameters; it gives the names of the parts
-    of the driver's answer, so that a message says `out` or "the gradient of x" and not `result[1][0]`.
+    answer: called as `answer(parameters, *args)` with the names of the slot's parameters; it gives the names
+    of the parts of the driver's answer, so that a message says `out` or "the gradient of x" and not
+    `result[1][0]`.
     """
     if function is None:
         return partial(driver, answer=answer)
@@ -41,7 +43,8 @@ def driver(function: Driver | None = None, *, answer: Naming | None = None) -> A
 
 
 def answer_names(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Names:
-    """The names of the parts of that driver's answer to `args`; None where it has one part, or none has a name."""
+    """The names of the parts of that driver's answer to `args`; None where it has one part, or none has a
+    name."""
     naming = _namings.get(driver_name)
     if naming is None:
         return None
@@ -66,7 +69,8 @@ def value_and_gradients(parameters: list[str], inputs: list[Any], *_: Any) -> Na
 
 
 def run(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Any:
-    """The answer of the learner's function in that slot, as plain values; every other slot holds the library's.
+    """The answer of the learner's function in that slot, as plain values; every other slot holds the
+    library's.
 
     Raises `Missing` when the slot holds no learner's function, else whatever the learner's code raises.
     """

@@ -1,8 +1,8 @@
 """Which forbidden names does a piece of source use? By syntax tree, so a comment or a text never counts.
 
-A forbidden name is dotted (`"torch.matmul"`: also found as `t.matmul` after `import torch as t`, and as `mm` after
-`from torch import matmul as mm`), a method of anything (`".matmul"`), a word (`"matmul"`: the last part of any
-name, or a text that `getattr` and the like turn into one), or an operator sign (`"@"`).
+A forbidden name is dotted (`"torch.matmul"`: also found as `t.matmul` after `import torch as t`, and as `mm`
+after `from torch import matmul as mm`), a method of anything (`".matmul"`), a word (`"matmul"`: the last part
+of any name, or a text that `getattr` and the like turn into one), or an operator sign (`"@"`).
 """
 
 import ast
@@ -16,7 +16,8 @@ SIGNS: dict[str, type[ast.operator]] = dict(zip(["@", "*", "/", "+", "-", "**"],
 
 
 def _tree(source: str) -> ast.Module:
-    # Cells may hold lines of IPython's own (`%time`, `!ls`); they are no Python and hide nothing that runs in a function.
+    # Cells may hold lines of IPython's own (`%time`, `!ls`); they are no Python and hide nothing that runs in
+    # a function.
     lines = ["" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.splitlines()]
     try:
         return ast.parse(textwrap.dedent("\n".join(lines)))
@@ -74,7 +75,8 @@ def parts(source: str) -> frozenset[str]:
 def uses_in(
     tree: ast.AST, forbidden: Iterable[str], known: dict[str, str], given: frozenset[str] = frozenset()
 ) -> list[tuple[str, int]]:
-    """The same for a tree. `known` is what `aliases` says of all the source around it, `given` what `parts` says."""
+    """The same for a tree. `known` is what `aliases` says of all the source around it, `given` what `parts`
+    says."""
     names, own = tuple(forbidden), _bound(tree) - known.keys()
     found = {
         (name, node.lineno)
@@ -138,7 +140,8 @@ def _is(node: ast.AST, name: str, known: dict[str, str]) -> bool:
 
 
 def _names(text: str, name: str, last: str) -> bool:
-    """Whether a text that becomes a name is this one: a method and a word by the last part, a dotted name as a whole."""
+    """Whether a text that becomes a name is this one: a method and a word by the last part, a dotted name as
+    a whole."""
     return (
         text == name
         or text.startswith(f"{name}.")
@@ -147,7 +150,8 @@ def _names(text: str, name: str, last: str) -> bool:
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
-    """The texts that a node turns into names: arguments of `getattr` and the like, keys, words of code to be run."""
+    """The texts that a node turns into names: arguments of `getattr` and the like, keys, words of code to be
+    run."""
     if isinstance(node, ast.Subscript):
         wanted, run = [node.slice], False
     elif isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):

@@ -1,7 +1,7 @@
 """What a course shows openly about its exercises: hints, visible cases and prediction questions.
 
-The library holds no course. An installed package brings one as an entry point of the group "sampan.course": a module
-with `LESSONS` and `PREDICTIONS`, which also registers the drivers that its cases name.
+The library holds no course. An installed package brings one as an entry point of the group "sampan.course": a
+module with `LESSONS` and `PREDICTIONS`, which also registers the drivers that its cases name.
 """
 
 import functools

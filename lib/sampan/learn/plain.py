@@ -1,4 +1,5 @@
-"""Plain values: what a learner's function is given and what it gives back, as trees of numbers, texts and arrays."""
+"""Plain values: what a learner's function is given and what it gives back, as trees of numbers, texts and
+arrays."""
 
 import sys
 from typing import Any
@@ -31,7 +32,8 @@ class Strided:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """The value as plain data: tensors and NumPy scalars become arrays, what is foreign becomes a `Foreign`."""
+    """The value as plain data: tensors and NumPy scalars become arrays, what is foreign becomes a
+    `Foreign`."""
     if depth > MAX_DEPTH:
         return Foreign("something nested too deeply")
     if value is None or type(value) in (bool, int, float, str):

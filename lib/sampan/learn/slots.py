@@ -1,9 +1,9 @@
 """Exercise slots: a learner's function takes the place of a function of the complete library.
 
-`@learn.exercise("autograd.unbroadcast")` puts the function under it where `sampan.autograd.unbroadcast` is, for the
-rest of the notebook. When the name is an operator (`"ops.multiply"`), the function takes the place of its body, and
-what its closures compute that of its derivatives.
-The library's own version is remembered: `learn.reference("autograd.unbroadcast")` puts it back.
+`@learn.exercise("autograd.unbroadcast")` puts the function under it where `sampan.autograd.unbroadcast` is,
+for the rest of the notebook. When the name is an operator (`"ops.multiply"`), the function takes the place of
+its body, and what its closures compute that of its derivatives. The library's own version is remembered:
+`learn.reference("autograd.unbroadcast")` puts it back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _slots: dict[str, Slot] = {}
 class Slot:
     """One exercise: where it sits in the library, both versions, and how often the learner's was called.
 
-    `calls` counts every call of the learner's function through the slot, `library_calls` those that the library made.
+    `calls` counts every call of the learner's function through the slot, `library_calls` those that the
+    library made.
     """
 
     def __init__(self, name: str) -> None:
@@ -125,7 +126,8 @@ def resolve(name: str) -> tuple[Any, str]:
 
 
 def get(name: str) -> Slot:
-    """The slot of that name; it is made on first use. Raises `ValueError` for a name that the library does not have."""
+    """The slot of that name; it is made on first use. Raises `ValueError` for a name that the library does
+    not have."""
     if name not in _slots:
         _slots[name] = Slot(name)
     return _slots[name]
@@ -167,7 +169,8 @@ def _source(function: Callable[..., Any]) -> str:
 
 
 def _same_parameters(slot: Slot, function: Callable[..., Any]) -> None:
-    """The library's parameters without a default must all be there, by name and in order; others may be left out."""
+    """The library's parameters without a default must all be there, by name and in order; others may be left
+    out."""
     came, expected = inspect.signature(function).parameters, inspect.signature(slot.original).parameters
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in expected.values()):
         return
@@ -179,8 +182,8 @@ def _same_parameters(slot: Slot, function: Callable[..., Any]) -> None:
 
 
 def reference(name: str) -> Reference:
-    """Puts the library's own version back: `learn.reference("autograd.unbroadcast")`, or for a few lines only:
-    `with learn.reference("autograd.unbroadcast"): ...`"""
+    """Puts the library's own version back: `learn.reference("autograd.unbroadcast")`, or for a few lines
+    only: `with learn.reference("autograd.unbroadcast"): ...`"""
     slot = get(name)
     was_active = slot.active
     slot.take_out()
@@ -194,8 +197,8 @@ def calls(name: str) -> int:
 
 @contextlib.contextmanager
 def only(name: str) -> Iterator[Slot]:
-    """Within the block just this slot holds the learner's function, every other one the library's: an exercise
-    is graded alone, whatever state the others are in."""
+    """Within the block just this slot holds the learner's function, every other one the library's: an
+    exercise is graded alone, whatever state the others are in."""
     before = [slot for slot in _slots.values() if slot.active]
     for slot in before:
         slot.take_out()

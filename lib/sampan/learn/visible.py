@@ -11,7 +11,8 @@ _hints_given: dict[str, int] = {}
 
 
 class CheckFailed(AssertionError):
-    """A visible check that did not pass. In a notebook only its text is shown: the traceback would be the library's."""
+    """A visible check that did not pass. In a notebook only its text is shown: the traceback would be the
+    library's."""
 
     def _render_traceback_(self) -> list[str]:
         return str(self).splitlines()
@@ -28,7 +29,8 @@ def hint(name: str) -> None:
 def check(name: str) -> None:
     """Runs the visible cases of an exercise on the learner's function and prints which are right.
 
-    Raises `CheckFailed` at the first that is not: which case, what came, what was expected, and how to read it.
+    Raises `CheckFailed` at the first that is not: which case, what came, what was expected, and how to read
+    it.
     """
     lesson = lessons.exercise(name)
     lines = []

@@ -47,7 +47,7 @@ class _Share(_Named):
 class Precision(_Share):
     """Of those taken for 1, the share that is 1."""
 
-    def __init__(self, name="precision", *args, **kwargs):  # type: ignore[no-untyped-def]
+    def __init__(self, name="precision", *args, **kwargs):
         super().__init__(name)
 
     _rounded = staticmethod(lambda p: np.floor(p + 0.5))
@@ -58,7 +58,7 @@ class Precision(_Share):
 class Recall(_Share):
     """Of those that are 1, the share taken for 1."""
 
-    def __init__(self, name="recall", *args, **kwargs):  # type: ignore[no-untyped-def]
+    def __init__(self, name="recall", *args, **kwargs):
         super().__init__(name)
 
     _rounded = staticmethod(np.rint)
@@ -72,7 +72,7 @@ class Auc(_Named):
     preds [batch, 2]: probabilities; labels: 0 or 1.
     """
 
-    def __init__(self, curve="ROC", num_thresholds=4095, name="auc", *args, **kwargs):  # type: ignore[no-untyped-def]
+    def __init__(self, curve="ROC", num_thresholds=4095, name="auc", *args, **kwargs):
         self._curve, self._num_thresholds = curve, num_thresholds
         super().__init__(name)
 

@@ -12,7 +12,8 @@ from ..tensor import Tensor
 
 
 class Metric(abc.ABC):
-    """Counts over batches: `compute` (on Tensors), then `update` with what it gave; `accumulate` is the result.
+    """Counts over batches: `compute` (on Tensors), then `update` with what it gave; `accumulate` is the
+    result.
 
     Numbers and lists that a subclass keeps as attributes are its state, and go into a training checkpoint.
     """
@@ -61,7 +62,8 @@ def _right(input: Any, label: Any, k: int) -> torch.Tensor:
 def accuracy(
     input: Tensor, label: Tensor, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
 ) -> Tensor:
-    """The share of samples whose label is among the k best classes. input [batch, classes]; returns a float32 scalar."""
+    """The share of samples whose label is among the k best classes. input [batch, classes]; returns a float32
+    scalar."""
     return Tensor(_right(input, label, k).any(-1).float().mean())
 
 
@@ -71,7 +73,7 @@ class Accuracy(Metric):
     Names are `acc`, or `acc_top1`, `acc_top5` for several.
     """
 
-    def __init__(self, topk=(1,), name=None, *args, **kwargs):  # type: ignore[no-untyped-def]
+    def __init__(self, topk=(1,), name=None, *args, **kwargs):
         self.topk = (topk,) if isinstance(topk, int) else tuple(topk)
         if not self.topk or any(not isinstance(k, int) or k < 1 for k in self.topk):
             raise ValueError(f"topk: expected positive whole numbers, got {topk!r}")

@@ -1,7 +1,7 @@
 """Texts as bags of n-grams: sparse rows of counts or tf-idf, and a classifier whose first product is sparse.
 
-A row of a review has a few dozen entries out of a hundred thousand features, so the product with the weights costs what
-its entries cost. `benchmarks/bag_of_words.py` has it beside the dense path.
+A row of a review has a few dozen entries out of a hundred thousand features, so the product with the weights
+costs what its entries cost. `benchmarks/bag_of_words.py` has it beside the dense path.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,16 +24,21 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: Knuth, The Art of Com
 class NGrams:
     """Texts to a CSR tensor [texts, features] of their n-grams: `NGrams().fit(train)(test)`.
 
-    orders: which n, of 1 to 3. pieces: None takes the characters of a text, which suits Chinese; else a function that
-    cuts it, like `str.split`. features: None keeps a vocabulary of the n-grams that are in `least` texts or more when
-    fitted; a power of two hashes them into so many columns instead. weights: "counts", or "tfidf": the count times
-    1 + ln((1 + texts) / (1 + texts with it)), rows scaled to length 1 (Manning, Raghavan and Schütze, chapter 6).
+    orders: which n, of 1 to 3. pieces: None takes the characters of a text, which suits Chinese; else a
+    function that cuts it, like `str.split`. features: None keeps a vocabulary of the n-grams that are in
+    `least` texts or more when fitted; a power of two hashes them into so many columns instead. weights:
+    "counts", or "tfidf": the count times 1 + ln((1 + texts) / (1 + texts with it)), rows scaled to length 1
+    (Manning, Raghavan and Schütze, chapter 6).
     """
 
     def __init__(
-        self, orders: Sequence[int] = (1, 2), features: int | None = None, least: int = 2, weights: str = "tfidf",
+        self,
+        orders: Sequence[int] = (1, 2),
+        features: int | None = None,
+        least: int = 2,
+        weights: str = "tfidf",
         pieces: Callable[[str], Sequence[str]] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not orders or not set(orders) <= {1, 2, 3}:
             raise ValueError(f"orders: expected some of 1, 2 and 3, got {orders}")
         if features is not None and (features < 1 or features & (features - 1)):
@@ -94,7 +99,8 @@ class NGrams:
         return sparse.sparse_coo_tensor(np.stack([rows, columns]), ones, [texts, features]).to_sparse_csr()
 
     def _found(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Row and key of every n-gram: the numbers of its pieces, each one up and 21 bits wide, one after the other."""
+        """Row and key of every n-gram: the numbers of its pieces, each one up and 21 bits wide, one after the
+        other."""
         if self.pieces is None:
             points = "".join(texts).encode("utf-32-le", "surrogatepass")
             numbers = np.frombuffer(points, np.uint32).astype(np.int64)
@@ -131,8 +137,8 @@ class NGrams:
 
 
 class Rows(Dataset):
-    """A data set of the rows of a CSR tensor [N, features] and their labels [N]: a batch is a CSR tensor [batch,
-    features], or a dense one where `dense`, and labels [batch, 1]."""
+    """A data set of the rows of a CSR tensor [N, features] and their labels [N]: a batch is a CSR tensor
+    [batch, features], or a dense one where `dense`, and labels [batch, 1]."""
 
     def __init__(self, matrix: SparseTensor, labels: Any, dense: bool = False) -> None:
         self.crows, self.cols, self.values = (
@@ -163,7 +169,8 @@ class Rows(Dataset):
 
 
 class BagOfWords(nn.Layer):
-    """Logits [batch, classes] of rows [batch, features], sparse (CSR or COO) or dense: the same weights, the same numbers.
+    """Logits [batch, classes] of rows [batch, features], sparse (CSR or COO) or dense: the same weights, the
+    same numbers.
 
     hidden: 0 is a linear classifier, that is logistic regression; else one hidden layer of so many with relu.
     """

@@ -45,11 +45,22 @@ class Pooler(nn.Layer):
 class BERT(nn.Layer):
     """The defaults are BERT base, uncased (109,482,240 parameters).
 
-    forward: ids [batch, time], segments [batch, time] (0 or 1; all 0 unless given) and mask [batch, time] (0 for
-    padding; without it, every token counts), to (hidden states [batch, time, width], a summary [batch, width]).
+    forward: ids [batch, time], segments [batch, time] (0 or 1; all 0 unless given) and mask [batch, time] (0
+    for padding; without it, every token counts), to (hidden states [batch, time, width], a summary [batch,
+    width]).
     """
 
-    def __init__(self, vocab_size: int = 30522, width: int = 768, num_layers: int = 12, num_heads: int = 12, context: int = 512, segments: int = 2, dropout: float = 0.1, pooler: bool = True) -> None:  # fmt: skip
+    def __init__(
+        self,
+        vocab_size: int = 30522,
+        width: int = 768,
+        num_layers: int = 12,
+        num_heads: int = 12,
+        context: int = 512,
+        segments: int = 2,
+        dropout: float = 0.1,
+        pooler: bool = True,
+    ) -> None:
         super().__init__()
         self.context = context
         self.embeddings = Embeddings(vocab_size, width, context, segments, dropout)
@@ -70,7 +81,8 @@ class BERT(nn.Layer):
 
 
 def _bias(mask: Any) -> Tensor:
-    """[batch, 1, 1, time]: what attention adds to its scores, 0 or, for padding, so little that nothing is left."""
+    """[batch, 1, 1, time]: what attention adds to its scores, 0 or, for padding, so little that nothing is
+    left."""
     hidden = mask.data[:, None, None, :] == 0
     least = torch.finfo(torch.float32).min
     return Tensor(torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, least))

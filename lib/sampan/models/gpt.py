@@ -68,13 +68,22 @@ class Block(nn.Layer):
 
 
 class GPT(nn.Layer):
-    """Token and position embeddings, `num_layers` blocks, a last norm, and the token table again as the output.
+    """Token and position embeddings, `num_layers` blocks, a last norm, and the token table again as the
+    output.
 
     The defaults are GPT-2's smallest model (124,439,808 parameters). forward: ids [batch, time], time at most
     `context`, to logits [batch, time, vocab_size].
     """
 
-    def __init__(self, vocab_size: int = 50257, context: int = 1024, num_layers: int = 12, num_heads: int = 12, width: int = 768, dropout: float = 0.1) -> None:  # fmt: skip
+    def __init__(
+        self,
+        vocab_size: int = 50257,
+        context: int = 1024,
+        num_layers: int = 12,
+        num_heads: int = 12,
+        width: int = 768,
+        dropout: float = 0.1,
+    ) -> None:
         super().__init__()
         if width % num_heads:
             raise ValueError(f"width: expected a multiple of num_heads={num_heads}, got {width}")
@@ -102,11 +111,13 @@ class GPT(nn.Layer):
         return F.cross_entropy(logits.reshape([-1, logits.shape[-1]]), targets.reshape([-1]))
 
     @no_grad()
-    def generate(self, ids: Any, max_new_tokens: int, temperature: float = 1.0, top_k: int | None = None) -> Any:  # fmt: skip
+    def generate(
+        self, ids: Any, max_new_tokens: int, temperature: float = 1.0, top_k: int | None = None
+    ) -> Any:
         """`ids` [batch, time] followed by sampled tokens, drawn from softmax(logits / temperature).
 
-        temperature 0 takes the likeliest token. top_k: only the k likeliest are drawn from. `paddle.seed` makes
-        it repeatable. The layer's mode is left as it was.
+        temperature 0 takes the likeliest token. top_k: only the k likeliest are drawn from. `paddle.seed`
+        makes it repeatable. The layer's mode is left as it was.
         """
         if temperature < 0:
             raise ValueError(f"temperature: expected 0 or more, got {temperature}")

@@ -8,8 +8,8 @@ from .. import nn
 class LeNet(nn.Layer):
     """Two convolutions with pooling, then three linear layers.
 
-    forward: [batch, 1, image_size, image_size] to logits [batch, num_classes]. image_size: at least 4; below 12
-    the second convolution is 3x3 with padding, because a 5x5 window would not fit.
+    forward: [batch, 1, image_size, image_size] to logits [batch, num_classes]. image_size: at least 4; below
+    12 the second convolution is 3x3 with padding, because a 5x5 window would not fit.
     """
 
     def __init__(self, num_classes: int = 10, image_size: int = 28) -> None:

@@ -1,10 +1,10 @@
 """Networks over sparse voxels: which shape a cloud is, and which part of it each point belongs to.
 
 Submanifold convolutions keep the pattern of entries (Graham, Engelcke and van der Maaten 2018, "3D Semantic
-Segmentation with Submanifold Sparse Convolutional Networks"); strided ones halve the grid and remember their rulebook
-under a key, along which inverse convolutions lead back (Yan, Mao and Li 2018, "SECOND"; the U-Net over them is
-Choy, Gwak and Savarese 2019, "4D Spatio-Temporal ConvNets: Minkowski Convolutional Neural Networks"). Used in notebook 05
-and on the Studio's page "Sparse".
+Segmentation with Submanifold Sparse Convolutional Networks"); strided ones halve the grid and remember their
+rulebook under a key, along which inverse convolutions lead back (Yan, Mao and Li 2018, "SECOND"; the U-Net
+over them is Choy, Gwak and Savarese 2019, "4D Spatio-Temporal ConvNets: Minkowski Convolutional Neural
+Networks"). Used in notebook 05 and on the Studio's page "Sparse".
 """
 
 from collections.abc import Callable, Iterator
@@ -46,7 +46,8 @@ class Block(nn.Layer):
 
 
 class Down(nn.Layer):
-    """Strided convolution to half the grid (kernel 2, stride 2), its rulebook kept under `key`; batch norm, relu."""
+    """Strided convolution to half the grid (kernel 2, stride 2), its rulebook kept under `key`; batch norm,
+    relu."""
 
     def __init__(self, inside: int, outside: int, key: str) -> None:
         super().__init__()
@@ -79,8 +80,9 @@ def _halved(x: Any, times: int) -> Any:
 class PointClassifier(nn.Layer):
     """Blocks at four resolutions, the mean over each cloud's entries, a linear layer.
 
-    forward: a sparse COO tensor [batch, D, H, W, in_channels] (channels dense; D, H, W multiples of 8) to logits
-    [batch, num_classes]. width: channels of the first block; deeper ones have 2, 4 and 4 times as many.
+    forward: a sparse COO tensor [batch, D, H, W, in_channels] (channels dense; D, H, W multiples of 8) to
+    logits [batch, num_classes]. width: channels of the first block; deeper ones have 2, 4 and 4 times as
+    many.
     in_channels: 4 as to_sparse gives them. Raises ValueError for other sizes.
     """
 
@@ -104,9 +106,9 @@ class PointClassifier(nn.Layer):
 class PointUNet(nn.Layer):
     """An encoder of strided convolutions, a decoder of inverse ones, and skips between them.
 
-    forward: a sparse COO tensor [batch, D, H, W, in_channels] (channels dense; D, H, W multiples of 2^depth) to a sparse
-    tensor with the same entries and num_parts channels, the logits. width: channels at full resolution, doubled at
-    each of `depth` halvings. Raises ValueError for other sizes.
+    forward: a sparse COO tensor [batch, D, H, W, in_channels] (channels dense; D, H, W multiples of 2^depth)
+    to a sparse tensor with the same entries and num_parts channels, the logits. width: channels at full
+    resolution, doubled at each of `depth` halvings. Raises ValueError for other sizes.
     """
 
     def __init__(self, num_parts: int, width: int = 16, in_channels: int = 4, depth: int = 3) -> None:
@@ -136,7 +138,7 @@ class PointUNet(nn.Layer):
         return self.head(x)
 
 
-# --- training -------------------------------------------------------------------------------------------------
+# --- training -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -167,15 +169,24 @@ def parts_loss(network: nn.Layer, shapes: Shapes) -> Tensor:
 
 
 def steps(
-    network: nn.Layer, data: Shapes, loss: Loss, epochs: int, batch_size: int = 16, learning_rate: float = 1e-2,
-    seed: int = 0, turn: bool = True, precision: str = "float32", share: Callable[[], float] | None = None,
-) -> Iterator[Step]:  # fmt: skip
-    """Trains by AdamW, a step at a time: what is looped over can be watched, stopped, or taken in turn with another.
+    network: nn.Layer,
+    data: Shapes,
+    loss: Loss,
+    epochs: int,
+    batch_size: int = 16,
+    learning_rate: float = 1e-2,
+    seed: int = 0,
+    turn: bool = True,
+    precision: str = "float32",
+    share: Callable[[], float] | None = None,
+) -> Iterator[Step]:
+    """Trains by AdamW, a step at a time: what is looped over can be watched, stopped, or taken in turn with
+    another.
 
-    The rate rises over the first tenth and then falls by a cosine. turn: each shape is seen turned and mirrored at
-    random, see `turned`. precision: "float32", or "bfloat16" for amp.auto_cast. share: how much of the training is over,
-    from 0 to 1, where that is not the number of steps but, say, a time; it ends at 1, at the latest after `epochs`.
-    Raises ValueError for no shapes, and a precision of another name.
+    The rate rises over the first tenth and then falls by a cosine. turn: each shape is seen turned and
+    mirrored at random, see `turned`. precision: "float32", or "bfloat16" for amp.auto_cast. share: how much
+    of the training is over, from 0 to 1, where that is not the number of steps but, say, a time; it ends at
+    1, at the latest after `epochs`. Raises ValueError for no shapes, and a precision of another name.
     """
     if not len(data.labels):
         raise ValueError("data: expected shapes to train on, got none")
@@ -216,22 +227,29 @@ def _train(
     return losses
 
 
-def train_classes(network: nn.Layer, data: Shapes, epochs: int = 10, on_step: OnStep | None = None, **how: Any) -> list[float]:  # fmt: skip
+def train_classes(
+    network: nn.Layer, data: Shapes, epochs: int = 10, on_step: OnStep | None = None, **how: Any
+) -> list[float]:
     """Trains a PointClassifier on the labels of `data`; see train_parts."""
     return _train(network, data, class_loss, epochs, on_step, **how)
 
 
-def train_parts(network: nn.Layer, data: Shapes, epochs: int = 10, on_step: OnStep | None = None, **how: Any) -> list[float]:  # fmt: skip
-    """Trains a PointUNet on the parts of `data`; returns the loss of each step, and leaves the network in eval mode.
+def train_parts(
+    network: nn.Layer, data: Shapes, epochs: int = 10, on_step: OnStep | None = None, **how: Any
+) -> list[float]:
+    """Trains a PointUNet on the parts of `data`; returns the loss of each step, and leaves the network in
+    eval mode.
 
-    on_step(Step) is called after each step; where it returns False the training ends there. how: as of `steps`.
+    on_step(Step) is called after each step; where it returns False the training ends there. how: as of
+    `steps`.
     """
     return _train(network, data, parts_loss, epochs, on_step, **how)
 
 
 @no_grad()
 def predict(network: nn.Layer, grids: np.ndarray[Any, Any], batch_size: int = 32) -> np.ndarray[Any, Any]:
-    """The likeliest class of each shape [count], or part of each entry [entries of all], by a network in eval mode."""
+    """The likeliest class of each shape [count], or part of each entry [entries of all], by a network in eval
+    mode."""
     network.eval()
     found = []
     for start in range(0, len(grids), batch_size):
@@ -247,7 +265,8 @@ def accuracy(network: nn.Layer, data: Shapes) -> float:
 
 
 def part_iou(found: np.ndarray[Any, Any], parts: np.ndarray[Any, Any]) -> dict[int, float]:
-    """Of each part that occurs: entries rightly found over entries that are it, or are said to be; -1 does not count."""
+    """Of each part that occurs: entries rightly found over entries that are it, or are said to be; -1 does
+    not count."""
     found, parts = found[parts >= 0], parts[parts >= 0]
     return {
         int(p): float(((found == p) & (parts == p)).sum() / ((found == p) | (parts == p)).sum())

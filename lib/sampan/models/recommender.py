@@ -1,9 +1,11 @@
-"""A recommender's recall: two towers whose vectors meet in a product, trained on a log by softmax within batches.
+"""A recommender's recall: two towers whose vectors meet in a product, trained on a log by softmax within
+batches.
 
-Of millions of items the nearest to a person's vector are found first (this file), and ordered by a network that looks
-closer then (recommender_ranking.py). Covington, Adams and Sargin 2016, "Deep Neural Networks for YouTube Recommendations",
-has both stages; the towers and their loss are Yi et al. 2019, "Sampling-Bias-Corrected Neural Modeling for Large Corpus
-Item Recommendations". Used in notebook 06 and on the Studio's page "Embeddings".
+Of millions of items the nearest to a person's vector are found first (this file), and ordered by a network
+that looks closer then (recommender_ranking.py). Covington, Adams and Sargin 2016, "Deep Neural Networks for
+YouTube Recommendations", has both stages; the towers and their loss are Yi et al. 2019,
+"Sampling-Bias-Corrected Neural Modeling for Large Corpus Item Recommendations". Used in notebook 06 and on
+the Studio's page "Embeddings".
 """
 
 from __future__ import annotations
@@ -41,9 +43,10 @@ HIDDEN = -1e30  # the score of what must not be chosen
 class TwoTower(nn.Layer):
     """Vectors [dim] of people and of items; the larger their product, the likelier the item comes next.
 
-    An item's vector is its row of a table. A person's is the row of their id, plus a linear layer over the rows of their
-    newest `length` items, weighted by how long ago they came (softmax of a learned number for each place). Both towers
-    share the table of items, so that a new person has a vector with their first items.
+    An item's vector is its row of a table. A person's is the row of their id, plus a linear layer over the
+    rows of their newest `length` items, weighted by how long ago they came (softmax of a learned number for
+    each place). Both towers share the table of items, so that a new person has a vector with their first
+    items.
 
     table: makes a table of (rows, dim); None: nn.Embedding. DynamicEmbedding serves ids of any size.
     sparse: False asks for dense gradients, to compare with. Raises ValueError for sizes below 1.
@@ -83,7 +86,8 @@ class TwoTower(nn.Layer):
         self._seen: tuple[Array, Array] = (np.zeros(num_users + 1, np.int64), np.empty(0, np.int64))
 
     def user_tower(self, users: Tensor, history: Tensor) -> Tensor:
-        """users: int64 [batch]; history: int64 [batch, length], newest last, num_items for none; returns [batch, dim]."""
+        """users: int64 [batch]; history: int64 [batch, length], newest last, num_items for none; returns
+        [batch, dim]."""
         there = (history.data != self.num_items).to(self.recency.data.dtype)
         # softmax over the places that are filled; a person without items gets zeros
         weights = F.softmax(self.recency + Tensor((1 - there) * HIDDEN), -1) * Tensor(there)
@@ -106,8 +110,8 @@ class TwoTower(nn.Layer):
     # --- what it recommends ---
 
     def remember(self, ratings: Ratings) -> None:
-        """Keep what everyone had in this log: their newest items, which their vector is made of, and all of them, which are
-        not recommended again."""
+        """Keep what everyone had in this log: their newest items, which their vector is made of, and all of
+        them, which are not recommended again."""
         if (ratings.num_users, ratings.num_items) != (self.num_users, self.num_items):
             raise ValueError(
                 f"ratings: expected {self.num_users} people and {self.num_items} items, "
@@ -130,14 +134,16 @@ class TwoTower(nn.Layer):
 
     @no_grad()
     def user_vectors(self, users: Any = None, history: Any = None) -> Array:
-        """float32 [n, dim]: of these people, all by default, from what is remembered of them or from `history` [n, length]."""
+        """float32 [n, dim]: of these people, all by default, from what is remembered of them or from
+        `history` [n, length]."""
         chosen = torch.arange(self.num_users) if users is None else torch.as_tensor(np.asarray(users))
         past = self.recent.data[chosen] if history is None else torch.as_tensor(np.asarray(history))
         return self._still(lambda: self.user_tower(Tensor(chosen), Tensor(past)))
 
     @no_grad()
     def item_vectors(self, items: Any = None) -> Array:
-        """float32 [n, dim]: of these items, all by default. Those of a `VectorIndex` with the metric "dot"."""
+        """float32 [n, dim]: of these items, all by default. Those of a `VectorIndex` with the metric
+        "dot"."""
         chosen = torch.arange(self.num_items) if items is None else torch.as_tensor(np.asarray(items))
         return self._still(lambda: self.item_tower(Tensor(chosen)))
 
@@ -154,7 +160,8 @@ class TwoTower(nn.Layer):
     def recommend(
         self, user: int, most: int = 10, seen: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        """(item, score) of the best items for a person, best first. seen: items that are left out; None: what they had.
+        """(item, score) of the best items for a person, best first. seen: items that are left out; None: what
+        they had.
 
         Raises ValueError for a person or an item that there is not.
         """
@@ -171,26 +178,29 @@ class TwoTower(nn.Layer):
 
 
 def sampled_softmax(users: Tensor, items: Tensor, log_q: Tensor) -> Tensor:
-    """The mean over a batch of -log(e^s_ii / sum_j e^s_ij), s_ij = users_i . items_j - log_q_j (Yi et al. 2019, section 3.1).
+    """The mean over a batch of -log(e^s_ii / sum_j e^s_ij), s_ij = users_i . items_j - log_q_j (Yi et al.
+    2019, section 3.1).
 
-    Each row's item is the right one, the others' are the wrong ones, and the sum over the batch stands for that over all
-    items (so an item that two rows have counts twice). An item comes into a batch as often as people have it,
-    which log_q [batch], the logarithm of that probability, takes away again. users, items: [batch, dim].
+    Each row's item is the right one, the others' are the wrong ones, and the sum over the batch stands for
+    that over all items (so an item that two rows have counts twice). An item comes into a batch as often as
+    people have it, which log_q [batch], the logarithm of that probability, takes away again. users, items:
+    [batch, dim].
     """
     logits = users.matmul(items, transpose_y=True) - log_q
     return F.cross_entropy(logits, Tensor(torch.arange(len(log_q.data))))
 
 
-# --- how good it is -------------------------------------------------------------------------------------------
+# --- how good it is -----------------------------------------------------------------------------------------
 
 
 def ranks(scores: Array, wanted: Array, seen: tuple[Array, Array] | None = None) -> Array:
-    """int64 [n]: the place of the wanted item of each row among all items, from 1. None is left out by chance: sampled
-    candidates would change which of two models is better (Krichene and Rendle 2020, "On Sampled Metrics for Item
-    Recommendation").
+    """int64 [n]: the place of the wanted item of each row among all items, from 1. None is left out by
+    chance: sampled candidates would change which of two models is better (Krichene and Rendle 2020, "On
+    Sampled Metrics for Item Recommendation").
 
-    scores: [n, items]; wanted: int64 [n]; seen: (rows, items), pairs that are no candidates, unless wanted. An equal score
-    counts against the wanted item, so that a constant score is the worst; so does a wanted score that is no number.
+    scores: [n, items]; wanted: int64 [n]; seen: (rows, items), pairs that are no candidates, unless wanted.
+    An equal score counts against the wanted item, so that a constant score is the worst; so does a wanted
+    score that is no number.
     """
     rows = np.arange(len(wanted))
     own = scores[rows, wanted][:, None]
@@ -208,7 +218,8 @@ def hit_rate(ranks: Array, k: int = 10) -> float:
 
 
 def two_tower_ranks(network: TwoTower, held: Ratings, candidates: Array | None = None) -> Array:
-    """The rank of each row of `held` for its person, among all items that they did not have in what is remembered.
+    """The rank of each row of `held` for its person, among all items that they did not have in what is
+    remembered.
 
     candidates: ids that are ranked, where not all are in use.
     """
@@ -220,13 +231,14 @@ def two_tower_ranks(network: TwoTower, held: Ratings, candidates: Array | None =
     return ranks(scores, wanted, (rows, np.concatenate([np.empty(0, np.int64), *mine])))
 
 
-# --- training -------------------------------------------------------------------------------------------------
+# --- training -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a training is: `done` from 0 to 1, the epoch (from 0), the mean loss since the last report (nan at first), the
-    share of held people whose item is among ten (as of the end of the last epoch), and the network itself."""
+    """How far a training is: `done` from 0 to 1, the epoch (from 0), the mean loss since the last report (nan
+    at first), the share of held people whose item is among ten (as of the end of the last epoch), and the
+    network itself."""
 
     done: float
     epoch: int
@@ -249,13 +261,14 @@ def train_two_tower(
     every: int = 25,
     candidates: Array | None = None,
 ) -> Iterator[Progress]:
-    """Train on a log, reporting every so many steps and after each epoch; whoever stops the iteration has a network that
-    recommends, as trained so far.
+    """Train on a log, reporting every so many steps and after each epoch; whoever stops the iteration has a
+    network that recommends, as trained so far.
 
-    held: what the hit rate is measured on, against all items (see `ranks`); None: everyone's last item, which is then not
-    trained on (`leave_last_out`). network: goes on with this one; None: a TwoTower of `dim`. candidates: see two_tower_ranks.
-    The rest: see `train_steps`; batches are whole, as a row's wrong answers are the others of its batch. Raises ValueError for
-    a log without rows to train on.
+    held: what the hit rate is measured on, against all items (see `ranks`); None: everyone's last item, which
+    is then not trained on (`leave_last_out`). network: goes on with this one; None: a TwoTower of `dim`.
+    candidates: see two_tower_ranks.
+    The rest: see `train_steps`; batches are whole, as a row's wrong answers are the others of its batch.
+    Raises ValueError for a log without rows to train on.
     """
     if held is None:
         ratings, held = leave_last_out(ratings)
@@ -275,9 +288,17 @@ def train_two_tower(
         return sampled_softmax(users, items, Tensor(torch.from_numpy(log_q[rows])))
 
     steps = train_steps(
-        network, loss_of, len(ratings), whole=True, epochs=epochs, batch_size=batch_size,
-        learning_rate=learning_rate, weight_decay=weight_decay, seed=seed, every=every,
-    )  # fmt: skip
+        network,
+        loss_of,
+        len(ratings),
+        whole=True,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        seed=seed,
+        every=every,
+    )
     try:
         rate = hit_rate(two_tower_ranks(network, held, candidates))
         yield Progress(0.0, 0, float("nan"), rate, network)

@@ -1,8 +1,9 @@
 """A recommender's ranking: which of a few items a person will like, from everything that is known of both.
 
-DeepFM (Guo et al. 2017, "DeepFM: A Factorization-Machine based Neural Network for CTR Prediction") sees fields with an id
-each; DIN (Zhou et al. 2018, "Deep Interest Network for Click-Through Rate Prediction") looks at what the person had before,
-each time with the item in mind. What comes before them, the recall, is recommender.py. `benchmarks/recommender.py` measures both stages.
+DeepFM (Guo et al. 2017, "DeepFM: A Factorization-Machine based Neural Network for CTR Prediction") sees
+fields with an id each; DIN (Zhou et al. 2018, "Deep Interest Network for Click-Through Rate Prediction")
+looks at what the person had before, each time with the item in mind. What comes before them, the recall, is
+recommender.py. `benchmarks/recommender.py` measures both stages.
 """
 
 from __future__ import annotations
@@ -27,9 +28,18 @@ from ..tensor import Tensor
 from .recommender_steps import train_steps
 
 __all__ = [
-    "DIN", "DeepFM", "Fields", "Report", "auc", "behaviour", "grouped_auc", "liked", "predict", "ranking_fields",
+    "DIN",
+    "DeepFM",
+    "Fields",
+    "Report",
+    "auc",
+    "behaviour",
+    "grouped_auc",
+    "liked",
+    "predict",
+    "ranking_fields",
     "train_ranking",
-]  # fmt: skip
+]
 
 Array = np.ndarray[Any, Any]
 Arrays = Sequence[Array]
@@ -45,8 +55,8 @@ def tower(width: int, hidden: Sequence[int], dropout: float) -> nn.Sequential:
 
 
 class DeepFM(nn.Layer):
-    """logit = b + sum_f w_f + sum_(f<g) v_f . v_g + deep(v_1, v_2, ...): the linear part, all products of two fields'
-    vectors, and layers over the same vectors (Guo et al. 2017, equations 1 to 4).
+    """logit = b + sum_f w_f + sum_(f<g) v_f . v_g + deep(v_1, v_2, ...): the linear part, all products of two
+    fields' vectors, and layers over the same vectors (Guo et al. 2017, equations 1 to 4).
 
     field_sizes: how many ids each field has. A row of its table is w, then v [dim]: one look-up brings both.
     forward: ids int64 [batch, fields] to logits [batch].
@@ -79,13 +89,15 @@ class DeepFM(nn.Layer):
 
 
 class DIN(nn.Layer):
-    """Layers over the item's row, the rows of context fields, and the person's past as this item lets it be seen: the sum
-    of its rows, each times a number that a small network gives for it beside the item (Zhou et al. 2018, equation 3). As
-    there the numbers are not made to add up to 1, so that a strong interest is a long vector.
+    """Layers over the item's row, the rows of context fields, and the person's past as this item lets it be
+    seen: the sum of its rows, each times a number that a small network gives for it beside the item (Zhou et
+    al. 2018, equation 3). As there the numbers are not made to add up to 1, so that a strong interest is a
+    long vector.
 
-    The past is items with a mark each (here: how it was rated), of which rows are added up. field_sizes: of the context.
-    forward: items int64 [batch]; history int64 [batch, length], num_items for none; marks int64 [batch, length]; context int64
-    [batch, fields], None without field_sizes; to logits [batch].
+    The past is items with a mark each (here: how it was rated), of which rows are added up. field_sizes: of
+    the context.
+    forward: items int64 [batch]; history int64 [batch, length], num_items for none; marks int64 [batch,
+    length]; context int64 [batch, fields], None without field_sizes; to logits [batch].
     """
 
     def __init__(
@@ -111,7 +123,8 @@ class DIN(nn.Layer):
         return self.items(ids)
 
     def interest(self, past: Tensor, item: Tensor, there: Tensor) -> Tensor:
-        """past: [batch, length, dim]; item: [batch, dim]; there: [batch, length], 0 or 1; returns [batch, dim]."""
+        """past: [batch, length, dim]; item: [batch, dim]; there: [batch, length], 0 or 1; returns [batch,
+        dim]."""
         beside = expand_view(item.unsqueeze(1), past.shape)
         pairs = ops.concat([past, beside, past - beside, past * beside], -1)  # [batch, length, 4 dim]
         return (self.attention(pairs) * there.unsqueeze(-1) * past).sum(1)
@@ -132,7 +145,7 @@ class DIN(nn.Layer):
         return self.deep(ops.concat(parts, -1)).squeeze(-1)
 
 
-# --- what they see --------------------------------------------------------------------------------------------
+# --- what they see ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -145,7 +158,8 @@ class Fields:
 
 
 def ranking_fields(ratings: Ratings) -> Fields:
-    """Of each row the person and the item, and where there are titles the film's year and its set of genres."""
+    """Of each row the person and the item, and where there are titles the film's year and its set of
+    genres."""
     columns, names = [ratings.users, ratings.items], ["user", "item"]
     sizes = [ratings.num_users, ratings.num_items]
     if ratings.titles:
@@ -162,8 +176,8 @@ def ranking_fields(ratings: Ratings) -> Fields:
 
 
 def behaviour(ratings: Ratings, length: int, asked: Ratings | None = None) -> tuple[Array, Array]:
-    """(items, marks), int64 [n, length] each: what the person of each row of `asked` had before, newest last, num_items for
-    none; and how it was rated, in halves of a star, 0 to 10."""
+    """(items, marks), int64 [n, length] each: what the person of each row of `asked` had before, newest last,
+    num_items for none; and how it was rated, in halves of a star, 0 to 10."""
     rows = histories(ratings, length, asked)
     if not len(ratings):
         return np.full(rows.shape, ratings.num_items), np.zeros(rows.shape, np.int64)
@@ -177,14 +191,15 @@ def liked(ratings: Ratings, least: float = 4.0) -> Array:
     return (ratings.values >= least).astype(np.float32)
 
 
-# --- how good it is -------------------------------------------------------------------------------------------
+# --- how good it is -----------------------------------------------------------------------------------------
 
 
 def auc(scores: Array, labels: Array) -> float:
-    """The share of pairs of a 1 and a 0 whose scores stand in that order, a tie counts half; nan where one kind is missing.
+    """The share of pairs of a 1 and a 0 whose scores stand in that order, a tie counts half; nan where one
+    kind is missing.
 
-    It is the area under the receiver's curve, by the sum of ranks (Mann and Whitney 1947). scores, labels: [n]. Raises
-    ValueError for other shapes, and scores that are nan.
+    It is the area under the receiver's curve, by the sum of ranks (Mann and Whitney 1947). scores, labels:
+    [n]. Raises ValueError for other shapes, and scores that are nan.
     """
     scores, labels = np.asarray(scores), np.asarray(labels).astype(bool)
     if scores.shape != labels.shape or scores.ndim != 1:
@@ -202,8 +217,8 @@ def auc(scores: Array, labels: Array) -> float:
 
 
 def grouped_auc(scores: Array, labels: Array, groups: Array) -> float:
-    """The mean of the groups' `auc`, each counted by its rows; groups of one label alone are left out (Zhou et al. 2018,
-    equation 7). groups: int64 [n], mostly the person."""
+    """The mean of the groups' `auc`, each counted by its rows; groups of one label alone are left out (Zhou
+    et al. 2018, equation 7). groups: int64 [n], mostly the person."""
     order = np.argsort(groups, kind="stable")
     cuts = np.flatnonzero(np.diff(groups[order])) + 1
     parts = [(auc(scores[rows], labels[rows]), len(rows)) for rows in np.split(order, cuts) if len(rows)]
@@ -212,13 +227,13 @@ def grouped_auc(scores: Array, labels: Array, groups: Array) -> float:
     return sum(value * count for value, count in parts) / total if total else float("nan")
 
 
-# --- training -------------------------------------------------------------------------------------------------
+# --- training -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Report:
-    """How far a training is: `done` from 0 to 1, the epoch (from 0), the mean loss since the last report, the AUC of held rows
-    (as of the end of the last epoch; nan before it, and without held rows)."""
+    """How far a training is: `done` from 0 to 1, the epoch (from 0), the mean loss since the last report, the
+    AUC of held rows (as of the end of the last epoch; nan before it, and without held rows)."""
 
     done: float
     epoch: int
@@ -239,9 +254,9 @@ def train_ranking(
     seed: int = 0,
     every: int = 25,
 ) -> Iterator[Report]:
-    """Train a network whose arguments are `inputs`, arrays with a row each for `labels` [N] of 0 and 1, by the cross-entropy
-    of its logits; reports every so many steps and after each epoch. held: (inputs, labels) for the AUC. The rest: see
-    `train_steps`. Raises ValueError where lengths differ or there are no rows.
+    """Train a network whose arguments are `inputs`, arrays with a row each for `labels` [N] of 0 and 1, by
+    the cross-entropy of its logits; reports every so many steps and after each epoch. held: (inputs, labels)
+    for the AUC. The rest: see `train_steps`. Raises ValueError where lengths differ or there are no rows.
     """
     if not len(labels) or any(len(a) != len(labels) for a in inputs):
         raise ValueError(
@@ -253,9 +268,17 @@ def train_ranking(
         return F.binary_cross_entropy_with_logits(logits, Tensor(torch.from_numpy(labels[rows])))
 
     steps = train_steps(
-        network, loss_of, len(labels), whole=False, epochs=epochs, batch_size=batch_size,
-        learning_rate=learning_rate, weight_decay=weight_decay, seed=seed, every=every,
-    )  # fmt: skip
+        network,
+        loss_of,
+        len(labels),
+        whole=False,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        seed=seed,
+        every=every,
+    )
     score = float("nan")
     try:
         for step in steps:

@@ -1,4 +1,5 @@
-"""The steps that train a recommender, of recall (recommender.py) and of ranking (recommender_ranking.py) alike."""
+"""The steps that train a recommender, of recall (recommender.py) and of ranking (recommender_ranking.py)
+alike."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from ..tensor import Tensor
 
 
 class Step(NamedTuple):
-    """Where a training stands: the share that is done, 0 to 1, the epoch (from 0), the mean loss since the last one of these,
-    and whether the epoch ends here."""
+    """Where a training stands: the share that is done, 0 to 1, the epoch (from 0), the mean loss since the
+    last one of these, and whether the epoch ends here."""
 
     done: float
     epoch: int
@@ -34,11 +35,13 @@ def train_steps(
     seed: int,
     every: int,
 ) -> Iterator[Step]:
-    """Train on `rows` rows in an order drawn anew each epoch, and report every so many steps and after each epoch.
+    """Train on `rows` rows in an order drawn anew each epoch, and report every so many steps and after each
+    epoch.
 
-    loss_of: the loss of the rows of these numbers, int64 [batch]. whole: a last batch that is not full is left out, unless it
-    is the only one. AdamW with lazy_mode, its rate falling to 0 along a line. The network is in train mode at each
-    step, whatever the reader of these reports did with it. Raises ValueError for a batch_size or `every` below 1.
+    loss_of: the loss of the rows of these numbers, int64 [batch]. whole: a last batch that is not full is
+    left out, unless it is the only one. AdamW with lazy_mode, its rate falling to 0 along a line. The network
+    is in train mode at each step, whatever the reader of these reports did with it. Raises ValueError for a
+    batch_size or `every` below 1.
     """
     if batch_size < 1 or every < 1:
         raise ValueError(f"batch_size, every: expected 1 or more of each, got {batch_size} and {every}")

@@ -1,8 +1,9 @@
-"""What a text is about, by the words in it, their characters, or both: a classifier small enough to compare the three.
+"""What a text is about, by the words in it, their characters, or both: a classifier small enough to compare
+the three.
 
-The network is that of fastText's classifier (Joulin, Grave, Bojanowski and Mikolov 2017, "Bag of Tricks for Efficient Text
-Classification"): the mean of the words' vectors, then a linear layer. Which vectors is the question;
-`benchmarks/word_char.py` answers it on texts with words that no training text has.
+The network is that of fastText's classifier (Joulin, Grave, Bojanowski and Mikolov 2017, "Bag of Tricks for
+Efficient Text Classification"): the mean of the words' vectors, then a linear layer. Which vectors is the
+question; `benchmarks/word_char.py` answers it on texts with words that no training text has.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,16 +26,23 @@ CHANNELS = ("word", "char", *JOINTS)
 
 
 class WordCharTexts(Dataset):
-    """Texts that were cut into words, as ids: a batch is words [B, T], chars [B, T, C] and labels [B], all int64.
+    """Texts that were cut into words, as ids: a batch is words [B, T], chars [B, T, C] and labels [B], all
+    int64.
 
-    T is the longest text of the batch, C `most_chars`; texts behind their `most_words`-th word and words behind their
-    C-th character are cut off. 0 pads, 1 is what a vocabulary lacks. Raises ValueError for labels that are not one a text.
+    T is the longest text of the batch, C `most_chars`; texts behind their `most_words`-th word and words
+    behind their C-th character are cut off. 0 pads, 1 is what a vocabulary lacks. Raises ValueError for
+    labels that are not one a text.
     """
 
     def __init__(
-        self, sentences: Sequence[Sequence[str]], labels: Any, words: Vocabulary, chars: Vocabulary,
-        most_words: int = 100, most_chars: int = 4,
-    ) -> None:  # fmt: skip
+        self,
+        sentences: Sequence[Sequence[str]],
+        labels: Any,
+        words: Vocabulary,
+        chars: Vocabulary,
+        most_words: int = 100,
+        most_chars: int = 4,
+    ) -> None:
         self.labels = np.asarray(labels, np.int64)
         if self.labels.shape != (len(sentences),):
             raise ValueError(
@@ -71,15 +79,22 @@ class WordCharTexts(Dataset):
 class WordCharClassifier(nn.Layer):
     """Logits [B, num_classes] of words [B, T] and their characters [B, T, C], with 0 for padding in both.
 
-    channels: "word" or "char", one channel alone, or "concat", "gate", "sum", both joined as by WordCharEmbedding.
-    pooling: of the characters, see CharEmbedding. dropout: of the text's vector. Raises ValueError for other channels or
-    pooling, and sizes below 1.
+    channels: "word" or "char", one channel alone, or "concat", "gate", "sum", both joined as by
+    WordCharEmbedding.
+    pooling: of the characters, see CharEmbedding. dropout: of the text's vector. Raises ValueError for other
+    channels or pooling, and sizes below 1.
     """
 
     def __init__(
-        self, num_words: int, num_chars: int, num_classes: int, embedding_dim: int = 64, channels: str = "concat",
-        pooling: str = "mean", dropout: float = 0.2,
-    ) -> None:  # fmt: skip
+        self,
+        num_words: int,
+        num_chars: int,
+        num_classes: int,
+        embedding_dim: int = 64,
+        channels: str = "concat",
+        pooling: str = "mean",
+        dropout: float = 0.2,
+    ) -> None:
         super().__init__()
         if channels not in CHANNELS:
             raise ValueError(f"channels: expected one of {', '.join(CHANNELS)}, got {channels!r}")
@@ -104,10 +119,15 @@ class WordCharClassifier(nn.Layer):
 
 
 def train(
-    network: nn.Layer, data: WordCharTexts, epochs: int = 5, batch_size: int = 64, learning_rate: float = 5e-3,
+    network: nn.Layer,
+    data: WordCharTexts,
+    epochs: int = 5,
+    batch_size: int = 64,
+    learning_rate: float = 5e-3,
     seed: int = 0,
-) -> Iterator[float]:  # fmt: skip
-    """Trains by Adam, which steps the rows that a batch names alone, and yields each batch's cross-entropy."""
+) -> Iterator[float]:
+    """Trains by Adam, which steps the rows that a batch names alone, and yields each batch's
+    cross-entropy."""
     rng = np.random.default_rng(seed)
     adam = optimizer.Adam(learning_rate, parameters=network.parameters(), lazy_mode=True)
     network.train()

@@ -13,14 +13,23 @@ def is_url(path: str) -> bool:
 
 
 def get_weights_path_from_url(url: str, md5sum: str | None = None) -> str:
-    """The local path of a network's weights, where they were put into Paddle's cache: see `get_path_from_url`."""
+    """The local path of a network's weights, where they were put into Paddle's cache: see
+    `get_path_from_url`."""
     return get_path_from_url(url, WEIGHTS_HOME, md5sum)
 
 
-def get_path_from_url(url: str, root_dir: str, md5sum: str | None = None, check_exist: bool = True, decompress: bool = True, method: str = "get") -> str:  # fmt: skip
+def get_path_from_url(
+    url: str,
+    root_dir: str,
+    md5sum: str | None = None,
+    check_exist: bool = True,
+    decompress: bool = True,
+    method: str = "get",
+) -> str:
     """The local path of the file at `url`: root_dir with the file's name, unpacked where it is an archive.
 
-    Nothing is downloaded. RuntimeError says where to put the file, when it is not there or has another MD5 sum.
+    Nothing is downloaded. RuntimeError says where to put the file, when it is not there or has another MD5
+    sum.
     """
     if not is_url(url):
         raise AssertionError(f"url: expected a name that begins with http:// or https://, got {url!r}")

@@ -57,9 +57,18 @@ def _all_gather(x: Tensor) -> Any:
 
 
 class ProgressBar:
-    """`update(step, [(name, value), ...])` prints the step, a bar (verbose 1), the values and the time of a step."""
+    """`update(step, [(name, value), ...])` prints the step, a bar (verbose 1), the values and the time of a
+    step."""
 
-    def __init__(self, num: int | None = None, width: int = 30, verbose: int = 1, start: bool = True, file: TextIO = sys.stdout, name: str = "step") -> None:  # fmt: skip
+    def __init__(
+        self,
+        num: int | None = None,
+        width: int = 30,
+        verbose: int = 1,
+        start: bool = True,
+        file: TextIO = sys.stdout,
+        name: str = "step",
+    ) -> None:
         if isinstance(num, int) and num <= 0:
             raise TypeError(f"num: expected None or a positive whole number, got {num}")
         self._num, self._width, self._verbose, self.file, self.name = num, width, verbose, file, name
@@ -74,7 +83,8 @@ class ProgressBar:
         text = "".join(f" - {k}:{''.join(map(_number, to_list(v)))}" for k, v in values)
         if self._verbose == 1:
             left = self._num is not None and current_num < self._num
-            eta = f" - ETA: {_clock(int(each * (self._num - current_num)))}" if left else ""  # type: ignore[operator]
+            rest = int(each * (self._num - current_num)) if left else 0  # type: ignore[operator]
+            eta = f" - ETA: {_clock(rest)}" if left else ""
             end = "\n" if self._num is not None and not left else ""
             self.file.write(f"\r{self._place(current_num, True)}{text}{eta} - {_pace(each, self.name)}{end}")
         elif self._verbose in (2, 3):
@@ -156,8 +166,21 @@ class CallbackList:
         self._call(f"on_{mode}_batch_end", step, logs)
 
 
-def config_callbacks(callbacks=None, model=None, batch_size=None, epochs=None, steps=None, log_freq=2, verbose=2, save_freq=1, save_dir=None, metrics=None, mode="train"):  # type: ignore[no-untyped-def]  # fmt: skip
-    """The callbacks that were given, with a logger, a checkpoint and the schedule of the learning rate where they lack."""
+def config_callbacks(
+    callbacks=None,
+    model=None,
+    batch_size=None,
+    epochs=None,
+    steps=None,
+    log_freq=2,
+    verbose=2,
+    save_freq=1,
+    save_dir=None,
+    metrics=None,
+    mode="train",
+):
+    """The callbacks that were given, with a logger, a checkpoint and the schedule of the learning rate where
+    they lack."""
     chosen = to_list(callbacks) or []
 
     def has(kind: type) -> bool:
@@ -220,12 +243,17 @@ def count_io_info(m: Any, x: Any, y: Any) -> None:
 
 
 register_hooks: dict[type, Callable[..., None]] = {
-    **dict.fromkeys((nn.Conv1D, nn.Conv2D, nn.Conv3D, nn.Conv1DTranspose, nn.Conv2DTranspose, nn.Conv3DTranspose), count_convNd),
+    **dict.fromkeys(
+        (nn.Conv1D, nn.Conv2D, nn.Conv3D, nn.Conv1DTranspose, nn.Conv2DTranspose, nn.Conv3DTranspose),
+        count_convNd,
+    ),
     **dict.fromkeys((nn.BatchNorm1D, nn.BatchNorm2D, nn.BatchNorm3D, nn.BatchNorm), count_bn),
-    **dict.fromkeys((nn.ReLU, nn.ReLU6, nn.Dropout), count_zero_ops), nn.LeakyReLU: count_leaky_relu, nn.Linear: count_linear,
+    **dict.fromkeys((nn.ReLU, nn.ReLU6, nn.Dropout), count_zero_ops),
+    nn.LeakyReLU: count_leaky_relu,
+    nn.Linear: count_linear,
     **dict.fromkeys((nn.AvgPool1D, nn.AvgPool2D, nn.AvgPool3D), count_avgpool),
     **dict.fromkeys((nn.AdaptiveAvgPool1D, nn.AdaptiveAvgPool2D, nn.AdaptiveAvgPool3D), count_adap_avgpool),
-}  # fmt: skip
+}
 
 
 def setup_logger(

@@ -12,7 +12,8 @@ from ..utils import try_import
 def _entries(repo_dir: str, source: str) -> dict[str, Callable[..., Any]]:
     if source in ("github", "gitee"):
         raise NotImplementedError(
-            f"hub: nothing is downloaded here; clone {repo_dir!r} yourself and pass its folder with source='local'"
+            f"hub: nothing is downloaded here; clone {repo_dir!r} yourself and pass its folder with "
+            "source='local'"
         )
     if source != "local":
         raise ValueError(f"hub: expected 'local' as source, got {source!r}")
@@ -32,23 +33,24 @@ def _entry(repo_dir: str, model: str, source: str) -> Callable[..., Any]:
     return entries[model]
 
 
-def list(repo_dir, source="github", force_reload=False):  # type: ignore[no-untyped-def]
+def list(repo_dir, source="github", force_reload=False):
     """Names of the models that a folder describes."""
     return builtins.list(_entries(repo_dir, source))
 
 
-def help(repo_dir, model, source="github", force_reload=False):  # type: ignore[no-untyped-def]
+def help(repo_dir, model, source="github", force_reload=False):
     """What a model's docstring says."""
     return _entry(repo_dir, model, source).__doc__
 
 
-def load(repo_dir, model, source="github", force_reload=False, **kwargs):  # type: ignore[no-untyped-def]
+def load(repo_dir, model, source="github", force_reload=False, **kwargs):
     """The model, built with `kwargs`. The folder's own code runs: load what you trust."""
     return _entry(repo_dir, model, source)(**kwargs)
 
 
-def load_state_dict_from_url(url, model_dir=None, check_hash=False, file_name=None, map_location=None):  # type: ignore[no-untyped-def]
-    """Weights that lie in `model_dir` under the address's file name (or `file_name`). Nothing is downloaded."""
+def load_state_dict_from_url(url, model_dir=None, check_hash=False, file_name=None, map_location=None):
+    """Weights that lie in `model_dir` under the address's file name (or `file_name`). Nothing is
+    downloaded."""
     from ..serialization import load as load_file
 
     path = Path(model_dir or ".") / (file_name or url.rpartition("/")[2])

@@ -18,11 +18,15 @@ def kaiming_normal_(
     _kinds.KaimingNormal(negative_slope=a, nonlinearity=nonlinearity, mode=mode)(tensor)
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, fan_in: float | None = None, fan_out: float | None = None) -> None:  # fmt: skip
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, fan_in: float | None = None, fan_out: float | None = None
+) -> None:
     _kinds.XavierUniform(gain=gain, fan_in=fan_in, fan_out=fan_out)(tensor)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, fan_in: float | None = None, fan_out: float | None = None) -> None:  # fmt: skip
+def xavier_normal_(
+    tensor: Tensor, gain: float = 1.0, fan_in: float | None = None, fan_out: float | None = None
+) -> None:
     _kinds.XavierNormal(gain=gain, fan_in=fan_in, fan_out=fan_out)(tensor)
 
 

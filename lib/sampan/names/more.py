@@ -19,7 +19,7 @@ from ..tensor import Tensor
 # --- paddle.tensor ---
 
 
-def fill_constant(shape, dtype, value, force_cpu=False, out=None, place=None, name=None):  # type: ignore[no-untyped-def]
+def fill_constant(shape, dtype, value, force_cpu=False, out=None, place=None, name=None):
     """`full` with its arguments in another order; into `out` where it is given."""
     value = value.item() if isinstance(value, Tensor) else value
     made = full([shape] if isinstance(shape, int) else shape, value, dtype).to("cpu" if force_cpu else place)
@@ -29,23 +29,23 @@ def fill_constant(shape, dtype, value, force_cpu=False, out=None, place=None, na
     return out
 
 
-def create_tensor(dtype, name=None, persistable=False):  # type: ignore[no-untyped-def]
+def create_tensor(dtype, name=None, persistable=False):
     """An empty tensor."""
     return nn.Layer(dtype=as_dtype(dtype)).create_tensor(name, persistable, dtype)
 
 
-def gaussian(shape, mean=0.0, std=1.0, seed=0, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def gaussian(shape, mean=0.0, std=1.0, seed=0, dtype=None, name=None):
     """Draws from a normal distribution."""
     drawn = normal(float(mean), float(std), shape)
     return drawn if dtype is None else drawn.astype(dtype)
 
 
-def gaussian_(x, mean=0.0, std=1.0, seed=0, name=None):  # type: ignore[no-untyped-def]
+def gaussian_(x, mean=0.0, std=1.0, seed=0, name=None):
     """Overwrite by draws from a normal distribution."""
     return x.normal_(mean, std)
 
 
-def create_array(dtype, initialized_list=None):  # type: ignore[no-untyped-def]
+def create_array(dtype, initialized_list=None):
     """A list of tensors."""
     made = [] if initialized_list is None else list(initialized_list)
     if not isinstance(initialized_list, list | tuple | None):
@@ -55,20 +55,20 @@ def create_array(dtype, initialized_list=None):  # type: ignore[no-untyped-def]
     return made
 
 
-def array_length(array):  # type: ignore[no-untyped-def]
+def array_length(array):
     """How many tensors `create_array`'s list holds."""
     if not isinstance(array, list):
         raise AssertionError(f"array: expected a list, got {type(array).__name__}")
     return len(array)
 
 
-def array_read(array, i):  # type: ignore[no-untyped-def]
+def array_read(array, i):
     """Entry i, a tensor of one whole number."""
     array_length(array)
     return array[int(i.item())]
 
 
-def array_write(x, i, array=None):  # type: ignore[no-untyped-def]
+def array_write(x, i, array=None):
     """Put x at place i, a tensor of one whole number: over an entry, or at the end."""
     array = create_array(x.dtype) if array is None else array
     place = int(i.item())
@@ -81,7 +81,7 @@ def array_write(x, i, array=None):  # type: ignore[no-untyped-def]
 # --- paddle.nn ---
 
 
-def split_states(states, bidirectional=False, state_components=1):  # type: ignore[no-untyped-def]
+def split_states(states, bidirectional=False, state_components=1):
     """The states of a recurrent network, [layers * directions, batch, features], by layer and direction."""
     if state_components == 1:
         parts = unstack(states)
@@ -92,7 +92,7 @@ def split_states(states, bidirectional=False, state_components=1):  # type: igno
     return list(zip(parts[::2], parts[1::2], strict=True)) if bidirectional else parts
 
 
-def concat_states(states, bidirectional=False, state_components=1):  # type: ignore[no-untyped-def]
+def concat_states(states, bidirectional=False, state_components=1):
     """What `split_states` took apart."""
     flat = [s for pair in states for s in pair] if bidirectional else list(states)
     if state_components == 1:
@@ -100,12 +100,14 @@ def concat_states(states, bidirectional=False, state_components=1):  # type: ign
     return tuple(stack(list(part)) for part in zip(*flat, strict=True))
 
 
-def rnn(cell, inputs, initial_states=None, sequence_length=None, time_major=False, is_reverse=False, **kwargs):  # type: ignore[no-untyped-def]  # fmt: skip
+def rnn(
+    cell, inputs, initial_states=None, sequence_length=None, time_major=False, is_reverse=False, **kwargs
+):
     """Run a cell over time: (outputs, last states)."""
     return nn.RNN(cell, is_reverse, time_major)(inputs, initial_states, sequence_length, **kwargs)
 
 
-def birnn(cell_fw, cell_bw, inputs, initial_states=None, sequence_length=None, time_major=False, **kwargs):  # type: ignore[no-untyped-def]  # fmt: skip
+def birnn(cell_fw, cell_bw, inputs, initial_states=None, sequence_length=None, time_major=False, **kwargs):
     """Run two cells over time, forward and backward: (outputs side by side, last states of both)."""
     return nn.BiRNN(cell_fw, cell_bw, time_major)(inputs, initial_states, sequence_length, **kwargs)
 
@@ -113,21 +115,33 @@ def birnn(cell_fw, cell_bw, inputs, initial_states=None, sequence_length=None, t
 class XavierInitializer(nn.initializer.XavierNormal):
     """Both of Xavier's initializers, by `uniform`."""
 
-    def __init__(self, uniform: bool = True, fan_in: Any = None, fan_out: Any = None, seed: int = 0, gain: float = 1.0) -> None:  # fmt: skip
+    def __init__(
+        self, uniform: bool = True, fan_in: Any = None, fan_out: Any = None, seed: int = 0, gain: float = 1.0
+    ) -> None:
         super().__init__(fan_in, fan_out, gain)
-        self.fill = (nn.initializer.XavierUniform if uniform else nn.initializer.XavierNormal)(fan_in, fan_out, gain).fill  # type: ignore[method-assign]  # fmt: skip
+        self.fill = (nn.initializer.XavierUniform if uniform else nn.initializer.XavierNormal)(
+            fan_in, fan_out, gain
+        ).fill  # type: ignore[method-assign]
 
 
 class MSRAInitializer(nn.initializer.KaimingNormal):
     """Both of Kaiming's initializers, by `uniform`."""
 
-    def __init__(self, uniform: bool = True, fan_in: Any = None, seed: int = 0, negative_slope: float = 0, nonlinearity: str = "relu", mode: str = "fan_in") -> None:  # fmt: skip
+    def __init__(
+        self,
+        uniform: bool = True,
+        fan_in: Any = None,
+        seed: int = 0,
+        negative_slope: float = 0,
+        nonlinearity: str = "relu",
+        mode: str = "fan_in",
+    ) -> None:
         super().__init__(fan_in, negative_slope, nonlinearity, mode)
         kind = nn.initializer.KaimingUniform if uniform else nn.initializer.KaimingNormal
         self.fill = kind(fan_in, negative_slope, nonlinearity, mode).fill  # type: ignore[method-assign]
 
 
-def _convert_attention_mask(attn_mask, dtype):  # type: ignore[no-untyped-def]
+def _convert_attention_mask(attn_mask, dtype):
     """A mask as what is added to the scores: True or 1 becomes 0, False or 0 becomes -1e9."""
     if attn_mask is None or attn_mask.dtype == as_dtype(dtype):
         return attn_mask
@@ -135,8 +149,9 @@ def _convert_attention_mask(attn_mask, dtype):  # type: ignore[no-untyped-def]
     return cast if attn_mask.is_floating_point() else (cast - 1.0) * 1e9
 
 
-def _convert_param_attr_to_list(param_attr, n):  # type: ignore[no-untyped-def]
-    """`n` ParamAttrs (False where there is to be none): of a list, each entry; of one with a name, numbered copies."""
+def _convert_param_attr_to_list(param_attr, n):
+    """`n` ParamAttrs (False where there is to be none): of a list, each entry; of one with a name, numbered
+    copies."""
     many = isinstance(param_attr, list | tuple)
     if many and len(param_attr) != n:
         raise AssertionError(f"param_attr: expected {n} entries, got {len(param_attr)}")
@@ -177,7 +192,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class IntermediateLayerGetter(nn.LayerDict):
-    """The first layers of a network, up to the last of `return_layers`: {name: name in the result}; calling it gives those outputs."""
+    """The first layers of a network, up to the last of `return_layers`: {name: name in the result}; calling
+    it gives those outputs."""
 
     def __init__(self, model: nn.Layer, return_layers: dict[str, str]) -> None:
         children = dict(model.named_children())

@@ -5,25 +5,26 @@ from collections.abc import Sequence
 from ..nn.rnn import flatten, map_structure
 
 
-def is_sequence(seq):  # type: ignore[no-untyped-def]
+def is_sequence(seq):
     """Whether it is a dict, or a sequence that is no str."""
     return isinstance(seq, (dict, Sequence)) and not isinstance(seq, str)
 
 
-def to_sequence(nest):  # type: ignore[no-untyped-def]
+def to_sequence(nest):
     """A list of one entry around what is no sequence."""
     return nest if is_sequence(nest) else [nest]
 
 
-def pack_sequence_as(structure, flat_sequence):  # type: ignore[no-untyped-def]
-    """The entries of `flat_sequence` in the form of `structure`. Raises ValueError for another number of them."""
+def pack_sequence_as(structure, flat_sequence):
+    """The entries of `flat_sequence` in the form of `structure`. Raises ValueError for another number of
+    them."""
     if (count := len(flatten(structure))) != len(flat_sequence):
         raise ValueError(f"pack_sequence_as: expected {count} entries, got {len(flat_sequence)}")
     entries = iter(flat_sequence)
     return map_structure(lambda _: next(entries), structure)
 
 
-def assert_same_structure(nest1, nest2, check_types=True, skip_if=None):  # type: ignore[no-untyped-def]
+def assert_same_structure(nest1, nest2, check_types=True, skip_if=None):
     """Raise ValueError unless both have the same number of entries, and TypeError unless in the same form."""
     if skip_if is not None and (skip_if(nest1) or skip_if(nest2)):
         return
@@ -38,7 +39,7 @@ def assert_same_structure(nest1, nest2, check_types=True, skip_if=None):  # type
         assert_same_structure(one, two, check_types, skip_if)
 
 
-def convert_to_list(value, n, name, dtype=int):  # type: ignore[no-untyped-def]
+def convert_to_list(value, n, name, dtype=int):
     """A number n times, or the list of n numbers that was given. Raises ValueError for anything else."""
     given = [value] * n if isinstance(value, dtype) else list(value) if hasattr(value, "__iter__") else None
     fits = [hasattr(v, "__index__") or isinstance(v, dtype) for v in given or ()]

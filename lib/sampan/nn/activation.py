@@ -10,14 +10,16 @@ from .layer import Layer, alias
 # fmt: off
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
-    "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Silu",
-    "Softmax", "Softmax2D", "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink", "ThresholdedReLU",
+    "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid",
+    "Silu", "Softmax", "Softmax2D", "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink",
+    "ThresholdedReLU",
 ]
 # fmt: on
 
 
 class _Activation(FunctionLayer, private="*"):
-    """An activation whose settings are also read and assigned by Paddle's private names, `_alpha` for `alpha`."""
+    """An activation whose settings are also read and assigned by Paddle's private names, `_alpha` for
+    `alpha`."""
 
 
 class CELU(_Activation, of=F.celu):
@@ -29,7 +31,8 @@ class ELU(_Activation, of=F.elu):
 
 
 class GELU(_Activation, of=F.gelu):
-    """x times the normal distribution function of x; with approximate=True its tanh form (Hendrycks, Gimpel 2016)."""
+    """x times the normal distribution function of x; with approximate=True its tanh form (Hendrycks, Gimpel
+    2016)."""
 
 
 class GLU(_Activation, of=F.glu):
@@ -73,7 +76,8 @@ class Mish(_Activation, of=F.mish):
 
 
 class RReLU(_Activation, of=F.rrelu, shows="lower upper training dtype:_dtype_name name?"):
-    """x where positive; elsewhere times a number drawn between lower and upper, outside training their mean."""
+    """x where positive; elsewhere times a number drawn between lower and upper, outside training their
+    mean."""
 
 
 class ReLU(_Activation, of=F.relu):
@@ -138,12 +142,20 @@ class Softmax2D(_Activation, of=F.softmax, takes="name", axis=-3):
 
 
 class PReLU(Layer):
-    """x where positive, elsewhere x times a learned weight: one, or one for each channel (He et al., 2015)."""
+    """x where positive, elsewhere x times a learned weight: one, or one for each channel (He et al.,
+    2015)."""
 
     _name = alias("name")
     _shows = "num_parameters:_num_parameters data_format:_data_format init:_init dtype:_dtype_name name?"
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, weight_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        weight_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
         super().__init__()
         self._num_parameters, self._init, self._data_format = num_parameters, init, data_format
         self.name, self._weight_attr, start = name, weight_attr, Constant(init)

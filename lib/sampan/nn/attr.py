@@ -17,10 +17,15 @@ class ParamAttr:
     """
 
     def __init__(
-        self, name: str | None = None, initializer: Initializer | None = None, learning_rate: float = 1.0,
-        regularizer: Any = None, trainable: bool = True, do_model_average: bool = True,
+        self,
+        name: str | None = None,
+        initializer: Initializer | None = None,
+        learning_rate: float = 1.0,
+        regularizer: Any = None,
+        trainable: bool = True,
+        do_model_average: bool = True,
         need_clip: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.initializer, self.trainable = name, initializer, trainable
         self.learning_rate, self.regularizer = learning_rate, regularizer
         self.do_model_average, self.need_clip = do_model_average, need_clip

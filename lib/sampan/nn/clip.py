@@ -8,12 +8,14 @@ __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 
 
 def clip_by_norm(x: Any, max_norm: float, name: str | None = None) -> Any:
-    """x, scaled down to the norm max_norm where its own is larger. ValueError for a max_norm that is not positive."""
+    """x, scaled down to the norm max_norm where its own is larger. ValueError for a max_norm that is not
+    positive."""
     return x * (_positive(max_norm) / (x * x).sum().sqrt()).clip(max=1.0)
 
 
 class ClipGrad:
-    """Takes the gradients of the parameters that are to be clipped and returns the clipped ones, as new buffers."""
+    """Takes the gradients of the parameters that are to be clipped and returns the clipped ones, as new
+    buffers."""
 
     keeps_zero = True  # a gradient of 0 stays 0
 
@@ -78,7 +80,9 @@ class ClipGradByGlobalNorm(ClipGrad):
     Pascanu et al. 2013, algorithm 1. The norm is summed in float32 at least.
     """
 
-    def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False
+    ) -> None:
         self.clip_norm = _positive(clip_norm)
         self.group_name = group_name
         self.auto_skip_clip = auto_skip_clip

@@ -8,14 +8,14 @@ from .layer import Layer, alias
 
 # fmt: off
 __all__ = [
-    "Bilinear", "ChannelShuffle", "CircularPad1D", "CircularPad1d", "CircularPad2D", "CircularPad2d", "CircularPad3D",
-    "CircularPad3d", "ConstantPad1D", "ConstantPad1d", "ConstantPad2D", "ConstantPad2d", "ConstantPad3D",
-    "ConstantPad3d", "CosineSimilarity", "Embedding", "Fold", "Pad1D", "Pad2D", "Pad3D", "PairwiseDistance",
-    "PixelShuffle", "PixelUnshuffle", "ReflectionPad1D", "ReflectionPad1d", "ReflectionPad2D", "ReflectionPad2d",
-    "ReflectionPad3D", "ReflectionPad3d", "ReplicationPad1D", "ReplicationPad1d", "ReplicationPad2D",
-    "ReplicationPad2d", "ReplicationPad3D", "ReplicationPad3d", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2D",
-    "UpsamplingBilinear2d", "UpsamplingNearest2D", "UpsamplingNearest2d", "ZeroPad1D", "ZeroPad1d", "ZeroPad2D",
-    "ZeroPad2d", "ZeroPad3D", "ZeroPad3d",
+    "Bilinear", "ChannelShuffle", "CircularPad1D", "CircularPad1d", "CircularPad2D", "CircularPad2d",
+    "CircularPad3D", "CircularPad3d", "ConstantPad1D", "ConstantPad1d", "ConstantPad2D", "ConstantPad2d",
+    "ConstantPad3D", "ConstantPad3d", "CosineSimilarity", "Embedding", "Fold", "Pad1D", "Pad2D", "Pad3D",
+    "PairwiseDistance", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1D", "ReflectionPad1d",
+    "ReflectionPad2D", "ReflectionPad2d", "ReflectionPad3D", "ReflectionPad3d", "ReplicationPad1D",
+    "ReplicationPad1d", "ReplicationPad2D", "ReplicationPad2d", "ReplicationPad3D", "ReplicationPad3d",
+    "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2D", "UpsamplingBilinear2d", "UpsamplingNearest2D",
+    "UpsamplingNearest2d", "ZeroPad1D", "ZeroPad1d", "ZeroPad2D", "ZeroPad2d", "ZeroPad3D", "ZeroPad3d",
 ]
 # fmt: on
 
@@ -27,7 +27,9 @@ _WINDOW = "kernel_sizes dilations paddings strides name"
 _WINDOWS = "kernel_size:kernel_sizes dilation:dilations padding:paddings stride:strides name?"
 
 
-class Pad1D(FunctionLayer, of=F.pad, takes=_PAD, shows=f"{_PAD}?", private="mode data_format name", data_format="NCL"):  # fmt: skip
+class Pad1D(
+    FunctionLayer, of=F.pad, takes=_PAD, shows=f"{_PAD}?", private="mode data_format name", data_format="NCL"
+):
     """Sequences grown at their ends by padding [left, right], or one number for both."""
 
     _n_dim = property(lambda self: len(self.data_format) - 2)
@@ -108,15 +110,28 @@ class CircularPad3D(Pad3D, takes=_EVEN, mode="circular"):
     """Padding by what lies at the other end."""
 
 
-class Upsample(FunctionLayer, of=F.interpolate, takes="size scale_factor mode align_corners align_mode data_format recompute_scale_factor name", shows="scale_factor? size? mode align_corners align_mode data_format name?"):  # fmt: skip
+class Upsample(
+    FunctionLayer,
+    of=F.interpolate,
+    takes="size scale_factor mode align_corners align_mode data_format recompute_scale_factor name",
+    shows="scale_factor? size? mode align_corners align_mode data_format name?",
+):
     """x in another size: see nn.functional.interpolate."""
 
 
-class UpsamplingNearest2D(FunctionLayer, of=F.interpolate, takes=_SIZE, shows=_SIZED, data_format="NCHW"):  # fmt: skip
+class UpsamplingNearest2D(FunctionLayer, of=F.interpolate, takes=_SIZE, shows=_SIZED, data_format="NCHW"):
     """Images in another size, each new pixel the nearest old one."""
 
 
-class UpsamplingBilinear2D(FunctionLayer, of=F.interpolate, takes=_SIZE, shows=_SIZED, data_format="NCHW", mode="bilinear", align_corners=True):  # fmt: skip
+class UpsamplingBilinear2D(
+    FunctionLayer,
+    of=F.interpolate,
+    takes=_SIZE,
+    shows=_SIZED,
+    data_format="NCHW",
+    mode="bilinear",
+    align_corners=True,
+):
     """Images in another size, each new pixel mixed of four old ones; the corners stay."""
 
 
@@ -128,7 +143,9 @@ class _Rearranged(FunctionLayer, private="*"):
         if not isinstance(count, int):
             raise TypeError(f"{name}: expected a whole number, got {count!r}")
         if count < 1 or self.data_format not in ("NCHW", "NHWC"):
-            raise ValueError(f"{name}, data_format: expected 1 or more, NCHW or NHWC, got {count}, {self.data_format!r}")  # fmt: skip
+            raise ValueError(
+                f"{name}, data_format: expected 1 or more, NCHW or NHWC, got {count}, {self.data_format!r}"
+            )
 
 
 class PixelShuffle(_Rearranged, of=F.pixel_shuffle, shows="upscale_factor data_format? name?"):
@@ -179,9 +196,22 @@ class Bilinear(Layer):
     _out_features, _name = alias("out_features"), alias("name")
     _shows = "in1_features in2_features out_features dtype:_dtype_name name?"
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__()
-        self.in1_features, self.in2_features, self.out_features, self.name = in1_features, in2_features, out_features, name  # fmt: skip
+        self.in1_features, self.in2_features, self.out_features, self.name = (
+            in1_features,
+            in2_features,
+            out_features,
+            name,
+        )
         self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
         self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
@@ -193,9 +223,10 @@ class Bilinear(Layer):
 class Embedding(Layer):
     """The rows of a table [num_embeddings, embedding_dim] that ids of any shape ask for.
 
-    padding_idx: this row is zeros and stays so. max_norm: longer rows are shortened to it when they are asked for.
-    _weight: the table to begin with; _freeze: it gets no gradient. Its gradient is a RowSparse, by which optimizers step the
-    rows that were read alone; sparse=False, written out, asks for a dense one.
+    padding_idx: this row is zeros and stays so. max_norm: longer rows are shortened to it when they are asked
+    for.
+    _weight: the table to begin with; _freeze: it gets no gradient. Its gradient is a RowSparse, by which
+    optimizers step the rows that were read alone; sparse=False, written out, asks for a dense one.
     """
 
     weight: Any
@@ -207,7 +238,23 @@ class Embedding(Layer):
     )
     _shows = "padding_idx? sparse:_sparse scale_grad_by_freq name?"
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, *, scale_grad_by_freq: bool = False, sparse: bool = F.common.AUTOMATIC, _weight: Any = None, _freeze: bool = False, device: Any = None, dtype: Any = None, weight_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        *,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = F.common.AUTOMATIC,
+        _weight: Any = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        weight_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__(dtype=dtype)
         for key, value in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
             if value <= 0:

@@ -5,7 +5,15 @@ from typing import Any
 
 from .layer import Layer, layers_of, parameters_of
 
-__all__ = ["LayerDict", "LayerList", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]  # fmt: skip
+__all__ = [
+    "LayerDict",
+    "LayerList",
+    "ModuleDict",
+    "ModuleList",
+    "ParameterDict",
+    "ParameterList",
+    "Sequential",
+]
 
 
 class _Holder(Layer):
@@ -88,7 +96,8 @@ class _List(_Holder):
 
 
 class Sequential(_List):
-    """Layers applied one after the other: `Sequential(a, b)`, `Sequential([a, b])` or `Sequential(("first", a), ...)`."""
+    """Layers applied one after the other: `Sequential(a, b)`, `Sequential([a, b])` or `Sequential(("first",
+    a), ...)`."""
 
     def __init__(self, *layers: Any) -> None:
         super().__init__()

@@ -9,11 +9,22 @@ from .functional.convolution import FORMATS, ints
 from .initializer import Normal
 from .layer import Layer, alias
 
-__all__ = ["Conv1D", "Conv1DTranspose", "Conv1d", "Conv2D", "Conv2DTranspose", "Conv2d", "Conv3D", "Conv3DTranspose", "Conv3d"]  # fmt: skip
+__all__ = [
+    "Conv1D",
+    "Conv1DTranspose",
+    "Conv1d",
+    "Conv2D",
+    "Conv2DTranspose",
+    "Conv2d",
+    "Conv3D",
+    "Conv3DTranspose",
+    "Conv3d",
+]
 
 
 class _Convolution(Layer):
-    """Keeps what a convolution over `_axes` axes needs; `_run` is the name of its function, looked up when it is called."""
+    """Keeps what a convolution over `_axes` axes needs; `_run` is the name of its function, looked up when it
+    is called."""
 
     _axes = 2
     _run = ""
@@ -27,20 +38,64 @@ class _Convolution(Layer):
     def _op_type(self) -> str:  # groups divides out_channels
         return f"{'depthwise_' * (self._axes == 2 and self.groups == self.in_channels > 1)}conv{self._axes}d"
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, transposed: bool, dims: int, stride: Any = 1, padding: Any = 0, padding_mode: str = "zeros", output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW") -> None:  # fmt: skip
-        """Paddle's `_ConvNd`, which programs subclass: parameters for `dims` axes; the subclass writes `forward`."""
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        transposed: bool,
+        dims: int,
+        stride: Any = 1,
+        padding: Any = 0,
+        padding_mode: str = "zeros",
+        output_padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+    ) -> None:
+        """Paddle's `_ConvNd`, which programs subclass: parameters for `dims` axes; the subclass writes
+        `forward`."""
         Layer.__init__(self)
         self._axes, self.output_padding = dims, output_padding
         channels = (in_channels, out_channels)
         first, second = channels if transposed else channels[::-1]
-        self._keep([first, second // max(groups, 1)], channels, kernel_size, stride, padding, dilation, groups, padding_mode, (weight_attr, bias_attr), data_format)  # fmt: skip
+        self._keep(
+            [first, second // max(groups, 1)],
+            channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            padding_mode,
+            (weight_attr, bias_attr),
+            data_format,
+        )
 
-    def _keep(self, shape: list[int], channels: tuple[int, int], kernel_size: Any, stride: Any, padding: Any, dilation: Any, groups: int, padding_mode: str, attrs: tuple[Any, Any], data_format: str) -> None:  # fmt: skip
+    def _keep(
+        self,
+        shape: list[int],
+        channels: tuple[int, int],
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        groups: int,
+        padding_mode: str,
+        attrs: tuple[Any, Any],
+        data_format: str,
+    ) -> None:
         n = self._axes
         if groups < 1 or channels[0] % groups or channels[1] % groups:
-            raise ValueError(f"groups: expected a divisor of {channels[0]} and {channels[1]} channels, got {groups}")  # fmt: skip
+            raise ValueError(
+                f"groups: expected a divisor of {channels[0]} and {channels[1]} channels, got {groups}"
+            )
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(f"padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', got {padding_mode!r}")  # fmt: skip
+            raise ValueError(
+                f"padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', got {padding_mode!r}"
+            )
         if padding_mode != "zeros" and not isinstance(padding, int):
             raise TypeError(f"padding: expected an int with padding_mode {padding_mode!r}, got {padding!r}")
         if data_format not in FORMATS[n]:
@@ -51,7 +106,9 @@ class _Convolution(Layer):
         self.kernel_size = list(ints(kernel_size, n, "kernel_size"))
         self.stride, self.dilation = list(ints(stride, n, "stride")), list(ints(dilation, n, "dilation"))
         if min(*self.kernel_size, *self.stride, *self.dilation) < 1:
-            raise ValueError(f"kernel_size, stride, dilation: expected 1 or more, got {kernel_size}, {stride}, {dilation}")  # fmt: skip
+            raise ValueError(
+                f"kernel_size, stride, dilation: expected 1 or more, got {kernel_size}, {stride}, {dilation}"
+            )
         self.padding, self.padding_mode, self.data_format = padding, padding_mode, data_format
         self._param_attr, self._bias_attr = attrs
         self._channel_dim = 1 if data_format.startswith("NC") else n + 1
@@ -64,19 +121,51 @@ class _Convolution(Layer):
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={list(self.kernel_size)}"
         ones = [1] * self._axes
         for name, value, default in (
-            ("stride", list(self.stride), ones), ("padding", self.padding, 0), ("padding_mode", self.padding_mode, "zeros"),
-            ("output_padding", self.output_padding, 0), ("dilation", list(self.dilation), ones), ("groups", self.groups, 1),
-        ):  # fmt: skip
+            ("stride", list(self.stride), ones),
+            ("padding", self.padding, 0),
+            ("padding_mode", self.padding_mode, "zeros"),
+            ("output_padding", self.output_padding, 0),
+            ("dilation", list(self.dilation), ones),
+            ("groups", self.groups, 1),
+        ):
             text += "" if value == default else f", {name}={value}"
         return f"{text}, data_format={self.data_format}"
 
 
 class _Plain(_Convolution):
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, *, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW") -> None:  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        *,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+    ) -> None:
         Layer.__init__(self, dtype=dtype)
         attrs = (weight_attr, bias_attr if bias else False)
         shape = [out_channels, in_channels // max(groups, 1)]
-        self._keep(shape, (in_channels, out_channels), kernel_size, stride, padding, dilation, groups, padding_mode, attrs, data_format)  # fmt: skip
+        self._keep(
+            shape,
+            (in_channels, out_channels),
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            padding_mode,
+            attrs,
+            data_format,
+        )
 
     def __init_subclass__(cls, axes: int = 0, data_format: str = "") -> None:
         if axes:
@@ -98,7 +187,8 @@ class Conv1D(_Plain, axes=1, data_format="NCL"):
 
 
 class _Padded(_Plain):
-    """As in Paddle `_padding` is what the constructor was given, and `_updated_padding` is what forward uses."""
+    """As in Paddle `_padding` is what the constructor was given, and `_updated_padding` is what forward
+    uses."""
 
     @property
     def _padding(self) -> Any:
@@ -120,11 +210,12 @@ class _Padded(_Plain):
 
 
 class Conv2D(_Padded, axes=2, data_format="NCHW"):
-    """2-D convolution: [batch, in, H, W] to [batch, out, H', W']; weight [out, in / groups, kh, kw], bias [out].
+    """2-D convolution: [batch, in, H, W] to [batch, out, H', W']; weight [out, in / groups, kh, kw], bias
+    [out].
 
-    padding: a number, two, four, "same" or "valid"; padding_mode: what stands there: "zeros", "reflect", "replicate"
-    or "circular" (then padding is a number). H' = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1.
-    The weight starts Normal(0, sqrt(2 / (in kh kw))), the bias at 0.
+    padding: a number, two, four, "same" or "valid"; padding_mode: what stands there: "zeros", "reflect",
+    "replicate" or "circular" (then padding is a number). H' = (H + 2 padding - dilation (kh - 1) - 1) /
+    stride + 1. The weight starts Normal(0, sqrt(2 / (in kh kw))), the bias at 0.
     """
 
     _run = "conv2d"
@@ -137,17 +228,49 @@ class Conv3D(_Padded, axes=3, data_format="NCDHW"):
 
 
 class _Transposed(_Convolution):
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW") -> None:  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+    ) -> None:
         Layer.__init__(self)
         self.output_padding = output_padding
         shape = [in_channels, out_channels // max(groups, 1)]
-        self._keep(shape, (in_channels, out_channels), kernel_size, stride, padding, dilation, groups, "zeros", (weight_attr, bias_attr), data_format)  # fmt: skip
+        self._keep(
+            shape,
+            (in_channels, out_channels),
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            "zeros",
+            (weight_attr, bias_attr),
+            data_format,
+        )
 
     def forward(self, x: Any, output_size: Any = None) -> Any:
         return getattr(F, self._run)(
-            x, self.weight, self.bias, self.stride, self.padding, self.output_padding if output_size is None else 0,
-            dilation=self.dilation, groups=self.groups, output_size=output_size, data_format=self.data_format,
-        )  # fmt: skip
+            x,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            self.output_padding if output_size is None else 0,
+            dilation=self.dilation,
+            groups=self.groups,
+            output_size=output_size,
+            data_format=self.data_format,
+        )
 
 
 class Conv1DTranspose(_Transposed):
@@ -155,14 +278,40 @@ class Conv1DTranspose(_Transposed):
 
     _axes, _run = 1, "conv1d_transpose"
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCL") -> None:  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, weight_attr, bias_attr, data_format)  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCL",
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            dilation,
+            groups,
+            weight_attr,
+            bias_attr,
+            data_format,
+        )
 
 
 class Conv2DTranspose(_Transposed):
     """The transpose of Conv2D: [batch, in, H, W] to [batch, out, H', W']; weight [in, out / groups, kh, kw].
 
-    H' = (H - 1) stride - 2 padding + dilation (kh - 1) + 1 + output_padding, or the output_size given to forward.
+    H' = (H - 1) stride - 2 padding + dilation (kh - 1) + 1 + output_padding, or the output_size given to
+    forward.
     """
 
     _run = "conv2d_transpose"

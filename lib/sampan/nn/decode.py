@@ -55,20 +55,21 @@ def _chosen(x: Any, places: torch.Tensor) -> Any:
 class BeamSearchDecoder(Decoder):
     """Keeps the beam_size most probable sequences while it calls `cell` token after token.
 
-    embedding_fn: from ids to the cell's inputs. output_fn: from the cell's outputs [batch, beam, size] to scores over
-    the vocabulary. A sequence is finished with end_token.
+    embedding_fn: from ids to the cell's inputs. output_fn: from the cell's outputs [batch, beam, size] to
+    scores over the vocabulary. A sequence is finished with end_token.
     """
 
     tracks_own_finished = True
     OutputWrapper, StateWrapper = OutputWrapper, StateWrapper
 
-    def __init__(self, cell, start_token, end_token, beam_size, embedding_fn=None, output_fn=None):  # type: ignore[no-untyped-def]
+    def __init__(self, cell, start_token, end_token, beam_size, embedding_fn=None, output_fn=None):
         self.cell, self.embedding_fn, self.output_fn = cell, embedding_fn, output_fn
         self.start_token, self.end_token, self.beam_size = start_token, end_token, beam_size
 
     @staticmethod
     def tile_beam_merge_with_batch(x: Any, beam_size: int) -> Any:
-        """[batch, ...] to [batch * beam_size, ...], each row beam_size times: for what all beams of a sequence share."""
+        """[batch, ...] to [batch * beam_size, ...], each row beam_size times: for what all beams of a
+        sequence share."""
         return x.unsqueeze(1).expand([x.shape[0], beam_size, *x.shape[1:]]).reshape([-1, *x.shape[1:]])
 
     def _merged(self, x: Any) -> Any:
@@ -113,11 +114,21 @@ class BeamSearchDecoder(Decoder):
         return F.gather_tree(outputs.predicted_ids, outputs.parent_ids), final_states
 
 
-def dynamic_decode(decoder, inits=None, max_step_num=None, output_time_major=False, impute_finished=False, is_test=False, return_length=False, **kwargs):  # type: ignore[no-untyped-def]  # fmt: skip
+def dynamic_decode(
+    decoder,
+    inits=None,
+    max_step_num=None,
+    output_time_major=False,
+    impute_finished=False,
+    is_test=False,
+    return_length=False,
+    **kwargs,
+):
     """Call decoder.step until all sequences are finished or after max_step_num + 1 steps, as in Paddle.
 
-    Returns (outputs, last states), and the lengths with return_length; outputs are [batch, time, ...] or, with
-    output_time_major, [time, batch, ...]. impute_finished: the states of finished sequences stay as they are.
+    Returns (outputs, last states), and the lengths with return_length; outputs are [batch, time, ...] or,
+    with output_time_major, [time, batch, ...]. impute_finished: the states of finished sequences stay as they
+    are.
     """
     inputs, states, finished = decoder.initialize(inits)
     lengths = Tensor(torch.zeros_like(finished.data, dtype=torch.int64))

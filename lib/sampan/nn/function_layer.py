@@ -1,4 +1,5 @@
-"""Layers that only keep the settings of a function: one row each, their signature taken from the function's."""
+"""Layers that only keep the settings of a function: one row each, their signature taken from the
+function's."""
 
 import inspect
 from collections.abc import Callable
@@ -21,10 +22,11 @@ class FunctionLayer(Layer):
         class Softmax(FunctionLayer, of=F.softmax, takes="axis name"):
             '''exp(x) / sum(exp(x)) along an axis.'''
 
-    of: the function. inputs: how many of its first parameters forward takes; the others are settings. takes: the
-    layer's settings in its own order, where they are fewer or in another. shows: those that its repr shows (see
-    Layer._shows), all unless told. private: the settings that are also attributes under Paddle's private name, `_axis`
-    for `axis`; "*" for all of them. Further keywords are other defaults, or values of settings that the layer does not take.
+    of: the function. inputs: how many of its first parameters forward takes; the others are settings. takes:
+    the layer's settings in its own order, where they are fewer or in another. shows: those that its repr
+    shows (see Layer._shows), all unless told. private: the settings that are also attributes under Paddle's
+    private name, `_axis` for `axis`; "*" for all of them. Further keywords are other defaults, or values of
+    settings that the layer does not take.
     """
 
     _function: Callable[..., Any]
@@ -39,7 +41,15 @@ class FunctionLayer(Layer):
 
         def __getattr__(self, name: str) -> Any: ...  # the settings
 
-    def __init_subclass__(cls, of: Any = None, takes: str | None = None, inputs: int | None = None, shows: str | None = None, private: str | None = None, **fixed: Any) -> None:  # fmt: skip
+    def __init_subclass__(
+        cls,
+        of: Any = None,
+        takes: str | None = None,
+        inputs: int | None = None,
+        shows: str | None = None,
+        private: str | None = None,
+        **fixed: Any,
+    ) -> None:
         super().__init_subclass__()
         cls._inputs = cls._inputs if inputs is None else inputs
         cls._shows = cls._shows if shows is None else shows
@@ -49,7 +59,10 @@ class FunctionLayer(Layer):
         if of is None and takes is None:
             return  # a family's base, or a user's subclass
         known = [p for p in inspect.signature(cls._function).parameters.values() if p.kind is _PLAIN]
-        rest = {p.name: p.replace(default=fixed.get(p.name, getattr(cls, p.name, p.default))) for p in known[cls._inputs :]}  # fmt: skip
+        rest = {
+            p.name: p.replace(default=fixed.get(p.name, getattr(cls, p.name, p.default)))
+            for p in known[cls._inputs :]
+        }
         cls._names = [p.name for p in known[: cls._inputs]]
         for name, parameter in rest.items():
             if name != "training":
@@ -89,17 +102,20 @@ class FunctionLayer(Layer):
             named = renamed(self._names, named)
             inputs = (*inputs, *(named.pop(n) for n in self._names[len(inputs) :] if n in named))
             if named:
-                raise TypeError(f"{type(self).__name__}: forward takes {', '.join(self._names)}, got {', '.join(named)}")  # fmt: skip
+                raise TypeError(
+                    f"{type(self).__name__}: forward takes {', '.join(self._names)}, got {', '.join(named)}"
+                )
         return self._function(*inputs, *self._values(self)[:-1])
 
 
 def _named(name: str, fixed: dict[str, Any]) -> inspect.Parameter:
     """A setting that the function does not have, such as a `name` that nothing uses."""
-    return inspect.Parameter(name, _PLAIN, default=fixed.get(name, None if name == "name" else REQUIRED))  # fmt: skip
+    return inspect.Parameter(name, _PLAIN, default=fixed.get(name, None if name == "name" else REQUIRED))
 
 
 def init_of(settings: str, keep: Callable[..., None]) -> Any:
-    """An `__init__` with these settings, written as between the parentheses of a `def`: it calls keep(self, **them)."""
+    """An `__init__` with these settings, written as between the parentheses of a `def`: it calls keep(self,
+    **them)."""
     signature = inspect.signature(eval(f"lambda self, {settings}: None"))
 
     def __init__(*args: Any, **kwargs: Any) -> None:

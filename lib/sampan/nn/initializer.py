@@ -1,4 +1,5 @@
-"""Initial values of parameters. An initializer is called with a buffer's shape and dtype and returns the buffer.
+"""Initial values of parameters. An initializer is called with a buffer's shape and dtype and returns the
+buffer.
 
 References: Glorot and Bengio 2010 (Xavier), He et al. 2015 (Kaiming, formulas 10 and 14).
 """
@@ -55,9 +56,12 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Normal, drawn again outside mean + a * std .. mean + b * std, by the inverse of the distribution function."""
+    """Normal, drawn again outside mean + a * std .. mean + b * std, by the inverse of the distribution
+    function."""
 
-    def __init__(self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
+    ) -> None:
         given = {"mean": mean, "std": std, "a": a, "b": b}
         self.mean, self.std, self.a, self.b = (number(v, f"TruncatedNormal: {k}") for k, v in given.items())
         if not self.a < self.b:
@@ -95,9 +99,12 @@ class XavierNormal(Initializer):
     """Normal with variance 2 / (fan in + fan out)."""
 
     def __init__(
-        self, fan_in: float | None = None, fan_out: float | None = None, gain: float = 1.0,
+        self,
+        fan_in: float | None = None,
+        fan_out: float | None = None,
+        gain: float = 1.0,
         name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.fan_in, self.fan_out = fan_in, fan_out
         self.gain = abs(number(gain, f"{type(self).__name__}: gain"))
 
@@ -135,9 +142,12 @@ class KaimingNormal(Initializer):
     """Normal with standard deviation gain / sqrt(fan in)."""
 
     def __init__(
-        self, fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu",
+        self,
+        fan_in: float | None = None,
+        negative_slope: float = 0.0,
+        nonlinearity: str = "relu",
         mode: str = "fan_in",
-    ) -> None:  # fmt: skip
+    ) -> None:
         if mode not in ("fan_in", "fan_out"):
             raise ValueError(f"mode: expected 'fan_in' or 'fan_out', got {mode!r}")
         self.fan_in, self.negative_slope = fan_in, negative_slope
@@ -160,7 +170,8 @@ class KaimingUniform(KaimingNormal):
 
 
 class Assign(Initializer):
-    """A given value: a Tensor, an array or a (nested) list. As in Paddle the parameter takes the shape of the value."""
+    """A given value: a Tensor, an array or a (nested) list. As in Paddle the parameter takes the shape of the
+    value."""
 
     def __init__(self, value: Any, name: str | None = None) -> None:
         if not isinstance(value, (Tensor, np.ndarray, list, tuple)):
@@ -202,7 +213,8 @@ class Dirac(Initializer):
 
 
 class Orthogonal(Initializer):
-    """A random matrix [shape[0], the rest] with orthonormal rows or columns, times gain (Saxe et al. 2014)."""
+    """A random matrix [shape[0], the rest] with orthonormal rows or columns, times gain (Saxe et al.
+    2014)."""
 
     def __init__(self, gain: float = 1.0, name: str | None = None) -> None:
         self.gain = number(gain, "Orthogonal: gain")
@@ -218,7 +230,8 @@ class Orthogonal(Initializer):
 
 
 class Bilinear(Initializer):
-    """For a transposed convolution that enlarges by interpolation: [out, in, n, n]. The numbers are Paddle's."""
+    """For a transposed convolution that enlarges by interpolation: [out, in, n, n]. The numbers are
+    Paddle's."""
 
     def fill(self, buffer: torch.Tensor) -> None:
         if buffer.ndim != 4 or buffer.shape[2] != buffer.shape[3]:
@@ -235,7 +248,8 @@ _global: list[Initializer | None] = [None, None]  # of weights, of biases
 
 
 def set_global_initializer(weight_init: Initializer | None, bias_init: Initializer | None = None) -> None:
-    """What parameters of layers that are made from here on start with, unless their attr says otherwise; None: the usual."""
+    """What parameters of layers that are made from here on start with, unless their attr says otherwise;
+    None: the usual."""
     for name, value in (("weight_init", weight_init), ("bias_init", bias_init)):
         if value is not None and not isinstance(value, Initializer):
             raise TypeError(f"{name}: expected an initializer or None, got {type(value).__name__}")

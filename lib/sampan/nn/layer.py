@@ -1,7 +1,7 @@
 """Layer: what every network is made of.
 
-A layer's attributes are the one record of what it holds: a Parameter, a Layer or a registered buffer that is an
-attribute belongs to it, in the order of assignment. So an attribute costs a plain look-up in `forward`.
+A layer's attributes are the one record of what it holds: a Parameter, a Layer or a registered buffer that is
+an attribute belongs to it, in the order of assignment. So an attribute costs a plain look-up in `forward`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Layer:
     # Paddle's names: programs read and assign them.
     _built, _init_in_dynamic_mode, _cast_to_low_precision = False, True, True
     _device = None
-    _shows: Any = ""  # what repr shows: attributes; "label:" before one is another name, "?" after it: where it is not usual
+    # What repr shows: attributes; "label:" before one is another name, "?" after it: where it is not usual.
+    _shows: Any = ""
     _buffer_names: dict[str, bool] = {}  # name: persistable; an own dict as soon as there is a buffer
     _emptied: frozenset[str] = frozenset()  # what None has replaced: it keeps its place
     _forward_pre_hooks, _forward_post_hooks, _state_dict_hooks = _hooks(), _hooks(), _hooks()
@@ -106,7 +107,7 @@ class Layer:
                     outputs = outputs if changed is None else changed
         return outputs
 
-    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):  # type: ignore[no-untyped-def]
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
         """Call `hook(layer, inputs)` before forward; what it returns, unless None, replaces the inputs.
 
         with_kwargs: `hook(layer, inputs, kwargs)`, which returns both or None. prepend: before the others.
@@ -114,8 +115,9 @@ class Layer:
         flags = [self._forward_pre_hooks_with_kwargs_flag] if with_kwargs else []
         return _Handle(self._forward_pre_hooks, hook, prepend, flags)
 
-    def register_forward_post_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):  # type: ignore[no-untyped-def]
-        """Call `hook(layer, inputs, outputs)` after forward; what it returns, unless None, replaces the outputs.
+    def register_forward_post_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """Call `hook(layer, inputs, outputs)` after forward; what it returns, unless None, replaces the
+        outputs.
 
         with_kwargs: `hook(layer, inputs, kwargs, outputs)`. always_call: also when forward raises, with None.
         """
@@ -126,7 +128,8 @@ class Layer:
     register_forward_hook = register_forward_post_hook
 
     def register_state_dict_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(state_dict)` at the end of `state_dict`; it may change the dictionary, or return another."""
+        """Call `hook(state_dict)` at the end of `state_dict`; it may change the dictionary, or return
+        another."""
         return _Handle(self._state_dict_hooks, hook)
 
     def backward(self, *inputs: Any) -> Any:
@@ -145,10 +148,16 @@ class Layer:
     # --- what it holds ---
 
     def create_parameter(
-        self, shape: Sequence[int], attr: Any = None, dtype: Any = None, is_bias: bool = False,
-        default_initializer: Initializer | None = None, device: Any = None,
-    ) -> Parameter | None:  # fmt: skip
-        """A new Parameter, or None for `attr=False`. Biases start at 0, weights XavierUniform, unless told."""
+        self,
+        shape: Sequence[int],
+        attr: Any = None,
+        dtype: Any = None,
+        is_bias: bool = False,
+        default_initializer: Initializer | None = None,
+        device: Any = None,
+    ) -> Parameter | None:
+        """A new Parameter, or None for `attr=False`. Biases start at 0, weights XavierUniform, unless
+        told."""
         attr = ParamAttr.of(attr)
         if attr is None:
             return None
@@ -156,7 +165,9 @@ class Layer:
         initializer = attr.initializer or usual or (Constant(0.0) if is_bias else XavierUniform())
         kind = as_dtype(self._dtype if dtype is None else dtype)
         if not isinstance(initializer, Initializer) or not (kind.is_floating_point or kind.is_complex):
-            raise TypeError(f"expected an Initializer and a floating dtype, got {initializer!r}, {name_of(kind)}")  # fmt: skip
+            raise TypeError(
+                f"expected an Initializer and a floating dtype, got {initializer!r}, {name_of(kind)}"
+            )
         shape = _ints(list(shape), "shape")
         if min(shape, default=0) < 0:
             raise Refused(f"shape: expected sizes of 0 or more, got {list(shape)}")
@@ -165,7 +176,9 @@ class Layer:
         rate, decay = attr.learning_rate, attr.regularizer
         return Parameter(buffer, attr.trainable, name, rate, decay, attr.need_clip)
 
-    def create_tensor(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> Tensor:  # fmt: skip
+    def create_tensor(
+        self, name: str | None = None, persistable: bool | None = None, dtype: Any = None
+    ) -> Tensor:
         """An empty Tensor of this layer's dtype."""
         kind = as_dtype(self._dtype if dtype is None else dtype)
         made = Tensor(torch.empty(0, dtype=kind, device=as_device(None)))
@@ -214,7 +227,8 @@ class Layer:
         return place
 
     def get_sublayer(self, target: str) -> Layer:
-        """The layer at a dotted name such as "block.0"; this one for "". AttributeError where there is none."""
+        """The layer at a dotted name such as "block.0"; this one for "". AttributeError where there is
+        none."""
         return self._found(target, Layer)
 
     def get_parameter(self, target: str) -> Tensor:
@@ -223,7 +237,8 @@ class Layer:
     get_buffer = get_parameter
 
     def set_sublayer(self, target: str, layer: Layer, strict: bool = False) -> None:
-        """Put a layer at a dotted name, in place of another; strict: there must be one. ValueError, AttributeError."""
+        """Put a layer at a dotted name, in place of another; strict: there must be one. ValueError,
+        AttributeError."""
         if not target or not isinstance(layer, Layer):
             raise ValueError(f"target, layer: expected a name and a Layer, got {target!r}, {type(layer)}")
         above, _, last = target.rpartition(".")
@@ -237,7 +252,8 @@ class Layer:
         raise RuntimeError(f"{type(self).__name__}.get_extra_state: it has none")
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
-        """Keep a Tensor that is no parameter; it goes where the layer goes, and into state_dict if persistable."""
+        """Keep a Tensor that is no parameter; it goes where the layer goes, and into state_dict if
+        persistable."""
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"tensor: expected a Tensor or None, got {type(tensor).__name__}")
         if name in vars(self) and name not in self._buffer_names:
@@ -297,8 +313,9 @@ class Layer:
                 seen.add(layer)
                 yield name, layer
 
-    def named_sublayers(self, prefix="", include_self=False, layers_set=None, remove_duplicate=True):  # type: ignore[no-untyped-def]
-        """(structured name, layer) of every layer below, each once (remove_duplicate), in the order of assignment."""
+    def named_sublayers(self, prefix="", include_self=False, layers_set=None, remove_duplicate=True):
+        """(structured name, layer) of every layer below, each once (remove_duplicate), in the order of
+        assignment."""
         seen = set() if layers_set is None else layers_set
         if remove_duplicate:
             if self in seen:
@@ -310,7 +327,7 @@ class Layer:
             place = f"{prefix}.{name}" if prefix else name
             yield from layer.named_sublayers(place, True, seen, remove_duplicate)
 
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):  # type: ignore[no-untyped-def]
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
         """torch's spelling: with this layer itself."""
         return self.named_sublayers(prefix, True, memo, remove_duplicate)
 
@@ -320,7 +337,9 @@ class Layer:
     def sublayers(self, include_self: bool = False) -> list[Layer]:
         return [layer for _, layer in self.named_sublayers(include_self=include_self)]
 
-    def _named(self, held: Callable[[Layer], Any], prefix: str, include_sublayers: bool, once: bool) -> Iterator[tuple[str, Any]]:  # fmt: skip
+    def _named(
+        self, held: Callable[[Layer], Any], prefix: str, include_sublayers: bool, once: bool
+    ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         layers = self.named_sublayers(prefix, True, None, once) if include_sublayers else [(prefix, self)]
         for scope, layer in layers:
@@ -329,14 +348,15 @@ class Layer:
                     seen.add(id(value))
                     yield f"{scope}.{name}" if scope else name, value
 
-    def named_parameters(self, prefix="", include_sublayers=True, remove_duplicate=True):  # type: ignore[no-untyped-def]
-        """(structured name, parameter), each parameter once even where several layers share it (remove_duplicate)."""
+    def named_parameters(self, prefix="", include_sublayers=True, remove_duplicate=True):
+        """(structured name, parameter), each parameter once even where several layers share it
+        (remove_duplicate)."""
         return self._named(parameters_of, prefix, include_sublayers, remove_duplicate)
 
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:
         return [p for _, p in self.named_parameters(include_sublayers=include_sublayers)]
 
-    def named_buffers(self, prefix="", include_sublayers=True, remove_duplicate=True):  # type: ignore[no-untyped-def]
+    def named_buffers(self, prefix="", include_sublayers=True, remove_duplicate=True):
         """(structured name, Tensor) of every Tensor that is no parameter."""
         return self._named(_buffers_of, prefix, include_sublayers, remove_duplicate)
 
@@ -362,16 +382,24 @@ class Layer:
     # --- state ---
 
     def state_dict(
-        self, destination: dict[str, Tensor] | None = None, include_sublayers: bool = True,
-        structured_name_prefix: str = "", use_hook: bool = True, keep_vars: bool = True,
-    ) -> dict[str, Tensor]:  # fmt: skip
+        self,
+        destination: dict[str, Tensor] | None = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+        use_hook: bool = True,
+        keep_vars: bool = True,
+    ) -> dict[str, Tensor]:
         """Parameters and persistable buffers by structured name. They are the layer's own, not copies."""
         return self._state(destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
 
     def _state(
-        self, destination: dict[str, Tensor] | None, include_sublayers: bool, structured_name_prefix: str,
-        use_hook: bool, keep_vars: bool,
-    ) -> dict[str, Tensor]:  # fmt: skip
+        self,
+        destination: dict[str, Tensor] | None,
+        include_sublayers: bool,
+        structured_name_prefix: str,
+        use_hook: bool,
+        keep_vars: bool,
+    ) -> dict[str, Tensor]:
         """The state that set_state_dict fills: a class may override state_dict, to rename what it saves."""
         found = OrderedDict() if destination is None else destination
         kept = {k: v for k, v in _buffers_of(self).items() if self._buffer_names.get(k)}
@@ -385,12 +413,14 @@ class Layer:
 
     to_static_state_dict = state_dict
 
-    def set_state_dict(self, state_dict: dict[str, Any], use_structured_name: bool = True) -> tuple[list[str], list[str]]:  # fmt: skip
+    def set_state_dict(
+        self, state_dict: dict[str, Any], use_structured_name: bool = True
+    ) -> tuple[list[str], list[str]]:
         """Overwrite parameters and buffers by name; returns (missing, unexpected) names.
 
         state_dict: Tensors or arrays by structured name (or by `.name` with use_structured_name=False).
-        Warns about names that are missing or whose shape differs, and leaves those as they are: they are among the
-        missing ones, and in the second case among the unexpected too.
+        Warns about names that are missing or whose shape differs, and leaves those as they are: they are
+        among the missing ones, and in the second case among the unexpected too.
         """
         own = {
             (k if use_structured_name else v.name): v
@@ -431,8 +461,9 @@ class Layer:
         fn(self)
         return self
 
-    def to(self, device=None, dtype=None, blocking=None, non_blocking=None):  # type: ignore[no-untyped-def]
-        """Move parameters and buffers to a place, and floating ones to a dtype, as they stand in the layer."""
+    def to(self, device=None, dtype=None, blocking=None, non_blocking=None):
+        """Move parameters and buffers to a place, and floating ones to a dtype, as they stand in the
+        layer."""
         target = None if device is None else as_device(device)
         kind = None if dtype is None else as_dtype(dtype)
         return self._convert_all(target, kind, ())
@@ -507,7 +538,8 @@ Module = Layer
 
 
 class _Handle(HookHandle):
-    """Puts a hook among `hooks`, and its id among `flags`; `remove` takes them out again and gives None, as Paddle's."""
+    """Puts a hook among `hooks`, and its id among `flags`; `remove` takes them out again and gives None, as
+    Paddle's."""
 
     next_hook_id = 0
 
@@ -525,7 +557,8 @@ class _Handle(HookHandle):
 
 
 class _NotSaved(set[str]):
-    """The names of a layer's buffers that its state_dict leaves out. A change of it is a change of the layer."""
+    """The names of a layer's buffers that its state_dict leaves out. A change of it is a change of the
+    layer."""
 
     def __init__(self, layer: Layer, names: set[str]) -> None:
         super().__init__(names)
@@ -559,7 +592,8 @@ def _buffers_of(layer: Layer) -> dict[str, Tensor]:
 
 
 class _Held(dict[str, Any]):
-    """The parameters, layers or buffers of a layer by name. A change of it is a change of the layer's attributes."""
+    """The parameters, layers or buffers of a layer by name. A change of it is a change of the layer's
+    attributes."""
 
     def __init__(self, layer: Layer, found: dict[str, Any]) -> None:
         super().__init__(found)

@@ -22,7 +22,8 @@ def _size(name: str, value: Any) -> int:
 
 
 class Linear(Layer):
-    """y = x W + b, for x of [..., in_features]; weight [in_features, out_features] (Paddle's order), bias [out_features].
+    """y = x W + b, for x of [..., in_features]; weight [in_features, out_features] (Paddle's order), bias
+    [out_features].
 
     The weight starts XavierUniform, the bias at 0; `bias_attr=False` leaves the bias out.
     """
@@ -30,9 +31,13 @@ class Linear(Layer):
     _shows = "in_features out_features dtype:_dtype_name name?"
 
     def __init__(
-        self, in_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None,
+        self,
+        in_features: int,
+        out_features: int,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
         name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(name)
         in_features, out_features = _size("in_features", in_features), _size("out_features", out_features)
         self.in_features, self.out_features, self.name = in_features, out_features, name

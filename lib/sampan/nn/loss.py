@@ -10,11 +10,11 @@ from .layer import Layer
 
 # fmt: off
 __all__ = [
-    "AdaptiveLogSoftmaxWithLoss", "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
-    "GaussianNLLLoss", "HSigmoidLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss",
-    "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
-    "PoissonNLLLoss", "RNNTLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
+    "AdaptiveLogSoftmaxWithLoss", "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss",
+    "CrossEntropyLoss", "GaussianNLLLoss", "HSigmoidLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss",
+    "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss", "RNNTLoss", "SmoothL1Loss", "SoftMarginLoss",
+    "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]
 # fmt: on
 
@@ -24,7 +24,8 @@ class _Loss(FunctionLayer, inputs=2, shows=""):
 
 
 class CrossEntropyLoss(_Loss, of=F.cross_entropy):
-    """-log softmax(input)[label]: input [batch, ..., classes] (logits), label int64 [batch, ...] or [batch, ..., 1].
+    """-log softmax(input)[label]: input [batch, ..., classes] (logits), label int64 [batch, ...] or [batch,
+    ..., 1].
 
     soft_label: labels are probabilities of input's shape. use_softmax=False: input is probabilities already.
     weight: a factor per class. ignore_index: labels that do not count.
@@ -120,18 +121,32 @@ class RNNTLoss(_Loss, of=F.rnnt_loss, inputs=4):
 class CTCLoss(_Loss, of=F.ctc_loss, inputs=4, takes="blank reduction zero_infinity"):
     """Connectionist temporal classification (Graves et al., 2006)."""
 
-    def forward(self, log_probs: Any, labels: Any, input_lengths: Any, label_lengths: Any, norm_by_times: bool = False) -> Any:  # fmt: skip
+    def forward(
+        self, log_probs: Any, labels: Any, input_lengths: Any, label_lengths: Any, norm_by_times: bool = False
+    ) -> Any:
         lengths = (input_lengths, label_lengths)
-        return F.ctc_loss(log_probs, labels, *lengths, self.blank, self.reduction, norm_by_times, self.zero_infinity)  # fmt: skip
+        return F.ctc_loss(
+            log_probs, labels, *lengths, self.blank, self.reduction, norm_by_times, self.zero_infinity
+        )
 
 
 class HSigmoidLoss(Layer):
-    """Hierarchical sigmoid (Morin and Bengio, 2005) with its weight [nodes, feature_size] and bias [nodes, 1].
+    """Hierarchical sigmoid (Morin and Bengio, 2005) with its weight [nodes, feature_size] and bias [nodes,
+    1].
 
     is_custom: forward is given path_table and path_code of a tree of one's own, with num_classes nodes.
     """
 
-    def __init__(self, feature_size: int, num_classes: int, weight_attr: Any = None, bias_attr: Any = None, is_custom: bool = False, is_sparse: bool = False, name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        feature_size: int,
+        num_classes: int,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        is_custom: bool = False,
+        is_sparse: bool = False,
+        name: str | None = None,
+    ) -> None:
         super().__init__()
         if num_classes < 2 and not is_custom:
             raise ValueError(f"num_classes: expected 2 or more, got {num_classes}")
@@ -149,11 +164,21 @@ class HSigmoidLoss(Layer):
 class AdaptiveLogSoftmaxWithLoss(Layer):
     """Softmax over very many classes, most frequent first, the rare ones in clusters (Grave et al., 2017).
 
-    cutoffs: where the clusters begin. div_value: by this factor each cluster's projection is smaller than the last.
-    forward gives (log probability of each label, loss).
+    cutoffs: where the clusters begin. div_value: by this factor each cluster's projection is smaller than the
+    last. forward gives (log probability of each label, loss).
     """
 
-    def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], weight_attr: Any = None, bias_attr: Any = None, div_value: float = 4.0, head_bias: bool = False, name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        name: str | None = None,
+    ) -> None:
         super().__init__()
         ends = list(cutoffs)
         if not ends or ends != sorted({int(c) for c in ends}) or ends[0] <= 0 or ends[-1] > n_classes - 1:
@@ -174,7 +199,9 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
                 self.add_parameter(f"tail_{i - 1}_{part}", weight)
 
     def forward(self, input: Any, label: Any) -> Any:
-        return F.adaptive_log_softmax_with_loss(input, label, self.head_weight, self.tail_weights, self.cutoffs, self.head_bias)  # fmt: skip
+        return F.adaptive_log_softmax_with_loss(
+            input, label, self.head_weight, self.tail_weights, self.cutoffs, self.head_bias
+        )
 
     def log_prob(self, input: Any) -> Any:
         """[batch, n_classes]: the log probability of every class."""

@@ -1,5 +1,5 @@
-"""Normalisation: Ioffe and Szegedy 2015 (batch), Ba et al. 2016 (layer), Ulyanov et al. 2016 (instance), Wu and He
-2018 (group), Miyato et al. 2018 (spectral)."""
+"""Normalisation: Ioffe and Szegedy 2015 (batch), Ba et al. 2016 (layer), Ulyanov et al. 2016 (instance), Wu
+and He 2018 (group), Miyato et al. 2018 (spectral)."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,8 @@ __all__ = [
 
 
 class _OfRank(Layer):
-    """What normalises arrays of certain ranks alone; a subclass names them, and other defaults of its arguments."""
+    """What normalises arrays of certain ranks alone; a subclass names them, and other defaults of its
+    arguments."""
 
     _ranks: tuple[int, ...] = ()
 
@@ -42,8 +43,8 @@ class _BatchNorm(_OfRank):
     """(x - mean) / sqrt(variance + epsilon) * weight + bias, for each channel.
 
     Training uses the batch's mean and variance and moves the running ones:
-    running = momentum * running + (1 - momentum) * batch (Paddle's momentum; the batch's variance is the biased
-    one). Evaluation, or use_global_stats=True, uses the running ones.
+    running = momentum * running + (1 - momentum) * batch (Paddle's momentum; the batch's variance is the
+    biased one). Evaluation, or use_global_stats=True, uses the running ones.
     """
 
     _mean: Tensor
@@ -52,7 +53,17 @@ class _BatchNorm(_OfRank):
     _data_format, _use_global_stats, _name = alias("data_format"), alias("use_global_stats"), alias("name")
     data_format, _shows = "NCHW", "num_features momentum epsilon data_format? name?"
 
-    def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", use_global_stats: bool | None = None, name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        use_global_stats: bool | None = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__()
         self.num_features, self.momentum, self.epsilon = num_features, momentum, epsilon
         self.data_format, self.use_global_stats, self.name = data_format, use_global_stats, name
@@ -69,7 +80,17 @@ class _BatchNorm(_OfRank):
     def forward(self, x: Any) -> Any:
         self._check(x)
         statistics = (self._mean, self._variance)
-        return F.batch_norm(x, *statistics, self.weight, self.bias, self.training, self.momentum, self.epsilon, self.data_format, self.use_global_stats)  # fmt: skip
+        return F.batch_norm(
+            x,
+            *statistics,
+            self.weight,
+            self.bias,
+            self.training,
+            self.momentum,
+            self.epsilon,
+            self.data_format,
+            self.use_global_stats,
+        )
 
 
 class BatchNorm1D(_BatchNorm, ranks=(2, 3), data_format="NCL"):
@@ -85,11 +106,29 @@ class BatchNorm3D(_BatchNorm, ranks=(5,), data_format="NCDHW"):
 
 
 class BatchNorm(_BatchNorm):
-    """Batch normalisation of any number of axes, with Paddle's older arguments; act: an activation's name after it."""
+    """Batch normalisation of any number of axes, with Paddle's older arguments; act: an activation's name
+    after it."""
 
     _data_layout, _param_attr = alias("data_format"), alias("_weight_attr")
 
-    def __init__(self, num_channels: int, act: str | None = None, is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, param_attr: Any = None, bias_attr: Any = None, dtype: Any = "float32", data_layout: str = "NCHW", in_place: bool = False, moving_mean_name: str | None = None, moving_variance_name: str | None = None, do_model_average_for_mean_and_var: bool = True, use_global_stats: bool = False, trainable_statistics: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        num_channels: int,
+        act: str | None = None,
+        is_test: bool = False,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        dtype: Any = "float32",
+        data_layout: str = "NCHW",
+        in_place: bool = False,
+        moving_mean_name: str | None = None,
+        moving_variance_name: str | None = None,
+        do_model_average_for_mean_and_var: bool = True,
+        use_global_stats: bool = False,
+        trainable_statistics: bool = False,
+    ) -> None:
         own = True if use_global_stats else False if trainable_statistics else None
         super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, own)
         self.to(dtype=dtype)
@@ -103,12 +142,22 @@ class BatchNorm(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation over the batches of all processes; with one process it is BatchNorm."""
 
-    def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-5, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
 
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
-        """`layer` with a SyncBatchNorm, of the same parameters and statistics, in place of each BatchNorm in it."""
+        """`layer` with a SyncBatchNorm, of the same parameters and statistics, in place of each BatchNorm in
+        it."""
         if isinstance(layer, _BatchNorm) and not isinstance(layer, SyncBatchNorm):
             made = cls(layer.num_features, layer.momentum, layer.epsilon, data_format=layer.data_format)
             for key in ("weight", "bias", "_mean", "_variance", "training"):
@@ -122,12 +171,22 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class _InstanceNorm(_OfRank):
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias over the places of each channel of each example."""
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias over the places of each channel of each
+    example."""
 
     _num_features, _epsilon = alias("num_features"), alias("epsilon")
     _shows = "num_features epsilon"
 
-    def __init__(self, num_features: int, epsilon: float = 1e-5, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        num_features: int,
+        epsilon: float = 1e-5,
+        momentum: float = 0.9,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
         super().__init__()
         if (weight_attr is False) != (bias_attr is False):
             raise ValueError("weight_attr, bias_attr: expected both or neither to be False")
@@ -155,7 +214,8 @@ class InstanceNorm3D(_InstanceNorm, ranks=(5,), data_format="NCDHW"):
 
 
 class LayerNorm(Layer):
-    """(x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, which have `normalized_shape`.
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, which have
+    `normalized_shape`.
 
     weight and bias are flat, as in Paddle; elementwise_affine=False leaves both out, bias=False the bias.
     """
@@ -163,9 +223,23 @@ class LayerNorm(Layer):
     _normalized_shape, _epsilon = alias("normalized_shape"), alias("epsilon")
     _shows = "normalized_shape epsilon"
 
-    def __init__(self, normalized_shape: int | Sequence[int], epsilon: float = 1e-5, *, elementwise_affine: bool = True, bias: bool = True, device: Any = None, dtype: Any = None, weight_attr: Any = None, bias_attr: Any = None, name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        epsilon: float = 1e-5,
+        *,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__(dtype=dtype)
-        self.normalized_shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)  # fmt: skip
+        self.normalized_shape = (
+            [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        )
         self.epsilon = epsilon
         size = math.prod(self.normalized_shape)
         if not self.normalized_shape or size < 1:
@@ -187,7 +261,20 @@ class GroupNorm(Layer):
     _epsilon, _data_format = alias("epsilon"), alias("data_format")
     _shows = "num_groups num_channels epsilon"
 
-    def __init__(self, num_groups: int, num_channels: int, epsilon: float = 1e-5, *, affine: bool = True, device: Any = None, dtype: Any = None, weight_attr: Any = None, bias_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        epsilon: float = 1e-5,
+        *,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
         super().__init__(dtype=dtype)
         if data_format not in ("NCHW", "NHWC", "NCL", "NLC", "NCDHW", "NDHWC"):
             raise ValueError(f"data_format: expected NCHW, NHWC or another of these, got {data_format!r}")
@@ -211,10 +298,18 @@ class LocalResponseNorm(
 class SpectralNorm(Layer):
     """A weight over its largest singular value, found by power_iters rounds of power iteration.
 
-    weight_shape: the weight's shape; dim: the axis that makes the rows of the matrix. eps: against division by 0.
+    weight_shape: the weight's shape; dim: the axis that makes the rows of the matrix. eps: against division
+    by 0.
     """
 
-    def __init__(self, weight_shape: Sequence[int], dim: int = 0, power_iters: int = 1, eps: float = 1e-12, dtype: Any = "float32") -> None:  # fmt: skip
+    def __init__(
+        self,
+        weight_shape: Sequence[int],
+        dim: int = 0,
+        power_iters: int = 1,
+        eps: float = 1e-12,
+        dtype: Any = "float32",
+    ) -> None:
         super().__init__(dtype=dtype)
         shape = list(weight_shape)
         if math.prod(shape) < 1 or not -len(shape) <= dim < len(shape):

@@ -65,9 +65,14 @@ class Parameter(Tensor):
     __slots__ = ("do_model_average", "is_distributed", "need_clip", "optimize_attr", "regularizer")
 
     def __init__(
-        self, data: Any, requires_grad: bool = True, name: str | None = None, learning_rate: float = 1.0,
-        regularizer: Any = None, need_clip: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        data: Any,
+        requires_grad: bool = True,
+        name: str | None = None,
+        learning_rate: float = 1.0,
+        regularizer: Any = None,
+        need_clip: bool = True,
+    ) -> None:
         super().__init__(data, not requires_grad)
         if requires_grad and not (self.data.is_floating_point() or self.data.is_complex()):
             raise TypeError(f"Parameter: expected a floating dtype, got {name_of(self.data.dtype)}")

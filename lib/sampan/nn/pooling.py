@@ -12,8 +12,8 @@ __all__ = [
     "AdaptiveAvgPool1D", "AdaptiveAvgPool1d", "AdaptiveAvgPool2D", "AdaptiveAvgPool2d", "AdaptiveAvgPool3D",
     "AdaptiveAvgPool3d", "AdaptiveMaxPool1D", "AdaptiveMaxPool1d", "AdaptiveMaxPool2D", "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3D", "AdaptiveMaxPool3d", "AvgPool1D", "AvgPool2D", "AvgPool3D", "FractionalMaxPool2D",
-    "FractionalMaxPool3D", "LPPool1D", "LPPool1d", "LPPool2D", "LPPool2d", "MaxPool1D", "MaxPool2D", "MaxPool3D",
-    "MaxUnPool1D", "MaxUnPool2D", "MaxUnPool3D", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+    "FractionalMaxPool3D", "LPPool1D", "LPPool1d", "LPPool2D", "LPPool2d", "MaxPool1D", "MaxPool2D",
+    "MaxPool3D", "MaxUnPool1D", "MaxUnPool2D", "MaxUnPool3D", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]
 # fmt: on
 
@@ -30,11 +30,13 @@ class AvgPool1D(_Pool, of=F.avg_pool1d):
 
 
 class AvgPool2D(_Pool, of=F.avg_pool2d):
-    """The mean of each window. exclusive: padding is not counted; divisor_override: divide by this instead."""
+    """The mean of each window. exclusive: padding is not counted; divisor_override: divide by this
+    instead."""
 
 
 class AvgPool3D(_Pool, of=F.avg_pool3d):
-    """The mean of each window. exclusive: padding is not counted; divisor_override: divide by this instead."""
+    """The mean of each window. exclusive: padding is not counted; divisor_override: divide by this
+    instead."""
 
 
 class MaxPool1D(_Pool, of=F.max_pool1d):
@@ -66,11 +68,13 @@ class AdaptiveAvgPool1D(_Adaptive, of=F.adaptive_avg_pool1d):
 
 
 class AdaptiveAvgPool2D(_Adaptive, of=F.adaptive_avg_pool2d, private="*"):
-    """Means of windows chosen so that the output has `output_size` (a number or (H, W); None keeps that axis)."""
+    """Means of windows chosen so that the output has `output_size` (a number or (H, W); None keeps that
+    axis)."""
 
 
 class AdaptiveAvgPool3D(_Adaptive, of=F.adaptive_avg_pool3d, private="*"):
-    """Means of windows chosen so that the output has `output_size` (a number or (D, H, W); None keeps that axis)."""
+    """Means of windows chosen so that the output has `output_size` (a number or (D, H, W); None keeps that
+    axis)."""
 
 
 class _AdaptiveMax(FunctionLayer, shows="output_size return_mask"):

@@ -23,7 +23,8 @@ __all__ = ["GRU", "LSTM", "RNN", "BiRNN", "GRUCell", "LSTMCell", "RNNCellBase", 
 
 
 def map_structure(function: Callable[..., Any], *trees: Any) -> Any:
-    """`function` of the leaves in the same place of nested lists, tuples and dictionaries, nested as they are."""
+    """`function` of the leaves in the same place of nested lists, tuples and dictionaries, nested as they
+    are."""
     first = trees[0]
     if isinstance(first, dict):
         return {key: map_structure(function, *(tree[key] for tree in trees)) for key in first}
@@ -50,12 +51,14 @@ def _shapes(tree: Any, make: Callable[[list[int]], Any]) -> Any:
 
 
 class RNNCellBase(Layer):
-    """A cell is called with (inputs, states) and gives (outputs, new states). Subclasses say the `state_shape`."""
+    """A cell is called with (inputs, states) and gives (outputs, new states). Subclasses say the
+    `state_shape`."""
 
     mode = ""
 
-    def get_initial_states(self, batch_ref, shape=None, dtype=None, init_value=0.0, batch_dim_idx=0):  # type: ignore[no-untyped-def]
-        """States filled with init_value for the batch of `batch_ref`, nested as `shape`, which leaves the batch axis out."""
+    def get_initial_states(self, batch_ref, shape=None, dtype=None, init_value=0.0, batch_dim_idx=0):
+        """States filled with init_value for the batch of `batch_ref`, nested as `shape`, which leaves the
+        batch axis out."""
         reference = flatten(batch_ref)[0]
         batch = reference.shape[batch_dim_idx]
         kind = flatten(dtype)[0] if dtype is not None else self._dtype
@@ -74,7 +77,8 @@ class RNNCellBase(Layer):
 
 
 class _Cell(RNNCellBase):
-    """What the three cells share: two weights and two biases. An attr of False means constant ones, or zeros."""
+    """What the three cells share: two weights and two biases. An attr of False means constant ones, or
+    zeros."""
 
     gates = 1
     weight_ih: Any
@@ -122,7 +126,17 @@ class _Cell(RNNCellBase):
 class SimpleRNNCell(_Cell):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu. Returns (h', h')."""
 
-    def __init__(self, input_size, hidden_size, activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        activation="tanh",
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
         super().__init__()
         if activation not in ("tanh", "relu"):
             raise ValueError(f"activation: expected 'tanh' or 'relu', got {activation!r}")
@@ -141,7 +155,17 @@ class LSTMCell(_Cell):
 
     mode, gates = "LSTM", 4
 
-    def __init__(self, input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, proj_size=0, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        proj_size=0,
+        name=None,
+    ):
         super().__init__()
         attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         self._build(input_size, hidden_size, attrs, proj_size)
@@ -156,7 +180,16 @@ class GRUCell(_Cell):
 
     mode, gates = "GRU", 3
 
-    def __init__(self, input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
         super().__init__()
         self._build(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
 
@@ -166,7 +199,8 @@ def _turned(x: Any) -> Any:
 
 
 def _fits(cell: Any, inputs: Any, states: Any, kwargs: dict[str, Any]) -> bool:
-    """Whether the fused operator can take the place of calling `cell` step by step: sizes that do not fit are refused there."""
+    """Whether the fused operator can take the place of calling `cell` step by step: sizes that do not fit are
+    refused there."""
     if (
         type(cell) not in (LSTMCell, GRUCell, SimpleRNNCell)
         or cell.proj_size
@@ -188,7 +222,7 @@ def _fits(cell: Any, inputs: Any, states: Any, kwargs: dict[str, Any]) -> bool:
     return plain and all(sizes) and x.shape[2] == cell.input_size and x.numel() > 0
 
 
-def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False):  # type: ignore[no-untyped-def]
+def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False):
     """A cell over a sequence: (outputs, last states). zeros: outputs past a sequence's end are 0."""
     axis = 0 if time_major else 1
     if states is None:
@@ -226,15 +260,15 @@ def _chosen(going: Any, new: Any, old: Any) -> Any:
 class RNN(Layer):
     """Runs `cell` over a sequence; returns (outputs, last states).
 
-    sequence_length: [batch]; past a sequence's end its states stay as they are. is_reverse: from the end to the
-    beginning. Further keyword arguments go to the cell.
+    sequence_length: [batch]; past a sequence's end its states stay as they are. is_reverse: from the end to
+    the beginning. Further keyword arguments go to the cell.
     """
 
     def __init__(self, cell: Any, is_reverse: bool = False, time_major: bool = False) -> None:
         super().__init__()
         self.cell, self.is_reverse, self.time_major = cell, is_reverse, time_major
 
-    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):  # type: ignore[no-untyped-def]
+    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
         order = (self.time_major, self.is_reverse)
         return _run(self.cell, inputs, initial_states, sequence_length, *order, kwargs)
 
@@ -248,12 +282,12 @@ class BiRNN(Layer):
             raise ValueError(f"cell_bw: expected input_size {cell_fw.input_size}, got {cell_bw.input_size}")
         self.cell_fw, self.cell_bw, self.time_major = cell_fw, cell_bw, time_major
 
-    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):  # type: ignore[no-untyped-def]
+    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
         if initial_states is not None and len(initial_states) != 2:
             raise ValueError(f"initial_states: expected a pair, got {len(initial_states)}")
         return self._both(inputs, initial_states or (None, None), sequence_length, kwargs)
 
-    def _both(self, inputs, states, lengths, kwargs, zeros=False):  # type: ignore[no-untyped-def]
+    def _both(self, inputs, states, lengths, kwargs, zeros=False):
         ahead = _run(self.cell_fw, inputs, states[0], lengths, self.time_major, False, kwargs, zeros)
         back = _run(self.cell_bw, inputs, states[1], lengths, self.time_major, True, kwargs, zeros)
         return map_structure(lambda a, b: concat([a, b], -1), ahead[0], back[0]), (ahead[1], back[1])
@@ -262,13 +296,15 @@ class BiRNN(Layer):
 class _Stack(LayerList):
     """Layers of one kind of cell, each over the outputs of the one below, in one direction or two.
 
-    direction: "forward", or "bidirect" ("bidirectional"). dropout: on the inputs of every layer but the first.
-    Parameters are `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0`, `bias_hh_l0`, the other direction's with `_reverse`.
-    Called with (inputs, initial_states, sequence_length); returns (outputs, states). States are
-    [layers * directions, batch, size], for the LSTM a pair (h, c). Outputs past a sequence's end are 0.
+    direction: "forward", or "bidirect" ("bidirectional"). dropout: on the inputs of every layer but the
+    first. Parameters are `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0`, `bias_hh_l0`, the other direction's
+    with `_reverse`. Called with (inputs, initial_states, sequence_length); returns (outputs, states). States
+    are [layers * directions, batch, size], for the LSTM a pair (h, c). Outputs past a sequence's end are 0.
     """
 
-    def _build(self, kind, given, input_size, hidden_size, num_layers, direction, time_major, dropout, out_size):  # type: ignore[no-untyped-def]  # fmt: skip
+    def _build(
+        self, kind, given, input_size, hidden_size, num_layers, direction, time_major, dropout, out_size
+    ):
         if direction not in ("forward", "bidirect", "bidirectional"):
             raise ValueError(f"direction: expected forward, bidirect or bidirectional, got {direction!r}")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
@@ -309,7 +345,10 @@ class _Stack(LayerList):
     def forward(self, inputs: Any, initial_states: Any = None, sequence_length: Any = None) -> Any:
         given: list[Any] = flatten(initial_states) if initial_states is not None else []
         if any(len(g) != self.num_layers * self.num_directions for g in given):
-            raise Refused(f"initial_states: expected {self.num_layers * self.num_directions} on the first axis, got {[g.shape for g in given]}")  # fmt: skip
+            raise Refused(
+                f"initial_states: expected {self.num_layers * self.num_directions} on the first axis, got "
+                f"{[g.shape for g in given]}"
+            )
         last: list[Any] = []
         for level, layer in enumerate(self):
             if level:
@@ -339,17 +378,55 @@ class _Stack(LayerList):
 class SimpleRNN(_Stack):
     __doc__ = _Stack.__doc__
 
-    def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0, activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        direction="forward",
+        time_major=False,
+        dropout=0.0,
+        activation="tanh",
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
         super().__init__()
         given = (activation, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         self.activation = activation
-        self._build(SimpleRNNCell, given, input_size, hidden_size, num_layers, direction, time_major, dropout, hidden_size)  # fmt: skip
+        self._build(
+            SimpleRNNCell,
+            given,
+            input_size,
+            hidden_size,
+            num_layers,
+            direction,
+            time_major,
+            dropout,
+            hidden_size,
+        )
 
 
 class LSTM(_Stack):
     __doc__ = _Stack.__doc__
 
-    def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, proj_size=0, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        direction="forward",
+        time_major=False,
+        dropout=0.0,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        proj_size=0,
+        name=None,
+    ):
         super().__init__()
         given = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr, proj_size)
         out = proj_size or hidden_size
@@ -359,7 +436,22 @@ class LSTM(_Stack):
 class GRU(_Stack):
     __doc__ = _Stack.__doc__
 
-    def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        direction="forward",
+        time_major=False,
+        dropout=0.0,
+        weight_ih_attr=None,
+        weight_hh_attr=None,
+        bias_ih_attr=None,
+        bias_hh_attr=None,
+        name=None,
+    ):
         super().__init__()
         given = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        self._build(GRUCell, given, input_size, hidden_size, num_layers, direction, time_major, dropout, hidden_size)  # fmt: skip
+        self._build(
+            GRUCell, given, input_size, hidden_size, num_layers, direction, time_major, dropout, hidden_size
+        )

@@ -1,7 +1,8 @@
-"""The transformer (Vaswani et al. 2017): attention in several heads, encoder and decoder, with caches for decoding.
+"""The transformer (Vaswani et al. 2017): attention in several heads, encoder and decoder, with caches for
+decoding.
 
-Sequences are [batch, time, width]. Masks are added to the scores (0 or minus infinity), or bool or integers, where
-False or 0 hides a key; they are broadcast to [batch, heads, queries, keys].
+Sequences are [batch, time, width]. Masks are added to the scores (0 or minus infinity), or bool or integers,
+where False or 0 hides a key; they are broadcast to [batch, heads, queries, keys].
 """
 
 import copy
@@ -24,8 +25,8 @@ from .norm import LayerNorm
 
 # fmt: off
 __all__ = [
-    "MultiHeadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
-    "TransformerEncoderLayer",
+    "MultiHeadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
+    "TransformerEncoder", "TransformerEncoderLayer",
 ]
 # fmt: on
 
@@ -40,7 +41,8 @@ def _added(mask: Any, dtype: DataType) -> Any:
 
 
 def _attrs(given: Any, count: int, name: str) -> list[Any]:
-    """One attr for each of `count` parts: a list as it is, a single one copied, its name with a number each."""
+    """One attr for each of `count` parts: a list as it is, a single one copied, its name with a number
+    each."""
     if isinstance(given, list | tuple):
         if len(given) != count:
             raise ValueError(f"{name}: expected {count} of them, got {len(given)}")
@@ -77,12 +79,23 @@ class MultiHeadAttention(Layer):
     """Attention in `num_heads` heads between linear layers; returns the result, or a tuple with the weights
     [batch, heads, queries, keys] (need_weights) and the cache (if one is given) after it.
 
-    query: [batch, queries, embed_dim], key [batch, keys, kdim], value [batch, keys, vdim]; both are query if None.
+    query: [batch, queries, embed_dim], key [batch, keys, kdim], value [batch, keys, vdim]; both are query if
+    None.
     """
 
     Cache, StaticCache = Cache, StaticCache
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, kdim=None, vdim=None, need_weights=False, weight_attr=None, bias_attr=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        kdim=None,
+        vdim=None,
+        need_weights=False,
+        weight_attr=None,
+        bias_attr=None,
+    ):
         super().__init__()
         _positive(embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:
@@ -104,7 +117,8 @@ class MultiHeadAttention(Layer):
         return k.transpose([0, 2, 1, 3]), v.transpose([0, 2, 1, 3])
 
     def gen_cache(self, key: Any, value: Any = None, type: Any = Cache) -> Any:
-        """An empty Cache for the batch of `key`, one of given heads (key, value), or a StaticCache computed from them."""
+        """An empty Cache for the batch of `key`, one of given heads (key, value), or a StaticCache computed
+        from them."""
         if type is StaticCache:
             return StaticCache(*self.compute_kv(key, key if value is None else value))
         if value is not None:
@@ -112,7 +126,9 @@ class MultiHeadAttention(Layer):
         empty = key.data.new_empty(key.shape[0], self.num_heads, 0, self.head_dim)
         return Cache(Tensor(empty), Tensor(empty))
 
-    def forward(self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None, cache: Any = None) -> Any:  # fmt: skip
+    def forward(
+        self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None, cache: Any = None
+    ) -> Any:
         key, value = query if key is None else key, query if value is None else value
         q = self._heads(self.q_proj(query))
         if cache is None:
@@ -131,11 +147,25 @@ class MultiHeadAttention(Layer):
 
 
 class _Block(Layer):
-    """What the layers of encoder and decoder share: parts with a residual around each, then two linear layers."""
+    """What the layers of encoder and decoder share: parts with a residual around each, then two linear
+    layers."""
 
     parts: tuple[str, ...] = ()  # the names of the attentions
 
-    def __init__(self, d_model, nhead, dim_feedforward, dropout=0.1, activation="relu", attn_dropout=None, act_dropout=None, normalize_before=False, weight_attr=None, bias_attr=None, layer_norm_eps=1e-5):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        d_model,
+        nhead,
+        dim_feedforward,
+        dropout=0.1,
+        activation="relu",
+        attn_dropout=None,
+        act_dropout=None,
+        normalize_before=False,
+        weight_attr=None,
+        bias_attr=None,
+        layer_norm_eps=1e-5,
+    ):
         self._config = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
         super().__init__()
         _positive(d_model=d_model, nhead=nhead, dim_feedforward=dim_feedforward)
@@ -157,7 +187,8 @@ class _Block(Layer):
         self.activation = getattr(F, activation)
 
     def _around(self, k: int, x: Any, part: Any) -> tuple[Any, Any]:
-        """x + dropout(part(x)) with the k-th norm before or after; part gives its result, or a pair with a cache."""
+        """x + dropout(part(x)) with the k-th norm before or after; part gives its result, or a pair with a
+        cache."""
         norm = getattr(self, f"norm{k}")
         found = part(norm(x) if self.normalize_before else x)
         result, cache = found if isinstance(found, tuple) else (found, None)
@@ -190,7 +221,9 @@ class TransformerDecoderLayer(_Block):
     self_attn: MultiHeadAttention
     cross_attn: MultiHeadAttention
 
-    def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None) -> Any:  # fmt: skip
+    def forward(
+        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None
+    ) -> Any:
         own, other = (None, None) if cache is None else cache
         x, new = self._around(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask, own))
         x, kept = self._around(2, x, lambda x: self.cross_attn(x, memory, memory, memory_mask, other))
@@ -241,7 +274,9 @@ class TransformerDecoder(_Layers):
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Any = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
 
-    def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None) -> Any:  # fmt: skip
+    def forward(
+        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None
+    ) -> Any:
         return self._through(tgt, cache, memory, tgt_mask, memory_mask)
 
     def gen_cache(self, memory: Any, do_zip: bool = False) -> list[Any]:
@@ -253,10 +288,27 @@ class TransformerDecoder(_Layers):
 class Transformer(Layer):
     """Encoder and decoder: called with (src, tgt, src_mask, tgt_mask, memory_mask).
 
-    weight_attr, bias_attr: one; or two (attention, linear); or three (self-attention, cross-attention, linear).
+    weight_attr, bias_attr: one; or two (attention, linear); or three (self-attention, cross-attention,
+    linear).
     """
 
-    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1, activation="relu", attn_dropout=None, act_dropout=None, normalize_before=False, weight_attr=None, bias_attr=None, custom_encoder=None, custom_decoder=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        d_model=512,
+        nhead=8,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        dim_feedforward=2048,
+        dropout=0.1,
+        activation="relu",
+        attn_dropout=None,
+        act_dropout=None,
+        normalize_before=False,
+        weight_attr=None,
+        bias_attr=None,
+        custom_encoder=None,
+        custom_decoder=None,
+    ):
         super().__init__()
         dropouts = (dropout, activation, attn_dropout, act_dropout)
         settings = (d_model, nhead, dim_feedforward, *dropouts, normalize_before)
@@ -271,7 +323,7 @@ class Transformer(Layer):
             other = TransformerDecoderLayer(*settings, decoder_weight, decoder_bias)
             self.decoder = TransformerDecoder(other, num_decoder_layers, LayerNorm(d_model))
 
-    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None):  # type: ignore[no-untyped-def]
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None):
         return self.decoder(tgt, self.encoder(src, src_mask), tgt_mask, memory_mask)
 
     def generate_square_subsequent_mask(self, length: Any) -> Tensor:

@@ -25,8 +25,11 @@ def _gradients(parameters: Any) -> list[Tensor]:
     return [p.grad for p in listed if p.grad is not None]
 
 
-def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:  # fmt: skip
-    """Scale the gradients of `parameters` in place so that their joint norm is at most max_norm; returns the norm.
+def clip_grad_norm_(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """Scale the gradients of `parameters` in place so that their joint norm is at most max_norm; returns the
+    norm.
 
     norm_type: a number, or inf. RuntimeError for a norm that is not finite, if error_if_nonfinite.
     """
@@ -136,10 +139,14 @@ def remove_weight_norm(layer: Layer, name: str = "weight") -> Layer:
 
 
 def spectral_norm(
-    layer: Layer, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+    layer: Layer,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
     dim: int | None = None,
-) -> Layer:  # fmt: skip
-    """weight / its largest singular value (Miyato et al. 2018), which n_power_iterations follow in each forward.
+) -> Layer:
+    """weight / its largest singular value (Miyato et al. 2018), which n_power_iterations follow in each
+    forward.
 
     The weight is a matrix [its axis dim, the rest]; dim is 0, but 1 for a Linear and transposed convolutions.
     The parameter becomes `weight_orig`; buffers `weight_u` and `weight_v` keep the iteration's vectors.

@@ -1,8 +1,19 @@
-"""Every differentiable operator, one file a family. Importing this room declares them as Tensor's methods too."""
+"""Every differentiable operator, one file a family. Importing this room declares them as Tensor's methods
+too."""
 
 # ruff: noqa: F401, F403, I001
-# fmt: off
-from . import attention, convolution, inplace, loss, normalization, pooling, recurrent, regularization, signs, spectral
+from . import (
+    attention,
+    convolution,
+    inplace,
+    loss,
+    normalization,
+    pooling,
+    recurrent,
+    regularization,
+    signs,
+    spectral,
+)
 from .aliases import *
 from .assembly import *
 from .activation import gelu, leaky_relu, log_softmax, relu, relu6, silu, softmax, softplus
@@ -13,19 +24,66 @@ from .gathering import *
 from .indexing import diag, diagonal, masked_fill, masked_scatter, masked_select, nonzero, where
 from .joining import *
 from .linalg import (
-    addmm, baddbmm, bmm, cross, dot, einsum, inner, kron, matmul, matrix_transpose, mm, mv, outer, tensordot, trace,
+    addmm,
+    baddbmm,
+    bmm,
+    cross,
+    dot,
+    einsum,
+    inner,
+    kron,
+    matmul,
+    matrix_transpose,
+    mm,
+    mv,
+    outer,
+    tensordot,
+    trace,
     vecdot,
 )
 from .logic import *
 from .norms import cdist, dist, pdist, renorm
 from .reduction import (
-    all, amax, amin, any, argmax, argmin, cumprod, cumsum, logcumsumexp, logsumexp, max, mean, min, prod, std, sum, var,
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    logcumsumexp,
+    logsumexp,
+    max,
+    mean,
+    min,
+    prod,
+    std,
+    sum,
+    var,
 )
 from .search import *
 from .slicing import *
 from .special import *
 from .statistics import *
 from .shape import (
-    broadcast_to, cast, expand, expand_as, flatten, flip, moveaxis, permute, ravel,
-    reshape, roll, squeeze, swapaxes, t, tile, transpose, tril, triu, unsqueeze,
+    broadcast_to,
+    cast,
+    expand,
+    expand_as,
+    flatten,
+    flip,
+    moveaxis,
+    permute,
+    ravel,
+    reshape,
+    roll,
+    squeeze,
+    swapaxes,
+    t,
+    tile,
+    transpose,
+    tril,
+    triu,
+    unsqueeze,
 )

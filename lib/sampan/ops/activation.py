@@ -17,7 +17,10 @@ from .joining import concat, equal_views
 
 softmax_backward = torch._softmax_backward_data
 log_softmax_backward = torch._log_softmax_backward_data
-_VENDOR = "elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu mish silu softplus softshrink threshold"
+_VENDOR = (
+    "elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu mish silu softplus softshrink "
+    "threshold"
+)
 # torch's fused backwards
 _back = {name: getattr(aten, f"{name}_backward").default._op for name in _VENDOR.split()}
 threshold_backward = _back["threshold"]
@@ -30,27 +33,34 @@ def _relu_by_x(g: Any, out: Any) -> Any:
 
 
 @operator(_relu_by_x, method="")
-def relu(x, name=None):  # type: ignore[no-untyped-def]
+def relu(x, name=None):
     """max(x, 0); its derivative at 0 is taken as 0."""
     return torch.relu(x)
 
 
 def activation(
-    name: str, settings: str, doc: str, value: Callable[..., Any], slope: Callable[..., Any],
-    vendor: Any = None, of_complex: Any = None, complex_slope: Any = None,
-) -> Any:  # fmt: skip
+    name: str,
+    settings: str,
+    doc: str,
+    value: Callable[..., Any],
+    slope: Callable[..., Any],
+    vendor: Any = None,
+    of_complex: Any = None,
+    complex_slope: Any = None,
+) -> Any:
     """Declare an activation.
 
     settings: its parameters after x, as in a signature. value(x, *settings): its value, torch's function.
     slope(g, x, *settings): the gradient g taken back, by methods that buffers and Tensors share.
     vendor(g, x, *settings): torch's fused form of that for buffers, unless the plain form is as good.
-    of_complex, complex_slope: the value and the gradient for complex buffers, unless `value` takes them and the gradient
-    is the conjugate of `slope` of the conjugate.
+    of_complex, complex_slope: the value and the gradient for complex buffers, unless `value` takes them and
+    the gradient is the conjugate of `slope` of the conjugate.
     """
     names = [part.split("=")[0].strip() for part in settings.split(",") if part]
     given, inner = ", ".join(["x", *names]), ", ".join(["g", "x", *names])
     signature = ", ".join(["x", *([settings] if settings else []), "name=None"])
-    # torch's forward functions take NumPy's numbers and 0-d tensors, those for gradients only Python's numbers
+    # torch's forward functions take NumPy's numbers and 0-d tensors, those for gradients only Python's
+    # numbers
     plain = "".join(f"    if type({n}) not in NUMBERS: {n} = number_of({n})\n" for n in names)
     conjugate = f"slope_of(g.conj(), {given}).conj()"
     if complex_slope:
@@ -121,7 +131,8 @@ def _of_middle(x: Any, high: Any, middle: Any) -> Any:
 
 
 def _softsign_slope(g: Any, x: Any) -> Any:
-    """Of complex numbers, where softsign has no complex derivative: the gradient by the real and imaginary part."""
+    """Of complex numbers, where softsign has no complex derivative: the gradient by the real and imaginary
+    part."""
     size = x.abs()
     return g / (1 + size) - x * (x.conj() * g).real / (size + (size == 0)) / (1 + size) ** 2
 
@@ -131,38 +142,134 @@ def _silu_slope(g: Any, x: Any) -> Any:
     return g * s * (1 + x * (1 - s))
 
 
-# fmt: off
-celu = activation("celu", "alpha=1.0", "max(0, x) + min(0, alpha (e^(x / alpha) - 1)) (Barron, 2017).", lambda x, alpha: aten.elu(x, alpha, 1.0, 1.0 / alpha),
-    lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * (x.clip(max=0.0) / alpha).exp(), lambda g, x, alpha: _back["elu"](g, alpha, 1.0, 1.0 / alpha, False, x))
-elu = activation("elu", "alpha=1.0", "x where positive, alpha (e^x - 1) elsewhere (Clevert et al., 2016).", aten.elu,
-    lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * alpha * x.clip(max=0.0).exp(), lambda g, x, alpha: _back["elu"](g, alpha, 1.0, 1.0, False, x))
-hardshrink = activation("hardshrink", "threshold=0.5", "x where |x| > threshold, 0 elsewhere.", tnf.hardshrink, _outside, _back["hardshrink"])
-hardsigmoid = activation("hardsigmoid", "slope=0.1666667, offset=0.5", "slope x + offset, held between 0 and 1.", _hardsigmoid,
-    lambda g, x, slope, offset: _within(g * slope, x * slope + offset, 0.0, 1.0), _hardsigmoid_back)
-hardswish = activation("hardswish", "", "x relu6(x + 3) / 6 (Howard et al., 2019).", tnf.hardswish,
-    lambda g, x: g * (x >= 3) + _within(g, x, -3.0, 3.0) * (x / 3 + 0.5), _back["hardswish"],
-    lambda x: _of_middle(x, x, x * (x + 3) / 6), lambda g, x: _of_middle(x, g, g * (x / 3 + 0.5).conj()))
-hardtanh = activation("hardtanh", "min=-1.0, max=1.0", "x held between min and max.", tnf.hardtanh, _within, _back["hardtanh"])
-leaky_relu = activation("leaky_relu", "negative_slope=0.01", "x where positive, negative_slope x elsewhere.", tnf.leaky_relu,
-    lambda g, x, slope: g * (x > 0) + g * (x <= 0) * slope, lambda g, x, slope: _back["leaky_relu"](g, x, slope, False))
-log_sigmoid = activation("log_sigmoid", "", "-log(1 + e^-x).", tnf.logsigmoid, lambda g, x: g * (-x).sigmoid(),
-    of_complex=lambda x: torch.where(x.real < 0, x, 0) - (torch.where(x.real < 0, x, -x).exp() + 1).log())
+celu = activation(
+    "celu",
+    "alpha=1.0",
+    "max(0, x) + min(0, alpha (e^(x / alpha) - 1)) (Barron, 2017).",
+    lambda x, alpha: aten.elu(x, alpha, 1.0, 1.0 / alpha),
+    lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * (x.clip(max=0.0) / alpha).exp(),
+    lambda g, x, alpha: _back["elu"](g, alpha, 1.0, 1.0 / alpha, False, x),
+)
+elu = activation(
+    "elu",
+    "alpha=1.0",
+    "x where positive, alpha (e^x - 1) elsewhere (Clevert et al., 2016).",
+    aten.elu,
+    lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * alpha * x.clip(max=0.0).exp(),
+    lambda g, x, alpha: _back["elu"](g, alpha, 1.0, 1.0, False, x),
+)
+hardshrink = activation(
+    "hardshrink",
+    "threshold=0.5",
+    "x where |x| > threshold, 0 elsewhere.",
+    tnf.hardshrink,
+    _outside,
+    _back["hardshrink"],
+)
+hardsigmoid = activation(
+    "hardsigmoid",
+    "slope=0.1666667, offset=0.5",
+    "slope x + offset, held between 0 and 1.",
+    _hardsigmoid,
+    lambda g, x, slope, offset: _within(g * slope, x * slope + offset, 0.0, 1.0),
+    _hardsigmoid_back,
+)
+hardswish = activation(
+    "hardswish",
+    "",
+    "x relu6(x + 3) / 6 (Howard et al., 2019).",
+    tnf.hardswish,
+    lambda g, x: g * (x >= 3) + _within(g, x, -3.0, 3.0) * (x / 3 + 0.5),
+    _back["hardswish"],
+    lambda x: _of_middle(x, x, x * (x + 3) / 6),
+    lambda g, x: _of_middle(x, g, g * (x / 3 + 0.5).conj()),
+)
+hardtanh = activation(
+    "hardtanh", "min=-1.0, max=1.0", "x held between min and max.", tnf.hardtanh, _within, _back["hardtanh"]
+)
+leaky_relu = activation(
+    "leaky_relu",
+    "negative_slope=0.01",
+    "x where positive, negative_slope x elsewhere.",
+    tnf.leaky_relu,
+    lambda g, x, slope: g * (x > 0) + g * (x <= 0) * slope,
+    lambda g, x, slope: _back["leaky_relu"](g, x, slope, False),
+)
+log_sigmoid = activation(
+    "log_sigmoid",
+    "",
+    "-log(1 + e^-x).",
+    tnf.logsigmoid,
+    lambda g, x: g * (-x).sigmoid(),
+    of_complex=lambda x: torch.where(x.real < 0, x, 0) - (torch.where(x.real < 0, x, -x).exp() + 1).log(),
+)
 mish = activation("mish", "", "x tanh(softplus(x)) (Misra, 2019).", tnf.mish, _mish_slope, _back["mish"])
-relu6 = activation("relu6", "", "x held between 0 and 6.", tnf.relu6, lambda g, x: _within(g, x, 0.0, 6.0), lambda g, x: _back["hardtanh"](g, x, 0.0, 6.0))
-selu = activation("selu", "scale=1.0507009873554805, alpha=1.6732632423543772", "scale times elu(x, alpha), which keeps mean 0 and variance 1 (Klambauer et al., 2017).", _selu,
-    lambda g, x, scale, alpha: g * scale * (x > 0) + g * (x <= 0) * (scale * alpha) * x.clip(max=0.0).exp(), lambda g, x, scale, alpha: _back["elu"](g, alpha, scale, 1.0, False, x))
+relu6 = activation(
+    "relu6",
+    "",
+    "x held between 0 and 6.",
+    tnf.relu6,
+    lambda g, x: _within(g, x, 0.0, 6.0),
+    lambda g, x: _back["hardtanh"](g, x, 0.0, 6.0),
+)
+selu = activation(
+    "selu",
+    "scale=1.0507009873554805, alpha=1.6732632423543772",
+    "scale times elu(x, alpha), which keeps mean 0 and variance 1 (Klambauer et al., 2017).",
+    _selu,
+    lambda g, x, scale, alpha: g * scale * (x > 0) + g * (x <= 0) * (scale * alpha) * x.clip(max=0.0).exp(),
+    lambda g, x, scale, alpha: _back["elu"](g, alpha, scale, 1.0, False, x),
+)
 silu = activation("silu", "", "x sigmoid(x) (Elfwing et al., 2018).", tnf.silu, _silu_slope, _back["silu"])
-softplus = activation("softplus", "beta=1, threshold=20", "log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold.", tnf.softplus,
-    lambda g, x, beta, threshold: g * ((x * beta > threshold) + (x * beta <= threshold) * (x * beta).sigmoid()), _back["softplus"],
-    lambda x, beta, threshold: torch.where((x * beta).real > threshold, x, ((x * beta).exp() + 1).log() / beta),
-    lambda g, x, beta, threshold: g * torch.where((x * beta).real > threshold, 1, (x * beta).sigmoid().conj()))
-softshrink = activation("softshrink", "threshold=0.5", "x nearer to 0 by threshold, 0 where |x| is below it.", tnf.softshrink, _outside, _back["softshrink"])
-softsign = activation("softsign", "", "x / (1 + |x|).", tnf.softsign, lambda g, x: g / (1 + x.abs()) ** 2.0, complex_slope=_softsign_slope)
-swish = activation("swish", "", "x sigmoid(x) (Ramachandran et al., 2017): silu's other name.", tnf.silu, _silu_slope, _back["silu"])
+softplus = activation(
+    "softplus",
+    "beta=1, threshold=20",
+    "log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold.",
+    tnf.softplus,
+    lambda g, x, beta, threshold: (
+        g * ((x * beta > threshold) + (x * beta <= threshold) * (x * beta).sigmoid())
+    ),
+    _back["softplus"],
+    lambda x, beta, threshold: torch.where(
+        (x * beta).real > threshold, x, ((x * beta).exp() + 1).log() / beta
+    ),
+    lambda g, x, beta, threshold: (
+        g * torch.where((x * beta).real > threshold, 1, (x * beta).sigmoid().conj())
+    ),
+)
+softshrink = activation(
+    "softshrink",
+    "threshold=0.5",
+    "x nearer to 0 by threshold, 0 where |x| is below it.",
+    tnf.softshrink,
+    _outside,
+    _back["softshrink"],
+)
+softsign = activation(
+    "softsign",
+    "",
+    "x / (1 + |x|).",
+    tnf.softsign,
+    lambda g, x: g / (1 + x.abs()) ** 2.0,
+    complex_slope=_softsign_slope,
+)
+swish = activation(
+    "swish",
+    "",
+    "x sigmoid(x) (Ramachandran et al., 2017): silu's other name.",
+    tnf.silu,
+    _silu_slope,
+    _back["silu"],
+)
 tanhshrink = activation("tanhshrink", "", "x - tanh(x).", tnf.tanhshrink, lambda g, x: g * x.tanh() ** 2.0)
-thresholded_relu = activation("thresholded_relu", "threshold=1.0, value=0.0", "x where it is above the threshold, value elsewhere.", tnf.threshold,
-    lambda g, x, threshold, value: g * (x > threshold), lambda g, x, threshold, value: _back["threshold"](g, x, threshold))
-# fmt: on
+thresholded_relu = activation(
+    "thresholded_relu",
+    "threshold=1.0, value=0.0",
+    "x where it is above the threshold, value elsewhere.",
+    tnf.threshold,
+    lambda g, x, threshold, value: g * (x > threshold),
+    lambda g, x, threshold, value: _back["threshold"](g, x, threshold),
+)
 
 
 def _gelu_by_x(g: Any, x: Any, saved: str) -> Any:
@@ -170,9 +277,9 @@ def _gelu_by_x(g: Any, x: Any, saved: str) -> Any:
 
 
 @operator(_gelu_by_x)
-def gelu(x, approximate=False, name=None):  # type: ignore[no-untyped-def]
-    """x Φ(x), with Φ the normal distribution function, or with approximate (True or "tanh") its tanh form (Hendrycks and
-    Gimpel, 2016)."""
+def gelu(x, approximate=False, name=None):
+    """x Φ(x), with Φ the normal distribution function, or with approximate (True or "tanh") its tanh form
+    (Hendrycks and Gimpel, 2016)."""
     kind = approximate if isinstance(approximate, str) else "tanh" if approximate else "none"
     return torch.nn.functional.gelu(x, approximate=kind), kind
 
@@ -201,7 +308,7 @@ def _softmax_by_x(g: Any, out: Any, axis: int, saved: torch.dtype) -> Any:
 
 
 @operator(_softmax_by_x)
-def softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def softmax(x, axis=-1, dtype=None, name=None):
     """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow."""
     return torch.softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype)), x.dtype
 
@@ -213,7 +320,7 @@ def _log_softmax_by_x(g: Any, out: Any, axis: int, saved: torch.dtype) -> Any:
 
 
 @operator(_log_softmax_by_x)
-def log_softmax(x, axis=-1, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def log_softmax(x, axis=-1, dtype=None, name=None):
     """x - log(sum(exp(x))) along `axis`."""
     return torch.log_softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype)), x.dtype
 
@@ -225,7 +332,7 @@ def _parametric_relu_back(g: Any, x: Any, weight: Any) -> tuple[Any, Any]:
 
 
 @operator(joint=_parametric_relu_back, broadcasts=True)
-def parametric_relu(x, weight):  # type: ignore[no-untyped-def]
+def parametric_relu(x, weight):
     """x where positive, weight x elsewhere; the weight broadcasts (He et al., 2015)."""
     return torch._prelu_kernel(x, weight)
 
@@ -235,7 +342,7 @@ def _glu_by_x(g: Any, x: Any, axis: int) -> Any:
 
 
 @operator(_glu_by_x)
-def glu(x, axis=-1, name=None):  # type: ignore[no-untyped-def]
+def glu(x, axis=-1, name=None):
     """a sigmoid(b) for the halves a and b of x along `axis` (Dauphin et al., 2017)."""
     return tnf.glu(x, _axis(x, axis))
 
@@ -247,14 +354,14 @@ def _glu_slope(g: Any, x: Any, axis: int) -> Any:
 
 
 @composite()
-def swiglu(x, y=None, name=None):  # type: ignore[no-untyped-def]
+def swiglu(x, y=None, name=None):
     """silu(x) y; with y None, of the halves of x along its last axis (Shazeer, 2020)."""
     a, b = equal_views(x, 2, -1) if y is None else (x, y)
     return silu(a) * b
 
 
 @composite()
-def maxout(x, groups, axis=1, name=None):  # type: ignore[no-untyped-def]
+def maxout(x, groups, axis=1, name=None):
     """The largest of each `groups` neighbours along `axis` (Goodfellow et al., 2013)."""
     at = _axis(x, axis) % max(x.ndim, 1)
     if groups < 1 or x.shape[at] % groups:
@@ -263,7 +370,31 @@ def maxout(x, groups, axis=1, name=None):  # type: ignore[no-untyped-def]
 
 
 __all__ = [
-    "celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_sigmoid",
-    "log_softmax", "maxout", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "softshrink",
-    "softsign", "swiglu", "swish", "tanh", "tanhshrink", "thresholded_relu",
-]  # fmt: skip
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "maxout",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "swiglu",
+    "swish",
+    "tanh",
+    "tanhshrink",
+    "thresholded_relu",
+]

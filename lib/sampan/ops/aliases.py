@@ -8,7 +8,8 @@ _NAMES = (
     "mul=multiply sub=subtract div=divide true_divide=divide mod=remainder floor_mod=remainder clamp=clip "
     "eq=equal ne=not_equal lt=less_than le=less_equal gt=greater_than ge=greater_equal less=less_than "
     "greater=greater_than bitwise_invert=bitwise_not gammaln=lgamma negative=neg "
-    "view_as_real=as_real view_as_complex=as_complex ger=outer reverse=flip swapdims=swapaxes take_along_dim=take_along_axis"
+    "view_as_real=as_real view_as_complex=as_complex ger=outer reverse=flip swapdims=swapaxes "
+    "take_along_dim=take_along_axis"
 )
 ALIASES = dict(pair.split("=") for pair in _NAMES.split())
 __all__ = list(ALIASES)

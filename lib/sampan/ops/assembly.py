@@ -17,19 +17,19 @@ __all__ = ["block_diag", "cartesian_prod", "combinations", "diag_embed", "diagfl
 
 
 @operator(lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2))
-def diagonals(x, offset, dim1, dim2):  # type: ignore[no-untyped-def]
+def diagonals(x, offset, dim1, dim2):
     """Zeros with the last axis of x on the diagonals of two new axes."""
     return torch.diag_embed(x, offset, dim1, dim2)
 
 
 @composite(method="")
-def diag_embed(input, offset=0, dim1=-2, dim2=-1):  # type: ignore[no-untyped-def]
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Matrices with the last axis of `input` on the diagonal `offset` of the new axes dim1 and dim2."""
     return diagonals(input if isinstance(input, Tensor) else to_tensor(np.asarray(input)), offset, dim1, dim2)
 
 
 @composite(method="")
-def diagflat(x, offset=0, name=None):  # type: ignore[no-untyped-def]
+def diagflat(x, offset=0, name=None):
     """A matrix with the flattened `x` on the diagonal `offset`."""
     return diagonals(reshape(x, [-1]), offset, 0, 1)
 
@@ -45,12 +45,13 @@ def _blocks_back(g: Any, saved: Any) -> tuple[Any, ...]:
 
 
 @operator(joint=_blocks_back)
-def blocks(*tensors):  # type: ignore[no-untyped-def]
-    """A matrix of zeros with the tensors (0 to 2 axes; a vector is a row) one below and right of the other."""
+def blocks(*tensors):
+    """A matrix of zeros with the tensors (0 to 2 axes; a vector is a row) one below and right of the
+    other."""
     return torch.block_diag(*tensors), [t.shape for t in tensors]
 
 
-def block_diag(inputs, name=None):  # type: ignore[no-untyped-def]
+def block_diag(inputs, name=None):
     """The block-diagonal matrix of a list of tensors of one dtype, each with 0 to 2 axes."""
     if len({t.dtype for t in inputs}) > 1:
         raise Refused(
@@ -59,7 +60,7 @@ def block_diag(inputs, name=None):  # type: ignore[no-untyped-def]
     return blocks(*inputs)
 
 
-def cartesian_prod(x, name=None):  # type: ignore[no-untyped-def]
+def cartesian_prod(x, name=None):
     """All ways to take one entry of each vector in the list `x`, [ways, vectors]; of one vector, itself."""
     for tensor in x:
         if tensor.ndim != 1:
@@ -73,7 +74,7 @@ def cartesian_prod(x, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def combinations(x, r=2, with_replacement=False, name=None):  # type: ignore[no-untyped-def]
+def combinations(x, r=2, with_replacement=False, name=None):
     """All ways to take r entries of the vector `x`, in its order, [ways, r]."""
     if x.ndim != 1:
         raise WrongKind(f"combinations: expected a vector, got shape {[*x.shape]}")
@@ -87,7 +88,7 @@ def combinations(x, r=2, with_replacement=False, name=None):  # type: ignore[no-
 
 
 @composite(method="")
-def vander(x, n=None, increasing=False, name=None):  # type: ignore[no-untyped-def]
+def vander(x, n=None, increasing=False, name=None):
     """The Vandermonde matrix, [x.size, n]: powers n - 1 to 0 of a vector, or 0 to n - 1 when `increasing`."""
     if x.ndim != 1:
         raise Refused(f"vander: expected a vector, got shape {[*x.shape]}")
@@ -102,7 +103,7 @@ def vander(x, n=None, increasing=False, name=None):  # type: ignore[no-untyped-d
     return stack(powers[:count] if increasing else powers[:count][::-1], -1)
 
 
-def multiplex(inputs, index, name=None):  # type: ignore[no-untyped-def]
+def multiplex(inputs, index, name=None):
     """Row i of the tensor inputs[index[i]], for each i: inputs all [rows, ...], index [rows, 1]."""
     if len(inputs) < 2:
         raise Refused("multiplex: expected at least two tensors to choose from")

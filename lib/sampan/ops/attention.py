@@ -26,7 +26,7 @@ def _later(queries: int, keys: int, like: torch.Tensor) -> Tensor:
     return Tensor(torch.full((queries, keys), -math.inf, dtype=like.dtype, device=like.device).triu(1))
 
 
-def attend(query, key, value, mask, causal, scale, drop: Callable[[Any], Any] | None = None):  # type: ignore[no-untyped-def]
+def attend(query, key, value, mask, causal, scale, drop: Callable[[Any], Any] | None = None):
     """(result, weights [batch, heads, queries, keys]), step by step. drop: what is done to the weights."""
     q, k, v = (permute(x, [0, 2, 1, 3]) for x in (query, key, value))
     scores = batched_matmul(q * scale, k, False, True)
@@ -58,11 +58,11 @@ def _fused_back(
 
 
 @operator(joint=_fused_back)
-def fused_attention(query, key, value, mask, causal, scale):  # type: ignore[no-untyped-def]
+def fused_attention(query, key, value, mask, causal, scale):
     """Attention by torch's fused kernel, which never holds all the weights; the mask gets no gradient.
 
-    mask: added to the scores, [queries, keys] or with [batch, heads] before it, broadcast; or None. causal: a query
-    sees the keys up to its own place.
+    mask: added to the scores, [queries, keys] or with [batch, heads] before it, broadcast; or None. causal: a
+    query sees the keys up to its own place.
     """
     q, k, v = _rows(query), _rows(key), _rows(value)
     bias = None if mask is None else mask.to(q.dtype)

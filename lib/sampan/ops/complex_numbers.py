@@ -20,13 +20,13 @@ def _check_wide(x: Any) -> None:
 
 
 @operator(lambda g, saved: g.to(saved), method="", view=True)
-def real(x, name=None):  # type: ignore[no-untyped-def]
+def real(x, name=None):
     """The real part, a view; a real array as it is."""
     return x.real, x.dtype
 
 
 @operator(lambda g: g * 1j, method="", view=True)
-def imag(x, name=None):  # type: ignore[no-untyped-def]
+def imag(x, name=None):
     """The imaginary part of a complex array, a view. Raises TypeError for a real one."""
     if not x.is_complex():
         raise WrongKind("x is real and has no imaginary part")
@@ -34,7 +34,7 @@ def imag(x, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g: g.conj(), method="")
-def conj(x, name=None):  # type: ignore[no-untyped-def]
+def conj(x, name=None):
     """The complex conjugate; a copy of a real array."""
     return x.conj_physical() if x.is_complex() else x.clone()
 
@@ -48,8 +48,9 @@ def _angle_by_x(g: Any, x: Any) -> Any:
 
 
 @operator(_angle_by_x, method="")
-def angle(x, name=None):  # type: ignore[no-untyped-def]
-    """The argument of complex numbers, in radians; of real ones 0 or pi. At 0 the derivative is taken as 0."""
+def angle(x, name=None):
+    """The argument of complex numbers, in radians; of real ones 0 or pi. At 0 the derivative is taken as
+    0."""
     return torch.angle(x)
 
 
@@ -63,13 +64,13 @@ def _sgn_by_x(g: Any, x: Any, out: Any) -> Any:
 
 
 @operator(_sgn_by_x, method="")
-def sgn(x, name=None):  # type: ignore[no-untyped-def]
+def sgn(x, name=None):
     """z / |z| of complex numbers, 0 of 0; the sign of real ones."""
     return torch.sgn(x)
 
 
 @operator(lambda g: real(g), lambda g: imag(g), broadcasts=True)
-def complex(real, imag, name=None):  # type: ignore[no-untyped-def]
+def complex(real, imag, name=None):
     """real + i imag, with broadcasting."""
     if real.dtype is not imag.dtype:
         kind = torch.promote_types(real.dtype, imag.dtype)
@@ -84,14 +85,14 @@ def complex(real, imag, name=None):  # type: ignore[no-untyped-def]
     method="",
     broadcasts=True,
 )
-def polar(abs, angle, name=None):  # type: ignore[no-untyped-def]
+def polar(abs, angle, name=None):
     """abs (cos(angle) + i sin(angle)), with broadcasting."""
     kind = torch.promote_types(abs.dtype, angle.dtype)
     return torch.polar(abs.to(kind), angle.to(kind))
 
 
 @operator(lambda g: declared.as_real(g), method="", view=True)
-def as_complex(x, name=None):  # type: ignore[no-untyped-def]
+def as_complex(x, name=None):
     """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
     if not x.shape or x.shape[-1] != 2:
         raise RuntimeError("the last axis must have length 2: real and imaginary part")
@@ -102,7 +103,7 @@ def as_complex(x, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g: as_complex(g), method="", view=True)
-def as_real(x, name=None):  # type: ignore[no-untyped-def]
+def as_real(x, name=None):
     """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     if not x.is_complex():
         raise WrongKind("x is real")

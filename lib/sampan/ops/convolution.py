@@ -1,7 +1,7 @@
 """Convolution over one, two or three axes, and its transpose. torch's (oneDNN, cuDNN) does the work.
 
-The gradient of a convolution by its input is the transposed convolution with the same weight, and the other way
-round; so the two operators below are each other's gradients, of any order.
+The gradient of a convolution by its input is the transposed convolution with the same weight, and the other
+way round; so the two operators below are each other's gradients, of any order.
 """
 
 from typing import Any
@@ -51,14 +51,15 @@ def _convolve_back(g: Any, x: Any, weight: Any, settings: Any, saved: Any, neede
 
 
 @operator(joint=_convolve_back, product=True)
-def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
+def convolve(x, weight, bias, settings):
     """The convolution of x [n, c, ...] with weight [out, c / groups, ...], plus bias [out] unless None.
 
-    settings: (stride, padding, dilation, transposed, output_padding, groups); tuples with one int for each axis.
-    The transposed one takes weight [c, out / groups, ...].
+    settings: (stride, padding, dilation, transposed, output_padding, groups); tuples with one int for each
+    axis. The transposed one takes weight [c, out / groups, ...].
     """
     if settings[5] == weight.shape[0] > 1 and x.ndim == 4 and x.device.type == "cpu":
-        # A convolution of each channel alone is twice as fast with the channels innermost, and what follows keeps that.
+        # A convolution of each channel alone is twice as fast with the channels innermost, and what follows
+        # keeps that.
         x = x.contiguous(memory_format=torch.channels_last)
     return torch.convolution(x, weight, bias, *settings), x
 
@@ -67,7 +68,7 @@ def convolve(x, weight, bias, settings):  # type: ignore[no-untyped-def]
     lambda gg, x, settings: convolve(x, gg, None, settings),
     lambda gg, g, x, settings: convolve(g, gg, None, _turned(settings, x, g, gg)),
 )
-def convolve_weight(g, x, shape, settings):  # type: ignore[no-untyped-def]
+def convolve_weight(g, x, shape, settings):
     """The gradient of a convolution, not transposed, by a weight of `shape`: linear in `g` and in `x`."""
     like = g.new_empty(1).expand(shape)
     return _backward(g, x, like, settings, [False, True, False])[1]

@@ -34,7 +34,7 @@ def _squared_loss_by_x(g: Any, x: Any, y: Any, reduction: int) -> Any:
 @operator(
     _squared_loss_by_x, lambda g, x, y, reduction: _squared_loss_by_x(g, y, x, reduction), broadcasts=True
 )
-def squared_loss(x, y, reduction):  # type: ignore[no-untyped-def]
+def squared_loss(x, y, reduction):
     """(x - y)^2."""
     return aten.mse_loss(x, y, reduction)
 
@@ -44,7 +44,7 @@ def squared_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     lambda g, x, y, reduction: _spread(g, (y - x).sign(), reduction),
     broadcasts=True,
 )
-def absolute_loss(x, y, reduction):  # type: ignore[no-untyped-def]
+def absolute_loss(x, y, reduction):
     """|x - y|."""
     away = (x - y).abs_()
     return away.mean() if reduction == 1 else away.sum() if reduction == 2 else away
@@ -61,7 +61,7 @@ def _huber_loss_by_x(g: Any, x: Any, y: Any, reduction: int, delta: float) -> An
     lambda g, x, y, reduction, delta: _huber_loss_by_x(g, y, x, reduction, delta),
     broadcasts=True,
 )
-def huber_loss(x, y, reduction, delta):  # type: ignore[no-untyped-def]
+def huber_loss(x, y, reduction, delta):
     """(x - y)^2 / 2 up to a distance of delta, delta (|x - y| - delta / 2) beyond it (Huber, 1964)."""
     return aten.huber_loss(x, y, reduction, delta)
 
@@ -77,7 +77,7 @@ def _bernoulli_loss_by_y(g: Any, x: Any, reduction: int) -> Any:
 
 
 @operator(_bernoulli_loss_by_x, _bernoulli_loss_by_y, broadcasts=True)
-def bernoulli_loss(x, y, reduction):  # type: ignore[no-untyped-def]
+def bernoulli_loss(x, y, reduction):
     """-y log(x) - (1 - y) log(1 - x), either logarithm at least -100."""
     return aten.binary_cross_entropy(x, y, None, reduction)
 
@@ -87,7 +87,7 @@ def bernoulli_loss(x, y, reduction):  # type: ignore[no-untyped-def]
     lambda g, x, reduction: _spread(g, -x, reduction),
     broadcasts=True,
 )
-def logistic_loss(x, y, reduction):  # type: ignore[no-untyped-def]
+def logistic_loss(x, y, reduction):
     """bernoulli_loss of sigmoid(x), without overflow: max(x, 0) - x y + log(1 + e^-|x|)."""
     return torch.binary_cross_entropy_with_logits(x, y, None, None, reduction)
 
@@ -101,10 +101,12 @@ def _ctc_by_x(
 
 
 @operator(_ctc_by_x)
-def ctc(x, labels, lengths, label_lengths, blank):  # type: ignore[no-untyped-def]
-    """-log of the probability [batch] that x, log probabilities [time, batch, classes], spells the labels [batch, n].
+def ctc(x, labels, lengths, label_lengths, blank):
+    """-log of the probability [batch] that x, log probabilities [time, batch, classes], spells the labels
+    [batch, n].
 
-    Connectionist temporal classification (Graves et al., 2006). lengths, label_lengths: one int for each sequence.
+    Connectionist temporal classification (Graves et al., 2006). lengths, label_lengths: one int for each
+    sequence.
     """
     return aten._ctc_loss(x, labels, lengths, label_lengths, blank, False)  # the value and torch's own buffer
 
@@ -112,8 +114,8 @@ def ctc(x, labels, lengths, label_lengths, blank):  # type: ignore[no-untyped-de
 def _lattice(stay: Any, move: Any) -> Any:
     """The log of the sum over all paths from the first corner to each cell of [batch, time, labels + 1].
 
-    stay, move: the log probability of entering a cell from the row before it and from the column before it; the
-    first row's and column's do not count.
+    stay, move: the log probability of entering a cell from the row before it and from the column before it;
+    the first row's and column's do not count.
     """
     along = torch.cat([torch.zeros_like(move[:, :, :1]), move[:, :, 1:]], 2).cumsum(2)
     rows = [along[:, 0]]
@@ -124,11 +126,12 @@ def _lattice(stay: Any, move: Any) -> Any:
 
 
 @operator(lambda g, saved: saved * g.reshape([-1, 1, 1, 1]))
-def transducer(x, labels, lengths, label_lengths, blank, fastemit):  # type: ignore[no-untyped-def]
-    """-log of the probability [batch] that x, log probabilities [batch, time, labels + 1, classes], spells the labels.
+def transducer(x, labels, lengths, label_lengths, blank, fastemit):
+    """-log of the probability [batch] that x, log probabilities [batch, time, labels + 1, classes], spells
+    the labels.
 
-    The recurrent neural network transducer (Graves, 2012). fastemit: emissions' gradients are 1 + fastemit times as
-    large (Yu et al., 2021, formula 10).
+    The recurrent neural network transducer (Graves, 2012). fastemit: emissions' gradients are 1 + fastemit
+    times as large (Yu et al., 2021, formula 10).
     """
     batch, times, columns, _ = x.shape
     t, u = torch.arange(times, device=x.device), torch.arange(columns, device=x.device)

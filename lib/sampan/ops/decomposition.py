@@ -1,8 +1,9 @@
 """Matrices taken apart (Cholesky, QR, LU, SVD, eigenvectors) and the equations that this solves.
 
-A matrix is the last two axes, any axes before them are a batch. Derivatives: M. Giles, "An extended collection of
-matrix derivative results for forward and reverse mode algorithmic differentiation", 2008; S. Walter, L. Lehmann,
-"Algorithmic differentiation of linear algebra functions", 2010 (QR, eigenvectors). Gradients of complex arrays are
+A matrix is the last two axes, any axes before them are a batch. Derivatives: M. Giles, "An extended
+collection of matrix derivative results for forward and reverse mode algorithmic differentiation", 2008; S.
+Walter, L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2010 (QR, eigenvectors).
+Gradients of complex arrays are
 conjugate: the direction of steepest ascent.
 """
 
@@ -33,7 +34,7 @@ def _halved(x: Any) -> Any:
     return x.tril() * (1 - 0.5 * identity(x, x.shape[-1]))
 
 
-# --- equations -----------------------------------------------------------------------------------------------
+# --- equations ----------------------------------------------------------------------------------------------
 
 
 def _solve_triangle_back(g: Any, a: Any, out: Any, upper: bool, left: bool, unit: bool) -> tuple[Any, ...]:
@@ -43,13 +44,13 @@ def _solve_triangle_back(g: Any, a: Any, out: Any, upper: bool, left: bool, unit
 
 
 @operator(joint=_solve_triangle_back, broadcasts=True)
-def solve_triangle(a, b, upper, left=True, unit=False):  # type: ignore[no-untyped-def]
+def solve_triangle(a, b, upper, left=True, unit=False):
     """X with A X = B (X A = B unless `left`), of one triangle of A. unit: its diagonal is taken as ones."""
     return torch.linalg.solve_triangular(a, b, upper=upper, left=left, unitriangular=unit)
 
 
 @composite(method="")
-def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, name=None):  # type: ignore[no-untyped-def]
+def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, name=None):
     """The solution of x a = y (of x^T a = y with `transpose`), reading one triangle of x."""
     return solve_triangle(x.mT if transpose else x, y, upper != transpose, True, unitriangular)
 
@@ -60,15 +61,15 @@ def _solve_matrix_back(g: Any, a: Any, out: Any) -> tuple[Any, ...]:
 
 
 @operator(joint=_solve_matrix_back, broadcasts=True)
-def solve_matrix(a, b):  # type: ignore[no-untyped-def]
+def solve_matrix(a, b):
     """X with A X = B, matrices; batches broadcast."""
     return torch.linalg.solve(a, b[None] if b.ndim < a.ndim else b)
 
 
 @composite(method="")
-def solve(x, y, left=True, name=None):  # type: ignore[no-untyped-def]
-    """The solution a of x a = y (of a x = y unless `left`); y has vectors, [..., n] like x without its last axis, or
-    matrices."""
+def solve(x, y, left=True, name=None):
+    """The solution a of x a = y (of a x = y unless `left`); y has vectors, [..., n] like x without its last
+    axis, or matrices."""
     if left and (y.ndim == 1 or list(y.shape) == list(x.shape[:-1])):
         return solve_matrix(x, y.unsqueeze(-1)).squeeze(-1)
     if y.ndim < 2:
@@ -77,7 +78,7 @@ def solve(x, y, left=True, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, out: -(adjoint(out) @ g @ adjoint(out)), method="")
-def inverse(x, name=None):  # type: ignore[no-untyped-def]
+def inverse(x, name=None):
     """The inverse of square matrices. Raises ValueError for a singular one."""
     return torch.linalg.inv(x)
 
@@ -89,26 +90,26 @@ def _det_by_x(g: Any, x: Any, out: Any) -> Any:
 
 
 @operator(_det_by_x, method="")
-def det(x, name=None):  # type: ignore[no-untyped-def]
+def det(x, name=None):
     """The determinants of square matrices. A singular one gets the gradient 0."""
     return torch.linalg.det(x)
 
 
 @operator(lambda g, x: g[1][..., None, None] * adjoint(inverse(x)), method="")
-def slogdet(x, name=None):  # type: ignore[no-untyped-def]
+def slogdet(x, name=None):
     """The sign of the determinant and the logarithm of its absolute value, stacked as [2, batch]."""
     return torch.stack([v.to(x.dtype) for v in torch.linalg.slogdet(x)])
 
 
 @composite(method="")
-def cholesky_solve(x, y, upper=False, name=None):  # type: ignore[no-untyped-def]
+def cholesky_solve(x, y, upper=False, name=None):
     """The solution of A a = x for the matrix A whose Cholesky factor is y."""
     half = solve_triangle(adjoint(y) if upper else y, x, False)
     return solve_triangle(y if upper else adjoint(y), half, True)
 
 
 @composite(method="")
-def cholesky_inverse(x, upper=False, name=None):  # type: ignore[no-untyped-def]
+def cholesky_inverse(x, upper=False, name=None):
     """The inverse of the matrix whose Cholesky factor is x."""
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
         raise Refused(f"cholesky_inverse: expected a square matrix, got shape {list(x.shape)}")
@@ -116,8 +117,9 @@ def cholesky_inverse(x, upper=False, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite()
-def lu_solve(b, lu, pivots, trans="N", name=None):  # type: ignore[no-untyped-def]
-    """The solution of A a = b (A^T a = b unless trans is "N") from the factors and pivots that `lu(A)` gave."""
+def lu_solve(b, lu, pivots, trans="N", name=None):
+    """The solution of A a = b (A^T a = b unless trans is "N") from the factors and pivots that `lu(A)`
+    gave."""
     p, lower, upper = lu_unpack(lu, pivots)
     if trans == "N":
         return solve_triangle(upper, solve_triangle(lower, p.mT @ b, False, True, True), True)
@@ -125,11 +127,11 @@ def lu_solve(b, lu, pivots, trans="N", name=None):  # type: ignore[no-untyped-de
 
 
 @operator(method="")
-def lstsq(x, y, rcond=None, driver=None, name=None):  # type: ignore[no-untyped-def]
+def lstsq(x, y, rcond=None, driver=None, name=None):
     """The least-squares solution of x a = y: (solution, residuals, rank of x, singular values).
 
-    driver: "gels", "gelsy" (when None), "gelsd" or "gelss", LAPACK's routines; the first knows no rank, the first two
-    no singular values.
+    driver: "gels", "gelsy" (when None), "gelsd" or "gelss", LAPACK's routines; the first knows no rank, the
+    first two no singular values.
     """
     driver = driver or ("gelsy" if x.device.type == "cpu" else "gels")
     if x.ndim < 2 or y.ndim < 2 or x.shape[-2] != y.shape[-2]:
@@ -142,7 +144,7 @@ def lstsq(x, y, rcond=None, driver=None, name=None):  # type: ignore[no-untyped-
     return found.solution, found.residuals, rank, values
 
 
-# --- triangles -----------------------------------------------------------------------------------------------
+# --- triangles ----------------------------------------------------------------------------------------------
 
 
 def _cholesky_by_x(g: Any, out: Any, upper: bool) -> Any:
@@ -153,8 +155,9 @@ def _cholesky_by_x(g: Any, out: Any, upper: bool) -> Any:
 
 
 @operator(_cholesky_by_x, method="")
-def cholesky(x, upper=False, name=None):  # type: ignore[no-untyped-def]
-    """The lower triangle L with x = L L^H for symmetric positive definite x, or the upper one U with x = U^H U."""
+def cholesky(x, upper=False, name=None):
+    """The lower triangle L with x = L L^H for symmetric positive definite x, or the upper one U with x = U^H
+    U."""
     return torch.linalg.cholesky(x, upper=upper)
 
 
@@ -181,7 +184,7 @@ def _qr_back(g: Any, q: Any, r: Any) -> Any:
 
 
 @operator(_qr_by_x, method="")
-def qr(x, mode="reduced", name=None):  # type: ignore[no-untyped-def]
+def qr(x, mode="reduced", name=None):
     """x = Q R with orthonormal columns of Q and an upper triangle R; R alone for mode "r".
 
     x: [..., m, n]. "reduced": Q [..., m, k], R [..., k, n] with k = min(m, n); "complete": Q [..., m, m].
@@ -212,13 +215,14 @@ def _lu_factor_by_x(g: Any, out: Any) -> Any:
 
 
 @operator(_lu_factor_by_x)
-def lu_factor(x, pivot):  # type: ignore[no-untyped-def]
-    """Both triangles of P^T x = L U in one array, the rows exchanged (counted from 1), and where a pivot was 0."""
+def lu_factor(x, pivot):
+    """Both triangles of P^T x = L U in one array, the rows exchanged (counted from 1), and where a pivot was
+    0."""
     return tuple(torch.linalg.lu_factor_ex(x, pivot=pivot))
 
 
 @composite(method="")
-def lu(x, pivot=True, get_infos=False, name=None):  # type: ignore[no-untyped-def]
+def lu(x, pivot=True, get_infos=False, name=None):
     """Both triangles of x = P L U in one array, and the int32 pivots that `lu_unpack` reads.
 
     get_infos: also give, for each matrix, 0 or the (1-based) place of a pivot that is zero.
@@ -228,7 +232,7 @@ def lu(x, pivot=True, get_infos=False, name=None):  # type: ignore[no-untyped-de
 
 
 @composite(method="")
-def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):  # type: ignore[no-untyped-def]
+def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
     """P, L and U from what `lu` gave: x both triangles, y the pivots. What is not asked for is empty."""
     if x.ndim < 2 or y.ndim < 1:
         raise Refused(f"lu_unpack: expected x [..., m, n] and y [..., k], got {[*x.shape]} and {[*y.shape]}")
@@ -240,7 +244,7 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):  # type:
     return p, x[..., :k].tril(-1) + identity(x, x.shape[-2])[:, :k], x[..., :k, :].triu()
 
 
-# --- eigenvectors --------------------------------------------------------------------------------------------
+# --- eigenvectors -------------------------------------------------------------------------------------------
 
 
 def _eigh_by_x(g: Any, out: Any) -> Any:
@@ -252,7 +256,7 @@ def _eigh_by_x(g: Any, out: Any) -> Any:
 
 
 @operator(_eigh_by_x, method="")
-def eigh(x, UPLO="L", name=None):  # type: ignore[no-untyped-def]
+def eigh(x, UPLO="L", name=None):
     """The eigenvalues of symmetric or Hermitian matrices in ascending order, and their vectors as columns.
 
     Reads the lower triangle, or with UPLO="U" the upper one.
@@ -261,7 +265,7 @@ def eigh(x, UPLO="L", name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def eigvalsh(x, UPLO="L", name=None):  # type: ignore[no-untyped-def]
+def eigvalsh(x, UPLO="L", name=None):
     """The eigenvalues of symmetric or Hermitian matrices, in ascending order."""
     return eigh(x, UPLO)[0]
 
@@ -278,13 +282,13 @@ def _eig_by_x(g: Any, out: Any, saved: bool) -> Any:
 
 
 @operator(_eig_by_x, method="")
-def eig(x, name=None):  # type: ignore[no-untyped-def]
+def eig(x, name=None):
     """The complex eigenvalues of square matrices, and their vectors, of length 1, as columns."""
     return tuple(torch.linalg.eig(x)), x.is_complex()
 
 
 @composite(method="")
-def eigvals(x, name=None):  # type: ignore[no-untyped-def]
+def eigvals(x, name=None):
     """The complex eigenvalues of square matrices."""
     return eig(x)[0]
 
@@ -308,16 +312,16 @@ def _svd_by_x(g: Any, out: Any) -> Any:
 
 
 @operator(_svd_by_x, method="")
-def svd(x, full_matrices=False, name=None):  # type: ignore[no-untyped-def]
+def svd(x, full_matrices=False, name=None):
     """x = U diag(S) V^H: U, the singular values in descending order, and V^H.
 
-    x: [..., m, n]. U [..., m, k] and V^H [..., k, n] with k = min(m, n); square with full_matrices, whose further
-    vectors have no gradient.
+    x: [..., m, n]. U [..., m, k] and V^H [..., k, n] with k = min(m, n); square with full_matrices, whose
+    further vectors have no gradient.
     """
     return tuple(torch.linalg.svd(x, full_matrices))
 
 
 @composite(method="")
-def svdvals(x, name=None):  # type: ignore[no-untyped-def]
+def svdvals(x, name=None):
     """The singular values, in descending order."""
     return svd(x)[1]

@@ -1,10 +1,10 @@
 """Elementwise operators, each declared by its formula and its derivative in one line.
 
 In a formula x and y are the inputs, `out` is the value, g the gradient that arrives. The same line makes the
-eager operator (calls become methods, so that it runs on buffers and on Tensors; functions that torch's buffers lack
-as methods are looked up among the declared operators) and, where a derivative is plain arithmetic of several steps,
-the fused loop of `kernels.fused` that does it in one pass over large arrays. Complex values need no second line:
-the gradient g of a holomorphic f is g conj(f'(x)) = conj(conj(g) f'(x)).
+eager operator (calls become methods, so that it runs on buffers and on Tensors; functions that torch's
+buffers lack as methods are looked up among the declared operators) and, where a derivative is plain
+arithmetic of several steps, the fused loop of `kernels.fused` that does it in one pass over large arrays.
+Complex values need no second line: the gradient g of a holomorphic f is g conj(f'(x)) = conj(conj(g) f'(x)).
 """
 
 import ast
@@ -24,11 +24,12 @@ from ..tensor import Refused, Tensor, WrongKind, declared
 
 # fmt: off
 __all__ = [
-    "abs", "acos", "acosh", "add", "add_n", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clip", "copysign",
-    "cos", "cosh", "deg2rad", "divide", "exp", "expm1", "floor", "floor_divide", "fmax", "fmin", "frac", "frexp",
-    "heaviside", "hypot", "increment", "ldexp", "lerp", "log", "log1p", "log2", "log10", "logaddexp", "maximum",
-    "minimum", "multiply", "nan_to_num", "neg", "positive", "pow", "rad2deg", "reciprocal", "remainder", "round",
-    "rsqrt", "scale", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "stanh", "subtract", "tan", "tanh", "trunc",
+    "abs", "acos", "acosh", "add", "add_n", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "clip",
+    "copysign", "cos", "cosh", "deg2rad", "divide", "exp", "expm1", "floor", "floor_divide", "fmax", "fmin",
+    "frac", "frexp", "heaviside", "hypot", "increment", "ldexp", "lerp", "log", "log1p", "log2", "log10",
+    "logaddexp", "maximum", "minimum", "multiply", "nan_to_num", "neg", "positive", "pow", "rad2deg",
+    "reciprocal", "remainder", "round", "rsqrt", "scale", "sigmoid", "sign", "sin", "sinh", "sqrt", "square",
+    "stanh", "subtract", "tan", "tanh", "trunc",
 ]
 # fmt: on
 
@@ -38,7 +39,8 @@ Buffer = torch.Tensor
 
 
 class _Methods(ast.NodeTransformer):
-    """`cos(x)` becomes `x.cos()`, the spelling that buffers and Tensors share; `i1(x)` becomes `declared.i1(x)`."""
+    """`cos(x)` becomes `x.cos()`, the spelling that buffers and Tensors share; `i1(x)` becomes
+    `declared.i1(x)`."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -55,14 +57,21 @@ def _as_methods(formula: str) -> str:
 
 
 def elementwise(
-    name: str, value: Callable[..., Any], *derivatives: str, doc: str, vendor: Callable[..., Any] | None = None,
-    setting: str = "", otherwise: Callable[..., Any] | None = None, product: bool = False,
-) -> Any:  # fmt: skip
+    name: str,
+    value: Callable[..., Any],
+    *derivatives: str,
+    doc: str,
+    vendor: Callable[..., Any] | None = None,
+    setting: str = "",
+    otherwise: Callable[..., Any] | None = None,
+    product: bool = False,
+) -> Any:
     """Declare an elementwise operator.
 
     value: the function that computes it on buffers (torch's). derivatives: one formula for each input.
     vendor: torch's fused backward, called as vendor(g, out) or vendor(g, x) by what the formula reads.
-    setting: a keyword of Paddle's as in a signature, `alpha=1`; otherwise(inputs, setting) runs for any other value.
+    setting: a keyword of Paddle's as in a signature, `alpha=1`; otherwise(inputs, setting) runs for any other
+    value.
     """
     inputs = ["x", "y"][: len(derivatives)]
     namespace: dict[str, Any] = {
@@ -151,22 +160,85 @@ def _frac(x: Any) -> Any:
     return x.frac() if x.is_floating_point() else torch.zeros_like(x)
 
 
-# fmt: off
-# --- two inputs ----------------------------------------------------------------------------------------------
-add = elementwise("add", operators.add, "g", "g", setting="alpha=1", otherwise=lambda x, y, alpha: add(x, y * alpha), doc="x + alpha y.")
-subtract = elementwise("subtract", _subtract, "g", "-g", setting="alpha=1", otherwise=lambda x, y, alpha: subtract(x, y * alpha), doc="x - alpha y.")
+# --- two inputs ---------------------------------------------------------------------------------------------
+add = elementwise(
+    "add",
+    operators.add,
+    "g",
+    "g",
+    setting="alpha=1",
+    otherwise=lambda x, y, alpha: add(x, y * alpha),
+    doc="x + alpha y.",
+)
+subtract = elementwise(
+    "subtract",
+    _subtract,
+    "g",
+    "-g",
+    setting="alpha=1",
+    otherwise=lambda x, y, alpha: subtract(x, y * alpha),
+    doc="x - alpha y.",
+)
 multiply = elementwise("multiply", operators.mul, "g * y", "g * x", product=True, doc="x y.")
-divide = elementwise("divide", operators.truediv, "g / y", "-g * x / (y * y)", setting="rounding_mode=None", otherwise=_rounded, doc="x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None.")
-maximum = elementwise("maximum", torch.maximum, "g * ((x > y) + (x == y) * 0.5)", "g * ((x < y) + (x == y) * 0.5)", doc="The larger of x and y; NaN wins. At a tie each gets half of the gradient.")
-minimum = elementwise("minimum", torch.minimum, "g * ((x < y) + (x == y) * 0.5)", "g * ((x > y) + (x == y) * 0.5)", doc="The smaller of x and y; NaN wins. At a tie each gets half of the gradient.")
-fmax = elementwise("fmax", torch.fmax, "g * ((x >= y) | (y != y))", "g * ((x < y) | (x != x) & (y == y))", doc="The larger of x and y; a number wins over NaN. At a tie x gets the gradient.")
-fmin = elementwise("fmin", torch.fmin, "g * ((x <= y) | (y != y))", "g * ((x > y) | (x != x) & (y == y))", doc="The smaller of x and y; a number wins over NaN. At a tie x gets the gradient.")
-atan2 = elementwise("atan2", _of_floats(torch.atan2, torch.float64), "g * y / (x * x + y * y)", "-g * x / (x * x + y * y)", doc="The angle of the point (y, x), in radians.")
+divide = elementwise(
+    "divide",
+    operators.truediv,
+    "g / y",
+    "-g * x / (y * y)",
+    setting="rounding_mode=None",
+    otherwise=_rounded,
+    doc="x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None.",
+)
+maximum = elementwise(
+    "maximum",
+    torch.maximum,
+    "g * ((x > y) + (x == y) * 0.5)",
+    "g * ((x < y) + (x == y) * 0.5)",
+    doc="The larger of x and y; NaN wins. At a tie each gets half of the gradient.",
+)
+minimum = elementwise(
+    "minimum",
+    torch.minimum,
+    "g * ((x < y) + (x == y) * 0.5)",
+    "g * ((x > y) + (x == y) * 0.5)",
+    doc="The smaller of x and y; NaN wins. At a tie each gets half of the gradient.",
+)
+fmax = elementwise(
+    "fmax",
+    torch.fmax,
+    "g * ((x >= y) | (y != y))",
+    "g * ((x < y) | (x != x) & (y == y))",
+    doc="The larger of x and y; a number wins over NaN. At a tie x gets the gradient.",
+)
+fmin = elementwise(
+    "fmin",
+    torch.fmin,
+    "g * ((x <= y) | (y != y))",
+    "g * ((x > y) | (x != x) & (y == y))",
+    doc="The smaller of x and y; a number wins over NaN. At a tie x gets the gradient.",
+)
+atan2 = elementwise(
+    "atan2",
+    _of_floats(torch.atan2, torch.float64),
+    "g * y / (x * x + y * y)",
+    "-g * x / (x * x + y * y)",
+    doc="The angle of the point (y, x), in radians.",
+)
 hypot = elementwise("hypot", _of_floats(torch.hypot), "g * x / out", "g * y / out", doc="sqrt(x^2 + y^2).")
-logaddexp = elementwise("logaddexp", _of_floats(torch.logaddexp), "g * exp(x - out)", "g * exp(y - out)", doc="log(e^x + e^y), without overflow.")
-copysign = elementwise("copysign", _copysign, "g * sign(x) * sign(out)", FLAT, doc="x with the sign of y, a tensor or a number.")
-heaviside = elementwise("heaviside", _heaviside, FLAT, "g * (x == 0)", doc="0 where x < 0, y where x = 0, 1 where x > 0.")
-# --- one input -----------------------------------------------------------------------------------------------
+logaddexp = elementwise(
+    "logaddexp",
+    _of_floats(torch.logaddexp),
+    "g * exp(x - out)",
+    "g * exp(y - out)",
+    doc="log(e^x + e^y), without overflow.",
+)
+copysign = elementwise(
+    "copysign", _copysign, "g * sign(x) * sign(out)", FLAT, doc="x with the sign of y, a tensor or a number."
+)
+heaviside = elementwise(
+    "heaviside", _heaviside, FLAT, "g * (x == 0)", doc="0 where x < 0, y where x = 0, 1 where x > 0."
+)
+# --- one input ----------------------------------------------------------------------------------------------
 neg = elementwise("neg", torch.neg, "-g", doc="-x.")
 abs = elementwise("abs", torch.abs, "g * sgn(x)", doc="|x|; its derivative at 0 is taken as 0.")
 exp = elementwise("exp", torch.exp, "g * out", doc="e^x.")
@@ -187,19 +259,34 @@ acos = elementwise("acos", torch.acos, "-g / sqrt(1 - x * x)", doc="Arc cosine, 
 atan = elementwise("atan", torch.atan, "g / (1 + x * x)", doc="Arc tangent, in radians.")
 sinh = elementwise("sinh", torch.sinh, "g * cosh(x)", doc="Hyperbolic sine.")
 cosh = elementwise("cosh", torch.cosh, "g * sinh(x)", doc="Hyperbolic cosine.")
-tanh = elementwise("tanh", torch.tanh, "g * (1 - out * out)", vendor=aten.tanh_backward.default._op, doc="Hyperbolic tangent.")
+tanh = elementwise(
+    "tanh",
+    torch.tanh,
+    "g * (1 - out * out)",
+    vendor=aten.tanh_backward.default._op,
+    doc="Hyperbolic tangent.",
+)
 asinh = elementwise("asinh", torch.asinh, "g / sqrt(x * x + 1)", doc="Inverse hyperbolic sine.")
 acosh = elementwise("acosh", torch.acosh, "g / (sqrt(x - 1) * sqrt(x + 1))", doc="Inverse hyperbolic cosine.")
 atanh = elementwise("atanh", torch.atanh, "g / (1 - x * x)", doc="Inverse hyperbolic tangent.")
-sigmoid = elementwise("sigmoid", torch.sigmoid, "g * out * (1 - out)", vendor=aten.sigmoid_backward.default._op, doc="1 / (1 + e^-x).")
-deg2rad = elementwise("deg2rad", lambda x: x * 0.017453292519943295, "g * 0.017453292519943295", doc="Degrees in radians.")
-rad2deg = elementwise("rad2deg", lambda x: x * 57.29577951308232, "g * 57.29577951308232", doc="Radians in degrees.")
+sigmoid = elementwise(
+    "sigmoid",
+    torch.sigmoid,
+    "g * out * (1 - out)",
+    vendor=aten.sigmoid_backward.default._op,
+    doc="1 / (1 + e^-x).",
+)
+deg2rad = elementwise(
+    "deg2rad", lambda x: x * 0.017453292519943295, "g * 0.017453292519943295", doc="Degrees in radians."
+)
+rad2deg = elementwise(
+    "rad2deg", lambda x: x * 57.29577951308232, "g * 57.29577951308232", doc="Radians in degrees."
+)
 floor = elementwise("floor", torch.floor, FLAT, doc="The largest integer not above x.")
 ceil = elementwise("ceil", torch.ceil, FLAT, doc="The smallest integer not below x.")
 trunc = elementwise("trunc", torch.trunc, FLAT, doc="x without its fraction.")
 frac = elementwise("frac", _frac, "g", doc="The fraction of x, with its sign.")
 sign = elementwise("sign", torch.sgn, FLAT, doc="-1, 0 or 1; z / |z| of complex numbers.")
-# fmt: on
 
 
 def _flat(g: Any) -> Any:
@@ -208,13 +295,13 @@ def _flat(g: Any) -> Any:
 
 
 @operator(_flat, _flat, broadcasts=True)
-def divide_rounded(x, y, mode):  # type: ignore[no-untyped-def]
+def divide_rounded(x, y, mode):
     """x / y, rounded down ("floor") or towards zero ("trunc")."""
     return torch.div(x, y, rounding_mode=mode)
 
 
 @operator(_flat, method="")
-def round(x, decimals=0, name=None):  # type: ignore[no-untyped-def]
+def round(x, decimals=0, name=None):
     """The nearest number with so many decimals (negative: tens, hundreds); halves go to the even one."""
     if decimals and x.is_floating_point():
         return torch.round(x, decimals=int(decimals))
@@ -236,7 +323,7 @@ def _log(x: Any) -> Any:
     broadcasts=True,
     holomorphic=True,
 )
-def pow(x, y, name=None):  # type: ignore[no-untyped-def]
+def pow(x, y, name=None):
     """x to the power y, elementwise with broadcasting; either may be a number.
 
     The exponent of a constant factor (y = 0) and the base 0 get the gradient 0, never 0 times infinity.
@@ -245,13 +332,13 @@ def pow(x, y, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g: g, lambda g, x, y: -g * (x / y).floor(), method="", broadcasts=True)
-def remainder(x, y, name=None):  # type: ignore[no-untyped-def]
+def remainder(x, y, name=None):
     """The remainder of x / y, with the sign of y."""
     return x % y
 
 
 @operator(method="")
-def floor_divide(x, y, name=None):  # type: ignore[no-untyped-def]
+def floor_divide(x, y, name=None):
     """x / y rounded down."""
     return x // y
 
@@ -263,19 +350,20 @@ def floor_divide(x, y, name=None):  # type: ignore[no-untyped-def]
     method="",
     broadcasts=True,
 )
-def lerp(x, y, weight, name=None):  # type: ignore[no-untyped-def]
+def lerp(x, y, weight, name=None):
     """x + weight (y - x): from x at weight 0 to y at weight 1. weight: a number or a tensor."""
     return torch.lerp(x, y, weight)
 
 
 @operator(lambda g, x: g * x.isfinite(), method="")
-def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):  # type: ignore[no-untyped-def]
-    """x with NaN and the infinities replaced; unless told, by 0 and the largest and smallest finite numbers."""
+def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
+    """x with NaN and the infinities replaced; unless told, by 0 and the largest and smallest finite
+    numbers."""
     return torch.nan_to_num(x, nan, posinf, neginf)
 
 
 @operator(lambda g, x, out: g * (x == out), lambda g: None, lambda g: None, method="")
-def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
+def clip(x, min=None, max=None, name=None):
     """x held between min and max: numbers, tensors with one entry, or None for no bound.
 
     Raises ValueError when max is below min. Integers between fractional bounds become floats.
@@ -286,12 +374,13 @@ def clip(x, min=None, max=None, name=None):  # type: ignore[no-untyped-def]
     return x.clamp(low, high) if low is not None or high is not None else x.clone()
 
 
-# --- written with the operators above ------------------------------------------------------------------------
+# --- written with the operators above -----------------------------------------------------------------------
 
 
 @composite(method="")
-def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):  # type: ignore[no-untyped-def]
-    """scale x + bias, or scale (x + bias) unless bias_after_scale, in x's dtype; then the activation named `act`."""
+def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+    """scale x + bias, or scale (x + bias) unless bias_after_scale, in x's dtype; then the activation named
+    `act`."""
     if _integral(x) and not isinstance(scale, Tensor):
         scale, bias = int(scale), int(bias)
     if bias and not bias_after_scale:
@@ -303,13 +392,13 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):  
 
 
 @composite(method="")
-def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):  # type: ignore[no-untyped-def]
+def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
     """scale_b tanh(scale_a x)."""
     return (x * scale_a).tanh() * scale_b
 
 
 @composite(method="")
-def ldexp(x, y, name=None):  # type: ignore[no-untyped-def]
+def ldexp(x, y, name=None):
     """x 2^y, in float64 if one of the two is, else in the default dtype."""
     for value, called in ((x, "x"), (y, "y")):
         if isinstance(value, (int, float)):
@@ -320,14 +409,14 @@ def ldexp(x, y, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, saved: g[0] * 2.0**-saved, method="")
-def frexp(x, name=None):  # type: ignore[no-untyped-def]
+def frexp(x, name=None):
     """Mantissa and exponent, both in x's dtype: x = mantissa 2^exponent with 0.5 <= |mantissa| < 1."""
     mantissa, exponent = torch.frexp(x)
     return (mantissa, exponent.to(x.dtype)), exponent
 
 
 @operator(joint=lambda g, needed: (g,) * len(needed))
-def summed(*tensors):  # type: ignore[no-untyped-def]
+def summed(*tensors):
     """The sum of tensors of one shape."""
     total = tensors[0] + tensors[1] if len(tensors) > 1 else tensors[0].clone()
     for tensor in tensors[2:]:
@@ -335,8 +424,9 @@ def summed(*tensors):  # type: ignore[no-untyped-def]
     return total
 
 
-def add_n(inputs, name=None):  # type: ignore[no-untyped-def]
-    """The sum of a list of tensors of one shape; of one tensor, a copy. Shapes [] and [1] together make [1]."""
+def add_n(inputs, name=None):
+    """The sum of a list of tensors of one shape; of one tensor, a copy. Shapes [] and [1] together make
+    [1]."""
     tensors = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     shapes = {tuple(t.shape) for t in tensors}
     if shapes == {(), (1,)}:
@@ -346,7 +436,7 @@ def add_n(inputs, name=None):  # type: ignore[no-untyped-def]
     return summed(*tensors)
 
 
-def increment(x, value=1.0, name=None):  # type: ignore[no-untyped-def]
+def increment(x, value=1.0, name=None):
     """x + value in x's own memory, for a tensor with one entry."""
     if x.size != 1:
         raise Refused(f"increment: expected a tensor with one entry, got shape {[*x.shape]}")
@@ -358,7 +448,7 @@ def increment(x, value=1.0, name=None):  # type: ignore[no-untyped-def]
     return x._write(declared.add(x._before(), step))
 
 
-def positive(x, name=None):  # type: ignore[no-untyped-def]
+def positive(x, name=None):
     """x itself. Raises TypeError for bools."""
     if x.dtype == torch.bool:
         raise WrongKind("positive: a bool has no sign")

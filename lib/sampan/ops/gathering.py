@@ -1,4 +1,5 @@
-"""Entries gathered from and scattered to the places that arrays of indices name. Negative indices count from the end."""
+"""Entries gathered from and scattered to the places that arrays of indices name. Negative indices count from
+the end."""
 
 import functools
 from typing import Any
@@ -14,8 +15,9 @@ from .shape import _ints, assign, cast, expand, expand_view, reshape, squeeze
 
 # fmt: off
 __all__ = [
-    "gather", "gather_nd", "index_add", "index_fill", "index_put", "index_sample", "index_select", "put_along_axis",
-    "scatter", "scatter_add", "scatter_nd", "scatter_nd_add", "scatter_reduce", "take", "take_along_axis",
+    "gather", "gather_nd", "index_add", "index_fill", "index_put", "index_sample", "index_select",
+    "put_along_axis", "scatter", "scatter_add", "scatter_nd", "scatter_nd_add", "scatter_reduce", "take",
+    "take_along_axis",
 ]
 # fmt: on
 
@@ -33,11 +35,12 @@ def _from_front(index: Any, length: int) -> Any:
     return torch.where(index < 0, index + length, index)
 
 
-def _found(pick, x, axis, index, *more):  # type: ignore[no-untyped-def]
+def _found(pick, x, axis, index, *more):
     """pick(x, axis, index, *more), with negative indices counted from the end, and that index.
 
-    On the CPU the kernels refuse negative ones, so that usual indices need no look at them; a GPU must not be given
-    any. `pick` may run twice, so it must not write into its arguments: a refused call may have written in part.
+    On the CPU the kernels refuse negative ones, so that usual indices need no look at them; a GPU must not be
+    given any. `pick` may run twice, so it must not write into its arguments: a refused call may have written
+    in part.
     """
     if not index.is_cuda:
         try:
@@ -68,7 +71,7 @@ def _several(index: Any) -> Any:
 
 
 @operator(lambda g, saved: index_added(g, *saved), method="")
-def index_select(x, index, axis=0, name=None):  # type: ignore[no-untyped-def]
+def index_select(x, index, axis=0, name=None):
     """The slices of `x` along `axis` that the 1-D `index` names."""
     if isinstance(index, int):
         index, axis = axis, index  # as torch has them
@@ -80,15 +83,16 @@ def index_select(x, index, axis=0, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, axis, saved: index_select(g, saved, axis))
-def index_added(x, index, shape, axis):  # type: ignore[no-untyped-def]
+def index_added(x, index, shape, axis):
     """Zeros of `shape` with the slices of `x` added at the places `index` of `axis`."""
     index = _from_front(index, shape[axis])
     return torch.zeros(shape, dtype=x.dtype, device=x.device).index_add_(axis, index, x), index
 
 
 @composite(method="")
-def gather(x, index, axis=None, name=None, out=None):  # type: ignore[no-untyped-def]
-    """The slices of `x` along `axis` (0 when None) that the 1-D or [n, 1] `index` names; a 0-d one drops the axis."""
+def gather(x, index, axis=None, name=None, out=None):
+    """The slices of `x` along `axis` (0 when None) that the 1-D or [n, 1] `index` names; a 0-d one drops the
+    axis."""
     axis = 0 if axis is None else int(axis)
     if index.ndim == 1:
         picked = index_select(x, index, axis)
@@ -102,8 +106,9 @@ def gather(x, index, axis=None, name=None, out=None):  # type: ignore[no-untyped
 
 
 @composite(method="")
-def gather_nd(x, index, name=None):  # type: ignore[no-untyped-def]
-    """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k axes."""
+def gather_nd(x, index, name=None):
+    """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k
+    axes."""
     if index.shape[-1] > x.ndim:
         raise Refused(f"gather_nd: index names {index.shape[-1]} axes, x has shape {list(x.shape)}")
     if not index.shape[-1]:  # every row of the index names x itself
@@ -112,21 +117,23 @@ def gather_nd(x, index, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, axis, saved: added_along(g, *saved, axis))
-def picked_along(x, indices, axis):  # type: ignore[no-untyped-def]
-    """For each entry of `indices`, the entry of `x` at that place along `axis` and the same place elsewhere."""
+def picked_along(x, indices, axis):
+    """For each entry of `indices`, the entry of `x` at that place along `axis` and the same place
+    elsewhere."""
     value, indices = _found(torch.gather, x, axis, indices)
     return value, (indices, x.shape)
 
 
 @operator(lambda g, indices, axis: picked_along(g, indices, axis))
-def added_along(x, indices, shape, axis):  # type: ignore[no-untyped-def]
+def added_along(x, indices, shape, axis):
     """Zeros of `shape` with each entry of `x` added at its place `indices` along `axis`."""
     return torch.zeros(shape, dtype=x.dtype, device=x.device).scatter_add_(axis, indices, x)
 
 
 @composite(method="")
-def take_along_axis(arr, indices, axis, broadcast=True):  # type: ignore[no-untyped-def]
-    """For each entry of `indices`, the entry of `arr` at that place along `axis` and the same place elsewhere.
+def take_along_axis(arr, indices, axis, broadcast=True):
+    """For each entry of `indices`, the entry of `arr` at that place along `axis` and the same place
+    elsewhere.
 
     broadcast: `indices`, of length 1 along other axes, is repeated along them.
     """
@@ -170,8 +177,9 @@ def _put_along_back(g: Any, x: Any, source: Any, out: Any, saved: Any) -> tuple[
 
 
 @operator(joint=_put_along_back)
-def put_along(x, index, source, axis, reduce, include_self):  # type: ignore[no-untyped-def]
-    """`x` with the entries of `source` put, or for a `reduce` put together, at the places `index` along `axis`."""
+def put_along(x, index, source, axis, reduce, include_self):
+    """`x` with the entries of `source` put, or for a `reduce` put together, at the places `index` along
+    `axis`."""
     if reduce == "":
         kernel = torch.scatter
     elif reduce == "sum" and include_self:
@@ -191,12 +199,12 @@ def _put(x: Any, index: Any, source: Any, axis: int, reduce: str, include_self: 
 
 
 @composite(method="")
-def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):  # type: ignore[no-untyped-def]
+def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):
     """A copy of `arr` with `values` at the places `indices` along `axis`.
 
-    reduce: "assign", or what is done with several values for one place: "add", "mul" ("multiply"), "mean", "amin" or
-    "amax". include_self: whether what was in that place is one of them. broadcast: `indices` and `values` broadcast
-    to arr's lengths along the other axes.
+    reduce: "assign", or what is done with several values for one place: "add", "mul" ("multiply"), "mean",
+    "amin" or "amax". include_self: whether what was in that place is one of them. broadcast: `indices` and
+    `values` broadcast to arr's lengths along the other axes.
     """
     if reduce != "assign" and reduce not in _REDUCES:
         known = f"'assign' or one of {', '.join(_REDUCES)}"
@@ -212,22 +220,24 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
 
 
 @composite(method="")
-def scatter_add(input, dim, index, src):  # type: ignore[no-untyped-def]
+def scatter_add(input, dim, index, src):
     """`input` with entries of `src` added at the places `index` along `dim`: index[i, j] takes src[i, j]."""
     return _put(input, index, src, dim, "sum", True)
 
 
 @composite(method="")
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):  # type: ignore[no-untyped-def]
-    """`scatter_add` with another way to put several entries together: "sum", "prod", "mean", "amin" or "amax"."""
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
+    """`scatter_add` with another way to put several entries together: "sum", "prod", "mean", "amin" or
+    "amax"."""
     if reduce not in (*_REDUCES, "sum", "prod"):
         raise Refused(f"scatter_reduce: reduce: expected sum, prod, mean, amin or amax, got {reduce!r}")
     return _put(input, index, src, dim, _REDUCES.get(reduce, reduce), include_self)
 
 
 @composite(method="")
-def scatter(x, index, updates, overwrite=True, name=None, out=None):  # type: ignore[no-untyped-def]
-    """A copy of `x` whose rows `index` are those of `updates`; with overwrite=False they are first zeroed and added up.
+def scatter(x, index, updates, overwrite=True, name=None, out=None):
+    """A copy of `x` whose rows `index` are those of `updates`; with overwrite=False they are first zeroed and
+    added up.
 
     index: [n], or a number for one row, whose `updates` have an axis less than x.
     """
@@ -250,23 +260,25 @@ def _coordinates(index: Any) -> tuple[Any, ...]:
 
 
 @composite(method="")
-def scatter_nd_add(x, index, updates, name=None):  # type: ignore[no-untyped-def]
-    """`x` plus `updates` added at the coordinates in the last axis of `index`; with no coordinates x + updates."""
+def scatter_nd_add(x, index, updates, name=None):
+    """`x` plus `updates` added at the coordinates in the last axis of `index`; with no coordinates x +
+    updates."""
     if not index.shape[-1]:
         return x + updates
     return x + spread(updates, _coordinates(index), x.data.shape)
 
 
 @composite(method="")
-def scatter_nd(index, updates, shape, name=None):  # type: ignore[no-untyped-def]
-    """Zeros of `shape` with `updates` added at the coordinates in the last axis of `index`; with none a copy of them."""
+def scatter_nd(index, updates, shape, name=None):
+    """Zeros of `shape` with `updates` added at the coordinates in the last axis of `index`; with none a copy
+    of them."""
     if not index.shape[-1]:
         return assign(updates)
     return spread(updates, _coordinates(index), tuple(_ints(shape, "shape")))
 
 
 @composite(method="")
-def index_add(x, index, axis, value, alpha=1, name=None):  # type: ignore[no-untyped-def]
+def index_add(x, index, axis, value, alpha=1, name=None):
     """`x` with `alpha` times the slices of `value` added at the places `index` of `axis`."""
     if isinstance(index, int):
         index, axis = axis, index  # as torch has them
@@ -275,15 +287,16 @@ def index_add(x, index, axis, value, alpha=1, name=None):  # type: ignore[no-unt
 
 
 @composite(method="")
-def index_fill(x, index, axis, value, name=None):  # type: ignore[no-untyped-def]
+def index_fill(x, index, axis, value, name=None):
     """`x` with `value` in the slices of `axis` that `index` names."""
     before = (slice(None),) * (axis % max(x.ndim, 1))
     return setitem(x, value, (*before, _several(_integers(index.data, "index")).reshape(-1)))
 
 
 @composite(method="")
-def index_put(x, indices, value, accumulate=False, name=None):  # type: ignore[no-untyped-def]
-    """`x` with `value`, broadcast, at the places that a tuple of index arrays (or a mask) names; added if `accumulate`."""
+def index_put(x, indices, value, accumulate=False, name=None):
+    """`x` with `value`, broadcast, at the places that a tuple of index arrays (or a mask) names; added if
+    `accumulate`."""
     if not isinstance(indices, (tuple, list)):
         raise WrongKind(f"index_put: indices: expected a tuple of tensors, got {type(indices).__name__}")
     key = tuple(i.data if i.dtype == torch.bool else _several(_integers(i.data, "indices")) for i in indices)
@@ -299,7 +312,7 @@ def index_put(x, indices, value, accumulate=False, name=None):  # type: ignore[n
 
 
 @composite(method="")
-def index_sample(x, index):  # type: ignore[no-untyped-def]
+def index_sample(x, index):
     """From each row of x [n, d] the entries that the same row of index [n, k] names: [n, k]."""
     if x.ndim != 2 or index.ndim != 2 or x.shape[0] != index.shape[0]:
         raise Refused(f"index_sample: expected x [n, d], index [n, k], got {[*x.shape]}, {[*index.shape]}")
@@ -307,11 +320,11 @@ def index_sample(x, index):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def take(x, index, mode="raise", name=None):  # type: ignore[no-untyped-def]
+def take(x, index, mode="raise", name=None):
     """The entries of the flattened x that `index` names, in index's shape.
 
-    mode: what an index outside does: "raise" an error, "wrap" around, or "clip" to the last entry (and negative ones
-    to the first).
+    mode: what an index outside does: "raise" an error, "wrap" around, or "clip" to the last entry (and
+    negative ones to the first).
     """
     if mode not in ("raise", "wrap", "clip"):
         raise Refused(f'take: mode: expected "raise", "wrap" or "clip", got {mode!r}')

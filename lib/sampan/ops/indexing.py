@@ -84,10 +84,11 @@ def _places(index: Any, shape: Any) -> torch.Tensor:
 
 
 @operator(lambda g, index, saved: spread(g, index, saved), view=True)
-def getitem(x, index):  # type: ignore[no-untyped-def]
+def getitem(x, index):
     """`x[index]`: ints, slices (negative steps too), `...`, None, integer and boolean arrays, and mixtures.
 
-    A view where only ints, slices, `...` and None occur with positive steps. Raises IndexError outside the array.
+    A view where only ints, slices, `...` and None occur with positive steps. Raises IndexError outside the
+    array.
     """
     flips, key = _flipped(x, index)
     source = x.flip(flips) if flips else x
@@ -95,8 +96,9 @@ def getitem(x, index):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, index: getitem(g, index))
-def spread(x, index, shape):  # type: ignore[no-untyped-def]
-    """Zeros of `shape` with `x` added at `index`, where repeated positions add up: the transpose of `getitem`."""
+def spread(x, index, shape):
+    """Zeros of `shape` with `x` added at `index`, where repeated positions add up: the transpose of
+    `getitem`."""
     target = torch.zeros(shape, dtype=x.dtype, device=x.device)
     flips, key = _flipped(target, index)
     parts = key if isinstance(key, tuple) else (key,)
@@ -118,7 +120,7 @@ def _may_repeat(parts: Any) -> bool:
     lambda g, index: setitem(g, 0, index),
     lambda g, index, saved: _folded(getitem(g, index), saved),
 )
-def setitem(x, value, index):  # type: ignore[no-untyped-def]
+def setitem(x, value, index):
     """A copy of `x` with `value`, broadcast, in the places of `index`: what `x[index] = value` leaves."""
     changed = x.clone()
     _put(changed, value, index)
@@ -147,25 +149,25 @@ def _put(target: torch.Tensor, value: Any, index: Any) -> None:
 
 
 @operator()
-def put(x, value, index):  # type: ignore[no-untyped-def]
+def put(x, value, index):
     """`x[index] = value` in x's own memory, for what is not on the tape."""
     _put(x, value, index)
     return x
 
 
-# --- choosing ------------------------------------------------------------------------------------------------
+# --- choosing -----------------------------------------------------------------------------------------------
 
 
 @operator(
     lambda g: None, lambda g, condition: g * condition, lambda g, condition: g * ~condition, broadcasts=True
 )
-def select(condition, x, y):  # type: ignore[no-untyped-def]
+def select(condition, x, y):
     """x where the condition holds, y elsewhere; all three broadcast."""
     return torch.where(condition, x, y)
 
 
 @spelled
-def where(condition, x=None, y=None, name=None):  # type: ignore[no-untyped-def]
+def where(condition, x=None, y=None, name=None):
     """x where the condition holds, y elsewhere; with the condition alone, the coordinates where it holds."""
     if x is None and y is None:
         return nonzero(condition, as_tuple=True)
@@ -184,8 +186,9 @@ as_method(where)
 
 
 @composite(method="")
-def masked_scatter(x, mask, value, name=None):  # type: ignore[no-untyped-def]
-    """A copy of `x` whose entries where `mask` (broadcast) is true are the first ones of `value`, in order."""
+def masked_scatter(x, mask, value, name=None):
+    """A copy of `x` whose entries where `mask` (broadcast) is true are the first ones of `value`, in
+    order."""
     if list(mask.shape) != list(x.shape):
         shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
         x, mask = expand_view(x, shape), expand_view(mask, shape)
@@ -196,14 +199,14 @@ def masked_scatter(x, mask, value, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(method="")
-def nonzero(x, as_tuple=False):  # type: ignore[no-untyped-def]
+def nonzero(x, as_tuple=False):
     """The coordinates of entries that are not zero: [n, axes], or one [n] per axis."""
     found = torch.nonzero(x)
     return tuple(found.unbind(1)) if as_tuple else found
 
 
 @composite(method="")
-def masked_select(x, mask, name=None):  # type: ignore[no-untyped-def]
+def masked_select(x, mask, name=None):
     """The entries of `x` where `mask` is true, as a vector; the two broadcast."""
     if mask.dtype != torch.bool:
         raise WrongKind(f"masked_select: mask: expected bools, got {name_of(mask.dtype)}")
@@ -214,7 +217,7 @@ def masked_select(x, mask, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def masked_fill(x, mask, value, name=None):  # type: ignore[no-untyped-def]
+def masked_fill(x, mask, value, name=None):
     """`value` where `mask` is true, `x` elsewhere."""
     if not isinstance(value, Tensor):
         value = Tensor(torch.tensor(value, dtype=x.data.dtype))
@@ -222,13 +225,13 @@ def masked_fill(x, mask, value, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, saved: diagonal_spread(g, *saved), method="", view=True)
-def diagonal(x, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
+def diagonal(x, offset=0, axis1=0, axis2=1, name=None):
     """The diagonal of two axes, as the last axis of the result. A view."""
     return x.diagonal(offset, axis1, axis2), (x.shape, offset, axis1, axis2)
 
 
 @operator(lambda g, offset, axis1, axis2: g.diagonal(offset, axis1, axis2))
-def diagonal_spread(x, shape, offset, axis1, axis2):  # type: ignore[no-untyped-def]
+def diagonal_spread(x, shape, offset, axis1, axis2):
     """Zeros of `shape` with `x` on a diagonal."""
     value = torch.zeros(shape, dtype=x.dtype, device=x.device)
     value.diagonal(offset, axis1, axis2).copy_(x)
@@ -236,7 +239,7 @@ def diagonal_spread(x, shape, offset, axis1, axis2):  # type: ignore[no-untyped-
 
 
 @composite(method="")
-def diag(x, offset=0, padding_value=0, name=None):  # type: ignore[no-untyped-def]
+def diag(x, offset=0, padding_value=0, name=None):
     """A matrix with the vector `x` on a diagonal, or the diagonal of the matrix `x`."""
     if x.ndim == 2:
         return assign(diagonal(x, offset))
@@ -251,6 +254,6 @@ def diag(x, offset=0, padding_value=0, name=None):  # type: ignore[no-untyped-de
 
 
 @operator()
-def one_hot(x, num_classes=-1, name=None):  # type: ignore[no-untyped-def]
+def one_hot(x, num_classes=-1, name=None):
     """1.0 at the place of the class and 0.0 elsewhere, along a new last axis, in the default dtype."""
     return torch.nn.functional.one_hot(x.long(), int(num_classes)).to(default_dtype())

@@ -15,34 +15,51 @@ from ..spelling import renamed
 from ..tensor import Refused, Tensor, WrongKind, declared
 
 # The families whose operators get twins.
-# fmt: off
 from . import (
-    activation, assembly, complex_numbers, elementwise, gathering, indexing, linalg, logic, norms, reduction, shape,
-    slicing, special,
+    activation,
+    assembly,
+    complex_numbers,
+    elementwise,
+    gathering,
+    indexing,
+    linalg,
+    logic,
+    norms,
+    reduction,
+    shape,
+    slicing,
+    special,
 )
-# fmt: on
 
 _TWINS = (
-    "acos acosh add addmm asin asinh atan atanh baddbmm bitwise_and bitwise_left_shift bitwise_not bitwise_or "
-    "bitwise_right_shift bitwise_xor ceil clip copysign cos cosh digamma divide erf erfinv exp expm1 fill_diagonal fill_diagonal_tensor "
-    "floor floor_divide frac gammainc gammaincc gcd hypot i0 index_add index_fill index_put lcm lerp lgamma log "
+    "acos acosh add addmm asin asinh atan atanh baddbmm bitwise_and bitwise_left_shift bitwise_not "
+    "bitwise_or "
+    "bitwise_right_shift bitwise_xor ceil clip copysign cos cosh digamma divide erf erfinv exp expm1 "
+    "fill_diagonal fill_diagonal_tensor "
+    "floor floor_divide frac gammainc gammaincc gcd hypot i0 index_add index_fill index_put lcm lerp lgamma "
+    "log "
     "log10 log1p log2 logit masked_fill masked_scatter multigammaln multiply nan_to_num neg polygamma pow "
-    "put_along_axis reciprocal relu remainder renorm round rsqrt scale scatter scatter_add sigmoid sin sinc sinh "
+    "put_along_axis reciprocal relu remainder renorm round rsqrt scale scatter scatter_add sigmoid sin sinc "
+    "sinh "
     "softmax sqrt square subtract tan tanh tril triu trunc elu hardtanh leaky_relu silu thresholded_relu"
 ).split()
 _RETYPES = (
-    "abs cast equal greater_equal greater_than ldexp less_equal less_than logical_and logical_not logical_or logical_xor "
+    "abs cast equal greater_equal greater_than ldexp less_equal less_than logical_and logical_not logical_or "
+    "logical_xor "
     "not_equal"
 ).split()
 _DIRECT = frozenset(  # where nothing is recorded these run in x's memory, by torch's method of that name
-    "acos acosh add asin asinh atan atanh ceil cos cosh digamma divide erf erfinv exp expm1 floor i0 lgamma log log10 "
-    "log1p log2 multiply neg reciprocal relu rsqrt sigmoid sin sinh sqrt square subtract tan tanh trunc".split()
+    "acos acosh add asin asinh atan atanh ceil cos cosh digamma divide erf erfinv exp expm1 floor i0 lgamma "
+    "log log10 "
+    "log1p log2 multiply neg reciprocal relu rsqrt sigmoid sin sinh sqrt square subtract tan tanh "
+    "trunc".split()
 )
 _RESHAPES = "flatten reshape squeeze t transpose unsqueeze".split()
 
 
 def _declare(name: str, take: Callable[..., Tensor], what: str) -> None:
-    """Make `name_` of an operator: `take(x, result, operands)` puts the operator's result into x and returns x."""
+    """Make `name_` of an operator: `take(x, result, operands)` puts the operator's result into x and returns
+    x."""
     operation = getattr(declared, name)
     declaration = getattr(operation, "operator", None)
     keeps = take is not _reshaped and (declaration is None or declaration.reads_first)
@@ -51,7 +68,7 @@ def _declare(name: str, take: Callable[..., Tensor], what: str) -> None:
     parameters = [p for p in own.parameters.values() if p.name != "out"]  # a twin's result is x itself
     first, known = parameters[0].name, [p.name for p in parameters]
 
-    def twin(x=MISSING, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+    def twin(x=MISSING, /, *args, **kwargs):
         if x is MISSING:
             kwargs = renamed(known, kwargs)
             if first not in kwargs:
@@ -123,7 +140,8 @@ def _reshaped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
 
 
 def _retyped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
-    """x with the result's values and its dtype, which takes new memory: views of the former memory keep theirs."""
+    """x with the result's values and its dtype, which takes new memory: views of the former memory keep
+    theirs."""
     if result.data.dtype is x.data.dtype:
         return x._write(result)
     if result.data.shape != x.data.shape:
@@ -141,7 +159,7 @@ def _retyped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
     return x
 
 
-def where_(condition, x=None, y=None, name=None):  # type: ignore[no-untyped-def]
+def where_(condition, x=None, y=None, name=None):
     """`where` in place: x keeps its values where `condition` is true and takes those of y elsewhere."""
     return _rewritten(x, indexing.where(condition, x._before(), y), (y,))
 

@@ -13,17 +13,18 @@ from .shape import _free, _ints, expand, flatten, reshape, unsqueeze
 
 # fmt: off
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shape", "broadcast_shapes", "broadcast_tensors", "cat",
-    "chunk", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "repeat_interleave",
-    "row_stack", "split", "stack", "tensor_split", "unbind", "unstack", "vsplit", "vstack",
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shape", "broadcast_shapes", "broadcast_tensors",
+    "cat", "chunk", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack",
+    "repeat_interleave", "row_stack", "split", "stack", "tensor_split", "unbind", "unstack", "vsplit",
+    "vstack",
 ]
 # fmt: on
 
-# --- joining -------------------------------------------------------------------------------------------------
+# --- joining ------------------------------------------------------------------------------------------------
 
 
 @operator(joint=lambda g, saved: tuple(declared.split_view(g, *saved)))
-def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
+def concat_tensors(*tensors, axis=0):
     """Joined along an axis that they have already."""
     kinds = {name_of(t.dtype) for t in tensors}
     if len(kinds) > 1:
@@ -35,7 +36,7 @@ def concat_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
 
 
 @operator(joint=lambda g, axis: tuple(g.unbind(axis)))
-def stack_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
+def stack_tensors(*tensors, axis=0):
     """Joined along a new axis."""
     if len({t.dtype for t in tensors}) > 1:
         raise WrongKind("tensors to stack have several dtypes")
@@ -43,7 +44,7 @@ def stack_tensors(*tensors, axis=0):  # type: ignore[no-untyped-def]
 
 
 @spelled
-def concat(x, axis=0, name=None):  # type: ignore[no-untyped-def]
+def concat(x, axis=0, name=None):
     """The tensors of the list `x` joined along `axis`; their other axes must agree."""
     return concat_tensors(*_tensors(x), axis=int(axis))
 
@@ -52,7 +53,7 @@ cat = concatenate = concat
 
 
 @spelled
-def stack(x, axis=0, name=None):  # type: ignore[no-untyped-def]
+def stack(x, axis=0, name=None):
     """The tensors of the list `x`, all of one shape, joined along a new axis."""
     tensors = _tensors(x)
     shapes = [list(t.shape) for t in tensors]
@@ -77,7 +78,7 @@ def _atleast(n: int, doc: str) -> Any:
         shape = [1] * (before if x.ndim else n) + list(x.shape)
         return x if x.ndim >= n else reshape(x, shape + [1] * (n - len(shape)))
 
-    def atleast(*inputs, name=None):  # type: ignore[no-untyped-def]
+    def atleast(*inputs, name=None):
         listed = len(inputs) == 1 and isinstance(inputs[0], (list, tuple))
         if listed and any(isinstance(x, Tensor) for x in inputs[0]):
             inputs = tuple(inputs[0])
@@ -96,9 +97,10 @@ atleast_3d = _atleast(3, "The input with at least three axes: [n] as [1, n, 1], 
 
 
 def _rows(name: str, n: int, axis: int, doc: str) -> Any:
-    """Make hstack and its kin: inputs of at least n axes joined along `axis` (vectors along their only one)."""
+    """Make hstack and its kin: inputs of at least n axes joined along `axis` (vectors along their only
+    one)."""
 
-    def joined(x, name=None):  # type: ignore[no-untyped-def]
+    def joined(x, name=None):
         tensors = [_LEAST[n](t) for t in (x if isinstance(x, Tensor) else _tensors(x))]
         return concat_tensors(*tensors, axis=min(axis, tensors[0].ndim - 1))
 
@@ -115,20 +117,20 @@ dstack = _rows("dstack", 3, 2, "The tensors of the list `x` one behind the other
 
 
 @spelled
-def column_stack(x, name=None):  # type: ignore[no-untyped-def]
+def column_stack(x, name=None):
     """The tensors of the list `x` side by side as columns; a vector counts as a column."""
     return hstack([reshape(t, [-1, 1]) if t.ndim < 2 else t for t in _tensors(x)])
 
 
 @spelled
-def broadcast_tensors(input, name=None):  # type: ignore[no-untyped-def]
+def broadcast_tensors(input, name=None):
     """The tensors of a list, repeated to the shape that they broadcast to."""
     tensors = _tensors(input)
     shape = broadcast_shapes(*(t.shape for t in tensors))
     return [expand(t, shape) for t in tensors]
 
 
-def broadcast_shapes(*shapes):  # type: ignore[no-untyped-def]
+def broadcast_shapes(*shapes):
     """The shape that arrays of these shapes broadcast to."""
     try:
         return list(torch.broadcast_shapes(*(_ints(s, "shape") for s in shapes)))
@@ -136,7 +138,7 @@ def broadcast_shapes(*shapes):  # type: ignore[no-untyped-def]
         raise Refused(f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast") from None
 
 
-def broadcast_shape(x_shape, y_shape):  # type: ignore[no-untyped-def]
+def broadcast_shape(x_shape, y_shape):
     """The shape that arrays of two shapes broadcast to; -1 stands for a length that is not known."""
     first, second = _ints(x_shape, "x_shape"), _ints(y_shape, "y_shape")
     if -1 not in (*first, *second):
@@ -151,8 +153,9 @@ def broadcast_shape(x_shape, y_shape):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):  # type: ignore[no-untyped-def]
-    """Each slice along `axis` (of the flattened array when None) repeated: as often as an int or a vector says."""
+def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
+    """Each slice along `axis` (of the flattened array when None) repeated: as often as an int or a vector
+    says."""
     if axis is None:
         x, axis = reshape(x, [-1]), 0
     axis = _free(x, axis)
@@ -171,11 +174,11 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):  #
     return reshape(wide, [*before, n * times, *after]) if wide.size else flatten(wide, axis, axis + 1)
 
 
-# --- cutting -------------------------------------------------------------------------------------------------
+# --- cutting ------------------------------------------------------------------------------------------------
 
 
 @operator(lambda g, axis: concat_tensors(*g, axis=axis), view=True)
-def split_view(x, sizes, axis):  # type: ignore[no-untyped-def]
+def split_view(x, sizes, axis):
     """`split_sizes` without a copy: views, for code that only reads them."""
     axis = _free(x, axis)
     if x.shape[axis] != sum(sizes):
@@ -189,7 +192,7 @@ def equal_views(x: Any, count: int, axis: int) -> Any:
 
 
 @operator(lambda g, axis: concat_tensors(*g, axis=axis))
-def split_sizes(x, sizes, axis):  # type: ignore[no-untyped-def]
+def split_sizes(x, sizes, axis):
     """Cut along `axis` into pieces of the given sizes."""
     axis = _free(x, axis)
     if x.shape[axis] != sum(sizes):
@@ -202,19 +205,19 @@ def _copies(views: Any) -> tuple[Any, ...]:
 
 
 @operator(lambda g, axis: stack_tensors(*g, axis=axis), view=True)
-def slices(x, axis):  # type: ignore[no-untyped-def]
+def slices(x, axis):
     """The slices along `axis`, which is gone from them. Views."""
     return x.unbind(axis)
 
 
 @operator(lambda g, axis: stack_tensors(*g, axis=axis))
-def unstacked(x, axis):  # type: ignore[no-untyped-def]
+def unstacked(x, axis):
     """Copies of the slices along `axis`, which is gone from them."""
     return _copies(x.unbind(axis))
 
 
 @spelled
-def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def]
+def split(x, num_or_sections, axis=0, name=None):
     """A list of the parts of `x` along `axis`: so many equal ones, or by a list of sizes (one may be -1)."""
     axis = _free(x, int(axis))
     length = x.shape[axis]
@@ -233,18 +236,18 @@ def split(x, num_or_sections, axis=0, name=None):  # type: ignore[no-untyped-def
 
 
 @spelled
-def chunk(x, chunks, axis=0, name=None):  # type: ignore[no-untyped-def]
+def chunk(x, chunks, axis=0, name=None):
     """A list of `chunks` equal parts of `x` along `axis`."""
     return split(x, chunks, axis)
 
 
-def unbind(input, axis=0):  # type: ignore[no-untyped-def]
+def unbind(input, axis=0):
     """A list of the slices of `input` along `axis`, which is gone from them. Views."""
     return list(slices(input, _free(input, axis)))
 
 
 @spelled
-def unstack(x, axis=0, num=None):  # type: ignore[no-untyped-def]
+def unstack(x, axis=0, num=None):
     """A list of copies of the slices of `x` along `axis`; `num` says how many are expected."""
     found = list(unstacked(x, _free(x, axis)))
     if num is not None and num != len(found):
@@ -253,8 +256,9 @@ def unstack(x, axis=0, num=None):  # type: ignore[no-untyped-def]
 
 
 @spelled
-def tensor_split(x, num_or_indices, axis=0, name=None):  # type: ignore[no-untyped-def]
-    """A list of the parts of `x` along `axis`: so many, as equal as can be, or cut before the given places (views)."""
+def tensor_split(x, num_or_indices, axis=0, name=None):
+    """A list of the parts of `x` along `axis`: so many, as equal as can be, or cut before the given places
+    (views)."""
     axis = _free(x, int(axis))
     length = x.shape[axis]
     if isinstance(num_or_indices, int):
@@ -272,7 +276,7 @@ def tensor_split(x, num_or_indices, axis=0, name=None):  # type: ignore[no-untyp
 def _axis_split(name: str, axis: int, least: int, doc: str) -> Any:
     """Make hsplit and its kin: tensor_split along a fixed axis."""
 
-    def cut(x, num_or_indices, name=None):  # type: ignore[no-untyped-def]
+    def cut(x, num_or_indices, name=None):
         if x.ndim < least:
             raise Refused(f"{cut.__name__}: expected at least {least} axes, got shape {[*x.shape]}")
         return tensor_split(x, num_or_indices, min(axis, x.ndim - 1))
@@ -291,7 +295,15 @@ vsplit = _axis_split("vsplit", 0, 2, "A list of the parts of `x` along axis 0; s
 dsplit = _axis_split("dsplit", 2, 3, "A list of the parts of `x` along axis 2; see tensor_split.")
 
 for _function in (
-    broadcast_shape, broadcast_shapes, broadcast_tensors, chunk, concat, split, stack, tensor_split,
-    unbind, unstack,
-):  # fmt: skip
+    broadcast_shape,
+    broadcast_shapes,
+    broadcast_tensors,
+    chunk,
+    concat,
+    split,
+    stack,
+    tensor_split,
+    unbind,
+    unstack,
+):
     as_method(_function)

@@ -20,7 +20,7 @@ def _mm_by_left(g: Any, mat2: Any) -> Any:
 
 
 @operator(_mm_by_left, lambda g, input: input.t().mm(g), method="", product=True, holomorphic=True)
-def mm(input, mat2, name=None):  # type: ignore[no-untyped-def]
+def mm(input, mat2, name=None):
     """The product of two matrices, [n, k] and [k, m]."""
     return torch.mm(input, mat2)
 
@@ -37,15 +37,15 @@ def _right(g: Any, x: Any, transpose_x: bool, transpose_y: bool) -> Any:
 
 
 @operator(_left, _right, broadcasts=True, product=True, holomorphic=True)
-def batched_matmul(x, y, transpose_x=False, transpose_y=False):  # type: ignore[no-untyped-def]
+def batched_matmul(x, y, transpose_x=False, transpose_y=False):
     """The matrix product of the last two axes of arrays with at least two; leading axes broadcast."""
     return (x.mT if transpose_x else x) @ (y.mT if transpose_y else y)
 
 
 @composite(method="")
-def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: ignore[no-untyped-def]
-    """The matrix product of the last two axes; leading axes broadcast; a vector is a row on the left, a column on
-    the right, and its axis is gone from the result.
+def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
+    """The matrix product of the last two axes; leading axes broadcast; a vector is a row on the left, a
+    column on the right, and its axis is gone from the result.
 
     x: [..., n, k], or [..., k, n] with transpose_x; y: [..., k, m], or [..., m, k] with transpose_y.
     Raises ValueError when the inner lengths differ.
@@ -72,7 +72,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):  # type: igno
 
 
 @composite(method="")
-def bmm(x, y, name=None):  # type: ignore[no-untyped-def]
+def bmm(x, y, name=None):
     """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
     if len(x.shape) != 3 or len(y.shape) != 3 or x.shape[0] != y.shape[0]:
         raise Refused(f"bmm: expected shapes [b, n, k] and [b, k, m], got {[*x.shape]} and {[*y.shape]}")
@@ -80,13 +80,13 @@ def bmm(x, y, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def mv(x, vec, name=None):  # type: ignore[no-untyped-def]
+def mv(x, vec, name=None):
     """A matrix [n, k] times a vector [k]."""
     return matmul(x, vec)
 
 
 @composite(method="")
-def dot(x, y, name=None):  # type: ignore[no-untyped-def]
+def dot(x, y, name=None):
     """The sum of products of two vectors, or of the rows of two matrices."""
     if x.ndim not in (1, 2) or list(x.shape) != list(y.shape):
         raise Refused(
@@ -96,19 +96,19 @@ def dot(x, y, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def outer(x, y, name=None):  # type: ignore[no-untyped-def]
+def outer(x, y, name=None):
     """The products of all pairs of entries of x and y, [x.size, y.size]."""
     return reshape(x, [-1, 1]) * reshape(y, [1, -1])
 
 
 @composite(method="")
-def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-untyped-def]
+def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     """beta input + alpha x @ y."""
     return input * beta + mm(x, y) * alpha
 
 
 @composite(method="")
-def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-untyped-def]
+def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     """beta input + alpha x @ y, for batches of matrices."""
     if input.ndim != 3:
         raise Refused(f"baddbmm: input: expected 3 axes, got shape {list(input.shape)}")
@@ -116,18 +116,21 @@ def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):  # type: ignore[no-unt
 
 
 @composite(method="")
-def inner(x, y, name=None):  # type: ignore[no-untyped-def]
-    """The sums of products over the last axes of x and y: [..., k] and [*, k] give [..., *]; a single number scales."""
+def inner(x, y, name=None):
+    """The sums of products over the last axes of x and y: [..., k] and [*, k] give [..., *]; a single number
+    scales."""
     if 1 in (x.size, y.size):
         return x * y
     return tensordot(x, y, [[-1], [-1]])
 
 
 @composite(method="")
-def tensordot(x, y, axes=2, name=None):  # type: ignore[no-untyped-def]
-    """The sums of products over axes of x and y: the last and first `axes` of them, or those of a list or two lists.
+def tensordot(x, y, axes=2, name=None):
+    """The sums of products over axes of x and y: the last and first `axes` of them, or those of a list or two
+    lists.
 
-    Of two lists of different lengths the shorter one goes on like the other; an axis of length 1 is broadcast.
+    Of two lists of different lengths the shorter one goes on like the other; an axis of length 1 is
+    broadcast.
     """
     axes = axes.tolist() if isinstance(axes, Tensor) else axes
     if isinstance(axes, int):
@@ -154,7 +157,7 @@ def tensordot(x, y, axes=2, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def kron(x, y, name=None):  # type: ignore[no-untyped-def]
+def kron(x, y, name=None):
     """The Kronecker product: every entry of x times the whole of y, as blocks."""
     n = max(x.ndim, y.ndim)
     a, b = ([1] * (n - t.ndim) + list(t.shape) for t in (x, y))
@@ -168,13 +171,13 @@ def kron(x, y, name=None):  # type: ignore[no-untyped-def]
     broadcasts=True,
     holomorphic=True,
 )
-def cross_product(x, y, axis):  # type: ignore[no-untyped-def]
+def cross_product(x, y, axis):
     """The vector products along an axis of length 3."""
     return torch.cross(x, y, axis)
 
 
 @composite(method="")
-def cross(x, y, axis=9, name=None):  # type: ignore[no-untyped-def]
+def cross(x, y, axis=9, name=None):
     """The vector products along `axis`, of length 3; 9 stands for the first such axis."""
     if axis == 9:
         axis = next((i for i, n in enumerate(x.shape) if n == 3), None)
@@ -186,19 +189,19 @@ def cross(x, y, axis=9, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite()
-def vecdot(x, y, axis=-1, name=None):  # type: ignore[no-untyped-def]
+def vecdot(x, y, axis=-1, name=None):
     """The sums of products of x (conjugated where complex) and y over one axis."""
     return ((x.conj() if x.dtype.is_complex else x) * y).sum(axis=axis)
 
 
 @composite(method="")
-def trace(x, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
+def trace(x, offset=0, axis1=0, axis2=1, name=None):
     """The sum of the diagonal `offset` of two axes."""
     return diagonal(x, offset, axis1, axis2).sum(axis=-1, dtype=x.dtype)
 
 
 @composite(method="")
-def matrix_transpose(x, name=None):  # type: ignore[no-untyped-def]
+def matrix_transpose(x, name=None):
     """The last two axes exchanged."""
     if x.ndim < 2:
         raise Refused(f"matrix_transpose: expected at least 2 axes, got shape {list(x.shape)}")
@@ -206,8 +209,9 @@ def matrix_transpose(x, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def multi_dot(x, name=None):  # type: ignore[no-untyped-def]
-    """The product of a list of matrices (the first and the last may be vectors), multiplied in the cheapest order."""
+def multi_dot(x, name=None):
+    """The product of a list of matrices (the first and the last may be vectors), multiplied in the cheapest
+    order."""
     chain = list(x)
     if len(chain) < 2:
         raise Refused(f"multi_dot: expected at least two matrices, got {len(chain)}")
@@ -216,7 +220,8 @@ def multi_dot(x, name=None):  # type: ignore[no-untyped-def]
 
     @functools.cache
     def best(i: int, j: int) -> tuple[int, int]:
-        """What the product of chain[i] to chain[j] costs at least, and behind which of them it is cut for that."""
+        """What the product of chain[i] to chain[j] costs at least, and behind which of them it is cut for
+        that."""
         ways = (
             (best(i, k)[0] + best(k + 1, j)[0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
             for k in range(i, j)
@@ -235,14 +240,14 @@ def _affine_by_x(g: Any, weight: Any) -> Any:
 
 
 @operator(_affine_by_x, lambda g, x: x.t().mm(g), lambda g: g.sum(axis=0), product=True, holomorphic=True)
-def affine(x, weight, bias):  # type: ignore[no-untyped-def]
+def affine(x, weight, bias):
     """x @ weight + bias in one call: x [n, in], weight [in, out], bias [out]."""
     return torch.addmm(bias, x, weight)
 
 
-def linear(x, weight, bias=None, name=None):  # type: ignore[no-untyped-def]
-    """x @ weight + bias: x [..., in], weight [in, out] (Paddle's order), bias [out] or None; a weight of 1 or more than
-    2 axes as in `matmul`."""
+def linear(x, weight, bias=None, name=None):
+    """x @ weight + bias: x [..., in], weight [in, out] (Paddle's order), bias [out] or None; a weight of 1 or
+    more than 2 axes as in `matmul`."""
     given, own = x.shape, weight.shape
     if len(own) not in (0, 2):
         product = matmul(x, weight)
@@ -255,13 +260,14 @@ def linear(x, weight, bias=None, name=None):  # type: ignore[no-untyped-def]
     return product if bias is None else product + bias
 
 
-# --- einsum --------------------------------------------------------------------------------------------------
+# --- einsum -------------------------------------------------------------------------------------------------
 
 
-def einsum(equation, *operands):  # type: ignore[no-untyped-def]
+def einsum(equation, *operands):
     """Sums of products by Einstein's notation: letters name axes, letters missing after `->` are summed over.
 
-    Supports `...`, repeated letters (diagonals, of the result too) and any number of operands. Raises ValueError for an equation that does not fit its operands.
+    Supports `...`, repeated letters (diagonals, of the result too) and any number of operands. Raises
+    ValueError for an equation that does not fit its operands.
     """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
@@ -295,7 +301,7 @@ def _contract_back(g: Any, tensors: Any, letters: Any, output: str, needed: list
 
 
 @operator(joint=_contract_back, holomorphic=True)
-def contract(*tensors, letters, output):  # type: ignore[no-untyped-def]
+def contract(*tensors, letters, output):
     """The sums of products that `einsum` stands for; no operand names an axis twice."""
     value = torch.einsum(f"{','.join(letters)}->{output}", *tensors)
     if len(tensors) == 1 and len(output) == len(letters[0]):  # a transpose, for which torch gives a view

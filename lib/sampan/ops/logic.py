@@ -21,10 +21,10 @@ __all__ = [
 
 
 def _truth(name: str, function: Callable[..., Any], doc: str, inputs: int = 2) -> Any:
-    def unary(x, name=None):  # type: ignore[no-untyped-def]
+    def unary(x, name=None):
         return function(x)
 
-    def binary(x, y, name=None):  # type: ignore[no-untyped-def]
+    def binary(x, y, name=None):
         value = function(x, y)
         if not isinstance(value, torch.Tensor):  # Python's own comparison with something that is no number
             raise WrongKind(f"expected tensors and numbers, got {type(x).__name__} and {type(y).__name__}")
@@ -60,13 +60,13 @@ signbit = _truth("signbit", torch.signbit, "Whether the sign is minus; that of -
 def _bits(name: str, doc: str) -> Any:
     function = getattr(torch, name)
 
-    def unary(x, out=None, name=None):  # type: ignore[no-untyped-def]
+    def unary(x, out=None, name=None):
         return function(x) if out is None else function(x, out=out)
 
-    def binary(x, y, out=None, name=None):  # type: ignore[no-untyped-def]
+    def binary(x, y, out=None, name=None):
         return function(x, y) if out is None else function(x, y, out=out)
 
-    def shift(x, y, is_arithmetic=True, out=None, name=None):  # type: ignore[no-untyped-def]
+    def shift(x, y, is_arithmetic=True, out=None, name=None):
         moved = function(x, y)
         if not is_arithmetic and function is torch.bitwise_right_shift and moved.dtype.is_signed:
             kept = torch.as_tensor(torch.iinfo(moved.dtype).bits - y).clamp(
@@ -90,39 +90,40 @@ bitwise_right_shift = _bits("bitwise_right_shift", f"The bits of x moved down by
 
 
 @operator(method="")
-def isin(x, test_x, assume_unique=False, invert=False, name=None):  # type: ignore[no-untyped-def]
-    """Whether an entry of x is among those of `test_x` (invert: is not). assume_unique: neither repeats an entry."""
+def isin(x, test_x, assume_unique=False, invert=False, name=None):
+    """Whether an entry of x is among those of `test_x` (invert: is not). assume_unique: neither repeats an
+    entry."""
     if x.dtype is test_x.dtype is torch.bool:  # torch has no loop for them
         x, test_x = x.byte(), test_x.byte()
     return torch.isin(x, test_x, assume_unique=assume_unique, invert=invert)
 
 
 @operator(method="")
-def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):  # type: ignore[no-untyped-def]
+def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
     """|x - y| <= atol + rtol |y|, entry by entry."""
     return torch.isclose(x, y, float(rtol), float(atol), equal_nan)
 
 
 @composite(method="")
-def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):  # type: ignore[no-untyped-def]
+def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
     """Whether `isclose` holds everywhere, as a 0-d bool tensor."""
     return isclose(x, y, rtol, atol, equal_nan).all()
 
 
 @operator(method="")
-def equal_all(x, y, name=None):  # type: ignore[no-untyped-def]
+def equal_all(x, y, name=None):
     """Whether x and y have one shape and the same entries, as a 0-d bool tensor."""
     return torch.tensor(x.shape == y.shape and bool((x == y).all()), device=x.device)
 
 
 @operator(method="")
-def is_empty(x, name=None):  # type: ignore[no-untyped-def]
+def is_empty(x, name=None):
     """Whether x has no entry, as a 0-d bool tensor."""
     return torch.tensor(x.numel() == 0, device=x.device)
 
 
 def _kind(name: str, asks: Callable[[torch.dtype], bool], doc: str) -> Any:
-    def ask(x):  # type: ignore[no-untyped-def]
+    def ask(x):
         if not isinstance(x, Tensor):
             raise WrongKind(f"{name}: expected a Tensor, got {type(x).__name__}")
         return asks(x.dtype)

@@ -23,11 +23,12 @@ def _mean_cross_entropy_by_x(g: Any, x: Any, label: Any, ignore_index: int, save
 
 
 @operator(_mean_cross_entropy_by_x)
-def mean_cross_entropy(x, label, ignore_index=-100):  # type: ignore[no-untyped-def]
+def mean_cross_entropy(x, label, ignore_index=-100):
     """The mean of -log_softmax(x)[label] over the rows of x [n, classes]: one node on the tape.
 
-    label: [n] int64. Rows with the label ignore_index add nothing; as in Paddle they are left out of the count when
-    ignore_index is 0 or more, and counted when it is negative. When no row adds anything the loss is 0.
+    label: [n] int64. Rows with the label ignore_index add nothing; as in Paddle they are left out of the
+    count when ignore_index is 0 or more, and counted when it is negative. When no row adds anything the loss
+    is 0.
     """
     logs = torch.log_softmax(x, 1)
     value, total = nll_loss_forward(logs, label, None, 1, ignore_index)

@@ -1,5 +1,5 @@
-"""Layer, group, batch and root-mean-square normalisation. torch's fused kernels for the first order, formulas for the
-higher ones."""
+"""Layer, group, batch and root-mean-square normalisation. torch's fused kernels for the first order, formulas
+for the higher ones."""
 
 import math
 from typing import Any
@@ -36,7 +36,7 @@ def _layer_back(
 
 
 @operator(joint=_layer_back)
-def normalize_layer(x, weight, bias, epsilon):  # type: ignore[no-untyped-def]
+def normalize_layer(x, weight, bias, epsilon):
     """Layer normalisation of the last axis of x (Ba, Kiros and Hinton, 2016); weight and bias may be None."""
     value, *statistics = torch.native_layer_norm(x, x.shape[-1:], weight, bias, epsilon)
     return value, tuple(statistics)
@@ -60,8 +60,9 @@ def _rms_back(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, Any]:
 
 
 @operator(joint=_rms_back)
-def normalize_rms(x, weight, epsilon):  # type: ignore[no-untyped-def]
-    """x / sqrt(mean(x^2) + epsilon) weight along the last axis (Zhang and Sennrich, 2019); weight may be None."""
+def normalize_rms(x, weight, epsilon):
+    """x / sqrt(mean(x^2) + epsilon) weight along the last axis (Zhang and Sennrich, 2019); weight may be
+    None."""
     return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, epsilon)
 
 
@@ -80,7 +81,7 @@ def _groups_back(
 
 
 @operator(joint=_groups_back)
-def normalize_groups(x, weight, bias, groups, epsilon):  # type: ignore[no-untyped-def]
+def normalize_groups(x, weight, bias, groups, epsilon):
     """Normalisation of x [n, c, ...] over `groups` of its channels and their places (Wu and He, 2018)."""
     x, weight, bias = (None if v is None else v.contiguous() for v in (x, weight, bias))
     n, c = x.shape[:2]
@@ -111,8 +112,9 @@ def _batch_back(
 
 
 @operator(joint=_batch_back)
-def normalize_batch(x, weight, bias, mean, variance, training, momentum, epsilon):  # type: ignore[no-untyped-def]
-    """Batch normalisation of axis 1 of x [n, c, ...]: by the batch's own statistics in training, else by those given.
+def normalize_batch(x, weight, bias, mean, variance, training, momentum, epsilon):
+    """Batch normalisation of axis 1 of x [n, c, ...]: by the batch's own statistics in training, else by
+    those given.
 
     Training moves mean and variance, in place: momentum of the old value and 1 - momentum of the batch's.
     """
@@ -128,7 +130,7 @@ def normalize_batch(x, weight, bias, mean, variance, training, momentum, epsilon
     return value, (*kept, batch_mean, batch_rstd)
 
 
-def _batch_gradients(g, x, weight, mean, variance, training, epsilon):  # type: ignore[no-untyped-def]
+def _batch_gradients(g, x, weight, mean, variance, training, epsilon):
     """The three gradients by operators."""
     axes, shape = [0, *range(2, x.ndim)], [1, -1] + [1] * (x.ndim - 2)
     gw = g if weight is None else g * weight.reshape(shape)

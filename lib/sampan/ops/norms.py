@@ -1,4 +1,5 @@
-"""Lengths of vectors and matrices, distances, and what is built on them: condition, rank, pseudo-inverse, low rank."""
+"""Lengths of vectors and matrices, distances, and what is built on them: condition, rank, pseudo-inverse, low
+rank."""
 
 import math
 from builtins import max as builtin_max
@@ -34,21 +35,23 @@ def _p_norm_by_x(g: Any, x: Any, out: Any, p: float, axes: list[int]) -> Any:
 
 
 @operator(_p_norm_by_x)
-def p_norm(x, p, axes, keepdim=False):  # type: ignore[no-untyped-def]
-    """(sum |x|^p)^(1/p) over `axes`; the largest |x| for p = inf, the smallest for -inf, the count of non-zeros for 0."""
+def p_norm(x, p, axes, keepdim=False):
+    """(sum |x|^p)^(1/p) over `axes`; the largest |x| for p = inf, the smallest for -inf, the count of
+    non-zeros for 0."""
     return torch.linalg.vector_norm(x, p, axes or None, keepdim or False)
 
 
 @composite()
-def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None):  # type: ignore[no-untyped-def]
+def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None):
     """The p-norm over `axis` (an int, a list, or None for all): see `p_norm`."""
     return p_norm(x if dtype is None else x.astype(dtype), number(p, "p"), _axes(x, axis), keepdim)
 
 
 @composite()
-def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # type: ignore[no-untyped-def]  # noqa: B006
-    """The norm of matrices in two axes: "fro", "nuc" (sum of singular values), 2 and -2 (the largest and smallest
-    singular value), 1 and -1 (the largest and smallest column sum of |x|), inf and -inf (row sums)."""
+def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B006
+    """The norm of matrices in two axes: "fro", "nuc" (sum of singular values), 2 and -2 (the largest and
+    smallest singular value), 1 and -1 (the largest and smallest column sum of |x|), inf and -inf (row
+    sums)."""
     if not isinstance(axis, (list, tuple)) or len(axis) != 2:
         raise Refused(f"matrix_norm: axis: expected two axes, got {axis!r}")
     rows, columns = _axes(x, axis)
@@ -66,7 +69,7 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # type: i
 
 
 @composite(method="")
-def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
     """The norm of vectors, or of matrices where `axis` names two axes or p is "fro" or "nuc".
 
     p: None for 2; see vector_norm and matrix_norm.
@@ -84,17 +87,17 @@ def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None): 
 
 
 @composite(method="")
-def dist(x, y, p=2, name=None):  # type: ignore[no-untyped-def]
+def dist(x, y, p=2, name=None):
     """The p-norm of x - y, which broadcast."""
     return vector_norm(x - y, p)
 
 
 @composite(method="")
-def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=None):  # type: ignore[no-untyped-def]
+def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=None):
     """The p-norms of the differences between all rows of x [..., n, k] and of y [..., m, k]: [..., n, m].
 
-    compute_mode: for p = 2 |x|^2 + |y|^2 - 2 x y may stand for the differences, which is faster and less exact:
-    above 25 rows ("..._if_necessary"), always, or never ("donot_use_mm_for_euclid_dist").
+    compute_mode: for p = 2 |x|^2 + |y|^2 - 2 x y may stand for the differences, which is faster and less
+    exact: above 25 rows ("..._if_necessary"), always, or never ("donot_use_mm_for_euclid_dist").
     """
     modes = ("if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in (f"{modes[1]}_if_necessary", *modes[1:]):
@@ -109,7 +112,7 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
 
 
 @composite()
-def pdist(x, p=2.0, name=None):  # type: ignore[no-untyped-def]
+def pdist(x, p=2.0, name=None):
     """The p-norms of the differences between all pairs of rows of x [n, k]: [n (n - 1) / 2]."""
     if x.ndim != 2:
         raise Refused(f"pdist: expected a matrix, got shape {[*x.shape]}")
@@ -118,7 +121,7 @@ def pdist(x, p=2.0, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def renorm(x, p, axis, max_norm):  # type: ignore[no-untyped-def]
+def renorm(x, p, axis, max_norm):
     """x with each slice along `axis` whose p-norm is above `max_norm` scaled down to it."""
     (axis,) = _axes(x, axis)
     others = [i for i in range(x.ndim) if i != axis]
@@ -128,12 +131,13 @@ def renorm(x, p, axis, max_norm):  # type: ignore[no-untyped-def]
     return x * select(norms > max_norm, max_norm / norms, 1.0)
 
 
-# --- of matrices ---------------------------------------------------------------------------------------------
+# --- of matrices --------------------------------------------------------------------------------------------
 
 
 @composite(method="")
-def cond(x, p=None, name=None):  # type: ignore[no-untyped-def]
-    """The condition number of matrices: the norm of x times that of its inverse; p as in matrix_norm, None for 2."""
+def cond(x, p=None, name=None):
+    """The condition number of matrices: the norm of x times that of its inverse; p as in matrix_norm, None
+    for 2."""
     if x.ndim < 2:
         raise Refused(f"cond: expected at least 2 axes, got shape {[*x.shape]}")
     if p in (None, 2, -2):
@@ -143,11 +147,11 @@ def cond(x, p=None, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite()
-def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):  # type: ignore[no-untyped-def]
+def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
     """How many singular values of x (absolute eigenvalues when `hermitian`) are above a bound, int64.
 
-    The bound is `tol`, or the larger of `atol` and `rtol` times the largest of them; without any of these rtol is
-    the machine epsilon times the larger side of x.
+    The bound is `tol`, or the larger of `atol` and `rtol` times the largest of them; without any of these
+    rtol is the machine epsilon times the larger side of x.
     """
     if x.ndim < 2 or (tol is not None and (atol is not None or rtol is not None)):
         raise Refused("matrix_rank: expected at least 2 axes, and either tol or atol and rtol")
@@ -168,8 +172,9 @@ def _buffer(value: Any) -> torch.Tensor:
 
 
 @composite(method="")
-def pinv(x, rcond=1e-15, hermitian=False, name=None):  # type: ignore[no-untyped-def]
-    """The pseudo-inverse; singular values up to rcond times the largest count as zero. hermitian: x equals its adjoint."""
+def pinv(x, rcond=1e-15, hermitian=False, name=None):
+    """The pseudo-inverse; singular values up to rcond times the largest count as zero. hermitian: x equals
+    its adjoint."""
     if x.size == 0:
         return x.mT
     if hermitian:
@@ -184,7 +189,7 @@ def pinv(x, rcond=1e-15, hermitian=False, name=None):  # type: ignore[no-untyped
 
 
 @composite(method="")
-def matrix_power(x, n, name=None):  # type: ignore[no-untyped-def]
+def matrix_power(x, n, name=None):
     """The product of n copies of square matrices, of their inverses for negative n; the unit matrix for 0."""
     if not isinstance(n, int):
         raise WrongKind(f"matrix_power: n: expected an int, got {n!r}")
@@ -204,7 +209,7 @@ def matrix_power(x, n, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g: g.new_zeros(g.shape))
-def unit_like(x):  # type: ignore[no-untyped-def]
+def unit_like(x):
     """Unit matrices in the shape of x."""
     return identity(x, x.shape[-1]).expand(x.shape).contiguous()
 
@@ -217,14 +222,15 @@ def _matrix_exp_by_x(g: Any, x: Any) -> Any:
 
 
 @operator(_matrix_exp_by_x)
-def matrix_exp(x, name=None):  # type: ignore[no-untyped-def]
+def matrix_exp(x, name=None):
     """The exponential of square matrices, the sum of x^k / k!."""
     return torch.linalg.matrix_exp(x)
 
 
 @composite(method="")
-def householder_product(x, tau, name=None):  # type: ignore[no-untyped-def]
-    """The first n columns of the product of the reflections 1 - tau_i v_i v_i^H, as `qr` of LAPACK stores them.
+def householder_product(x, tau, name=None):
+    """The first n columns of the product of the reflections 1 - tau_i v_i v_i^H, as `qr` of LAPACK stores
+    them.
 
     x: [..., m, n], v_i its column i below the diagonal, with 1 on it and 0 above; tau: [..., k], k <= n <= m.
     """
@@ -241,18 +247,20 @@ def householder_product(x, tau, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def ormqr(x, tau, y, left=True, transpose=False, name=None):  # type: ignore[no-untyped-def]
-    """Q y, or y Q unless `left`, where Q (transposed when asked) is the product of the reflections in x and tau."""
+def ormqr(x, tau, y, left=True, transpose=False, name=None):
+    """Q y, or y Q unless `left`, where Q (transposed when asked) is the product of the reflections in x and
+    tau."""
     q = householder_product(x, tau)
     q = q.mT if transpose else q
     return q @ y if left else y @ q
 
 
 @composite(method="")
-def svd_lowrank(x, q=None, niter=2, M=None, name=None):  # type: ignore[no-untyped-def]
+def svd_lowrank(x, q=None, niter=2, M=None, name=None):
     """U, S and V of the q largest singular values of x (of x - M), by random projection: 6 when q is None.
 
-    N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", 2011, algorithms 4.4 and 5.1.
+    N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", 2011, algorithms 4.4 and
+    5.1.
     niter: how many power iterations sharpen the basis.
     """
     m, n = x.shape[-2:]
@@ -271,6 +279,6 @@ def svd_lowrank(x, q=None, niter=2, M=None, name=None):  # type: ignore[no-untyp
 
 
 @composite(method="")
-def pca_lowrank(x, q=None, center=True, niter=2, name=None):  # type: ignore[no-untyped-def]
+def pca_lowrank(x, q=None, center=True, niter=2, name=None):
     """U, S and V of the q main components of x [..., samples, features], centred first: see `svd_lowrank`."""
     return svd_lowrank(x - x.mean(-2, keepdim=True) if center else x, q, niter)

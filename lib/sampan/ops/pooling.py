@@ -1,4 +1,5 @@
-"""Pooling of images and volumes: the largest or the mean of each window. Kernels of torch, by the number of axes."""
+"""Pooling of images and volumes: the largest or the mean of each window. Kernels of torch, by the number of
+axes."""
 
 import math
 from typing import Any
@@ -30,14 +31,14 @@ def _max_pool_by_x(
 
 
 @operator(_max_pool_by_x)
-def max_pool(x, kernel, stride, padding, ceil_mode):  # type: ignore[no-untyped-def]
+def max_pool(x, kernel, stride, padding, ceil_mode):
     """The largest entry of each window of x [n, c, ...]; the gradient goes to its place."""
     n = len(kernel)
     return MAX[n](x, kernel, stride, padding, (1,) * n, ceil_mode)  # the value and the places
 
 
 @operator(lambda g, places: at_places(g, places), lambda g: None)
-def max_unpool(g, x, places, settings):  # type: ignore[no-untyped-def]
+def max_unpool(g, x, places, settings):
     """Zeros like x with g added at the places (flat, per channel) that a max pooling of x chose."""
     kernel, stride, padding, ceil_mode = settings
     n = len(kernel)
@@ -45,13 +46,14 @@ def max_unpool(g, x, places, settings):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, places, saved: put_at_places(g, places, saved, True))
-def at_places(x, places):  # type: ignore[no-untyped-def]
-    """The entries of x [n, c, ...] at flat places per channel, in the shape of `places`: a max pooling's value."""
+def at_places(x, places):
+    """The entries of x [n, c, ...] at flat places per channel, in the shape of `places`: a max pooling's
+    value."""
     return x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape), list(x.shape[2:])
 
 
 @operator(lambda g, places: at_places(g, places))
-def put_at_places(x, places, size, add=False):  # type: ignore[no-untyped-def]
+def put_at_places(x, places, size, add=False):
     """Zeros [n, c, *size] with x [n, c, ...] written, or added, at flat places per channel."""
     empty = x.new_zeros([*x.shape[:2], math.prod(size)])
     write = empty.scatter_add_ if add else empty.scatter_
@@ -59,25 +61,26 @@ def put_at_places(x, places, size, add=False):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, saved: avg_unpool(g, *saved))
-def avg_pool(x, kernel, stride, padding, ceil_mode, exclusive, divisor=None):  # type: ignore[no-untyped-def]
-    """The mean of each window of x [n, c, ...]; padding is not counted when `exclusive`. Or its sum over `divisor`."""
+def avg_pool(x, kernel, stride, padding, ceil_mode, exclusive, divisor=None):
+    """The mean of each window of x [n, c, ...]; padding is not counted when `exclusive`. Or its sum over
+    `divisor`."""
     settings = (kernel, stride, padding, ceil_mode, not exclusive, divisor)
     return _AVG[len(kernel)](x, *settings), (x.shape, settings)
 
 
 @operator(lambda g, settings: avg_pool(g, *settings[:4], not settings[4], settings[5]))
-def avg_unpool(x, shape, settings):  # type: ignore[no-untyped-def]
+def avg_unpool(x, shape, settings):
     """The transpose of `avg_pool`: each entry spread evenly over its window."""
     return _AVG_BACK[len(settings[0])](x, x.new_empty(1).expand(shape), *settings)
 
 
 @operator(lambda g, size, saved: adaptive_unpool(g, saved, size))
-def adaptive_pool(x, size):  # type: ignore[no-untyped-def]
+def adaptive_pool(x, size):
     """The mean of `size` windows of x [n, c, ...] that cover it as evenly as they can."""
     return _ADAPTIVE[len(size)](x, size), x.shape
 
 
 @operator(lambda g, size: adaptive_pool(g, size))
-def adaptive_unpool(x, shape, size):  # type: ignore[no-untyped-def]
+def adaptive_unpool(x, shape, size):
     """The transpose of `adaptive_pool`."""
     return _ADAPTIVE_BACK[len(size)](x, x.new_empty(1).expand(shape))

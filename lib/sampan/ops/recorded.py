@@ -8,7 +8,8 @@ from ..tensor import Tensor
 
 
 def recorded(function: Callable[..., Any], inputs: Sequence[Any], gradients: Any) -> tuple[Any, ...]:
-    """The gradients of `inputs` through `function`, which computes a fused operator's value with other operators.
+    """The gradients of `inputs` through `function`, which computes a fused operator's value with other
+    operators.
 
     gradients: what arrives for its value, or for each of its values. None for inputs that ask for none.
     """

@@ -1,8 +1,8 @@
 """Recurrent layers: the whole sequence as one operator, and a single step written with operators.
 
-The operator makes one product for all inputs, and for each step a small one and one fused kernel; an LSTM in float32 is
-left to oneDNN, which arranges its weights once for all steps. The second derivative goes through the steps: a recorded
-backward runs them on the tape.
+The operator makes one product for all inputs, and for each step a small one and one fused kernel; an LSTM in
+float32 is left to oneDNN, which arranges its weights once for all steps. The second derivative goes through
+the steps: a recorded backward runs them on the tape.
 """
 
 from typing import Any
@@ -22,7 +22,8 @@ from .recorded import recorded
 
 
 def lstm_cell(x: Any, r: Any, h: Any, c: Any) -> tuple[Any, Any]:
-    """(h', c') of Hochreiter and Schmidhuber 1997 with forget gates: x, r [batch, 4 size], the shares of the gates."""
+    """(h', c') of Hochreiter and Schmidhuber 1997 with forget gates: x, r [batch, 4 size], the shares of the
+    gates."""
     i, f, g, o = equal_views(x + r, 4, -1)
     c = sigmoid(f) * c + sigmoid(i) * tanh(g)
     return sigmoid(o) * tanh(c), c
@@ -45,7 +46,7 @@ CELLS: dict[str, Any] = {
 }
 
 
-def by_steps(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: ignore[no-untyped-def]
+def by_steps(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):
     """What `recurrent` computes, step by step on the tape."""
     outputs: list[Any] = [None] * x.shape[0]
     inputs = matmul(x, w_ih, transpose_y=True) + b_ih
@@ -58,7 +59,7 @@ def by_steps(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: i
     return (stack(outputs, 0), h) if c is None else (stack(outputs, 0), h, c)
 
 
-def _by_onednn(x, h, c, weights, length, mode, reverse):  # type: ignore[no-untyped-def]
+def _by_onednn(x, h, c, weights, length, mode, reverse):
     """(outputs, h, c) of an LSTM, and what its gradients need."""
     given = [t.contiguous() for t in (x, *weights, h[None], c[None])]  # it reads them as if they were
     layer = (2, h.shape[1], 1, True)  # mode, size, layers, biases
@@ -66,7 +67,7 @@ def _by_onednn(x, h, c, weights, length, mode, reverse):  # type: ignore[no-unty
     return (value[0], value[1][0], value[2][0]), (given, value, layer, kept)
 
 
-def _back_by_onednn(g, saved, reverse):  # type: ignore[no-untyped-def]
+def _back_by_onednn(g, saved, reverse):
     given, value, layer, kept = saved
     gradients = [t.contiguous() for t in (g[0], g[1][None], g[2][None])]
     settings = (reverse, *layer, True, False, [], False)
@@ -74,7 +75,7 @@ def _back_by_onednn(g, saved, reverse):  # type: ignore[no-untyped-def]
     return dx, dh[0], dc[0], *dw, None
 
 
-def _by_loops(x, h, c, weights, length, mode, reverse):  # type: ignore[no-untyped-def]
+def _by_loops(x, h, c, weights, length, mode, reverse):
     """The outputs and last states of any kind of cell, and what the gradients need."""
     (w_ih, w_hh, b_ih, b_hh), steps, batch, size = weights, x.shape[0], x.shape[1], h.shape[1]
     gates, step, _ = STEPS[mode]
@@ -101,7 +102,7 @@ def _by_loops(x, h, c, weights, length, mode, reverse):  # type: ignore[no-untyp
     return (value, *last), (given, kept, hidden, cell, ends)
 
 
-def _recurrent_back(g, x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse, saved, needed):  # type: ignore[no-untyped-def]
+def _recurrent_back(g, x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse, saved, needed):
     if not isinstance(g[0], torch.Tensor):
         return recorded(by_steps, (x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse), g)
     for part, shape in zip(g, ((*x.shape[:2], h.shape[1]), h.shape, h.shape), strict=False):
@@ -114,13 +115,14 @@ def _recurrent_back(g, x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse, s
 
 
 @operator(joint=_recurrent_back)
-def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: ignore[no-untyped-def]
-    """One layer in one direction over a sequence x [time, batch, features]: (outputs, last h) or, LSTM, (outputs, h, c).
+def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):
+    """One layer in one direction over a sequence x [time, batch, features]: (outputs, last h) or, LSTM,
+    (outputs, h, c).
 
-    mode: a name in CELLS. h, c: [batch, size], the states to begin with (c None but for LSTM). w_ih [gates size,
-    features], w_hh [gates size, size], b_ih and b_hh [gates size]. length: int64 [batch] or None; past a
-    sequence's end its outputs are 0 and its state stays. reverse: from the last step to the first.
-    float32 and float64, on the CPU.
+    mode: a name in CELLS. h, c: [batch, size], the states to begin with (c None but for LSTM). w_ih [gates
+    size, features], w_hh [gates size, size], b_ih and b_hh [gates size]. length: int64 [batch] or None; past
+    a sequence's end its outputs are 0 and its state stays. reverse: from the last step to the first. float32
+    and float64, on the CPU.
     """
     gates, (_, batch, features), size = STEPS[mode][0], x.shape, h.shape[-1]
     expected = [
@@ -134,7 +136,8 @@ def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: 
     expected += [(batch, size)] * (c is not None) + [(batch,)] * (length is not None)
     if any(t.shape != shape for t, shape in zip(given, expected, strict=True)):  # loops and oneDNN trust them
         raise ValueError(
-            f"{mode}: expected states, weights and lengths of shapes {expected}, got {[tuple(t.shape) for t in given]}"
+            f"{mode}: expected states, weights and lengths of shapes {expected}, got "
+            f"{[tuple(t.shape) for t in given]}"
         )
     onednn = mode == "LSTM" and length is None and x.dtype == torch.float32 and x.numel() and h.numel()
     onednn = onednn and torch.backends.mkldnn.is_available()
@@ -143,7 +146,7 @@ def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):  # type: 
     return value, (onednn, kept)
 
 
-def _back_by_loops(g, needed, x, w_ih, w_hh, saved, mode, reverse):  # type: ignore[no-untyped-def]
+def _back_by_loops(g, needed, x, w_ih, w_hh, saved, mode, reverse):
     """The gradients of the inputs of `recurrent`: the steps backwards, then one product for each weight."""
     given, kept, hidden, cell, ends = saved
     (steps, batch, features), size = x.shape, hidden.shape[2]

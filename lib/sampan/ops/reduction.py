@@ -63,7 +63,7 @@ def _spread_back(g: Any, saved: Any) -> Any:
 
 
 @operator(_spread_back, method="")
-def sum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def sum(x, axis=None, dtype=None, keepdim=False, name=None):
     """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64."""
     if dtype is None and x.dtype in _SMALL:
         dtype = x.dtype
@@ -82,8 +82,9 @@ def _mean_back(g: Any, saved: Any) -> Any:
 
 
 @operator(_mean_back, method="")
-def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):  # type: ignore[no-untyped-def]
-    """The mean over `axis` (an int, a list, or None for all), worked out in `dtype`. Of integers, its whole part."""
+def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):
+    """The mean over `axis` (an int, a list, or None for all), worked out in `dtype`. Of integers, its whole
+    part."""
     given = x.dtype
     if dtype is not None:
         x = x.to(as_dtype(dtype))
@@ -103,7 +104,7 @@ def _extreme_back(g: Any, x: Any, out: Any, saved: Any) -> Any:
 
 
 def _extreme(name: str, reduce: Any, doc: str) -> Any:
-    def body(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+    def body(x, axis=None, keepdim=False, name=None):
         axes = _axes(x, axis)
         out = reduce(x, dim=axes, keepdim=keepdim or False) if axes else x.clone()
         return out, (axes, _kept(x, axes))
@@ -126,13 +127,14 @@ amin = _extreme("amin", torch.amin, f"The smallest value {_TIES}")
 
 
 @operator(lambda g, x, out, axis: g * _others(x, out, axis))
-def prod_along(x, axis):  # type: ignore[no-untyped-def]
+def prod_along(x, axis):
     """The product along one axis, which stays with length 1."""
     return x.prod(axis=axis, keepdim=True, dtype=x.dtype)
 
 
 def _others(x: Any, out: Any, axis: int) -> Any:
-    """For each entry the product of the others along `axis`; a quotient, unless there are zeros to divide by."""
+    """For each entry the product of the others along `axis`; a quotient, unless there are zeros to divide
+    by."""
     if not bool((x == 0).any()):
         return out / x
     n, axis = x.shape[axis], axis % x.ndim
@@ -143,7 +145,7 @@ def _others(x: Any, out: Any, axis: int) -> Any:
 
 
 @composite(method="")
-def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):  # type: ignore[no-untyped-def]
+def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     """The product over `axis` (an int, a list, or None for all)."""
     if dtype is not None:
         x = x.astype(dtype)
@@ -163,7 +165,7 @@ def _var_by_x(g: Any, x: Any, saved: Any) -> Any:
 
 
 @operator(_var_by_x, method="")
-def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):  # type: ignore[no-untyped-def]
+def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):
     """The variance over `axis`: divided by n - 1 when `unbiased`, else by n; or by n - correction."""
     if unbiased is not None and correction != 1:
         raise RuntimeError("expected unbiased or correction, not both")
@@ -180,13 +182,13 @@ def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):
 
 
 @composite(method="")
-def std(x, axis=None, unbiased=True, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def std(x, axis=None, unbiased=True, keepdim=False, name=None):
     """The standard deviation over `axis`: the square root of `var`."""
     return var(x, axis, unbiased, keepdim).sqrt()
 
 
 @operator(lambda g, x, out, saved: g.reshape(saved) * (x - out.reshape(saved)).exp(), method="")
-def logsumexp(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def logsumexp(x, axis=None, keepdim=False, name=None):
     """log(sum(exp(x))) over `axis`, without overflow."""
     axes = _axes(x, axis)
     x = x if x.is_floating_point() or x.is_complex() else x.to(default_dtype())
@@ -199,7 +201,7 @@ def _cumsum_by_x(g: Any, saved: Any) -> Any:
 
 
 @operator(_cumsum_by_x, method="")
-def cumsum(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def cumsum(x, axis=None, dtype=None, name=None):
     """Running sums along `axis`; of the flattened array when None."""
     shape, kind = x.shape, x.dtype
     axis = int(axis) if isinstance(axis, torch.Tensor) else axis
@@ -213,14 +215,15 @@ def _cumprod_by_x(g: Any, x: Any, out: Any, dim: int | None) -> Any:
 
 
 @operator(_cumprod_by_x, method="")
-def cumprod(x, dim=None, *, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def cumprod(x, dim=None, *, dtype=None, name=None):
     """Running products along `dim`; of the flattened array when None."""
     x = x if dtype is None else x.to(as_dtype(dtype))
     return x.cumprod(dim, dtype=x.dtype) if dim is not None else x.reshape([-1]).cumprod(0, dtype=x.dtype)
 
 
 def _cumprod_back(g: Any, x: Any, out: Any, axis: int) -> Any:
-    """The sums of g out from each place on, divided by x; where there is a 0, the products without that entry."""
+    """The sums of g out from each place on, divided by x; where there is a 0, the products without that
+    entry."""
     x = x.reshape(out.shape).to(out.dtype)
     if x.dtype.is_complex:
         x, out = x.conj(), out.conj()
@@ -237,7 +240,7 @@ def _logcumsumexp_by_x(g: Any, x: Any, out: Any, axis: int | None) -> Any:
 
 
 @operator(_logcumsumexp_by_x, method="")
-def logcumsumexp(x, axis=None, dtype=None, name=None):  # type: ignore[no-untyped-def]
+def logcumsumexp(x, axis=None, dtype=None, name=None):
     """log of the running sums of exp(x) along `axis` (of the flattened array when None), without overflow."""
     given = x.dtype
     x = x.to(as_dtype(dtype) if dtype is not None else given if given.is_floating_point else default_dtype())
@@ -245,7 +248,8 @@ def logcumsumexp(x, axis=None, dtype=None, name=None):  # type: ignore[no-untype
 
 
 def _logcumsumexp_back(g: Any, x: Any, out: Any, axis: int) -> Any:
-    """exp(x) times the sums of g exp(-out) from each place on; for buffers in logarithms, so that nothing overflows."""
+    """exp(x) times the sums of g exp(-out) from each place on; for buffers in logarithms, so that nothing
+    overflows."""
     x = x.reshape(out.shape).to(out.dtype)
     if isinstance(g, torch.Tensor):
         up, down = (
@@ -257,21 +261,21 @@ def _logcumsumexp_back(g: Any, x: Any, out: Any, axis: int) -> Any:
 
 
 @operator(method="")
-def all(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def all(x, axis=None, keepdim=False, name=None):
     """Whether every entry over `axis` is true."""
     axes = _axes(x, axis)
     return torch.all(x, axes, keepdim or False) if axes else x.bool()
 
 
 @operator(method="")
-def any(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def any(x, axis=None, keepdim=False, name=None):
     """Whether some entry over `axis` is true."""
     axes = _axes(x, axis)
     return torch.any(x, axes, keepdim or False) if axes else x.bool()
 
 
 def _position(name: str, search: Any, doc: str) -> Any:
-    def body(x, axis=None, keepdim=False, dtype="int64", name=None):  # type: ignore[no-untyped-def]
+    def body(x, axis=None, keepdim=False, dtype="int64", name=None):
         kind = as_dtype(dtype)
         if kind not in (torch.int32, torch.int64):
             raise RuntimeError(f"dtype: expected int32 or int64, got {dtype}")

@@ -4,6 +4,6 @@ from ..operator import operator
 
 
 @operator(lambda g, mask: g * mask)
-def masked(x, mask):  # type: ignore[no-untyped-def]
+def masked(x, mask):
     """x times a constant mask of its shape."""
     return x * mask

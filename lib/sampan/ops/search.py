@@ -1,4 +1,5 @@
-"""Order and place: sorting, the largest entries, the most frequent one, where a value belongs, what occurs once."""
+"""Order and place: sorting, the largest entries, the most frequent one, where a value belongs, what occurs
+once."""
 
 from typing import Any
 
@@ -12,8 +13,8 @@ from .indexing import nonzero
 
 # fmt: off
 __all__ = [
-    "argsort", "argwhere", "bucketize", "cummax", "cummin", "kthvalue", "mode", "msort", "searchsorted", "sort", "topk",
-    "unique", "unique_consecutive",
+    "argsort", "argwhere", "bucketize", "cummax", "cummin", "kthvalue", "mode", "msort", "searchsorted",
+    "sort", "topk", "unique", "unique_consecutive",
 ]
 # fmt: on
 
@@ -30,26 +31,26 @@ def _picked_back(g: Any, saved: Any) -> Any:
 
 
 @operator(method="")
-def argsort(x, axis=-1, descending=False, stable=False, name=None):  # type: ignore[no-untyped-def]
+def argsort(x, axis=-1, descending=False, stable=False, name=None):
     """The indices that sort `x` along `axis`."""
     return torch.argsort(x, dim=axis, descending=descending, stable=stable)
 
 
 @operator(lambda g, saved: _returned(g, *saved), method="")
-def sort(x, axis=-1, descending=False, stable=False, name=None):  # type: ignore[no-untyped-def]
+def sort(x, axis=-1, descending=False, stable=False, name=None):
     """The entries sorted along `axis`."""
     value, places = torch.sort(x, dim=axis, descending=descending, stable=stable)
     return value, (places, x.shape, axis)
 
 
 @composite(method="")
-def msort(input):  # type: ignore[no-untyped-def]
+def msort(input):
     """The entries sorted along the first axis."""
     return sort(input, 0)
 
 
 @operator(_picked_back, method="")
-def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # type: ignore[no-untyped-def]
+def topk(x, k, axis=None, largest=True, sorted=True, name=None):
     """The k largest (or smallest) entries along `axis` (the last when None), and their indices."""
     axis, k = -1 if axis is None else axis, int(k)
     length = x.shape[axis] if x.ndim else 1
@@ -60,7 +61,7 @@ def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # type: ignore
 
 
 @operator(_picked_back, method="")
-def kthvalue(x, k, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def kthvalue(x, k, axis=None, keepdim=False, name=None):
     """The k-th smallest entry along `axis` (the last when None), and its index."""
     axis = -1 if axis is None else axis
     value, places = torch.kthvalue(x, int(k), axis, keepdim or False)
@@ -68,7 +69,7 @@ def kthvalue(x, k, axis=None, keepdim=False, name=None):  # type: ignore[no-unty
 
 
 @operator(_picked_back, method="")
-def mode(x, axis=-1, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def mode(x, axis=-1, keepdim=False, name=None):
     """The most frequent entry along `axis`, the smallest of several, and its last index."""
     value, places = torch.mode(x, axis, keepdim or False)
     return (value, places), (places, x.shape, axis, keepdim or not x.ndim)
@@ -82,7 +83,7 @@ def _running_by_x(g: Any, saved: Any) -> Any:
 def _running(name: str, find: Any, doc: str) -> Any:
     """Declare cummax or cummin."""
 
-    def body(x, axis=None, dtype="int64", name=None):  # type: ignore[no-untyped-def]
+    def body(x, axis=None, dtype="int64", name=None):
         kind, shape = as_dtype(dtype), x.shape
         if kind not in (torch.int32, torch.int64):
             raise WrongKind(f"dtype: expected int32 or int64, got {dtype}")
@@ -91,7 +92,10 @@ def _running(name: str, find: Any, doc: str) -> Any:
         value, places = find(x, axis)
         return (value, places.to(kind)), (shape, places, x.shape, axis)
 
-    body.__name__, body.__doc__ = name, f"{doc} up to each place along `axis` (of the flattened array when None), and its index."  # fmt: skip
+    body.__name__, body.__doc__ = (
+        name,
+        f"{doc} up to each place along `axis` (of the flattened array when None), and its index.",
+    )
     return operator(_running_by_x, method="")(body)
 
 
@@ -100,16 +104,17 @@ cummin = _running("cummin", torch.cummin, "The smallest entry")
 
 
 @composite(method="")
-def argwhere(input):  # type: ignore[no-untyped-def]
+def argwhere(input):
     """The coordinates of entries that are not zero: [n, axes]."""
     return nonzero(input)
 
 
 @operator(method="")
-def searchsorted(  # type: ignore[no-untyped-def]
+def searchsorted(
     sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, out=None, sorter=None
 ):
-    """Where each value belongs in the last axis of an ascending sequence: before the first entry that is not smaller.
+    """Where each value belongs in the last axis of an ascending sequence: before the first entry that is not
+    smaller.
 
     right (or side="right"): before the first entry that is larger. sorter: indices that sort the sequence.
     """
@@ -120,7 +125,7 @@ def searchsorted(  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):  # type: ignore[no-untyped-def]
+def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):
     """Where each entry of x belongs in an ascending vector: see `searchsorted`."""
     if sorted_sequence.ndim != 1:
         raise Refused(f"bucketize: sorted_sequence: expected a vector, got shape {[*sorted_sequence.shape]}")
@@ -128,7 +133,7 @@ def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):  # t
 
 
 @composite(method="")
-def unique(  # type: ignore[no-untyped-def]
+def unique(
     x,
     return_index=False,
     return_inverse=False,
@@ -140,8 +145,8 @@ def unique(  # type: ignore[no-untyped-def]
 ):
     """What occurs in x, in ascending order: entries, or slices along `axis`.
 
-    After it, where asked for, in `dtype`: the index of the first occurrence of each, for each entry of x the place of
-    its equal in the result, and how often each occurs.
+    After it, where asked for, in `dtype`: the index of the first occurrence of each, for each entry of x the
+    place of its equal in the result, and how often each occurs.
     """
     axis = None if axis is None or (isinstance(axis, (list, tuple)) and not axis) else int(axis)
     if not (return_index or return_inverse or return_counts):
@@ -163,10 +168,11 @@ def _results(value: torch.Tensor, more: list[torch.Tensor], dtype: Any) -> Any:
 
 
 @composite(method="")
-def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):  # type: ignore[no-untyped-def]
+def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     """x without the entries (slices along `axis`) that equal the one before them.
 
-    After it, where asked for, in `dtype`: for each entry of x its place in the result, and the lengths of the runs.
+    After it, where asked for, in `dtype`: for each entry of x its place in the result, and the lengths of the
+    runs.
     """
     data = x.data.flatten() if axis is None else x.data
     value, inverse, counts = torch.unique_consecutive(data, return_inverse=True, return_counts=True, dim=axis)
@@ -175,14 +181,15 @@ def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, 
 
 
 @composite(method="")
-def top_p_sampling(  # type: ignore[no-untyped-def]
+def top_p_sampling(
     x, ps, threshold=None, topp_seed=None, seed=-1, k=0, mode="truncated", return_top=False, name=None
 ):
-    """One entry drawn from each row of probabilities x [rows, n], among the most likely whose sum first reaches ps
-    [rows]: (value [rows, 1], index [rows, 1]).
+    """One entry drawn from each row of probabilities x [rows, n], among the most likely whose sum first
+    reaches ps [rows]: (value [rows, 1], index [rows, 1]).
 
     threshold: [rows], smaller entries are not drawn. topp_seed: [rows], or seed: where the draw starts. mode:
-    "truncated", or "non-truncated" to draw among all. return_top: also the k largest entries and their indices.
+    "truncated", or "non-truncated" to draw among all. return_top: also the k largest entries and their
+    indices.
     """
     if mode not in ("truncated", "non-truncated") or x.ndim != 2 or ps.size != x.shape[0]:
         came = f"{[*x.shape]}, {[*ps.shape]}, {mode!r}"

@@ -43,7 +43,7 @@ def _free(x: Any, axis: int, extra: int = 0) -> int:
 
 
 @operator(lambda g, saved: g.reshape(saved), method="", view=True)
-def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
+def reshape(x, shape, name=None):
     """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle).
 
     A view where the strides allow it, a copy elsewhere and of a 0-d array.
@@ -63,7 +63,7 @@ def reshape(x, shape, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, saved: g.permute(saved), method="", view=True)
-def permute(x, perm, name=None):  # type: ignore[no-untyped-def]
+def permute(x, perm, name=None):
     """The axes in the order `perm`. A view."""
     perm = [_free(x, p) for p in _ints(perm, "perm")]
     if sorted(perm) != list(range(x.ndim)):
@@ -72,7 +72,7 @@ def permute(x, perm, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def transpose(x, perm=None, name=None, *, axis0=None, axis1=None):  # type: ignore[no-untyped-def]
+def transpose(x, perm=None, name=None, *, axis0=None, axis1=None):
     """The axes in the order `perm`, or two of them exchanged: transpose(x, 0, 1). A view."""
     if isinstance(perm, int) and isinstance(name, int):
         axis0, axis1 = perm, name
@@ -80,13 +80,13 @@ def transpose(x, perm=None, name=None, *, axis0=None, axis1=None):  # type: igno
 
 
 @operator(lambda g, axis0, axis1: g.swapaxes(axis0, axis1), method="", view=True)
-def swapaxes(x, axis0, axis1, name=None):  # type: ignore[no-untyped-def]
+def swapaxes(x, axis0, axis1, name=None):
     """Two axes exchanged. A view."""
     return x.swapaxes(axis0, axis1)
 
 
 @composite(method="")
-def t(input, name=None):  # type: ignore[no-untyped-def]
+def t(input, name=None):
     """The transpose of a matrix; a vector or scalar as it is."""
     if input.ndim > 2:
         raise Refused(f"t: expected at most 2 axes, got shape {[*input.shape]}")
@@ -94,14 +94,14 @@ def t(input, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, saved: g.moveaxis(*saved), method="", view=True)
-def moveaxis(x, source, destination, name=None):  # type: ignore[no-untyped-def]
+def moveaxis(x, source, destination, name=None):
     """The axes `source` moved to the places `destination`. A view."""
     a, b = _ints(source, "source"), _ints(destination, "destination")
     return x.moveaxis(a, b), (b, a)
 
 
 @composite(method="")
-def flatten(x, start_axis=0, stop_axis=-1, name=None):  # type: ignore[no-untyped-def]
+def flatten(x, start_axis=0, stop_axis=-1, name=None):
     """Axes start_axis to stop_axis, both included, as one."""
     if x.ndim == 0:
         return reshape(x, [1])
@@ -112,13 +112,13 @@ def flatten(x, start_axis=0, stop_axis=-1, name=None):  # type: ignore[no-untype
 
 
 @composite(method="")
-def ravel(input):  # type: ignore[no-untyped-def]
+def ravel(input):
     """All entries as a vector. A view where possible."""
     return reshape(input, [-1])
 
 
 @operator(lambda g, saved: g.reshape(saved), method="", view=True)
-def squeeze(x, axis=None, name=None):  # type: ignore[no-untyped-def]
+def squeeze(x, axis=None, name=None):
     """Without the axes of length 1, or without those of `axis` that have length 1; an empty list
     names all, an empty tensor none. A view."""
     given = [] if axis is None else _ints(axis, "axis")  # as in Paddle no axes are all of them
@@ -129,7 +129,7 @@ def squeeze(x, axis=None, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, saved: g.reshape(saved), method="", view=True)
-def unsqueeze(x, axis, name=None):  # type: ignore[no-untyped-def]
+def unsqueeze(x, axis, name=None):
     """With new axes of length 1 at the places `axis` of the result; None adds none. A view."""
     value = x.view(x.shape) if axis is None else x
     for a in () if axis is None else _ints(axis, "axis"):
@@ -138,31 +138,32 @@ def unsqueeze(x, axis, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g: g, method="", broadcasts=True)
-def expand(x, shape, name=None):  # type: ignore[no-untyped-def]
+def expand(x, shape, name=None):
     """Broadcast to `shape`; -1 keeps an axis."""
     return x.expand(_ints(shape, "shape")).clone(memory_format=torch.contiguous_format)
 
 
 @operator(lambda g: g, view=True, broadcasts=True)
-def expand_view(x, shape):  # type: ignore[no-untyped-def]
-    """`expand` without a copy: several entries are one in memory, so only for code that reads the result and drops it."""
+def expand_view(x, shape):
+    """`expand` without a copy: several entries are one in memory, so only for code that reads the result and
+    drops it."""
     return x.expand(_ints(shape, "shape"))
 
 
 @composite(method="")
-def broadcast_to(x, shape, name=None):  # type: ignore[no-untyped-def]
+def broadcast_to(x, shape, name=None):
     """Broadcast to `shape`; -1 keeps an axis."""
     return expand(x, shape)
 
 
 @composite(method="")
-def expand_as(x, y, name=None):  # type: ignore[no-untyped-def]
+def expand_as(x, y, name=None):
     """Broadcast to the shape of `y`."""
     return expand(x, y.shape)
 
 
 @composite(method="")
-def tile(x, repeat_times, name=None):  # type: ignore[no-untyped-def]
+def tile(x, repeat_times, name=None):
     """The whole array repeated `repeat_times` along each axis."""
     times = _ints(repeat_times, "repeat_times")
     shape = [1] * (len(times) - x.ndim) + list(x.shape)
@@ -173,48 +174,51 @@ def tile(x, repeat_times, name=None):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, saved: g.flip(saved), method="")
-def flip(x, axis, name=None):  # type: ignore[no-untyped-def]
+def flip(x, axis, name=None):
     """In reverse order along `axis` (an int or a list)."""
     axes = _ints(axis, "axis")
     return x.flip(axes), axes
 
 
 @operator(lambda g, saved: g.roll(*saved), method="")
-def roll(x, shifts, axis=None, name=None):  # type: ignore[no-untyped-def]
-    """Shifted along `axis`, what leaves at one end coming back at the other; flattened first when axis is None."""
+def roll(x, shifts, axis=None, name=None):
+    """Shifted along `axis`, what leaves at one end coming back at the other; flattened first when axis is
+    None."""
     by = _ints(shifts, "shifts")
     axes = None if axis is None else _ints(axis, "axis")
     return torch.roll(x, by, axes), ([-b for b in by], axes)
 
 
-# --- growing and cutting off ---------------------------------------------------------------------------------
+# --- growing and cutting off --------------------------------------------------------------------------------
 
 
 @operator(lambda g, saved: declared.pad_constant(g, saved, 0.0))
-def pad_constant(x, widths, value):  # type: ignore[no-untyped-def]
-    """Grown by `widths` (before, after pairs from the last axis backwards) filled with `value`; negative cuts."""
+def pad_constant(x, widths, value):
+    """Grown by `widths` (before, after pairs from the last axis backwards) filled with `value`; negative
+    cuts."""
     return torch.nn.functional.pad(x, widths, value=value), [-w for w in widths]
 
 
 # `diagonal` is saved, not named: where a derivative names a parameter, the twin in place copies x first.
 @operator(lambda g, saved: g.tril(saved), method="")
-def tril(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
+def tril(x, diagonal=0, name=None):
     """The lower triangle, zero above `diagonal`."""
     return x.tril(diagonal), diagonal
 
 
 @operator(lambda g, saved: g.triu(saved), method="")
-def triu(x, diagonal=0, name=None):  # type: ignore[no-untyped-def]
+def triu(x, diagonal=0, name=None):
     """The upper triangle, zero below `diagonal`."""
     return x.triu(diagonal), diagonal
 
 
-# --- kind and place ------------------------------------------------------------------------------------------
+# --- kind and place -----------------------------------------------------------------------------------------
 
 
 @operator(lambda g, saved: _converted(g, saved))
-def cast(x, dtype):  # type: ignore[no-untyped-def]
-    """A copy in another dtype: of the real part, where that holds no complex numbers. Gradients flow back in the input's."""
+def cast(x, dtype):
+    """A copy in another dtype: of the real part, where that holds no complex numbers. Gradients flow back in
+    the input's."""
     kind = as_dtype(dtype)
     part = x.real if x.is_complex() and not kind.is_complex else x
     return part.to(kind, copy=True), x.dtype
@@ -227,13 +231,14 @@ def _converted(x: Any, kind: torch.dtype) -> Any:
 
 
 @operator(lambda g: g)
-def assign(x, output=None):  # type: ignore[no-untyped-def]
+def assign(x, output=None):
     """A copy."""
     return x.clone(memory_format=torch.contiguous_format)
 
 
 def unshared(result: Any, *inputs: Any) -> Any:
-    """`result`, or a copy of it where it shows the memory of an input: for what returns new memory in Paddle."""
+    """`result`, or a copy of it where it shows the memory of an input: for what returns new memory in
+    Paddle."""
     place = result.data.untyped_storage().data_ptr()
     if any(place == x.data.untyped_storage().data_ptr() for x in inputs):
         return assign(result)
@@ -241,12 +246,12 @@ def unshared(result: Any, *inputs: Any) -> Any:
 
 
 @operator(lambda g, saved: declared.copy_to(g, saved))
-def copy_to(x, device):  # type: ignore[no-untyped-def]
+def copy_to(x, device):
     """A copy on another device."""
     return x.to(device), x.device
 
 
 @operator(lambda g: g * 0)
-def full_like_of(x, value):  # type: ignore[no-untyped-def]
+def full_like_of(x, value):
     """`value` everywhere; recorded, so that what was overwritten gets a zero gradient."""
     return torch.full_like(x, value)

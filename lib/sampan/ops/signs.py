@@ -1,4 +1,5 @@
-"""Python's operators on Tensors: `x + y` calls `add`, `x[i]` calls `getitem`. NumPy arrays are taken for Tensors here."""
+"""Python's operators on Tensors: `x + y` calls `add`, `x[i]` calls `getitem`. NumPy arrays are taken for
+Tensors here."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +34,8 @@ _SIGNS: dict[str, Callable[..., Any]] = {
     "ge": logic.greater_equal,
     "getitem": indexing.getitem,
 }
-# A text is compared too, and refused: it is a mistake. Anything else, such as a list, is not equal, as in Paddle.
+# A text is compared too, and refused: it is a mistake. Anything else, such as a list, is not equal, as in
+# Paddle.
 _COMPARABLE = (Tensor, int, float, complex, str, np.ndarray, np.generic, torch.Tensor)
 
 

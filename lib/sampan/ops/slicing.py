@@ -14,8 +14,8 @@ from .shape import _free, _ints, assign, expand_view, flip, permute, reshape, un
 
 # fmt: off
 __all__ = [
-    "as_strided", "crop", "diagonal_scatter", "narrow", "reduce_as", "rot90", "select_scatter", "shard_index", "slice",
-    "slice_scatter", "strided_slice", "unflatten", "unfold", "view", "view_as",
+    "as_strided", "crop", "diagonal_scatter", "narrow", "reduce_as", "rot90", "select_scatter", "shard_index",
+    "slice", "slice_scatter", "strided_slice", "unflatten", "unfold", "view", "view_as",
 ]
 # fmt: on
 
@@ -35,25 +35,26 @@ def _key(x: Any, axes: Any, starts: Any, ends: Any, strides: Any) -> tuple[built
 
 
 @composite(method="")
-def slice(input, axes, starts, ends):  # type: ignore[no-untyped-def]
-    """The part from `starts` up to, not including, `ends` of each of `axes`; as in Python, bounds are clipped."""
+def slice(input, axes, starts, ends):
+    """The part from `starts` up to, not including, `ends` of each of `axes`; as in Python, bounds are
+    clipped."""
     return getitem(input, _key(input, axes, starts, ends, None))
 
 
 @composite(method="")
-def strided_slice(x, axes, starts, ends, strides, name=None):  # type: ignore[no-untyped-def]
+def strided_slice(x, axes, starts, ends, strides, name=None):
     """`slice` taking every `strides`-th entry, backwards where that is negative."""
     return getitem(x, _key(x, axes, starts, ends, strides))
 
 
 @composite(method="")
-def slice_scatter(x, value, axes, starts, ends, strides, name=None):  # type: ignore[no-untyped-def]
+def slice_scatter(x, value, axes, starts, ends, strides, name=None):
     """`x` with `value`, broadcast, in the place of its `strided_slice`."""
     return setitem(x, value, _key(x, axes, starts, ends, strides))
 
 
 @composite(method="")
-def select_scatter(x, values, axis, index, name=None):  # type: ignore[no-untyped-def]
+def select_scatter(x, values, axis, index, name=None):
     """`x` with `values` in the place of its slice `index` along `axis`."""
     axis = _free(x, axis)
     if list(values.shape) != [n for i, n in enumerate(x.shape) if i != axis]:
@@ -62,7 +63,7 @@ def select_scatter(x, values, axis, index, name=None):  # type: ignore[no-untype
 
 
 @composite()
-def crop(x, shape=None, offsets=None, name=None):  # type: ignore[no-untyped-def]
+def crop(x, shape=None, offsets=None, name=None):
     """The part of `shape` (-1: up to the end; None: all of x) that begins at `offsets` (zeros when None)."""
     begin = [0] * x.ndim if offsets is None else _ints(offsets, "offsets")
     size = list(x.shape) if shape is None else _ints(shape, "shape")
@@ -75,7 +76,7 @@ def crop(x, shape=None, offsets=None, name=None):  # type: ignore[no-untyped-def
 
 
 @composite(method="")
-def narrow(input, dim, start, length):  # type: ignore[no-untyped-def]
+def narrow(input, dim, start, length):
     """The `length` slices of axis `dim` from `start` on. A view."""
     axis, start, length = _free(input, dim), int(start), int(length)
     n = input.shape[axis]
@@ -91,20 +92,20 @@ def _diagonal_scatter_by_x(g: Any, offset: int, axis1: int, axis2: int) -> Any:
 
 
 @operator(_diagonal_scatter_by_x, lambda g, offset, axis1, axis2: g.diagonal(offset, axis1, axis2), method="")
-def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):  # type: ignore[no-untyped-def]
+def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):
     """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
     return torch.diagonal_scatter(x, y, offset, axis1, axis2)
 
 
 @composite(method="")
-def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):  # type: ignore[no-untyped-def]
+def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):
     """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
     return diagonal_scatter(x, y, offset, dim1, dim2)
 
 
 # The settings are saved, not named: where a derivative names a parameter, the twin in place copies x first.
 @operator(lambda g, saved: declared.fill_diagonal(g, 0.0, *saved))
-def fill_diagonal(x, value, offset=0, wrap=False, name=None):  # type: ignore[no-untyped-def]
+def fill_diagonal(x, value, offset=0, wrap=False, name=None):
     """`x` with a number on its diagonal `offset` (of all axes where there are more than two).
 
     wrap: in a matrix with more rows than columns the diagonal begins again below.
@@ -122,7 +123,7 @@ def fill_diagonal(x, value, offset=0, wrap=False, name=None):  # type: ignore[no
     return filled, (offset, wrap)
 
 
-# --- windows and views ---------------------------------------------------------------------------------------
+# --- windows and views --------------------------------------------------------------------------------------
 
 
 @operator(
@@ -130,20 +131,22 @@ def fill_diagonal(x, value, offset=0, wrap=False, name=None):  # type: ignore[no
     method="",
     view=True,
 )
-def unfold(x, axis, size, step, name=None):  # type: ignore[no-untyped-def]
-    """The windows of `size` entries along `axis`, `step` apart; a window's entries are the last axis. A view."""
+def unfold(x, axis, size, step, name=None):
+    """The windows of `size` entries along `axis`, `step` apart; a window's entries are the last axis. A
+    view."""
     return x.unfold(axis, size, step), list(x.shape)
 
 
 @operator(lambda g, axis, size, step: unfold(g, axis, size, step))
-def unfolded_back(x, shape, axis, size, step):  # type: ignore[no-untyped-def]
+def unfolded_back(x, shape, axis, size, step):
     """Windows added up where they overlap: the transpose of `unfold`."""
     return torch.ops.aten.unfold_backward(x, shape, axis, size, step)
 
 
 @composite(method="")
-def as_strided(x, shape, stride, offset=0, name=None):  # type: ignore[no-untyped-def]
-    """The entries of x's memory, `stride` apart along each axis of `shape`, from `offset` bytes on. A view."""
+def as_strided(x, shape, stride, offset=0, name=None):
+    """The entries of x's memory, `stride` apart along each axis of `shape`, from `offset` bytes on. A
+    view."""
     return strided(x, _ints(shape, "shape"), _ints(stride, "stride"), offset // x.element_size())
 
 
@@ -154,7 +157,7 @@ def _strided_by_x(g: Any, shape: Any, stride: Any, offset: int, saved: Any) -> A
 
 
 @operator(_strided_by_x, view=True)
-def strided(x, shape, stride, offset):  # type: ignore[no-untyped-def]
+def strided(x, shape, stride, offset):
     """`as_strided`; its gradient goes back to the places that were read, also where they were read twice."""
     places = torch.arange(x.numel(), device=x.device).reshape(x.shape)
     if not x.is_contiguous():
@@ -163,13 +166,14 @@ def strided(x, shape, stride, offset):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, saved: g.view(saved), view=True)
-def reinterpreted(x, dtype):  # type: ignore[no-untyped-def]
-    """The same bytes as entries of another dtype; the last axis changes its length with their size. A view."""
+def reinterpreted(x, dtype):
+    """The same bytes as entries of another dtype; the last axis changes its length with their size. A
+    view."""
     return x.view(dtype), x.dtype
 
 
 @composite(method="")
-def view(x, shape_or_dtype, name=None):  # type: ignore[no-untyped-def]
+def view(x, shape_or_dtype, name=None):
     """x's memory in another shape, or its bytes as another dtype. A view."""
     if isinstance(shape_or_dtype, (list, tuple)):
         return reshape(x, shape_or_dtype)
@@ -177,20 +181,20 @@ def view(x, shape_or_dtype, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def view_as(x, other, name=None):  # type: ignore[no-untyped-def]
+def view_as(x, other, name=None):
     """x's memory in the shape of `other`. A view."""
     return reshape(x, other.shape)
 
 
 @composite(method="")
-def unflatten(x, axis, shape, name=None):  # type: ignore[no-untyped-def]
+def unflatten(x, axis, shape, name=None):
     """`x` with one axis cut into several, of lengths `shape`; -1 is worked out. A view."""
     axis = _free(x, axis)
     return reshape(x, [*x.shape[:axis], *_ints(shape, "shape"), *x.shape[axis + 1 :]])
 
 
 @composite(method="")
-def rot90(x, k=1, axes=[0, 1], name=None):  # type: ignore[no-untyped-def]  # noqa: B006
+def rot90(x, k=1, axes=[0, 1], name=None):  # noqa: B006
     """`x` turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if x.ndim < 2 or len(axes) != 2:
         raise Refused(f"rot90: expected at least 2 axes and a plane of two, got {[*x.shape]} and {axes}")
@@ -205,8 +209,9 @@ def rot90(x, k=1, axes=[0, 1], name=None):  # type: ignore[no-untyped-def]  # no
 
 
 @composite(method="")
-def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):  # type: ignore[no-untyped-def]
-    """Ids from 0 to index_num - 1 as places in shard `shard_id` of `nshards` equal ones; `ignore_value` for others'."""
+def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
+    """Ids from 0 to index_num - 1 as places in shard `shard_id` of `nshards` equal ones; `ignore_value` for
+    others'."""
     if not 0 <= shard_id < nshards:
         raise Refused(f"shard_index: shard_id: expected 0 to {nshards - 1}, got {shard_id}")
     ids, size = input.data, -(-index_num // nshards)
@@ -216,7 +221,7 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):  # type: 
 
 
 @composite(method="")
-def reduce_as(x, target, name=None):  # type: ignore[no-untyped-def]
+def reduce_as(x, target, name=None):
     """The sum of x over the axes along which an array of target's shape is repeated to reach x's."""
     shape = [1] * (x.ndim - target.ndim) + list(target.shape)
     axes = [i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if m == 1 and n != 1]
@@ -224,8 +229,9 @@ def reduce_as(x, target, name=None):  # type: ignore[no-untyped-def]
     return unshared(reshape(x.sum(axis=axes, keepdim=True) if axes else x, target.shape), x)
 
 
-def resize_(x, shape, fill_zero=False, name=None):  # type: ignore[no-untyped-def]
-    """Give x another shape, in place: its first entries, and zeros after them where it grows (with `fill_zero`)."""
+def resize_(x, shape, fill_zero=False, name=None):
+    """Give x another shape, in place: its first entries, and zeros after them where it grows (with
+    `fill_zero`)."""
     sizes = _ints(shape, "shape")
     count = math.prod(sizes)
     if count > x.size and not fill_zero:
@@ -236,8 +242,9 @@ def resize_(x, shape, fill_zero=False, name=None):  # type: ignore[no-untyped-de
     return x
 
 
-def set_(x, source=None, shape=None, stride=None, offset=0, name=None):  # type: ignore[no-untyped-def]
-    """Make x show the memory of `source` (its own when None; empty without any argument) by shape and strides."""
+def set_(x, source=None, shape=None, stride=None, offset=0, name=None):
+    """Make x show the memory of `source` (its own when None; empty without any argument) by shape and
+    strides."""
     if source is None and shape is None:
         x.data = torch.empty(0, dtype=x.data.dtype, device=x.data.device)
         return x

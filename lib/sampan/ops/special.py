@@ -16,17 +16,39 @@ __all__ = [
 ]
 # fmt: on
 
-# fmt: off
-erf = elementwise("erf", torch.erf, "g * exp(-x * x) * 1.1283791670955126", doc="The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x.")
-erfinv = elementwise("erfinv", torch.erfinv, "g * exp(out * out) * 0.886226925452758", doc="The inverse of the error function.")
+erf = elementwise(
+    "erf",
+    torch.erf,
+    "g * exp(-x * x) * 1.1283791670955126",
+    doc="The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x.",
+)
+erfinv = elementwise(
+    "erfinv", torch.erfinv, "g * exp(out * out) * 0.886226925452758", doc="The inverse of the error function."
+)
 lgamma = elementwise("lgamma", torch.lgamma, "g * digamma(x)", doc="log |Gamma(x)|.")
 digamma = elementwise("digamma", torch.digamma, "g * polygamma(x, 1)", doc="The derivative of lgamma.")
-i0 = elementwise("i0", torch.i0, "g * i1(x)", doc="The modified Bessel function of the first kind, of order 0.")
+i0 = elementwise(
+    "i0", torch.i0, "g * i1(x)", doc="The modified Bessel function of the first kind, of order 0."
+)
 i0e = elementwise("i0e", torch.special.i0e, "g * (i1e(x) - sign(x) * out)", doc="e^-|x| i0(x).")
-i1 = elementwise("i1", torch.special.i1, "g * (i0(x) - out / (x + (x == 0)) - 0.5 * (x == 0))", doc="The modified Bessel function of the first kind, of order 1.")
-i1e = elementwise("i1e", torch.special.i1e, "g * (i0e(x) - out * (sign(x) + 1 / (x + (x == 0))) - 0.5 * (x == 0))", doc="e^-|x| i1(x).")
-sinc = elementwise("sinc", torch.sinc, "g * (cos(x * 3.141592653589793) - out) / (x + (x == 0))", doc="sin(pi x) / (pi x), and 1 at 0.")
-# fmt: on
+i1 = elementwise(
+    "i1",
+    torch.special.i1,
+    "g * (i0(x) - out / (x + (x == 0)) - 0.5 * (x == 0))",
+    doc="The modified Bessel function of the first kind, of order 1.",
+)
+i1e = elementwise(
+    "i1e",
+    torch.special.i1e,
+    "g * (i0e(x) - out * (sign(x) + 1 / (x + (x == 0))) - 0.5 * (x == 0))",
+    doc="e^-|x| i1(x).",
+)
+sinc = elementwise(
+    "sinc",
+    torch.sinc,
+    "g * (cos(x * 3.141592653589793) - out) / (x + (x == 0))",
+    doc="sin(pi x) / (pi x), and 1 at 0.",
+)
 
 
 def _polygammas_by_x(g: Any, n: int, x: Any) -> Any:
@@ -34,7 +56,7 @@ def _polygammas_by_x(g: Any, n: int, x: Any) -> Any:
 
 
 @operator(lambda g: None, _polygammas_by_x)
-def polygammas(n, x):  # type: ignore[no-untyped-def]
+def polygammas(n, x):
     """The n-th derivative of digamma."""
     value = torch.polygamma(n, x)
     if x.is_floating_point():  # torch's sum misses the poles by a rounding error
@@ -43,7 +65,7 @@ def polygammas(n, x):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def polygamma(x, n, name=None):  # type: ignore[no-untyped-def]
+def polygamma(x, n, name=None):
     """The n-th derivative of digamma, for an int n of 0 or more."""
     if not isinstance(n, int):
         raise WrongKind(f"polygamma: n must be an int, got {n!r}")
@@ -53,7 +75,7 @@ def polygamma(x, n, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def multigammaln(x, p, name=None):  # type: ignore[no-untyped-def]
+def multigammaln(x, p, name=None):
     """The logarithm of the multivariate gamma function of dimension p."""
     assert p >= 1, f"multigammaln: p must be at least 1, got {p}"
     total = lgamma(x)
@@ -68,11 +90,11 @@ def multigammaln(x, p, name=None):  # type: ignore[no-untyped-def]
     method="",
     broadcasts=True,
 )
-def gammaincc(x, y, name=None):  # type: ignore[no-untyped-def]
+def gammaincc(x, y, name=None):
     """Gamma(x, y) / Gamma(x): the regularised upper incomplete gamma function.
 
-    Differentiable by y, where it is integrated up from; a derivative by x has no closed form. Raises ValueError
-    for negative x or y.
+    Differentiable by y, where it is integrated up from; a derivative by x has no closed form. Raises
+    ValueError for negative x or y.
     """
     if bool((x < 0).any()) or bool((y < 0).any()):
         raise RuntimeError("x and y must not be negative")
@@ -80,7 +102,7 @@ def gammaincc(x, y, name=None):  # type: ignore[no-untyped-def]
 
 
 @composite(method="")
-def gammainc(x, y, name=None):  # type: ignore[no-untyped-def]
+def gammainc(x, y, name=None):
     """1 - gammaincc(x, y): the regularised lower incomplete gamma function."""
     return 1 - gammaincc(x, y)
 
@@ -99,6 +121,6 @@ def _logit_by_x(g: Any, x: Any, eps: float | None) -> Any:
 
 
 @operator(_logit_by_x, method="")
-def logit(x, eps=None, name=None):  # type: ignore[no-untyped-def]
+def logit(x, eps=None, name=None):
     """log(x / (1 - x)), with x first held between eps and 1 - eps; NaN outside [0, 1] without eps."""
     return torch.logit(x, _bound(eps))

@@ -1,7 +1,7 @@
 """Fourier transforms of every kind over one, two or any number of axes, and signals cut into frames.
 
-Three operators do all: complex to complex, real to complex, complex to real. The transpose of a transform is the
-inverse one without its scale, so each is the gradient of another.
+Three operators do all: complex to complex, real to complex, complex to real. The transpose of a transform is
+the inverse one without its scale, so each is the gradient of another.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def _fft_c2c_by_x(g: Any, axes: list[int], norm: int, forward: bool) -> Any:
 
 
 @operator(_fft_c2c_by_x)
-def fft_c2c(x, axes, norm, forward):  # type: ignore[no-untyped-def]
+def fft_c2c(x, axes, norm, forward):
     """Complex to complex over `axes`. norm: 0 for none, 1 for 1 / sqrt(n), 2 for 1 / n."""
     return torch._fft_c2c(x, axes, norm, forward) if x.numel() else x.clone()
 
@@ -40,7 +40,7 @@ def _fft_r2c_by_x(g: Any, axes: list[int], norm: int, saved: int) -> Any:
 
 
 @operator(_fft_r2c_by_x)
-def fft_r2c(x, axes, norm, onesided):  # type: ignore[no-untyped-def]
+def fft_r2c(x, axes, norm, onesided):
     """Real to complex; `onesided`: the half of the last of `axes` that the rest follows from."""
     length = x.shape[axes[-1]]
     if x.numel() == 0:  # torch cannot plan a transform of nothing
@@ -60,8 +60,9 @@ def _fft_c2r_by_x(g: Any, axes: list[int], norm: int, length: int) -> Any:
 
 
 @operator(_fft_c2r_by_x)
-def fft_c2r(x, axes, norm, length):  # type: ignore[no-untyped-def]
-    """Complex to real of `length` along the last of `axes`, from the half that `fft_r2c` gives: an inverse transform."""
+def fft_c2r(x, axes, norm, length):
+    """Complex to real of `length` along the last of `axes`, from the half that `fft_r2c` gives: an inverse
+    transform."""
     if x.numel() == 0 or length == 0:
         shape = _with_length(x, axes[-1], length)
         return torch.zeros(shape, dtype=x.dtype.to_real(), device=x.device)
@@ -139,15 +140,17 @@ _DOCS = {
     "ifft": "The inverse of `fft`, with a scale of 1 / n",
     "rfft": "The Fourier transform of real x: the half of the result that determines the rest",
     "irfft": "The inverse of `rfft`: a real result, of 2 (m - 1) entries unless told",
-    "hfft": "The Fourier transform of x that equals its own conjugate mirror, given by its first half: a real result",
+    "hfft": "The Fourier transform of x that equals its own conjugate mirror, given by its first half: "
+    "a real result",
     "ihfft": "The inverse of `hfft`: half of the inverse Fourier transform of real x",
 }
 
 
 def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: str) -> Callable[..., Any]:
-    """Declare one transform. first, axis: what its parameters for lengths and axes are called; default: those axes."""
+    """Declare one transform. first, axis: what its parameters for lengths and axes are called; default: those
+    axes."""
 
-    def transform(x, s=None, axes=default, norm="backward", name=None):  # type: ignore[no-untyped-def]
+    def transform(x, s=None, axes=default, norm="backward", name=None):
         if ending == "2":
             for label, given in (("s", s), ("axes", axes)):
                 if given is not None and len(_whole(label, given)) != 2:
@@ -159,7 +162,7 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
             s, axes = s if s is None else [s], [-1 if axes is None else axes]
         return _transform(kind, x, s, axes, norm)
 
-    def call(x, *args, **settings):  # type: ignore[no-untyped-def]
+    def call(x, *args, **settings):
         bound = shown.bind(x, *args, **settings)
         bound.apply_defaults()
         return transform(*bound.args)
@@ -168,20 +171,26 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
     shown = Signature([p.replace(name=names.get(p.name, p.name)) for p in given])
     call.__name__ = call.__qualname__ = kind + ending
     call.__signature__ = shown  # type: ignore[attr-defined]
-    call.__doc__ = f"{_DOCS[kind]}, over {what}. norm: where it is scaled: with 1 / n in the inverse (\"backward\") or in the transform itself (\"forward\"), or with 1 / sqrt(n) in both (\"ortho\"). {first}: cut or fill up to so many entries first."  # fmt: skip
+    call.__doc__ = (
+        f"{_DOCS[kind]}, over {what}. norm: where it is scaled: with 1 / n in the inverse "
+        f'("backward") or in the transform itself ("forward"), or with 1 / sqrt(n) in both ("ortho"). '
+        f"{first}: cut or fill up to so many entries first."
+    )
     return composite()(call)
 
 
 _TRANSFORMS = {}
 for _kind in _DOCS:
     for _row in (
-        ("", "n", "axis", -1, "one axis"), ("2", "s", "axes", (-2, -1), "two axes"), ("n", "s", "axes", None, "axes, all of them when None"),
-    ):  # fmt: skip
+        ("", "n", "axis", -1, "one axis"),
+        ("2", "s", "axes", (-2, -1), "two axes"),
+        ("n", "s", "axes", None, "axes, all of them when None"),
+    ):
         _TRANSFORMS[_kind + _row[0]] = _family(_kind, *_row)
 globals().update(_TRANSFORMS)
 
 
-# --- frames --------------------------------------------------------------------------------------------------
+# --- frames -------------------------------------------------------------------------------------------------
 
 
 def _checked(axis: int = 0, **lengths: Any) -> list[int]:
@@ -197,7 +206,7 @@ def _checked(axis: int = 0, **lengths: Any) -> list[int]:
 
 
 @composite()
-def frame(x, frame_length, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-def]
+def frame(x, frame_length, hop_length, axis=-1, name=None):
     """The frames of a signal [..., time], `hop_length` apart: [..., frame_length, frames].
 
     axis=0: of [time, ...], as [frames, frame_length, ...].
@@ -210,8 +219,9 @@ def frame(x, frame_length, hop_length, axis=-1, name=None):  # type: ignore[no-u
 
 
 @composite()
-def overlap_add(x, hop_length, axis=-1, name=None):  # type: ignore[no-untyped-def]
-    """Frames [..., frame_length, frames] added up where they overlap: the signal [..., time]; axis as in `frame`."""
+def overlap_add(x, hop_length, axis=-1, name=None):
+    """Frames [..., frame_length, frames] added up where they overlap: the signal [..., time]; axis as in
+    `frame`."""
     (hop_length,) = _checked(axis, hop_length=hop_length)
     if x.ndim < 2:
         raise Refused(f"overlap_add: expected at least 2 axes, got shape {[*x.shape]}")
@@ -243,15 +253,25 @@ def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
 
 
 @composite(method="")
-def stft(  # type: ignore[no-untyped-def]
-    x, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
-    onesided=None, name=None,
-):  # fmt: skip
-    """The Fourier transforms of windowed frames of a signal [batch, time] or [time]: [..., frequencies, frames].
+def stft(
+    x,
+    n_fft,
+    hop_length=None,
+    win_length=None,
+    window=None,
+    center=True,
+    pad_mode="reflect",
+    normalized=False,
+    onesided=None,
+    name=None,
+):
+    """The Fourier transforms of windowed frames of a signal [batch, time] or [time]: [..., frequencies,
+    frames].
 
-    hop_length: n_fft // 4 when None. window: [win_length], ones when None, in the middle of n_fft entries. center:
-    frames stand around their place, the signal is padded by `pad_mode` ("reflect" or "constant"). normalized: scaled
-    by 1 / sqrt(n_fft). onesided: n_fft // 2 + 1 frequencies; True for a real signal when None.
+    hop_length: n_fft // 4 when None. window: [win_length], ones when None, in the middle of n_fft entries.
+    center: frames stand around their place, the signal is padded by `pad_mode` ("reflect" or "constant").
+    normalized: scaled by 1 / sqrt(n_fft). onesided: n_fft // 2 + 1 frequencies; True for a real signal when
+    None.
     """
     n_fft, hop_length, win_length = _planned_frames(n_fft, hop_length, win_length)
     if onesided is not None and not isinstance(onesided, bool):
@@ -280,11 +300,21 @@ def _scaled(normalized: bool) -> str:
 
 
 @composite(method="")
-def istft(  # type: ignore[no-untyped-def]
-    x, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=True, length=None,
-    return_complex=False, name=None,
-):  # fmt: skip
-    """The signal [..., time] whose `stft` is x [..., frequencies, frames], by overlapping frames divided by the window.
+def istft(
+    x,
+    n_fft,
+    hop_length=None,
+    win_length=None,
+    window=None,
+    center=True,
+    normalized=False,
+    onesided=True,
+    length=None,
+    return_complex=False,
+    name=None,
+):
+    """The signal [..., time] whose `stft` is x [..., frequencies, frames], by overlapping frames divided by
+    the window.
 
     length: of the result; the settings are those of `stft`. Raises ValueError where the windows leave a gap.
     """
@@ -316,14 +346,14 @@ def istft(  # type: ignore[no-untyped-def]
 
 
 @composite()
-def fftshift(x, axes=None, name=None):  # type: ignore[no-untyped-def]
+def fftshift(x, axes=None, name=None):
     """The result of a transform with frequency 0 in the middle of `axes` (all when None)."""
     found = list(range(x.ndim)) if axes is None else _ints(axes, "axes")
     return x.roll([x.shape[a] // 2 for a in found], found)
 
 
 @composite()
-def ifftshift(x, axes=None, name=None):  # type: ignore[no-untyped-def]
+def ifftshift(x, axes=None, name=None):
     """The inverse of `fftshift`."""
     found = list(range(x.ndim)) if axes is None else _ints(axes, "axes")
     return x.roll([-(x.shape[a] // 2) for a in found], found)

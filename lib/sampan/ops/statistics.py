@@ -1,4 +1,5 @@
-"""What describes a set of numbers: medians, quantiles, histograms, covariances, counts; and differences and areas."""
+"""What describes a set of numbers: medians, quantiles, histograms, covariances, counts; and differences and
+areas."""
 
 import math
 from typing import Any
@@ -18,12 +19,12 @@ from .shape import flatten, moveaxis, pad_constant, reshape
 
 # fmt: off
 __all__ = [
-    "bincount", "count_nonzero", "cumulative_trapezoid", "diff", "histogram", "histogram_bin_edges", "histogramdd",
-    "median", "nanmean", "nanmedian", "nanquantile", "nansum", "quantile", "trapezoid",
+    "bincount", "count_nonzero", "cumulative_trapezoid", "diff", "histogram", "histogram_bin_edges",
+    "histogramdd", "median", "nanmean", "nanmedian", "nanquantile", "nansum", "quantile", "trapezoid",
 ]
 # fmt: on
 
-# --- without NaN ---------------------------------------------------------------------------------------------
+# --- without NaN --------------------------------------------------------------------------------------------
 
 
 def _nansum_by_x(g: Any, saved: Any) -> Any:
@@ -32,7 +33,7 @@ def _nansum_by_x(g: Any, saved: Any) -> Any:
 
 
 @operator(_nansum_by_x, method="")
-def nansum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
     """The sum over `axis`, NaN counting as 0."""
     missing = x.isnan() if x.is_floating_point() else torch.zeros_like(x, dtype=torch.bool)
     value = sum(x.masked_fill(missing, 0), axis, dtype, keepdim)
@@ -40,19 +41,19 @@ def nansum(x, axis=None, dtype=None, keepdim=False, name=None):  # type: ignore[
 
 
 @composite(method="")
-def nanmean(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def nanmean(x, axis=None, keepdim=False, name=None):
     """The mean over `axis` of what is not NaN; NaN where nothing is."""
     there = ~x.data.isnan()
     return nansum(x, axis, None, keepdim) / Tensor(there.to(x.data.dtype)).sum(axis=axis, keepdim=keepdim)
 
 
 @operator(method="")
-def count_nonzero(x, axis=None, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def count_nonzero(x, axis=None, keepdim=False, name=None):
     """How many entries over `axis` are not 0, int64."""
     return sum(x != 0, axis, None, keepdim)
 
 
-# --- order statistics ----------------------------------------------------------------------------------------
+# --- order statistics ---------------------------------------------------------------------------------------
 
 
 def _folded(x: Any, axis: Any) -> tuple[Any, list[int]]:
@@ -104,17 +105,17 @@ def _quantile(x: Any, q: Any, axis: Any, keepdim: bool, interpolation: str, skip
 
 
 @composite(method="")
-def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None):  # type: ignore[no-untyped-def]
+def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None):
     """The values below which the part `q` of the entries over `axis` lies, NaN where one of them is.
 
-    q: a number from 0 to 1, or several, which are stacked along a new first axis. interpolation between two entries:
-    "linear", "lower", "higher", "nearest" or "midpoint".
+    q: a number from 0 to 1, or several, which are stacked along a new first axis. interpolation between two
+    entries: "linear", "lower", "higher", "nearest" or "midpoint".
     """
     return _quantile(x, q, axis, keepdim, interpolation, False)
 
 
 @composite(method="")
-def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):  # type: ignore[no-untyped-def]
+def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
     """`quantile` of what is not NaN."""
     return _quantile(x, q, axis, keepdim, interpolation, True)
 
@@ -133,7 +134,7 @@ def _middle_by_x(g: Any, mode: str, saved: Any) -> Any:
 
 
 @operator(_middle_by_x)
-def middle(x, mode, skip_nan):  # type: ignore[no-untyped-def]
+def middle(x, mode, skip_nan):
     """The medians of the last axis; for the mode "min" their indices too. NaN counts unless it is skipped."""
     if not x.shape[-1]:
         value = x.sum(-1) * math.nan
@@ -182,23 +183,23 @@ def _median(x: Any, axis: Any, keepdim: bool, mode: str, skip_nan: bool) -> Any:
 
 
 @composite(method="")
-def median(x, axis=None, keepdim=False, mode="avg", name=None):  # type: ignore[no-untyped-def]
-    """The middle entry over `axis`, NaN where one of them is. Of an even number, the mean of the two in the middle,
-    or with mode="min" the smaller one; that mode also gives its index when there is an `axis`."""
+def median(x, axis=None, keepdim=False, mode="avg", name=None):
+    """The middle entry over `axis`, NaN where one of them is. Of an even number, the mean of the two in the
+    middle, or with mode="min" the smaller one; that mode also gives its index when there is an `axis`."""
     return _median(x, axis, keepdim, mode, False)
 
 
 @composite(method="")
-def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):  # type: ignore[no-untyped-def]
+def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
     """`median` of what is not NaN; NaN where nothing is."""
     return _median(x, axis, keepdim, mode, True)
 
 
-# --- counting ------------------------------------------------------------------------------------------------
+# --- counting -----------------------------------------------------------------------------------------------
 
 
 @operator(method="")
-def bincount(x, weights=None, minlength=0, name=None):  # type: ignore[no-untyped-def]
+def bincount(x, weights=None, minlength=0, name=None):
     """How often each of 0, 1, 2, ... occurs in the vector x, or the sum of the weights where it does."""
     if minlength < 0:
         raise RuntimeError(f"minlength: expected 0 or more, got {minlength}")
@@ -215,10 +216,12 @@ def _range(x: torch.Tensor, low: float, high: float) -> tuple[float, float]:
 
 
 @operator(method="")
-def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):  # type: ignore[no-untyped-def]
-    """How many entries lie in each of `bins` equal parts of [min, max] (of x's own range when they are equal), int64.
+def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):
+    """How many entries lie in each of `bins` equal parts of [min, max] (of x's own range when they are
+    equal), int64.
 
-    weight: what each entry counts for. density: so that the area under the histogram is 1; float32, as with weights.
+    weight: what each entry counts for. density: so that the area under the histogram is 1; float32, as with
+    weights.
     """
     low, high = _range(input, float(min), float(max)) if min != max else _range(input, 0.0, 0.0)
     inside = (input >= low) & (input <= high)
@@ -232,18 +235,19 @@ def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, nam
 
 
 @operator(method="")
-def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):  # type: ignore[no-untyped-def]
+def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
     """The bins + 1 ends of the parts that `histogram` counts in, float32."""
     low, high = _range(input, float(min), float(max))
     return torch.linspace(low, high, bins + 1, dtype=torch.float64, device=input.device).float()
 
 
 @composite(method="")
-def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):  # type: ignore[no-untyped-def]
-    """How many of the points x [..., d] lie in each cell of a grid: (counts [bins of each axis], list of the ends).
+def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):
+    """How many of the points x [..., d] lie in each cell of a grid: (counts [bins of each axis], list of the
+    ends).
 
-    bins: an int, d ints, or a tuple of d vectors of ends. ranges: 2 d numbers, the ends of each axis; those of the
-    points when None.
+    bins: an int, d ints, or a tuple of d vectors of ends. ranges: 2 d numbers, the ends of each axis; those
+    of the points when None.
     """
     if x.ndim < 2 or (weights is not None and list(weights.shape) != list(x.shape[:-1])):
         raise Refused(f"histogramdd: expected points [..., d], and a weight for each, got shape {[*x.shape]}")
@@ -259,12 +263,13 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     return Tensor(counts), [Tensor(e) for e in edges]
 
 
-# --- covariance ----------------------------------------------------------------------------------------------
+# --- covariance ---------------------------------------------------------------------------------------------
 
 
 @composite(method="")
-def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):  # type: ignore[no-untyped-def]
-    """The covariances of the rows of x (of its columns unless `rowvar`), divided by n - 1 (by n unless `ddof`).
+def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
+    """The covariances of the rows of x (of its columns unless `rowvar`), divided by n - 1 (by n unless
+    `ddof`).
 
     fweights: how often each observation counts, integers; aweights: how much.
     """
@@ -292,7 +297,7 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):  # 
 
 
 @composite(method="")
-def corrcoef(x, rowvar=True, name=None):  # type: ignore[no-untyped-def]
+def corrcoef(x, rowvar=True, name=None):
     """The correlations of the rows of x (of its columns unless `rowvar`), held in [-1, 1]."""
     c = cov(x, rowvar)
     if c.ndim == 0:
@@ -302,12 +307,13 @@ def corrcoef(x, rowvar=True, name=None):  # type: ignore[no-untyped-def]
     return complex_of(c.real().clip(-1, 1), c.imag().clip(-1, 1)) if c.dtype.is_complex else c.clip(-1, 1)
 
 
-# --- differences and areas -----------------------------------------------------------------------------------
+# --- differences and areas ----------------------------------------------------------------------------------
 
 
 @composite(method="")
-def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):  # type: ignore[no-untyped-def]
-    """The n-th differences of neighbours along `axis`, with values put before and after; of bools, where they change."""
+def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
+    """The n-th differences of neighbours along `axis`, with values put before and after; of bools, where they
+    change."""
     if n < 1:
         raise Refused(f"diff: n: expected at least 1, got {n}")
     (axis,) = _axes(x, axis)
@@ -324,7 +330,7 @@ def _neighbours_by_x(g: Any, axis: int) -> Any:
 
 
 @operator(_neighbours_by_x)
-def neighbours(x, axis):  # type: ignore[no-untyped-def]
+def neighbours(x, axis):
     """The differences of neighbours along an axis."""
     return torch.diff(x, dim=axis)
 
@@ -347,12 +353,12 @@ def _areas(y: Any, x: Any, dx: Any, axis: int) -> Any:
 
 
 @composite(method="")
-def trapezoid(y, x=None, dx=None, axis=-1, name=None):  # type: ignore[no-untyped-def]
+def trapezoid(y, x=None, dx=None, axis=-1, name=None):
     """The area under y along `axis` by the trapezoidal rule, at the places x or dx apart (1 when None)."""
     return _areas(y, x, dx, axis).sum(axis=axis)
 
 
 @composite(method="")
-def cumulative_trapezoid(y, x=None, dx=None, axis=-1, name=None):  # type: ignore[no-untyped-def]
+def cumulative_trapezoid(y, x=None, dx=None, axis=-1, name=None):
     """The areas under y up to each place along `axis`: see `trapezoid`."""
     return cumsum(_areas(y, x, dx, axis), axis)

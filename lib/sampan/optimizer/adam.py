@@ -1,7 +1,7 @@
 """Adam (Kingma and Ba 2015) and what grew from it.
 
-AdamW: Loshchilov and Hutter 2019; amsgrad: Reddi et al. 2018; Adamax: Kingma and Ba 2015, section 7.1; NAdam: Dozat
-2016; RAdam: Liu et al. 2020; Lamb: You et al. 2020.
+AdamW: Loshchilov and Hutter 2019; amsgrad: Reddi et al. 2018; Adamax: Kingma and Ba 2015, section 7.1; NAdam:
+Dozat 2016; RAdam: Liu et al. 2020; Lamb: You et al. 2020.
 """
 
 import math
@@ -21,17 +21,32 @@ def _settings(beta1: Any, beta2: Any, epsilon: Any, **others: Any) -> dict[str, 
 class Adam(Optimizer):
     """m <- beta1 m + (1 - beta1) g; v <- beta2 v + (1 - beta2) g^2; p <- p - lr * m' / (sqrt(v') + epsilon).
 
-    m' = m / (1 - beta1^t), v' = v / (1 - beta2^t). weight_decay enters the gradient (L2). epsilon is added to the
-    root of the corrected v', as in the paper's algorithm 1, in torch, and in what Paddle computes.
-    amsgrad: the largest v so far takes the place of v. lazy_mode: of a table that an embedding read, only the rows with a
-    gradient are stepped, as by Paddle and by torch's SparseAdam; the others keep weights and moments as they are, where
-    the exact step lets their moments fade and still move them. Much faster on large tables, and not the same rule.
+    m' = m / (1 - beta1^t), v' = v / (1 - beta2^t). weight_decay enters the gradient (L2). epsilon is added to
+    the root of the corrected v', as in the paper's algorithm 1, in torch, and in what Paddle computes.
+    amsgrad: the largest v so far takes the place of v. lazy_mode: of a table that an embedding read, only the
+    rows with a gradient are stepped, as by Paddle and by torch's SparseAdam; the others keep weights and
+    moments as they are, where the exact step lets their moments fade and still move them. Much faster on
+    large tables, and not the same rule.
     """
 
     rule, state_names = "adam", ("moment1", "moment2")
     powers = {"beta1_pow_acc": ("beta1", 1), "beta2_pow_acc": ("beta2", 1)}
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=None, grad_clip=None, lazy_mode=False, multi_precision=False, use_multi_tensor=False, amsgrad=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-8,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        lazy_mode=False,
+        multi_precision=False,
+        use_multi_tensor=False,
+        amsgrad=False,
+        name=None,
+    ):
         if amsgrad:
             self.rule, self.state_names = "amsgrad", ("moment1", "moment2", "moment2_max")
         own = _settings(beta1, beta2, epsilon, lazy_mode=lazy_mode)
@@ -40,7 +55,7 @@ class Adam(Optimizer):
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         return kernels.adam_numbers(lr, settings["beta1"], settings["beta2"], settings["epsilon"], steps)
 
-    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):
         if self.rule != "adam":
             super().update(parameters, gradients, state, lr, steps, slots, settings)
             return
@@ -50,29 +65,59 @@ class Adam(Optimizer):
     def rests(self, settings: dict[str, Any]) -> bool:
         return bool(settings["lazy_mode"])
 
-    def update_rows(self, arrays, gradient, lr, slot, settings):  # type: ignore[no-untyped-def]
+    def update_rows(self, arrays, gradient, lr, slot, settings):
         gradient.step(self.rule, arrays, self.numbers(lr, slot.steps, settings), not self.rests(settings))
         return True
 
 
 class AdamW(Adam):
-    """Adam whose weight decay does not pass through the moments: first p <- p - lr * weight_decay * p, then Adam.
+    """Adam whose weight decay does not pass through the moments: first p <- p - lr * weight_decay * p, then
+    Adam.
 
-    lr_ratio: function of a parameter, a factor on its rate. apply_decay_param_fun: function of a parameter's name
-    that says whether it decays; all do when it is None.
+    lr_ratio: function of a parameter, a factor on its rate. apply_decay_param_fun: function of a parameter's
+    name that says whether it decays; all do when it is None.
     """
 
     decoupled = True
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=0.01, use_lowprecision_moment=False, lr_ratio=None, apply_decay_param_fun=None, grad_clip=None, lazy_mode=False, multi_precision=False, amsgrad=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-8,
+        parameters=None,
+        weight_decay=0.01,
+        use_lowprecision_moment=False,
+        lr_ratio=None,
+        apply_decay_param_fun=None,
+        grad_clip=None,
+        lazy_mode=False,
+        multi_precision=False,
+        amsgrad=False,
+        name=None,
+    ):
         decay = number(weight_decay, "weight_decay")
-        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, decay, grad_clip, lazy_mode, multi_precision, False, amsgrad, name)  # fmt: skip
+        super().__init__(
+            learning_rate,
+            beta1,
+            beta2,
+            epsilon,
+            parameters,
+            decay,
+            grad_clip,
+            lazy_mode,
+            multi_precision,
+            False,
+            amsgrad,
+            name,
+        )
         self._decays = apply_decay_param_fun
         if lr_ratio is not None:
             for slot in (slot for group in self._groups for slot in group.slots):
                 slot.rate *= float(lr_ratio(slot.parameter))
 
-    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):
         chosen = self._decays
         pairs = zip(parameters, slots, strict=True)
         decaying = [p for p, s in pairs if chosen is None or chosen(s.parameter.name)]
@@ -80,7 +125,7 @@ class AdamW(Adam):
             torch._foreach_mul_(decaying, 1.0 - lr * settings["weight_decay"])
         super().update(parameters, gradients, state, lr, steps, slots, settings)
 
-    def update_rows(self, arrays, gradient, lr, slot, settings):  # type: ignore[no-untyped-def]
+    def update_rows(self, arrays, gradient, lr, slot, settings):
         decays = self._decays is None or self._decays(slot.parameter.name)
         keep = 1.0 - lr * settings["weight_decay"] if decays else 1.0
         if settings["lazy_mode"] and self.rule == "adam":
@@ -97,7 +142,17 @@ class Adamax(Optimizer):
     rule, state_names = "adamax", ("moment", "inf_norm")
     powers = {"beta1_pow_acc": ("beta1", 1)}
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-8,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
         settings = _settings(beta1, beta2, epsilon)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 
@@ -116,7 +171,18 @@ class NAdam(Optimizer):
     rule, state_names = "nadam", ("moment1", "moment2")
     powers, powers_are_wide = {"beta2_pow": ("beta2", 0)}, True
 
-    def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, epsilon=1.0e-8, momentum_decay=0.004, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.002,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1.0e-8,
+        momentum_decay=0.004,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
         settings = _settings(beta1, beta2, epsilon, momentum_decay=number(momentum_decay, "momentum_decay"))
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
         self._products: dict[tuple[float, float], list[float]] = {}
@@ -150,12 +216,23 @@ class NAdam(Optimizer):
 
 
 class RAdam(Optimizer):
-    """Adam without its second moment as long as that rests on too few steps (rho_t <= 5), and rectified after that."""
+    """Adam without its second moment as long as that rests on too few steps (rho_t <= 5), and rectified after
+    that."""
 
     rule, state_names = "radam", ("moment1", "moment2")
     powers, powers_are_wide = {"beta1_pow": ("beta1", 0), "beta2_pow": ("beta2", 0)}, True
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1.0e-8, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1.0e-8,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
         settings = _settings(beta1, beta2, epsilon)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 
@@ -176,7 +253,8 @@ class RAdam(Optimizer):
 
 
 class Lamb(Optimizer):
-    """p <- p - lr * |p| / |r| * r, with r = m' / (sqrt(v') + epsilon) + lamb_weight_decay * p of Adam's m' and v'.
+    """p <- p - lr * |p| / |r| * r, with r = m' / (sqrt(v') + epsilon) + lamb_weight_decay * p of Adam's m'
+    and v'.
 
     The factor |p| / |r| is 1 where one of the norms is 0, and without decay unless always_adapt.
     exclude_from_weight_decay_fn: function of a parameter that says whether it has none.
@@ -185,13 +263,26 @@ class Lamb(Optimizer):
     rule, state_names = "lamb", ("moment1", "moment2")
     powers = Adam.powers
 
-    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-6, parameters=None, grad_clip=None, exclude_from_weight_decay_fn=None, multi_precision=False, always_adapt=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.001,
+        lamb_weight_decay=0.01,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-6,
+        parameters=None,
+        grad_clip=None,
+        exclude_from_weight_decay_fn=None,
+        multi_precision=False,
+        always_adapt=False,
+        name=None,
+    ):
         decay = number(lamb_weight_decay, "lamb_weight_decay")
         settings = _settings(beta1, beta2, epsilon, lamb_weight_decay=decay)
         super().__init__(learning_rate, parameters, None, grad_clip, name, multi_precision, **settings)
         self._excluded, self.always_adapt = exclude_from_weight_decay_fn, always_adapt
 
-    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):
         numbers = kernels.adam_numbers(1.0, settings["beta1"], settings["beta2"], settings["epsilon"], steps)
         for slot, p, g, m, v in zip(slots, parameters, gradients, *state, strict=True):
             excluded = self._excluded is not None and self._excluded(slot.parameter)

@@ -21,15 +21,29 @@ class Point(NamedTuple):
 
 
 class LBFGS(Optimizer):
-    """Minimise with `step(closure)`; the closure clears the gradients, computes the loss, calls backward, returns the loss.
+    """Minimise with `step(closure)`; the closure clears the gradients, computes the loss, calls backward,
+    returns the loss.
 
-    Each of at most max_iter steps goes along -H g, with H from the last history_size changes (Nocedal and Wright 2006,
-    algorithm 7.4). line_search_fn: None (steps of learning_rate) or "strong_wolfe" (algorithms 3.5 and 3.6).
-    It ends early when the largest gradient is below tolerance_grad, the change of parameters or loss below
-    tolerance_change, or after max_eval (5/4 max_iter) calls of the closure.
+    Each of at most max_iter steps goes along -H g, with H from the last history_size changes (Nocedal and
+    Wright 2006, algorithm 7.4). line_search_fn: None (steps of learning_rate) or "strong_wolfe" (algorithms
+    3.5 and 3.6). It ends early when the largest gradient is below tolerance_grad, the change of parameters or
+    loss below tolerance_change, or after max_eval (5/4 max_iter) calls of the closure.
     """
 
-    def __init__(self, learning_rate=1.0, max_iter=20, max_eval=None, tolerance_grad=1e-07, tolerance_change=1e-09, history_size=100, line_search_fn=None, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=1.0,
+        max_iter=20,
+        max_eval=None,
+        tolerance_grad=1e-07,
+        tolerance_change=1e-09,
+        history_size=100,
+        line_search_fn=None,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         if line_search_fn not in (None, "strong_wolfe"):
             raise RuntimeError(f"line_search_fn: expected 'strong_wolfe' or None, got {line_search_fn!r}")
@@ -166,7 +180,8 @@ def _buffers(value: Any) -> Any:
 
 
 def _cubic(a: Point, b: Point, bounds: tuple[float, float]) -> float:
-    """The minimum of the cubic through two points and their slopes, within bounds; their middle where it has none."""
+    """The minimum of the cubic through two points and their slopes, within bounds; their middle where it has
+    none."""
     a, b = (a, b) if a.size <= b.size else (b, a)
     first = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.size - b.size)
     square = first**2 - a.slope * b.slope

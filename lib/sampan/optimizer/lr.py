@@ -1,4 +1,5 @@
-"""Learning-rate schedules. `scheduler.step()` moves on by one epoch (or step: the caller decides what is counted)."""
+"""Learning-rate schedules. `scheduler.step()` moves on by one epoch (or step: the caller decides what is
+counted)."""
 
 import math
 from typing import Any
@@ -11,7 +12,8 @@ from ..tensor import Refused, Tensor, WrongKind
 __all__ = [
     "CosineAnnealingDecay", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialDecay", "InverseTimeDecay",
     "LRScheduler", "LambdaDecay", "LinearLR", "LinearWarmup", "MultiStepDecay", "MultiplicativeDecay",
-    "NaturalExpDecay", "NoamDecay", "OneCycleLR", "PiecewiseDecay", "PolynomialDecay", "ReduceOnPlateau", "StepDecay",
+    "NaturalExpDecay", "NoamDecay", "OneCycleLR", "PiecewiseDecay", "PolynomialDecay", "ReduceOnPlateau",
+    "StepDecay",
 ]
 # fmt: on
 
@@ -77,7 +79,8 @@ class LRScheduler:
 
 
 def plain(value: Any) -> Any:
-    """A number of NumPy's, or in a tensor or array with one entry, as one of Python's; anything else as it is."""
+    """A number of NumPy's, or in a tensor or array with one entry, as one of Python's; anything else as it
+    is."""
     if isinstance(value, Tensor | np.ndarray | np.generic) and value.size == 1:
         return value.item()
     return value
@@ -109,7 +112,7 @@ def _function(value: Any, name: str) -> Any:
 class NoamDecay(LRScheduler):
     """lr * d_model^-0.5 * min(epoch^-0.5, epoch * warmup_steps^-1.5) (Vaswani et al. 2017, formula 3)."""
 
-    def __init__(self, d_model, warmup_steps, learning_rate=1.0, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+    def __init__(self, d_model, warmup_steps, learning_rate=1.0, last_epoch=-1, verbose=False):
         self.d_model = _number(d_model, "d_model", 1)
         self.warmup_steps = _number(warmup_steps, "warmup_steps", 1)
         super().__init__(learning_rate, last_epoch, verbose)
@@ -123,7 +126,7 @@ class NoamDecay(LRScheduler):
 class PiecewiseDecay(LRScheduler):
     """values[i] up to boundaries[i]; values has one entry more than boundaries."""
 
-    def __init__(self, boundaries, values, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+    def __init__(self, boundaries, values, last_epoch=-1, verbose=False):
         self.boundaries, self.values = list(boundaries), [float(v) for v in values]
         if len(self.values) != len(self.boundaries) + 1:
             raise ValueError(f"values: expected {len(self.boundaries) + 1} of them, got {len(values)}")
@@ -136,9 +139,12 @@ class PiecewiseDecay(LRScheduler):
 
 
 class PolynomialDecay(LRScheduler):
-    """(lr - end_lr) * (1 - epoch / decay_steps)^power + end_lr; with cycle, decay_steps grows in whole multiples."""
+    """(lr - end_lr) * (1 - epoch / decay_steps)^power + end_lr; with cycle, decay_steps grows in whole
+    multiples."""
 
-    def __init__(self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False
+    ):
         self.decay_steps = _number(decay_steps, "decay_steps", 1)
         self.end_lr, self.power, self.cycle = end_lr, power, cycle
         if power <= 0:
@@ -155,9 +161,10 @@ class PolynomialDecay(LRScheduler):
 
 
 class LinearWarmup(LRScheduler):
-    """From start_lr to end_lr in warmup_steps, then `learning_rate`: a number, or a scheduler that starts there."""
+    """From start_lr to end_lr in warmup_steps, then `learning_rate`: a number, or a scheduler that starts
+    there."""
 
-    def __init__(self, learning_rate, warmup_steps, start_lr, end_lr, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+    def __init__(self, learning_rate, warmup_steps, start_lr, end_lr, last_epoch=-1, verbose=False):
         if not isinstance(learning_rate, LRScheduler):
             _number(learning_rate, "learning_rate")
         self.learning_rate = learning_rate
@@ -192,7 +199,7 @@ class _Gamma(LRScheduler):
 
     bounds = (-math.inf, math.inf)
 
-    def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+    def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
         self.gamma = _number(gamma, "gamma", *self.bounds)
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -225,7 +232,7 @@ class InverseTimeDecay(_Gamma):
 class MultiStepDecay(LRScheduler):
     """lr * gamma^(number of milestones that are reached)."""
 
-    def __init__(self, learning_rate, milestones, gamma=0.1, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+    def __init__(self, learning_rate, milestones, gamma=0.1, last_epoch=-1, verbose=False):
         if not isinstance(milestones, tuple | list):
             raise TypeError(f"milestones: expected a list or tuple, got {type(milestones).__name__}")
         self.milestones, self.gamma = list(milestones), _number(gamma, "gamma", -math.inf, 1)
@@ -240,7 +247,7 @@ class MultiStepDecay(LRScheduler):
 class StepDecay(LRScheduler):
     """lr * gamma^(epoch // step_size)."""
 
-    def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+    def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):
         self.step_size = _number(step_size, "step_size", 1, whole=True)
         self.gamma = _number(gamma, "gamma", -math.inf, 1)
         super().__init__(learning_rate, last_epoch, verbose)
@@ -252,7 +259,7 @@ class StepDecay(LRScheduler):
 class LambdaDecay(LRScheduler):
     """lr * lr_lambda(epoch)."""
 
-    def __init__(self, learning_rate, lr_lambda, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+    def __init__(self, learning_rate, lr_lambda, last_epoch=-1, verbose=False):
         self.lr_lambda = _function(lr_lambda, "lr_lambda")
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -281,13 +288,14 @@ def _line(start: float, end: float, share: float) -> float:
 
 
 class CosineAnnealingDecay(LRScheduler):
-    """eta_min + (lr - eta_min) / 2 * (1 + cos(pi epoch / T_max)) (Loshchilov and Hutter 2017, without restarts).
+    """eta_min + (lr - eta_min) / 2 * (1 + cos(pi epoch / T_max)) (Loshchilov and Hutter 2017, without
+    restarts).
 
-    A step is the quotient of two of these, from the last rate on, as it is in Paddle: a schedule that starts at
-    `last_epoch` starts from lr. Past T_max the rate rises again along the cosine.
+    A step is the quotient of two of these, from the last rate on, as it is in Paddle: a schedule that starts
+    at `last_epoch` starts from lr. Past T_max the rate rises again along the cosine.
     """
 
-    def __init__(self, learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+    def __init__(self, learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False):
         self.T_max = _number(T_max, "T_max", 1, whole=True)
         self.eta_min = float(_number(eta_min, "eta_min", -math.inf))
         super().__init__(learning_rate, last_epoch, verbose)
@@ -307,9 +315,10 @@ class CosineAnnealingDecay(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """A cosine from lr to eta_min over T_0 epochs, then again over T_0 T_mult, T_0 T_mult^2, ... (the same paper)."""
+    """A cosine from lr to eta_min over T_0 epochs, then again over T_0 T_mult, T_0 T_mult^2, ... (the same
+    paper)."""
 
-    def __init__(self, learning_rate, T_0, T_mult=1, eta_min=0, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]
+    def __init__(self, learning_rate, T_0, T_mult=1, eta_min=0, last_epoch=-1, verbose=False):
         self.T_0 = self.T_i = _number(T_0, "T_0", 1, whole=True)
         self.T_mult, self.eta_min = _number(T_mult, "T_mult", 1, whole=True), eta_min
         super().__init__(learning_rate, last_epoch, verbose)
@@ -326,7 +335,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 class LinearLR(LRScheduler):
     """lr times a factor that goes from start_factor to end_factor in total_steps, and stays."""
 
-    def __init__(self, learning_rate, total_steps, start_factor=1.0 / 3, end_factor=1.0, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self, learning_rate, total_steps, start_factor=1.0 / 3, end_factor=1.0, last_epoch=-1, verbose=False
+    ):
         given = {"start_factor": (start_factor, math.ulp(0.0)), "end_factor": (end_factor, 0.0)}
         for name, (value, low) in given.items():
             if not low <= value <= 1:
@@ -347,13 +358,25 @@ class LinearLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Up from max / divide_factor to max in phase_pct of total_steps, then down to end_learning_rate (Smith 2018).
+    """Up from max / divide_factor to max in phase_pct of total_steps, then down to end_learning_rate (Smith
+    2018).
 
     three_phase: down to where it began in as many steps as up, and then to the end. anneal_strategy: "cos" or
     "linear". ValueError after more than total_steps.
     """
 
-    def __init__(self, max_learning_rate, total_steps, divide_factor=25.0, end_learning_rate=0.0001, phase_pct=0.3, anneal_strategy="cos", three_phase=False, last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        max_learning_rate,
+        total_steps,
+        divide_factor=25.0,
+        end_learning_rate=0.0001,
+        phase_pct=0.3,
+        anneal_strategy="cos",
+        three_phase=False,
+        last_epoch=-1,
+        verbose=False,
+    ):
         top = _number(max_learning_rate, "max_learning_rate")
         low = _number(end_learning_rate, "end_learning_rate")
         steps = self.total_steps = _number(total_steps, "total_steps", 1, whole=True)
@@ -387,7 +410,19 @@ class CyclicLR(LRScheduler):
     scale_fn, a function of the cycle (from 1) or, by scale_mode, of the "iterations".
     """
 
-    def __init__(self, base_learning_rate, max_learning_rate, step_size_up, step_size_down=None, mode="triangular", exp_gamma=1.0, scale_fn=None, scale_mode="cycle", last_epoch=-1, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        base_learning_rate,
+        max_learning_rate,
+        step_size_up,
+        step_size_down=None,
+        mode="triangular",
+        exp_gamma=1.0,
+        scale_fn=None,
+        scale_mode="cycle",
+        last_epoch=-1,
+        verbose=False,
+    ):
         self.max_lr = float(_number(max_learning_rate, "max_learning_rate"))
         up = _number(step_size_up, "step_size_up", 1, whole=True)
         down = up if step_size_down is None else _number(step_size_down, "step_size_down", 1, whole=True)
@@ -419,14 +454,27 @@ class CyclicLR(LRScheduler):
 class ReduceOnPlateau(LRScheduler):
     """Multiplies the rate by `factor` when `step(metrics)` has not improved for more than `patience` calls.
 
-    mode: "min" or "max". threshold: an improvement is a change of more than this share ("rel") or amount ("abs").
-    cooldown: calls after a reduction that do not count. min_lr: the rate never falls below it. epsilon: a smaller
-    change of the rate is not made.
+    mode: "min" or "max". threshold: an improvement is a change of more than this share ("rel") or amount
+    ("abs").
+    cooldown: calls after a reduction that do not count. min_lr: the rate never falls below it. epsilon: a
+    smaller change of the rate is not made.
     """
 
     keys = ("cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr")
 
-    def __init__(self, learning_rate, mode="min", factor=0.1, patience=10, threshold=0.0001, threshold_mode="rel", cooldown=0, min_lr=0, epsilon=1e-08, verbose=False):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate,
+        mode="min",
+        factor=0.1,
+        patience=10,
+        threshold=0.0001,
+        threshold_mode="rel",
+        cooldown=0,
+        min_lr=0,
+        epsilon=1e-08,
+        verbose=False,
+    ):
         mode, threshold_mode = mode.lower(), threshold_mode.lower()
         self.mode = _choice(mode, "mode", "min", "max")
         self.threshold_mode = _choice(threshold_mode, "threshold_mode", "rel", "abs")

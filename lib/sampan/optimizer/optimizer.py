@@ -1,7 +1,8 @@
 """What every optimizer shares: parameter groups, the learning rate, clipping, weight decay, state.
 
-One step: collect the buffers of all parameters that have a gradient, clip, add the weight decay, and hand lists
-of buffers to `update`: mostly a rule of `kernels` with its numbers. The result does not depend on how the lists are cut.
+One step: collect the buffers of all parameters that have a gradient, clip, add the weight decay, and hand
+lists of buffers to `update`: mostly a rule of `kernels` with its numbers. The result does not depend on how
+the lists are cut.
 """
 
 import math
@@ -29,7 +30,8 @@ class MissingParameters(TypeError, ValueError, AttributeError):
 
 
 class Slot:
-    """A parameter in an optimizer: its factor on the rate, its decay, its state and how often it was stepped."""
+    """A parameter in an optimizer: its factor on the rate, its decay, its state and how often it was
+    stepped."""
 
     __slots__ = ("by_rows", "decay", "master", "parameter", "rate", "state", "steps")
 
@@ -49,13 +51,14 @@ class Group:
 
 
 class Optimizer:
-    """Base class. A subclass names its state in `state_names`, and either a rule of `kernels` with its `numbers`, or
-    it writes `update`. What may differ between groups goes through `**settings`.
+    """Base class. A subclass names its state in `state_names`, and either a rule of `kernels` with its
+    `numbers`, or it writes `update`. What may differ between groups goes through `**settings`.
 
     learning_rate: a number, or a scheduler from `optimizer.lr`. parameters: a list of Parameters, or of
     dictionaries {"params": [...], and settings that differ for them}; there "learning_rate" is a factor.
     weight_decay: a number (that of L2Decay), L2Decay or L1Decay. grad_clip: one of nn.ClipGradBy...
-    multi_precision: step half-precision parameters in a float32 copy. name: goes before the names of the state.
+    multi_precision: step half-precision parameters in a float32 copy. name: goes before the names of the
+    state.
     """
 
     state_names: tuple[str, ...] = ()
@@ -64,7 +67,16 @@ class Optimizer:
     powers_are_wide = False  # True where Paddle keeps them as large as the parameter, not as one number
     decoupled = False  # True where `update` treats a number given as weight_decay itself
 
-    def __init__(self, learning_rate, parameters=None, weight_decay=None, grad_clip=None, name=None, multi_precision=False, **settings):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+        multi_precision=False,
+        **settings,
+    ):
         learning_rate = plain(learning_rate) if isinstance(learning_rate, np.generic) else learning_rate
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float | LRScheduler):
             raise WrongKind(f"learning_rate: expected a number or a scheduler, got {learning_rate!r}")
@@ -125,7 +137,8 @@ class Optimizer:
         self._step({})
 
     def _step(self, given: dict[int, Tensor | None]) -> None:
-        """A step with the gradients in `given` (by the id of their parameters) in place of the parameters' own."""
+        """A step with the gradients in `given` (by the id of their parameters) in place of the parameters'
+        own."""
         lr = self.get_lr()
         for group in self._groups:
             slots: list[Slot] = []
@@ -134,7 +147,8 @@ class Optimizer:
                 gradient: Any = slot.parameter._grad if not given else given.get(id(slot.parameter))
                 if gradient is None or slot.parameter.stop_gradient:
                     continue
-                # cleared: counts as zeros, as in Paddle, and `.grad` makes them; as no rows, where there were rows
+                # cleared: counts as zeros, as in Paddle, and `.grad` makes them; as no rows, where there were
+                # rows
                 if gradient is zero_gradient:
                     table = slot.parameter.data
                     gradient = RowSparse.nothing(table) if slot.by_rows else slot.parameter.grad
@@ -162,8 +176,10 @@ class Optimizer:
             rests = type(gradient) is RowSparse and self.rests(group.settings)
             if growth is not None and growth.partial and not rests:
                 raise TypeError(
-                    f"{type(self).__name__}: a table of which some rows alone are at hand needs a rule that lets the others "
-                    "rest: SGD, Adagrad, Ftrl, or Adam and AdamW with lazy_mode=True; and no weight decay in its gradient"
+                    f"{type(self).__name__}: a table of which some rows alone are at hand needs a rule that "
+                    "lets the others "
+                    "rest: SGD, Adagrad, Ftrl, or Adam and AdamW with lazy_mode=True; and no weight decay in "
+                    "its gradient"
                 )
             slot.steps += 1
             buffer = slot.parameter.data
@@ -203,20 +219,21 @@ class Optimizer:
         """The numbers of the rule at a step, which counts from 1."""
         raise NotImplementedError(f"{type(self).__name__}.numbers: write it in the subclass, or update")
 
-    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
-        """Change `parameters` and `state` (one list per name in state_names) in place. All are lists of buffers."""
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):
+        """Change `parameters` and `state` (one list per name in state_names) in place. All are lists of
+        buffers."""
         kernels.rule_step(self.rule, (parameters, gradients, *state), self.numbers(lr, steps, settings))
 
     def rests(self, settings: dict[str, Any]) -> bool:
-        """Whether an element without a gradient stays as it is, and its state too: then stepping the rows of a table
-        that have one is stepping all."""
+        """Whether an element without a gradient stays as it is, and its state too: then stepping the rows of
+        a table that have one is stepping all."""
         return self.rule in ("adagrad", "ftrl")
 
-    def update_rows(self, arrays, gradient, lr, slot, settings):  # type: ignore[no-untyped-def]
+    def update_rows(self, arrays, gradient, lr, slot, settings):
         """As `update`, for one table and its state, with a RowSparse; False where the rule has no such form.
 
-        Equal to the dense step: rows without a gradient are stepped too where they do not rest, but the gradient is never
-        made dense. Only `lazy_mode` (Adam, AdamW) lets rows rest that would move.
+        Equal to the dense step: rows without a gradient are stepped too where they do not rest, but the
+        gradient is never made dense. Only `lazy_mode` (Adam, AdamW) lets rows rest that would move.
         """
         if not self.rule or type(self).update is not Optimizer.update:
             return False
@@ -234,14 +251,15 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         self.clear_grad(not set_to_none)
 
-    def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):  # type: ignore[no-untyped-def]
-        """Pairs of parameter and gradient. Runs backward from `loss` unless a parameter has its gradient already."""
+    def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):
+        """Pairs of parameter and gradient. Runs backward from `loss` unless a parameter has its gradient
+        already."""
         wanted = [p for p in parameters or self._parameter_list if not p.stop_gradient]
         if all(p._grad is None or p._grad is zero_gradient for p in wanted):
             loss.backward()
         return [(p, p.grad) for p in wanted if p.grad is not None]
 
-    def append_regularization_ops(self, parameters_and_grads, regularization=None):  # type: ignore[no-untyped-def]
+    def append_regularization_ops(self, parameters_and_grads, regularization=None):
         """The pairs with the gradient of each parameter's own penalty, or of `regularization`, added."""
         common = _regularizer(regularization)
         decays = [getattr(p, "regularizer", None) or common for p, _ in parameters_and_grads]
@@ -255,7 +273,7 @@ class Optimizer:
         self._step({id(p): g for p, g in params_grads})
         return []
 
-    def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):  # type: ignore[no-untyped-def]
+    def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """`backward`, if nobody has called it, and a step; returns ([], pairs of parameter and gradient)."""
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         return self.apply_gradients(pairs), pairs
@@ -302,8 +320,9 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """Everything that a later step depends on, besides the parameters: for `save` and `set_state_dict`.
 
-        Tensors `<parameter>_<state>_0` as in Paddle, in the parameters' order, "steps" of each parameter (int64), and
-        where there are such the dictionaries "master_weights" and "LR_Scheduler". Tensors are the optimizer's own.
+        Tensors `<parameter>_<state>_0` as in Paddle, in the parameters' order, "steps" of each parameter
+        (int64), and where there are such the dictionaries "master_weights" and "LR_Scheduler". Tensors are
+        the optimizer's own.
         """
         found: dict[str, Any] = {}
         masters: dict[str, Tensor] = {}
@@ -332,10 +351,12 @@ class Optimizer:
 
     @no_grad()
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a `state_dict`, by the order of the parameters (names may differ, as for a network made again).
+        """Take over a `state_dict`, by the order of the parameters (names may differ, as for a network made
+        again).
 
         Paddle's own, which has no such order, goes by the parameters' names.
-        ValueError, before anything is changed, when it belongs to other parameters or another kind of optimizer.
+        ValueError, before anything is changed, when it belongs to other parameters or another kind of
+        optimizer.
         """
         state_dict = {key.replace(_MASTER, ""): value for key, value in state_dict.items()}
         slots = [(group, slot) for group in self._groups for slot in group.slots]
@@ -371,7 +392,8 @@ class Optimizer:
             slot.master = masters[name].data.clone() if name in masters else None
 
     def _names_in(self, state_dict: dict[str, Any], counts: list[Any]) -> Any:
-        """The parameters' names in a state, in their order; those of this optimizer where it does not tell."""
+        """The parameters' names in a state, in their order; those of this optimizer where it does not
+        tell."""
         own = [slot.parameter.name for group in self._groups for slot in group.slots]
         if "parameters" in state_dict:  # a file of an earlier version of this library
             return state_dict["parameters"]
@@ -384,7 +406,8 @@ class Optimizer:
     def _steps_of(
         self, state_dict: dict[str, Any], name: str, settings: dict[str, Any], held: list[Any]
     ) -> int:
-        """How many steps lie behind a state that Paddle wrote: told by a count or a power, if it keeps one."""
+        """How many steps lie behind a state that Paddle wrote: told by a count or a power, if it keeps
+        one."""
         if (count := state_dict.get(self._key(name, "m"))) is not None:
             return int(np.ravel(count)[0])
         for kind, (setting, offset) in reversed(self.powers.items()):
@@ -402,7 +425,8 @@ def _dense(gradient: Any) -> torch.Tensor:
 
 
 def _clipped(clip: ClipGrad, gradients: list[Any]) -> list[Any]:
-    """What `clip` makes of gradients of which some are rows: their norm is that of the rows, each taken once."""
+    """What `clip` makes of gradients of which some are rows: their norm is that of the rows, each taken
+    once."""
     known: list[Any] = [
         _once(g) if type(g) is RowSparse and clip.keeps_zero else _dense(g) for g in gradients
     ]

@@ -1,9 +1,8 @@
 """Gradient descent and its rules with a rate for each element.
 
-References: Polyak 1964 and Sutskever et al. 2013 (momentum, Nesterov's form), Duchi et al. 2011 (Adagrad), McMahan et al. 2013
-(FTRL), Zeiler 2012
-(Adadelta), Tieleman and Hinton 2012 (RMSProp), Schmidt et al. 2017 (ASGD: a stochastic average of gradients),
-Riedmiller and Braun 1993 (Rprop).
+References: Polyak 1964 and Sutskever et al. 2013 (momentum, Nesterov's form), Duchi et al. 2011 (Adagrad),
+McMahan et al. 2013 (FTRL), Zeiler 2012 (Adadelta), Tieleman and Hinton 2012 (RMSProp), Schmidt et al. 2017
+(ASGD: a stochastic average of gradients), Riedmiller and Braun 1993 (Rprop).
 """
 
 from typing import Any
@@ -19,16 +18,24 @@ from .optimizer import Optimizer, number
 class SGD(Optimizer):
     """p <- p - lr * g."""
 
-    def __init__(self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None, multi_precision=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.001,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        multi_precision=False,
+        name=None,
+    ):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision)
 
-    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):
         kernels.sgd_step(parameters, gradients, lr)
 
     def rests(self, settings: dict[str, Any]) -> bool:
         return True
 
-    def update_rows(self, arrays, gradient, lr, slot, settings):  # type: ignore[no-untyped-def]
+    def update_rows(self, arrays, gradient, lr, slot, settings):
         gradient.step("sgd", arrays, (lr,), False)
         return True
 
@@ -41,7 +48,19 @@ class Momentum(Optimizer):
 
     state_names = ("velocity",)
 
-    def __init__(self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None, grad_clip=None, multi_precision=False, rescale_grad=1.0, use_multi_tensor=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.001,
+        momentum=0.9,
+        parameters=None,
+        use_nesterov=False,
+        weight_decay=None,
+        grad_clip=None,
+        multi_precision=False,
+        rescale_grad=1.0,
+        use_multi_tensor=False,
+        name=None,
+    ):
         self.rule = "nesterov" if use_nesterov else "momentum"
         self._rescale = float(real(rescale_grad, "Momentum: rescale_grad"))
         own = {"momentum": float(real(momentum, "Momentum: momentum"))}
@@ -50,12 +69,12 @@ class Momentum(Optimizer):
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         return lr, settings["momentum"]
 
-    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):
         if self._rescale != 1.0:
             gradients = torch._foreach_mul(gradients, self._rescale)
         super().update(parameters, gradients, state, lr, steps, slots, settings)
 
-    def update_rows(self, arrays, gradient, lr, slot, settings):  # type: ignore[no-untyped-def]
+    def update_rows(self, arrays, gradient, lr, slot, settings):
         if self._rescale != 1.0:
             gradient = gradient.scaled(self._rescale)
         gradient.step(self.rule, arrays, self.numbers(lr, slot.steps, settings), True)
@@ -67,7 +86,16 @@ class Adagrad(Optimizer):
 
     rule, state_names = "adagrad", ("moment",)
 
-    def __init__(self, learning_rate, epsilon=1.0e-6, parameters=None, weight_decay=None, grad_clip=None, name=None, initial_accumulator_value=0.0):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate,
+        epsilon=1.0e-6,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+        initial_accumulator_value=0.0,
+    ):
         self.initial_accumulator_value = real(initial_accumulator_value, "Adagrad: initial_accumulator_value")
         settings = {"epsilon": number(epsilon, "epsilon")}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
@@ -85,13 +113,15 @@ class Ftrl(Optimizer):
         n' = n + g^2;  z <- z + g - (sqrt(n') - sqrt(n)) / lr * p;  n <- n'
         p <- 0 where |z| <= l1, else (sign(z) l1 - z) / (sqrt(n) / lr + 2 l2)
 
-    The rule of wide tables of rare features: l1 makes weights exactly 0. An element that never had a gradient keeps its
-    value. (Paddle 2.4 and later have no such optimizer; arguments as of Paddle 1's FtrlOptimizer.)
+    The rule of wide tables of rare features: l1 makes weights exactly 0. An element that never had a gradient
+    keeps its value. (Paddle 2.4 and later have no such optimizer; arguments as of Paddle 1's FtrlOptimizer.)
     """
 
     rule, state_names = "ftrl", ("squared", "linear")
 
-    def __init__(self, learning_rate, l1=0.0, l2=0.0, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self, learning_rate, l1=0.0, l2=0.0, parameters=None, weight_decay=None, grad_clip=None, name=None
+    ):
         settings = {"l1": number(l1, "l1"), "l2": number(l2, "l2")}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 
@@ -100,11 +130,21 @@ class Ftrl(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """h <- rho h + (1 - rho) g^2; u = sqrt((d + epsilon) / (h + epsilon)) g; d <- rho d + (1 - rho) u^2; p <- p - lr * u."""
+    """h <- rho h + (1 - rho) g^2; u = sqrt((d + epsilon) / (h + epsilon)) g; d <- rho d + (1 - rho) u^2; p <-
+    p - lr * u."""
 
     rule, state_names = "adadelta", ("_avg_squared_grad", "_avg_squared_update")
 
-    def __init__(self, learning_rate=0.001, epsilon=1.0e-6, rho=0.95, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.001,
+        epsilon=1.0e-6,
+        rho=0.95,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
         settings = {"rho": number(rho, "rho"), "epsilon": number(epsilon, "epsilon")}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 
@@ -121,7 +161,18 @@ class RMSProp(Optimizer):
 
     state_names = ("momentum", "mean_square", "mean_grad")
 
-    def __init__(self, learning_rate, rho=0.95, epsilon=1.0e-6, momentum=0.0, centered=False, parameters=None, weight_decay=None, grad_clip=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate,
+        rho=0.95,
+        epsilon=1.0e-6,
+        momentum=0.0,
+        centered=False,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        name=None,
+    ):
         self.rule = "rmsprop_centered" if centered else "rmsprop"
         given = {"rho": rho, "epsilon": epsilon, "momentum": momentum}
         settings = {key: number(value, key) for key, value in given.items()}
@@ -133,11 +184,21 @@ class RMSProp(Optimizer):
 
 
 class ASGD(Optimizer):
-    """d <- d - y_i + g; y_i <- g; p <- p - lr * d / min(t, batch_num), with i = t mod batch_num: y keeps the last gradients."""
+    """d <- d - y_i + g; y_i <- g; p <- p - lr * d / min(t, batch_num), with i = t mod batch_num: y keeps the
+    last gradients."""
 
     rule, state_names = "asgd", ("d", "y")
 
-    def __init__(self, learning_rate=0.001, batch_num=1, parameters=None, weight_decay=None, grad_clip=None, multi_precision=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.001,
+        batch_num=1,
+        parameters=None,
+        weight_decay=None,
+        grad_clip=None,
+        multi_precision=False,
+        name=None,
+    ):
         if not isinstance(batch_num, int) or batch_num < 1:
             raise ValueError(f"batch_num: expected a positive whole number, got {batch_num!r}")
         self._n = batch_num
@@ -152,19 +213,29 @@ class ASGD(Optimizer):
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         return (lr / min(steps, self._n),)
 
-    def update(self, parameters, gradients, state, lr, steps, slots, settings):  # type: ignore[no-untyped-def]
+    def update(self, parameters, gradients, state, lr, steps, slots, settings):
         rows = [kept[(steps - 1) % self._n] for kept in state[1]]
         super().update(parameters, gradients, [state[0], rows], lr, steps, slots, settings)
 
 
 class Rprop(Optimizer):
-    """p <- p - sign(g) * rate, with a rate for each element: times etas[1] where g kept its sign, times etas[0] where
-    it turned (then g counts as 0), within learning_rate_range. For whole data sets, not for batches.
+    """p <- p - sign(g) * rate, with a rate for each element: times etas[1] where g kept its sign, times
+    etas[0] where it turned (then g counts as 0), within learning_rate_range. For whole data sets, not for
+    batches.
     """
 
     rule, state_names = "rprop", ("prevs", "learning_rates")
 
-    def __init__(self, learning_rate=0.001, learning_rate_range=(1e-5, 50), parameters=None, etas=(0.5, 1.2), grad_clip=None, multi_precision=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+    def __init__(
+        self,
+        learning_rate=0.001,
+        learning_rate_range=(1e-5, 50),
+        parameters=None,
+        etas=(0.5, 1.2),
+        grad_clip=None,
+        multi_precision=False,
+        name=None,
+    ):
         low, high = learning_rate_range
         if isinstance(learning_rate, int | float) and not 0 < low <= learning_rate <= high:
             raise ValueError(f"learning_rate_range: expected {learning_rate} in it, got {low} to {high}")

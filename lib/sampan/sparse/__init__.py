@@ -56,7 +56,20 @@ for _name, _method in _METHODS.items():
 
 # What is asked of any Tensor and is a fact about the values.
 for _name in (
-    "_is_initialized", "device", "element_size", "get_device", "inplace_version", "is_complex", "is_cuda", "is_dist",
-    "is_floating_point", "is_integer", "is_selected_rows", "itemsize", "name", "persistable", "requires_grad",
-):  # fmt: skip
+    "_is_initialized",
+    "device",
+    "element_size",
+    "get_device",
+    "inplace_version",
+    "is_complex",
+    "is_cuda",
+    "is_dist",
+    "is_floating_point",
+    "is_integer",
+    "is_selected_rows",
+    "itemsize",
+    "name",
+    "persistable",
+    "requires_grad",
+):
     setattr(SparseTensor, _name, _of_values(_name))

@@ -44,7 +44,8 @@ def step_by_step(q: Any, k: Any, v: Any, rows: Rows) -> Any:
 def one_kind(q: Any, k: Any, v: Any) -> None:
     if not q.dtype == k.dtype == v.dtype or not q.is_floating_point():
         raise TypeError(
-            f"expected query, key and value of one floating dtype, got {name_of(q.dtype)}, {name_of(k.dtype)} and {name_of(v.dtype)}"
+            f"expected query, key and value of one floating dtype, got {name_of(q.dtype)}, "
+            f"{name_of(k.dtype)} and {name_of(v.dtype)}"
         )
 
 
@@ -72,10 +73,11 @@ def _masked_back(g: Any, q: Any, k: Any, v: Any, rows: Rows, saved: Any) -> tupl
 
 
 @operator(joint=_masked_back)
-def masked_attention(q, k, v, rows):  # type: ignore[no-untyped-def]
+def masked_attention(q, k, v, rows):
     """softmax(q k^T / sqrt(width)) v at the entries of `rows`: masks on the diagonal, each for its heads.
 
-    q, k, v: [masks, heads, length, width]. The weights are kept for the way back. Source: Vaswani et al. 2017, formula 1.
+    q, k, v: [masks, heads, length, width]. The weights are kept for the way back. Source: Vaswani et al.
+    2017, formula 1.
     """
     one_kind(q, k, v)
     heads, length, width = q.shape[1:]
@@ -108,12 +110,14 @@ def attention(
 ) -> Tensor:
     """softmax(Q K^T / sqrt(width)) V, where a query sees a key only if `sparse_mask` has an entry for them.
 
-    query, key, value: [batch, heads, length, width], floating; half precision is summed in float32. sparse_mask:
-    [batch * heads, length, length], usually compressed rows, whose values are not read; a mask for all heads of a
-    sample may be given once, [batch, length, length], and one for everything as [1, length, length] or [length, length].
-    key_padding_mask: [batch, length], attn_mask: [length, length]: a 0 hides the key there. They take entries off
-    the mask, which costs a new pattern each time: hide what never changes in `sparse_mask`. A query that sees nothing
-    gets 0. Returns [batch, heads, length, width]. Raises ValueError for shapes that do not fit.
+    query, key, value: [batch, heads, length, width], floating; half precision is summed in float32.
+    sparse_mask: [batch * heads, length, length], usually compressed rows, whose values are not read; a mask
+    for all heads of a sample may be given once, [batch, length, length], and one for everything as [1,
+    length, length] or [length, length].
+    key_padding_mask: [batch, length], attn_mask: [length, length]: a 0 hides the key there. They take entries
+    off
+    the mask, which costs a new pattern each time: hide what never changes in `sparse_mask`. A query that sees
+    nothing gets 0. Returns [batch, heads, length, width]. Raises ValueError for shapes that do not fit.
     """
     if query.ndim != 4 or not list(query.shape) == list(key.shape) == list(value.shape):
         raise ValueError(
@@ -125,7 +129,8 @@ def attention(
     masks = math.prod(lead)
     if len(lead) > 1 or sparse_mask.shape[-2:] != [length, length] or masks not in (1, batch, batch * heads):
         raise ValueError(
-            f"sparse_mask: expected [masks, {length}, {length}] with 1, {batch} (batch) or {batch * heads} (batch * heads) "
+            f"sparse_mask: expected [masks, {length}, {length}] with 1, {batch} (batch) or {batch * heads} "
+            "(batch * heads) "
             f"masks, got {list(sparse_mask.shape)}"
         )
     for mask, what, shape in (

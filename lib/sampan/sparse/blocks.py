@@ -1,4 +1,5 @@
-"""Attention under a mask made of blocks, as in Longformer and BigBird: small dense products where the blocks are."""
+"""Attention under a mask made of blocks, as in Longformer and BigBird: small dense products where the blocks
+are."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +32,8 @@ class _Group:
     hidden: torch.Tensor | None
 
     def on(self, device: torch.device) -> "_Group":
-        return _Group(*(None if x is None else x.to(device) for x in (self.rows, self.cols, self.hidden)))  # type: ignore[arg-type]
+        parts = (self.rows, self.cols, self.hidden)
+        return _Group(*(None if x is None else x.to(device) for x in parts))  # type: ignore[arg-type]
 
     def parts(self, count: int) -> Iterator["_Group"]:
         """So many rows at a time."""
@@ -40,10 +42,12 @@ class _Group:
 
 
 class BlockMask:
-    """Which of `length` keys each of `length` queries sees, by square blocks; `layout`: [blocks, blocks] bool.
+    """Which of `length` keys each of `length` queries sees, by square blocks; `layout`: [blocks, blocks]
+    bool.
 
-    Only blocks that let something through are kept, in groups of rows with equally many. Made by `create_block_mask`
-    or `sliding_window`; the name and the idea of full and partial blocks are FlexAttention's (Dong et al. 2024).
+    Only blocks that let something through are kept, in groups of rows with equally many. Made by
+    `create_block_mask` or `sliding_window`; the name and the idea of full and partial blocks are
+    FlexAttention's (Dong et al. 2024).
     """
 
     def __init__(self, length: int, block_size: int, layout: torch.Tensor, groups: list[_Group]) -> None:
@@ -74,14 +78,16 @@ class BlockMask:
 def create_block_mask(seen: Any, length: int | None = None, block_size: int = 64) -> BlockMask:
     """The blocks of a mask. seen: a bool matrix [length, length], or a function of query and key numbers.
 
-    The function gets int64 buffers [queries, 1] and [1, keys] and returns bool [queries, keys], some rows of the mask at
+    The function gets int64 buffers [queries, 1] and [1, keys] and returns bool [queries, keys], some rows of
+    the mask at
     a time: `lambda q, k: k <= q` is the causal mask. Whatever it says is kept exactly, also inside of blocks.
     """
     if not callable(seen):
         matrix = seen.data if isinstance(seen, Tensor) else torch.as_tensor(seen)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype is not torch.bool:
             raise ValueError(
-                f"seen: expected bool [length, length] or a function, got {name_of(matrix.dtype)} {list(matrix.shape)}"
+                f"seen: expected bool [length, length] or a function, got {name_of(matrix.dtype)} "
+                f"{list(matrix.shape)}"
             )
         length, matrix = len(matrix), matrix.cpu()
         return create_block_mask(lambda q, k: matrix[q, k], length, block_size)
@@ -119,7 +125,8 @@ def sliding_window(
     """
     if window < 0 or not 0 <= global_tokens <= length:
         raise ValueError(
-            f"window, global_tokens: expected 0 or more, and tokens up to {length}, got {window} and {global_tokens}"
+            f"window, global_tokens: expected 0 or more, and tokens up to {length}, got {window} and "
+            f"{global_tokens}"
         )
 
     def seen(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -130,7 +137,8 @@ def sliding_window(
 
 
 def _scores(q: Any, k: Any, hidden: Any) -> Any:
-    """[heads * rows, block, m * block]; what is hidden has the least number there is, so that no row has a nan."""
+    """[heads * rows, block, m * block]; what is hidden has the least number there is, so that no row has a
+    nan."""
     scores = torch.bmm(q, k.mT)
     if hidden is not None:
         low = torch.finfo(scores.dtype).min
@@ -186,8 +194,9 @@ def _blockwise_back(
 
 
 @operator(joint=_blockwise_back)
-def blockwise_attention(q, k, v, mask, scale):  # type: ignore[no-untyped-def]
-    """softmax(q k^T scale) v at the blocks of `mask`. q, k, v: [heads, blocks, block, width]. The weights are kept."""
+def blockwise_attention(q, k, v, mask, scale):
+    """softmax(q k^T scale) v at the blocks of `mask`. q, k, v: [heads, blocks, block, width]. The weights are
+    kept."""
     one_kind(q, k, v)
     kind = torch.float32 if q.dtype in (torch.float16, torch.bfloat16) else q.dtype
     a, b, c = q.to(kind) * scale, k.to(kind), v.to(kind)
@@ -230,11 +239,13 @@ def block_attention(
 ) -> Tensor:
     """softmax(Q K^T scale) V where `mask` lets through; scale is 1 / sqrt(width) unless given.
 
-    query, key, value: [batch, heads, length, width]; half precision is summed in float32. A query that sees nothing gets
-    0. Work grows with `mask.density`, the blocks kept, and not with what they let through: it pays where blocks are nearly
-    full. Measured on one thread with blocks of 64 and width 64, forward and backward: 4 to 5 times as fast as dense
-    attention at a density of 0.15, 1.5 times at 0.45; beside `attention` over the same entries level where blocks are 0.85
-    full, 1.5 times as fast at 0.9, half as fast at 0.65. Raises ValueError for shapes that do not fit.
+    query, key, value: [batch, heads, length, width]; half precision is summed in float32. A query that sees
+    nothing gets
+    0. Work grows with `mask.density`, the blocks kept, and not with what they let through: it pays where
+       blocks are nearly full. Measured on one thread with blocks of 64 and width 64, forward and backward: 4
+       to 5 times as fast as dense attention at a density of 0.15, 1.5 times at 0.45; beside `attention` over
+       the same entries level where blocks are 0.85 full, 1.5 times as fast at 0.9, half as fast at 0.65.
+       Raises ValueError for shapes that do not fit.
     """
     if query.ndim != 4 or not list(query.shape) == list(key.shape) == list(value.shape):
         raise ValueError(

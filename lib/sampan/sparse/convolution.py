@@ -1,4 +1,5 @@
-"""Convolution and pooling of sparse tensors with channels as dense axis: [batch, (depth,) height, width, channels]."""
+"""Convolution and pooling of sparse tensors with channels as dense axis: [batch, (depth,) height, width,
+channels]."""
 
 from typing import Any
 
@@ -16,9 +17,22 @@ from .rulebook import Book, book
 from .tensor import SparseTensor
 
 __all__ = [
-    "avg_pool2d", "avg_pool3d", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "global_avg_pool", "inverse_conv2d",
-    "inverse_conv3d", "max_pool2d", "max_pool3d", "subm_conv2d", "subm_conv2d_igemm", "subm_conv3d", "subm_conv3d_igemm",
-]  # fmt: skip
+    "avg_pool2d",
+    "avg_pool3d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "global_avg_pool",
+    "inverse_conv2d",
+    "inverse_conv3d",
+    "max_pool2d",
+    "max_pool3d",
+    "subm_conv2d",
+    "subm_conv2d_igemm",
+    "subm_conv3d",
+    "subm_conv3d_igemm",
+]
 
 
 _HALF = (torch.float16, torch.bfloat16)  # kept as such, summed in float32
@@ -36,7 +50,8 @@ def _words(x: torch.Tensor) -> np.ndarray:
 
 
 def _expect(x: torch.Tensor, entries: int, channels: int, what: str) -> None:
-    """Loops trust these lengths; the memory of values may have been set to another, or a hook may have returned it."""
+    """Loops trust these lengths; the memory of values may have been set to another, or a hook may have
+    returned it."""
     if x.shape != (entries, channels):
         raise ValueError(
             f"{what}: expected {[entries, channels]}, a row for each entry, got shape {list(x.shape)}"
@@ -72,11 +87,11 @@ def _turned(weight: Any, groups: int) -> Any:
     lambda g, x, book, groups: sparse_conv_weight(x, g, book, groups),
     lambda g: g.sum(0),
 )
-def sparse_conv(x, weight, bias, book, groups):  # type: ignore[no-untyped-def]
+def sparse_conv(x, weight, bias, book, groups):
     """out[o] = bias + the sum over the pairs (i, o) of each offset k of x[i] weight[k].
 
-    x: [inputs, in], weight: [offsets, in / groups, out], bias: [out] or None; returns [outputs, out] in the dtype of x.
-    Half precision is summed in float32.
+    x: [inputs, in], weight: [offsets, in / groups, out], bias: [out] or None; returns [outputs, out] in the
+    dtype of x. Half precision is summed in float32.
     """
     if weight.dtype is not x.dtype:
         raise TypeError(
@@ -103,8 +118,9 @@ def sparse_conv(x, weight, bias, book, groups):  # type: ignore[no-untyped-def]
     lambda h, g, book, groups: sparse_conv(g, _turned(h, groups), None, book.turned, groups),
     lambda h, x, book, groups: sparse_conv(x, h, None, book, groups),
 )
-def sparse_conv_weight(x, g, book, groups):  # type: ignore[no-untyped-def]
-    """The gradient of the weight: for each offset the sum over its pairs (i, o) of x[i]^T g[o], group by group."""
+def sparse_conv_weight(x, g, book, groups):
+    """The gradient of the weight: for each offset the sum over its pairs (i, o) of x[i]^T g[o], group by
+    group."""
     _expect(x, book.inputs.nnz, x.shape[-1], "x")
     _expect(g, book.outputs.nnz, g.shape[-1], "gradient")
     width, kind = x.shape[1] // groups, _summed_in(x.dtype)
@@ -120,15 +136,16 @@ def sparse_conv_weight(x, g, book, groups):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, saved: channels_placed(g, *saved))
-def sparse_max_pool(x, book):  # type: ignore[no-untyped-def]
-    """The largest of the entries that each output's window holds, channel by channel. x: [inputs, channels]."""
+def sparse_max_pool(x, book):
+    """The largest of the entries that each output's window holds, channel by channel. x: [inputs,
+    channels]."""
     _expect(x, book.inputs.nnz, x.shape[-1], "x")
     out, winner = loops.largest(book.near, array(x.to(_summed_in(x.dtype)).contiguous()))
     return buffer(out).to(x.dtype), (buffer(winner), x.shape[0])
 
 
 @operator(lambda h, places: channels_picked(h, places))
-def channels_placed(g, places, count):  # type: ignore[no-untyped-def]
+def channels_placed(g, places, count):
     """Zeros [count, channels] with g[o, c] added at [places[o, c], c]."""
     out = g.new_zeros((count, g.shape[1]), dtype=_summed_in(g.dtype))
     out.scatter_add_(0, places.long(), g.to(out.dtype))
@@ -136,13 +153,13 @@ def channels_placed(g, places, count):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, places, saved: channels_placed(g, places, saved))
-def channels_picked(h, places):  # type: ignore[no-untyped-def]
+def channels_picked(h, places):
     """h[places[o, c], c]."""
     return h.gather(0, places.long()), h.shape[0]
 
 
 @operator(lambda g, book: sparse_sum_pool(g, book.turned))
-def sparse_sum_pool(x, book):  # type: ignore[no-untyped-def]
+def sparse_sum_pool(x, book):
     """The sum of the entries that each output's window holds, channel by channel. x: [inputs, channels]."""
     _expect(x, book.inputs.nnz, x.shape[-1], "x")
     wide = x.to(_summed_in(x.dtype)).contiguous()
@@ -156,7 +173,7 @@ def sparse_sum_pool(x, book):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, pattern, scale: means_spread(g, pattern, scale))
-def sample_means(x, pattern, scale):  # type: ignore[no-untyped-def]
+def sample_means(x, pattern, scale):
     """scale times the sum of each sample's entries. x: [entries, channels], scale: [batch]."""
     wide = x.to(scale.dtype)
     out = wide.new_zeros((len(scale), x.shape[1])).index_add_(0, pattern.indices[0], wide) * scale[:, None]
@@ -164,20 +181,22 @@ def sample_means(x, pattern, scale):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda h, pattern, scale: sample_means(h, pattern, scale))
-def means_spread(g, pattern, scale):  # type: ignore[no-untyped-def]
+def means_spread(g, pattern, scale):
     """For each entry scale times what its sample has: the transpose of `sample_means`."""
     out = (g.to(scale.dtype) * scale[:, None]).index_select(0, pattern.indices[0])
     return out.to(g.dtype)
 
 
-# --- Paddle's functions ---------------------------------------------------------------------------------------
+# --- Paddle's functions -------------------------------------------------------------------------------------
 
 
 def with_channels(x: Any) -> SparseTensor:
-    """`x` with no place twice, which must be sparse with its channels as the one dense axis. Raises ValueError otherwise."""
+    """`x` with no place twice, which must be sparse with its channels as the one dense axis. Raises
+    ValueError otherwise."""
     if sparse(x).dense_dim() != 1 or not x.is_sparse_coo():
         raise ValueError(
-            f"x: expected the channels as the one dense axis of coordinates, got {x.dense_dim()} dense axes and layout "
+            f"x: expected the channels as the one dense axis of coordinates, got {x.dense_dim()} dense axes "
+            "and layout "
             f"{x.pattern.layout.upper()}, of shape {list(x.shape)}"
         )
     return x.distinct()
@@ -221,7 +240,8 @@ def _run(x: SparseTensor, weight: Tensor, bias: Tensor | None, made: Book, group
     cells, inside = len(made.near), weight.shape[-2]
     if x.shape[-1] != inside * groups or weight.shape[-1] % groups:
         raise ValueError(
-            f"weight: expected [..., {x.shape[-1]} / groups, out] for x with {x.shape[-1]} channels and {groups} groups, "
+            f"weight: expected [..., {x.shape[-1]} / groups, out] for x with {x.shape[-1]} channels and "
+            f"{groups} groups, "
             f"got {list(weight.shape)}"
         )
     added = bias if bias is None or bias.dtype == x.dtype else bias.astype(x.dtype)
@@ -229,7 +249,19 @@ def _run(x: SparseTensor, weight: Tensor, bias: Tensor | None, made: Book, group
     return SparseTensor(made.outputs, sparse_conv(x.entries, matrices, added, made, groups))
 
 
-def _convolution(axes: int, kind: str, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, data_format: str, key: str | None = None) -> SparseTensor:  # fmt: skip
+def _convolution(
+    axes: int,
+    kind: str,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    data_format: str,
+    key: str | None = None,
+) -> SparseTensor:
     x = _channels_last(x, axes, data_format)
     if weight.ndim != axes + 2:
         raise ValueError(f"weight: expected {axes} kernel axes, in and out, got shape {list(weight.shape)}")
@@ -238,30 +270,39 @@ def _convolution(axes: int, kind: str, x: Any, weight: Any, bias: Any, stride: A
     return _run(x, weight, bias, made, groups)
 
 
-def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NDHWC", name=None, key=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def conv3d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NDHWC", name=None, key=None
+):
     """Convolution whose output has an entry wherever the kernel reaches one of x's.
 
-    x: [batch, D, H, W, in], weight: [kd, kh, kw, in / groups, out], bias: [out]. key: a name under which an inverse
-    convolution finds its rulebook.
+    x: [batch, D, H, W, in], weight: [kd, kh, kw, in / groups, out], bias: [out]. key: a name under which an
+    inverse convolution finds its rulebook.
     """
     return _convolution(3, "strided", x, weight, bias, stride, padding, dilation, groups, data_format, key)
 
 
-def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NHWC", name=None, key=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def conv2d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NHWC", name=None, key=None
+):
     """As conv3d over two axes: x [batch, H, W, in], weight [kh, kw, in / groups, out]."""
     return _convolution(2, "strided", x, weight, bias, stride, padding, dilation, groups, data_format, key)
 
 
-def subm_conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NDHWC", key=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Submanifold convolution: entries stay where they are, so that the pattern never thickens (Graham et al. 2018).
+def subm_conv3d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NDHWC", key=None, name=None
+):
+    """Submanifold convolution: entries stay where they are, so that the pattern never thickens (Graham et al.
+    2018).
 
-    As conv3d; the kernel is centred whatever `padding` and `stride` say, as in Paddle. key: a name under which an
-    inverse convolution finds its rulebook; layers over one pattern share it without.
+    As conv3d; the kernel is centred whatever `padding` and `stride` say, as in Paddle. key: a name under
+    which an inverse convolution finds its rulebook; layers over one pattern share it without.
     """
     return _convolution(3, "submanifold", x, weight, bias, 1, 0, dilation, groups, data_format, key)
 
 
-def subm_conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NHWC", key=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def subm_conv2d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NHWC", key=None, name=None
+):
     """As subm_conv3d over two axes."""
     return _convolution(2, "submanifold", x, weight, bias, 1, 0, dilation, groups, data_format, key)
 
@@ -269,12 +310,17 @@ def subm_conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1,
 subm_conv3d_igemm, subm_conv2d_igemm = subm_conv3d, subm_conv2d  # Paddle's other ways to the same values
 
 
-def conv3d_transpose(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NDHWC", name=None, key=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """The transpose of conv3d: its output has an entry wherever one of x's reaches. weight: [kd, kh, kw, in / groups, out]."""
+def conv3d_transpose(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NDHWC", name=None, key=None
+):
+    """The transpose of conv3d: its output has an entry wherever one of x's reaches. weight: [kd, kh, kw, in /
+    groups, out]."""
     return _convolution(3, "transposed", x, weight, bias, stride, padding, dilation, groups, data_format, key)
 
 
-def conv2d_transpose(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NHWC", name=None, key=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def conv2d_transpose(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NHWC", name=None, key=None
+):
     """As conv3d_transpose over two axes."""
     return _convolution(2, "transposed", x, weight, bias, stride, padding, dilation, groups, data_format, key)
 
@@ -292,12 +338,13 @@ def _inverse(
     return _run(x, weight, bias, made.turned, groups)
 
 
-def inverse_conv3d(x, weight, key, bias=None, groups=1, data_format="NDHWC", name=None):  # type: ignore[no-untyped-def]
-    """Back to the entries that the convolution named `key` started from, along its pairs (Paddle has none)."""
+def inverse_conv3d(x, weight, key, bias=None, groups=1, data_format="NDHWC", name=None):
+    """Back to the entries that the convolution named `key` started from, along its pairs (Paddle has
+    none)."""
     return _inverse(3, x, weight, key, bias, groups, data_format)
 
 
-def inverse_conv2d(x, weight, key, bias=None, groups=1, data_format="NHWC", name=None):  # type: ignore[no-untyped-def]
+def inverse_conv2d(x, weight, key, bias=None, groups=1, data_format="NHWC", name=None):
     """As inverse_conv3d over two axes."""
     return _inverse(2, x, weight, key, bias, groups, data_format)
 
@@ -315,36 +362,39 @@ def _window(
     return x, _book(x, axes, kernel, steps, [v for p in pads for v in p], 1, "strided")
 
 
-def max_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NDHWC", name=None):  # type: ignore[no-untyped-def]
+def max_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NDHWC", name=None):
     """The largest entry of each window that holds one; places without an entry take no part."""
     x, made = _window(3, x, kernel_size, stride, padding, ceil_mode, data_format)
     return SparseTensor(made.outputs, sparse_max_pool(x.entries, made))
 
 
-def max_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NHWC", name=None):  # type: ignore[no-untyped-def]
+def max_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NHWC", name=None):
     """As max_pool3d over two axes."""
     x, made = _window(2, x, kernel_size, stride, padding, ceil_mode, data_format)
     return SparseTensor(made.outputs, sparse_max_pool(x.entries, made))
 
 
-def _mean_pool(axes: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str) -> SparseTensor:  # fmt: skip
+def _mean_pool(
+    axes: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str
+) -> SparseTensor:
     x, made = _window(axes, x, kernel_size, stride, padding, ceil_mode, data_format)
     counts = buffer(made.near >= 0).sum(0).to(as_dtype(x.dtype))
     return SparseTensor(made.outputs, sparse_sum_pool(x.entries, made) / Tensor(counts[:, None]))
 
 
-def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NDHWC", name=None):  # type: ignore[no-untyped-def]
+def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NDHWC", name=None):
     """The mean of the entries of each window that holds one; places without an entry do not count."""
     return _mean_pool(3, x, kernel_size, stride, padding, ceil_mode, data_format)
 
 
-def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NHWC", name=None):  # type: ignore[no-untyped-def]
+def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NHWC", name=None):
     """As avg_pool3d over two axes."""
     return _mean_pool(2, x, kernel_size, stride, padding, ceil_mode, data_format)
 
 
 def global_avg_pool(x: Any, name: str | None = None) -> Tensor:
-    """The mean of each sample's entries, dense: [batch, channels]; 0 for a sample without entries. x: [batch, ..., channels]."""
+    """The mean of each sample's entries, dense: [batch, channels]; 0 for a sample without entries. x: [batch,
+    ..., channels]."""
     x = with_channels(x)
     counts = torch.bincount(x.pattern.indices[0], minlength=x.shape[0]).clamp(min=1)
     return sample_means(x.entries, x.pattern, counts.to(_summed_in(as_dtype(x.dtype))).reciprocal())

@@ -19,7 +19,8 @@ __all__ = ["sparse_coo_tensor", "sparse_csr_tensor"]
 
 
 def _integers(value: Any, name: str, device: torch.device) -> torch.Tensor:
-    """int32 or int64 on `device`, perhaps in the caller's memory: to be copied before it is checked and kept."""
+    """int32 or int64 on `device`, perhaps in the caller's memory: to be copied before it is checked and
+    kept."""
     found = value.data if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
     kind = found.dtype
     if kind not in (torch.int32, torch.int64):
@@ -58,9 +59,9 @@ def sparse_coo_tensor(
 ) -> SparseTensor:
     """A tensor by coordinates. indices: [sparse axes, nnz] integers; values: [nnz, dense axes ...].
 
-    shape: of the whole tensor, dense axes included; None takes the smallest that holds the indices. Places may repeat:
-    their values add up (see coalesce). Raises ValueError for lengths that differ, a shape that does not fit, and
-    an index outside the shape, naming which.
+    shape: of the whole tensor, dense axes included; None takes the smallest that holds the indices. Places
+    may repeat: their values add up (see coalesce). Raises ValueError for lengths that differ, a shape that
+    does not fit, and an index outside the shape, naming which.
     """
     entries = _entries(values, dtype, place, stop_gradient)
     places = _integers(indices, "indices", entries.data.device)
@@ -90,7 +91,8 @@ def sparse_coo_tensor(
         if int(low[axis]) < 0 or int(high[axis]) >= shape[axis]:
             at = int(((places[axis] < 0) | (places[axis] >= shape[axis])).nonzero()[0])
             raise ValueError(
-                f"indices[{axis}, {at}]: expected 0 to {shape[axis] - 1}, for shape {shape}, got {int(places[axis, at])}"
+                f"indices[{axis}, {at}]: expected 0 to {shape[axis] - 1}, for shape {shape}, got "
+                f"{int(places[axis, at])}"
             )
     return SparseTensor(Coo(places, tuple(shape[:axes])), entries)
 
@@ -106,11 +108,11 @@ def sparse_csr_tensor(
 ) -> SparseTensor:
     """A matrix by compressed rows, or a batch of them. crows: [rows + 1] for each batch, one after the other.
 
-    shape: [rows, columns] or [batch, rows, columns]; None takes as many columns as there must be, and a new matrix
-    wherever crows decrease.
-    Row r has the entries crows[r] to crows[r + 1]: columns `cols`, values `values`, both [nnz]. Columns that do not
-    ascend within a row are sorted. Raises ValueError for crows that do not start at 0, decrease, or do not end at the
-    number of entries, and for a column outside the shape, naming the place.
+    shape: [rows, columns] or [batch, rows, columns]; None takes as many columns as there must be, and a new
+    matrix wherever crows decrease. Row r has the entries crows[r] to crows[r + 1]: columns `cols`, values
+    `values`, both [nnz]. Columns that do not ascend within a row are sorted. Raises ValueError for crows that
+    do not start at 0, decrease, or do not end at the number of entries, and for a column outside the shape,
+    naming the place.
     """
     entries = _entries(values, dtype, place, stop_gradient)
     starts, columns = (

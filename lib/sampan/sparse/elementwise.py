@@ -17,9 +17,30 @@ from .pattern import Coo, Csr, Rows
 from .tensor import SparseTensor, dense_to_coo
 
 __all__ = [
-    "abs", "add", "asin", "asinh", "atan", "atanh", "cast", "deg2rad", "divide", "expm1", "isnan", "log1p", "multiply", "neg",
-    "pow", "rad2deg", "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
-]  # fmt: skip
+    "abs",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cast",
+    "deg2rad",
+    "divide",
+    "expm1",
+    "isnan",
+    "log1p",
+    "multiply",
+    "neg",
+    "pow",
+    "rad2deg",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+]
 
 
 def sparse(x: Any, name: str = "x") -> SparseTensor:
@@ -32,7 +53,7 @@ def sparse(x: Any, name: str = "x") -> SparseTensor:
 def of_entries(name: str, function: Callable[..., Any], doc: str = "") -> Callable[..., SparseTensor]:
     """A function f with f(0) = 0, of each entry. Entries of one place are added up first."""
 
-    def apply(x, name=None):  # type: ignore[no-untyped-def]
+    def apply(x, name=None):
         x = sparse(x).distinct()
         return x.like(function(x.entries))
 
@@ -72,11 +93,15 @@ def cast(
     if kind not in (torch.int32, torch.int64):
         raise TypeError(f"index_dtype: expected int32 or int64, got {index_dtype}")
     p = x.pattern
-    pattern = Coo(p.indices.to(kind), p.shape, p.coalesced) if isinstance(p, Coo) else Csr((p.crows.to(kind), p.cols.to(kind)), p.shape)  # fmt: skip
+    pattern = (
+        Coo(p.indices.to(kind), p.shape, p.coalesced)
+        if isinstance(p, Coo)
+        else Csr((p.crows.to(kind), p.cols.to(kind)), p.shape)
+    )
     return SparseTensor(pattern, entries)
 
 
-# --- two tensors ----------------------------------------------------------------------------------------------
+# --- two tensors --------------------------------------------------------------------------------------------
 
 
 def _by_rows(x: SparseTensor) -> bool:
@@ -92,7 +117,8 @@ def _keys(x: SparseTensor, by_rows: bool) -> tuple[Any, Any]:
 
 
 def _united(x: SparseTensor, y: SparseTensor) -> tuple[Coo | Csr, torch.Tensor | None, torch.Tensor | None]:
-    """The places of both, and which entry of each is there, or -1; None and None where they are the same places."""
+    """The places of both, and which entry of each is there, or -1; None and None where they are the same
+    places."""
     if x.pattern is y.pattern:
         return x.pattern, None, None
     by_rows = _by_rows(x) and _by_rows(y)
@@ -151,7 +177,8 @@ def _other(x: SparseTensor, y: Any, what: str) -> Tensor:
 def add(x: Any, y: Any, name: str | None = None) -> Any:
     """x + y. Two sparse tensors give one with the places of both; a sparse and a dense one give a dense one.
 
-    A dense vector as long as the dense axis of x is added to each entry, and to nothing else: the bias of a layer.
+    A dense vector as long as the dense axis of x is added to each entry, and to nothing else: the bias of a
+    layer.
     """
     if (
         isinstance(x, SparseTensor)
@@ -166,7 +193,8 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Any:
-    """x - y. Two sparse tensors give one with the places of both; a sparse and a dense one give a dense one."""
+    """x - y. Two sparse tensors give one with the places of both; a sparse and a dense one give a dense
+    one."""
     return _sum(x, y, -1, "subtract")
 
 

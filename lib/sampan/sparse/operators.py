@@ -1,7 +1,7 @@
 """The differentiable operators that sparse tensors are made of: each takes values, dense Tensors and `Rows`.
 
-Their derivatives are written with one another, so every order of derivative is sparse where the operator is: the
-gradient of a sparse matrix is computed at its entries alone, never as a dense matrix.
+Their derivatives are written with one another, so every order of derivative is sparse where the operator is:
+the gradient of a sparse matrix is computed at its entries alone, never as a dense matrix.
 """
 
 import math
@@ -33,8 +33,8 @@ def _buffer(values: Any, like: torch.Tensor) -> torch.Tensor:
 def _of(rows: Rows, values: torch.Tensor) -> Any:
     """The values of a matrix's entries as the kernels take them.
 
-    Raises ValueError where they are not as many: their memory may have been set to another since, or a hook may have
-    returned them.
+    Raises ValueError where they are not as many: their memory may have been set to another since, or a hook
+    may have returned them.
     """
     if values.shape != (rows.nnz,):
         raise ValueError(f"values: expected {rows.nnz}, one for each entry, got shape {list(values.shape)}")
@@ -59,7 +59,7 @@ def _conj(x: Any) -> Any:
     lambda g, x, rows: sddmm(g, _conj(x), rows),
     lambda g, values, rows: spmm(turned(_conj(values), rows), g, rows.turned[0]),
 )
-def spmm(values, x, rows):  # type: ignore[no-untyped-def]
+def spmm(values, x, rows):
     """A x for the sparse A with these entries. values: [entries], x: [columns, k]; returns [rows, k]."""
     v, dense = _of(rows, values), _dense(x, rows.shape[1])
     out = empty((rows.shape[0], dense.shape[1]), v)
@@ -71,7 +71,7 @@ def spmm(values, x, rows):  # type: ignore[no-untyped-def]
     lambda g, y, rows: spmm(g, _conj(y), rows),
     lambda g, x, rows: spmm(turned(g, rows), _conj(x), rows.turned[0]),
 )
-def sddmm(x, y, rows):  # type: ignore[no-untyped-def]
+def sddmm(x, y, rows):
     """x y^T at the entries of `rows` alone. x: [rows, k], y: [columns, k]; returns [entries]."""
     a, b = _dense(x, rows.shape[0]), _dense(y, rows.shape[1])
     if a.shape[1] != b.shape[1]:
@@ -82,7 +82,7 @@ def sddmm(x, y, rows):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, rows: turned(g, rows.turned[0]))
-def turned(values, rows):  # type: ignore[no-untyped-def]
+def turned(values, rows):
     """The values of the entries of `rows` in the order of its transpose."""
     return values.index_select(0, rows.turned[1])
 
@@ -93,7 +93,7 @@ def _spgemm_by_b(g: Any, a: Any, left: Rows, right: Rows, at: Rows) -> Any:
 
 
 @operator(lambda g, b, left, right, at: spgemm_dots(g, _conj(b), at, right, left), _spgemm_by_b)
-def spgemm(a, b, left, right, at):  # type: ignore[no-untyped-def]
+def spgemm(a, b, left, right, at):
     """A B at the entries of `at`. a: [entries of left], b: [entries of right]; returns [entries of at]."""
     out = kernels.sparse.product_values(
         _matrix(left, a), _matrix(right, b), right.shape[1], (at.crows, at.cols)
@@ -105,8 +105,9 @@ def spgemm(a, b, left, right, at):  # type: ignore[no-untyped-def]
     lambda g, q, rows, others, at: spgemm(g, _conj(q), at, others, rows),
     lambda g, p, rows, others, at: spgemm(turned(g, at), _conj(p), at.turned[0], rows, others),
 )
-def spgemm_dots(p, q, rows, others, at):  # type: ignore[no-untyped-def]
-    """P Q^T at the entries of `at`, few of those that it has. p: [entries of rows], q: [entries of others]."""
+def spgemm_dots(p, q, rows, others, at):
+    """P Q^T at the entries of `at`, few of those that it has. p: [entries of rows], q: [entries of
+    others]."""
     out = kernels.sparse.product_dots(
         _matrix(rows, p), _matrix(others, q), rows.shape[1], (at.crows, at.cols)
     )
@@ -114,7 +115,7 @@ def spgemm_dots(p, q, rows, others, at):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, out, rows: row_softmax_back(g, out, rows))
-def row_softmax(values, rows):  # type: ignore[no-untyped-def]
+def row_softmax(values, rows):
     """e^v over the sum of e^v of its row. values: [entries]."""
     v = _of(rows, values)
     out = empty(v.shape, v)
@@ -126,7 +127,7 @@ def row_softmax(values, rows):  # type: ignore[no-untyped-def]
     lambda h, y, rows: row_softmax_back(h, y, rows),
     lambda h, g, y, rows: h * g - h * row_sums(y * g, rows) - g * row_sums(y * h, rows),
 )
-def row_softmax_back(g, y, rows):  # type: ignore[no-untyped-def]
+def row_softmax_back(g, y, rows):
     """y (g - the sum of y g over the row)."""
     into = empty(rows.nnz, _of(rows, y))
     kernels.sparse.softmax_back(rows.cuts, rows.crows, _of(rows, y), _of(rows, g), into)
@@ -134,7 +135,7 @@ def row_softmax_back(g, y, rows):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, rows: row_sums(g, rows))
-def row_sums(values, rows):  # type: ignore[no-untyped-def]
+def row_sums(values, rows):
     """For each entry, the sum over its row."""
     places = buffer(rows.rows).long()
     sums = values.new_zeros((rows.shape[0], *values.shape[1:])).index_add_(0, places, values)
@@ -145,7 +146,7 @@ def row_sums(values, rows):  # type: ignore[no-untyped-def]
     lambda g, from_a, saved: entries_placed(g, from_a, saved[0]),
     lambda g, sign, from_b, saved: sign * entries_placed(g, from_b, saved[1]),
 )
-def entries_summed(a, b, sign, from_a, from_b):  # type: ignore[no-untyped-def]
+def entries_summed(a, b, sign, from_a, from_b):
     """a[from_a] + sign b[from_b], where -1 picks 0 and no other place occurs twice. int32 places."""
     if a.ndim == 1 and b.dtype is a.dtype:
         out = _buffer(kernels.sparse.united(_array(a), _array(b), sign, array(from_a), array(from_b)), a)
@@ -159,7 +160,7 @@ def _some_missing(places: torch.Tensor) -> bool:
 
 
 @operator(lambda g, places, saved: entries_placed(g, places, saved))
-def entries_picked(values, places):  # type: ignore[no-untyped-def]
+def entries_picked(values, places):
     """values[places]; the place -1 picks 0. values: [entries, ...], places: int32 or int64."""
     if not values.shape[0]:
         out = values.new_zeros((places.shape[0], *values.shape[1:]))
@@ -172,7 +173,7 @@ def entries_picked(values, places):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda g, places: entries_picked(g, places))
-def entries_placed(values, places, count):  # type: ignore[no-untyped-def]
+def entries_placed(values, places, count):
     """Zeros of length `count` with each value added at its place; the place -1 drops it."""
     dropped = _some_missing(places)
     out = values.new_zeros((count + dropped, *values.shape[1:]))
@@ -185,8 +186,9 @@ def _columns(values: torch.Tensor) -> Any:
 
 
 @operator(lambda g, segments: entries_spread(g, segments))
-def entries_joined(values, segments):  # type: ignore[no-untyped-def]
-    """The values of entries that share a place added up, place by place. segments: see kernels.sparse.grouped."""
+def entries_joined(values, segments):
+    """The values of entries that share a place added up, place by place. segments: see
+    kernels.sparse.grouped."""
     if values.shape[0] != len(segments[1]):
         raise ValueError(f"values: expected {len(segments[1])}, one for each entry, got {values.shape[0]}")
     out = _buffer(kernels.sparse.segment_sums(segments, _columns(values)), values)
@@ -194,7 +196,7 @@ def entries_joined(values, segments):  # type: ignore[no-untyped-def]
 
 
 @operator(lambda h, segments: entries_joined(h, segments))
-def entries_spread(g, segments):  # type: ignore[no-untyped-def]
+def entries_spread(g, segments):
     """For each entry what its place has: the transpose of `entries_joined`."""
     if g.shape[0] != len(segments[0]) - 1:
         raise ValueError(f"values: expected {len(segments[0]) - 1}, one for each place, got {g.shape[0]}")

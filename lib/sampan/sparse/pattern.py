@@ -1,5 +1,5 @@
-"""Where the entries of a sparse tensor are. A pattern never changes, so what is derived from it is made once and kept:
-its transpose, the parts in which threads work on it, the row of each entry.
+"""Where the entries of a sparse tensor are. A pattern never changes, so what is derived from it is made once
+and kept: its transpose, the parts in which threads work on it, the row of each entry.
 
 Its index arrays are as the kernels of its device take them: NumPy's on the CPU, buffers on a GPU."""
 
@@ -30,13 +30,15 @@ def _int32(values: Array) -> Array:
 class Rows:
     """A matrix's entries row by row, as the kernels read them: int32 `crows` [rows + 1] and `cols` [entries].
 
-    Within a row the columns ascend, and none occurs twice. Raises ValueError where int32 cannot count columns or entries.
+    Within a row the columns ascend, and none occurs twice. Raises ValueError where int32 cannot count columns
+    or entries.
     """
 
     def __init__(self, crows: Array, cols: Array, shape: tuple[int, int]) -> None:
         if shape[1] > MOST_COLUMNS or len(cols) > MOST_COLUMNS:
             raise ValueError(
-                f"compressed rows: expected at most {MOST_COLUMNS} columns (those of a batch behind one another) and as many "
+                f"compressed rows: expected at most {MOST_COLUMNS} columns (those of a batch behind one "
+                "another) and as many "
                 f"entries, got {shape[1]} and {len(cols)}"
             )
         self.crows, self.cols, self.shape = _int32(crows), _int32(cols), shape
@@ -108,7 +110,8 @@ def _starts(rows: Array, height: int) -> Array:
 
 
 def sorted_rows(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Rows, Segments | None]:
-    """The entries (row, column) in any order, also repeated, as `Rows`; and which make each, None if unchanged."""
+    """The entries (row, column) in any order, also repeated, as `Rows`; and which make each, None if
+    unchanged."""
     if kernels.sparse.ascending(rows, cols):
         return Rows(_starts(rows, shape[0]), cols, shape), None
     crows, unique, segments = kernels.sparse.grouped(rows, cols, shape[0])
@@ -116,7 +119,8 @@ def sorted_rows(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Rows,
 
 
 class Coo:
-    """Coordinates: `indices` [axes, entries] over the sparse axes, of lengths `shape`, in any order, perhaps repeated.
+    """Coordinates: `indices` [axes, entries] over the sparse axes, of lengths `shape`, in any order, perhaps
+    repeated.
 
     Made from `rows` instead, coalesced, it works its indices out when they are asked for.
     """
@@ -143,9 +147,11 @@ class Coo:
 
     @staticmethod
     def ordered(indices: torch.Tensor, shape: tuple[int, ...]) -> "Coo | None":
-        """The pattern of a matrix on the CPU whose places ascend, each once, and lie inside; None where they do not.
+        """The pattern of a matrix on the CPU whose places ascend, each once, and lie inside; None where they
+        do not.
 
-        One pass checks them and makes the rows that products read; `indices` may be overwritten meanwhile and afterwards.
+        One pass checks them and makes the rows that products read; `indices` may be overwritten meanwhile and
+        afterwards.
         """
         count = indices.shape[1]
         small = (
@@ -187,9 +193,12 @@ class Coo:
             return self
         indices, rows = self.__dict__.get("indices"), self.__dict__.get("by_rows")
         return Coo(
-            None if indices is None else indices.to(device), self.shape, self.coalesced,
-            None if rows is None else rows.on(device), self.kind,
-        )  # fmt: skip
+            None if indices is None else indices.to(device),
+            self.shape,
+            self.coalesced,
+            None if rows is None else rows.on(device),
+            self.kind,
+        )
 
     @cached_property
     def flat(self) -> torch.Tensor:
@@ -211,7 +220,8 @@ class Coo:
 
     @cached_property
     def grouped(self) -> tuple["Coo", Segments | None]:
-        """The pattern in lexicographic order without repeats, and which entries make each (None: unchanged)."""
+        """The pattern in lexicographic order without repeats, and which entries make each (None:
+        unchanged)."""
         if self.coalesced:
             return self, None
         *lead, columns = self.shape
@@ -244,7 +254,8 @@ class Coo:
 
     @cached_property
     def by_rows(self) -> Rows:
-        """The entries of a coalesced pattern by rows: the last axis in columns, each batch a block of its own."""
+        """The entries of a coalesced pattern by rows: the last axis in columns, each batch a block of its
+        own."""
         assert self.coalesced
         *lead, height, columns = (1, *self.shape) if len(self.shape) == 1 else self.shape
         batch = math.prod(lead)
@@ -254,7 +265,8 @@ class Coo:
 
 
 class Csr:
-    """Compressed rows: `crows` [rows + 1] and `cols` [entries]; with a leading batch axis, one after the other.
+    """Compressed rows: `crows` [rows + 1] and `cols` [entries]; with a leading batch axis, one after the
+    other.
 
     Made from `rows` instead, it works them out when they are asked for.
     """
@@ -297,9 +309,11 @@ class Csr:
             return self
         parts, rows = self.__dict__.get("parts"), self.__dict__.get("by_rows")
         return Csr(
-            None if parts is None else (parts[0].to(device), parts[1].to(device)), self.shape,
-            None if rows is None else rows.on(device), self.kind,
-        )  # fmt: skip
+            None if parts is None else (parts[0].to(device), parts[1].to(device)),
+            self.shape,
+            None if rows is None else rows.on(device),
+            self.kind,
+        )
 
     @cached_property
     def parts(self) -> tuple[torch.Tensor, torch.Tensor]:

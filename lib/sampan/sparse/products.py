@@ -1,4 +1,5 @@
-"""Products of sparse matrices: with dense ones, with sparse ones, and of dense ones at the entries of a sparse one."""
+"""Products of sparse matrices: with dense ones, with sparse ones, and of dense ones at the entries of a
+sparse one."""
 
 from typing import Any
 
@@ -18,17 +19,19 @@ __all__ = ["addmm", "masked_matmul", "matmul", "mv", "pca_lowrank"]
 def _inner(x: Any, y: Any, what: str) -> None:
     if x.ndim < 2 or y.ndim < 2 or list(x.shape[:-2]) != list(y.shape[:-2]) or x.shape[-1] != y.shape[-2]:
         raise ValueError(
-            f"{what}: expected x [..., n, k] and y [..., k, m] with equal leading axes, got {list(x.shape)} and {list(y.shape)}"
+            f"{what}: expected x [..., n, k] and y [..., k, m] with equal leading axes, got {list(x.shape)} "
+            f"and {list(y.shape)}"
         )
 
 
 def matmul(x: Any, y: Any, name: str | None = None) -> Any:
     """x y, where x, y or both are sparse: [n, k] and [k, m], or batches [batch, n, k] and [batch, k, m].
 
-    A dense factor gives a dense product; two sparse ones a sparse product in the layout of x, whose backward stays
-    sparse: each gradient is computed at its matrix's entries alone. Values that cancel keep their entry. Where the
-    entries of such a product are is kept with x's pattern, for the next product with y's. Both layouts. Raises
-    ValueError for shapes that do not fit, and for a sparse product of 2^31 entries or more.
+    A dense factor gives a dense product; two sparse ones a sparse product in the layout of x, whose backward
+    stays
+    sparse: each gradient is computed at its matrix's entries alone. Values that cancel keep their entry.
+    Where the entries of such a product are is kept with x's pattern, for the next product with y's. Both
+    layouts. Raises ValueError for shapes that do not fit, and for a sparse product of 2^31 entries or more.
     """
     _inner(x, y, "matmul")
     shape = [*x.shape[:-1], y.shape[-1]]
@@ -60,13 +63,14 @@ def addmm(input: Any, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, nam
 
 
 def masked_matmul(x: Tensor, y: Tensor, mask: SparseTensor, name: str | None = None) -> SparseTensor:
-    """x y at the entries of `mask` alone, in its layout: [n, k] and [k, m], or batches of them. The mask's values are
-    not read."""
+    """x y at the entries of `mask` alone, in its layout: [n, k] and [k, m], or batches of them. The mask's
+    values are not read."""
     _inner(x, y, "masked_matmul")
     sparse(mask, "mask")
     if list(mask.shape) != [*x.shape[:-1], y.shape[-1]]:
         raise ValueError(
-            f"mask: expected shape {[*x.shape[:-1], y.shape[-1]]}, that of the product, got {list(mask.shape)}"
+            f"mask: expected shape {[*x.shape[:-1], y.shape[-1]]}, that of the product, got "
+            f"{list(mask.shape)}"
         )
     turned = ops.transpose(y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
     flat = [ops.reshape(t, [-1, t.shape[-1]]) if t.ndim > 2 else t for t in (x, turned)]
@@ -78,8 +82,8 @@ def pca_lowrank(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """U [n, q], S [q], V [m, q] of the first q principal components of x [n, m], never made dense.
 
-    Randomised subspace iteration with `niter` steps (Halko, Martinsson and Tropp 2011, algorithms 4.4 and 5.1). center:
-    the columns' means are taken off first. q: min(6, n, m) where None.
+    Randomised subspace iteration with `niter` steps (Halko, Martinsson and Tropp 2011, algorithms 4.4 and
+    5.1). center: the columns' means are taken off first. q: min(6, n, m) where None.
     """
     n, m = sparse(x).shape
     q = min(6, n, m) if q is None else q

@@ -1,4 +1,5 @@
-"""Which entries of a sparse input a sparse convolution multiplies for which entries of its output: the rulebook."""
+"""Which entries of a sparse input a sparse convolution multiplies for which entries of its output: the
+rulebook."""
 
 import itertools
 import math
@@ -20,8 +21,8 @@ class Book:
     """For each offset of a kernel the pairs (entry of the input, entry of the output) that it joins.
 
     near: [offsets, outputs], the input's entry or -1. Within an offset no entry occurs twice, on either side.
-    mutual: who is near at an offset has the other near at the opposite one, offsets[-1 - k], so that the same table
-    serves both ways. backwards: the table's offsets stand in the opposite order.
+    mutual: who is near at an offset has the other near at the opposite one, offsets[-1 - k], so that the same
+    table serves both ways. backwards: the table's offsets stand in the opposite order.
     """
 
     def __init__(
@@ -71,7 +72,8 @@ def _grid(sizes: Sequence[int]) -> np.ndarray:
 
 
 def _places(pattern: Coo) -> Array:
-    """[4, entries]: batch and three axes; two-dimensional patterns get a first axis of length 1. A copy: learners get it."""
+    """[4, entries]: batch and three axes; two-dimensional patterns get a first axis of length 1. A copy:
+    learners get it."""
     places = pattern.indices.to(torch.int64, copy=True)
     if len(places) == 3:
         places = torch.cat([places[:1], torch.zeros_like(places[:1]), places[1:]])
@@ -94,10 +96,11 @@ def _from_numbers(numbers: Array, inputs: Coo, sizes: Ints) -> Coo:
 def book(
     inputs: Coo, kernel: Ints, stride: Ints, pads: Sequence[tuple[int, int]], dilation: Ints, kind: str
 ) -> Book:
-    """The rulebook over three axes, kept with the pattern: another layer with the same numbers finds it there.
+    """The rulebook over three axes, kept with the pattern: another layer with the same numbers finds it
+    there.
 
-    kind: "submanifold" (outputs are the inputs; Graham, Engelcke and van der Maaten 2018), "strided" (whatever the
-    kernel reaches), "transposed" (whatever an input reaches).
+    kind: "submanifold" (outputs are the inputs; Graham, Engelcke and van der Maaten 2018), "strided"
+    (whatever the kernel reaches), "transposed" (whatever an input reaches).
     """
     known: dict[Any, Book] = inputs.__dict__.setdefault("books", {})
     numbers = (kernel, stride, tuple(pads), dilation, kind)
@@ -109,15 +112,16 @@ def book(
 def neighbours(places: Array, offsets: np.ndarray, shape: Ints) -> Array:
     """[offsets, entries], int32: the number of the entry at place + offset, in the same sample, or -1.
 
-    places: [4, entries], batch and three axes, each place once, in any order. offsets: [offsets, 3]. shape: of the grid,
-    batch first. Notebook 05 has it written.
+    places: [4, entries], batch and three axes, each place once, in any order. offsets: [offsets, 3]. shape:
+    of the grid, batch first. Notebook 05 has it written.
     """
     batch, *sizes = shape
     for axis, length in enumerate(shape):
         low, high = buffer(places[axis]).aminmax() if places.shape[1] else (0, 0)
         if not 0 <= int(low) <= int(high) < max(length, 1):
             raise ValueError(
-                f"places[{axis}]: expected 0 to {length - 1}, for shape {list(shape)}, got {int(low)} to {int(high)}"
+                f"places[{axis}]: expected 0 to {length - 1}, for shape {list(shape)}, got {int(low)} to "
+                f"{int(high)}"
             )
     found = loops.table(_numbers(places, sizes), batch * math.prod(sizes))
     if isinstance(places, np.ndarray) and len(offsets) % 2 and np.array_equal(offsets, -offsets[::-1]):
@@ -157,7 +161,8 @@ def _built(inputs: Coo, kernel: Ints, stride: Ints, pads: Any, dilation: Ints, k
         )
     if min(sizes) < 1:
         raise ValueError(
-            f"the kernel {kernel} with dilation {dilation} does not fit into {before} with padding {list(pads)}"
+            f"the kernel {kernel} with dilation {dilation} does not fit into {before} with padding "
+            f"{list(pads)}"
         )
     many = empty(places.shape[1] * offsets.shape[0], places)
     find = loops.spread if kind == "transposed" else loops.reached

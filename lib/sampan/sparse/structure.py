@@ -55,7 +55,8 @@ def reshape(
 ) -> SparseTensor:
     """The same entries, in flattened order, under another shape. Dense axes keep their lengths.
 
-    One length may be -1, whatever is left; 0 is x's own at that axis, unless x has no places at all. input: another name for x.
+    One length may be -1, whatever is left; 0 is x's own at that axis, unless x has no places at all. input:
+    another name for x.
     """
     x = sparse(input if x is None else x)
     lead = list(x.pattern.shape)
@@ -144,8 +145,8 @@ def sum(
 ) -> SparseTensor:
     """The sum over `axis` (an int, a list, or None for all), itself sparse.
 
-    Of all axes it has shape [1], of compressed rows [1, 1], as in Paddle; compressed rows sum over the last axis, which
-    stays with length 1. bool sums as int64, and so does int32 over all axes or dense ones.
+    Of all axes it has shape [1], of compressed rows [1, 1], as in Paddle; compressed rows sum over the last
+    axis, which stays with length 1. bool sums as int64, and so does int32 over all axes or dense ones.
     """
     coo = sparse(x).as_coo()
     entries = coo.entries

@@ -1,4 +1,5 @@
-"""The sparse tensor: a pattern that never changes, and the values at its entries, an ordinary Tensor on the tape."""
+"""The sparse tensor: a pattern that never changes, and the values at its entries, an ordinary Tensor on the
+tape."""
 
 import copy
 import math
@@ -26,7 +27,8 @@ class NotDense(FromInside, AttributeError):
 
 
 def _no_buffer(x: "SparseTensor") -> Any:
-    """`data` of a sparse tensor is refused, with the name of the function that reads it; an operator adds its own."""
+    """`data` of a sparse tensor is refused, with the name of the function that reads it; an operator adds its
+    own."""
     reason = "expected a dense Tensor, got a sparse one; to_dense() gives all its values"
     frame: Any = sys._getframe(1)
     while frame.f_back and re.match("<|_[^_]", frame.f_code.co_name):
@@ -49,10 +51,11 @@ def _of_values(name: str) -> Any:
 class SparseTensor(Tensor):
     """A tensor that keeps only some of its entries: coordinates (COO) or compressed rows (CSR).
 
-    It is a Tensor, as in Paddle, without a buffer of all its values: an operator of dense tensors refuses it by name.
+    It is a Tensor, as in Paddle, without a buffer of all its values: an operator of dense tensors refuses it
+    by name.
 
-    pattern: where the entries are, over the first, sparse axes. Loops index by it without a check, so nothing that is passed
-    in or given out shares its memory. entries: a Tensor [nnz, dense axes ...] with their
+    pattern: where the entries are, over the first, sparse axes. Loops index by it without a check, so nothing
+    that is passed in or given out shares its memory. entries: a Tensor [nnz, dense axes ...] with their
     values; it is what the tape knows, so gradients are sparse: `.grad` has this tensor's pattern.
     """
 
@@ -113,7 +116,8 @@ class SparseTensor(Tensor):
         return Tensor(torch.tensor(self.size))
 
     def sparse_dim(self) -> int:
-        """How many axes the indices name: of compressed rows the two of each matrix, also where they form a batch."""
+        """How many axes the indices name: of compressed rows the two of each matrix, also where they form a
+        batch."""
         return 2 if isinstance(self.pattern, Csr) else len(self.pattern.shape)
 
     def dense_dim(self) -> int:
@@ -205,7 +209,8 @@ class SparseTensor(Tensor):
         return SparseTensor(self.pattern, self.entries.clone())
 
     def copy_(self, other: Any, blocking: bool = True) -> "SparseTensor":
-        """Become a copy of `other`: its shape, its places and its values, outside of the tape. Returns this tensor.
+        """Become a copy of `other`: its shape, its places and its values, outside of the tape. Returns this
+        tensor.
 
         Raises RuntimeError, as Paddle does, for a dense tensor, another layout or another dtype.
         """
@@ -246,7 +251,8 @@ class SparseTensor(Tensor):
         return self.ordered()
 
     def in_order(self, entries: Tensor) -> "SparseTensor":
-        """A tensor of these values of `coalesce()`'s entries, with its places in the order that `distinct()` has."""
+        """A tensor of these values of `coalesce()`'s entries, with its places in the order that `distinct()`
+        has."""
         once, segments = (self.pattern, None) if self.pattern.coalesced else self.pattern.grouped
         if segments is None or once.nnz != self.nnz():
             return SparseTensor(once, entries)
@@ -263,7 +269,8 @@ class SparseTensor(Tensor):
         return reshape(entries_placed(self.entries, self.pattern.flat, total), self.shape)
 
     def to_sparse_coo(self, sparse_dim: int | None = None) -> "SparseTensor":
-        """Coordinates over the first `sparse_dim` axes (the layout's own where None), with values of its own."""
+        """Coordinates over the first `sparse_dim` axes (the layout's own where None), with values of its
+        own."""
         if sparse_dim is not None and sparse_dim != len(self.pattern.shape):
             return dense_to_coo(self.to_dense(), sparse_dim)
         return self if isinstance(self.pattern, Coo) else self._apart(self.as_coo())
@@ -288,7 +295,8 @@ class SparseTensor(Tensor):
             return self
         if len(self.pattern.shape) not in (2, 3) or self.dense_dim():
             raise ValueError(
-                f"to_sparse_csr: expected 2 or 3 sparse axes and no dense ones, got {len(self.pattern.shape)} and "
+                "to_sparse_csr: expected 2 or 3 sparse axes and no dense ones, got "
+                f"{len(self.pattern.shape)} and "
                 f"{self.dense_dim()}"
             )
         coo = self.ordered()
@@ -301,7 +309,8 @@ class SparseTensor(Tensor):
         return SparseTensor(self.pattern, self.entries.astype(dtype))
 
     def to(self, *args: Any, **settings: Any) -> "SparseTensor":
-        """Values and pattern elsewhere, or the values in another dtype: `to("gpu:0")`, `to("float64")`, as a Tensor's."""
+        """Values and pattern elsewhere, or the values in another dtype: `to("gpu:0")`, `to("float64")`, as a
+        Tensor's."""
         entries = self.entries.to(*args, **settings)
         return SparseTensor(self.pattern.on(entries.data.device), entries)
 
@@ -349,7 +358,7 @@ def _written(tensor: Tensor, indent: int) -> str:
     return layout((data.float() if data.dtype is torch.bfloat16 else data).numpy(), indent)
 
 
-# --- from dense tensors, and by rows ---------------------------------------------------------------------------
+# --- from dense tensors, and by rows ------------------------------------------------------------------------
 
 
 def dense_to_coo(x: Tensor, sparse_dim: int | None = None) -> SparseTensor:

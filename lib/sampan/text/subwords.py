@@ -10,7 +10,10 @@ import numpy as np
 
 
 def ngrams(word: str, shortest: int, longest: int) -> list[str]:
-    """The n-grams of <word>, without < and > alone, as fastText has them: of 早餐, 1 to 2: 早 餐 <早 早餐 餐>."""
+    """The n-grams of <word>, without < and > alone, as fastText has them.
+
+    Of 早餐, 1 to 2: 早 餐 <早 早餐 餐>.
+    """
     text = f"<{word}>"
     spans = ((i, n) for n in range(shortest, longest + 1) for i in range(len(text) - n + 1))
     return [text[i : i + n] for i, n in spans if n > 1 or 0 < i < len(text) - 1]
@@ -25,8 +28,8 @@ def fnv1a(text: str) -> int:
 
 
 def numbered(sentences: Iterable[Sequence[str]]) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """(each word's number, int32 [N], in the order of first appearance; where each sentence starts, int64 [sentences + 1]; the
-    words). Raises TypeError for what is no list of strings, a string above all."""
+    """(each word's number, int32 [N], in the order of first appearance; where each sentence starts, int64
+    [sentences + 1]; the words). Raises TypeError for what is no list of strings, a string above all."""
     if isinstance(sentences, str):
         raise TypeError("sentences: expected lists of words, got one string")
     numbers: defaultdict[str, int] = defaultdict()

@@ -1,7 +1,10 @@
-"""Texts cut into words, characters or subwords, and their numbers: `CharTokenizer.train(texts).encode("很好")`.
+"""Texts cut into words, characters or subwords, and their numbers.
 
-What a vocabulary lacks falls back to characters, and with BPETokenizer to bytes, so that a text is lost only where even its
-character is unknown. The pieces of a text, joined, are the text: spaces and line ends are pieces like all others.
+`CharTokenizer.train(texts).encode("很好")` gives the numbers.
+
+What a vocabulary lacks falls back to characters, and with BPETokenizer to bytes, so that a text is lost only
+where even its character is unknown. The pieces of a text, joined, are the text: spaces and line ends are
+pieces like all others.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ def _needed(name: str) -> Any:
 
 
 class Tokenizer:
-    """What the tokenizers share: `cut` a text into pieces, `encode` it as numbers of a vocabulary, `decode` them again."""
+    """What the tokenizers share: `cut` a text into pieces, `encode` it as numbers of a vocabulary, `decode`
+    them again."""
 
     def __init__(self, vocabulary: Vocabulary | None) -> None:
         if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
@@ -54,11 +58,13 @@ class Tokenizer:
         return self._vocabulary
 
     def cut(self, text: str) -> list[str]:
-        """The pieces of a text; joined, they are the text. Raises TypeError, and ValueError for a lone surrogate."""
+        """The pieces of a text; joined, they are the text. Raises TypeError, and ValueError for a lone
+        surrogate."""
         raise NotImplementedError
 
     def encode(self, text: str) -> list[int]:
-        """The number of each piece; where the vocabulary lacks one, of each of its characters, unknown ones as 1."""
+        """The number of each piece; where the vocabulary lacks one, of each of its characters, unknown ones
+        as 1."""
         vocabulary, found = self.vocabulary, []
         for piece in self.cut(text):
             number = vocabulary[piece]
@@ -71,8 +77,9 @@ class Tokenizer:
     def decode(self, ids: Any) -> str:
         """The text of these numbers, an unknown character as `vocabulary.unknown`; padding is left out.
 
-        decode(encode(text)) is the text where its characters are known. ids: a list, an array or a Tensor of one axis.
-        Raises ValueError for a number that the vocabulary does not have, TypeError for what is no whole number.
+        decode(encode(text)) is the text where its characters are known. ids: a list, an array or a Tensor of
+        one axis. Raises ValueError for a number that the vocabulary does not have, TypeError for what is no
+        whole number.
         """
         numbers = [i for i in self.vocabulary.checked(ids) if i != PADDING]
         return "".join(self.vocabulary.tokens(numbers))
@@ -83,26 +90,31 @@ class CharTokenizer(Tokenizer):
 
     @classmethod
     def train(cls, texts: Iterable[str], least: int = 1, most: int | None = None) -> CharTokenizer:
-        """With the characters that come `least` times or more in the texts, at most the `most` most frequent."""
+        """With the characters that come `least` times or more in the texts, at most the `most` most
+        frequent."""
         return cls(Vocabulary.build(map(list, checked_texts(texts, "texts")), least, most))
 
     def cut(self, text: str) -> list[str]:
         return list(checked_text(text, "text"))
 
 
-# --- words ------------------------------------------------------------------------------------------------------
+# --- words --------------------------------------------------------------------------------------------------
 
 _starting = threading.Lock()
 
 
 class JiebaTokenizer(Tokenizer):
-    """A piece is a word by jieba: the likeliest path through the words of its dictionary (349,046 words with counts).
+    """A piece is a word by jieba: the likeliest path through the words of its dictionary (349,046 words with
+    counts).
 
-    https://github.com/fxsjy/jieba. words: more words, which are kept whole. hmm: characters between known words are joined
-    by a hidden Markov model of word beginnings, middles and ends. The dictionary is read when a text is first cut, in
-    about a second, once a process, from the package alone: jieba's cache in the machine's common folder for temporary
-    files, which any user could have put there, is neither read nor written. The time grows with the square of the longest run
-    of characters that make no known word: a second at some 15,000. Raises ValueError for a word that jieba cannot
+    https://github.com/fxsjy/jieba. words: more words, which are kept whole. hmm: characters between known
+    words are joined by a hidden Markov model of word beginnings, middles and ends. The dictionary is read
+    when a text is first cut, in
+    about a second, once a process, from the package alone: jieba's cache in the machine's common folder for
+    temporary files, which any user could have put there, is neither read nor written. The time grows with the
+    square of the longest run
+    of characters that make no known word: a second at some 15,000. Raises ValueError for a word that jieba
+    cannot
     keep whole: one with a space, a full-width letter, or another mark that it never joins.
     """
 
@@ -120,9 +132,15 @@ class JiebaTokenizer(Tokenizer):
 
     @classmethod
     def train(
-        cls, texts: Iterable[str], least: int = 1, most: int | None = None, words: Iterable[str] = (), hmm: bool = True
-    ) -> JiebaTokenizer:  # fmt: skip
-        """With the words that come `least` times or more (at most `most`), and behind them every character of the texts."""
+        cls,
+        texts: Iterable[str],
+        least: int = 1,
+        most: int | None = None,
+        words: Iterable[str] = (),
+        hmm: bool = True,
+    ) -> JiebaTokenizer:
+        """With the words that come `least` times or more (at most `most`), and behind them every character of
+        the texts."""
         cutter = cls(None, words, hmm)
         found: Counter[str] = Counter()
         characters: Counter[str] = Counter()
@@ -143,7 +161,8 @@ class JiebaTokenizer(Tokenizer):
 
 @lru_cache(maxsize=4)  # a dictionary takes some 60 MB
 def _cutter(words: tuple[str, ...]) -> Any:
-    """A jieba.Tokenizer of our own, filled here, so that it never looks for its cache nor says that it did."""
+    """A jieba.Tokenizer of our own, filled here, so that it never looks for its cache nor says that it
+    did."""
     jieba = _needed("jieba")
     made = jieba.Tokenizer()
     if words:
@@ -157,19 +176,20 @@ def _cutter(words: tuple[str, ...]) -> Any:
     return made
 
 
-# --- subwords ---------------------------------------------------------------------------------------------------
+# --- subwords -----------------------------------------------------------------------------------------------
 
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]  # as SentencePiece and the `tokenizers` package write them
 FIRST_BYTE, FIRST_PIECE = UNKNOWN + 1, UNKNOWN + 1 + len(BYTES)
 
 
 class BPETokenizer(Tokenizer):
-    """A piece is what the most frequent pairs grew into: byte-pair encoding (Sennrich, Haddow and Birch 2016).
+    """A piece is what the most frequent pairs grew into: byte-pair encoding (Sennrich, Haddow and Birch
+    2016).
 
-    Punctuation, symbols and spaces stand alone, so that no piece reaches across them. A character that is not in the
-    vocabulary becomes the bytes of its UTF-8 (byte fallback: Kudo and Richardson 2018, SentencePiece): nothing is
-    unknown, and decode(encode(text)) is the text for every text. The work is done by the package `tokenizers`; what
-    `save` writes is its format, so others read it too. Made by `train` or `load`.
+    Punctuation, symbols and spaces stand alone, so that no piece reaches across them. A character that is not
+    in the vocabulary becomes the bytes of its UTF-8 (byte fallback: Kudo and Richardson 2018, SentencePiece):
+    nothing is unknown, and decode(encode(text)) is the text for every text. The work is done by the package
+    `tokenizers`; what `save` writes is its format, so others read it too. Made by `train` or `load`.
     """
 
     def __init__(self, vocabulary: Vocabulary, merges: Sequence[tuple[str, str]]) -> None:
@@ -193,8 +213,9 @@ class BPETokenizer(Tokenizer):
     def train(cls, texts: Iterable[str], size: int, least: int = 2) -> BPETokenizer:
         """Learn a vocabulary of `size` tokens at most, of which 258 are padding, unknown and the bytes.
 
-        First come the characters of the texts, the most frequent ones where there are too many, then pairs that come
-        `least` times or more. The same texts give the same tokenizer. Raises ValueError for a size of 258 or less.
+        First come the characters of the texts, the most frequent ones where there are too many, then pairs
+        that come `least` times or more. The same texts give the same tokenizer. Raises ValueError for a size
+        of 258 or less.
         """
         if not isinstance(size, int) or size <= FIRST_PIECE:
             raise ValueError(f"size: expected an int above {FIRST_PIECE}, got {size!r}")
@@ -204,9 +225,13 @@ class BPETokenizer(Tokenizer):
         learner = parts.Tokenizer(parts.models.BPE())
         learner.pre_tokenizer = _apart(parts)
         trainer = parts.trainers.BpeTrainer(
-            vocab_size=size, min_frequency=least, special_tokens=list(marks), initial_alphabet=alphabet,
-            limit_alphabet=len(alphabet), show_progress=False,
-        )  # fmt: skip
+            vocab_size=size,
+            min_frequency=least,
+            special_tokens=list(marks),
+            initial_alphabet=alphabet,
+            limit_alphabet=len(alphabet),
+            show_progress=False,
+        )
         with _one_thread():
             learner.train_from_iterator(held, trainer)
         return cls(*_learned(json.loads(learner.to_str())["model"]))
@@ -236,13 +261,15 @@ class BPETokenizer(Tokenizer):
         return "".join(text)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a `tokenizer.json` as the package `tokenizers` has it. The old file stays until the new one is whole."""
+        """Write a `tokenizer.json` as the package `tokenizers` has it. The old file stays until the new one
+        is whole."""
         with replacing(path) as file:
             file.write(self._pieces.to_str(pretty=True).encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> BPETokenizer:
-        """What `save` wrote. Raises FileNotFoundError; ValueError for another kind of file, or one that was cut off."""
+        """What `save` wrote. Raises FileNotFoundError; ValueError for another kind of file, or one that was
+        cut off."""
         data = Path(path).read_bytes()
         try:
             return cls(*_learned(json.loads(data)["model"]))

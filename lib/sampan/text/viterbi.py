@@ -12,12 +12,12 @@ __all__ = ["ViterbiDecoder", "viterbi_decode"]
 
 
 @spelled
-def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=True, name=None):  # type: ignore[no-untyped-def]
+def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=True, name=None):
     """The score [batch] and the tags [batch, longest length], int64, of the best path through each sequence.
 
-    potentials: [batch, time, tags], of each tag at each time. transition_params: [tags, tags], from row to column; with
-    include_bos_eos_tag its last row leads from the start, the last but one to the end. Behind a sequence's
-    length [batch] the tags are 0. Raises Refused, a ValueError, for other shapes.
+    potentials: [batch, time, tags], of each tag at each time. transition_params: [tags, tags], from row to
+    column; with include_bos_eos_tag its last row leads from the start, the last but one to the end. Behind a
+    sequence's length [batch] the tags are 0. Raises Refused, a ValueError, for other shapes.
     """
     scores, steps, counts = potentials.data, transition_params.data, lengths.data.long()
     tags = scores.shape[-1:]
@@ -46,7 +46,7 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
 class ViterbiDecoder(Layer):
     """viterbi_decode with these transitions: forward(potentials, lengths)."""
 
-    def __init__(self, transitions, include_bos_eos_tag=True, name=None):  # type: ignore[no-untyped-def]
+    def __init__(self, transitions, include_bos_eos_tag=True, name=None):
         super().__init__()
         self.transitions, self.include_bos_eos_tag = transitions, include_bos_eos_tag
 

@@ -20,8 +20,8 @@ FORMAT = "sampan vocabulary 1"
 
 
 def checked_text(text: Any, name: str) -> str:
-    """`text`, if it is a str of characters; TypeError for what is no str, ValueError for a lone surrogate, which is half of
-    a character, left by a faulty decoding."""
+    """`text`, if it is a str of characters; TypeError for what is no str, ValueError for a lone surrogate,
+    which is half of a character, left by a faulty decoding."""
     if not isinstance(text, str):
         raise TypeError(f"{name}: expected a str, got {type(text).__name__}")
     try:
@@ -44,9 +44,9 @@ def checked_texts(texts: Any, name: str) -> Iterator[str]:
 class Vocabulary:
     """`padding` has the number 0, `unknown` 1, and `tokens` the numbers from 2 on, in their order.
 
-    v[token] is its number, or 1 for a token that is not in it; `token in v` tells which. `v.tokens([2, 3])` are the tokens
-    of numbers, len(v) how many numbers there are, list(v) all tokens. Raises TypeError for what is no str, ValueError
-    for a token that comes twice, is empty, or holds a lone surrogate.
+    v[token] is its number, or 1 for a token that is not in it; `token in v` tells which. `v.tokens([2, 3])`
+    are the tokens of numbers, len(v) how many numbers there are, list(v) all tokens. Raises TypeError for
+    what is no str, ValueError for a token that comes twice, is empty, or holds a lone surrogate.
     """
 
     def __init__(self, tokens: Iterable[str], unknown: str = "[UNK]", padding: str = "[PAD]") -> None:
@@ -62,13 +62,18 @@ class Vocabulary:
 
     @classmethod
     def build(
-        cls, texts_of_tokens: Iterable[Iterable[str]], least: int = 1, most: int | None = None,
-        unknown: str = "[UNK]", padding: str = "[PAD]",
-    ) -> Vocabulary:  # fmt: skip
-        """The tokens that come `least` times or more, the most frequent first (of equals, by their characters).
+        cls,
+        texts_of_tokens: Iterable[Iterable[str]],
+        least: int = 1,
+        most: int | None = None,
+        unknown: str = "[UNK]",
+        padding: str = "[PAD]",
+    ) -> Vocabulary:
+        """The tokens that come `least` times or more, the most frequent first (of equals, by their
+        characters).
 
-        texts_of_tokens: texts that were cut, as by `JiebaTokenizer().cut`. most: so many tokens at most, besides padding
-        and unknown, which are never counted.
+        texts_of_tokens: texts that were cut, as by `JiebaTokenizer().cut`. most: so many tokens at most,
+        besides padding and unknown, which are never counted.
         """
         counts: Counter[str] = Counter()
         for i, tokens in enumerate(texts_of_tokens):
@@ -127,7 +132,8 @@ class Vocabulary:
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write lines of JSON in UTF-8: what the file is, then a token a line. The old file stays until the new is whole."""
+        """Write lines of JSON in UTF-8: what the file is, then a token a line. The old file stays until the
+        new is whole."""
         body = "".join(json.dumps(token, ensure_ascii=False) + "\n" for token in self._tokens).encode()
         head = {"format": FORMAT, "tokens": len(self._tokens), "sha256": hashlib.sha256(body).hexdigest()}
         with replacing(path) as file:
@@ -135,7 +141,8 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
-        """What `save` wrote. Raises FileNotFoundError; ValueError for another kind of file, a changed or a cut one."""
+        """What `save` wrote. Raises FileNotFoundError; ValueError for another kind of file, a changed or a
+        cut one."""
         first, _, body = Path(path).read_bytes().partition(b"\n")
         try:
             head = json.loads(first)
@@ -154,7 +161,8 @@ class Vocabulary:
 
 
 def most_frequent(counts: Mapping[str, int], least: int, most: int | None) -> list[str]:
-    """Tokens that come `least` times or more, at most `most`, in an order that does not hang on the texts' order."""
+    """Tokens that come `least` times or more, at most `most`, in an order that does not hang on the texts'
+    order."""
     if least < 1 or (most is not None and most < 0):
         raise ValueError(f"least, most: expected 1 or more, and None or 0 or more, got {least} and {most}")
     ordered = sorted((-count, token) for token, count in counts.items() if count >= least)

@@ -1,7 +1,7 @@
 """Vectors of words in the file format of word2vec.c, which many programs read and write.
 
-A line with the number of words and of columns; then each word, a space, and its numbers: as text, or as float32
-(little-endian). A newline ends each.
+A line with the number of words and of columns; then each word, a space, and its numbers: as text, or as
+float32 (little-endian). A newline ends each.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def write(path: str | os.PathLike[str], words: Sequence[str], rows: np.ndarray, 
 def read(path: str | os.PathLike[str]) -> tuple[list[str], np.ndarray]:
     """(words, rows float32 [n, d]) of a file, text or binary, which is told from its content.
 
-    Raises ValueError for a file that was cut, goes on after its end, holds a word twice or a number that is not
-    finite, or is something else.
+    Raises ValueError for a file that was cut, goes on after its end, holds a word twice or a number that is
+    not finite, or is something else.
     """
     where = f"load_word2vec: {os.fspath(path)!r}"
     head, newline, rest = Path(path).read_bytes().partition(b"\n")
@@ -72,7 +72,8 @@ def _text_rows(data: bytes, count: int, dim: int) -> tuple[list[str], np.ndarray
 
 
 def _binary_rows(data: bytes, count: int, dim: int) -> tuple[list[str], np.ndarray]:
-    """Words and rows [count, dim] of a binary file; a newline after a row may be there, as word2vec.c writes it."""
+    """Words and rows [count, dim] of a binary file; a newline after a row may be there, as word2vec.c writes
+    it."""
     words, rows, at = [], np.empty((count, dim), np.float32), 0
     for i in range(count):
         blank = data.find(b" ", at)

@@ -1,10 +1,11 @@
 """Vectors of words from the company they keep: `WordVectors().fit(sentences).similar("房间")`.
 
-Skip-gram with negative sampling (Mikolov, Sutskever, Chen, Corrado and Dean 2013, "Distributed Representations of Words and
-Phrases and their Compositionality", formula 4), and the same with subwords, so that a word that was never seen has a vector
-too (Bojanowski, Grave, Joulin and Mikolov 2017, "Enriching Word Vectors with Subword Information"; for Chinese the subwords
-are characters and pairs of them). What differs from word2vec.c is said in `kernels/cpu_embedding_words.py`.
-`benchmarks/word_vectors.py` has it beside gensim.
+Skip-gram with negative sampling (Mikolov, Sutskever, Chen, Corrado and Dean 2013, "Distributed
+Representations of Words and Phrases and their Compositionality", formula 4), and the same with subwords, so
+that a word that was never seen has a vector too (Bojanowski, Grave, Joulin and Mikolov 2017, "Enriching Word
+Vectors with Subword Information"; for Chinese the subwords are characters and pairs of them). What differs
+from word2vec.c is said in `kernels/cpu_embedding_words.py`. `benchmarks/word_vectors.py` has it beside
+gensim.
 """
 
 from __future__ import annotations
@@ -32,15 +33,18 @@ MOMENT = 0.2  # seconds of training between two reports
 LONGEST = 10_000  # words; a longer sentence is trained on as several, so that what belongs to one stays small
 NEGATIVE_POWER = 0.75  # negatives are drawn by count ** 0.75 (Mikolov et al. 2013, section 2.2)
 # fmt: off
-SETTINGS = ("dim", "window", "negative", "least", "epochs", "sample", "subwords", "buckets", "learning_rate", "seed")
+SETTINGS = (
+    "dim", "window", "negative", "least", "epochs", "sample", "subwords", "buckets", "learning_rate", "seed",
+)
 # fmt: on
 Source = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far training is: `done` 0 to 1; `words` of the vocabulary trained on since it began, over all epochs; the mean
-    loss of a (word, neighbour) pair since the last report, which begins at (1 + negative) ln 2."""
+    """How far training is: `done` 0 to 1; `words` of the vocabulary trained on since it began, over all
+    epochs; the mean loss of a (word, neighbour) pair since the last report, which begins at (1 + negative) ln
+    2."""
 
     done: float
     epoch: int
@@ -52,21 +56,31 @@ class Progress:
 class WordVectors:
     """Word vectors [words, dim], float32, learned from sentences, which are lists of words.
 
-    window: a word's neighbours are at most 1 to `window` places away, drawn anew each time. negative: words drawn for each
-    that is predicted. least: rarer words are left out, and their neighbours move together. sample: a word of frequency f
-    stays with the chance sqrt(sample / f) + sample / f; 0 leaves all in. subwords: None, or the shortest and the longest
-    n-gram of characters that belong to a word, counted in <word>; they share `buckets` vectors by their hash. learning_rate:
-    falls to 1e-4 of itself in proportion to the words seen. threads: None or 1 gives the same vectors for the same
-    sentences and seed; more are faster, and give slightly other ones each time (Hogwild).
+    window: a word's neighbours are at most 1 to `window` places away, drawn anew each time. negative: words
+    drawn for each that is predicted. least: rarer words are left out, and their neighbours move together.
+    sample: a word of frequency f stays with the chance sqrt(sample / f) + sample / f; 0 leaves all in.
+    subwords: None, or the shortest and the longest n-gram of characters that belong to a word, counted in
+    <word>; they share `buckets` vectors by their hash. learning_rate: falls to 1e-4 of itself in proportion
+    to the words seen. threads: None or 1 gives the same vectors for the same sentences and seed; more are
+    faster, and give slightly other ones each time (Hogwild).
 
     Raises ValueError or TypeError, which names the argument.
     """
 
     def __init__(
-        self, dim: int = 100, window: int = 5, negative: int = 5, least: int = 5, epochs: int = 5, sample: float = 1e-3,
-        subwords: tuple[int, int] | None = None, buckets: int = 2**18, learning_rate: float = 0.025, seed: int = 0,
+        self,
+        dim: int = 100,
+        window: int = 5,
+        negative: int = 5,
+        least: int = 5,
+        epochs: int = 5,
+        sample: float = 1e-3,
+        subwords: tuple[int, int] | None = None,
+        buckets: int = 2**18,
+        learning_rate: float = 0.025,
+        seed: int = 0,
         threads: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         whole = {"dim": dim, "window": window, "negative": negative, "least": least, "epochs": epochs}
         whole |= {"buckets": buckets, "threads": 1 if threads is None else threads}
         for name, value in whole.items():
@@ -101,7 +115,7 @@ class WordVectors:
         """Whether the word is in the vocabulary; others may have a vector too, by their subwords."""
         return word in self._numbers
 
-    # --- training -----------------------------------------------------------------------------------------------
+    # --- training -------------------------------------------------------------------------------------------
 
     def fit(self, sentences: Iterable[Sequence[str]]) -> WordVectors:
         """Train to the end."""
@@ -112,8 +126,9 @@ class WordVectors:
     def train(self, sentences: Iterable[Sequence[str]]) -> Iterator[Progress]:
         """Train, and report several times a second; whoever stops asking has the vectors as they stand.
 
-        The first call takes the vocabulary from the sentences, which are read once; later ones train it further, and pass
-        over words that it lacks. Raises ValueError where no word comes often enough, and TypeError for a sentence that is
+        The first call takes the vocabulary from the sentences, which are read once; later ones train it
+        further, and pass over words that it lacks. Raises ValueError where no word comes often enough, and
+        TypeError for a sentence that is
         a string: it is to be cut into words first.
         """
         if self.words and not len(self._outputs):
@@ -209,7 +224,8 @@ class WordVectors:
         """How likely a word stays, in parts of 2^32, and the alias table that negatives are drawn by."""
         if not len(self.counts) == len(self.words) == len(self._outputs):
             raise ValueError(
-                f"train: expected a count for each of {len(self._outputs)} words, got {len(self.counts)} counts and "
+                f"train: expected a count for each of {len(self._outputs)} words, got {len(self.counts)} "
+                "counts and "
                 f"{len(self.words)} words"
             )
         keep = np.ones(len(self.counts))
@@ -219,11 +235,12 @@ class WordVectors:
         parts = np.round(keep * 2.0**32).astype(np.uint64)
         return parts, loops.alias_table(self.counts.astype(np.float64) ** NEGATIVE_POWER)
 
-    # --- what was learned ---------------------------------------------------------------------------------------
+    # --- what was learned -----------------------------------------------------------------------------------
 
     @property
     def vectors(self) -> np.ndarray:
-        """float32 [words, dim] as they stand: a copy. With subwords the mean of a word's own row and of its subwords'."""
+        """float32 [words, dim] as they stand: a copy. With subwords the mean of a word's own row and of its
+        subwords'."""
         if self.subwords is None:
             return self._inputs[:, : self.dim].copy()
         starts, members = self._groups
@@ -232,7 +249,8 @@ class WordVectors:
         return means
 
     def vector(self, word: str) -> np.ndarray:
-        """float32 [dim]. A word that the vocabulary lacks has the mean of those of its subwords that were trained.
+        """float32 [dim]. A word that the vocabulary lacks has the mean of those of its subwords that were
+        trained.
 
         Raises KeyError where there is none.
         """
@@ -254,7 +272,8 @@ class WordVectors:
         return mean
 
     def similar(self, word: str | np.ndarray, most: int = 10) -> list[tuple[str, float]]:
-        """The words whose vectors have the largest cosine with that of `word`, or with a vector [dim]; best first.
+        """The words whose vectors have the largest cosine with that of `word`, or with a vector [dim]; best
+        first.
 
         The word itself is left out. Raises KeyError for a word without a vector.
         """
@@ -268,8 +287,8 @@ class WordVectors:
         return self._nearest(vector, [], most)
 
     def analogy(self, a: str, b: str, c: str, most: int = 10) -> list[tuple[str, float]]:
-        """What is to `c` as `b` is to `a`: the words nearest to b - a + c, of vectors of length 1 (Mikolov, Yih and Zweig
-        2013); the three are left out."""
+        """What is to `c` as `b` is to `a`: the words nearest to b - a + c, of vectors of length 1 (Mikolov,
+        Yih and Zweig 2013); the three are left out."""
         first, second, third = (self.vector(word) for word in (a, b, c))
         return self._nearest(_unit(second) - _unit(first) + _unit(third), [a, b, c], most)
 
@@ -285,10 +304,11 @@ class WordVectors:
         best = best[np.argsort(-scores[best], kind="stable")]
         return [(self.words[i], float(scores[i])) for i in best if scores[i] > -np.inf]
 
-    # --- files --------------------------------------------------------------------------------------------------
+    # --- files ----------------------------------------------------------------------------------------------
 
     def save(self, path: Source) -> None:
-        """Everything, in one safetensors file, which takes its name when it is whole. Raises OSError for a full disk."""
+        """Everything, in one safetensors file, which takes its name when it is whole. Raises OSError for a
+        full disk."""
         settings = {name: getattr(self, name) for name in SETTINGS}
         arrays = {
             "counts": self.counts,
@@ -302,8 +322,8 @@ class WordVectors:
 
     @classmethod
     def load(cls, path: Source) -> WordVectors:
-        """What `save` wrote; it can be trained further. Raises FileNotFoundError, and ValueError for a file that was cut,
-        changed, or is something else."""
+        """What `save` wrote; it can be trained further. Raises FileNotFoundError, and ValueError for a file
+        that was cut, changed, or is something else."""
         content = load(path, return_numpy=True)
         where = f"load: {os.fspath(path)!r}"
         if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -336,7 +356,8 @@ class WordVectors:
 
     @classmethod
     def load_word2vec(cls, path: Source) -> WordVectors:
-        """Vectors from a file of word2vec's, text or binary. They cannot be trained further. Errors: see `word2vec.read`."""
+        """Vectors from a file of word2vec's, text or binary. They cannot be trained further. Errors: see
+        `word2vec.read`."""
         words, rows = word2vec.read(path)
         made = cls(dim=rows.shape[1])
         made.words, made.counts = words, np.zeros(len(words), np.int64)

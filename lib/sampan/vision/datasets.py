@@ -1,9 +1,9 @@
 """Paddle's data sets of pictures, from files on this machine: nothing is downloaded.
 
-MNIST and Cifar10 without files are looked for as `sampan.datasets.load` does, which also says how to get them.
+MNIST and Cifar10 without files are looked for as `sampan.datasets.load` does, which also says how to get
+them.
 """
 
-# fmt: off
 import io
 import os
 import tarfile
@@ -22,14 +22,25 @@ from .image import get_image_backend, image_load
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 
-__all__ = ["MNIST", "VOC2012", "Cifar10", "Cifar100", "DatasetFolder", "FashionMNIST", "Flowers", "ImageFolder"]
+__all__ = [
+    "MNIST",
+    "VOC2012",
+    "Cifar10",
+    "Cifar100",
+    "DatasetFolder",
+    "FashionMNIST",
+    "Flowers",
+    "ImageFolder",
+]
 
 
 def local_file(path: Any, argument: str, source: str) -> str:
     """`path` of an existing file, or a sentence that says where it comes from."""
     if not path or not os.path.exists(path):
-        raise FileNotFoundError(f"{argument}: {path or 'no file given'}; nothing is downloaded here: "
-                                f"get {source}, and give its path as {argument}=")
+        raise FileNotFoundError(
+            f"{argument}: {path or 'no file given'}; nothing is downloaded here: "
+            f"get {source}, and give its path as {argument}="
+        )
     return str(path)
 
 
@@ -41,10 +52,15 @@ def chosen(mode: str, modes: dict[str, Any]) -> Any:
 
 
 class _Pictures(Dataset):
-    """(picture, label int64 [1]): PIL images, or with backend "cv2" arrays in the default dtype; then `transform`."""
+    """(picture, label int64 [1]): PIL images, or with backend "cv2" arrays in the default dtype; then
+    `transform`."""
 
     def _settle(self, transform: Any, backend: Any) -> None:
-        self.transform, self.backend, self.dtype = transform, backend or get_image_backend(), get_default_dtype()
+        self.transform, self.backend, self.dtype = (
+            transform,
+            backend or get_image_backend(),
+            get_default_dtype(),
+        )
         if self.backend not in ("pil", "cv2"):
             raise Refused(f"backend: expected 'pil' or 'cv2', got {self.backend!r}")
 
@@ -67,7 +83,9 @@ class MNIST(_Pictures):
 
     NAME = "mnist"
 
-    def __init__(self, image_path=None, label_path=None, mode="train", transform=None, download=True, backend=None):  # type: ignore[no-untyped-def]
+    def __init__(
+        self, image_path=None, label_path=None, mode="train", transform=None, download=True, backend=None
+    ):
         self.mode = mode.lower()
         prefix = chosen(mode, {"train": "train", "test": "t10k"})
         self._settle(transform, backend)
@@ -75,8 +93,10 @@ class MNIST(_Pictures):
             found = getattr(datasets.load("mnist"), self.mode)
             self.images, self.labels = found.images, found.labels
         else:
-            paths = [local_file(path, f"{part}_path", f"{prefix}-{part}s-idx{axes}-ubyte.gz of {self.NAME}")
-                     for path, part, axes in ((image_path, "image", 3), (label_path, "label", 1))]
+            paths = [
+                local_file(path, f"{part}_path", f"{prefix}-{part}s-idx{axes}-ubyte.gz of {self.NAME}")
+                for path, part, axes in ((image_path, "image", 3), (label_path, "label", 1))
+            ]
             self.images, self.labels = (read_idx(Path(path)) for path in paths)
 
     def __getitem__(self, idx: Any) -> Any:
@@ -97,7 +117,7 @@ class Cifar10(_Pictures):
 
     _archive, _parts = "cifar-10-python.tar.gz", {"train": "data_batch", "test": "test_batch"}
 
-    def __init__(self, data_file=None, mode="train", transform=None, download=True, backend=None):  # type: ignore[no-untyped-def]
+    def __init__(self, data_file=None, mode="train", transform=None, download=True, backend=None):
         self.mode, flag = mode.lower(), chosen(mode, self._parts)
         self._settle(transform, backend)
         self.data: list[tuple[np.ndarray, int]] = []
@@ -127,10 +147,22 @@ class Cifar100(Cifar10):
 
 
 class Flowers(_Pictures):
-    """Flowers of 102 kinds (Nilsback and Zisserman, 2008). Files: 102flowers.tgz, imagelabels.mat, setid.mat."""
+    """Flowers of 102 kinds (Nilsback and Zisserman, 2008). Files: 102flowers.tgz, imagelabels.mat,
+    setid.mat."""
 
-    def __init__(self, data_file=None, label_file=None, setid_file=None, mode="train", transform=None, download=True, backend=None):  # type: ignore[no-untyped-def]
-        flag = chosen(mode, {"train": "tstid", "test": "trnid", "valid": "valid"})  # Paddle trains on the larger part
+    def __init__(
+        self,
+        data_file=None,
+        label_file=None,
+        setid_file=None,
+        mode="train",
+        transform=None,
+        download=True,
+        backend=None,
+    ):
+        flag = chosen(
+            mode, {"train": "tstid", "test": "trnid", "valid": "valid"}
+        )  # Paddle trains on the larger part
         self._settle(transform, backend)
         source = "{} from https://www.robots.ox.ac.uk/~vgg/data/flowers/102/"
         data_file = local_file(data_file, "data_file", source.format("102flowers.tgz"))
@@ -140,25 +172,34 @@ class Flowers(_Pictures):
 
         self.labels, self.indexes = loadmat(label_file)["labels"][0], loadmat(setid_file)[flag][0]
         self.data_path = data_file.removesuffix(".tgz") + "/"
-        if not os.path.exists(folder := self.data_path + "jpg"):  # a compressed archive has no way in but from its start
+        if not os.path.exists(
+            folder := self.data_path + "jpg"
+        ):  # a compressed archive has no way in but from its start
             os.makedirs(folder)
             with tarfile.open(data_file) as archive:
-                # By name, so that nothing is written elsewhere: `extractall` has a filter only since Python 3.11.4.
-                for one in (m for m in archive if m.isfile() and os.path.dirname(os.path.normpath(m.name)) == "jpg"):
+                # By name, so that nothing is written elsewhere: `extractall` has a filter only since Python
+                # 3.11.4.
+                for one in (
+                    m for m in archive if m.isfile() and os.path.dirname(os.path.normpath(m.name)) == "jpg"
+                ):
                     Path(folder, os.path.basename(one.name)).write_bytes(archive.extractfile(one).read())
 
     def __getitem__(self, idx: Any) -> Any:
         index = self.indexes[idx]
-        return self._item(image_load(f"{self.data_path}jpg/image_{index:05}.jpg", "pil"), np.array([self.labels[index - 1]], np.int64))
+        return self._item(
+            image_load(f"{self.data_path}jpg/image_{index:05}.jpg", "pil"),
+            np.array([self.labels[index - 1]], np.int64),
+        )
 
     def __len__(self) -> int:
         return len(self.indexes)
 
 
 class VOC2012(_Pictures):
-    """Pictures and the kind of each pixel (Everingham et al., 2012). data_file: VOCtrainval_11-May-2012.tar."""
+    """Pictures and the kind of each pixel (Everingham et al., 2012). data_file:
+    VOCtrainval_11-May-2012.tar."""
 
-    def __init__(self, data_file=None, mode="train", transform=None, download=True, backend=None):  # type: ignore[no-untyped-def]
+    def __init__(self, data_file=None, mode="train", transform=None, download=True, backend=None):
         flag = chosen(mode, {"train": "trainval", "test": "train", "valid": "val"})
         self._settle(transform, backend)
         source = "VOCtrainval_11-May-2012.tar from http://host.robots.ox.ac.uk/pascal/VOC/voc2012/"
@@ -174,8 +215,10 @@ class VOC2012(_Pictures):
             return file.read(size)
 
     def __getitem__(self, idx: Any) -> Any:
-        picture, kinds = (image_load(io.BytesIO(self._read(f"{folder}/{self.data[idx]}.{ending}")), "pil")
-                          for folder, ending in (("JPEGImages", "jpg"), ("SegmentationClass", "png")))
+        picture, kinds = (
+            image_load(io.BytesIO(self._read(f"{folder}/{self.data[idx]}.{ending}")), "pil")
+            for folder, ending in (("JPEGImages", "jpg"), ("SegmentationClass", "png"))
+        )
         return self._item(picture, np.array(kinds).astype(self.dtype) if self.backend == "cv2" else kinds)
 
     def __len__(self) -> int:
@@ -194,24 +237,30 @@ def _load(path: str) -> Any:
 class DatasetFolder(Dataset):
     """(sample, class number) for root/class/.../file: a class for each folder, numbered in alphabetic order.
 
-    loader(path) makes a sample, by default a picture. extensions: endings of files to take; is_valid_file(path)
-    decides instead.
+    loader(path) makes a sample, by default a picture. extensions: endings of files to take;
+    is_valid_file(path) decides instead.
     """
 
-    def __init__(self, root, loader=None, extensions=None, transform=None, is_valid_file=None):  # type: ignore[no-untyped-def]
+    def __init__(self, root, loader=None, extensions=None, transform=None, is_valid_file=None):
         self.root, self.loader, self.transform = root, loader or _load, transform
         self.extensions = IMG_EXTENSIONS if extensions is None and is_valid_file is None else extensions
         self.classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
-        self.samples: list[Any] = [(path, i) for name, i in self.class_to_idx.items()
-                                   for path in self._files(os.path.join(root, name), is_valid_file)]
+        self.samples: list[Any] = [
+            (path, i)
+            for name, i in self.class_to_idx.items()
+            for path in self._files(os.path.join(root, name), is_valid_file)
+        ]
         if not self.samples:
             raise RuntimeError(f"root: no file in folders of {root} ends with {self.extensions}")
         self.targets = [target for _, target in self.samples]
 
     def _files(self, folder: str, is_valid_file: Any) -> list[str]:
-        paths = [os.path.join(at, name) for at, _, names in sorted(os.walk(os.path.expanduser(folder), followlinks=True))
-                 for name in sorted(names)]
+        paths = [
+            os.path.join(at, name)
+            for at, _, names in sorted(os.walk(os.path.expanduser(folder), followlinks=True))
+            for name in sorted(names)
+        ]
         endings = tuple(e.lower() for e in self.extensions or ())
         return [p for p in paths if (p.lower().endswith(endings) if endings else is_valid_file(p))]
 
@@ -227,7 +276,7 @@ class DatasetFolder(Dataset):
 class ImageFolder(DatasetFolder):
     """[sample] for every file under root, whatever folder it is in."""
 
-    def __init__(self, root, loader=None, extensions=None, transform=None, is_valid_file=None):  # type: ignore[no-untyped-def]
+    def __init__(self, root, loader=None, extensions=None, transform=None, is_valid_file=None):
         self.root, self.loader, self.transform = root, loader or _load, transform
         self.extensions = IMG_EXTENSIONS if extensions is None and is_valid_file is None else extensions
         self.samples = self._files(root, is_valid_file)

@@ -16,19 +16,20 @@ def _known(backend: Any) -> str:
     return str(backend)
 
 
-def set_image_backend(backend):  # type: ignore[no-untyped-def]
+def set_image_backend(backend):
     """What data sets give: PIL images ("pil"), or arrays ("cv2")."""
     global _chosen
     _chosen = _known(backend)
 
 
-def get_image_backend():  # type: ignore[no-untyped-def]
+def get_image_backend():
     """The name that set_image_backend was given; "pil" at first."""
     return _chosen
 
 
-def image_load(path, backend=None):  # type: ignore[no-untyped-def]
-    """The picture in a file: a PIL image ("pil"), or an array [height, width, 3] of blue, green, red as cv2 has it."""
+def image_load(path, backend=None):
+    """The picture in a file: a PIL image ("pil"), or an array [height, width, 3] of blue, green, red as cv2
+    has it."""
     from PIL import Image
 
     with Image.open(path) as image:

@@ -1,9 +1,9 @@
 """Operators of detection: regions pooled, boxes coded, chosen and spread over levels, YOLO's output and loss.
 
-Boxes are (x1, y1, x2, y2). What learns from its input (regions, deformable convolution, YOLO's loss) passes gradients.
+Boxes are (x1, y1, x2, y2). What learns from its input (regions, deformable convolution, YOLO's loss) passes
+gradients.
 """
 
-# fmt: off
 import io
 import math
 from typing import Any
@@ -21,9 +21,24 @@ from ..tensor import Refused, Tensor
 from .models.blocks import ConvNormActivation as ConvNormActivation
 
 __all__ = [
-    "DeformConv2D", "PSRoIPool", "RoIAlign", "RoIPool", "box_coder", "decode_jpeg", "deform_conv2d",
-    "distribute_fpn_proposals", "generate_proposals", "matrix_nms", "nms", "prior_box", "psroi_pool", "read_file",
-    "roi_align", "roi_pool", "yolo_box", "yolo_loss",
+    "DeformConv2D",
+    "PSRoIPool",
+    "RoIAlign",
+    "RoIPool",
+    "box_coder",
+    "decode_jpeg",
+    "deform_conv2d",
+    "distribute_fpn_proposals",
+    "generate_proposals",
+    "matrix_nms",
+    "nms",
+    "prior_box",
+    "psroi_pool",
+    "read_file",
+    "roi_align",
+    "roi_pool",
+    "yolo_box",
+    "yolo_loss",
 ]
 
 
@@ -34,13 +49,15 @@ def _pair(value: Any, name: str) -> tuple[int, int]:
     return first, second
 
 
-# --- regions -------------------------------------------------------------------------------------------------
+# --- regions ------------------------------------------------------------------------------------------------
 
 
 def _regions(x: Any, boxes: Any, boxes_num: Any) -> list[tuple[int, Any]]:
     """(image, its boxes) of every image that has boxes. boxes [count, 4], boxes_num [batch]."""
     if x.ndim != 4 or boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise Refused(f"expected x [n, c, h, w] and boxes [count, 4], got shapes {[*x.shape]} and {[*boxes.shape]}")
+        raise Refused(
+            f"expected x [n, c, h, w] and boxes [count, 4], got shapes {[*x.shape]} and {[*boxes.shape]}"
+        )
     counts = boxes_num.tolist()
     if len(counts) != x.shape[0] or sum(counts) != boxes.shape[0]:
         raise Refused(f"boxes_num: {counts} does not share {boxes.shape[0]} boxes among {x.shape[0]} images")
@@ -56,11 +73,13 @@ def _empty(x: Any, boxes: Any, channels: int, size: tuple[int, int]) -> Any:
     return Tensor(torch.zeros([boxes.shape[0], channels, *size], dtype=x.data.dtype, device=x.data.device))
 
 
-def roi_align(x, boxes, boxes_num, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=True, name=None):  # type: ignore[no-untyped-def]
+def roi_align(
+    x, boxes, boxes_num, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=True, name=None
+):
     """Each box of x [n, c, h, w] as [c, *output_size]: means of bilinear samples (He et al., 2017).
 
-    sampling_ratio: samples along each side of a bin; -1 takes as many as a bin has pixels. aligned: a pixel's centre
-    is at 0.5. boxes [count, 4] in the image's units, of which a pixel of x has 1 / spatial_scale.
+    sampling_ratio: samples along each side of a bin; -1 takes as many as a bin has pixels. aligned: a pixel's
+    centre is at 0.5. boxes [count, 4] in the image's units, of which a pixel of x has 1 / spatial_scale.
     """
     rows, columns = _pair(output_size, "output_size")
     height, width = x.shape[2:]
@@ -71,27 +90,48 @@ def roi_align(x, boxes, boxes_num, output_size, spatial_scale=1.0, sampling_rati
         low, size = corner[:, :2], corner[:, 2:] - corner[:, :2]
         size = size if aligned else size.clamp(min=1)
         step = size / torch.tensor([columns, rows], dtype=size.dtype, device=size.device)
-        grids = step.ceil().clamp(min=1).long() if sampling_ratio <= 0 else torch.full_like(step, sampling_ratio).long()
+        grids = (
+            step.ceil().clamp(min=1).long()
+            if sampling_ratio <= 0
+            else torch.full_like(step, sampling_ratio).long()
+        )
         for across, down in grids.unique(dim=0).tolist():  # boxes with as many samples are sampled together
             chosen = (grids == grids.new_tensor([across, down])).all(1).nonzero().flatten()
-            at = [low[chosen, k, None] + (torch.arange(count * bins, dtype=low.dtype, device=low.device) + 0.5)
-                  * step[chosen, k, None] / count for k, count, bins in ((0, across, columns), (1, down, rows))]
-            inside = [((a >= -1) & (a <= n)).to(x.data.dtype) for a, n in zip(at, (width, height), strict=True)]
+            at = [
+                low[chosen, k, None]
+                + (torch.arange(count * bins, dtype=low.dtype, device=low.device) + 0.5)
+                * step[chosen, k, None]
+                / count
+                for k, count, bins in ((0, across, columns), (1, down, rows))
+            ]
+            inside = [
+                ((a >= -1) & (a <= n)).to(x.data.dtype) for a, n in zip(at, (width, height), strict=True)
+            ]
             gx, gy = ((2 * a + 1) / n - 1 for a, n in zip(at, (width, height), strict=True))
-            grid = torch.stack([gx[:, None, :].expand(-1, gy.shape[1], -1), gy[:, :, None].expand(-1, -1, gx.shape[1])], -1)
+            grid = torch.stack(
+                [gx[:, None, :].expand(-1, gy.shape[1], -1), gy[:, :, None].expand(-1, -1, gx.shape[1])], -1
+            )
             many = len(chosen)
-            drawn = F.grid_sample(x[image : image + 1], Tensor(grid.reshape(1, many * rows * down, -1, 2).to(x.data.dtype)),
-                                  padding_mode="border", align_corners=False)  # [1, c, many * rows * down, columns * across]
+            drawn = F.grid_sample(
+                x[image : image + 1],
+                Tensor(grid.reshape(1, many * rows * down, -1, 2).to(x.data.dtype)),
+                padding_mode="border",
+                align_corners=False,
+            )  # [1, c, many * rows * down, columns * across]
             drawn = drawn.reshape([x.shape[1], many, rows * down, columns * across])
             drawn = drawn * Tensor(inside[1][:, :, None] * inside[0][:, None, :])
             drawn = drawn.reshape([x.shape[1], many, rows, down, columns, across]).mean([3, 5])
             pooled.append(drawn.transpose([1, 0, 2, 3]))
             places.append(chosen + start)
         start += len(own)
-    return concat(pooled, 0)[Tensor(torch.cat(places).argsort())] if pooled else _empty(x, boxes, x.shape[1], (rows, columns))
+    return (
+        concat(pooled, 0)[Tensor(torch.cat(places).argsort())]
+        if pooled
+        else _empty(x, boxes, x.shape[1], (rows, columns))
+    )
 
 
-def roi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):  # type: ignore[no-untyped-def]
+def roi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
     """Each box of x [n, c, h, w] as [c, *output_size]: the largest entry of each bin (Girshick, 2015)."""
     size = _pair(output_size, "output_size")
     height, width = x.shape[2:]
@@ -112,8 +152,9 @@ def roi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):  #
     return where(whole == -math.inf, zeros_like(whole), whole)
 
 
-def psroi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):  # type: ignore[no-untyped-def]
-    """Each box of x [n, c * h' * w', h, w] as [c, h', w']: the mean of bin (i, j) in channels of its own (Dai, 2016)."""
+def psroi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
+    """Each box of x [n, c * h' * w', h, w] as [c, h', w']: the mean of bin (i, j) in channels of its own
+    (Dai, 2016)."""
     size = rows, columns = _pair(output_size, "output_size")
     if x.shape[1] % (rows * columns):
         raise Refused(f"x: expected a multiple of {rows * columns} channels, got {x.shape[1]}")
@@ -124,7 +165,8 @@ def psroi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None): 
         step = (high - low).clamp(min=0.1) / torch.tensor([columns, rows], dtype=own.dtype, device=own.device)
         across, down = (
             _bins(low[:, k, None], step[:, k, None], bins, length).to(x.data.dtype)
-            for k, bins, length in ((0, columns, x.shape[3]), (1, rows, x.shape[2])))
+            for k, bins, length in ((0, columns, x.shape[3]), (1, rows, x.shape[2]))
+        )
         maps = x[image].reshape([channels, rows, columns, *x.shape[2:]])
         pooled.append(einsum("rih,cijhw,rjw->rcij", Tensor(down), maps, Tensor(across)))
     return concat(pooled, 0) if pooled else _empty(x, boxes, channels, size)
@@ -143,23 +185,43 @@ def _both(value: Any) -> list[int]:
     return [value, value] if isinstance(value, int) else list(value)
 
 
-def deform_conv2d(x, offset, weight, bias=None, stride=1, padding=0, dilation=1, deformable_groups=1, groups=1, mask=None, name=None):  # type: ignore[no-untyped-def]
-    """Convolution whose windows reach for other places (Dai et al., 2017), and weigh them by `mask` (Zhu et al., 2018).
+def deform_conv2d(
+    x,
+    offset,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    dilation=1,
+    deformable_groups=1,
+    groups=1,
+    mask=None,
+    name=None,
+):
+    """Convolution whose windows reach for other places (Dai et al., 2017), and weigh them by `mask` (Zhu et
+    al., 2018).
 
-    x [n, c, h, w], weight [o, c / groups, kh, kw], mask [n, deformable_groups * kh * kw, h', w'], offset with twice
+    x [n, c, h, w], weight [o, c / groups, kh, kw], mask [n, deformable_groups * kh * kw, h', w'], offset with
+    twice
     as many channels: for each place of the kernel how far down, then how far to the right. Outside x is 0.
     """
     (n, c, h, w), (o, _, *kernel), d = x.shape, weight.shape, deformable_groups
     stride, padding, dilation = _both(stride), _both(padding), _both(dilation)
-    out = [(size + 2 * p - e * (k - 1) - 1) // s + 1
-           for size, k, s, p, e in zip((h, w), kernel, stride, padding, dilation, strict=True)]
+    out = [
+        (size + 2 * p - e * (k - 1) - 1) // s + 1
+        for size, k, s, p, e in zip((h, w), kernel, stride, padding, dilation, strict=True)
+    ]
     places = kernel[0] * kernel[1]
     if offset.shape != [n, 2 * d * places, *out]:
         raise Refused(f"offset: expected shape {[n, 2 * d * places, *out]}, got {[*offset.shape]}")
     moved = offset.reshape([n * d, places, 2, *out])
-    starts = [torch.arange(m, device=x.data.device) * s - p for m, s, p in zip(out, stride, padding, strict=True)]
+    starts = [
+        torch.arange(m, device=x.data.device) * s - p for m, s, p in zip(out, stride, padding, strict=True)
+    ]
     taps = [torch.arange(k, device=x.data.device) * e for k, e in zip(kernel, dilation, strict=True)]
-    down = (taps[0].repeat_interleave(kernel[1])[:, None, None] + starts[0][:, None]).to(x.data.dtype)  # [places, h', 1]
+    down = (taps[0].repeat_interleave(kernel[1])[:, None, None] + starts[0][:, None]).to(
+        x.data.dtype
+    )  # [places, h', 1]
     right = (taps[1].repeat(kernel[0])[:, None, None] + starts[1]).to(x.data.dtype)  # [places, 1, w']
     ys, xs = (moved[:, :, 0] + Tensor(down)) * 2 + 1, (moved[:, :, 1] + Tensor(right)) * 2 + 1
     grid = stack([xs / w - 1, ys / h - 1], -1).reshape([n * d, places * out[0], out[1], 2])
@@ -175,11 +237,31 @@ def deform_conv2d(x, offset, weight, bias=None, stride=1, padding=0, dilation=1,
 class DeformConv2D(nn.Layer):
     """deform_conv2d with a weight of its own: forward(x, offset, mask=None)."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, deformable_groups=1, groups=1, weight_attr=None, bias_attr=None):  # type: ignore[no-untyped-def]
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        deformable_groups=1,
+        groups=1,
+        weight_attr=None,
+        bias_attr=None,
+    ):
         super().__init__()
         if weight_attr is False or in_channels % groups:
-            raise Refused(f"expected a weight, and in_channels a multiple of groups={groups}, got {in_channels}")
-        self._settings = {"stride": stride, "padding": padding, "dilation": dilation, "deformable_groups": deformable_groups, "groups": groups}
+            raise Refused(
+                f"expected a weight, and in_channels a multiple of groups={groups}, got {in_channels}"
+            )
+        self._settings = {
+            "stride": stride,
+            "padding": padding,
+            "dilation": dilation,
+            "deformable_groups": deformable_groups,
+            "groups": groups,
+        }
         shape = [out_channels, in_channels // groups, *_both(kernel_size)]
         start = nn.initializer.Normal(0.0, (2.0 / (math.prod(shape[2:]) * in_channels)) ** 0.5)
         self.weight = self.create_parameter(shape, weight_attr, default_initializer=start)
@@ -204,7 +286,7 @@ class RoIAlign(FunctionLayer, of=roi_align, inputs=3, takes="output_size spatial
         return roi_align(x, boxes, boxes_num, self.output_size, self.spatial_scale, aligned=aligned)
 
 
-# --- boxes ---------------------------------------------------------------------------------------------------
+# --- boxes --------------------------------------------------------------------------------------------------
 
 
 def _area(boxes: torch.Tensor, more: float = 0.0) -> torch.Tensor:
@@ -221,7 +303,8 @@ def _overlap(a: torch.Tensor, b: torch.Tensor, more: float = 0.0) -> torch.Tenso
 
 
 def _kept(boxes: torch.Tensor, threshold: float, more: float = 0.0, eta: float = 1.0) -> torch.Tensor:
-    """Places of the boxes that overlap none before them by more than the threshold; one pass over what is left each."""
+    """Places of the boxes that overlap none before them by more than the threshold; one pass over what is
+    left each."""
     left, kept = torch.arange(len(boxes), device=boxes.device), []
     while len(left):
         kept.append(left[0])
@@ -230,11 +313,11 @@ def _kept(boxes: torch.Tensor, threshold: float, more: float = 0.0, eta: float =
     return torch.stack(kept) if kept else left
 
 
-def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=None, top_k=None):  # type: ignore[no-untyped-def]
+def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=None, top_k=None):
     """Places of boxes [n, 4], the best first, that overlap no better one by more than iou_threshold.
 
-    scores [n]: without them a box is better than those after it. category_idxs [n]: boxes of different categories
-    leave one another alone; `categories` lists them. top_k: at most so many places.
+    scores [n]: without them a box is better than those after it. category_idxs [n]: boxes of different
+    categories leave one another alone; `categories` lists them. top_k: at most so many places.
     """
     if boxes.ndim != 2 or boxes.shape[1] != 4:
         raise Refused(f"boxes: expected shape [n, 4], got {[*boxes.shape]}")
@@ -254,11 +337,26 @@ def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=No
     return Tensor(order[found[order]][:top_k])
 
 
-def matrix_nms(bboxes, scores, score_threshold, post_threshold, nms_top_k, keep_top_k, use_gaussian=False, gaussian_sigma=2.0, background_label=0, normalized=True, return_index=False, return_rois_num=True, name=None):  # type: ignore[no-untyped-def]
-    """Boxes whose scores are lowered by what better ones cover of them, instead of dropped (Wang et al., 2020).
+def matrix_nms(
+    bboxes,
+    scores,
+    score_threshold,
+    post_threshold,
+    nms_top_k,
+    keep_top_k,
+    use_gaussian=False,
+    gaussian_sigma=2.0,
+    background_label=0,
+    normalized=True,
+    return_index=False,
+    return_rois_num=True,
+    name=None,
+):
+    """Boxes whose scores are lowered by what better ones cover of them, instead of dropped (Wang et al.,
+    2020).
 
-    bboxes [n, m, 4], scores [n, classes, m]. Returns rows (class, score, x1, y1, x2, y2), how many belong to each
-    image (or None), and their places in bboxes [n * m] (or None).
+    bboxes [n, m, 4], scores [n, classes, m]. Returns rows (class, score, x1, y1, x2, y2), how many belong to
+    each image (or None), and their places in bboxes [n * m] (or None).
     """
     more, rows, places, counts = 0.0 if normalized else 1.0, [], [], []
     for image, (boxes, table) in enumerate(zip(bboxes.data, scores.data, strict=True)):
@@ -267,7 +365,9 @@ def matrix_nms(bboxes, scores, score_threshold, post_threshold, nms_top_k, keep_
             order = (chance > score_threshold).nonzero().flatten()
             if label == background_label or not len(order):
                 continue
-            order = order[chance[order].argsort(descending=True, stable=True)][: nms_top_k if nms_top_k > -1 else None]
+            order = order[chance[order].argsort(descending=True, stable=True)][
+                : nms_top_k if nms_top_k > -1 else None
+            ]
             overlap = _overlap(boxes[order][:, None], boxes[order], more).triu(1)  # [better, worse]
             most = overlap.amax(0)[:, None]
             if use_gaussian:
@@ -286,21 +386,40 @@ def matrix_nms(bboxes, scores, score_threshold, post_threshold, nms_top_k, keep_
         places.append(place[best])
         counts.append(len(best))
     index = Tensor(torch.cat(places).int()[:, None]) if return_index else None
-    return Tensor(torch.cat(rows)), Tensor(torch.tensor(counts, dtype=torch.int32)) if return_rois_num else None, index
+    return (
+        Tensor(torch.cat(rows)),
+        Tensor(torch.tensor(counts, dtype=torch.int32)) if return_rois_num else None,
+        index,
+    )
 
 
-def box_coder(prior_box, prior_box_var, target_box, code_type="encode_center_size", box_normalized=True, axis=0, name=None):  # type: ignore[no-untyped-def]
+def box_coder(
+    prior_box,
+    prior_box_var,
+    target_box,
+    code_type="encode_center_size",
+    box_normalized=True,
+    axis=0,
+    name=None,
+):
     """Boxes as differences from priors in centre and (logarithm of) size, or back (Ren et al., 2015).
 
-    "encode_center_size": target_box [n, 4], priors [m, 4], to [n, m, 4]. "decode_center_size": target_box [n, m, 4]
-    with priors [m, 4] (axis 0) or [n, 4] (axis 1). prior_box_var: divisors, a Tensor like the priors or four numbers.
+    "encode_center_size": target_box [n, 4], priors [m, 4], to [n, m, 4]. "decode_center_size": target_box [n,
+    m, 4] with priors [m, 4] (axis 0) or [n, 4] (axis 1). prior_box_var: divisors, a Tensor like the priors or
+    four numbers.
     """
-    if not isinstance(prior_box_var, (Tensor, list, tuple)) or (not isinstance(prior_box_var, Tensor) and len(prior_box_var) != 4):
+    if not isinstance(prior_box_var, (Tensor, list, tuple)) or (
+        not isinstance(prior_box_var, Tensor) and len(prior_box_var) != 4
+    ):
         raise TypeError(f"prior_box_var: expected a Tensor or four numbers, got {prior_box_var!r}")
     if code_type not in ("encode_center_size", "decode_center_size"):
         raise Refused(f"code_type: expected encode_center_size or decode_center_size, got {code_type!r}")
     more, encode = 0.0 if box_normalized else 1.0, code_type == "encode_center_size"
-    spread = prior_box_var if isinstance(prior_box_var, Tensor) else Tensor(torch.tensor(prior_box_var, dtype=prior_box.data.dtype))
+    spread = (
+        prior_box_var
+        if isinstance(prior_box_var, Tensor)
+        else Tensor(torch.tensor(prior_box_var, dtype=prior_box.data.dtype))
+    )
     size = prior_box[:, 2:] - prior_box[:, :2] + more
     centre = prior_box[:, :2] + size / 2
     if not encode and axis == 1:
@@ -315,14 +434,28 @@ def box_coder(prior_box, prior_box_var, target_box, code_type="encode_center_siz
     return concat([middle - half, middle + half - more], -1)
 
 
-def prior_box(input, image, min_sizes, max_sizes=None, aspect_ratios=[1.0], variance=[0.1, 0.1, 0.2, 0.2], flip=False, clip=False, steps=[0.0, 0.0], offset=0.5, min_max_aspect_ratios_order=False, name=None):  # type: ignore[no-untyped-def]  # noqa: B006
+def prior_box(
+    input,
+    image,
+    min_sizes,
+    max_sizes=None,
+    aspect_ratios=[1.0],  # noqa: B006
+    variance=[0.1, 0.1, 0.2, 0.2],  # noqa: B006
+    flip=False,
+    clip=False,
+    steps=[0.0, 0.0],  # noqa: B006
+    offset=0.5,
+    min_max_aspect_ratios_order=False,
+    name=None,
+):
     """Boxes of several sizes and shapes about each place of `input` [n, c, h, w] (Liu et al., 2016).
 
     Returns boxes [h, w, priors, 4] in parts of `image`, and the variance beside each.
     """
     min_sizes, max_sizes, aspect_ratios = (
         [float(v) for v in (given if isinstance(given, (list, tuple)) else [given])]
-        for given in (min_sizes, [] if max_sizes is None else max_sizes, aspect_ratios))
+        for given in (min_sizes, [] if max_sizes is None else max_sizes, aspect_ratios)
+    )
     steps = list(steps) if isinstance(steps, (list, tuple)) else [steps]
     if len(steps) != 2:
         raise Refused(f"steps: expected (width, height), got {steps}")
@@ -346,14 +479,18 @@ def prior_box(input, image, min_sizes, max_sizes=None, aspect_ratios=[1.0], vari
     return Tensor(boxes.clamp(0, 1) if clip else boxes), Tensor(spread.contiguous())
 
 
-def distribute_fpn_proposals(fpn_rois, min_level, max_level, refer_level, refer_scale, pixel_offset=False, rois_num=None, name=None):  # type: ignore[no-untyped-def]
+def distribute_fpn_proposals(
+    fpn_rois, min_level, max_level, refer_level, refer_scale, pixel_offset=False, rois_num=None, name=None
+):
     """Boxes [n, 4] by level of the pyramid: refer_level + log2(sqrt(area) / refer_scale) (Lin et al., 2016).
 
-    rois_num: boxes of each image. Returns the boxes of each level, the place of each box among them all [n, 1], and
-    for each level the boxes of each image.
+    rois_num: boxes of each image. Returns the boxes of each level, the place of each box among them all [n,
+    1], and for each level the boxes of each image.
     """
     if not 0 < min_level < max_level or rois_num is None:
-        raise Refused(f"expected 0 < min_level < max_level and rois_num, got {min_level}, {max_level}, {rois_num}")
+        raise Refused(
+            f"expected 0 < min_level < max_level and rois_num, got {min_level}, {max_level}, {rois_num}"
+        )
     scale = _area(fpn_rois.data, float(pixel_offset)).sqrt()
     level = ((scale / refer_scale + 1e-6).log2() + refer_level).floor().clamp(min_level, max_level).long()
     image = torch.repeat_interleave(rois_num.data.long())
@@ -363,17 +500,36 @@ def distribute_fpn_proposals(fpn_rois, min_level, max_level, refer_level, refer_
     return [Tensor(fpn_rois.data[level == n]) for n in levels], Tensor(back), counts
 
 
-def generate_proposals(scores, bbox_deltas, img_size, anchors, variances, pre_nms_top_n=6000, post_nms_top_n=1000, nms_thresh=0.5, min_size=0.1, eta=1.0, pixel_offset=False, return_rois_num=False, name=None):  # type: ignore[no-untyped-def]
+def generate_proposals(
+    scores,
+    bbox_deltas,
+    img_size,
+    anchors,
+    variances,
+    pre_nms_top_n=6000,
+    post_nms_top_n=1000,
+    nms_thresh=0.5,
+    min_size=0.1,
+    eta=1.0,
+    pixel_offset=False,
+    return_rois_num=False,
+    name=None,
+):
     """The best boxes that a region proposal network names (Ren et al., 2015).
 
     scores [n, a, h, w], bbox_deltas [n, 4 a, h, w], img_size [n, 2] (height, width), anchors and variances
     [h, w, a, 4]. Returns boxes [count, 4], their scores [count, 1], and the boxes of each image.
     """
     more, found = float(pixel_offset), []
-    for chance, deltas, (height, width) in zip(scores.data, bbox_deltas.data, img_size.data.tolist(), strict=True):
+    for chance, deltas, (height, width) in zip(
+        scores.data, bbox_deltas.data, img_size.data.tolist(), strict=True
+    ):
         chance = chance.permute(1, 2, 0).flatten()
         order = chance.argsort(descending=True, stable=True)[: pre_nms_top_n if pre_nms_top_n > 0 else None]
-        step = deltas.unflatten(0, (-1, 4)).permute(2, 3, 0, 1).reshape(-1, 4)[order] * variances.data.reshape(-1, 4)[order]
+        step = (
+            deltas.unflatten(0, (-1, 4)).permute(2, 3, 0, 1).reshape(-1, 4)[order]
+            * variances.data.reshape(-1, 4)[order]
+        )
         prior = anchors.data.reshape(-1, 4)[order]
         size = prior[:, 2:] - prior[:, :2] + more
         middle = step[:, :2] * size + prior[:, :2] + size / 2
@@ -387,22 +543,42 @@ def generate_proposals(scores, bbox_deltas, img_size, anchors, variances, pre_nm
         kept = _kept(boxes, nms_thresh, more, eta)[: post_nms_top_n if post_nms_top_n > 0 else None]
         found.append((boxes[kept], chance[kept, None]))
     boxes, chances = (Tensor(torch.cat(parts)) for parts in zip(*found, strict=True))
-    return boxes, chances, Tensor(torch.tensor([len(b) for b, _ in found], dtype=torch.int32)) if return_rois_num else None
+    return (
+        boxes,
+        chances,
+        Tensor(torch.tensor([len(b) for b, _ in found], dtype=torch.int32)) if return_rois_num else None,
+    )
 
 
-# --- YOLO ----------------------------------------------------------------------------------------------------
+# --- YOLO ---------------------------------------------------------------------------------------------------
 
 
-def yolo_box(x, img_size, anchors, class_num, conf_thresh, downsample_ratio, clip_bbox=True, name=None, scale_x_y=1.0, iou_aware=False, iou_aware_factor=0.5):  # type: ignore[no-untyped-def]
-    """Boxes [n, a h w, 4] and class scores [n, a h w, class_num] of YOLO's output x [n, a (5 + class_num), h, w].
+def yolo_box(
+    x,
+    img_size,
+    anchors,
+    class_num,
+    conf_thresh,
+    downsample_ratio,
+    clip_bbox=True,
+    name=None,
+    scale_x_y=1.0,
+    iou_aware=False,
+    iou_aware_factor=0.5,
+):
+    """Boxes [n, a h w, 4] and class scores [n, a h w, class_num] of YOLO's output x [n, a (5 + class_num), h,
+    w].
 
-    img_size [n, 2]: (height, width) of the images. anchors: width and height of each. Where an object is less likely
-    than conf_thresh, all is 0. iou_aware: x begins with a channel an anchor that foretells the overlap.
+    img_size [n, 2]: (height, width) of the images. anchors: width and height of each. Where an object is less
+    likely than conf_thresh, all is 0. iou_aware: x begins with a channel an anchor that foretells the
+    overlap.
     """
     data, count = x.data, len(anchors) // 2
     n, _, h, w = data.shape
     overlap = data[:, :count].sigmoid() if iou_aware else None
-    data = data[:, count * iou_aware :].reshape(n, count, 5 + class_num, h, w).movedim(2, -1)  # [n, a, h, w, 5 + classes]
+    data = (
+        data[:, count * iou_aware :].reshape(n, count, 5 + class_num, h, w).movedim(2, -1)
+    )  # [n, a, h, w, 5 + classes]
     place = torch.stack(torch.meshgrid(torch.arange(w), torch.arange(h), indexing="xy"), -1).to(data)
     image = img_size.data.flip(1).to(data)[:, None, None, None]  # width, height
     grid = torch.tensor([w, h]).to(data)
@@ -420,12 +596,26 @@ def yolo_box(x, img_size, anchors, class_num, conf_thresh, downsample_ratio, cli
     return Tensor(boxes.reshape(n, -1, 4)), Tensor(scores.reshape(n, -1, class_num))
 
 
-def yolo_loss(x, gt_box, gt_label, anchors, anchor_mask, class_num, ignore_thresh, downsample_ratio, gt_score=None, use_label_smooth=True, name=None, scale_x_y=1.0):  # type: ignore[no-untyped-def]
+def yolo_loss(
+    x,
+    gt_box,
+    gt_label,
+    anchors,
+    anchor_mask,
+    class_num,
+    ignore_thresh,
+    downsample_ratio,
+    gt_score=None,
+    use_label_smooth=True,
+    name=None,
+    scale_x_y=1.0,
+):
     """YOLO v3's loss of each image [n] (Redmon and Farhadi, 2018): of place, size, object or not, and class.
 
-    x [n, m (5 + class_num), h, w] for the m anchors of anchor_mask; gt_box [n, b, 4] (centre and size in parts of the
-    image; size 0 for none), gt_label [n, b]; gt_score [n, b] weighs the boxes (mixup). A place whose box overlaps
-    some object by more than ignore_thresh, but is not the one to name it, is not told that there is none.
+    x [n, m (5 + class_num), h, w] for the m anchors of anchor_mask; gt_box [n, b, 4] (centre and size in
+    parts of the image; size 0 for none), gt_label [n, b]; gt_score [n, b] weighs the boxes (mixup). A place
+    whose box overlaps some object by more than ignore_thresh, but is not the one to name it, is not told that
+    there is none.
     """
     n, _, h, w = x.shape
     count, size = len(anchor_mask), downsample_ratio * h
@@ -434,14 +624,18 @@ def yolo_loss(x, gt_box, gt_label, anchors, anchor_mask, class_num, ignore_thres
     shapes = torch.tensor(anchors).to(data).reshape(-1, 2)
     valid = (truth[..., 2:] > 1e-6).all(-1)  # [n, b]
     place = torch.stack(torch.meshgrid(torch.arange(w), torch.arange(h), indexing="xy"), -1).to(data)
-    middle = (place + data[..., :2].sigmoid() * scale_x_y - 0.5 * (scale_x_y - 1)) / torch.tensor([w, h]).to(data)
+    middle = (place + data[..., :2].sigmoid() * scale_x_y - 0.5 * (scale_x_y - 1)) / torch.tensor([w, h]).to(
+        data
+    )
     half = data[..., 2:4].exp() * shapes[anchor_mask].reshape(count, 1, 1, 2) / size / 2
     boxes = torch.cat([middle - half, middle + half], -1)
     true = torch.cat([truth[..., :2] - truth[..., 2:] / 2, truth[..., :2] + truth[..., 2:] / 2], -1)
     overlap = _overlap(boxes[:, :, :, :, None], true[:, None, None, None]) * valid[:, None, None, None]
     objects = -(overlap.amax(-1) > ignore_thresh).to(data) if valid.any() else torch.zeros_like(data[..., 0])
     common = torch.minimum(truth[..., None, 2:], shapes / size).prod(-1)
-    best = (common / (truth[..., None, 2:].prod(-1) + (shapes / size).prod(-1) - common)).argmax(-1)  # [n, b]: the anchor of each true box
+    best = (common / (truth[..., None, 2:].prod(-1) + (shapes / size).prod(-1) - common)).argmax(
+        -1
+    )  # [n, b]: the anchor of each true box
     mask = torch.full((len(shapes),), -1)
     mask[list(anchor_mask)] = torch.arange(count)
     image, box = (valid & (mask[best] >= 0)).nonzero(as_tuple=True)
@@ -460,7 +654,10 @@ def yolo_loss(x, gt_box, gt_label, anchors, anchor_mask, class_num, ignore_thres
     own = own + ((told[:, 2:4] - Tensor(stretch)).abs() * weight).sum(-1)
     own = own + (_cross_entropy(told[:, 5:], Tensor(labels)) * Tensor(score[:, None])).sum(-1)
     per_image = Tensor(torch.nn.functional.one_hot(image, n).to(data)).T @ own
-    seen, weight = Tensor((objects > 1e-5).to(data)), Tensor(torch.where(objects > 1e-5, objects, (objects > -0.5).to(data)))
+    seen, weight = (
+        Tensor((objects > 1e-5).to(data)),
+        Tensor(torch.where(objects > 1e-5, objects, (objects > -0.5).to(data))),
+    )
     return per_image + (_cross_entropy(out[..., 4], seen) * weight).sum([1, 2, 3])
 
 
@@ -468,17 +665,18 @@ def _cross_entropy(logits: Any, labels: Any) -> Any:
     return F.binary_cross_entropy_with_logits(logits, labels, reduction="none")
 
 
-# --- files ---------------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------------------
 
 
-def read_file(filename, name=None):  # type: ignore[no-untyped-def]
+def read_file(filename, name=None):
     """The bytes of a file, uint8 [length]."""
     with open(filename, "rb") as file:
         return Tensor(torch.frombuffer(bytearray(file.read()), dtype=torch.uint8))
 
 
-def decode_jpeg(x, mode="unchanged", name=None):  # type: ignore[no-untyped-def]
-    """The image [channels, height, width], uint8, in the bytes x. mode: "unchanged", "gray" or "rgb". Needs Pillow."""
+def decode_jpeg(x, mode="unchanged", name=None):
+    """The image [channels, height, width], uint8, in the bytes x. mode: "unchanged", "gray" or "rgb". Needs
+    Pillow."""
     from PIL import Image
 
     modes = {"unchanged": None, "gray": "L", "rgb": "RGB"}
@@ -486,7 +684,9 @@ def decode_jpeg(x, mode="unchanged", name=None):  # type: ignore[no-untyped-def]
         raise Refused(f"mode: expected one of {', '.join(modes)}, got {mode!r}")
     image = Image.open(io.BytesIO(x.data.cpu().numpy().tobytes()))
     pixels = np.array(image.convert(modes[mode]) if modes[mode] else image)
-    return Tensor(torch.from_numpy(pixels if pixels.ndim == 3 else pixels[..., None]).permute(2, 0, 1).contiguous())
+    return Tensor(
+        torch.from_numpy(pixels if pixels.ndim == 3 else pixels[..., None]).permute(2, 0, 1).contiguous()
+    )
 
 
 spell(globals())

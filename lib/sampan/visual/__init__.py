@@ -1,4 +1,5 @@
-"""Figures of what the library does, drawn with plotly: memory, the tape, the way of an optimizer, the machine's limits.
+"""Figures of what the library does, drawn with plotly: memory, the tape, the way of an optimizer, the
+machine's limits.
 
 Every function gives back a plotly `Figure`; in a notebook it is shown by standing at the end of a cell.
 Used by notebooks 01 to 06.

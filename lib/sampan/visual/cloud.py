@@ -14,7 +14,8 @@ MOST_POINTS = 20_000  # what a browser still turns without a jerk
 
 
 def thinned(count: int, most: int = MOST_POINTS) -> NDArray[np.int64]:
-    """Which of `count` points are shown: all, or `most` of them drawn evenly, the same ones each time, in ascending order."""
+    """Which of `count` points are shown: all, or `most` of them drawn evenly, the same ones each time, in
+    ascending order."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(0).choice(count, most, replace=False))
@@ -28,12 +29,13 @@ def cloud(
 ) -> Any:
     """Figure of points [n, 3] (x, y, z, with z upwards), in equal scales, which turns under the pointer.
 
-    colours: [n] integers are labels: a colour and an entry of the legend for each, called by `names` (by label). [n]
-    of any other numbers are values, from dark to light, with their bar. The colours stay apart for the colour-blind.
-    More than 20,000 points are thinned evenly, and the title says so. A point costs the page about 20 bytes.
+    colours: [n] integers are labels: a colour and an entry of the legend for each, called by `names` (by
+    label). [n] of any other numbers are values, from dark to light, with their bar. The colours stay apart
+    for the colour-blind. More than 20,000 points are thinned evenly, and the title says so. A point costs the
+    page about 20 bytes.
 
-    Raises ValueError for places that are not [n, 3] or not finite, colours of another length or not finite, a label
-    without a name.
+    Raises ValueError for places that are not [n, 3] or not finite, colours of another length or not finite, a
+    label without a name.
     """
     points = np.asarray(places)
     if points.ndim != 2 or points.shape[1] != 3:

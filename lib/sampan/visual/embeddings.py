@@ -1,4 +1,5 @@
-"""Tables of vectors as pictures: a map that turns, neighbours, what a table costs as it grows, how often a cache hits."""
+"""Tables of vectors as pictures: a map that turns, neighbours, what a table costs as it grows, how often a
+cache hits."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,10 +25,11 @@ Columns = dict[str, NDArray[np.float64]]
 def projected(vectors: ArrayLike, method: str = "pca", seed: int = 0) -> NDArray[np.float32]:
     """Vectors [n, d] in three dimensions, [n, 3], for `vector_map`.
 
-    method: "pca", the three directions in which they spread most (scikit-learn's PCA; distances and directions keep a
-    meaning), or "tsne", in which neighbours stay neighbours and distances mean nothing (van der Maaten and Hinton 2008; about 10 s
-    for 1,000 vectors). Fewer than three directions are filled with zeros. The same seed gives the same picture.
-    Raises ValueError for another method, another shape, or vectors that are not finite.
+    method: "pca", the three directions in which they spread most (scikit-learn's PCA; distances and
+    directions keep a meaning), or "tsne", in which neighbours stay neighbours and distances mean nothing (van
+    der Maaten and Hinton 2008; about 10 s for 1,000 vectors). Fewer than three directions are filled with
+    zeros. The same seed gives the same picture. Raises ValueError for another method, another shape, or
+    vectors that are not finite.
     """
     points = np.asarray(vectors, np.float32)
     if method not in METHODS:
@@ -60,15 +62,17 @@ def vector_map(
     marked: Sequence[int] | None = None,
     title: str = "",
 ) -> Any:
-    """Figure of points [n, 3] in equal scales, which turns under the pointer and says a point's label under it.
+    """Figure of points [n, 3] in equal scales, which turns under the pointer and says a point's label under
+    it.
 
-    labels: one for each point. groups: a colour and an entry of the legend for each of the 8 most frequent; the rest are
-    grey and called "others". marked: the numbers of those that stand out, large and with the label (24 characters of it)
-    beside them. Each trace's `customdata` holds the numbers of its points. More than 20,000 points are thinned evenly, and the title says so;
-    marked ones stay. Replacing the figure's data leaves the view as it was turned.
+    labels: one for each point. groups: a colour and an entry of the legend for each of the 8 most frequent;
+    the rest are grey and called "others". marked: the numbers of those that stand out, large and with the
+    label (24 characters of it) beside them. Each trace's `customdata` holds the numbers of its points. More
+    than 20,000 points are thinned evenly, and the title says so; marked ones stay. Replacing the figure's
+    data leaves the view as it was turned.
 
-    Raises ValueError for points that are not [n, 3] or not finite, labels or groups of another length, a marked number
-    that no point has.
+    Raises ValueError for points that are not [n, 3] or not finite, labels or groups of another length, a
+    marked number that no point has.
     """
     at = np.asarray(points)
     if at.ndim != 2 or at.shape[1] != 3:
@@ -154,13 +158,21 @@ def _dots(
 ) -> Any:
     x, y, z = (np.ascontiguousarray(at[members, axis]) for axis in range(3))
     return plotly().Scatter3d(
-        x=x, y=y, z=z, mode="markers", marker=marker, name=name, customdata=members,
-        hovertext=[str(labels[i]) for i in members], hoverinfo="text+name" if name else "text",
-    )  # fmt: skip
+        x=x,
+        y=y,
+        z=z,
+        mode="markers",
+        marker=marker,
+        name=name,
+        customdata=members,
+        hovertext=[str(labels[i]) for i in members],
+        hoverinfo="text+name" if name else "text",
+    )
 
 
 def neighbours(pairs: Sequence[tuple[str, float]], title: str = "") -> Any:
-    """Figure of the nearest ones as bars, the nearest at the top. pairs: (label, how near), in any order; at most 30.
+    """Figure of the nearest ones as bars, the nearest at the top. pairs: (label, how near), in any order; at
+    most 30.
 
     Raises ValueError for none, more than 30, or a number that is not finite.
     """
@@ -182,10 +194,12 @@ def neighbours(pairs: Sequence[tuple[str, float]], title: str = "") -> Any:
 
 
 def ablation_curve(ablation: Any, title: str = "") -> Any:
-    """Figure of scores over the width of a table, from `embedding.ablation.ablate_dimension`: each run a dot, their mean a
-    line with its standard deviation, and a dotted line at the narrowest width that is as good as the best.
+    """Figure of scores over the width of a table, from `embedding.ablation.ablate_dimension`: each run a dot,
+    their mean a line with its standard deviation, and a dotted line at the narrowest width that is as good as
+    the best.
 
-    A width with a run that ended in NaN has no mean, and the line a gap. Raises ValueError where no run has a score.
+    A width with a run that ended in NaN has no mean, and the line a gap. Raises ValueError where no run has a
+    score.
     """
     curve, runs = ablation.curve(), [run for run in ablation.runs if math.isfinite(run.score)]
     if not runs:
@@ -217,10 +231,11 @@ GROWS = (("seconds", "time of a step"), ("bytes", "memory of the gradient"))
 
 
 def growth(table: Mapping[str, Sequence[float]], title: str = "") -> Any:
-    """Figure of what a step costs as the table grows, both axes logarithmic: time on the left, memory on the right.
+    """Figure of what a step costs as the table grows, both axes logarithmic: time on the left, memory on the
+    right.
 
-    table: columns of one length: "rows" (ascending), "dense seconds", "sparse seconds", "dense bytes", "sparse bytes".
-    Raises ValueError for a missing column, or one that is not of positive numbers.
+    table: columns of one length: "rows" (ascending), "dense seconds", "sparse seconds", "dense bytes",
+    "sparse bytes". Raises ValueError for a missing column, or one that is not of positive numbers.
     """
     names = ["rows", *(f"{kind} {unit}" for unit, _ in GROWS for kind in ("dense", "sparse"))]
     columns = _columns("growth", table, names)
@@ -255,10 +270,12 @@ def growth(table: Mapping[str, Sequence[float]], title: str = "") -> Any:
 
 
 def hits(table: Mapping[str, Sequence[float]], title: str = "", at: float | None = None) -> Any:
-    """Figure of how often a cache has the row that is asked for, over the skew of the ids (the exponent of Zipf's law).
+    """Figure of how often a cache has the row that is asked for, over the skew of the ids (the exponent of
+    Zipf's law).
 
-    table: the column "skew", ascending, and one or more others of hit rates, 0 to 1, each called by its name: "1 % of the
-    rows". at: a skew that a dotted line marks. Raises ValueError for missing columns, other lengths, or rates outside.
+    table: the column "skew", ascending, and one or more others of hit rates, 0 to 1, each called by its name:
+    "1 % of the rows". at: a skew that a dotted line marks. Raises ValueError for missing columns, other
+    lengths, or rates outside.
     """
     names = ["skew", *(name for name in table if name != "skew")]
     columns = _columns("hits", table, names)
@@ -279,10 +296,12 @@ def hits(table: Mapping[str, Sequence[float]], title: str = "", at: float | None
 
 
 def popularity(counts: ArrayLike, title: str = "") -> Any:
-    """Figure of how often each id came, the most frequent first, both axes logarithmic: a straight line is Zipf's law.
+    """Figure of how often each id came, the most frequent first, both axes logarithmic: a straight line is
+    Zipf's law.
 
-    counts: [n], how often each id came; zeros are left out. The title adds what share of all the 1 % most frequent of
-    them have, and a dotted line ends these. Raises ValueError for anything but counts, or where all are 0.
+    counts: [n], how often each id came; zeros are left out. The title adds what share of all the 1 % most
+    frequent of them have, and a dotted line ends these. Raises ValueError for anything but counts, or where
+    all are 0.
     """
     came = np.asarray(counts)
     if came.ndim != 1 or came.dtype.kind not in "iu" or (came < 0).any() or not came.any():

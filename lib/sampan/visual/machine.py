@@ -8,8 +8,9 @@ from .style import COLORS, INK, MUTED, figure, plotly
 
 
 def reads(orders: Mapping[str, Sequence[int]], title: str = "") -> Any:
-    """Figure of the addresses that loops read, in bytes, one after the other: a line that climbs slowly uses what a cache
-    line brings, one that jumps fetches anew for every number. Raises `ValueError` when there is nothing to draw."""
+    """Figure of the addresses that loops read, in bytes, one after the other: a line that climbs slowly uses
+    what a cache line brings, one that jumps fetches anew for every number. Raises `ValueError` when there is
+    nothing to draw."""
     if not any(len(addresses) for addresses in orders.values()):
         raise ValueError("reads: at least one address is expected")
     made = figure(title, height=360)
@@ -26,8 +27,9 @@ def roofline(
 ) -> Any:
     """Figure of what programs reach below what the machine allows (Williams, Waterman and Patterson 2009).
 
-    points: name to (operations for each byte that moves, operations a second). The roof is the lower of `peak`, operations a
-    second, and `bandwidth`, bytes a second, times operations for a byte. Raises `ValueError` unless all are positive.
+    points: name to (operations for each byte that moves, operations a second). The roof is the lower of
+    `peak`, operations a second, and `bandwidth`, bytes a second, times operations for a byte. Raises
+    `ValueError` unless all are positive.
     """
     numbers = [peak, bandwidth, *(number for point in points.values() for number in point)]
     if not points or not all(math.isfinite(number) and number > 0 for number in numbers):

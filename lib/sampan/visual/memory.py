@@ -14,9 +14,10 @@ ROW = 12  # cells of memory drawn in one row
 def strides(tensor: Any, name: str = "the view") -> Any:
     """Figure of a view (above, in its shape) over its memory (below, in order of address).
 
-    `tensor` is a Tensor or a buffer of 1 to 256 elements and at most 3 axes. Every element of the view carries the
-    colour of the memory cell that it reads; cells that the view does not reach are grey. Hover over an element for
-    offset = storage offset + sum(index * stride). Raises `TypeError` for anything else, `ValueError` for other sizes.
+    `tensor` is a Tensor or a buffer of 1 to 256 elements and at most 3 axes. Every element of the view
+    carries the colour of the memory cell that it reads; cells that the view does not reach are grey. Hover
+    over an element for offset = storage offset + sum(index * stride). Raises `TypeError` for anything else,
+    `ValueError` for other sizes.
     """
     buffer = tensor if isinstance(tensor, torch.Tensor) else getattr(tensor, "data", None)
     if not isinstance(buffer, torch.Tensor):
@@ -68,7 +69,8 @@ def _reads(buffer: torch.Tensor) -> dict[tuple[int, ...], int]:
 
 
 def _places(shape: tuple[int, ...]) -> tuple[dict[tuple[int, ...], tuple[float, float]], float]:
-    """Where each element is drawn: the last axis to the right, the one before it down, a third in panels to the right."""
+    """Where each element is drawn: the last axis to the right, the one before it down, a third in panels to
+    the right."""
     _, height, width = (1, 1, 1, *shape)[-3:]
     places = {}
     for index in product(*(range(n) for n in shape)):

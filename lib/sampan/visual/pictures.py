@@ -12,10 +12,11 @@ CAPTION = 0.28  # of an image's side, for the line under it
 
 
 def images(pictures: Any, captions: Sequence[Any] | None = None, columns: int = 10, title: str = "") -> Any:
-    """Figure of images [number, height, width] in rows of `columns`, dark on light, each with its caption under it.
+    """Figure of images [number, height, width] in rows of `columns`, dark on light, each with its caption
+    under it.
 
-    Values are stretched from the smallest to the largest of all. Raises `ValueError` for other shapes, or when there are
-    not as many captions as images.
+    Values are stretched from the smallest to the largest of all. Raises `ValueError` for other shapes, or
+    when there are not as many captions as images.
     """
     sheet = np.asarray(pictures if isinstance(pictures, np.ndarray) else getattr(pictures, "data", pictures))
     if sheet.ndim != 3 or not sheet.size:

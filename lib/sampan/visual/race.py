@@ -11,14 +11,18 @@ MOST_FRAMES = 60
 
 
 def loss_surface_race(
-    surface: Callable[[np.ndarray, np.ndarray], np.ndarray], paths: Mapping[str, Any],
-    x_range: tuple[float, float], y_range: tuple[float, float], title: str = "Who finds the valley?",
-) -> Any:  # fmt: skip
+    surface: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    paths: Mapping[str, Any],
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
+    title: str = "Who finds the valley?",
+) -> Any:
     """Animation of several paths over the contour lines of `surface`.
 
-    `surface(x, y)` takes two float64 arrays of one shape and gives the loss in that shape. `paths` maps a name to an
-    array [steps, 2] of the points visited; all start together, a shorter one waits at its end. A point that leaves the
-    picture stays at its edge, and its name says "gone". Raises `ValueError` for paths that are not [steps, 2].
+    `surface(x, y)` takes two float64 arrays of one shape and gives the loss in that shape. `paths` maps a
+    name to an array [steps, 2] of the points visited; all start together, a shorter one waits at its end. A
+    point that leaves the picture stays at its edge, and its name says "gone". Raises `ValueError` for paths
+    that are not [steps, 2].
     """
     tracks = {name: _track(name, path) for name, path in paths.items()}
     if not tracks:

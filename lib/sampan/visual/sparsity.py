@@ -1,4 +1,5 @@
-"""Sparse matrices as pictures: where their entries are, what a sparse convolution joins, and when all this pays."""
+"""Sparse matrices as pictures: where their entries are, what a sparse convolution joins, and when all this
+pays."""
 
 import itertools
 import math
@@ -20,9 +21,9 @@ BLUES = [[0, "#cfe3f2"], [1, COLORS[0]]]
 def spy(matrix: Any, title: str = "", largest: int = 256) -> Any:
     """Figure of where a matrix has entries: row 0 at the top; drag over a part to look closer.
 
-    matrix: a SparseTensor [rows, columns] or a matrix of SciPy's. Above `largest` rows or columns a cell stands for many
-    places, and its colour for the share of them that have an entry, on a logarithmic scale. Raises TypeError for
-    anything else, ValueError for other shapes.
+    matrix: a SparseTensor [rows, columns] or a matrix of SciPy's. Above `largest` rows or columns a cell
+    stands for many places, and its colour for the share of them that have an entry, on a logarithmic scale.
+    Raises TypeError for anything else, ValueError for other shapes.
     """
     rows, cols, (height, width) = _entries(matrix)
     if largest < 1:
@@ -45,7 +46,10 @@ def spy(matrix: Any, title: str = "", largest: int = 256) -> Any:
             "hovertemplate": "row %{y}, column %{x}<extra></extra>",
         }
     else:
-        lengths = [np.minimum(step, n - np.arange(count) * step) for step, n, count in ((down, height, tall), (across, width, wide))]  # fmt: skip
+        lengths = [
+            np.minimum(step, n - np.arange(count) * step)
+            for step, n, count in ((down, height, tall), (across, width, wide))
+        ]
         density = cells / np.maximum(np.outer(*lengths), 1)
         shown = np.log10(np.where(empty, np.nan, density))
         found = shown[~empty]
@@ -55,7 +59,8 @@ def spy(matrix: Any, title: str = "", largest: int = 256) -> Any:
         look |= {
             "colorbar": {"thickness": 14, "outlinewidth": 0, "title": {"text": "filled"}, **ticks},
             "customdata": cells,
-            "hovertemplate": f"near row %{{y:.0f}}, column %{{x:.0f}}<br>%{{customdata}} entries in {down} x {across} places"
+            "hovertemplate": "near row %{y:.0f}, column %{x:.0f}<br>"
+            f"%{{customdata}} entries in {down} x {across} places"
             "<extra></extra>",
         }
     made.add_trace(plotly().Heatmap(z=shown, **look))
@@ -90,11 +95,13 @@ def _percent(share: float) -> str:
 
 
 def rulebook(pattern: Any, kernel: int | Sequence[int] = 3, dilation: int = 1, title: str = "") -> Any:
-    """Figure of a submanifold convolution over a small cloud in the plane: a panel for each offset of the kernel.
+    """Figure of a submanifold convolution over a small cloud in the plane: a panel for each offset of the
+    kernel.
 
-    pattern: bool [height, width], or a SparseTensor [height, width]; its entries are numbered in order of rows. An arrow
-    goes from each entry to the one for which this offset reads it; the entries that find a neighbour are filled. Raises
-    ValueError for another shape, more than 40 entries, more than 25 offsets, or a kernel of an even length.
+    pattern: bool [height, width], or a SparseTensor [height, width]; its entries are numbered in order of
+    rows. An arrow goes from each entry to the one for which this offset reads it; the entries that find a
+    neighbour are filled. Raises ValueError for another shape, more than 40 entries, more than 25 offsets, or
+    a kernel of an even length.
     """
     if isinstance(pattern, SparseTensor):
         there = np.zeros(tuple(pattern.shape), bool)
@@ -104,7 +111,8 @@ def rulebook(pattern: Any, kernel: int | Sequence[int] = 3, dilation: int = 1, t
         there = np.asarray(pattern).astype(bool)
     if there.ndim != 2 or not 1 <= there.sum() <= MOST_ENTRIES:
         raise ValueError(
-            f"rulebook: pattern must be [height, width] with 1 to {MOST_ENTRIES} entries, shape {list(there.shape)} with "
+            f"rulebook: pattern must be [height, width] with 1 to {MOST_ENTRIES} entries, shape "
+            f"{list(there.shape)} with "
             f"{int(there.sum())} came"
         )
     lengths = (kernel, kernel) if isinstance(kernel, int) else tuple(kernel)
@@ -158,20 +166,33 @@ def _panel(
             head_x, head_y = (0.68 * b + 0.32 * a for a, b in zip(tail, tip, strict=True))
             tail_x, tail_y = (0.32 * b + 0.68 * a for a, b in zip(tail, tip, strict=True))
             made.add_annotation(
-                x=head_x, y=head_y, ax=tail_x, ay=tail_y, xref="x", yref="y", axref="x", ayref="y", text="",
-                showarrow=True, arrowhead=2, arrowsize=1, arrowwidth=1.6, arrowcolor=COLORS[1],
-            )  # fmt: skip
+                x=head_x,
+                y=head_y,
+                ax=tail_x,
+                ay=tail_y,
+                xref="x",
+                yref="y",
+                axref="x",
+                ayref="y",
+                text="",
+                showarrow=True,
+                arrowhead=2,
+                arrowsize=1,
+                arrowwidth=1.6,
+                arrowcolor=COLORS[1],
+            )
 
 
 COSTS = (("seconds", "time"), ("bytes", "memory"))
 
 
 def costs(table: Mapping[str, Sequence[float]], title: str = "") -> Any:
-    """Figure of what sparse and dense cost over the density, both axes logarithmic: time on the left, memory on the right.
+    """Figure of what sparse and dense cost over the density, both axes logarithmic: time on the left, memory
+    on the right.
 
-    table: columns of one length: "density" (0 to 1, ascending), "sparse seconds", "dense seconds", "sparse bytes",
-    "dense bytes". A dotted line stands where the two cross: left of it sparse pays. Raises ValueError for a missing
-    column, or one that is not of positive numbers.
+    table: columns of one length: "density" (0 to 1, ascending), "sparse seconds", "dense seconds", "sparse
+    bytes", "dense bytes". A dotted line stands where the two cross: left of it sparse pays. Raises ValueError
+    for a missing column, or one that is not of positive numbers.
     """
     names = ["density", *(f"{kind} {unit}" for unit, _ in COSTS for kind in ("sparse", "dense"))]
     missing = [name for name in names if name not in table]
@@ -223,8 +244,9 @@ def costs(table: Mapping[str, Sequence[float]], title: str = "") -> Any:
 
 
 def crossing(density: Any, sparse: Any, dense: Any) -> float | None:
-    """The density at which sparse costs as much as dense, between two measurements by a power law; None where they never
-    cross. All three of one length, positive, density ascending. Of several crossings the last: above it dense is cheaper."""
+    """The density at which sparse costs as much as dense, between two measurements by a power law; None where
+    they never cross. All three of one length, positive, density ascending. Of several crossings the last:
+    above it dense is cheaper."""
     x, gap = np.log(np.asarray(density)), np.log(np.asarray(sparse) / np.asarray(dense))
     for i in range(len(x) - 1, 0, -1):
         if gap[i - 1] < 0 <= gap[i]:

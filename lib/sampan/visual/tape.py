@@ -25,8 +25,10 @@ Places = dict[Any, tuple[float, int]]
 class Layout:
     """Where everything on a tape stands: what a figure of it is drawn from.
 
-    nodes: consumers first. leaves: the parameters. shapes: (shape, dtype) of each value, None where it is not known.
-    places: (x, layer) of every box and of the bends between them; lines: pairs of these, from a box down to its user.
+    nodes: consumers first. leaves: the parameters. shapes: (shape, dtype) of each value, None where it is not
+    known.
+    places: (x, layer) of every box and of the bends between them; lines: pairs of these, from a box down to
+    its user.
     spent: the record of each node's call, where a trace was given.
     """
 
@@ -39,8 +41,8 @@ class Layout:
 
 
 def layout(result: Tensor, costs: trace | None = None) -> Layout:
-    """The tape of `result` in layers. Raises `TypeError` for anything but a Tensor, `ValueError` for one that nothing was
-    recorded for, or for more than 150 boxes."""
+    """The tape of `result` in layers. Raises `TypeError` for anything but a Tensor, `ValueError` for one that
+    nothing was recorded for, or for more than 150 boxes."""
     if not isinstance(result, Tensor):
         raise TypeError(f"tape: result must be a Tensor, {type(result).__name__} came")
     if result.node is None:
@@ -57,11 +59,13 @@ def layout(result: Tensor, costs: trace | None = None) -> Layout:
 
 
 def tape(result: Tensor, costs: trace | None = None, title: str = "") -> Any:
-    """Figure of every operator that `result` was made from, in layers; a box says its name and the shape of its value.
+    """Figure of every operator that `result` was made from, in layers; a box says its name and the shape of
+    its value.
 
-    Hover over a box for the bytes of the value and the shapes of what went in; with `costs`, the trace under which the
-    result was computed, also for the bytes moved, the operations, the kernel and the line of the program. Parameters
-    are blue, the result is yellow; data that asks for no gradient is not on the tape and not drawn. Raises what `layout` does.
+    Hover over a box for the bytes of the value and the shapes of what went in; with `costs`, the trace under
+    which the result was computed, also for the bytes moved, the operations, the kernel and the line of the
+    program. Parameters are blue, the result is yellow; data that asks for no gradient is not on the tape and
+    not drawn. Raises what `layout` does.
     """
     found = layout(result, costs)
     order, leaves, shapes, places = found.nodes, found.leaves, found.shapes, found.places
@@ -84,7 +88,8 @@ def tape(result: Tensor, costs: trace | None = None, title: str = "") -> Any:
 
 
 def _nodes(root: Node) -> list[Node]:
-    """Consumers before what they were made from; the figure keeps its own walk, whatever sits in the library's slot."""
+    """Consumers before what they were made from; the figure keeps its own walk, whatever sits in the
+    library's slot."""
     found, seen = [root], {root}
     for node in found:
         for parent in node.parents:
@@ -95,8 +100,9 @@ def _nodes(root: Node) -> list[Node]:
 
 
 def _shapes(result: Tensor, order: list[Node], leaves: list[Tensor]) -> dict[Any, Shape]:
-    """The shape and dtype of every value. The tape does not keep values, but a gradient has the shape of its value:
-    one walk backwards tells them all. Where that is not possible the boxes have names only, and a warning says why."""
+    """The shape and dtype of every value. The tape does not keep values, but a gradient has the shape of its
+    value: one walk backwards tells them all. Where that is not possible the boxes have names only, and a
+    warning says why."""
     known: dict[Any, Shape] = dict.fromkeys(order)
     known.update({leaf: (list(leaf.shape), leaf.dtype) for leaf in leaves})
     gradients: dict[Any, Any] = {}
@@ -120,7 +126,8 @@ def _shapes(result: Tensor, order: list[Node], leaves: list[Tensor]) -> dict[Any
 
 
 def _matched(order: list[Node], shapes: dict[Any, Shape], records: list[Record]) -> dict[Any, Record]:
-    """The record of each node's call. Both are in order of time, but other calls may stand between the records."""
+    """The record of each node's call. Both are in order of time, but other calls may stand between the
+    records."""
     forward = [record for record in records if not record.backward]
     found, start = {}, 0
     for node in reversed(order):
@@ -142,8 +149,9 @@ class Bend:
 
 
 def _places(order: list[Node], leaves: list[Tensor]) -> tuple[Places, list[tuple[Any, Any]]]:
-    """(x, layer) of every box and bend, and the lines between them. A box stands above all that use it, near the middle
-    of them (Sugiyama, Tagawa and Toda 1981, with one sweep); the lines of one box share their bends."""
+    """(x, layer) of every box and bend, and the lines between them. A box stands above all that use it, near
+    the middle of them (Sugiyama, Tagawa and Toda 1981, with one sweep); the lines of one box share their
+    bends."""
     layer: dict[Any, int] = {order[0]: 0}
     for node in order:
         for edge in node.edges:

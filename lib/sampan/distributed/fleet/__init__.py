@@ -1,4 +1,5 @@
-"""paddle.distributed.fleet with one process: it is worker 0 of 1, and its models and optimizers stay as they are.
+"""paddle.distributed.fleet with one process: it is worker 0 of 1, and its models and optimizers stay as they
+are.
 
 Parameter servers raise RuntimeError: Sampan does not train in several processes yet.
 """

@@ -20,13 +20,15 @@ _DEFAULTS: dict[str, Any] = json.loads(Path(__file__).with_name("strategy.json")
 
 
 class DistributedStrategy:
-    """Settings of training in many processes. They are kept and can be read; with one process none changes anything."""
+    """Settings of training in many processes. They are kept and can be read; with one process none changes
+    anything."""
 
     def __init__(self) -> None:
         vars(self).update(copy.deepcopy(_DEFAULTS))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """TypeError for a name that is no setting, AssertionError for an unknown key; a value of another kind warns."""
+        """TypeError for a name that is no setting, AssertionError for an unknown key; a value of another kind
+        warns."""
         if name not in _DEFAULTS:
             raise TypeError(f"{name} is not a attribute of DistributedStrategy")
         usual = _DEFAULTS[name]
@@ -99,7 +101,8 @@ class HybridCommunicateGroup:
     global_rank = 0
 
     def __getattr__(self, name: str) -> Any:
-        """get_model_parallel_world_size() and its like: 1; ..._rank(), ..._id(): 0; ..._group(): this process."""
+        """get_model_parallel_world_size() and its like: 1; ..._rank(), ..._id(): 0; ..._group(): this
+        process."""
         for end, answer in (("_world_size", 1), ("_rank", 0), ("_id", 0), ("_group", Group())):
             if name.startswith("get_") and name.endswith(end):
                 return lambda *args: answer
@@ -115,8 +118,15 @@ class Fleet:
         self._role_maker: Any = None
         self._is_collective = False
 
-    def init(self, role_maker: Any = None, is_collective: bool = False, strategy: Any = None, log_level: Any = "INFO") -> "Fleet":  # fmt: skip
-        """Make ready. RuntimeError where the environment says that there are several processes, or a server."""
+    def init(
+        self,
+        role_maker: Any = None,
+        is_collective: bool = False,
+        strategy: Any = None,
+        log_level: Any = "INFO",
+    ) -> "Fleet":
+        """Make ready. RuntimeError where the environment says that there are several processes, or a
+        server."""
         if strategy is not None and not isinstance(strategy, DistributedStrategy):
             raise TypeError(f"strategy: expected a DistributedStrategy, got {type(strategy).__name__}")
         if (count := get_world_size()) > 1:
@@ -199,8 +209,9 @@ class Fleet:
 
 
 class MultiSlotDataGenerator:
-    """Lines of a file as lines of Paddle's data feed: `generate_sample(line)` in a subclass returns an iterator's function
-    over [(name, values), ...]; `run_from_stdin` writes each as `count values ...` a slot."""
+    """Lines of a file as lines of Paddle's data feed: `generate_sample(line)` in a subclass returns an
+    iterator's function over [(name, values), ...]; `run_from_stdin` writes each as `count values ...` a
+    slot."""
 
     def __init__(self) -> None:
         self.batch_size_ = 32

@@ -15,8 +15,15 @@ for _name in ("hybrid_parallel_util", "fs"):
     sys.modules[f"{__name__}.{_name}"] = fs
 
 
-def recompute(function: Callable[..., Any], *args: Any, use_reentrant: bool = True, preserve_rng_state: bool = True, **kwargs: Any) -> Any:  # fmt: skip
-    """`function(*args)`. Paddle runs it a second time in the backward pass, to save memory; values and gradients are the same."""
+def recompute(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """`function(*args)`. Paddle runs it a second time in the backward pass, to save memory; values and
+    gradients are the same."""
     return function(*args, **kwargs)
 
 

@@ -19,5 +19,6 @@ from .ranking import *  # noqa: F403
 from .regularization import *  # noqa: F403
 from .vision import *  # noqa: F403
 
-# What is no operator takes Paddle's other names of arguments too, and says which of its arguments did not fit.
+# What is no operator takes Paddle's other names of arguments too, and says which of its arguments did not
+# fit.
 _spell(globals())

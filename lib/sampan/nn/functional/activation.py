@@ -6,34 +6,34 @@ import torch
 
 from ...ops import activation as ops
 from ...ops import inplace
-from ...ops.inplace import hardtanh_, leaky_relu_, relu_, silu_, softmax_, tanh_, thresholded_relu_  # type: ignore[attr-defined]
+from ...ops.inplace import hardtanh_, leaky_relu_, relu_, silu_, softmax_, tanh_, thresholded_relu_  # type: ignore[attr-defined]  # type: ignore[attr-defined]
 from ...ops.regularization import masked
 from ...tensor import Refused, Tensor
 from .normalization import channels_first
 
 # fmt: off
 __all__ = [
-    "elu_", "gumbel_softmax", "hardtanh_", "leaky_relu_", "logsigmoid", "prelu", "relu_", "rrelu", "silu", "softmax_",
-    "tanh_", "thresholded_relu_",
+    "elu_", "gumbel_softmax", "hardtanh_", "leaky_relu_", "logsigmoid", "prelu", "relu_", "rrelu", "silu",
+    "softmax_", "tanh_", "thresholded_relu_",
 ]
 # fmt: on
 
 logsigmoid = ops.log_sigmoid
 
 
-def elu_(x, alpha=1.0, name=None):  # type: ignore[no-untyped-def]
+def elu_(x, alpha=1.0, name=None):
     """`elu` in place, for an alpha of 0 or more: of a negative one the result does not tell the input."""
     if alpha < 0:
         raise Refused(f"elu_: expected an alpha of 0 or more, got {alpha}; use elu instead")
     return inplace.elu_(x, alpha)
 
 
-def silu(x, inplace=False, name=None):  # type: ignore[no-untyped-def]
+def silu(x, inplace=False, name=None):
     """x sigmoid(x) (Elfwing et al., 2018); inplace puts it into x."""
     return silu_(x) if inplace else ops.silu(x)
 
 
-def prelu(x, weight, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+def prelu(x, weight, data_format="NCHW", name=None):
     """x where positive, weight x elsewhere (He et al., 2015): one weight, or one for each channel of x.
 
     Raises ValueError when there are neither one nor as many weights as channels.
@@ -47,8 +47,9 @@ def prelu(x, weight, data_format="NCHW", name=None):  # type: ignore[no-untyped-
     return value.moveaxis(1, -1) if last else value
 
 
-def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):  # type: ignore[no-untyped-def]
-    """x where positive; elsewhere x times a number drawn between lower and upper, or their mean outside training.
+def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
+    """x where positive; elsewhere x times a number drawn between lower and upper, or their mean outside
+    training.
 
     Raises TypeError or ValueError unless 0 <= lower <= upper <= 1 (Xu et al., 2015).
     """
@@ -61,7 +62,9 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):  # typ
     return masked(x, Tensor(torch.empty_like(x.data).uniform_(lower, upper).masked_fill_(x.data >= 0, 1.0)))
 
 
-def gumbel_softmax(x: Any, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: Any = None) -> Any:  # fmt: skip
+def gumbel_softmax(
+    x: Any, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: Any = None
+) -> Any:
     """softmax((x + noise) / temperature) with Gumbel noise: a sample that gradients pass (Jang et al., 2017).
 
     hard: the one-hot vector of the largest; its gradient is taken from the soft sample.

@@ -1,6 +1,7 @@
 """Attention under the names that Paddle has for it: thin forms over one core.
 
-Arrays are [batch, time, heads, features]; "varlen" forms are [all tokens, heads, features], cut where cu_seqlens says.
+Arrays are [batch, time, heads, features]; "varlen" forms are [all tokens, heads, features], cut where
+cu_seqlens says.
 """
 
 import math
@@ -22,7 +23,7 @@ __all__ = [
 # fmt: on
 
 
-def attention(query, key, value, mask=None, p=0.0, causal=False, training=True, scale=None, weights=False):  # type: ignore[no-untyped-def]
+def attention(query, key, value, mask=None, p=0.0, causal=False, training=True, scale=None, weights=False):
     """(result, weights or None). mask: added to the scores, or bool: True where a key is seen. p: dropout."""
     heads, groups = query.shape[2], key.shape[2]
     if (groups and heads % groups) or groups != value.shape[2]:
@@ -43,28 +44,66 @@ def attention(query, key, value, mask=None, p=0.0, causal=False, training=True, 
     return result, shares if weights else None
 
 
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, training=True, backend=None, scale=None, enable_gqa=True, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def scaled_dot_product_attention(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    is_causal=False,
+    training=True,
+    backend=None,
+    scale=None,
+    enable_gqa=True,
+    name=None,
+):
     """softmax(query key^T scale + attn_mask) value; scale is 1 / sqrt(features) unless given.
 
-    attn_mask: bool (True: is seen) or added to the scores, broadcast to [batch, heads, queries, keys]. is_causal: a
-    query sees the keys up to its own place, and attn_mask is left out, as in Paddle. Without a batch axis: [time,
-    heads, features]. Fewer heads in key and value are repeated (enable_gqa); else ValueError.
+    attn_mask: bool (True: is seen) or added to the scores, broadcast to [batch, heads, queries, keys].
+    is_causal: a query sees the keys up to its own place, and attn_mask is left out, as in Paddle. Without a
+    batch axis: [time, heads, features]. Fewer heads in key and value are repeated (enable_gqa); else
+    ValueError.
     """
     if query.ndim == 3:
         batch = (x.unsqueeze(0) for x in (query, key, value))
-        return scaled_dot_product_attention(*batch, attn_mask, dropout_p, is_causal, training, None, scale, enable_gqa)[0]  # fmt: skip
+        return scaled_dot_product_attention(
+            *batch, attn_mask, dropout_p, is_causal, training, None, scale, enable_gqa
+        )[0]
     if not enable_gqa and not query.shape[2] == key.shape[2] == value.shape[2]:
         raise Refused(f"key, value: expected {query.shape[2]} heads, got {key.shape[2]}, {value.shape[2]}")
     mask = None if is_causal else attn_mask
     return attention(query, key, value, mask, dropout_p, is_causal, training, scale)[0]
 
 
-def flash_attention(query, key, value, dropout=0.0, causal=False, return_softmax=False, *, fixed_seed_offset=None, rng_name="", training=True, name=None, softmax_scale=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def flash_attention(
+    query,
+    key,
+    value,
+    dropout=0.0,
+    causal=False,
+    return_softmax=False,
+    *,
+    fixed_seed_offset=None,
+    rng_name="",
+    training=True,
+    name=None,
+    softmax_scale=None,
+):
     """(result, the weights with return_softmax, else None)."""
     return attention(query, key, value, None, dropout, causal, training, softmax_scale, return_softmax)
 
 
-def flash_attn_qkvpacked(qkv, dropout=0.0, causal=False, return_softmax=False, *, fixed_seed_offset=None, rng_name="", training=True, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def flash_attn_qkvpacked(
+    qkv,
+    dropout=0.0,
+    causal=False,
+    return_softmax=False,
+    *,
+    fixed_seed_offset=None,
+    rng_name="",
+    training=True,
+    name=None,
+):
     """qkv: [batch, time, groups + 2, key heads, features], the last two groups being key and value."""
     return attention(*_unpacked(qkv), None, dropout, causal, training, None, return_softmax)
 
@@ -74,7 +113,23 @@ def _unpacked(qkv: Any) -> tuple[Any, Any, Any]:
     return query.reshape([*query.shape[:-3], -1, query.shape[-1]]), qkv[..., -2, :, :], qkv[..., -1, :, :]
 
 
-def flash_attn_unpadded(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale, dropout=0.0, causal=False, return_softmax=False, fixed_seed_offset=None, rng_name="", training=True, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def flash_attn_unpadded(
+    query,
+    key,
+    value,
+    cu_seqlens_q,
+    cu_seqlens_k,
+    max_seqlen_q,
+    max_seqlen_k,
+    scale,
+    dropout=0.0,
+    causal=False,
+    return_softmax=False,
+    fixed_seed_offset=None,
+    rng_name="",
+    training=True,
+    name=None,
+):
     """Each sequence for itself: sequence i is rows cu_seqlens[i] to cu_seqlens[i + 1]."""
     cuts = [[int(n) for n in cu.tolist()] for cu in (cu_seqlens_q, cu_seqlens_k)]
     results = []
@@ -84,27 +139,88 @@ def flash_attn_unpadded(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqle
     return concat(results, 0), None
 
 
-def flash_attn_varlen_qkvpacked(qkv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale, dropout=0.0, causal=False, return_softmax=False, fixed_seed_offset=None, rng_name="", varlen_padded=True, training=True, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def flash_attn_varlen_qkvpacked(
+    qkv,
+    cu_seqlens_q,
+    cu_seqlens_k,
+    max_seqlen_q,
+    max_seqlen_k,
+    scale,
+    dropout=0.0,
+    causal=False,
+    return_softmax=False,
+    fixed_seed_offset=None,
+    rng_name="",
+    varlen_padded=True,
+    training=True,
+    name=None,
+):
     """flash_attn_unpadded of qkv [tokens, groups + 2, key heads, features]."""
     given = (*_unpacked(qkv), cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale)
     return flash_attn_unpadded(*given, dropout, causal, return_softmax, training=training)
 
 
-def flash_attention_v3_varlen(query, key, value, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_q=None, seqused_k=None, softmax_scale=None, causal=False, qv=None, q_descale=None, k_descale=None, v_descale=None, window_size=(-1, -1), softcap=0.0, num_splits=1, pack_gqa=None, sm_margin=0):  # type: ignore[no-untyped-def]  # fmt: skip
-    """flash_attn_unpadded in float32 or less, without dropout. What only concerns a GPU's kernel is left aside."""
-    for label, given, usual in (("qv", qv, None), ("seqused_q", seqused_q, None), ("seqused_k", seqused_k, None), ("softcap", softcap, 0.0), ("window_size", tuple(window_size), (-1, -1))):  # fmt: skip
+def flash_attention_v3_varlen(
+    query,
+    key,
+    value,
+    cu_seqlens_q,
+    cu_seqlens_k,
+    max_seqlen_q,
+    max_seqlen_k,
+    seqused_q=None,
+    seqused_k=None,
+    softmax_scale=None,
+    causal=False,
+    qv=None,
+    q_descale=None,
+    k_descale=None,
+    v_descale=None,
+    window_size=(-1, -1),
+    softcap=0.0,
+    num_splits=1,
+    pack_gqa=None,
+    sm_margin=0,
+):
+    """flash_attn_unpadded in float32 or less, without dropout. What only concerns a GPU's kernel is left
+    aside."""
+    for label, given, usual in (
+        ("qv", qv, None),
+        ("seqused_q", seqused_q, None),
+        ("seqused_k", seqused_k, None),
+        ("softcap", softcap, 0.0),
+        ("window_size", tuple(window_size), (-1, -1)),
+    ):
         if given != usual:
             raise Refused(f"{label}: expected {usual}, got {given}")
     cuts = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     return flash_attn_unpadded(query, key, value, *cuts, softmax_scale, causal=causal)
 
 
-def flashmask_attention(query, key, value, startend_row_indices=None, *, dropout=0.0, causal=False, window_size=None, return_softmax_lse=False, return_seed_offset=False, fixed_seed_offset=None, rng_name="", training=True, name=None, softmax_scale=None, block_mask=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Attention with a mask given by rows (Wang et al. 2024, "FlashMask"): startend_row_indices int32 [batch, heads or 1, keys, n].
+def flashmask_attention(
+    query,
+    key,
+    value,
+    startend_row_indices=None,
+    *,
+    dropout=0.0,
+    causal=False,
+    window_size=None,
+    return_softmax_lse=False,
+    return_seed_offset=False,
+    fixed_seed_offset=None,
+    rng_name="",
+    training=True,
+    name=None,
+    softmax_scale=None,
+    block_mask=None,
+):
+    """Attention with a mask given by rows (Wang et al. 2024, "FlashMask"): startend_row_indices int32 [batch,
+    heads or 1, keys, n].
 
-    Key j is hidden from the queries [start, end): causal, n = 1: from its number on; n = 2: start and end. Not causal,
-    n = 2: from the first on, and before the second; n = 4: two pairs of start and end. window_size (left, right): each
-    query sees so many keys around it.
+    Key j is hidden from the queries [start, end): causal, n = 1: from its number on; n = 2: start and end.
+    Not causal, n = 2: from the first on, and before the second; n = 4: two pairs of start and end.
+    window_size (left, right): each query sees so many keys around it.
     """
     queries, keys = query.shape[1], key.shape[1]
     row = torch.arange(queries, device=query.data.device)[:, None]
@@ -147,9 +263,12 @@ def _log_sums(query: Any, key: Any, mask: Any, causal: bool, scale: float | None
     return Tensor(scores.masked_fill(~(seen.tril() if causal else seen), -math.inf).logsumexp(-1))
 
 
-def sparse_attention(query, key, value, sparse_csr_offset, sparse_csr_columns, key_padding_mask=None, attn_mask=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Attention at the positions of a CSR pattern: arrays [batch, heads, time, features], offset [batch, heads, time + 1],
-    columns [batch, heads, nonzeros]. key_padding_mask [batch, time] and attn_mask [time, time] hide where they are 0.
+def sparse_attention(
+    query, key, value, sparse_csr_offset, sparse_csr_columns, key_padding_mask=None, attn_mask=None, name=None
+):
+    """Attention at the positions of a CSR pattern: arrays [batch, heads, time, features], offset [batch,
+    heads, time + 1], columns [batch, heads, nonzeros]. key_padding_mask [batch, time] and attn_mask [time,
+    time] hide where they are 0.
     """
     batch, heads, time, _ = query.shape
     offsets, columns = sparse_csr_offset.data.long(), sparse_csr_columns.data.long()

@@ -18,19 +18,19 @@ from .vision import plain
 
 # fmt: off
 __all__ = [
-    "bilinear", "class_center_sample", "cosine_similarity", "embedding", "embedding_renorm_", "gather_tree", "label_smooth", "pad",
-    "pairwise_distance", "sequence_mask", "zeropad2d",
+    "bilinear", "class_center_sample", "cosine_similarity", "embedding", "embedding_renorm_", "gather_tree",
+    "label_smooth", "pad", "pairwise_distance", "sequence_mask", "zeropad2d",
 ]
 # fmt: on
 
 
-def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis=True, name=None):  # type: ignore[no-untyped-def]
+def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis=True, name=None):
     """x grown at its ends.
 
-    pad: an int or [before, after, ...]. With one pair for each axis between batch and channels, from the last such
-    axis backwards (so [left, right, top, bottom] for images), as data_format ("NCHW", "NHWC", ...) places them.
-    Any other number of pairs, for mode "constant" alone: one for each axis of x from the first (the last with
-    pad_from_left_axis False), or of fewer, from the last axis backwards.
+    pad: an int or [before, after, ...]. With one pair for each axis between batch and channels, from the last
+    such axis backwards (so [left, right, top, bottom] for images), as data_format ("NCHW", "NHWC", ...)
+    places them. Any other number of pairs, for mode "constant" alone: one for each axis of x from the first
+    (the last with pad_from_left_axis False), or of fewer, from the last axis backwards.
     mode: "constant" (`value`), "reflect" (without repeating the edge), "replicate" (the edge), "circular".
     """
     if mode not in ("constant", "reflect", "replicate", "circular"):
@@ -80,7 +80,7 @@ def _around(x: Any, axis: int, before: int, after: int, mode: str) -> Tensor:
     return Tensor(at % m if mode == "circular" else at.clamp(0, m - 1))
 
 
-def zeropad2d(x, padding, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+def zeropad2d(x, padding, data_format="NCHW", name=None):
     """Images with zeros about them: padding [left, right, top, bottom]."""
     return pad(x, padding, "constant", 0.0, data_format)
 
@@ -88,14 +88,24 @@ def zeropad2d(x, padding, data_format="NCHW", name=None):  # type: ignore[no-unt
 AUTOMATIC: Any = 0  # equal to the False of Paddle's signature, and told apart from one that was written
 
 
-def embedding(x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=AUTOMATIC, scale_grad_by_freq=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def embedding(
+    x,
+    weight,
+    padding_idx=None,
+    max_norm=None,
+    norm_type=2.0,
+    sparse=AUTOMATIC,
+    scale_grad_by_freq=False,
+    name=None,
+):
     """The rows x, ints of any shape, of weight [count, d]: [*x.shape, d].
 
-    padding_idx: this row reads as zeros and gets no gradient. max_norm: longer rows (in the norm norm_type) are
-    first shortened to it, in place. scale_grad_by_freq: a row's gradient is divided by how often it was asked for.
+    padding_idx: this row reads as zeros and gets no gradient. max_norm: longer rows (in the norm norm_type)
+    are first shortened to it, in place. scale_grad_by_freq: a row's gradient is divided by how often it was
+    asked for.
     The gradient of a table is a RowSparse, whatever the flag says: the rows that were read, and a Tensor to
-    everybody else. sparse=False, written out, asks for a dense one. Raises ValueError for ids and padding_idx outside, TypeError for ids
-    of another kind.
+    everybody else. sparse=False, written out, asks for a dense one. Raises ValueError for ids and padding_idx
+    outside, TypeError for ids of another kind.
     """
     if not isinstance(x, Tensor):
         raise WrongKind(f"x: expected a Tensor of int32 or int64, got {type(x).__name__}")
@@ -120,16 +130,16 @@ def embedding(x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=
         raise
 
 
-def embedding_renorm_(x, weight, max_norm, norm_type=2.0):  # type: ignore[no-untyped-def]
-    """Shorten the rows x, ints of any shape, of weight [count, d] to max_norm in the norm norm_type where they are longer,
-    in place; returns weight. ValueError for ids outside."""
+def embedding_renorm_(x, weight, max_norm, norm_type=2.0):
+    """Shorten the rows x, ints of any shape, of weight [count, d] to max_norm in the norm norm_type where
+    they are longer, in place; returns weight. ValueError for ids outside."""
     check_ids(x.data, weight.shape[0], "x")
     torch.embedding_renorm_(weight.data, x.data.long().unique(), max_norm, norm_type)
     written(weight.data)
     return weight
 
 
-def bilinear(x1, x2, weight, bias=None, name=None):  # type: ignore[no-untyped-def]
+def bilinear(x1, x2, weight, bias=None, name=None):
     """x1^T W_k x2 for each k: x1 [n, a], x2 [n, b], weight [out, a, b], bias [1, out] or None; [n, out]."""
     out, a, b = weight.shape
     if list(x1.shape[1:]) != [a] or list(x2.shape) != [x1.shape[0], b]:
@@ -139,14 +149,14 @@ def bilinear(x1, x2, weight, bias=None, name=None):  # type: ignore[no-untyped-d
     return value if bias is None else value + bias
 
 
-def cosine_similarity(x1, x2, axis=1, eps=1e-08):  # type: ignore[no-untyped-def]
+def cosine_similarity(x1, x2, axis=1, eps=1e-08):
     """x1 . x2 / max(|x1| |x2|, eps) along `axis`."""
     along, n = x1 * x2, max(x1.shape[axis], x2.shape[axis])
     squares = [(x * x).sum(axis=axis) * (n / max(x.shape[axis], 1)) for x in (x1, x2)]
     return along.sum(axis=axis) / (squares[0] * squares[1]).clip(min=eps * eps).sqrt()
 
 
-def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):  # type: ignore[no-untyped-def]
+def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
     """The length of x - y + epsilon along the last axis, in the p-norm."""
     difference = x - y
     return p_norm(
@@ -154,16 +164,18 @@ def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):  # t
     )
 
 
-def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):  # type: ignore[no-untyped-def]
-    """(1 - epsilon) label + epsilon prior, the prior uniform over the last axis unless given (Szegedy et al., 2016)."""
+def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
+    """(1 - epsilon) label + epsilon prior, the prior uniform over the last axis unless given (Szegedy et al.,
+    2016)."""
     if not 0 <= epsilon <= 1:
         raise Refused(f"epsilon: expected 0 to 1, got {epsilon}")
     prior = 1 / max(label.shape[-1], 1) if prior_dist is None else prior_dist.detach()
     return label * (1 - epsilon) + prior * epsilon
 
 
-def sequence_mask(x, maxlen=None, dtype="int64", name=None):  # type: ignore[no-untyped-def]
-    """[*x.shape, maxlen]: 1 at the places below each length in x, 0 behind. maxlen: the longest of x unless given."""
+def sequence_mask(x, maxlen=None, dtype="int64", name=None):
+    """[*x.shape, maxlen]: 1 at the places below each length in x, 0 behind. maxlen: the longest of x unless
+    given."""
     lengths = x.data
     longest = int(plain(maxlen)) if maxlen is not None else -1
     if longest < 0:
@@ -172,8 +184,9 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):  # type: ignore[no-
     return wrap((places < lengths.unsqueeze(-1)).to(as_dtype(dtype)))
 
 
-def gather_tree(ids, parents):  # type: ignore[no-untyped-def]
-    """The whole beams of a beam search, from each step's ids and the beams they came from: all [time, batch, beam]."""
+def gather_tree(ids, parents):
+    """The whole beams of a beam search, from each step's ids and the beams they came from: all [time, batch,
+    beam]."""
     if ids.ndim != 3 or list(ids.shape) != list(parents.shape):
         raise Refused(
             f"gather_tree: expected [time, batch, beam] twice, got {[*ids.shape]}, {[*parents.shape]}"
@@ -187,7 +200,7 @@ def gather_tree(ids, parents):  # type: ignore[no-untyped-def]
     return wrap(torch.stack(steps[::-1]))
 
 
-def class_center_sample(label, num_classes, num_samples, group=None):  # type: ignore[no-untyped-def]
+def class_center_sample(label, num_classes, num_samples, group=None):
     """Classes to train on: all that are in `label`, and random others up to num_samples (An et al., 2021).
 
     Returns (label as places in that list, the sorted list). Raises ValueError for more samples than classes.

@@ -35,12 +35,14 @@ def channels_first(x: Any, n: int, data_format: str) -> tuple[Any, bool]:
     return (x.moveaxis(-1, 1) if last else x), last
 
 
-def paddings(padding: Any, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], last: bool) -> list[tuple[int, int]]:  # fmt: skip
+def paddings(
+    padding: Any, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], last: bool
+) -> list[tuple[int, int]]:
     """(before, after) for each axis from Paddle's spellings.
 
-    An int; one for each axis; [before, after, ...] for all; pairs for batch, channels and axes in the order of the
-    format (last: the channels come last); "VALID" (none); "SAME" (as much as makes the output ceil(size / stride)
-    long, the odd one after).
+    An int; one for each axis; [before, after, ...] for all; pairs for batch, channels and axes in the order
+    of the format (last: the channels come last); "VALID" (none); "SAME" (as much as makes the output
+    ceil(size / stride) long, the odd one after).
     """
     n = len(kernel)
     if isinstance(padding, str):
@@ -71,7 +73,19 @@ def by_hand(pads: Sequence[tuple[int, int]]) -> list[int]:
     return [v for pair in reversed(pads) for v in pair]
 
 
-def _convolution(n: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, data_format: str, rest: Any = None, output_size: Any = None) -> Any:  # fmt: skip
+def _convolution(
+    n: int,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    data_format: str,
+    rest: Any = None,
+    output_size: Any = None,
+) -> Any:
     """Every convolution; a transposed one has `rest`, its output_padding."""
     transposed = rest is not None
     x, last = channels_first(x, n, data_format)
@@ -92,7 +106,10 @@ def _convolution(n: int, x: Any, weight: Any, bias: Any, stride: Any, padding: A
     if transposed and output_size is not None:
         if any(extra):
             raise Refused("expected output_padding or output_size, got both")
-        smallest = [(m - 1) * s - a - b + d * (k - 1) + 1 for m, s, (a, b), d, k in zip(size, step, pads, spread, kernel, strict=True)]  # fmt: skip
+        smallest = [
+            (m - 1) * s - a - b + d * (k - 1) + 1
+            for m, s, (a, b), d, k in zip(size, step, pads, spread, kernel, strict=True)
+        ]
         wanted = output_size.tolist() if hasattr(output_size, "tolist") else output_size
         wanted = [int(m) for m in wanted] if isinstance(wanted, (list, tuple)) else wanted
         extra = tuple(w - m for w, m in zip(ints(wanted, n, "output_size"), smallest, strict=True))
@@ -107,43 +124,87 @@ def _convolution(n: int, x: Any, weight: Any, bias: Any, stride: Any, padding: A
     return value.moveaxis(1, -1) if last else value
 
 
-def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):  # type: ignore[no-untyped-def]
+def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
     """The convolution of sequences x [batch, channels, length] (or "NLC") with filters; see conv2d."""
     return _convolution(1, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
-def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):
     """The convolution (cross-correlation) of images with filters.
 
     x: [batch, channels, height, width], or [batch, height, width, channels] with data_format="NHWC".
     weight: [out, channels / groups, kh, kw]; bias: [out] or None.
-    padding: an int, [h, w], [top, bottom, left, right], pairs for all four axes, "SAME" (dilation is then 1), "VALID".
-    Returns [batch, out, height', width'], height' = (height + pads - dilation (kh - 1) - 1) // stride + 1.
-    Raises ValueError when the shapes do not fit.
+    padding: an int, [h, w], [top, bottom, left, right], pairs for all four axes, "SAME" (dilation is then 1),
+    "VALID". Returns [batch, out, height', width'], height' = (height + pads - dilation (kh - 1) - 1) //
+    stride + 1. Raises ValueError when the shapes do not fit.
     """
     return _convolution(2, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
-def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]
-    """The convolution of volumes x [batch, channels, depth, height, width] (or "NDHWC") with filters; see conv2d."""
+def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):
+    """The convolution of volumes x [batch, channels, depth, height, width] (or "NDHWC") with filters; see
+    conv2d."""
     return _convolution(3, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
-def conv1d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None, data_format="NCL", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def conv1d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    groups=1,
+    dilation=1,
+    output_size=None,
+    data_format="NCL",
+    name=None,
+):
     """The transpose of conv1d; see conv2d_transpose."""
-    return _convolution(1, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip
+    return _convolution(
+        1, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size
+    )
 
 
-def conv2d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, dilation=1, groups=1, output_size=None, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def conv2d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    dilation=1,
+    groups=1,
+    output_size=None,
+    data_format="NCHW",
+    name=None,
+):
     """The transpose of conv2d: the map by which its gradient goes from output to input (Zeiler et al., 2010).
 
     weight: [channels, out / groups, kh, kw].
-    Returns [batch, out, height', width'], height' = (height - 1) stride - pads + dilation (kh - 1) + 1 + output_padding;
-    or, as stride lengths fit one output, of the given output_size. Raises ValueError when that is none of them.
+    Returns [batch, out, height', width'], height' = (height - 1) stride - pads + dilation (kh - 1) + 1 +
+    output_padding; or, as stride lengths fit one output, of the given output_size. Raises ValueError when
+    that is none of them.
     """
-    return _convolution(2, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip
+    return _convolution(
+        2, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size
+    )
 
 
-def conv3d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def conv3d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    groups=1,
+    dilation=1,
+    output_size=None,
+    data_format="NCDHW",
+    name=None,
+):
     """The transpose of conv3d; see conv2d_transpose."""
-    return _convolution(3, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size)  # fmt: skip
+    return _convolution(
+        3, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size
+    )

@@ -47,23 +47,24 @@ def alike(x: Any, y: Any) -> Any:
     return x.astype(kind), y.astype(kind)
 
 
-def mse_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+def mse_loss(input, label, reduction="mean", name=None):
     """(input - label)^2, averaged, summed or as it is."""
     return criteria.squared_loss(input, label, _number(reduction))
 
 
-def l1_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+def l1_loss(input, label, reduction="mean", name=None):
     """|input - label|, averaged, summed or as it is."""
     return criteria.absolute_loss(input, label, _number(reduction))
 
 
-def square_error_cost(input, label):  # type: ignore[no-untyped-def]
+def square_error_cost(input, label):
     """(input - label)^2, entry by entry."""
     return criteria.squared_loss(input, label, 0)
 
 
-def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None):  # type: ignore[no-untyped-def]
-    """(input - label)^2 / 2 up to a distance of delta, delta (|input - label| - delta / 2) beyond (Huber, 1964).
+def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None):
+    """(input - label)^2 / 2 up to a distance of delta, delta (|input - label| - delta / 2) beyond (Huber,
+    1964).
 
     is_huber False divides it by delta.
     """
@@ -71,8 +72,9 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     return loss if is_huber else loss / delta
 
 
-def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):  # type: ignore[no-untyped-def]
-    """-label log(input) - (1 - label) log(1 - input), either logarithm at least -100, times weight unless None.
+def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
+    """-label log(input) - (1 - label) log(1 - input), either logarithm at least -100, times weight unless
+    None.
 
     input: probabilities of label's shape. Raises ValueError for probabilities outside [0, 1].
     """
@@ -83,7 +85,7 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     return reduced(criteria.bernoulli_loss(input, label, 0) * weight, reduction)
 
 
-def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
     """binary_cross_entropy of sigmoid(logit), without overflow; pos_weight: a factor for the label's part."""
     number, label, pos_weight = _number(reduction), constant(label), constant(pos_weight)
     same_shape(logit, label)
@@ -96,26 +98,30 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """-alpha_t (1 - p_t)^gamma log(p_t), p_t the probability given to the right answer (Lin et al., 2017), over
-    normalizer [1] unless None."""
+def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
+    """-alpha_t (1 - p_t)^gamma log(p_t), p_t the probability given to the right answer (Lin et al., 2017),
+    over normalizer [1] unless None."""
     if normalizer is not None and normalizer.ndim > 1:
         raise Refused(f"normalizer: expected a number or [1], got shape {list(normalizer.shape)}")
     p = logit.sigmoid()
     right = p * label + (1 - p) * (1 - label)
-    loss = criteria.logistic_loss(logit, constant(label), 0) * (alpha * label + (1 - alpha) * (1 - label)) * (1 - right) ** float(gamma)  # fmt: skip
+    loss = (
+        criteria.logistic_loss(logit, constant(label), 0)
+        * (alpha * label + (1 - alpha) * (1 - label))
+        * (1 - right) ** float(gamma)
+    )
     return reduced(loss if normalizer is None else loss / normalizer, reduction)
 
 
-def log_loss(input, label, epsilon=0.0001, name=None):  # type: ignore[no-untyped-def]
+def log_loss(input, label, epsilon=0.0001, name=None):
     """-label log(input + epsilon) - (1 - label) log(1 - input + epsilon), entry by entry."""
     label = constant(label)
     return -label * (input + epsilon).log() - (1 - label) * (1 - input + epsilon).log()
 
 
-def kl_div(input, label, reduction="mean", log_target=False, name=None):  # type: ignore[no-untyped-def]
-    """label (log(label) - input): input holds log probabilities, label probabilities (0 counts as 0), or, with
-    log_target, their logarithms. reduction: also "batchmean", the sum over the number of rows."""
+def kl_div(input, label, reduction="mean", log_target=False, name=None):
+    """label (log(label) - input): input holds log probabilities, label probabilities (0 counts as 0), or,
+    with log_target, their logarithms. reduction: also "batchmean", the sum over the number of rows."""
     if reduction not in (*criteria.NUMBERS, "batchmean"):
         raise Refused(f"reduction: expected none, mean, sum or batchmean, got {reduction!r}")
     label = constant(label)
@@ -129,8 +135,9 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None):  # type
     return reduced(loss, reduction)
 
 
-def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, reduction="mean", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """e^input - label input, or without log_input: input - label log(input + epsilon): -log of Poisson's distribution.
+def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, reduction="mean", name=None):
+    """e^input - label input, or without log_input: input - label log(input + epsilon): -log of Poisson's
+    distribution.
 
     full adds Stirling's approximation of log(label!) where label > 1.
     """
@@ -145,10 +152,11 @@ def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, red
     return reduced(loss, reduction)
 
 
-def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reduction="mean", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reduction="mean", name=None):
     """(log(v) + (input - label)^2 / v) / 2 with v = max(variance, epsilon), plus log(2 pi) / 2 when full.
 
-    variance: of input's shape, or without its last axis, or with length 1 there. Raises ValueError for negative ones.
+    variance: of input's shape, or without its last axis, or with length 1 there. Raises ValueError for
+    negative ones.
     """
     shapes = list(input.shape), list(variance.shape)
     if shapes[0] != shapes[1]:
@@ -163,8 +171,9 @@ def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reductio
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
-def dice_loss(input, label, epsilon=1e-5, name=None):  # type: ignore[no-untyped-def]
-    """1 - 2 |a b| / (|a| + |b|) for each row, averaged: input [n, ..., classes] probabilities, label [n, ..., 1] ints."""
+def dice_loss(input, label, epsilon=1e-5, name=None):
+    """1 - 2 |a b| / (|a| + |b|) for each row, averaged: input [n, ..., classes] probabilities, label [n, ...,
+    1] ints."""
     if input.ndim < 2 or list(label.shape) != [*input.shape[:-1], 1]:
         raise Refused(f"dice_loss: label {list(label.shape)} does not fit input {list(input.shape)}")
     hot, axes = one_hot(label.squeeze(-1), input.shape[-1]), list(range(1, input.ndim))
@@ -172,8 +181,17 @@ def dice_loss(input, label, epsilon=1e-5, name=None):  # type: ignore[no-untyped
     return (1 - 2 * both / (input.sum(axis=axes) + hot.sum(axis=axes) + epsilon)).mean()
 
 
-def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, return_softmax=False, axis=-1):  # type: ignore[no-untyped-def]  # fmt: skip
-    """-log softmax(logits)[label] along `axis`, which keeps length 1; with return_softmax also the softmax."""
+def softmax_with_cross_entropy(
+    logits,
+    label,
+    soft_label=False,
+    ignore_index=-100,
+    numeric_stable_mode=True,
+    return_softmax=False,
+    axis=-1,
+):
+    """-log softmax(logits)[label] along `axis`, which keeps length 1; with return_softmax also the
+    softmax."""
     at = axis % logits.ndim if logits.ndim else 0
     if not soft_label and label.ndim == logits.ndim - 1:
         label = label.unsqueeze(at)
@@ -181,8 +199,19 @@ def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-10
     return (loss, softmax(logits, axis)) if return_softmax else loss
 
 
-def margin_cross_entropy(logits, label, margin1=1.0, margin2=0.5, margin3=0.0, scale=64.0, group=None, return_softmax=False, reduction="mean"):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Cross-entropy of scale cos(angle), where the right class has scale (cos(margin1 angle + margin2) - margin3).
+def margin_cross_entropy(
+    logits,
+    label,
+    margin1=1.0,
+    margin2=0.5,
+    margin3=0.0,
+    scale=64.0,
+    group=None,
+    return_softmax=False,
+    reduction="mean",
+):
+    """Cross-entropy of scale cos(angle), where the right class has scale (cos(margin1 angle + margin2) -
+    margin3).
 
     logits: [n, classes], cosines (Deng et al., 2019: ArcFace; margin1 is SphereFace's, margin3 CosFace's).
     label: [n] or [n, 1]. reduction "none" or None keeps [n, 1]. return_softmax: also the softmax.
@@ -204,12 +233,22 @@ def _lengths(name: str, given: Any, batch: int, most: int) -> list[int]:
     return values
 
 
-def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False, zero_infinity=False):  # type: ignore[no-untyped-def]  # fmt: skip
+def ctc_loss(
+    log_probs,
+    labels,
+    input_lengths,
+    label_lengths,
+    blank=0,
+    reduction="mean",
+    norm_by_times=False,
+    zero_infinity=False,
+):
     """Connectionist temporal classification (Graves et al., 2006): -log of the probability of the labels.
 
     log_probs: [time, batch, classes] scores (a softmax is taken here, as in Paddle). labels: [batch, n] ints.
     input_lengths, label_lengths: [batch]. norm_by_times: gradients are divided by the input's length.
-    zero_infinity: 0 for labels that do not fit. reduction: "mean" divides each loss by its label's length first.
+    zero_infinity: 0 for labels that do not fit. reduction: "mean" divides each loss by its label's length
+    first.
     """
     _number(reduction)
     times, batch, classes = log_probs.shape
@@ -236,12 +275,14 @@ def ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction
     return reduced(loss, reduction)
 
 
-def rnnt_loss(input, label, input_lengths, label_lengths, blank=0, fastemit_lambda=0.001, reduction="mean", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def rnnt_loss(
+    input, label, input_lengths, label_lengths, blank=0, fastemit_lambda=0.001, reduction="mean", name=None
+):
     """The transducer's loss (Graves, 2012): -log of the probability of the labels over all alignments.
 
     input: [batch, time, labels + 1, classes] log probabilities (Paddle's CPU kernel takes no softmax either).
-    label: [batch, labels] ints; input_lengths, label_lengths: [batch]. fastemit_lambda: gradients of emissions are
-    1 + fastemit_lambda times as large (Yu et al., 2021).
+    label: [batch, labels] ints; input_lengths, label_lengths: [batch]. fastemit_lambda: gradients of
+    emissions are 1 + fastemit_lambda times as large (Yu et al., 2021).
     """
     _number(reduction)
     batch, times, columns, _ = input.shape

@@ -21,24 +21,41 @@ def reduced(loss: Any, reduction: str) -> Any:
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
-def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1, use_softmax=True, label_smoothing=0.0, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def cross_entropy(
+    input,
+    label,
+    weight=None,
+    ignore_index=-100,
+    reduction="mean",
+    soft_label=False,
+    axis=-1,
+    use_softmax=True,
+    label_smoothing=0.0,
+    name=None,
+):
     """-log p(label), with p = softmax(input) along `axis` (or input itself as p when use_softmax is False).
 
     input: [..., classes, ...] scores. label: integers [...] or with length 1 at `axis`; with soft_label,
-    probabilities of input's shape. weight: [classes], a factor for each class, by which the mean is weighted too.
-    ignore_index: rows with this label add nothing; the mean leaves them out too, but as in Paddle not those of a
-    negative ignore_index, unless there are weights. label_smoothing: this share of the label
-    spread over all classes.
-    Returns a 0-d tensor, or with reduction "none" the shape of the label.
-    Raises ValueError for labels out of range and shapes that do not fit.
+    probabilities of input's shape. weight: [classes], a factor for each class, by which the mean is weighted
+    too.
+    ignore_index: rows with this label add nothing; the mean leaves them out too, but as in Paddle not those
+    of a negative ignore_index, unless there are weights. label_smoothing: this share of the label spread over
+    all classes. Returns a 0-d tensor, or with reduction "none" the shape of the label. Raises ValueError for
+    labels out of range and shapes that do not fit.
     """
     scores, places = input.data, label.data
     if (
-        reduction == "mean" and use_softmax and weight is None and not soft_label and not label_smoothing
-        and scores.ndim == 2 and axis in (-1, 1)
-        and places.dtype is torch.int64 and places.ndim in (1, 2)
+        reduction == "mean"
+        and use_softmax
+        and weight is None
+        and not soft_label
+        and not label_smoothing
+        and scores.ndim == 2
+        and axis in (-1, 1)
+        and places.dtype is torch.int64
+        and places.ndim in (1, 2)
         and len(places) == places.numel() == len(scores) > 0
-    ):  # fmt: skip
+    ):
         return mean_cross_entropy(input, label.reshape([-1]) if places.ndim == 2 else label, ignore_index)
     if reduction not in _REDUCTIONS:
         raise Refused(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
@@ -48,7 +65,9 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
     classes = input.shape[axis]
     if weight is not None and list(weight.shape) != [classes]:
         raise Refused(f"cross_entropy: expected weight of shape [{classes}], got {list(weight.shape)}")
-    soft = soft_label or (label.ndim == input.ndim and list(label.shape) == list(input.shape) and label.dtype.is_floating_point)  # fmt: skip
+    soft = soft_label or (
+        label.ndim == input.ndim and list(label.shape) == list(input.shape) and label.dtype.is_floating_point
+    )
     if soft:
         return _soft(input, label, weight, reduction, axis, use_softmax, label_smoothing)
     hard = _hard_labels(input, label, axis, classes, ignore_index)
@@ -57,7 +76,17 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
     return _picked(logs, hard, weight, ignore_index, reduction, axis, label_smoothing, keep, count_all)
 
 
-def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str, axis: int, smoothing: float, keep: bool, count_all: bool) -> Any:  # fmt: skip
+def _picked(
+    logs: Any,
+    hard: Any,
+    weight: Any,
+    ignore_index: int,
+    reduction: str,
+    axis: int,
+    smoothing: float,
+    keep: bool,
+    count_all: bool,
+) -> Any:
     """The weighted, smoothed, reduced loss of integer labels from log probabilities."""
     ignored = hard == ignore_index
     places = hard.masked_fill(ignored, 0)
@@ -77,7 +106,9 @@ def _picked(logs: Any, hard: Any, weight: Any, ignore_index: int, reduction: str
     return loss.sum() / total if total else loss.sum() * 0.0
 
 
-def _soft(input: Any, label: Any, weight: Any, reduction: str, axis: int, use_softmax: bool, smoothing: float) -> Any:  # fmt: skip
+def _soft(
+    input: Any, label: Any, weight: Any, reduction: str, axis: int, use_softmax: bool, smoothing: float
+) -> Any:
     classes = input.shape[axis]
     if list(label.shape) != list(input.shape):
         raise Refused(f"cross_entropy: soft label {[*label.shape]} does not fit input {[*input.shape]}")
@@ -113,7 +144,7 @@ def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: 
     return hard
 
 
-def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
     """-input[label]: input [n, classes, ...] holds log probabilities, label [n, ...] integers."""
     if reduction not in _REDUCTIONS:
         raise Refused(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
@@ -125,10 +156,12 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     return _picked(input, hard, weight, ignore_index, reduction, 1, 0.0, False, False)
 
 
-def edit_distance(input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None):  # type: ignore[no-untyped-def]
-    """(the number of sequences int64 [1], the least changes of one token that make each label of the input float32 [n, 1]).
+def edit_distance(input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None):
+    """(the number of sequences int64 [1], the least changes of one token that make each label of the input
+    float32 [n, 1]).
 
-    input, label: int64 [n, length]; input_length, label_length: [n], how much of each row counts (all unless told).
+    input, label: int64 [n, length]; input_length, label_length: [n], how much of each row counts (all unless
+    told).
     normalized: over the label's length; ValueError where that is 0 (Levenshtein, 1966).
     """
     if ignored_tokens:

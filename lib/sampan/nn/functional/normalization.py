@@ -10,7 +10,15 @@ from ...ops.pooling import avg_pool
 from ...ops.shape import number, pad_constant
 from ...tensor import Refused, Tensor
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]  # fmt: skip
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
 
 _FORMATS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
 
@@ -45,20 +53,38 @@ def _over_last(x: Any, normalized_shape: Any, weight: Any, bias: Any, run: Any) 
     return run(x.reshape([*x.shape[:ahead], math.prod(shape)]), weight, bias).reshape(x.shape)
 
 
-def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):  # type: ignore[no-untyped-def]
+def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):
     """(x - mean) / sqrt(var + epsilon) weight + bias, over the last axes `normalized_shape`.
 
-    weight, bias: of shape normalized_shape (or flat), or None for 1 and 0. Raises ValueError when shapes do not fit.
+    weight, bias: of shape normalized_shape (or flat), or None for 1 and 0. Raises ValueError when shapes do
+    not fit.
     """
-    return _over_last(x, normalized_shape, weight, bias, lambda *given: normalize_layer(*given, float(epsilon)))  # fmt: skip
+    return _over_last(
+        x, normalized_shape, weight, bias, lambda *given: normalize_layer(*given, float(epsilon))
+    )
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):  # type: ignore[no-untyped-def]
-    """input / sqrt(mean(input^2) + eps) weight, over the last axes `normalized_shape` (Zhang and Sennrich, 2019)."""
-    return _over_last(input, normalized_shape, weight, None, lambda x, weight, _: normalize_rms(x, weight, float(eps)))  # fmt: skip
+def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
+    """input / sqrt(mean(input^2) + eps) weight, over the last axes `normalized_shape` (Zhang and Sennrich,
+    2019)."""
+    return _over_last(
+        input, normalized_shape, weight, None, lambda x, weight, _: normalize_rms(x, weight, float(eps))
+    )
 
 
-def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9, epsilon=1e-05, data_format="NCHW", use_global_stats=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def batch_norm(
+    x,
+    running_mean,
+    running_var,
+    weight=None,
+    bias=None,
+    training=False,
+    momentum=0.9,
+    epsilon=1e-05,
+    data_format="NCHW",
+    use_global_stats=None,
+    name=None,
+):
     """(x - mean) / sqrt(var + epsilon) weight + bias for each channel (Ioffe and Szegedy, 2015).
 
     x: [batch, channels, ...], or channels last with data_format "NHWC", "NLC" or "NDHWC".
@@ -81,15 +107,19 @@ def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=Fa
     ):  # nothing or one value a channel has no spread: as in Paddle it stays as it is
         value = x + sum((p * 0).sum() for p in (weight, bias) if p is not None)  # whose gradients are zeros
         return value.moveaxis(1, -1) if last else value
-    value = normalize_batch(x, weight, bias, running_mean.data, running_var.data, own, float(momentum), float(epsilon))  # fmt: skip
+    value = normalize_batch(
+        x, weight, bias, running_mean.data, running_var.data, own, float(momentum), float(epsilon)
+    )
     return value.moveaxis(1, -1) if last else value
 
 
-def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
-    """(x - mean) / sqrt(var + epsilon) weight + bias over groups of the channels and all places (Wu and He, 2018).
+def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None):
+    """(x - mean) / sqrt(var + epsilon) weight + bias over groups of the channels and all places (Wu and He,
+    2018).
 
     x: [batch, channels, ...], or channels last by data_format; num_groups must divide the channels.
-    Also called as group_norm(input, num_groups, weight, bias, eps), which a Tensor or None in third place shows.
+    Also called as group_norm(input, num_groups, weight, bias, eps), which a Tensor or None in third place
+    shows.
     """
     if epsilon is None or isinstance(epsilon, Tensor):  # the other order of arguments
         eps = bias if isinstance(bias, float) else 1e-05
@@ -103,18 +133,29 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
     return value.moveaxis(1, -1) if last else value
 
 
-def instance_norm(x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.9, eps=1e-05, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def instance_norm(
+    x,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.9,
+    eps=1e-05,
+    data_format="NCHW",
+    name=None,
+):
     """(x - mean) / sqrt(var + eps) weight + bias over the places of each channel (Ulyanov et al., 2016).
 
     x: [batch, channels, ...]. The statistics are always the input's, as in Paddle.
     """
     if x.ndim < 2:
         raise Refused(f"instance_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
-    weight, bias = (_fits(n, v, [x.shape[1]]) for n, v in (("weight", weight), ("bias", bias)))  # fmt: skip
+    weight, bias = (_fits(n, v, [x.shape[1]]) for n, v in (("weight", weight), ("bias", bias)))
     return normalize_groups(x, weight, bias, x.shape[1], float(eps))
 
 
-def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW", name=None):
     """x / (k + alpha mean(x^2))^beta, the mean over `size` channels about each (Krizhevsky et al., 2012)."""
     if x.ndim < 3:
         raise Refused(f"local_response_norm: expected x with 3 axes or more, got shape {list(x.shape)}")
@@ -126,7 +167,7 @@ def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW
     return value.moveaxis(1, -1) if last else value
 
 
-def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):  # type: ignore[no-untyped-def]
+def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):
     """x / max(length, epsilon), its length along `axis` in the p-norm."""
     if x.ndim > 1 and not -x.ndim <= axis < x.ndim:
         raise Refused(f"normalize: axis {axis} is outside x of shape {list(x.shape)}")

@@ -27,9 +27,21 @@ Pads = list[tuple[int, int]]
 
 
 class _Windows:
-    """The windows of a pooling: x as [n, c, ...], padded by hand where torch cannot, and its settings as tuples."""
+    """The windows of a pooling: x as [n, c, ...], padded by hand where torch cannot, and its settings as
+    tuples."""
 
-    def __init__(self, n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str, fill: float, places: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        n: int,
+        x: Any,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        data_format: str,
+        fill: float,
+        places: bool = False,
+    ) -> None:
         self.n, self.ceil_mode = n, ceil_mode
         if isinstance(padding, str) and padding.upper() == "VALID" and ceil_mode:
             raise Refused("expected ceil_mode False with padding 'VALID', got True")
@@ -61,8 +73,8 @@ class _Windows:
         self.pads = tuple(a for a, _ in pads)
 
     def divisors(self, exclusive: bool) -> torch.Tensor:
-        """What the sum of each window is divided by when x is padded by hand: the entries of x in it (exclusive), or
-        those of x and of as much padding behind it as there is before it."""
+        """What the sum of each window is divided by when x is padded by hand: the entries of x in it
+        (exclusive), or those of x and of as much padding behind it as there is before it."""
         found = torch.ones((), dtype=self.x.data.dtype, device=self.x.data.device)
         axes = zip(self.counts, self.kernel, self.step, self.x.shape[2:], self.by_hand or [], strict=True)
         for o, k, s, m, (a, b) in axes:
@@ -92,7 +104,16 @@ class _Windows:
         return value.moveaxis(1, -1) if self.last else value
 
 
-def _largest(n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, return_mask: bool, ceil_mode: bool, data_format: str) -> Any:  # fmt: skip
+def _largest(
+    n: int,
+    x: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    return_mask: bool,
+    ceil_mode: bool,
+    data_format: str,
+) -> Any:
     if return_mask and data_format[-1] == "C":
         raise Refused(f"return_mask needs data_format with channels first, got {data_format!r}")
     w = _Windows(n, x, kernel_size, stride, padding, ceil_mode, data_format, -math.inf, return_mask)
@@ -103,12 +124,14 @@ def _largest(n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, return
     return w.given_back(value), w.given_back(wrap(places.to(torch.int32)))
 
 
-def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
     """The largest entry of each window of x [batch, channels, length]; see max_pool2d."""
     return _largest(1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
 
 
-def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def max_pool2d(
+    x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None
+):
     """The largest entry of each window: x [batch, channels, height, width] (or "NHWC").
 
     stride: the kernel's size when None. padding: as in conv2d; padded places never win.
@@ -117,12 +140,25 @@ def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_m
     return _largest(2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
-def max_pool3d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """The largest entry of each window of x [batch, channels, depth, height, width] (or "NDHWC"); see max_pool2d."""
+def max_pool3d(
+    x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW", name=None
+):
+    """The largest entry of each window of x [batch, channels, depth, height, width] (or "NDHWC"); see
+    max_pool2d."""
     return _largest(3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
-def _mean(n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, exclusive: bool, divisor: Any, data_format: str) -> Any:  # fmt: skip
+def _mean(
+    n: int,
+    x: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    exclusive: bool,
+    divisor: Any,
+    data_format: str,
+) -> Any:
     w = _Windows(n, x, kernel_size, stride, padding, ceil_mode, data_format, 0.0)
     if w.by_hand is None:
         value = avg_pool(w.x, w.kernel, w.step, w.pads, ceil_mode, exclusive)
@@ -133,26 +169,55 @@ def _mean(n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode
     return w.given_back(value)
 
 
-def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
     """The mean of each window of x [batch, channels, length]; see avg_pool2d."""
     return _mean(1, x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
 
 
-def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def avg_pool2d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    exclusive=True,
+    divisor_override=None,
+    data_format="NCHW",
+    name=None,
+):
     """The mean of each window: x [batch, channels, height, width] (or "NHWC").
 
-    exclusive: divide by the number of entries that are no padding. divisor_override: the mean is taken times the
-    window's size and divided by this instead (as Paddle has it, also where windows hold padding).
+    exclusive: divide by the number of entries that are no padding. divisor_override: the mean is taken times
+    the window's size and divided by this instead (as Paddle has it, also where windows hold padding).
     """
-    return _mean(2, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)  # fmt: skip
+    return _mean(2, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
 
 
-def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def avg_pool3d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    exclusive=True,
+    divisor_override=None,
+    data_format="NCDHW",
+    name=None,
+):
     """The mean of each window of x [batch, channels, depth, height, width] (or "NDHWC"); see avg_pool2d."""
-    return _mean(3, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)  # fmt: skip
+    return _mean(3, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
 
 
-def _lp(n: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str) -> Any:  # fmt: skip
+def _lp(
+    n: int,
+    x: Any,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    data_format: str,
+) -> Any:
     if norm_type == 0:
         raise Refused("expected norm_type other than 0")
     if isinstance(padding, bool):
@@ -165,13 +230,18 @@ def _lp(n: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, padding
     return w.given_back(sums ** (1.0 / p))
 
 
-def lp_pool1d(x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def lp_pool1d(
+    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL", name=None
+):
     """(sum of x^p)^(1/p) over each window of x [batch, channels, length] (or "NLC"), p = norm_type."""
     return _lp(1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
-def lp_pool2d(x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """(sum of x^p)^(1/p) over each window of x [batch, channels, height, width] (or "NHWC"), p = norm_type."""
+def lp_pool2d(
+    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW", name=None
+):
+    """(sum of x^p)^(1/p) over each window of x [batch, channels, height, width] (or "NHWC"), p =
+    norm_type."""
     return _lp(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
@@ -184,7 +254,9 @@ def _sizes(output_size: Any, size: Sequence[int]) -> tuple[int, ...]:
     return ints(output_size, len(size), "output_size")
 
 
-def _adaptive(n: int, x: Any, output_size: Any, data_format: str, largest: bool = False, return_mask: bool = False) -> Any:  # fmt: skip
+def _adaptive(
+    n: int, x: Any, output_size: Any, data_format: str, largest: bool = False, return_mask: bool = False
+) -> Any:
     x, last = channels_first(x, n, data_format)
     size = _sizes(output_size, x.shape[2:])
     if n == 1:
@@ -199,37 +271,47 @@ def _adaptive(n: int, x: Any, output_size: Any, data_format: str, largest: bool 
     return tuple(found) if return_mask else found[0]
 
 
-def adaptive_avg_pool1d(x, output_size, name=None):  # type: ignore[no-untyped-def]
+def adaptive_avg_pool1d(x, output_size, name=None):
     """The mean of `output_size` windows that cover x [batch, channels, length] evenly."""
     return _adaptive(1, x, output_size, "NCL")
 
 
-def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
     """The mean of [height', width'] windows that cover x evenly; None keeps a length."""
     return _adaptive(2, x, output_size, data_format)
 
 
-def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]
+def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
     """The mean of [depth', height', width'] windows that cover x evenly; None keeps a length."""
     return _adaptive(3, x, output_size, data_format)
 
 
-def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):  # type: ignore[no-untyped-def]
-    """The largest entry of `output_size` windows that cover x evenly; with return_mask also its index (int32)."""
+def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
+    """The largest entry of `output_size` windows that cover x evenly; with return_mask also its index
+    (int32)."""
     return _adaptive(1, x, output_size, "NCL", True, return_mask)
 
 
-def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):  # type: ignore[no-untyped-def]
+def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
     """As adaptive_avg_pool2d, the largest entries; with return_mask also their flat indices (int32)."""
     return _adaptive(2, x, output_size, "NCHW", True, return_mask)
 
 
-def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):  # type: ignore[no-untyped-def]
+def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):
     """As adaptive_avg_pool3d, the largest entries; with return_mask also their flat indices (int32)."""
     return _adaptive(3, x, output_size, "NCDHW", True, return_mask)
 
 
-def _unpooled(n: int, x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, data_format: str, output_size: Any) -> Any:  # fmt: skip
+def _unpooled(
+    n: int,
+    x: Any,
+    indices: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    data_format: str,
+    output_size: Any,
+) -> Any:
     if data_format != FORMATS[n][0]:
         raise Refused(f"data_format: expected {FORMATS[n][0]!r}, got {data_format!r}")
     if x.ndim != n + 2 or list(indices.shape) != list(x.shape):
@@ -242,7 +324,9 @@ def _unpooled(n: int, x: Any, indices: Any, kernel_size: Any, stride: Any, paddi
     size = usual
     if output_size is not None:
         size = [int(m) for m in output_size][-n:]
-        if len(output_size) not in (n, n + 2) or any(abs(m - u) >= s for m, u, s in zip(size, usual, step, strict=True)):  # fmt: skip
+        if len(output_size) not in (n, n + 2) or any(
+            abs(m - u) >= s for m, u, s in zip(size, usual, step, strict=True)
+        ):
             raise Refused(f"output_size: expected about {usual}, within {list(step)}, got {output_size}")
     places = indices.data.long()
     if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < math.prod(size):
@@ -250,27 +334,34 @@ def _unpooled(n: int, x: Any, indices: Any, kernel_size: Any, stride: Any, paddi
     return put_at_places(x, places, size)
 
 
-def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def max_unpool1d(
+    x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None
+):
     """x [batch, channels, length] put back where max_pool1d found it, zeros elsewhere; see max_unpool2d."""
     return _unpooled(1, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
-def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def max_unpool2d(
+    x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None, name=None
+):
     """x put back at the `indices` that max_pool2d gave, zeros elsewhere (Zeiler et al., 2011).
 
-    output_size: the pooled image's, where several fit. Raises ValueError for indices outside and sizes that do not fit.
+    output_size: the pooled image's, where several fit. Raises ValueError for indices outside and sizes that
+    do not fit.
     """
     return _unpooled(2, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
-def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def max_unpool3d(
+    x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None, name=None
+):
     """x [batch, channels, depth, height, width] put back where max_pool3d found it; see max_unpool2d."""
     return _unpooled(3, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 def _fractions(length: int, count: int, width: int, u: float) -> list[range]:
-    """The `count` windows over an axis, of fixed `width` or, with width 0, touching: where steps of alpha, the
-    first shifted by u, cross whole numbers (Graham, 2014)."""
+    """The `count` windows over an axis, of fixed `width` or, with width 0, touching: where steps of alpha,
+    the first shifted by u, cross whole numbers (Graham, 2014)."""
     alpha = (length - width) / (count - 1) if count > 1 else 0.0
     if not width:
         alpha, base = length / count, length // count
@@ -280,7 +371,7 @@ def _fractions(length: int, count: int, width: int, u: float) -> list[range]:
     return [range(a, min(a + width if width else b, length)) for a, b in pairwise(edges)]
 
 
-def _fractional(n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:  # fmt: skip
+def _fractional(n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:
     x, _ = channels_first(x, n, FORMATS[n][0])
     if random_u is not None and not 0 < random_u < 1:
         raise Refused(f"expected random_u between 0 and 1, got {random_u}")
@@ -302,15 +393,16 @@ def _fractional(n: int, x: Any, output_size: Any, kernel_size: Any, random_u: An
     return (value, wrap(places.to(torch.int32))) if return_mask else value
 
 
-def fractional_max_pool2d(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def fractional_max_pool2d(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):
     """The largest entries of windows of random lengths that give x the length output_size (Graham, 2014).
 
-    kernel_size: the windows' length, so that they overlap; touching windows when None. random_u: the random number
-    in (0, 1) that decides where they lie; drawn when None. return_mask: also the winners' flat indices (int32).
+    kernel_size: the windows' length, so that they overlap; touching windows when None. random_u: the random
+    number in (0, 1) that decides where they lie; drawn when None. return_mask: also the winners' flat indices
+    (int32).
     """
     return _fractional(2, x, output_size, kernel_size, random_u, return_mask)
 
 
-def fractional_max_pool3d(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def fractional_max_pool3d(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):
     """As fractional_max_pool2d, for x [batch, channels, depth, height, width]."""
     return _fractional(3, x, output_size, kernel_size, random_u, return_mask)

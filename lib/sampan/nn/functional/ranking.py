@@ -26,19 +26,20 @@ __all__ = [
 # fmt: on
 
 
-def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
     """max(0, -label (input - other) + margin): with label 1 `input` should be the larger, with -1 `other`."""
     return reduced(((other - input) * label + margin).clip(min=0.0), reduction)
 
 
-def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
     """input where label is 1, max(0, margin - input) where it is -1."""
     apart = (margin - input).clip(min=0.0)
     return reduced(where(label == 1, input, input * 0.0) + where(label == -1, apart, input * 0.0), reduction)
 
 
-def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):  # type: ignore[no-untyped-def]
-    """1 - cos where label is 1, max(0, cos - margin) where it is -1; inputs [n, d] or [d], label [n] or [1]."""
+def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):
+    """1 - cos where label is 1, max(0, cos - margin) where it is -1; inputs [n, d] or [d], label [n] or
+    [1]."""
     same_shape(input1, input2)
     if label.ndim != 1 or input1.ndim > 2 or not input1.dtype.is_floating_point:
         raise Refused(f"cosine_embedding_loss: label {[*label.shape]} does not fit floats {[*input1.shape]}")
@@ -48,24 +49,27 @@ def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", nam
     return reduced(where(label == 1, 1 - cos, cos * 0.0) + where(label == -1, apart, cos * 0.0), reduction)
 
 
-def soft_margin_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
+def soft_margin_loss(input, label, reduction="mean", name=None):
     """log(1 + e^(-label input)), labels 1 and -1."""
     same_shape(input, label)
     return reduced(softplus(-label.astype(input.dtype) * input), reduction)
 
 
-def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", name=None):  # type: ignore[no-untyped-def]
-    """The mean over the classes of -label log(p) - (1 - label) log(1 - p), p = sigmoid(input), times weight."""
+def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", name=None):
+    """The mean over the classes of -label log(p) - (1 - label) log(1 - p), p = sigmoid(input), times
+    weight."""
     same_shape(input, label)
     loss = -(label * log_sigmoid(input) + (1 - label) * log_sigmoid(-input))
     return reduced((loss if weight is None else loss * weight).mean(axis=-1), reduction)
 
 
-def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean", name=None):
     """The mean over the wrong classes, and the count of all, of max(0, margin - input[label] + input)^p."""
     classes = input.shape[1]
     if label.shape[0] != input.shape[0] or (weight is not None and list(weight.shape) != [classes]):
-        raise Refused(f"multi_margin_loss: label {list(label.shape)} or weight does not fit input {list(input.shape)}")  # fmt: skip
+        raise Refused(
+            f"multi_margin_loss: label {list(label.shape)} or weight does not fit input {list(input.shape)}"
+        )
     label = label.reshape([-1, 1])
     loss = (margin - take_along_axis(input, label, 1) + input).clip(min=0.0) ** float(p)
     loss = loss.mean(axis=1) - margin**p / classes  # the right class is no margin's
@@ -74,13 +78,17 @@ def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mea
     return reduced(loss, reduction)
 
 
-def multi_label_margin_loss(input, label, reduction="mean", name=None):  # type: ignore[no-untyped-def]
-    """The sum over right classes i and wrong j of max(0, 1 - input[i] + input[j]), over the number of classes.
+def multi_label_margin_loss(input, label, reduction="mean", name=None):
+    """The sum over right classes i and wrong j of max(0, 1 - input[i] + input[j]), over the number of
+    classes.
 
     input: [n, classes]; label: [n, classes], the right classes, then -1.
     """
     if input.ndim != 2 or label.ndim != 2:
-        raise Refused(f"multi_label_margin_loss: expected two axes each, got {list(input.shape)} and {list(label.shape)}")  # fmt: skip
+        raise Refused(
+            f"multi_label_margin_loss: expected two axes each, got {list(input.shape)} and "
+            f"{list(label.shape)}"
+        )
     rows, classes = input.shape
     given = label.data.long()
     if given.numel() and not -1 <= int(given.min()) <= int(given.max()) < classes:
@@ -94,8 +102,11 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):  # type:
     return reduced((apart * wrap(pairs)).sum(axis=[1, 2]) / classes, reduction)
 
 
-def triplet_margin_with_distance_loss(input, positive, negative, distance_function=None, margin=1.0, swap=False, reduction="mean", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """max(0, d(input, positive) - d(input, negative) + margin), d the distance_function (Euclid's unless given).
+def triplet_margin_with_distance_loss(
+    input, positive, negative, distance_function=None, margin=1.0, swap=False, reduction="mean", name=None
+):
+    """max(0, d(input, positive) - d(input, negative) + margin), d the distance_function (Euclid's unless
+    given).
 
     swap: the negative's distance from `positive` is taken where it is smaller (Balntas et al., 2016).
     Raises ValueError for a negative margin or negative distances.
@@ -112,15 +123,18 @@ def triplet_margin_with_distance_loss(input, positive, negative, distance_functi
     return reduced((near - far + margin).clip(min=0.0), reduction)
 
 
-def triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-6, swap=False, reduction="mean", name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def triplet_margin_loss(
+    input, positive, negative, margin=1.0, p=2, epsilon=1e-6, swap=False, reduction="mean", name=None
+):
     """triplet_margin_with_distance_loss by pairwise_distance in the p-norm."""
     return triplet_margin_with_distance_loss(
         input, positive, negative, lambda x, y: pairwise_distance(x, y, p, epsilon), margin, swap, reduction
     )
 
 
-def npair_loss(anchor, positive, labels, l2_reg=0.002):  # type: ignore[no-untyped-def]
-    """Cross-entropy of anchor positive^T against who has the same label, and l2_reg / 4 of their squares (Sohn, 2016).
+def npair_loss(anchor, positive, labels, l2_reg=0.002):
+    """Cross-entropy of anchor positive^T against who has the same label, and l2_reg / 4 of their squares
+    (Sohn, 2016).
 
     anchor, positive: [n, d]; labels: [n].
     """
@@ -134,12 +148,16 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):  # type: ignore[no-untyp
     return squares * (0.25 * l2_reg) + (target * loss).sum(axis=0).mean()
 
 
-def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None, path_code=None, is_sparse=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """-log of the product of decisions on the way from the root of a tree to the class: [n, 1] (Morin, Bengio, 2005).
+def hsigmoid_loss(
+    input, label, num_classes, weight, bias=None, path_table=None, path_code=None, is_sparse=False, name=None
+):
+    """-log of the product of decisions on the way from the root of a tree to the class: [n, 1] (Morin,
+    Bengio, 2005).
 
-    input: [n, d]; label: [n] or [n, 1]; weight: [num_classes - 1, d], a row for each inner node; bias: [.., 1] or None.
-    path_table, path_code: [n, longest way], the nodes on the way (then -1) and the decisions there; without them the
-    tree is the complete binary one. is_sparse: accepted, the gradient is dense.
+    input: [n, d]; label: [n] or [n, 1]; weight: [num_classes - 1, d], a row for each inner node; bias: [..,
+    1] or None.
+    path_table, path_code: [n, longest way], the nodes on the way (then -1) and the decisions there; without
+    them the tree is the complete binary one. is_sparse: accepted, the gradient is dense.
     """
     if num_classes < 2:
         raise Refused(f"num_classes: expected 2 or more, got {num_classes}")
@@ -151,7 +169,10 @@ def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None,
         nodes, codes = path_table.data.long(), path_code.data.long()
     counted, nodes = (nodes >= 0).to(input.data.dtype), wrap(nodes.clamp(min=0))
     if nodes.size and int(nodes.data.max()) >= len(weight):
-        raise Refused(f"hsigmoid_loss: label or path_table ask for node {int(nodes.data.max())}, weight has {len(weight)} rows")  # fmt: skip
+        raise Refused(
+            f"hsigmoid_loss: label or path_table ask for node {int(nodes.data.max())}, weight has "
+            f"{len(weight)} rows"
+        )
     scores = (rows_at(nodes, weight) @ input.unsqueeze(2)).squeeze(2)
     if bias is not None:
         scores = scores + rows_at(nodes, bias.reshape([-1, 1])).squeeze(2)
@@ -159,15 +180,21 @@ def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None,
     return (softplus(scores, 1, 50) - wrap(codes.to(input.data.dtype)) * scores).sum(axis=1, keepdim=True)
 
 
-def adaptive_log_softmax_with_loss(input, label, head_weight, tail_weights, cutoffs, head_bias=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
-    """(log probability of each label [n], minus their mean): frequent classes first, the others in clusters with
-    smaller projections (Grave et al., 2017).
+def adaptive_log_softmax_with_loss(
+    input, label, head_weight, tail_weights, cutoffs, head_bias=None, name=None
+):
+    """(log probability of each label [n], minus their mean): frequent classes first, the others in clusters
+    with smaller projections (Grave et al., 2017).
 
-    input: [n, d], label: [n] (or [d] and a single label). head_weight: [d, cutoffs[0] + clusters]; tail_weights:
-    [d, h] and [h, size] for each cluster; cutoffs: where clusters end, the number of classes last.
+    input: [n, d], label: [n] (or [d] and a single label). head_weight: [d, cutoffs[0] + clusters];
+    tail_weights: [d, h] and [h, size] for each cluster; cutoffs: where clusters end, the number of classes
+    last.
     """
     if label.ndim > 1 or input.ndim != label.ndim + 1 or (label.ndim and input.shape[0] != label.shape[0]):
-        raise Refused(f"adaptive_log_softmax_with_loss: label {list(label.shape)} does not fit input {list(input.shape)}")  # fmt: skip
+        raise Refused(
+            f"adaptive_log_softmax_with_loss: label {list(label.shape)} does not fit input "
+            f"{list(input.shape)}"
+        )
     single = label.ndim == 0
     if single:
         input, label = input.unsqueeze(0), label.unsqueeze(0)

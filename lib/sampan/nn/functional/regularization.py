@@ -19,11 +19,12 @@ def _probability(p: Any) -> float:
     return float(p)
 
 
-def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_train", name=None):  # type: ignore[no-untyped-def]
+def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_train", name=None):
     """Zero each entry with probability `p` in training (Srivastava et al., 2014).
 
-    mode "upscale_in_train" divides what stays by 1 - p in training and does nothing else; "downscale_in_infer"
-    multiplies by 1 - p outside training. axis: draw the mask along these axes only and repeat it along the others.
+    mode "upscale_in_train" divides what stays by 1 - p in training and does nothing else;
+    "downscale_in_infer" multiplies by 1 - p outside training. axis: draw the mask along these axes only and
+    repeat it along the others.
     inplace: put the result into x. Raises ValueError when p is outside [0, 1].
     """
     p = _probability(p)
@@ -47,8 +48,9 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     return x._write(value) if inplace else value
 
 
-def dropout1d(input, p=0.5, training=True, inplace=False):  # type: ignore[no-untyped-def]
-    """dropout of whole channels of [batch, channels, length], the same in a batch; in [channels, length] too."""
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """dropout of whole channels of [batch, channels, length], the same in a batch; in [channels, length]
+    too."""
     if input.ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: expected input with 2 or 3 axes, got shape {list(input.shape)}")
     return dropout(input, p, axis=input.ndim - 2, training=training)
@@ -60,12 +62,12 @@ def _channels(x: Any, p: Any, training: bool, data_format: str, formats: tuple[s
     return dropout(x, p, axis=[0, 1 if data_format == formats[0] else x.ndim - 1], training=training)
 
 
-def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
     """dropout of whole channels of images (Tompson et al., 2015)."""
     return _channels(x, p, training, data_format, ("NCHW", "NHWC"))
 
 
-def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):  # type: ignore[no-untyped-def]
+def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
     """dropout of whole channels of volumes."""
     return _channels(x, p, training, data_format, ("NCDHW", "NDHWC"))
 
@@ -88,12 +90,12 @@ def _alpha(x: Any, p: Any, training: bool, shape: list[int]) -> Any:
     return masked(x, Tensor((kept * a).expand(x.data.shape))) + Tensor(moved)
 
 
-def alpha_dropout(x, p=0.5, training=True, name=None):  # type: ignore[no-untyped-def]
+def alpha_dropout(x, p=0.5, training=True, name=None):
     """dropout that keeps mean 0 and variance 1, for networks of selu (Klambauer et al., 2017)."""
     return _alpha(x, p, training, list(x.shape))
 
 
-def feature_alpha_dropout(x, p=0.5, training=True, name=None):  # type: ignore[no-untyped-def]
+def feature_alpha_dropout(x, p=0.5, training=True, name=None):
     """alpha_dropout of whole channels of [batch, channels, ...]."""
     if x.ndim < 2:
         raise Refused(f"feature_alpha_dropout: expected x with 2 axes or more, got shape {list(x.shape)}")

@@ -14,8 +14,8 @@ from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool
 
 # fmt: off
 __all__ = [
-    "affine_grid", "channel_shuffle", "fold", "grid_sample", "interpolate", "pixel_shuffle", "pixel_unshuffle",
-    "temporal_shift", "unfold", "upsample",
+    "affine_grid", "channel_shuffle", "fold", "grid_sample", "interpolate", "pixel_shuffle",
+    "pixel_unshuffle", "temporal_shift", "unfold", "upsample",
 ]
 # fmt: on
 
@@ -30,14 +30,27 @@ def plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0, data_format=None, recompute_scale_factor=None, antialias=False, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def interpolate(
+    x,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=False,
+    align_mode=0,
+    data_format=None,
+    recompute_scale_factor=None,
+    antialias=False,
+    name=None,
+):
     """x [batch, channels, ...] (or channels last) in another size.
 
-    size: the new lengths; or scale_factor: what the old ones are multiplied by, a number or one for each axis.
-    mode: "nearest" (images, volumes), "linear" (sequences), "bilinear", "bicubic" (images), "trilinear" (volumes),
-    "area" (means). align_corners: the outer pixels' centres stay; else align_mode 0 takes pixels as squares, and
-    1 puts new pixel i at i / scale. antialias: "bilinear" and "bicubic" average where they shrink.
-    Raises ValueError for modes that do not fit the shape, and for neither or both of size and scale_factor.
+    size: the new lengths; or scale_factor: what the old ones are multiplied by, a number or one for each
+    axis.
+    mode: "nearest" (images, volumes), "linear" (sequences), "bilinear", "bicubic" (images), "trilinear"
+    (volumes), "area" (means). align_corners: the outer pixels' centres stay; else align_mode 0 takes pixels
+    as squares, and 1 puts new pixel i at i / scale. antialias: "bilinear" and "bicubic" average where they
+    shrink. Raises ValueError for modes that do not fit the shape, and for neither or both of size and
+    scale_factor.
     """
     n, mode = x.ndim - 2, mode.lower()
     # the other order: (..., align_corners, recompute_scale_factor, antialias)
@@ -47,7 +60,11 @@ def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=F
         raise Refused(f"interpolate: mode {mode!r} does not fit x of shape {list(x.shape)}")
     if (size is None) == (scale_factor is None):
         raise Refused(f"interpolate: expected size or scale_factor, got {size} and {scale_factor}")
-    if align_mode not in (0, 1) or (align_corners and mode == "nearest") or (antialias and mode not in ("bilinear", "bicubic")):  # fmt: skip
+    if (
+        align_mode not in (0, 1)
+        or (align_corners and mode == "nearest")
+        or (antialias and mode not in ("bilinear", "bicubic"))
+    ):
         settings = f"{align_corners=}, {align_mode=}, {antialias=}"
         raise Refused(f"interpolate: {mode} does not go with {settings}")
     if not isinstance(align_corners, bool):
@@ -99,13 +116,23 @@ def _mixing(x: Any, axis: int, length: int, factor: float | None) -> Tensor:
     return Tensor(matrix.to(x.data.device))
 
 
-def upsample(x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0, data_format=None, name=None):  # type: ignore[no-untyped-def]  # fmt: skip
+def upsample(
+    x,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=False,
+    align_mode=0,
+    data_format=None,
+    name=None,
+):
     """The same as interpolate."""
     return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format)
 
 
-def affine_grid(theta, out_shape, align_corners=True, name=None):  # type: ignore[no-untyped-def]
-    """Where theta takes the pixels of an image or volume of `out_shape` [n, c, (d,) h, w]: [n, (d,) h, w, axes].
+def affine_grid(theta, out_shape, align_corners=True, name=None):
+    """Where theta takes the pixels of an image or volume of `out_shape` [n, c, (d,) h, w]: [n, (d,) h, w,
+    axes].
 
     theta: [n, axes, axes + 1], affine maps of coordinates from -1 to 1, x first (Jaderberg et al., 2015).
     align_corners: -1 and 1 are the centres of the outer pixels, else their outer edges.
@@ -117,7 +144,12 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):  # type: ignor
     if theta.ndim != 3 or axes not in (2, 3) or theta.shape[1:] != [axes, axes + 1]:
         raise Refused(f"affine_grid: theta {[*theta.shape]} does not fit out_shape {shape}")
     ends = [1.0 if align_corners else 1 - 1 / m for m in shape[2:]]
-    lines = [torch.linspace(-e, e, m, dtype=theta.data.dtype) if m > 1 or not align_corners else torch.zeros(1, dtype=theta.data.dtype) for e, m in zip(ends, shape[2:], strict=True)]  # fmt: skip
+    lines = [
+        torch.linspace(-e, e, m, dtype=theta.data.dtype)
+        if m > 1 or not align_corners
+        else torch.zeros(1, dtype=theta.data.dtype)
+        for e, m in zip(ends, shape[2:], strict=True)
+    ]
     places = torch.meshgrid(*lines, indexing="ij")
     base = torch.stack([*reversed(places), torch.ones_like(places[0])], -1).reshape(-1, axes + 1)
     return (Tensor(base.to(theta.data.device)) @ theta.swapaxes(1, 2)).reshape([shape[0], *shape[2:], axes])
@@ -127,7 +159,7 @@ _SAMPLING = {"bilinear": 0, "nearest": 1}
 _OUTSIDE = {"zeros": 0, "border": 1, "reflection": 2}
 
 
-def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):  # type: ignore[no-untyped-def]
+def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):
     """x [n, c, (d,) h, w] at the places grid [n, (d',) h', w', axes], coordinates from -1 to 1, x first.
 
     mode: "bilinear" or "nearest". padding_mode: what lies outside: "zeros", "border" or "reflection".
@@ -151,19 +183,19 @@ def _rearranged(x: Any, factor: Any, name: str, data_format: str, function: Any)
     return value.moveaxis(1, -1) if last else value
 
 
-def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
     """[n, c r^2, h, w] to [n, c, h r, w r]: channels become places (Shi et al., 2016)."""
     settings = (upscale_factor, "upscale_factor", data_format)
     return _rearranged(x, *settings, pixels_shuffled)
 
 
-def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):
     """[n, c, h r, w r] to [n, c r^2, h, w]: pixel_shuffle undone."""
     settings = (downscale_factor, "downscale_factor", data_format)
     return _rearranged(x, *settings, pixels_gathered)
 
 
-def channel_shuffle(x, groups, data_format="NCHW", name=None):  # type: ignore[no-untyped-def]
+def channel_shuffle(x, groups, data_format="NCHW", name=None):
     """The channels of `groups` groups dealt out in turn (Zhang et al., 2018)."""
     return _rearranged(x, groups, "groups", data_format, _dealt)
 
@@ -176,10 +208,12 @@ def _dealt(x: Any, groups: int) -> Any:
     return unshared(dealt, x)  # of one group, or of groups of one channel
 
 
-def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):  # type: ignore[no-untyped-def]
-    """The first share of channels one step later, the next share one step earlier, zeros at the ends (Lin et al., 2019).
+def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
+    """The first share of channels one step later, the next share one step earlier, zeros at the ends (Lin et
+    al., 2019).
 
-    x: [batch seg_num, channels, height, width] (or "NHWC"), seg_num steps of time together; shift_ratio: each share.
+    x: [batch seg_num, channels, height, width] (or "NHWC"), seg_num steps of time together; shift_ratio: each
+    share.
     """
     x, last = channels_first(x, 2, data_format)
     count, c, h, w = x.shape
@@ -197,7 +231,10 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
 
 def _window_settings(kernel_sizes: Any, strides: Any, paddings: Any, dilations: Any) -> Any:
     """Kernel, stride and dilation as pairs, and (before, after) for height and width."""
-    sizes = [list(ints(v, 2, name)) for name, v in (("kernel_sizes", kernel_sizes), ("strides", strides), ("dilations", dilations))]  # fmt: skip
+    sizes = [
+        list(ints(v, 2, name))
+        for name, v in (("kernel_sizes", kernel_sizes), ("strides", strides), ("dilations", dilations))
+    ]
     if not isinstance(paddings, int) and len(paddings) == 4:
         top, left, bottom, right = paddings
     else:
@@ -205,7 +242,7 @@ def _window_settings(kernel_sizes: Any, strides: Any, paddings: Any, dilations: 
     return *sizes, [(top, bottom), (left, right)]
 
 
-def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):  # type: ignore[no-untyped-def]
+def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     """The windows of x [n, c, h, w] as columns: [n, c kh kw, number of windows].
 
     paddings: an int, [h, w] or [top, left, bottom, right].
@@ -219,8 +256,9 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):  # t
     return windows(x, kernel, stride, [top, left], dilation)
 
 
-def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):  # type: ignore[no-untyped-def]
-    """An image [n, c, *output_sizes] from columns x [n, c kh kw, number of windows], added up where they overlap."""
+def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
+    """An image [n, c, *output_sizes] from columns x [n, c kh kw, number of windows], added up where they
+    overlap."""
     if x.ndim != 3:
         raise Refused(f"fold: expected x with 3 axes, got shape {list(x.shape)}")
     kernel, stride, dilation, pads = _window_settings(kernel_sizes, strides, paddings, dilations)

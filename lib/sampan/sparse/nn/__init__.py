@@ -58,7 +58,8 @@ class Softmax(_Named):
 
 
 class _OfEntries(dense.Layer):
-    """The part of the sparse batch normalisations that differs from the dense ones: it sees the entries alone."""
+    """The part of the sparse batch normalisations that differs from the dense ones: it sees the entries
+    alone."""
 
     if TYPE_CHECKING:  # what the dense layer that it is mixed with has
 
@@ -79,8 +80,8 @@ class _OfEntries(dense.Layer):
 class BatchNorm(_OfEntries, dense.BatchNorm1D):
     """Batch normalisation of the channels, the last axis, over the entries: places without one take no part.
 
-    x: coordinates [batch, ..., channels] with the channels as dense axis. Arguments as of nn.BatchNorm1D; data_format
-    is NDHWC or NHWC, of which the number of axes is not asked.
+    x: coordinates [batch, ..., channels] with the channels as dense axis. Arguments as of nn.BatchNorm1D;
+    data_format is NDHWC or NHWC, of which the number of axes is not asked.
     """
 
     def __init__(
@@ -112,8 +113,8 @@ class SyncBatchNorm(_OfEntries, dense.SyncBatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, layer: dense.Layer) -> dense.Layer:
-        """`layer` with a SyncBatchNorm, sparse or dense as it was, of the same parameters and statistics, in place of
-        each batch normalisation in it."""
+        """`layer` with a SyncBatchNorm, sparse or dense as it was, of the same parameters and statistics, in
+        place of each batch normalisation in it."""
         if isinstance(layer, BatchNorm):
             made = cls(
                 layer.num_features, layer.momentum, layer.epsilon, None, None, layer.data_format, layer.name

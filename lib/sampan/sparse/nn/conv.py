@@ -12,13 +12,26 @@ from ..tensor import SparseTensor
 from . import functional as F
 
 __all__ = [
-    "AvgPool2D", "AvgPool3D", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "GlobalAvgPool", "InverseConv2D",
-    "InverseConv3D", "Linear", "MaxPool2D", "MaxPool3D", "SubmConv2D", "SubmConv3D",
-]  # fmt: skip
+    "AvgPool2D",
+    "AvgPool3D",
+    "Conv2D",
+    "Conv2DTranspose",
+    "Conv3D",
+    "Conv3DTranspose",
+    "GlobalAvgPool",
+    "InverseConv2D",
+    "InverseConv3D",
+    "Linear",
+    "MaxPool2D",
+    "MaxPool3D",
+    "SubmConv2D",
+    "SubmConv3D",
+]
 
 
 class _Convolution(dense.Layer):
-    """weight [kernel ..., in / groups, out], which starts Normal(0, sqrt(2 / (in kernel))); bias [out], which starts at 0.
+    """weight [kernel ..., in / groups, out], which starts Normal(0, sqrt(2 / (in kernel))); bias [out], which
+    starts at 0.
 
     key: a name under which InverseConv2D and InverseConv3D find this convolution's rulebook.
     """
@@ -70,9 +83,16 @@ class _Convolution(dense.Layer):
     def forward(self, x: SparseTensor) -> SparseTensor:
         run: Any = getattr(F, self._function)
         return run(
-            x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups, self.data_format,
+            x,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.groups,
+            self.data_format,
             key=self.key,
-        )  # fmt: skip
+        )
 
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={list(self.kernel_size)}"
@@ -112,7 +132,8 @@ class Conv2DTranspose(_Convolution):
 
 
 class SubmConv3D(_Convolution):
-    """Submanifold convolution of [batch, D, H, W, in]: entries stay where they are; see functional.subm_conv3d.
+    """Submanifold convolution of [batch, D, H, W, in]: entries stay where they are; see
+    functional.subm_conv3d.
 
     backend: Paddle's choice of a kernel; there is one here.
     """
@@ -138,9 +159,19 @@ class SubmConv3D(_Convolution):
         if backend not in (None, "igemm"):
             raise Refused(f"backend: expected None or 'igemm', got {backend!r}")
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, padding_mode, weight_attr,
-            bias_attr, data_format, key,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            padding_mode,
+            weight_attr,
+            bias_attr,
+            data_format,
+            key,
+        )
 
 
 class SubmConv2D(SubmConv3D):

@@ -28,7 +28,8 @@ def leaky_relu(x: SparseTensor, negative_slope: float = 0.01, name: str | None =
 
 
 def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseTensor:
-    """e^x over the sum of e^x along `axis`, of the entries alone: a place without one counts as minus infinity.
+    """e^x over the sum of e^x along `axis`, of the entries alone: a place without one counts as minus
+    infinity.
 
     A dense axis has its softmax within each entry.
     """

@@ -1,6 +1,5 @@
 """What the networks share: convolution with norm and activation, the end of a classifier, named variants."""
 
-# fmt: off
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -12,19 +11,35 @@ from ...serialization import load
 
 
 class ConvNormActivation(nn.Sequential):
-    """A convolution, by default without a change of size, then a norm, then an activation; either may be None."""
+    """A convolution, by default without a change of size, then a norm, then an activation; either may be
+    None."""
 
-    def __init__(self, in_channels, out_channels, kernel_size=3, stride=1, padding=None, groups=1, norm_layer=nn.BatchNorm2D, activation_layer=nn.ReLU, dilation=1, bias=None):  # type: ignore[no-untyped-def]
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size=3,
+        stride=1,
+        padding=None,
+        groups=1,
+        norm_layer=nn.BatchNorm2D,
+        activation_layer=nn.ReLU,
+        dilation=1,
+        bias=None,
+    ):
         if padding is None:
             padding = ((np.asarray(kernel_size) - 1) // 2 * dilation).tolist()
         bias = norm_layer is None if bias is None else bias
-        conv = nn.Conv2D(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias_attr=bias)
+        conv = nn.Conv2D(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias_attr=bias
+        )
         norm = [] if norm_layer is None else [norm_layer(out_channels)]
         super().__init__(conv, *norm, *([] if activation_layer is None else [activation_layer()]))
 
 
 class Classifier(nn.Layer):
-    """`features(x)`, then the mean of each channel (with_pool), then the layer named `_head` (num_classes > 0)."""
+    """`features(x)`, then the mean of each channel (with_pool), then the layer named `_head` (num_classes >
+    0)."""
 
     _head = "fc"
     features: Callable[[Any], Any]
@@ -70,8 +85,12 @@ def variant(name: str, network: Callable[..., Any], *also: str, **fixed: Any) ->
         settings = {**bound.arguments.pop("kwargs"), **bound.arguments, **fixed}
         pretrained = settings.pop("pretrained")
         if pretrained is True:
-            ways = f"{name}(pretrained='the/file.pdparams'), or set_state_dict(paddle.load('the/file.pdparams'))"
-            raise ValueError(f"pretrained: nothing is downloaded here; fetch {name}'s .pdparams file, then call {ways}")
+            ways = (
+                f"{name}(pretrained='the/file.pdparams'), or set_state_dict(paddle.load('the/file.pdparams'))"
+            )
+            raise ValueError(
+                f"pretrained: nothing is downloaded here; fetch {name}'s .pdparams file, then call {ways}"
+            )
         net = network(**settings)
         if pretrained:
             net.set_state_dict(load(pretrained))

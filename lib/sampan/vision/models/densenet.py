@@ -1,6 +1,5 @@
 """DenseNet (Huang et al. 2016): every layer reads all layers before it in its block."""
 
-# fmt: off
 from typing import Any
 
 from ... import nn
@@ -30,8 +29,13 @@ class DenseLayer(nn.Layer):
 
 
 # channels at the start, channels that each layer adds, layers of the four blocks
-_BLOCKS = {121: (64, 32, (6, 12, 24, 16)), 161: (96, 48, (6, 12, 36, 24)), 169: (64, 32, (6, 12, 32, 32)),
-           201: (64, 32, (6, 12, 48, 32)), 264: (64, 32, (6, 12, 64, 48))}
+_BLOCKS = {
+    121: (64, 32, (6, 12, 24, 16)),
+    161: (96, 48, (6, 12, 36, 24)),
+    169: (64, 32, (6, 12, 32, 32)),
+    201: (64, 32, (6, 12, 48, 32)),
+    264: (64, 32, (6, 12, 64, 48)),
+}
 
 
 class DenseNet(Classifier):
@@ -39,7 +43,7 @@ class DenseNet(Classifier):
 
     _head = "out"
 
-    def __init__(self, layers=121, bn_size=4, dropout=0.0, num_classes=1000, with_pool=True):  # type: ignore[no-untyped-def]
+    def __init__(self, layers=121, bn_size=4, dropout=0.0, num_classes=1000, with_pool=True):
         super().__init__(num_classes, with_pool)
         if layers not in _BLOCKS:
             raise ValueError(f"layers: expected one of {', '.join(map(str, _BLOCKS))}, got {layers}")
@@ -54,7 +58,9 @@ class DenseNet(Classifier):
                 channels += growth
             self._order.append(self.add_sublayer(f"db_conv_{i}", block))
             if i - 1 < len(blocks):
-                half = named(conv_ac_func=_norm_conv(channels, channels // 2, 1), pool2d_avg=nn.AvgPool2D(2, 2))
+                half = named(
+                    conv_ac_func=_norm_conv(channels, channels // 2, 1), pool2d_avg=nn.AvgPool2D(2, 2)
+                )
                 self._order.append(self.add_sublayer(f"tr_conv{i}_blk", half))
                 channels //= 2
         self.batch_norm = nn.BatchNorm2D(channels)
@@ -68,4 +74,6 @@ class DenseNet(Classifier):
         return F.relu(self.batch_norm(x))
 
 
-densenet121, densenet161, densenet169, densenet201, densenet264 = (variant(f"densenet{n}", DenseNet, layers=n) for n in _BLOCKS)  # fmt: skip
+densenet121, densenet161, densenet169, densenet201, densenet264 = (
+    variant(f"densenet{n}", DenseNet, layers=n) for n in _BLOCKS
+)

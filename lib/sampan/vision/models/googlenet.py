@@ -1,6 +1,6 @@
-"""GoogLeNet (Szegedy et al. 2014): 1x1, 3x3, 5x5 and pooling side by side; two further outputs help to train it."""
+"""GoogLeNet (Szegedy et al. 2014): 1x1, 3x3, 5x5 and pooling side by side; two further outputs help to train
+it."""
 
-# fmt: off
 from typing import Any
 
 from ... import nn
@@ -19,7 +19,7 @@ def _conv(channels: int, filters: int, kernel_size: int, stride: int = 1) -> nn.
 class Inception(nn.Layer):
     """Four branches: 1x1; 1x1 and 3x3; 1x1 and 5x5; pooling and 1x1."""
 
-    def __init__(self, channels, filter1, filter3r, filter3, filter5r, filter5, proj):  # type: ignore[no-untyped-def]
+    def __init__(self, channels, filter1, filter3r, filter3, filter5r, filter5, proj):
         super().__init__()
         self._conv1 = _conv(channels, filter1, 1)
         self._conv3r = _conv(channels, filter3r, 1)
@@ -30,21 +30,29 @@ class Inception(nn.Layer):
 
     def forward(self, x: Any) -> Any:
         pooled = self._convprj(F.max_pool2d(x, 3, 1, 1))
-        return F.relu(concat([self._conv1(x), self._conv3(self._conv3r(x)), self._conv5(self._conv5r(x)), pooled], 1))
+        return F.relu(
+            concat([self._conv1(x), self._conv3(self._conv3r(x)), self._conv5(self._conv5r(x)), pooled], 1)
+        )
 
 
 _INCEPTIONS = {
-    "3a": (192, 64, 96, 128, 16, 32, 32), "3b": (256, 128, 128, 192, 32, 96, 64), "4a": (480, 192, 96, 208, 16, 48, 64),
-    "4b": (512, 160, 112, 224, 24, 64, 64), "4c": (512, 128, 128, 256, 24, 64, 64),
-    "4d": (512, 112, 144, 288, 32, 64, 64), "4e": (528, 256, 160, 320, 32, 128, 128),
-    "5a": (832, 256, 160, 320, 32, 128, 128), "5b": (832, 384, 192, 384, 48, 128, 128),
+    "3a": (192, 64, 96, 128, 16, 32, 32),
+    "3b": (256, 128, 128, 192, 32, 96, 64),
+    "4a": (480, 192, 96, 208, 16, 48, 64),
+    "4b": (512, 160, 112, 224, 24, 64, 64),
+    "4c": (512, 128, 128, 256, 24, 64, 64),
+    "4d": (512, 112, 144, 288, 32, 64, 64),
+    "4e": (528, 256, 160, 320, 32, 128, 128),
+    "5a": (832, 256, 160, 320, 32, 128, 128),
+    "5b": (832, 384, 192, 384, 48, 128, 128),
 }
 
 
 class GoogLeNet(nn.Layer):
-    """[batch, 3, 224, 224] to three times [batch, num_classes]: the output, and those after blocks 4a and 4d."""
+    """[batch, 3, 224, 224] to three times [batch, num_classes]: the output, and those after blocks 4a and
+    4d."""
 
-    def __init__(self, num_classes=1000, with_pool=True):  # type: ignore[no-untyped-def]
+    def __init__(self, num_classes=1000, with_pool=True):
         super().__init__()
         self.num_classes, self.with_pool = num_classes, with_pool
         self._conv, self._conv_1, self._conv_2 = _conv(3, 64, 7, 2), _conv(64, 64, 1), _conv(64, 192, 3)

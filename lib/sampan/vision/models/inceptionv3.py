@@ -1,6 +1,5 @@
 """Inception v3 (Szegedy et al. 2015): wide convolutions made of narrow ones."""
 
-# fmt: off
 from typing import Any
 
 from ... import nn
@@ -10,8 +9,9 @@ from .blocks import Classifier, ConvNormActivation, named, uniform, variant
 
 __all__ = ["InceptionV3", "inception_v3"]
 
-# A block is a list of branches, a branch a list of steps, a step (name, channels, kernel[, stride]); a list of
-# steps at its end works side by side. A branch that begins with "mean" pools first; "max" is a branch of its own.
+# A block is a list of branches, a branch a list of steps, a step (name, channels, kernel[, stride]); a list
+# of steps at its end works side by side. A branch that begins with "mean" pools first; "max" is a branch of
+# its own.
 _WIDE, _TALL = (1, 7), (7, 1)
 
 
@@ -28,28 +28,55 @@ def _c(n: int) -> list[Any]:
     return [
         [("branch1x1", 192, 1)],
         [("branch7x7_1", n, 1), ("branch7x7_2", n, _WIDE), ("branch7x7_3", 192, _TALL)],
-        [("branch7x7dbl_1", n, 1), ("branch7x7dbl_2", n, _TALL), ("branch7x7dbl_3", n, _WIDE),
-         ("branch7x7dbl_4", n, _TALL), ("branch7x7dbl_5", 192, _WIDE)],
+        [
+            ("branch7x7dbl_1", n, 1),
+            ("branch7x7dbl_2", n, _TALL),
+            ("branch7x7dbl_3", n, _WIDE),
+            ("branch7x7dbl_4", n, _TALL),
+            ("branch7x7dbl_5", 192, _WIDE),
+        ],
         ["mean", ("branch_pool_conv", 192, 1)],
     ]
 
 
-_B = [[("branch3x3", 384, 3, 2)], [("branch3x3dbl_1", 64, 1), ("branch3x3dbl_2", 96, 3), ("branch3x3dbl_3", 96, 3, 2)], ["max"]]  # fmt: skip
+_B = [
+    [("branch3x3", 384, 3, 2)],
+    [("branch3x3dbl_1", 64, 1), ("branch3x3dbl_2", 96, 3), ("branch3x3dbl_3", 96, 3, 2)],
+    ["max"],
+]
 _D = [
     [("branch3x3_1", 192, 1), ("branch3x3_2", 320, 3, 2)],
-    [("branch7x7x3_1", 192, 1), ("branch7x7x3_2", 192, _WIDE), ("branch7x7x3_3", 192, _TALL),
-     ("branch7x7x3_4", 192, 3, 2)],
+    [
+        ("branch7x7x3_1", 192, 1),
+        ("branch7x7x3_2", 192, _WIDE),
+        ("branch7x7x3_3", 192, _TALL),
+        ("branch7x7x3_4", 192, 3, 2),
+    ],
     ["max"],
 ]
 _E = [
     [("branch1x1", 320, 1)],
     [("branch3x3_1", 384, 1), [("branch3x3_2a", 384, (1, 3)), ("branch3x3_2b", 384, (3, 1))]],
-    [("branch3x3dbl_1", 448, 1), ("branch3x3dbl_2", 384, 3),
-     [("branch3x3dbl_3a", 384, (1, 3)), ("branch3x3dbl_3b", 384, (3, 1))]],
+    [
+        ("branch3x3dbl_1", 448, 1),
+        ("branch3x3dbl_2", 384, 3),
+        [("branch3x3dbl_3a", 384, (1, 3)), ("branch3x3dbl_3b", 384, (3, 1))],
+    ],
     ["mean", ("branch_pool_conv", 192, 1)],
 ]
-_BLOCKS = [(192, _a(32)), (256, _a(64)), (288, _a(64)), (288, _B), (768, _c(128)), (768, _c(160)), (768, _c(160)),
-           (768, _c(192)), (768, _D), (1280, _E), (2048, _E)]
+_BLOCKS = [
+    (192, _a(32)),
+    (256, _a(64)),
+    (288, _a(64)),
+    (288, _B),
+    (768, _c(128)),
+    (768, _c(160)),
+    (768, _c(160)),
+    (768, _c(192)),
+    (768, _D),
+    (1280, _E),
+    (2048, _E),
+]
 
 
 class Inception(nn.Layer):
@@ -96,7 +123,7 @@ def _stem() -> nn.Sequential:
 class InceptionV3(Classifier):
     """[batch, 3, 299, 299] to [batch, num_classes]."""
 
-    def __init__(self, num_classes=1000, with_pool=True):  # type: ignore[no-untyped-def]
+    def __init__(self, num_classes=1000, with_pool=True):
         super().__init__(num_classes, with_pool)
         self.inception_stem = _stem()
         self.inception_block_list = nn.Sequential(*[Inception(*block) for block in _BLOCKS])

@@ -1,6 +1,5 @@
 """LeNet (LeCun et al. 1998) as Paddle has it: without activations between its linear layers."""
 
-# fmt: off
 from typing import Any
 
 from ... import nn
@@ -11,7 +10,7 @@ __all__ = ["LeNet"]
 class LeNet(nn.Layer):
     """[batch, 1, 28, 28] to [batch, num_classes]."""
 
-    def __init__(self, num_classes=10):  # type: ignore[no-untyped-def]
+    def __init__(self, num_classes=10):
         super().__init__()
         self.num_classes = num_classes
         first = [nn.Conv2D(1, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2D(2, 2)]

@@ -1,6 +1,5 @@
 """ResNet (He et al. 2015), ResNeXt (Xie et al. 2016) and wide ResNet (Zagoruyko and Komodakis 2016)."""
 
-# fmt: off
 from typing import Any
 
 from ... import nn
@@ -8,8 +7,19 @@ from ...nn import functional as F
 from .blocks import Classifier, variant
 
 __all__ = [
-    "ResNet", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "resnext50_64x4d",
-    "resnext101_32x4d", "resnext101_64x4d", "resnext152_32x4d", "resnext152_64x4d", "wide_resnet50_2",
+    "ResNet",
+    "resnet18",
+    "resnet34",
+    "resnet50",
+    "resnet101",
+    "resnet152",
+    "resnext50_32x4d",
+    "resnext50_64x4d",
+    "resnext101_32x4d",
+    "resnext101_64x4d",
+    "resnext152_32x4d",
+    "resnext152_64x4d",
+    "wide_resnet50_2",
     "wide_resnet101_2",
 ]
 
@@ -38,12 +48,27 @@ class BasicBlock(_Block):
 
     expansion = 1
 
-    def __init__(self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None):  # type: ignore[no-untyped-def]
+    def __init__(
+        self,
+        inplanes,
+        planes,
+        stride=1,
+        downsample=None,
+        groups=1,
+        base_width=64,
+        dilation=1,
+        norm_layer=None,
+    ):
         super().__init__()
         if dilation > 1:
             raise NotImplementedError(f"dilation: expected 1, got {dilation}")
         first = nn.Conv2D(inplanes, planes, 3, stride, 1, bias_attr=False)
-        self._keep(downsample, norm_layer, (planes, first), (planes, nn.Conv2D(planes, planes, 3, 1, 1, bias_attr=False)))
+        self._keep(
+            downsample,
+            norm_layer,
+            (planes, first),
+            (planes, nn.Conv2D(planes, planes, 3, 1, 1, bias_attr=False)),
+        )
 
 
 class BottleneckBlock(_Block):
@@ -51,11 +76,24 @@ class BottleneckBlock(_Block):
 
     expansion = 4
 
-    def __init__(self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None):  # type: ignore[no-untyped-def]
+    def __init__(
+        self,
+        inplanes,
+        planes,
+        stride=1,
+        downsample=None,
+        groups=1,
+        base_width=64,
+        dilation=1,
+        norm_layer=None,
+    ):
         super().__init__()
         width = int(planes * (base_width / 64)) * groups
         middle = nn.Conv2D(width, width, 3, stride, dilation, dilation, groups, bias_attr=False)
-        narrow, wide = nn.Conv2D(inplanes, width, 1, bias_attr=False), nn.Conv2D(width, planes * 4, 1, bias_attr=False)
+        narrow, wide = (
+            nn.Conv2D(inplanes, width, 1, bias_attr=False),
+            nn.Conv2D(width, planes * 4, 1, bias_attr=False),
+        )
         self._keep(downsample, norm_layer, (width, narrow), (width, middle), (planes * 4, wide))
 
 
@@ -65,10 +103,11 @@ _BLOCKS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23,
 class ResNet(Classifier):
     """[batch, 3, H, W] to [batch, num_classes] through four stages of residual blocks.
 
-    block: BasicBlock or BottleneckBlock. width, groups: channels of a group, and groups, in a bottleneck's 3x3.
+    block: BasicBlock or BottleneckBlock. width, groups: channels of a group, and groups, in a bottleneck's
+    3x3.
     """
 
-    def __init__(self, block, depth=50, width=64, num_classes=1000, with_pool=True, groups=1):  # type: ignore[no-untyped-def]
+    def __init__(self, block, depth=50, width=64, num_classes=1000, with_pool=True, groups=1):
         super().__init__(num_classes, with_pool)
         self.conv1 = nn.Conv2D(3, 64, 7, 2, 3, bias_attr=False)
         self.bn1 = nn.BatchNorm2D(64)
@@ -81,8 +120,9 @@ class ResNet(Classifier):
         if num_classes > 0:
             self.fc = nn.Linear(self.inplanes, num_classes)
 
-    def _make_layer(self, block, planes, blocks, stride=1, dilate=False):  # type: ignore[no-untyped-def]
-        """A stage of `blocks` blocks on the channels `inplanes` of the stage before. dilate: dilation in place of stride."""
+    def _make_layer(self, block, planes, blocks, stride=1, dilate=False):
+        """A stage of `blocks` blocks on the channels `inplanes` of the stage before. dilate: dilation in
+        place of stride."""
         norm, outplanes, dilation, fit = self._norm_layer, planes * block.expansion, self.dilation, None
         if dilate:
             self.dilation, stride = self.dilation * stride, 1
@@ -105,7 +145,11 @@ _PLAIN, _DEEP = {"block": BasicBlock}, {"block": BottleneckBlock}
 resnet18, resnet34 = (variant(f"resnet{n}", ResNet, depth=n, **_PLAIN) for n in (18, 34))
 resnet50, resnet101, resnet152 = (variant(f"resnet{n}", ResNet, depth=n, **_DEEP) for n in (50, 101, 152))
 resnext50_32x4d, resnext101_32x4d, resnext152_32x4d = (
-    variant(f"resnext{n}_32x4d", ResNet, depth=n, groups=32, width=4, **_DEEP) for n in (50, 101, 152))
+    variant(f"resnext{n}_32x4d", ResNet, depth=n, groups=32, width=4, **_DEEP) for n in (50, 101, 152)
+)
 resnext50_64x4d, resnext101_64x4d, resnext152_64x4d = (
-    variant(f"resnext{n}_64x4d", ResNet, depth=n, groups=64, width=4, **_DEEP) for n in (50, 101, 152))
-wide_resnet50_2, wide_resnet101_2 = (variant(f"wide_resnet{n}_2", ResNet, depth=n, width=128, **_DEEP) for n in (50, 101))  # fmt: skip
+    variant(f"resnext{n}_64x4d", ResNet, depth=n, groups=64, width=4, **_DEEP) for n in (50, 101, 152)
+)
+wide_resnet50_2, wide_resnet101_2 = (
+    variant(f"wide_resnet{n}_2", ResNet, depth=n, width=128, **_DEEP) for n in (50, 101)
+)

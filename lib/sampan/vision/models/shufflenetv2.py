@@ -1,6 +1,5 @@
 """ShuffleNet v2 (Ma et al. 2018): one half of the channels is worked on, then the halves are mixed."""
 
-# fmt: off
 from typing import Any
 
 from ... import nn
@@ -9,8 +8,14 @@ from ...ops import concat
 from .blocks import Classifier, ConvNormActivation, variant
 
 __all__ = [
-    "ShuffleNetV2", "shufflenet_v2_swish", "shufflenet_v2_x0_5", "shufflenet_v2_x0_25", "shufflenet_v2_x0_33",
-    "shufflenet_v2_x1_0", "shufflenet_v2_x1_5", "shufflenet_v2_x2_0",
+    "ShuffleNetV2",
+    "shufflenet_v2_swish",
+    "shufflenet_v2_x0_5",
+    "shufflenet_v2_x0_25",
+    "shufflenet_v2_x0_33",
+    "shufflenet_v2_x1_0",
+    "shufflenet_v2_x1_5",
+    "shufflenet_v2_x2_0",
 ]
 
 
@@ -51,8 +56,14 @@ class InvertedResidualDS(nn.Layer):
         return _mixed(self._conv_linear_1(self._conv_dw_1(x)), second)
 
 
-_WIDTHS = {0.25: (24, 48, 96, 512), 0.33: (32, 64, 128, 512), 0.5: (48, 96, 192, 1024), 1.0: (116, 232, 464, 1024),
-           1.5: (176, 352, 704, 1024), 2.0: (224, 488, 976, 2048)}
+_WIDTHS = {
+    0.25: (24, 48, 96, 512),
+    0.33: (32, 64, 128, 512),
+    0.5: (48, 96, 192, 1024),
+    1.0: (116, 232, 464, 1024),
+    1.5: (176, 352, 704, 1024),
+    2.0: (224, 488, 976, 2048),
+}
 
 
 class ShuffleNetV2(Classifier):
@@ -60,7 +71,7 @@ class ShuffleNetV2(Classifier):
 
     _head = "_fc"
 
-    def __init__(self, scale=1.0, act="relu", num_classes=1000, with_pool=True):  # type: ignore[no-untyped-def]
+    def __init__(self, scale=1.0, act="relu", num_classes=1000, with_pool=True):
         super().__init__(num_classes, with_pool)
         if scale not in _WIDTHS:
             raise NotImplementedError(f"scale: expected one of {', '.join(map(str, _WIDTHS))}, got {scale}")
@@ -87,6 +98,12 @@ class ShuffleNetV2(Classifier):
         return self._last_conv(x)
 
 
-(shufflenet_v2_x0_25, shufflenet_v2_x0_33, shufflenet_v2_x0_5, shufflenet_v2_x1_0, shufflenet_v2_x1_5,
- shufflenet_v2_x2_0) = (variant(f"shufflenet_v2_x{n}".replace(".", "_"), ShuffleNetV2, scale=n) for n in _WIDTHS)
+(
+    shufflenet_v2_x0_25,
+    shufflenet_v2_x0_33,
+    shufflenet_v2_x0_5,
+    shufflenet_v2_x1_0,
+    shufflenet_v2_x1_5,
+    shufflenet_v2_x2_0,
+) = (variant(f"shufflenet_v2_x{n}".replace(".", "_"), ShuffleNetV2, scale=n) for n in _WIDTHS)
 shufflenet_v2_swish = variant("shufflenet_v2_swish", ShuffleNetV2, scale=1.0, act="swish")

@@ -1,6 +1,5 @@
 """SqueezeNet (Iandola et al. 2016): few channels in, many out, by 1x1 and 3x3 side by side."""
 
-# fmt: off
 from typing import Any
 
 from ... import nn
@@ -13,7 +12,9 @@ __all__ = ["SqueezeNet", "squeezenet1_0", "squeezenet1_1"]
 
 def _conv(in_channels: int, out_channels: int, kernel_size: int) -> nn.Sequential:
     """relu of a convolution."""
-    return named(_conv=nn.Conv2D(in_channels, out_channels, kernel_size, padding=kernel_size // 2), _relu=nn.ReLU())
+    return named(
+        _conv=nn.Conv2D(in_channels, out_channels, kernel_size, padding=kernel_size // 2), _relu=nn.ReLU()
+    )
 
 
 class MakeFire(nn.Layer):
@@ -33,7 +34,7 @@ class MakeFire(nn.Layer):
 class SqueezeNet(nn.Layer):
     """[batch, 3, H, W] to [batch, num_classes]. version: "1.0" or the cheaper "1.1"."""
 
-    def __init__(self, version, num_classes=1000, with_pool=True):  # type: ignore[no-untyped-def]
+    def __init__(self, version, num_classes=1000, with_pool=True):
         super().__init__()
         if version not in ("1.0", "1.1"):
             raise ValueError(f"version: expected '1.0' or '1.1', got {version!r}")

@@ -1,6 +1,5 @@
 """VGG (Simonyan and Zisserman 2014): 3x3 convolutions in five stages, then three linear layers."""
 
-# fmt: off
 from typing import Any
 
 from ... import nn
@@ -14,7 +13,7 @@ class VGG(Classifier):
 
     _head = "classifier"
 
-    def __init__(self, features, num_classes=1000, with_pool=True):  # type: ignore[no-untyped-def]
+    def __init__(self, features, num_classes=1000, with_pool=True):
         super().__init__(num_classes, with_pool, 7)
         self.features = features
         if num_classes > 0:
@@ -22,7 +21,7 @@ class VGG(Classifier):
             self.classifier = nn.Sequential(*hidden, nn.Dropout(), nn.Linear(4096, num_classes))
 
 
-def make_layers(cfg, batch_norm=False):  # type: ignore[no-untyped-def]
+def make_layers(cfg, batch_norm=False):
     """The features: a convolution for each width in `cfg`, a halving of the size for each "M"."""
     layers: list[nn.Layer] = []
     channels = 3
@@ -43,4 +42,6 @@ def _vgg(stages: tuple[int, ...], batch_norm: bool, **settings: Any) -> VGG:
 
 
 _STAGES = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
-vgg11, vgg13, vgg16, vgg19 = (variant(f"vgg{n}", _vgg, "batch_norm=False", stages=stages) for n, stages in _STAGES.items())  # fmt: skip
+vgg11, vgg13, vgg16, vgg19 = (
+    variant(f"vgg{n}", _vgg, "batch_norm=False", stages=stages) for n, stages in _STAGES.items()
+)

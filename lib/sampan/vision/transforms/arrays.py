@@ -6,7 +6,8 @@ import numpy as np
 
 
 def _shares(old: int, new: int) -> Any:
-    """[new, old]: the share of each pixel of a line of `old` in those of a line of `new`, by the length that both cover."""
+    """[new, old]: the share of each pixel of a line of `old` in those of a line of `new`, by the length that
+    both cover."""
     low, cells = np.arange(new)[:, None] * (old / new), np.arange(old)
     shares = np.clip(np.minimum(low + old / new, cells + 1) - np.maximum(low, cells), 0, None)
     return shares / shares.sum(1, keepdims=True)

@@ -1,11 +1,11 @@
-"""Functions of pictures: PIL images, NumPy arrays [height, width(, channels)] and Tensors [channels, height, width].
+"""Functions of pictures: PIL images, NumPy arrays [height, width(, channels)] and Tensors [channels, height,
+width].
 
-What comes in goes out in the same kind and dtype. PIL images go through Pillow; Tensors through operators, with
-gradients; arrays as OpenCV computes them where it has a rule of its own (`arrays`), else as
-Tensors over their memory.
+What comes in goes out in the same kind and dtype. PIL images go through Pillow; Tensors through operators,
+with gradients; arrays as OpenCV computes them where it has a rule of its own (`arrays`), else as Tensors over
+their memory.
 """
 
-# fmt: off
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -23,8 +23,22 @@ from ...tensor import Refused, Tensor
 from . import arrays
 
 __all__ = [
-    "adjust_brightness", "adjust_contrast", "adjust_hue", "affine", "center_crop", "crop", "erase", "hflip",
-    "normalize", "pad", "perspective", "resize", "rotate", "to_grayscale", "to_tensor", "vflip",
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_hue",
+    "affine",
+    "center_crop",
+    "crop",
+    "erase",
+    "hflip",
+    "normalize",
+    "pad",
+    "perspective",
+    "resize",
+    "rotate",
+    "to_grayscale",
+    "to_tensor",
+    "vflip",
 ]
 
 
@@ -37,12 +51,20 @@ def _is_pil_image(img: Any) -> bool:
         return True
     if _is_numpy_image(img) or (isinstance(img, Tensor) and img.ndim in (3, 4)):
         return False
-    raise TypeError(f"img: expected a PIL image, an array with 2 or 3 axes or a Tensor with 3, got {type(img).__name__}")
+    raise TypeError(
+        f"img: expected a PIL image, an array with 2 or 3 axes or a Tensor with 3, got {type(img).__name__}"
+    )
 
 
 def _size(img: Any) -> tuple[int, int]:
     """(width, height)."""
-    return img.size if _is_pil_image(img) else (img.shape[1], img.shape[0]) if _is_numpy_image(img) else (img.shape[-1], img.shape[-2])
+    return (
+        img.size
+        if _is_pil_image(img)
+        else (img.shape[1], img.shape[0])
+        if _is_numpy_image(img)
+        else (img.shape[-1], img.shape[-2])
+    )
 
 
 def _for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,7 +74,9 @@ def _for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(img: Any, *args: Any, **settings: Any) -> Any:
         if not _is_numpy_image(img):
             return function(img, *args, **settings)
-        planes = torch.from_numpy(np.ascontiguousarray(img if img.ndim == 3 else img[..., None])).permute(2, 0, 1)
+        planes = torch.from_numpy(np.ascontiguousarray(img if img.ndim == 3 else img[..., None])).permute(
+            2, 0, 1
+        )
         found = function(Tensor(planes), *args, **settings).data.permute(1, 2, 0).numpy()
         return found if img.ndim == 3 else found[..., 0]
 
@@ -74,15 +98,19 @@ def _pillow(part: str, name: str) -> Any:
 
     found = getattr(getattr(Image, part), name.upper(), None)
     if found is None:
-        raise Refused(f"{part.lower()}: {name!r} is none of {', '.join(n.lower() for n in getattr(Image, part).__members__)}")
+        raise Refused(
+            f"{part.lower()}: {name!r} is none of "
+            f"{', '.join(n.lower() for n in getattr(Image, part).__members__)}"
+        )
     return found
 
 
-# --- functions -----------------------------------------------------------------------------------------------
+# --- functions ----------------------------------------------------------------------------------------------
 
 
-def to_tensor(pic, data_format="CHW"):  # type: ignore[no-untyped-def]
-    """A Tensor [channels, height, width] (or "HWC"); bytes become float32 from 0 to 1. A Tensor stays as it is."""
+def to_tensor(pic, data_format="CHW"):
+    """A Tensor [channels, height, width] (or "HWC"); bytes become float32 from 0 to 1. A Tensor stays as it
+    is."""
     if data_format.upper() not in ("CHW", "HWC"):
         raise Refused(f"data_format: expected 'CHW' or 'HWC', got {data_format!r}")
     if isinstance(pic, Tensor):
@@ -94,7 +122,7 @@ def to_tensor(pic, data_format="CHW"):  # type: ignore[no-untyped-def]
     return Tensor(planes.to(torch.float32) / 255 if planes.dtype == torch.uint8 else planes)
 
 
-def resize(img, size, interpolation="bilinear"):  # type: ignore[no-untyped-def]
+def resize(img, size, interpolation="bilinear"):
     """In another size: (height, width), or a number for the shorter side."""
     if not isinstance(size, int) and not (isinstance(size, Sequence) and len(size) == 2):
         raise TypeError(f"size: expected an int or (height, width), got {size!r}")
@@ -105,17 +133,21 @@ def resize(img, size, interpolation="bilinear"):  # type: ignore[no-untyped-def]
         size = (int(size * height / width), size) if width < height else (size, int(size * width / height))
     if _is_pil_image(img):
         return img.resize((size[1], size[0]), _pillow("Resampling", interpolation))
-    if _is_numpy_image(img) and (interpolation == "area" or (interpolation == "bilinear" and img.dtype == np.uint8)):
+    if _is_numpy_image(img) and (
+        interpolation == "area" or (interpolation == "bilinear" and img.dtype == np.uint8)
+    ):
         return getattr(arrays, interpolation)(img, *size)
     return _interpolated(img, size, interpolation)
 
 
 @_for_arrays
 def _interpolated(img: Any, size: Any, interpolation: str) -> Any:
-    return _like(F.interpolate(_floating(img).unsqueeze(0), list(size), mode=interpolation.lower()).squeeze(0), img)
+    return _like(
+        F.interpolate(_floating(img).unsqueeze(0), list(size), mode=interpolation.lower()).squeeze(0), img
+    )
 
 
-def pad(img, padding, fill=0, padding_mode="constant"):  # type: ignore[no-untyped-def]
+def pad(img, padding, fill=0, padding_mode="constant"):
     """With a border. padding: a number, (left and right, top and bottom) or (left, top, right, bottom).
 
     padding_mode: "constant" (of `fill`), "edge", "reflect", or "symmetric" (not for Tensors).
@@ -145,7 +177,9 @@ def pad(img, padding, fill=0, padding_mode="constant"):  # type: ignore[no-untyp
 
 def _check_padding(padding: Any, fill: Any, padding_mode: Any) -> None:
     if not isinstance(padding, (Number, list, tuple)) or not isinstance(fill, (Number, str, list, tuple)):
-        raise TypeError(f"expected padding as numbers, and fill as numbers or a colour, got {padding!r} and {fill!r}")
+        raise TypeError(
+            f"expected padding as numbers, and fill as numbers or a colour, got {padding!r} and {fill!r}"
+        )
     if not isinstance(padding, Number) and len(padding) not in (2, 4):
         raise Refused(f"padding: expected 1, 2 or 4 numbers, got {padding!r}")
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
@@ -153,14 +187,14 @@ def _check_padding(padding: Any, fill: Any, padding_mode: Any) -> None:
 
 
 @_for_arrays
-def crop(img, top, left, height, width):  # type: ignore[no-untyped-def]
+def crop(img, top, left, height, width):
     """The part of this height and width that begins at (top, left)."""
     if _is_pil_image(img):
         return img.crop((left, top, left + width, top + height))
     return img[..., top : top + height, left : left + width]
 
 
-def center_crop(img, output_size):  # type: ignore[no-untyped-def]
+def center_crop(img, output_size):
     """The middle part: output_size is (height, width) or a number for both."""
     height, width = (int(output_size),) * 2 if isinstance(output_size, Number) else output_size
     w, h = _size(img)
@@ -168,13 +202,13 @@ def center_crop(img, output_size):  # type: ignore[no-untyped-def]
 
 
 @_for_arrays
-def hflip(img):  # type: ignore[no-untyped-def]
+def hflip(img):
     """Left and right exchanged."""
     return img.transpose(_pillow("Transpose", "flip_left_right")) if _is_pil_image(img) else img.flip([-1])
 
 
 @_for_arrays
-def vflip(img):  # type: ignore[no-untyped-def]
+def vflip(img):
     """Top and bottom exchanged."""
     return img.transpose(_pillow("Transpose", "flip_top_bottom")) if _is_pil_image(img) else img.flip([-2])
 
@@ -200,27 +234,28 @@ def _gray(img: Any) -> Any:
     return (red * 0.2989 + green * 0.587 + blue * 0.114).unsqueeze(-3)
 
 
-def adjust_brightness(img, brightness_factor):  # type: ignore[no-untyped-def]
+def adjust_brightness(img, brightness_factor):
     """brightness_factor times as bright."""
     if _is_numpy_image(img) and img.dtype == np.uint8:
         return arrays.mapped(img, np.arange(256) * brightness_factor)
     return _enhanced(img, "Brightness", brightness_factor, lambda i: i * 0)
 
 
-def adjust_contrast(img, contrast_factor):  # type: ignore[no-untyped-def]
-    """Differences from the mean brightness times contrast_factor; for arrays of bytes from 74, as Paddle has it."""
+def adjust_contrast(img, contrast_factor):
+    """Differences from the mean brightness times contrast_factor; for arrays of bytes from 74, as Paddle has
+    it."""
     if _is_numpy_image(img) and img.dtype == np.uint8:
         return arrays.mapped(img, (np.arange(256) - 74) * contrast_factor + 74)
     return _enhanced(img, "Contrast", contrast_factor, lambda i: _gray(i).mean([-3, -2, -1], keepdim=True))
 
 
-def adjust_saturation(img, saturation_factor):  # type: ignore[no-untyped-def]
+def adjust_saturation(img, saturation_factor):
     """Differences from gray times saturation_factor."""
     return _enhanced(img, "Color", saturation_factor, _gray)
 
 
 @_for_arrays
-def adjust_hue(img, hue_factor):  # type: ignore[no-untyped-def]
+def adjust_hue(img, hue_factor):
     """All colours turned by hue_factor of the colour wheel, -0.5 to 0.5."""
     if not -0.5 <= hue_factor <= 0.5:
         raise Refused(f"hue_factor: expected -0.5 to 0.5, got {hue_factor}")
@@ -238,15 +273,18 @@ def adjust_hue(img, hue_factor):  # type: ignore[no-untyped-def]
     top, low = pixels.max(-3, keepdim=True), pixels.min(-3, keepdim=True)
     spread = where(top == low, ones_like(top), top - low)
     red, green, blue = ((top - channel.unsqueeze(-3)) / spread for channel in pixels.unbind(-3))
-    sixths = where(red == 0, blue - green, where(green == 0, red - blue + 2, green - red + 4)) + 6 * hue_factor
-    # The channel n of a colour: value - (value - low) min(k, 4 - k, 1), not below 0, with k = n + 6 hue (mod 6).
+    sixths = (
+        where(red == 0, blue - green, where(green == 0, red - blue + 2, green - red + 4)) + 6 * hue_factor
+    )
+    # The channel n of a colour: value - (value - low) min(k, 4 - k, 1), not below 0, with k = n + 6 hue (mod
+    # 6).
     wheel = concat([(sixths + n) % 6.0 for n in (5, 3, 1)], -3)
     turned = top - (top - low) * where(wheel < 4 - wheel, wheel, 4 - wheel).clip(0, 1)
     return turned if img.dtype.is_floating_point else (turned * 255).astype(img.dtype)
 
 
 @_for_arrays
-def to_grayscale(img, num_output_channels=1):  # type: ignore[no-untyped-def]
+def to_grayscale(img, num_output_channels=1):
     """The brightness, in one channel or in three equal ones."""
     if num_output_channels not in (1, 3):
         raise Refused(f"num_output_channels: expected 1 or 3, got {num_output_channels}")
@@ -256,17 +294,23 @@ def to_grayscale(img, num_output_channels=1):  # type: ignore[no-untyped-def]
     return gray.expand([*gray.shape[:-3], num_output_channels, *gray.shape[-2:]])
 
 
-def normalize(img, mean, std, data_format="CHW", to_rgb=False):  # type: ignore[no-untyped-def]
-    """(img - mean) / std, channel by channel. to_rgb: the channels of an array [.., 3] in reverse order first."""
+def normalize(img, mean, std, data_format="CHW", to_rgb=False):
+    """(img - mean) / std, channel by channel. to_rgb: the channels of an array [.., 3] in reverse order
+    first."""
     shape = [-1, 1, 1] if data_format.upper() == "CHW" else [1, 1, -1]
     if isinstance(img, Tensor):
-        mean, std = (Tensor(torch.tensor(v, dtype=img.data.dtype, device=img.data.device)).reshape(shape) for v in (mean, std))
+        mean, std = (
+            Tensor(torch.tensor(v, dtype=img.data.dtype, device=img.data.device)).reshape(shape)
+            for v in (mean, std)
+        )
         return (img - mean) / std
     pixels = np.asarray(img, np.float32)
-    return ((pixels[..., ::-1] if to_rgb else pixels) - np.float32(mean).reshape(shape)) / np.float32(std).reshape(shape)
+    return ((pixels[..., ::-1] if to_rgb else pixels) - np.float32(mean).reshape(shape)) / np.float32(
+        std
+    ).reshape(shape)
 
 
-def erase(img, i, j, h, w, v, inplace=False):  # type: ignore[no-untyped-def]
+def erase(img, i, j, h, w, v, inplace=False):
     """With the value v in the h rows from i and the w columns from j."""
     if _is_pil_image(img):
         from PIL import Image
@@ -278,26 +322,32 @@ def erase(img, i, j, h, w, v, inplace=False):  # type: ignore[no-untyped-def]
     return img
 
 
-# --- pixels from other places --------------------------------------------------------------------------------
+# --- pixels from other places -------------------------------------------------------------------------------
 
 
 def _warped(img: Any, matrix: Any, interpolation: str, fill: Any, size: tuple[int, int] | None = None) -> Any:
-    """The Tensor whose place (x, y) is img's ((a x + b y + c) / s, (d x + e y + f) / s) with s = g x + h y + 1."""
+    """The Tensor whose place (x, y) is img's ((a x + b y + c) / s, (d x + e y + f) / s) with s = g x + h y +
+    1."""
     pixels = _floating(img if img.ndim == 4 else img.unsqueeze(0))
     (width, height), (w, h) = _size(img), size or _size(img)
     x, y = torch.meshgrid(torch.arange(w) + 0.5, torch.arange(h) + 0.5, indexing="xy")
-    u, v, s = torch.tensor([*matrix, *[0.0] * (8 - len(matrix)), 1.0]).reshape(3, 3) @ torch.stack([x, y, x * 0 + 1]).flatten(1)
+    u, v, s = torch.tensor([*matrix, *[0.0] * (8 - len(matrix)), 1.0]).reshape(3, 3) @ torch.stack(
+        [x, y, x * 0 + 1]
+    ).flatten(1)
     grid = torch.stack([u / s * (2 / width) - 1, v / s * (2 / height) - 1], -1).reshape(1, h, w, 2)
     whole = Tensor(grid.to(pixels.data).expand(pixels.shape[0], -1, -1, -1))
     found = F.grid_sample(pixels, whole, interpolation, "zeros", False)
     if fill is not None:
         inside = F.grid_sample(ones_like(pixels[:, :1].detach()), whole, interpolation, "zeros", False)
-        found = found * inside + (1 - inside) * Tensor(torch.tensor(fill).to(pixels.data)).reshape([1, -1, 1, 1])
+        found = found * inside + (1 - inside) * Tensor(torch.tensor(fill).to(pixels.data)).reshape(
+            [1, -1, 1, 1]
+        )
     return _like(found if img.ndim == 4 else found.squeeze(0), img)
 
 
 def _matrix(center: Any, angle: float, translate: Any, scale: float, shear: Any) -> list[float]:
-    """Where a place comes from (6 numbers), when a picture is sheared, scaled, turned about `center` and moved."""
+    """Where a place comes from (6 numbers), when a picture is sheared, scaled, turned about `center` and
+    moved."""
     turn, (sx, sy), (cx, cy), (tx, ty) = math.radians(angle), map(math.radians, shear), center, translate
     across, down = math.cos(turn - sy) / math.cos(sy), math.sin(turn - sy) / math.cos(sy)
     a, b = (math.cos(turn) - down * math.tan(sx)) / scale, (math.sin(turn) + across * math.tan(sx)) / scale
@@ -315,43 +365,66 @@ def _transformed(img: Any, kind: str, matrix: Any, interpolation: str, fill: Any
 def _colour(fill: Any, img: Any) -> Any:
     """`fill` as Pillow takes it for this image."""
     bands = len(img.getbands())
-    return (fill,) * bands if isinstance(fill, Number) and bands > 1 else tuple(fill) if isinstance(fill, list) else fill
+    return (
+        (fill,) * bands
+        if isinstance(fill, Number) and bands > 1
+        else tuple(fill)
+        if isinstance(fill, list)
+        else fill
+    )
 
 
 @_for_arrays
-def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0, center=None):  # type: ignore[no-untyped-def]
-    """Turned by `angle` degrees about `center` (x, y), moved by `translate`, `scale` times as large, sheared by degrees."""
-    for name, value, kind in (("angle", angle, Number), ("translate", translate, Sequence), ("interpolation", interpolation, str), ("shear", shear, (Number, Sequence))):
+def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0, center=None):
+    """Turned by `angle` degrees about `center` (x, y), moved by `translate`, `scale` times as large, sheared
+    by degrees."""
+    for name, value, kind in (
+        ("angle", angle, Number),
+        ("translate", translate, Sequence),
+        ("interpolation", interpolation, str),
+        ("shear", shear, (Number, Sequence)),
+    ):
         if not isinstance(value, kind):
             raise TypeError(f"{name}: expected {kind}, got {value!r}")
     shear = [shear, 0.0] if isinstance(shear, Number) else list(shear) * (2 // len(shear))
     if len(translate) != 2 or scale <= 0 or len(shear) != 2:
-        raise Refused(f"expected two numbers for translate, scale above 0 and one or two for shear, got {translate}, {scale}, {shear}")
+        raise Refused(
+            f"expected two numbers for translate, scale above 0 and one or two for shear, got {translate}, "
+            f"{scale}, {shear}"
+        )
     middle = [n / 2 for n in _size(img)] if center is None else center
     return _transformed(img, "affine", _matrix(middle, angle, translate, scale, shear), interpolation, fill)
 
 
 @_for_arrays
-def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=0):  # type: ignore[no-untyped-def]
-    """Turned by `angle` degrees, counter-clockwise, about `center`. expand: as large as the turned picture needs."""
+def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=0):
+    """Turned by `angle` degrees, counter-clockwise, about `center`. expand: as large as the turned picture
+    needs."""
     if _is_pil_image(img):
-        return img.rotate(angle, _pillow("Resampling", interpolation), expand, center, fillcolor=_colour(fill, img))
+        return img.rotate(
+            angle, _pillow("Resampling", interpolation), expand, center, fillcolor=_colour(fill, img)
+        )
     width, height = _size(img)
     matrix = _matrix([width / 2, height / 2] if center is None else center, -angle, (0, 0), 1.0, (0, 0))
     across, down = abs(math.cos(math.radians(angle))), abs(math.sin(math.radians(angle)))
-    w, h = ((2 * math.ceil(round((p * across + q * down) / 2, 6)) if expand else p) for p, q in ((width, height), (height, width)))
+    w, h = (
+        (2 * math.ceil(round((p * across + q * down) / 2, 6)) if expand else p)
+        for p, q in ((width, height), (height, width))
+    )
     for i in (0, 3):  # the new picture's middle is the old one's
         matrix[i + 2] += matrix[i] * (width - w) / 2 + matrix[i + 1] * (height - h) / 2
     return _warped(img, matrix, interpolation, fill, (w, h))
 
 
 @_for_arrays
-def perspective(img, startpoints, endpoints, interpolation="nearest", fill=0):  # type: ignore[no-untyped-def]
+def perspective(img, startpoints, endpoints, interpolation="nearest", fill=0):
     """Seen so that the four corners `startpoints` (x, y) come to lie at `endpoints`."""
     rows: list[Any] = []
     for (x, y), (u, v) in zip(endpoints, startpoints, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
-    matrix = np.linalg.lstsq(np.array(rows, float), np.array(startpoints, float).reshape(8), rcond=None)[0].tolist()
+    matrix = np.linalg.lstsq(np.array(rows, float), np.array(startpoints, float).reshape(8), rcond=None)[
+        0
+    ].tolist()
     return _transformed(img, "perspective", matrix, interpolation, fill)
 
 

@@ -1,6 +1,5 @@
 """Transforms of pictures as objects, fixed and random ones: what DataLoader's data sets call."""
 
-# fmt: off
 import inspect
 import math
 import random
@@ -16,17 +15,35 @@ from ...tensor import Refused, Tensor
 from . import functional as F
 
 __all__ = [
-    "BaseTransform", "BrightnessTransform", "CenterCrop", "ColorJitter", "Compose", "ContrastTransform", "Grayscale",
-    "HueTransform", "Normalize", "Pad", "RandomAffine", "RandomCrop", "RandomErasing", "RandomHorizontalFlip",
-    "RandomPerspective", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip", "Resize", "SaturationTransform",
-    "ToTensor", "Transpose",
+    "BaseTransform",
+    "BrightnessTransform",
+    "CenterCrop",
+    "ColorJitter",
+    "Compose",
+    "ContrastTransform",
+    "Grayscale",
+    "HueTransform",
+    "Normalize",
+    "Pad",
+    "RandomAffine",
+    "RandomCrop",
+    "RandomErasing",
+    "RandomHorizontalFlip",
+    "RandomPerspective",
+    "RandomResizedCrop",
+    "RandomRotation",
+    "RandomVerticalFlip",
+    "Resize",
+    "SaturationTransform",
+    "ToTensor",
+    "Transpose",
 ]
 
 
 class Compose:
     """Transforms one after the other."""
 
-    def __init__(self, transforms):  # type: ignore[no-untyped-def]
+    def __init__(self, transforms):
         self.transforms = transforms
 
     def __call__(self, data: Any) -> Any:
@@ -41,8 +58,9 @@ class Compose:
 class BaseTransform:
     """Subclass it with `_apply_image(img)`, and `_apply_boxes` or `_apply_mask` where these are to follow.
 
-    Called with a tuple it transforms the values that `keys` names ("image", "boxes", "mask", "coords") in their
-    order and hands on the others; `_get_params(inputs)` is asked first, and its answer kept as `params`.
+    Called with a tuple it transforms the values that `keys` names ("image", "boxes", "mask", "coords") in
+    their order and hands on the others; `_get_params(inputs)` is asked first, and its answer kept as
+    `params`.
     """
 
     def __init_subclass__(cls, settings: str = "", applies: Any = None) -> None:
@@ -63,7 +81,7 @@ class BaseTransform:
             names = list(inspect.signature(cls).parameters)[:-1]
             cls._apply_image = lambda self, img: applies(img, *(getattr(self, n) for n in names))
 
-    def __init__(self, keys=None):  # type: ignore[no-untyped-def]
+    def __init__(self, keys=None):
         self.keys, self.params = ("image",) if keys is None else keys, None
         if not isinstance(self.keys, Sequence):
             raise Refused(f"keys: expected a sequence of names, got {keys!r}")
@@ -91,7 +109,9 @@ class BaseTransform:
     def __call__(self, inputs: Any) -> Any:
         inputs = inputs if isinstance(inputs, tuple) else (inputs,)
         self.params = self._get_params(inputs)
-        outputs = [getattr(self, f"_apply_{key}")(value) for key, value in zip(self.keys, inputs, strict=False)]
+        outputs = [
+            getattr(self, f"_apply_{key}")(value) for key, value in zip(self.keys, inputs, strict=False)
+        ]
         outputs += inputs[len(self.keys) :]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -110,8 +130,14 @@ def _span(value: Any, name: str, lengths: tuple[int, ...] = (2,), center: float 
 
 
 class ToTensor(BaseTransform, settings="data_format='CHW'", applies=F.to_tensor): ...
+
+
 class Resize(BaseTransform, settings="size, interpolation='bilinear'", applies=F.resize): ...
+
+
 class CenterCrop(BaseTransform, settings="size", applies=F.center_crop): ...
+
+
 class Grayscale(BaseTransform, settings="num_output_channels=1", applies=F.to_grayscale): ...
 
 
@@ -121,9 +147,13 @@ class Pad(BaseTransform, settings="padding, fill=0, padding_mode='constant'", ap
         return {}
 
 
-class Normalize(BaseTransform, settings="mean=0.0, std=1.0, data_format='CHW', to_rgb=False", applies=F.normalize):
+class Normalize(
+    BaseTransform, settings="mean=0.0, std=1.0, data_format='CHW', to_rgb=False", applies=F.normalize
+):
     def _checked(self) -> dict[str, Any]:
-        return {name: [v] * 3 if isinstance(v := getattr(self, name), Number) else v for name in ("mean", "std")}
+        return {
+            name: [v] * 3 if isinstance(v := getattr(self, name), Number) else v for name in ("mean", "std")
+        }
 
 
 class Transpose(BaseTransform, settings="order=(2, 0, 1)"):
@@ -191,7 +221,9 @@ class ColorJitter(BaseTransform, settings="brightness=0, contrast=0, saturation=
     def _apply_image(self, img: Any) -> Any:
         kinds: Any = BrightnessTransform, ContrastTransform, SaturationTransform, HueTransform
         given = self.brightness, self.contrast, self.saturation, self.hue
-        changes = [kind(value, self.keys) for kind, value in zip(kinds, given, strict=True) if value is not None]
+        changes = [
+            kind(value, self.keys) for kind, value in zip(kinds, given, strict=True) if value is not None
+        ]
         random.shuffle(changes)
         return Compose(changes)(img)
 
@@ -212,8 +244,11 @@ def _ordered(low: float, values: Any, name: str, high: float = math.inf) -> None
         raise Refused(f"{name}: expected (smallest, largest) between {low} and {high}, got {values!r}")
 
 
-class RandomResizedCrop(BaseTransform, settings="size, scale=(0.08, 1.0), ratio=(3.0 / 4, 4.0 / 3), interpolation='bilinear'"):
-    """A part with `scale` of the area and width / height in `ratio`, at random, in another size (Szegedy, 2014)."""
+class RandomResizedCrop(
+    BaseTransform, settings="size, scale=(0.08, 1.0), ratio=(3.0 / 4, 4.0 / 3), interpolation='bilinear'"
+):
+    """A part with `scale` of the area and width / height in `ratio`, at random, in another size (Szegedy,
+    2014)."""
 
     def _checked(self) -> dict[str, Any]:
         _ordered(0, self.scale, "scale")
@@ -229,7 +264,9 @@ class RandomResizedCrop(BaseTransform, settings="size, scale=(0.08, 1.0), ratio=
         return F.resize(F.crop(img, *part), self.size, self.interpolation)
 
 
-class RandomCrop(BaseTransform, settings="size, padding=None, pad_if_needed=False, fill=0, padding_mode='constant'"):
+class RandomCrop(
+    BaseTransform, settings="size, padding=None, pad_if_needed=False, fill=0, padding_mode='constant'"
+):
     """A part of this size (height, width) from a random place, after padding."""
 
     def _checked(self) -> dict[str, Any]:
@@ -246,7 +283,9 @@ class RandomCrop(BaseTransform, settings="size, padding=None, pad_if_needed=Fals
         return F.crop(img, random.randint(0, h - th), random.randint(0, w - tw), th, tw)
 
 
-class RandomErasing(BaseTransform, settings="prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False"):
+class RandomErasing(
+    BaseTransform, settings="prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False"
+):
     """With probability `prob`, `value` (or "random" noise) over a random part (Zhong et al., 2017)."""
 
     def _checked(self) -> dict[str, Any]:
@@ -266,10 +305,15 @@ class RandomErasing(BaseTransform, settings="prob=0.5, scale=(0.02, 0.33), ratio
             value = np.random.normal(size=shape) * (1 if planes else 255)
         else:
             value = np.reshape(self.value, [-1, 1, 1] if planes else [-1])
-        return F.erase(img, *part, Tensor(torch.tensor(value).to(img.data)) if planes else value, self.inplace)
+        return F.erase(
+            img, *part, Tensor(torch.tensor(value).to(img.data)) if planes else value, self.inplace
+        )
 
 
-class RandomAffine(BaseTransform, settings="degrees, translate=None, scale=None, shear=None, interpolation='nearest', fill=0, center=None"):
+class RandomAffine(
+    BaseTransform,
+    settings="degrees, translate=None, scale=None, shear=None, interpolation='nearest', fill=0, center=None",
+):
     """Turned, moved (by parts of the size), scaled and sheared at random within these ranges."""
 
     def _checked(self) -> dict[str, Any]:
@@ -286,20 +330,35 @@ class RandomAffine(BaseTransform, settings="degrees, translate=None, scale=None,
         scale = 1.0 if self.scale is None else random.uniform(*self.scale)
         low_x, high_x, low_y, high_y = [*(self.shear or (0, 0)), 0, 0][:4]
         shear = random.uniform(low_x, high_x), random.uniform(low_y, high_y)
-        return F.affine(img, random.uniform(*self.degrees), moved, scale, shear, self.interpolation, self.fill, self.center)
+        return F.affine(
+            img,
+            random.uniform(*self.degrees),
+            moved,
+            scale,
+            shear,
+            self.interpolation,
+            self.fill,
+            self.center,
+        )
 
 
-class RandomRotation(BaseTransform, settings="degrees, interpolation='nearest', expand=False, center=None, fill=0"):
+class RandomRotation(
+    BaseTransform, settings="degrees, interpolation='nearest', expand=False, center=None, fill=0"
+):
     """Turned by an angle from -degrees to degrees, or from the range given."""
 
     def _checked(self) -> dict[str, Any]:
         return {"degrees": _span(self.degrees, "degrees")}
 
     def _apply_image(self, img: Any) -> Any:
-        return F.rotate(img, random.uniform(*self.degrees), self.interpolation, self.expand, self.center, self.fill)
+        return F.rotate(
+            img, random.uniform(*self.degrees), self.interpolation, self.expand, self.center, self.fill
+        )
 
 
-class RandomPerspective(BaseTransform, settings="prob=0.5, distortion_scale=0.5, interpolation='nearest', fill=0"):
+class RandomPerspective(
+    BaseTransform, settings="prob=0.5, distortion_scale=0.5, interpolation='nearest', fill=0"
+):
     """With probability `prob` the corners move inwards, each by up to distortion_scale of half the size."""
 
     def _checked(self) -> dict[str, Any]:
@@ -313,5 +372,8 @@ class RandomPerspective(BaseTransform, settings="prob=0.5, distortion_scale=0.5,
         w, h = F._size(img)
         corners = [[0, 0], [w - 1, 0], [w - 1, h - 1], [0, h - 1]]
         most = [int(self.distortion_scale * (n // 2)) for n in (w, h)]
-        moved = [[v + (1 if v == 0 else -1) * random.randint(0, m) for v, m in zip(c, most, strict=True)] for c in corners]
+        moved = [
+            [v + (1 if v == 0 else -1) * random.randint(0, m) for v, m in zip(c, most, strict=True)]
+            for c in corners
+        ]
         return F.perspective(img, corners, moved, self.interpolation, self.fill)
