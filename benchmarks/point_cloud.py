@@ -36,9 +36,9 @@ from sampan.datasets.point_clouds import (
     to_sparse,
     voxelised,
 )
+from sampan.engine.tape import Node, kept_by
 from sampan.models import point_cloud
 from sampan.nn import functional as F
-from sampan.tape import Node, kept_by
 
 BATCH = 8
 FLAT = ("alligator", "woody")  # meshes without thickness

@@ -14,7 +14,7 @@ import torch
 import sampan as paddle
 from sampan import autograd
 from sampan.autograd import PyLayer
-from sampan.tensor import Tensor
+from sampan.engine.tensor import Tensor
 
 
 def leaf(values, dtype: str = "float64") -> Tensor:

@@ -8,8 +8,8 @@ import torch
 
 import sampan as paddle
 from sampan.autograd import hessian, jacobian
+from sampan.engine.tensor import Tensor
 from sampan.incubate import autograd
-from sampan.tensor import Tensor
 
 
 def drawn(*shape: int) -> torch.Tensor:

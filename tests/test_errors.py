@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import sampan as paddle
-from sampan.apply import AxisError
-from sampan.operator import operator, operators
-from sampan.tensor import declared
+from sampan.engine.apply import AxisError
+from sampan.engine.operator import operator, operators
+from sampan.engine.tensor import declared
 
 f, g, i = paddle.ones([2, 3]), paddle.ones([2, 4]), paddle.arange(6).reshape([2, 3])
 SHAPES = r"float32\[2, 3\].*float32\[2, 4\]"
@@ -145,7 +145,7 @@ def test_a_missing_gradient_is_named() -> None:
 
 
 def test_a_name_that_a_tensor_has_already_is_refused() -> None:
-    from sampan.operator import as_method
+    from sampan.engine.operator import as_method
 
     with pytest.raises(TypeError, match=r"Tensor\.shape is already defined"):
         as_method(lambda x: x, "shape")

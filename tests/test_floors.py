@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.size import FLOOR_OF, FLOORS, LIBRARY
+from tools.size import ENGINE, FLOOR_OF, FLOORS, LIBRARY
 
 MODULES_APART = FLOORS[4].split()  # sparse, graph, speech, embedding never import one another
 
@@ -69,3 +69,26 @@ def test_the_rule_itself(tmp_path, where, line, bad):
     found = arrows(path, tmp_path)
     assert found
     assert any(wrong(room, target) for room, target, _ in found) is bad
+
+
+def siblings(path: Path) -> set[str]:
+    """The files beside `path` that it imports when it runs: not those whose names only annotations use."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = []
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            found |= {node.module.split(".")[0]} if node.module else {alias.name for alias in node.names}
+    return found
+
+
+def test_the_engine_s_files_import_in_one_direction():
+    files = {
+        path.stem: siblings(path) for path in (LIBRARY / "engine").glob("*.py") if path.stem != "__init__"
+    }
+    assert set(files) == set(ENGINE)
+    back = {name: found - set(ENGINE[: ENGINE.index(name)]) for name, found in files.items()}
+    assert not {name: found for name, found in back.items() if found}
+    assert sum(map(len, files.values())) > len(ENGINE)

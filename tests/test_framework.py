@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import sampan
-from sampan import printing as layout
+from sampan.engine import printing as layout
 
 
 @pytest.fixture

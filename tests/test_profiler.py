@@ -72,7 +72,7 @@ def test_a_timer_records_no_operators():
 
 
 def test_nothing_is_watched_outside():
-    from sampan.apply import observers
+    from sampan.engine.apply import observers
 
     with profiler.Profiler():
         assert len(observers) == 1

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import sampan as paddle
-from sampan.refusal import from_inside, translated
-from sampan.tensor import WrongKind
+from sampan.engine.refusal import from_inside, translated
+from sampan.engine.tensor import WrongKind
 
 F = paddle.nn.functional
 X = paddle.ones([2, 3])

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import sampan
-from sampan.operator import composites, operators
-from sampan.spelling import ALIASES, factory, renamed, spelled
+from sampan.engine.operator import composites, operators
+from sampan.engine.spelling import ALIASES, factory, renamed, spelled
 
 
 def tensor(values, **kind):
@@ -97,6 +97,6 @@ def test_spelled_keeps_name_and_signature() -> None:
 
 
 def test_every_declared_name_shows_what_it_takes() -> None:
-    declared = sampan.tensor.declared
-    for name in {*operators, *composites} & set(sampan.spelling.TAKES_OUT):
+    declared = sampan.engine.tensor.declared
+    for name in {*operators, *composites} & set(sampan.engine.spelling.TAKES_OUT):
         assert "out" in inspect.signature(getattr(declared, name)).parameters, name

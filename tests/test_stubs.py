@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sampan.operator import composites, operators
-from sampan.tensor import Tensor
+from sampan.engine.operator import composites, operators
+from sampan.engine.tensor import Tensor
 from tests.ops.samples import SAMPLES
 from tests.ops.test_table import drawn, wrapped
 from tools.stubs import RETURNS, STUB, declared_methods, stub

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import sampan as paddle
+from sampan.engine.tensor import Tensor, is_tensor
 from sampan.nn import Parameter
-from sampan.tensor import Tensor, is_tensor
 
 DTYPES = [
     "bool",

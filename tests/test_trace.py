@@ -135,7 +135,7 @@ def test_the_line_is_the_callers() -> None:
 
 def test_nothing_is_seen_outside_and_errors_leave_it_tidy() -> None:
     from sampan import kernels
-    from sampan.apply import observers
+    from sampan.engine.apply import observers
 
     before = len(observers), len(kernels.listeners)
     with pytest.raises(ValueError, match="add"), trace() as seen:

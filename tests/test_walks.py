@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sampan as paddle
-from sampan import tape
+from sampan.engine import tape
 
 HERE = str(Path(paddle.__file__).parent)
 

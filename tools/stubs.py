@@ -1,4 +1,4 @@
-"""Writes lib/sampan/tensor_methods.pyi: the methods that operators give to Tensor, for editors and type checkers.
+"""Writes lib/sampan/engine/tensor_methods.pyi: the methods that operators give to Tensor, for editors and type checkers.
 
 Operators become methods where they are declared, which no static reader can follow. `class Tensor(Methods)` shows
 them the list; at run time the base is `object`. Run `python -m tools.stubs` after declaring an operator or changing
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sampan import tensor
-from sampan.tensor import Tensor
+from sampan.engine import tensor
+from sampan.engine.tensor import Tensor
 
 STUB = Path(tensor.__file__).with_name("tensor_methods.pyi")
 HEAD = '''\

@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.side_by_side import Row, Step, library
 from sampan import optimizer
-from sampan.row_sparse import RowSparse
+from sampan.engine.row_sparse import RowSparse
 
 from .tables import (
     BATCHES,

@@ -17,27 +17,28 @@ from . import nn as nn
 from . import ops as ops
 from . import optimizer as optimizer
 from . import regularizer as regularizer
-from .autograd import enable_grad as enable_grad
-from .autograd import grad as grad
-from .autograd import is_grad_enabled as is_grad_enabled
-from .autograd import no_grad as no_grad
-from .autograd import set_grad_enabled as set_grad_enabled
+from . import tensor as tensor
 from .creation import *  # noqa: F403
 from .dtype import *  # noqa: F403
+from .engine.backward import enable_grad as enable_grad
+from .engine.backward import grad as grad
+from .engine.backward import is_grad_enabled as is_grad_enabled
+from .engine.backward import no_grad as no_grad
+from .engine.backward import set_grad_enabled as set_grad_enabled
+from .engine.operator import as_method as _as_method
+from .engine.spelling import spell as _spell
+from .engine.tensor import Tensor as Tensor
+from .engine.tensor import is_tensor as is_tensor
+from .engine.tensor import to_tensor as to_tensor
 from .framework import *  # noqa: F403
 from .hapi import Model as Model
 from .hapi import summary as summary
 from .inner import install as _install_inner
 from .nn import ParamAttr as ParamAttr
-from .operator import as_method as _as_method
 from .ops import *  # noqa: F403
 from .random import *  # noqa: F403
 from .serialization import load as load
 from .serialization import save as save
-from .spelling import spell as _spell
-from .tensor import Tensor as Tensor
-from .tensor import is_tensor as is_tensor
-from .tensor import to_tensor as to_tensor
 from .tensor_extras import *  # noqa: F403
 from .trace import trace as trace
 

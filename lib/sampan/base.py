@@ -11,11 +11,11 @@ from typing import Any
 
 from . import device, static
 from . import framework as _framework
-from .autograd import is_grad_enabled
 from .dtype import DTYPES, DataType, Place, as_dtype, get_device, name_of, set_device
+from .engine.backward import is_grad_enabled
+from .engine.tensor import Tensor, to_tensor
 from .framework import disable_static, enable_static, in_dynamic_mode
 from .nn.parameter import Parameter
-from .tensor import Tensor, to_tensor
 from .utils import unique_name as unique_name
 
 __path__: list[str] = []  # so that `import` looks for the modules inside, which are this one

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from .dtype import as_device, as_dtype, default_dtype
-from .operator import as_method
+from .engine.operator import as_method
+from .engine.spelling import factory, give
+from .engine.tensor import Refused, Tensor, WrongKind, declared, to_tensor
 from .ops.shape import _ints
-from .spelling import factory, give
-from .tensor import Refused, Tensor, WrongKind, declared, to_tensor
 
 # fmt: off
 __all__ = [

@@ -3,9 +3,9 @@
 # ruff: noqa: F822
 from .creation import arange
 from .dtype import default_dtype
+from .engine.spelling import factory
 from .ops import spectral
 from .ops.spectral import fftshift, ifftshift
-from .spelling import factory
 
 # fmt: off
 __all__ = [

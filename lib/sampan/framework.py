@@ -2,24 +2,23 @@
 other room."""
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator
 from math import e, inf, nan, pi
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 
-from . import printing
 from .creation import empty
 from .dtype import Place, as_dtype, name_of, set_device
+from .engine import printing
+from .engine.tensor import Tensor, to_tensor
 from .nn.functional import adaptive_avg_pool1d, conv1d, conv2d, conv3d, group_norm, layer_norm
 from .nn.layer import Layer
 from .random import get_rng_state as _rng_state
 from .random import seed
 from .random import set_rng_state as _set_rng_state
-from .tensor import Tensor, to_tensor
 
 # fmt: off
 __all__ = [
@@ -316,17 +315,3 @@ class DataParallel(Layer):
 
     def apply_collective_grads(self) -> None:
         """Nothing to exchange."""
-
-
-# --- paddle.tensor is a module of all functions, and is called as torch.tensor is ---
-
-
-class _TensorModule(ModuleType):
-    def __call__(self, data, dtype=None, device=None, requires_grad=False, pin_memory=False):
-        return as_tensor(data, dtype, device, requires_grad, pin_memory)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(sys.modules[__package__], name)
-
-
-sys.modules[f"{__package__}.tensor"].__class__ = _TensorModule

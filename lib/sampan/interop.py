@@ -10,15 +10,15 @@ from typing import Any
 
 import torch
 
-from . import autograd
-from .apply import wrap
+from .engine import backward as walk
+from .engine.apply import wrap, wrap_outputs
+from .engine.operator import recorded_by_hand
+from .engine.tape import Node
+from .engine.tensor import Tensor
 from .framework import from_dlpack as from_dlpack
 from .framework import to_dlpack as to_dlpack
 from .nn.layer import Layer
 from .nn.parameter import Parameter
-from .operator import recorded_by_hand
-from .tape import Node
-from .tensor import Tensor
 
 # --- a Sampan layer in a torch program ----------------------------------------------------------------------
 
@@ -30,7 +30,7 @@ class _LayerFunction(torch.autograd.Function):
     def forward(ctx: Any, module: TorchModule, count: int, *buffers: torch.Tensor) -> Any:
         wants = [b.requires_grad for b in buffers[:count]]
         inputs = [Tensor(b.detach(), not w) for b, w in zip(buffers[:count], wants, strict=True)]
-        with autograd.enable_grad():
+        with walk.enable_grad():
             result = module.layer(*inputs)
         ctx.module, ctx.inputs = module, inputs
         ctx.outputs = [result] if isinstance(result, Tensor) else list(result)
@@ -44,7 +44,7 @@ class _LayerFunction(torch.autograd.Function):
         parameters = ctx.module.sampan_parameters
         sources = [t for t in (*ctx.inputs, *parameters) if not t.stop_gradient]
         outputs, given = [o for o, _ in pairs], [Tensor(g.contiguous()) for _, g in pairs]
-        found = autograd.grad(outputs, sources, given, retain_graph=True, allow_unused=True)
+        found = walk.grad(outputs, sources, given, retain_graph=True, allow_unused=True)
         by_source = {id(s): g for s, g in zip(sources, found, strict=True)}
 
         own = [by_source.get(id(t)) for t in (*ctx.inputs, *parameters)]
@@ -132,7 +132,7 @@ class TorchLayer(Layer):
     def forward(self, *inputs: Any) -> Any:
         own = self._own
         tensors = [t for t in inputs if isinstance(t, Tensor)]
-        recorded = autograd.is_grad_enabled() and any(not t.stop_gradient for t in (*tensors, *own))
+        recorded = walk.is_grad_enabled() and any(not t.stop_gradient for t in (*tensors, *own))
         wants = [recorded and isinstance(t, Tensor) and not t.stop_gradient for t in inputs]
         buffers = [t.data.detach() if isinstance(t, Tensor) else t for t in inputs]
         buffers = [b.requires_grad_() if want else b for b, want in zip(buffers, wants, strict=True)]
@@ -163,7 +163,7 @@ class TorchLayer(Layer):
             tensor = Tensor(values[0], stop_gradient=False)
             tensor.node = node
             return tensor
-        return type(result)(node.wrap_outputs(values))
+        return type(result)(wrap_outputs(node, values))
 
 
 def torch_layer(module: torch.nn.Module) -> TorchLayer:

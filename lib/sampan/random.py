@@ -9,9 +9,9 @@ import torch
 
 from .creation import _kind, _sizes
 from .dtype import as_device, as_dtype, name_of
-from .operator import as_method, operator
-from .spelling import factory, spelled
-from .tensor import Refused, Tensor, WrongKind, declared
+from .engine.operator import as_method, operator
+from .engine.spelling import factory, spelled
+from .engine.tensor import Refused, Tensor, WrongKind, declared
 
 # fmt: off
 __all__ = [

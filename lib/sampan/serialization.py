@@ -23,8 +23,8 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 
+from .engine.tensor import Tensor, WrongKind, is_tensor, to_numpy
 from .pickled import is_pickle, read_pickled
-from .tensor import Tensor, WrongKind, is_tensor, to_numpy
 
 FORMAT = 1
 TABLE = "StructuredToParameterName@@"  # where Paddle writes the names of a state_dict's tensors

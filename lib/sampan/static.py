@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .dtype import DTYPES, CPUPlace, as_dtype
-from .tensor import Refused, Tensor, WrongKind
+from .engine.tensor import Refused, Tensor, WrongKind
 
 
 class NoStaticGraph(NotImplementedError, AttributeError):

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from .creation import empty
+from .engine.operator import as_method
+from .engine.spelling import spelled
+from .engine.tensor import Tensor, declared, is_tensor, to_tensor
 from .framework import create_parameter
-from .operator import as_method
-from .spelling import spelled
-from .tensor import Tensor, declared, is_tensor, to_tensor
 
 __all__ = ["numel", "rank", "shape", "softmax", "tolist"]
 

@@ -18,12 +18,12 @@ from typing import Any
 import torch
 
 from . import kernels
-from .apply import observers
 from .dtype import name_of
-from .operator import Operator
+from .engine.apply import observers
+from .engine.operator import Operator
+from .engine.tape import Node, kept_by
+from .engine.tensor import Tensor
 from .ops.linalg import trace as sum_of_diagonal
-from .tape import Node, kept_by
-from .tensor import Tensor
 
 _HERE = f"{Path(__file__).parent}{os.sep}"
 Buffers = Sequence[torch.Tensor]

@@ -184,6 +184,7 @@ BACKWARD = (
         "requires_grad_",
         "sampan.ops",
         "sampan.autograd",
+        "sampan.engine",
         "paddle.autograd",
         "jax",
         "autograd",

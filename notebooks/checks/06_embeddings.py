@@ -23,7 +23,7 @@ LIBRARY = (
         "embedding_renorm_",
         "_embedding_bag",
     ),
-    *("sampan.row_sparse", "sampan.embedding", "sampan.nn", "index_select", "rows_read", "take_along_axis"),
+    *("sampan.engine", "sampan.embedding", "sampan.nn", "index_select", "rows_read", "take_along_axis"),
 )
 ADDING = (
     *(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import sampan
 from sampan import nn, optimizer
 from sampan.embedding import warmup
+from sampan.engine.row_sparse import RowSparse
 from sampan.nn import functional as F
-from sampan.row_sparse import RowSparse
 
 
 def table(count=50, width=8, dtype="float64", seed=0):

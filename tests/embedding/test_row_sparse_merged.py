@@ -9,10 +9,10 @@ import torch
 
 import sampan
 from sampan import embedding, nn, optimizer
+from sampan.engine.row_sparse import RowSparse
 from sampan.kernels import registry
 from sampan.kernels.arena import LENT_FROM
 from sampan.nn import functional as F
-from sampan.row_sparse import RowSparse
 
 COUNT, WIDTH, NAMED = 3000, 64, LENT_FROM // (4 * 64) + 1  # rows of a gradient that is not copied
 

@@ -3,8 +3,8 @@ from types import ModuleType
 
 import pytest
 
+from sampan.engine.operator import Operator
 from sampan.learn import slots, visible
-from sampan.operator import Operator
 
 
 @pytest.fixture

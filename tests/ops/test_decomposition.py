@@ -11,7 +11,7 @@ import torch
 
 import sampan as paddle
 from sampan import linalg
-from sampan.tensor import Tensor
+from sampan.engine.tensor import Tensor
 
 
 def drawn(*shape: int, kind: torch.dtype = torch.float64, seed: int = 0) -> torch.Tensor:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sampan as paddle
-from sampan.tensor import Tensor
+from sampan.engine.tensor import Tensor
 
 
 def drawn(*shape: int, seed: int = 0) -> np.ndarray:

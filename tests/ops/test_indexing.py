@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import sampan as paddle
-from sampan.tensor import Tensor
+from sampan.engine.tensor import Tensor
 
 F64 = "float64"
 

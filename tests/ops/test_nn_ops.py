@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import sampan as paddle
-from sampan.tensor import Tensor
+from sampan.engine.tensor import Tensor
 
 F, TF = paddle.nn.functional, torch.nn.functional
 

@@ -8,7 +8,7 @@ import torch
 
 import sampan as paddle
 from sampan import fft, signal
-from sampan.tensor import Tensor
+from sampan.engine.tensor import Tensor
 
 ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 

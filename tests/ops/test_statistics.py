@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import sampan as paddle
-from sampan.tensor import Tensor
+from sampan.engine.tensor import Tensor
 
 NAN = float("nan")
 

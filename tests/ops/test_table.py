@@ -14,8 +14,8 @@ import torch
 import sampan
 import sampan.embedding
 import sampan.sparse
-from sampan.operator import composites, operators
-from sampan.tensor import Tensor
+from sampan.engine.operator import composites, operators
+from sampan.engine.tensor import Tensor
 from tests.ops.samples import SAMPLES, Array
 
 # Operators without samples, each tested where its name says.
@@ -104,7 +104,10 @@ CASES = [
 
 def entry_of(kind: str, name: str):
     if kind == "operator":
-        function, differentiable = getattr(sampan.tensor.declared, name), operators[name].differentiable
+        function, differentiable = (
+            getattr(sampan.engine.tensor.declared, name),
+            operators[name].differentiable,
+        )
     else:
         function, differentiable = composites[name], True
     return function, SAMPLES[name].reference, SAMPLES[name].samples, differentiable

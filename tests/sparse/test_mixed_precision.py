@@ -6,7 +6,7 @@ import torch
 
 import sampan
 from sampan import amp, nn, optimizer, sparse
-from sampan.tape import kept_by
+from sampan.engine.tape import kept_by
 
 layers = sparse.nn
 F = sparse.nn.functional

@@ -10,7 +10,7 @@ import pytest
 
 import sampan
 from sampan import learn
-from sampan.operator import operators
+from sampan.engine.operator import operators
 from studio import i18n
 from studio.views import tape, walk
 from studio.views.expression import ExpressionError, evaluate, vocabulary

@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
-from ..apply import casts, mine, put
 from ..dtype import as_device, as_dtype, name_of
+from ..engine.apply import casts, mine, put
+from ..engine.operator import Operator
+from ..engine.tensor import Tensor
 from ..nn import Layer
 from ..nn import norm as norms
-from ..operator import Operator
-from ..tensor import Tensor
 
 __all__ = [
     "amp_guard",

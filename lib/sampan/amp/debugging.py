@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from ..apply import describe, observers, put
-from ..operator import Operator
-from ..tensor import Tensor
+from ..engine.apply import describe, observers, put
+from ..engine.operator import Operator
+from ..engine.tensor import Tensor
 from ..trace import flat
 
 # fmt: off

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..engine.row_sparse import RowSparse
+from ..engine.tensor import Refused, Tensor, zero_gradient
 from ..nn.function_layer import with_defaults
-from ..row_sparse import RowSparse
-from ..tensor import Refused, Tensor, zero_gradient
 from . import casting
 
 __all__ = ["AmpScaler", "GradScaler"]

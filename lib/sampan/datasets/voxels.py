@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from ..engine.tensor import Tensor
 from ..sparse import SparseTensor
 from ..sparse.pattern import Coo
-from ..tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 PARTS = ("seat", "back", "arm", "leg", "top", "foot", "pole", "shade", "screen")  # of all shapes

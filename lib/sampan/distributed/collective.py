@@ -8,7 +8,7 @@ process; here the group of one answers, so that a program need not ask first.
 from collections.abc import Sequence
 from typing import Any
 
-from ..tensor import Tensor
+from ..engine.tensor import Tensor
 from .parallel import initialized, several
 
 __all__ = [

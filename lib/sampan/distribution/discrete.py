@@ -9,10 +9,10 @@ import torch
 
 from ..creation import arange
 from ..dtype import DTYPES
+from ..engine.tensor import Refused, Tensor
 from ..nn.functional import log_softmax, softmax
 from ..ops import take_along_axis, where
 from ..random import multinomial
-from ..tensor import Refused, Tensor
 from .continuous import binary, inner, one_shape
 from .distribution import ExponentialFamily, Family, Numbers, drawer, fact, formula, register_kl, sampler
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..engine.row_sparse import RowSparse, check_ids
+from ..engine.tensor import Tensor
 from ..kernels import cpu_embedding_hash as loops
-from ..row_sparse import RowSparse, check_ids
-from ..tensor import Tensor
 from . import storage
 from .arguments import drawing, numbers, size, whole
 from .growing import GrowingLayer, GrowingParameter, GrowingTensor, Growth

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from .. import nn
+from ..engine.tensor import Tensor
 from ..kernels.arena import reserved
 from ..nn.parameter import Parameter
-from ..tensor import Tensor
 
 States = tuple[torch.Tensor, ...]
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..engine.row_sparse import RowSparse
+from ..engine.tensor import HookHandle
 from ..kernels import cpu_embedding_watch as loops
 from ..kernels.arena import reserved
-from ..row_sparse import RowSparse
 from ..serialization import replacing
-from ..tensor import HookHandle
 from .dynamic import DynamicEmbedding
 from .hybrid import HybridEmbedding
 from .reading import table_of

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.tensor import Tensor
 from ..kernels.cpu_embedding_watch import hashes
-from ..tensor import Tensor
 from .reading import Table, table_of
 from .redis_connection import Connection, RowsUnavailable
 

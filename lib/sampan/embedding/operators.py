@@ -6,13 +6,13 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype, name_of
+from ..engine.operator import operator
+from ..engine.row_sparse import RowSparse
+from ..engine.tensor import Tensor
 from ..kernels import embedding as loops
 from ..kernels.cpu_embedding import rows_found
 from ..kernels.device import array, buffer
-from ..operator import operator
 from ..ops.resampling import rows_summed
-from ..row_sparse import RowSparse
-from ..tensor import Tensor
 
 Buffer = torch.Tensor
 _HALF = (torch.float16, torch.bfloat16)

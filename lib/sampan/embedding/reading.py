@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from .. import nn
-from ..tape import written
-from ..tensor import Tensor
+from ..engine.tape import written
+from ..engine.tensor import Tensor
 from .bag import EmbeddingBag
 from .dynamic import DynamicEmbedding
 from .hybrid import HybridEmbedding

@@ -13,8 +13,8 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from ..engine.tensor import Tensor
 from ..serialization import NoSuchFile, replacing
-from ..tensor import Tensor
 from .reading import Table, table_of
 
 KINDS = ("flat", "ivf", "hnsw")

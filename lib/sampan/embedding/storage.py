@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..engine.tensor import Tensor
 from ..kernels import cpu_embedding_hash as loops
 from ..serialization import NoSuchFile, load, replacing, save
-from ..tensor import Tensor
 
 if TYPE_CHECKING:
     from .dynamic import DynamicEmbedding

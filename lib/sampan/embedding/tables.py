@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from .. import nn
+from ..engine.tensor import Tensor
 from ..nn.functional import embedding
 from ..nn.initializer import Normal
-from ..tensor import Tensor
 from .operators import integers
 
 

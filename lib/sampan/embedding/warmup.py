@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import nn
+from ..engine.tensor import Tensor, to_tensor
 from ..optimizer import SGD, Adagrad, Adam
-from ..tensor import Tensor, to_tensor
 from .bag import EmbeddingBag
 from .dynamic import DynamicEmbedding
 from .hybrid import HybridEmbedding

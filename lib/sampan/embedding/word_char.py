@@ -9,8 +9,8 @@ import torch
 
 from .. import nn, ops
 from ..dtype import name_of
+from ..engine.tensor import Tensor
 from ..nn import functional as F
-from ..tensor import Tensor
 from .bag import embedding_bag
 
 JOINTS = ("concat", "gate", "sum")

@@ -5,9 +5,9 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from ..engine.tensor import Tensor, WrongKind
 from ..io import DataLoader, IterableDataset
 from ..io.collate import to_tensors
-from ..tensor import Tensor, WrongKind
 
 
 def as_loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_workers: int, name: str) -> Any:

@@ -11,12 +11,12 @@ import numpy as np
 
 from .. import callbacks as _callbacks
 from .. import hapi
-from ..autograd import no_grad
+from ..engine.backward import no_grad
+from ..engine.tensor import Tensor, WrongKind
 from ..metric import Metric
 from ..nn import Layer
 from ..optimizer import Optimizer
 from ..serialization import load, save
-from ..tensor import Tensor, WrongKind
 from . import feed, state
 from .precision import Precision, stepping
 from .run import Run

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import hapi
-from ..tensor import Tensor
+from ..engine.tensor import Tensor
 from . import feed, state
 from .precision import EveryFew, stepping
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..engine.tensor import Tensor
 from ..random import get_rng_state, set_rng_state
 from ..serialization import load, save_with_checksum
-from ..tensor import Tensor
 
 FILE = "resume.sampan"
 

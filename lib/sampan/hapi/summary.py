@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
-from ..autograd import no_grad
 from ..dtype import as_device, as_dtype, default_dtype
+from ..engine.backward import no_grad
+from ..engine.tensor import Tensor
 from ..nn import Layer
-from ..tensor import Tensor
 
 
 def _shapes(value: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from .. import tape
-from ..autograd import no_grad
+from ..engine import tape
+from ..engine.backward import no_grad
 from ..optimizer import LBFGS as LBFGS
 from ..optimizer import Optimizer
 

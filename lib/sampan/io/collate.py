@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
-from ..tensor import Tensor
+from ..engine.tensor import Tensor
 
 _KINDS = {
     np.dtype(name): getattr(torch, name)

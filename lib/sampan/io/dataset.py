@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils import data as torch_data
 
-from ..tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import Refused, Tensor, WrongKind
 
 
 class Dataset(torch_data.Dataset):

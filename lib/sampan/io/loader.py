@@ -8,7 +8,7 @@ from typing import Any
 from torch.utils import data as torch_data
 
 from ..dtype import as_device
-from ..tensor import Refused, WrongKind
+from ..engine.tensor import Refused, WrongKind
 from .collate import default_collate_fn, samples_of, to_buffers, to_tensors
 from .sampler import BatchSampler
 

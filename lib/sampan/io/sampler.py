@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..tensor import Refused, WrongKind
+from ..engine.tensor import Refused, WrongKind
 
 
 class Sampler:

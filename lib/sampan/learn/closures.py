@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from ..tensor import Tensor
+from ..engine.tensor import Tensor
 
 
 def joint_derivative(body: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,6 +20,8 @@ from . import forbid as forbidding
 from .closures import joint_derivative
 
 ROOT = "sampan"
+# Where the first part of a slot's name is not the file that the library calls its function in.
+HOMES = {"autograd": "engine.backward", "row_sparse": "engine.row_sparse"}
 _slots: dict[str, Slot] = {}
 
 
@@ -100,6 +102,12 @@ class Reference:
         return f"The library's own {self._slot.name} is in its place. To use yours again, run its cell again."
 
 
+def place(name: str) -> str:
+    """The dotted name below `sampan` of what a slot stands for."""
+    first, _, rest = name.partition(".")
+    return f"{HOMES.get(first, first)}.{rest}"
+
+
 def resolve(name: str) -> tuple[Any, str]:
     """(holder, attribute) of a dotted name below `sampan`; for an operator, the operator and its `body`."""
     parts = name.split(".") if isinstance(name, str) else []
@@ -108,7 +116,7 @@ def resolve(name: str) -> tuple[Any, str]:
         raise ValueError(f"exercise: {name!r} is no slot; expected {wanted}")
     holder: Any = importlib.import_module(ROOT)
     path = ROOT
-    for part in parts[:-1]:
+    for part in place(name).split(".")[:-1]:
         path = f"{path}.{part}"
         try:
             holder = importlib.import_module(path)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor
+from ..engine.tensor import Tensor
 from .metric import Metric
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..spelling import spelled
-from ..tensor import Tensor
+from ..engine.spelling import spelled
+from ..engine.tensor import Tensor
 
 
 class Metric(abc.ABC):

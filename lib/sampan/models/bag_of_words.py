@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from .. import nn, sparse
+from ..engine.tensor import Tensor
 from ..io import Dataset
 from ..sparse import SparseTensor
-from ..tensor import Tensor
 
 __all__ = ["BagOfWords", "NGrams", "Rows"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from .. import nn
+from ..engine.tensor import Tensor
 from ..nn import functional as F
-from ..tensor import Tensor
 
 
 class Embeddings(nn.Layer):

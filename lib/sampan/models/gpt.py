@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from .. import nn
-from ..autograd import no_grad
+from ..engine.backward import no_grad
+from ..engine.tensor import Tensor
 from ..nn import functional as F
 from ..ops import concat
 from ..random import multinomial
-from ..tensor import Tensor
 
 
 def _drawn(std: float) -> nn.ParamAttr:

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from .. import amp, nn, ops, optimizer, sparse
-from ..autograd import no_grad
 from ..datasets.point_clouds import Shapes, to_sparse, turned
+from ..engine.backward import no_grad
+from ..engine.tensor import Tensor
 from ..nn import functional as F
-from ..tensor import Tensor
 
 __all__ = [
     "PointClassifier",

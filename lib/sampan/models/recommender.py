@@ -18,12 +18,12 @@ import numpy as np
 import torch
 
 from .. import nn
-from ..autograd import no_grad
 from ..datasets.interactions import Ratings, histories, in_order, leave_last_out
 from ..embedding import DynamicEmbedding, embedding_bag
+from ..engine.backward import no_grad
+from ..engine.tensor import Tensor
 from ..nn import functional as F
 from ..nn.initializer import Constant, Normal
-from ..tensor import Tensor
 from .recommender_steps import train_steps
 
 __all__ = [

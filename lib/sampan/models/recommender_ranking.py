@@ -18,13 +18,13 @@ import numpy as np
 import torch
 
 from .. import nn, ops
-from ..autograd import no_grad
 from ..datasets.interactions import Ratings, histories
 from ..embedding import EmbeddingTables
+from ..engine.backward import no_grad
+from ..engine.tensor import Tensor
 from ..nn import functional as F
 from ..nn.initializer import Normal
 from ..ops.shape import expand_view
-from ..tensor import Tensor
 from .recommender_steps import train_steps
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import nn, optimizer
-from ..tensor import Tensor
+from ..engine.tensor import Tensor
 
 
 class Step(NamedTuple):

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from .. import nn, optimizer
-from ..autograd import no_grad
 from ..embedding.word_char import JOINTS, CharEmbedding, WordCharEmbedding
+from ..engine.backward import no_grad
+from ..engine.tensor import Tensor
 from ..io import Dataset
 from ..nn import functional as F
-from ..tensor import Tensor
 from ..text.vocabulary import Vocabulary
 
 __all__ = ["CHANNELS", "WordCharClassifier", "WordCharTexts", "predict", "train"]

@@ -10,9 +10,9 @@ from typing import Any, TextIO
 from .. import callbacks as _callbacks
 from .. import nn
 from ..distributed.collective import all_gather
+from ..engine.tensor import Tensor, to_tensor
 from ..hapi.flops import _COUNTS
 from ..ops.joining import concat
-from ..tensor import Tensor, to_tensor
 
 
 def to_list(value: Any) -> Any:

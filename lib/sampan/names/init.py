@@ -1,9 +1,9 @@
 """paddle.nn.init: initializers as functions that overwrite a tensor, as torch has them."""
 
 from ..creation import eye
+from ..engine.tensor import Tensor
 from ..nn import initializer as _kinds
 from ..nn.initializer import calculate_gain as calculate_gain
-from ..tensor import Tensor
 
 
 def kaiming_uniform_(

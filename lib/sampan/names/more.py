@@ -9,12 +9,12 @@ from enum import Enum
 from typing import Any, NoReturn
 
 from .. import nn
-from ..autograd import no_grad
 from ..creation import full
 from ..dtype import as_dtype
+from ..engine.backward import no_grad
+from ..engine.tensor import Tensor
 from ..ops.joining import stack, unstack
 from ..random import normal
-from ..tensor import Tensor
 
 # --- paddle.tensor ---
 
@@ -119,9 +119,8 @@ class XavierInitializer(nn.initializer.XavierNormal):
         self, uniform: bool = True, fan_in: Any = None, fan_out: Any = None, seed: int = 0, gain: float = 1.0
     ) -> None:
         super().__init__(fan_in, fan_out, gain)
-        self.fill = (nn.initializer.XavierUniform if uniform else nn.initializer.XavierNormal)(
-            fan_in, fan_out, gain
-        ).fill  # type: ignore[method-assign]
+        kind = nn.initializer.XavierUniform if uniform else nn.initializer.XavierNormal
+        self.fill = kind(fan_in, fan_out, gain).fill  # type: ignore[method-assign]
 
 
 class MSRAInitializer(nn.initializer.KaimingNormal):

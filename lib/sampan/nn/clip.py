@@ -24,7 +24,7 @@ class ClipGrad:
 
     def __call__(self, params_grads: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Paddle's form: pairs of parameter and gradient ; those without a gradient are left out."""
-        from ..tensor import Tensor
+        from ..engine.tensor import Tensor
 
         chosen = [g.data for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
         clipped = iter(self.clip(chosen))

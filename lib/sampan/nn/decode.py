@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..engine.tensor import Tensor
 from ..ops.indexing import where
 from ..ops.joining import stack
-from ..tensor import Tensor
 from . import functional as F
 from .rnn import flatten, map_structure
 

@@ -7,8 +7,8 @@ from operator import attrgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ..spelling import renamed
-from ..tensor import WrongKind
+from ..engine.spelling import renamed
+from ..engine.tensor import WrongKind
 from .layer import Layer, alias
 
 _OWN = ("training", "out")  # a layer knows whether it trains

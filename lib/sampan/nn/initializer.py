@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..apply import describe
 from ..dtype import as_device, as_dtype, default_dtype
+from ..engine.apply import describe
+from ..engine.tensor import Refused, Tensor, WrongKind
 from ..kernels import arena
 from ..ops.shape import number
-from ..tensor import Refused, Tensor, WrongKind
 
 
 class Initializer:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import torch
 
 from ..dtype import as_device, as_dtype, get_default_dtype, name_of
+from ..engine.tensor import HookHandle, Refused, Tensor, WrongKind
 from ..ops.shape import _ints
-from ..tensor import HookHandle, Refused, Tensor, WrongKind
 from .attr import ParamAttr
 from .initializer import Constant, Initializer, XavierUniform, global_initializer
 from .parameter import Parameter, unique_name

@@ -3,7 +3,7 @@
 from operator import index
 from typing import Any
 
-from ..tensor import WrongKind
+from ..engine.tensor import WrongKind
 from . import functional as F
 from .layer import Layer
 

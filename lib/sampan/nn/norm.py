@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..tensor import Tensor
+from ..engine.tensor import Tensor
 from . import functional as F
 from .attr import ParamAttr
 from .function_layer import FunctionLayer, with_defaults

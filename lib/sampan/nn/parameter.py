@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype, name_of
-from ..tensor import Tensor, WrongKind
+from ..engine.tensor import Tensor, WrongKind
 
 __all__ = ["Parameter"]
 

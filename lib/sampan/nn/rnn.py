@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from ..creation import full
+from ..engine.tensor import Refused, Tensor
 from ..ops.indexing import where
 from ..ops.joining import concat, stack
 from ..ops.recurrent import CELLS, recurrent
-from ..tensor import Refused, Tensor
 from . import functional as F
 from .container import LayerList
 from .initializer import Constant, Uniform

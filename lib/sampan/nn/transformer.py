@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import torch
 
 from ..dtype import DataType, as_dtype
+from ..engine.tensor import Tensor
 from ..ops.joining import concat
-from ..tensor import Tensor
 from . import functional as F
 from .attr import ParamAttr
 from .container import LayerList

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
+from ..engine.tape import written
+from ..engine.tensor import Tensor
 from ..ops.joining import concat
-from ..tape import written
-from ..tensor import Tensor
 from .layer import Layer
 from .parameter import Parameter
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..apply import AxisError
 from ..dtype import as_dtype
+from ..engine.apply import AxisError
+from ..engine.operator import composite, operator
+from ..engine.tensor import Refused, Tensor
 from ..generated import define
-from ..operator import composite, operator
-from ..tensor import Refused, Tensor
 from .elementwise import Buffer, aten, sigmoid, tanh
 from .joining import concat, equal_views
 

@@ -1,7 +1,7 @@
 """Second names of operators, as functions, as methods and, where there is one, for their in-place twins."""
 
-from ..operator import as_method
-from ..tensor import Tensor, declared
+from ..engine.operator import as_method
+from ..engine.tensor import Tensor, declared
 from . import inplace
 
 _NAMES = (

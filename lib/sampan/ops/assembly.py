@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from ..dtype import name_of
-from ..operator import as_method, composite, operator
-from ..tensor import Refused, Tensor, WrongKind, to_tensor
+from ..engine.operator import as_method, composite, operator
+from ..engine.tensor import Refused, Tensor, WrongKind, to_tensor
 from .indexing import diagonal, getitem
 from .joining import stack
 from .shape import expand_view, reshape

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from ..operator import operator
-from ..tensor import Tensor
+from ..engine.operator import operator
+from ..engine.tensor import Tensor
 from .activation import softmax
 from .linalg import batched_matmul
 from .recorded import recorded

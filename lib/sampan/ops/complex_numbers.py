@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from ..operator import operator
-from ..tensor import WrongKind, declared
+from ..engine.operator import operator
+from ..engine.tensor import WrongKind, declared
 
 __all__ = ["angle", "as_complex", "as_real", "complex", "conj", "imag", "polar", "real", "sgn"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..operator import operator
+from ..engine.operator import operator
 from .elementwise import Buffer
 
 convolution_backward = torch.ops.aten.convolution_backward.default._op

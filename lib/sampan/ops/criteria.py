@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..operator import operator
+from ..engine.operator import operator
 from .elementwise import Buffer, aten
 
 NUMBERS = {"none": 0, "mean": 1, "sum": 2}

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype
-from ..operator import composite, operator
-from ..tensor import Refused, Tensor
+from ..engine.operator import composite, operator
+from ..engine.tensor import Refused, Tensor
 from .assembly import diagonals
 from .complex_numbers import real
 from .joining import concat_tensors

@@ -18,9 +18,9 @@ import torch
 
 from .. import kernels
 from ..dtype import default_dtype
+from ..engine.operator import as_method, composite, operator
+from ..engine.tensor import Refused, Tensor, WrongKind, declared
 from ..generated import define
-from ..operator import as_method, composite, operator
-from ..tensor import Refused, Tensor, WrongKind, declared
 
 # fmt: off
 __all__ = [

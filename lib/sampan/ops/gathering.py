@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from ..apply import AxisError
 from ..dtype import name_of
-from ..operator import composite, operator
-from ..tensor import Refused, Tensor, WrongKind
+from ..engine.apply import AxisError
+from ..engine.operator import composite, operator
+from ..engine.tensor import Refused, Tensor, WrongKind
 from .indexing import getitem, setitem, spread
 from .shape import _ints, assign, cast, expand, expand_view, reshape, squeeze
 

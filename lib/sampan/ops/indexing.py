@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..apply import AxisError
-from ..autograd import unbroadcast
 from ..dtype import default_dtype, name_of
-from ..operator import as_method, composite, operator
-from ..spelling import spelled
-from ..tensor import Refused, Tensor, WrongKind
+from ..engine.apply import AxisError
+from ..engine.backward import unbroadcast
+from ..engine.operator import as_method, composite, operator
+from ..engine.spelling import spelled
+from ..engine.tensor import Refused, Tensor, WrongKind
 from .shape import assign, cast, expand_view, number, reshape
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from ..autograd import enable_grad
-from ..apply import REFUSALS, casts, observers
-from ..fast import MISSING
-from ..operator import as_method
-from ..spelling import renamed
-from ..tensor import Refused, Tensor, WrongKind, declared
+from ..engine.backward import enable_grad
+from ..engine.apply import REFUSALS, casts, observers
+from ..engine.fast import MISSING
+from ..engine.operator import as_method
+from ..engine.spelling import renamed
+from ..engine.tensor import Refused, Tensor, WrongKind, declared
 
 # The families whose operators get twins.
 from . import (

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from ..dtype import name_of
-from ..operator import as_method, composite, operator
-from ..spelling import spelled
-from ..tensor import Refused, Tensor, WrongKind, declared, to_tensor
+from ..engine.operator import as_method, composite, operator
+from ..engine.spelling import spelled
+from ..engine.tensor import Refused, Tensor, WrongKind, declared, to_tensor
 from .shape import _free, _ints, expand, flatten, reshape, unsqueeze
 
 # fmt: off

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from ..operator import composite, operator
-from ..tensor import Refused, Tensor
+from ..engine.operator import composite, operator
+from ..engine.tensor import Refused, Tensor
 from .elementwise import Buffer
 from .indexing import diagonal, spread
 from .shape import _free, _ints, assign, expand_view, permute, reshape, swapaxes

@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from ..operator import as_method, composite, operator
-from ..spelling import spelled
-from ..tensor import Tensor, WrongKind
+from ..engine.operator import as_method, composite, operator
+from ..engine.spelling import spelled
+from ..engine.tensor import Tensor, WrongKind
 
 # fmt: off
 __all__ = [

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype
-from ..operator import operator
-from ..tensor import Tensor
+from ..engine.operator import operator
+from ..engine.tensor import Tensor
 from .activation import log_softmax_backward, softmax
 from .elementwise import Buffer, aten
 

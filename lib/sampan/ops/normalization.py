@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from ..operator import operator
-from ..tape import written
+from ..engine.operator import operator
+from ..engine.tape import written
 from .elementwise import Buffer, aten
 
 layer_norm_backward = aten.native_layer_norm_backward.default._op

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from ..operator import composite, operator
-from ..spelling import give
-from ..tensor import Refused, Tensor, WrongKind
+from ..engine.operator import composite, operator
+from ..engine.spelling import give
+from ..engine.tensor import Refused, Tensor, WrongKind
 from .decomposition import adjoint, eigh, identity, inverse, qr, svd, svdvals
 from .indexing import select
 from .joining import concat_tensors

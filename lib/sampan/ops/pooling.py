@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ..operator import operator
+from ..engine.operator import operator
 from .elementwise import aten
 
 torch_nn = torch._C._nn

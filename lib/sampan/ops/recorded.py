@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autograd import grad
-from ..tensor import Tensor
+from ..engine.backward import grad
+from ..engine.tensor import Tensor
 
 
 def recorded(function: Callable[..., Any], inputs: Sequence[Any], gradients: Any) -> tuple[Any, ...]:

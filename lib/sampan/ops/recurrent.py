@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from ..engine.operator import operator
+from ..engine.tensor import Tensor
 from ..kernels.cpu_recurrent import STEPS
-from ..operator import operator
-from ..tensor import Tensor
 from .activation import relu
 from .elementwise import sigmoid, tanh
 from .indexing import where

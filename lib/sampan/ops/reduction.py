@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from ..apply import AxisError
 from ..dtype import as_dtype, default_dtype
-from ..operator import composite, operator
-from ..spelling import give
-from ..tensor import WrongKind
+from ..engine.apply import AxisError
+from ..engine.operator import composite, operator
+from ..engine.spelling import give
+from ..engine.tensor import WrongKind
 from .shape import unshared
 
 

@@ -1,6 +1,6 @@
 """Dropout."""
 
-from ..operator import operator
+from ..engine.operator import operator
 
 
 @operator(lambda g, mask: g * mask)

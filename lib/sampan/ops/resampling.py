@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
+from ..engine.operator import operator
+from ..engine.row_sparse import RowSparse
 from ..kernels.cpu_embedding import all_inside, rows_read
-from ..operator import operator
-from ..row_sparse import RowSparse
 from .elementwise import Buffer, aten
 
 embedding_backward = aten.embedding_dense_backward.default._op

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype
-from ..operator import composite, operator
-from ..tensor import Refused, Tensor, WrongKind
+from ..engine.operator import composite, operator
+from ..engine.tensor import Refused, Tensor, WrongKind
 from .gathering import added_along
 from .indexing import nonzero
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..apply import AxisError, describe
 from ..dtype import as_dtype
-from ..operator import composite, operator
-from ..tensor import Refused, Tensor, WrongKind, declared
+from ..engine.apply import AxisError, describe
+from ..engine.operator import composite, operator
+from ..engine.tensor import Refused, Tensor, WrongKind, declared
 
 
 def _ints(values: Any, name: str) -> list[int]:

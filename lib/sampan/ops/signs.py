@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..operator import entrance
-from ..tensor import Tensor, declared, to_tensor
+from ..engine.operator import entrance
+from ..engine.tensor import Tensor, declared, to_tensor
 from . import elementwise, indexing, linalg, logic
 
 _SIGNS: dict[str, Callable[..., Any]] = {

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype
-from ..operator import as_method, composite, operator
-from ..tensor import Refused, declared
+from ..engine.operator import as_method, composite, operator
+from ..engine.tensor import Refused, declared
 from .indexing import getitem, setitem, spread
 from .shape import _free, _ints, assign, expand_view, flip, permute, reshape, unshared
 

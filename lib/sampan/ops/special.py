@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from ..operator import composite, operator
-from ..tensor import Refused, WrongKind
+from ..engine.operator import composite, operator
+from ..engine.tensor import Refused, WrongKind
 from .elementwise import Buffer, aten, elementwise
 
 # fmt: off

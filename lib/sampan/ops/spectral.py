@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..apply import describe
 from ..dtype import as_dtype, default_dtype
-from ..operator import composite, operator
-from ..tensor import Refused, Tensor, WrongKind
+from ..engine.apply import describe
+from ..engine.operator import composite, operator
+from ..engine.tensor import Refused, Tensor, WrongKind
 from .complex_numbers import complex as complex_of
 from .complex_numbers import conj, real
 from .indexing import getitem

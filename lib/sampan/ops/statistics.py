@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype, name_of
-from ..operator import composite, operator
-from ..tensor import Refused, Tensor, WrongKind
+from ..engine.operator import composite, operator
+from ..engine.tensor import Refused, Tensor, WrongKind
 from .complex_numbers import complex as complex_of
 from .gathering import added_along, take_along_axis
 from .indexing import diag, select

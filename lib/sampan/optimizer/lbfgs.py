@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .. import tape
-from ..autograd import enable_grad, no_grad
-from ..tensor import Tensor
+from ..engine import tape
+from ..engine.backward import enable_grad, no_grad
+from ..engine.tensor import Tensor
 from .optimizer import Optimizer
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import Refused, Tensor, WrongKind
 
 # fmt: off
 __all__ = [

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import kernels, tape
-from ..autograd import no_grad
+from .. import kernels
+from ..engine import tape
+from ..engine.backward import no_grad
+from ..engine.row_sparse import RowSparse
+from ..engine.tensor import Tensor, WrongKind, zero_gradient
 from ..kernels.arena import filled_like
 from ..nn.clip import ClipGrad
 from ..regularizer import L2Decay, WeightDecayRegularizer
-from ..row_sparse import RowSparse
-from ..tensor import Tensor, WrongKind, zero_gradient
 from .lr import LRScheduler, plain
 
 _HALF = (torch.float16, torch.bfloat16)

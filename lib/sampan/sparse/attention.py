@@ -8,10 +8,10 @@ import torch
 
 from .. import kernels, ops
 from ..dtype import name_of
+from ..engine.operator import operator
+from ..engine.tensor import Tensor
 from ..kernels.device import array, buffer, empty
-from ..operator import operator
 from ..ops.recorded import recorded
-from ..tensor import Tensor
 from .elementwise import sparse
 from .operators import _array, _buffer, row_softmax, sddmm, spmm
 from .pattern import Rows, sorted_rows

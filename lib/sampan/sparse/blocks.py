@@ -9,9 +9,9 @@ import torch
 
 from .. import ops
 from ..dtype import name_of
-from ..operator import operator
+from ..engine.operator import operator
+from ..engine.tensor import Tensor
 from ..ops.recorded import recorded
-from ..tensor import Tensor
 from .attention import one_kind
 
 __all__ = ["BlockMask", "block_attention", "create_block_mask", "sliding_window"]

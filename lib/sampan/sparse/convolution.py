@@ -7,11 +7,11 @@ import numpy as np
 import torch
 
 from ..dtype import as_dtype, name_of
+from ..engine.operator import operator
+from ..engine.tensor import Refused, Tensor
 from ..kernels import sparse as loops
 from ..kernels.device import array, buffer
 from ..nn.functional.convolution import ints, paddings
-from ..operator import operator
-from ..tensor import Refused, Tensor
 from .elementwise import sparse
 from .rulebook import Book, book
 from .tensor import SparseTensor

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from ..dtype import as_dtype, name_of
+from ..engine.tensor import Tensor, to_tensor
 from ..kernels.arena import copied
-from ..tensor import Tensor, to_tensor
 from .operators import entries_joined
 from .pattern import Coo, Csr, sorted_rows
 from .tensor import SparseTensor

@@ -8,10 +8,10 @@ import torch
 
 from .. import kernels, ops
 from ..dtype import as_dtype
+from ..engine.tensor import Tensor
 from ..kernels.device import array, buffer
 from ..ops.indexing import getitem
 from ..ops.shape import expand_view
-from ..tensor import Tensor
 from .operators import entries_picked, entries_summed
 from .pattern import Coo, Csr, Rows
 from .tensor import SparseTensor, dense_to_coo

@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 
+from ..engine.tensor import Tensor
 from ..serialization import kinds
-from ..tensor import Tensor
 from .creation import sparse_coo_tensor, sparse_csr_tensor
 from .pattern import Coo
 from .tensor import SparseTensor

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from .. import kernels
+from ..engine.operator import operator
 from ..kernels.device import array, buffer, empty
-from ..operator import operator
 from .pattern import Rows
 
 _KINDS = (torch.float32, torch.float64, torch.int64, torch.complex128)  # of these there are loops

@@ -7,7 +7,7 @@ import torch
 
 from .. import linalg, ops
 from ..dtype import as_dtype
-from ..tensor import Tensor
+from ..engine.tensor import Tensor
 from .elementwise import add, sparse
 from .operators import sddmm, spgemm, spmm
 from .structure import transpose

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype
+from ..engine.tensor import Tensor
 from ..ops.joining import concat as join
-from ..tensor import Tensor
 from .elementwise import at_entries, sparse
 from .operators import entries_picked
 from .pattern import Coo

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 
 from ..dtype import DataType, Place, Size, name_of
+from ..engine.printing import layout
+from ..engine.refusal import FromInside
+from ..engine.tensor import Count, HookHandle, Tensor
 from ..kernels.device import buffer
 from ..ops.indexing import getitem
 from ..ops.shape import reshape
-from ..printing import layout
-from ..refusal import FromInside
-from ..tensor import Count, HookHandle, Tensor
 from .operators import entries_joined, entries_picked, entries_placed
 from .pattern import Coo, Csr, Rows
 

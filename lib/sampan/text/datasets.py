@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..dtype import get_default_dtype
+from ..engine.tensor import Refused
 from ..io import Dataset
-from ..tensor import Refused
 from ..vision.datasets import chosen, local_file
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside

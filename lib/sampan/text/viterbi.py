@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
+from ..engine.spelling import spelled
+from ..engine.tensor import Refused, Tensor
 from ..nn import Layer
-from ..spelling import spelled
-from ..tensor import Refused, Tensor
 
 __all__ = ["ViterbiDecoder", "viterbi_decode"]
 

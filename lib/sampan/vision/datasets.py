@@ -15,9 +15,9 @@ import numpy as np
 from .. import datasets
 from ..datasets.readers import read_idx
 from ..dtype import get_default_dtype
+from ..engine.tensor import Refused
 from ..io import Dataset
 from ..pickled import _Restricted
-from ..tensor import Refused
 from .image import get_image_backend, image_load
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside

@@ -13,11 +13,11 @@ import torch
 
 from .. import nn
 from ..creation import zeros_like
+from ..engine.spelling import spell
+from ..engine.tensor import Refused, Tensor
 from ..nn import functional as F
 from ..nn.function_layer import FunctionLayer
 from ..ops import concat, einsum, stack, where
-from ..spelling import spell
-from ..tensor import Refused, Tensor
 from .models.blocks import ConvNormActivation as ConvNormActivation
 
 __all__ = [

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from .. import autograd
 from ..dtype import DataType, name_of
-from ..tape import Node
-from ..tensor import Tensor
+from ..engine import backward as walk
+from ..engine.tape import Node
+from ..engine.tensor import Tensor
 from ..trace import Record, trace
 from .style import COLORS, INK, MUTED, bare_axes, figure, plotly
 
@@ -110,9 +110,9 @@ def _shapes(result: Tensor, order: list[Node], leaves: list[Tensor]) -> dict[Any
     try:
         for node in order:
             node.hooks = None  # drawing is no backward: hooks of the user's are not for it
-        with autograd.no_grad():
+        with walk.no_grad():
             start = [(result.node, torch.ones_like(result.data))]
-            gradients = autograd.run(start, retain_graph=True, targets=[*order, *leaves])
+            gradients = walk.run(start, retain_graph=True, targets=[*order, *leaves])
     except Exception as error:  # the tape was freed, or a piece of the walk is a learner's, and unfinished
         warnings.warn(f"tape: shapes are not drawn, for the walk back stopped: {error}", stacklevel=3)
     finally:

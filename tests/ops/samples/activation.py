@@ -2,7 +2,7 @@
 
 import torch
 
-from sampan.operator import operators
+from sampan.engine.operator import operators
 from sampan.ops.activation import tnf
 
 from .declare import Array, sampled

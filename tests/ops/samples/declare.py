@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from sampan.operator import operators
+from sampan.engine.operator import operators
 
 
 class Array(NamedTuple):

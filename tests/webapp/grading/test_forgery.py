@@ -103,6 +103,8 @@ def test_objects_that_lie_about_equality(graded, lie):
 
 BORROWED = {
     "imported": "from sampan.autograd import unbroadcast as theirs\n{head}    return theirs(gradient, shape)",
+    "imported from the engine": "from sampan.engine.backward import unbroadcast as theirs\n"
+    "{head}    return theirs(gradient, shape)",
     "by its slot": "from sampan.learn import slots\ntheirs = slots.get('autograd.unbroadcast').original\n"
     "{head}    return theirs(gradient, shape)",
     "by its module": "import sampan.learn.slots as kept\n{head}    return kept.get('autograd.unbroadcast').original(gradient, shape)",
@@ -120,7 +122,7 @@ HIDDEN = """
 import gc, importlib, sys, types
 slots = sys.modules["sampan.learn." + "slots"]
 slot = slots.get("autograd.unbroadcast")
-module = sys.modules["sampan.autograd"]
+module = sys.modules["sampan.engine.backward"]
 """
 ROUTES = {
     "the slot's original": "theirs = slot.original",
@@ -129,16 +131,16 @@ ROUTES = {
     "theirs = module.unbroadcast",
     "the name at first": "theirs = module.unbroadcast",
     "imported once more": "file = module.__file__\nspec = importlib.util.spec_from_file_location('again', file)\n"
-    "again = importlib.util.module_from_spec(spec)\nagain.__package__ = 'sampan'\nspec.loader.exec_module(again)\n"
+    "again = importlib.util.module_from_spec(spec)\nagain.__package__ = 'sampan.engine'\nspec.loader.exec_module(again)\n"
     "theirs = again.unbroadcast",
     "reloaded": "theirs = importlib.reload(module).unbroadcast",
     "its source": "import inspect\nexec(inspect.getsource(module))\ntheirs = unbroadcast",
     "its bytecode": "import marshal, pathlib\n"
-    "file = next((pathlib.Path(module.__file__).parent / '__pycache__').glob('autograd.*.pyc'))\n"
-    "code = marshal.loads(file.read_bytes()[16:])\nspace = {'__name__': 'sampan.again', '__package__': 'sampan'}\n"
+    "file = next((pathlib.Path(module.__file__).parent / '__pycache__').glob('backward.*.pyc'))\n"
+    "code = marshal.loads(file.read_bytes()[16:])\nspace = {'__name__': 'sampan.engine.again', '__package__': 'sampan.engine'}\n"
     "exec(code, space)\ntheirs = space['unbroadcast']",
     "what the collector lists": "theirs = next(one for one in gc.get_objects() if isinstance(one, types.FunctionType)\n"
-    "    and one.__name__ == 'unbroadcast' and one.__module__ == 'sampan.autograd')",
+    "    and one.__name__ == 'unbroadcast' and one.__module__ == 'sampan.engine.backward')",
     "another module's copy": "theirs = next(value for other in list(sys.modules.values())\n"
     "    for name, value in list(vars(other).items()) if name == 'unbroadcast' and callable(value))",
     "its code": "theirs = types.FunctionType(module.unbroadcast.__code__, vars(module))",

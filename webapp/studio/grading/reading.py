@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sampan.learn import forbid
+from sampan.learn import forbid, slots
 
 from .cells import Code, Look, look, made_of, needed
 
@@ -35,7 +35,11 @@ class Rule:
     @property
     def own(self) -> tuple[str, ...]:
         """The library's own version."""
-        return (f"sampan.{self.slot}", f"paddle.{self.slot}", "sampan.learn.reference")
+        places = (self.slot, slots.place(self.slot))
+        return (
+            *(f"{root}.{place}" for root in ("sampan", "paddle") for place in places),
+            "sampan.learn.reference",
+        )
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ import torch
 import sampan
 from sampan import embedding, optimizer
 from sampan.embedding.hybrid import Backed
+from sampan.engine.row_sparse import RowSparse
 from sampan.learn import slots
 from sampan.learn.drivers import THE_VALUE, driver, parameter
 from sampan.nn import functional as F
-from sampan.row_sparse import RowSparse
 
 
 @driver

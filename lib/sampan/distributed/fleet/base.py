@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ...tensor import Tensor
+from ...engine.tensor import Tensor
 from ..collective import Group
 from ..parallel import ParallelEnv, get_rank, get_world_size, several
 

@@ -1,11 +1,11 @@
 """Operators under the names that Paddle has in `nn.functional`."""
 
+from ...engine.spelling import spell as _spell
 from ...ops.activation import *  # noqa: F403
 from ...ops.assembly import diag_embed as diag_embed
 from ...ops.indexing import one_hot as one_hot
 from ...ops.linalg import linear as linear
 from ...ops.norms import pdist as pdist
-from ...spelling import spell as _spell
 from . import flash_attention as flash_attention
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403

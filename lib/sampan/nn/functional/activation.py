@@ -4,11 +4,19 @@ from typing import Any
 
 import torch
 
+from ...engine.tensor import Refused, Tensor
 from ...ops import activation as ops
 from ...ops import inplace
-from ...ops.inplace import hardtanh_, leaky_relu_, relu_, silu_, softmax_, tanh_, thresholded_relu_  # type: ignore[attr-defined]  # type: ignore[attr-defined]
+from ...ops.inplace import (  # type: ignore[attr-defined]
+    hardtanh_,
+    leaky_relu_,
+    relu_,
+    silu_,
+    softmax_,
+    tanh_,
+    thresholded_relu_,
+)
 from ...ops.regularization import masked
-from ...tensor import Refused, Tensor
 from .normalization import channels_first
 
 # fmt: off

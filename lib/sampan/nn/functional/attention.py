@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
+from ...engine.tensor import Refused, Tensor
 from ...ops.attention import attend, fused, fused_attention
 from ...ops.indexing import where
 from ...ops.joining import concat, repeat_interleave
-from ...tensor import Refused, Tensor
 from .regularization import dropout as drop_out
 
 # fmt: off

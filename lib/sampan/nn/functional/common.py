@@ -5,14 +5,14 @@ from typing import Any
 
 import torch
 
-from ...apply import casts, mine, wrap
 from ...dtype import as_dtype
+from ...engine.apply import casts, mine, wrap
+from ...engine.row_sparse import check_ids
+from ...engine.tape import written
+from ...engine.tensor import Refused, Tensor, WrongKind
 from ...ops.norms import p_norm
 from ...ops.resampling import rows_at
 from ...ops.shape import number, pad_constant, unshared
-from ...row_sparse import check_ids
-from ...tape import written
-from ...tensor import Refused, Tensor, WrongKind
 from .convolution import FORMATS
 from .vision import plain
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ...engine.tensor import Refused
 from ...ops.convolution import convolve
 from ...ops.shape import pad_constant
-from ...tensor import Refused
 
 __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from ...apply import wrap
+from ...engine.apply import wrap
+from ...engine.tensor import Refused
 from ...ops import criteria
 from ...ops.activation import log_sigmoid, log_softmax, softmax
 from ...ops.indexing import one_hot, where
-from ...tensor import Refused
 from .loss import cross_entropy, reduced
 from .vision import plain
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...engine.tensor import Refused, Tensor
 from ...ops.activation import log_softmax
 from ...ops.loss import mean_cross_entropy
-from ...tensor import Refused, Tensor
 
 __all__ = ["cross_entropy", "nll_loss"]
 

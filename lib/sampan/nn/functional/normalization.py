@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...engine.tensor import Refused, Tensor
 from ...ops.normalization import normalize_batch, normalize_groups, normalize_layer, normalize_rms
 from ...ops.norms import p_norm
 from ...ops.pooling import avg_pool
 from ...ops.shape import number, pad_constant
-from ...tensor import Refused, Tensor
 
 __all__ = [
     "batch_norm",

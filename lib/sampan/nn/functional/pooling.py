@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...apply import wrap
+from ...engine.apply import wrap
+from ...engine.tensor import Refused
 from ...ops.pooling import ADAPTIVE_MAX, MAX, adaptive_pool, at_places, avg_pool, max_pool, put_at_places
 from ...ops.shape import pad_constant
-from ...tensor import Refused
 from .convolution import FORMATS, by_hand, channels_first, ints, paddings
 
 # fmt: off

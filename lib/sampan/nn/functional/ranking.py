@@ -5,14 +5,14 @@ from typing import Any
 
 import torch
 
-from ...apply import wrap
+from ...engine.apply import wrap
+from ...engine.tensor import Refused
 from ...ops.activation import log_sigmoid, log_softmax, softplus
 from ...ops.gathering import take_along_axis
 from ...ops.indexing import where
 from ...ops.joining import concat
 from ...ops.linalg import linear
 from ...ops.resampling import rows_at
-from ...tensor import Refused
 from .common import pairwise_distance
 from .likelihood import same_shape
 from .loss import reduced

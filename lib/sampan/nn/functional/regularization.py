@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
+from ...engine.tensor import Refused, Tensor
 from ...ops.regularization import masked
 from ...ops.shape import assign
-from ...tensor import Refused, Tensor
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
+from ...engine.tensor import Refused, Tensor, is_tensor
 from ...ops.joining import concat
 from ...ops.resampling import pixels_gathered, pixels_shuffled, resized, sampled, windows, windows_summed
 from ...ops.shape import pad_constant, unshared
-from ...tensor import Refused, Tensor, is_tensor
 from .convolution import FORMATS, by_hand, channels_first, ints
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 

@@ -4,9 +4,9 @@ import math
 from typing import Any
 
 from ... import nn as dense
+from ...engine.tensor import Refused, Tensor
 from ...nn.functional.convolution import ints
 from ...nn.initializer import Normal
-from ...tensor import Refused, Tensor
 from ..convolution import with_channels
 from ..tensor import SparseTensor
 from . import functional as F

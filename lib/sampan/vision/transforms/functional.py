@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from ...creation import ones_like
+from ...engine.spelling import spell
+from ...engine.tensor import Refused, Tensor
 from ...nn import functional as F
 from ...ops import concat, where
-from ...spelling import spell
-from ...tensor import Refused, Tensor
 from . import arrays
 
 __all__ = [

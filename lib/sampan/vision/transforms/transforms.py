@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from ...engine.tensor import Refused, Tensor
 from ...nn.function_layer import init_of
-from ...tensor import Refused, Tensor
 from . import functional as F
 
 __all__ = [

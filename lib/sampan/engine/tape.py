@@ -11,7 +11,6 @@ import torch
 
 if TYPE_CHECKING:
     from .operator import Operator
-    from .tensor import Tensor
 
 next_sequence = count(1).__next__
 
@@ -43,13 +42,12 @@ class Node:
     shapes: list[Any] | None  # (shape, dtype) of each input, for operators that broadcast
     outputs: list[Any] | None  # (shape, dtype, device) of each output, where there are several
     # Rarely set, so that a Node without them costs nothing.
-    materialized: bool = True  # whether a missing gradient of an output arrives as zeros, or as None
-    factors: Sequence[
-        Any
-    ] = ()  # for the gradient of a product: what made the product's inputs (see `autograd.grad`)
-    index: int | None = (
-        None  # on the Node of one of several outputs: which one of its only edge's outputs it is
-    )
+    # Whether a missing gradient of an output arrives as zeros, or as None.
+    materialized: bool = True
+    # For the gradient of a product: what made the product's inputs (see `backward.grad`).
+    factors: Sequence[Any] = ()
+    # On the Node of one of several outputs: which one of its only edge's outputs it is.
+    index: int | None = None
 
     def __init__(self, operator: Operator, edges: list[Any], kept: dict[str, Any] | None) -> None:
         self.operator = operator
@@ -70,20 +68,6 @@ class Node:
     def __repr__(self) -> str:
         return f"<Node {self.sequence} {self.name}>"
 
-    def wrap_outputs(self, values: Sequence[torch.Tensor]) -> tuple[Tensor, ...]:
-        """Tensors for an operator with several outputs; those that are not floating stay outside the tape."""
-        from .tensor import Tensor
-
-        self.outputs = [(v.shape, v.dtype, v.device) for v in values]
-        tensors = []
-        for index, value in enumerate(values):
-            tensor = Tensor(value)
-            if value.is_floating_point() or value.is_complex():
-                tensor.stop_gradient = False
-                tensor.node = self.output(index)
-            tensors.append(tensor)
-        return tuple(tensors)
-
     def output(self, index: int) -> Node:
         """The Node of output `index`: it hands its gradient to that place among this Node's."""
         node = Node(self.operator, [self], None)
@@ -91,7 +75,7 @@ class Node:
         return node
 
 
-# Whether any leaf was ever asked to say when its gradient is complete; see `autograd.run`.
+# Whether any leaf was ever asked to say when its gradient is complete; see `backward.run`.
 leaves_report = False
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from . import autograd
-from .apply import describe
+from . import backward as walk
+from .apply import describe, wrap_outputs
 from .operator import Operator, recorded_by_hand
 from .tape import Node, was_written
 from .tensor import Tensor, WrongKind
@@ -52,7 +52,7 @@ class PyLayerContext:
         if node is None:
             return self._saved
         for saved in self._saved:
-            if isinstance(saved, Tensor) and was_written(autograd.dense_part(saved).data, node.sequence):
+            if isinstance(saved, Tensor) and was_written(walk.dense_part(saved).data, node.sequence):
                 why = "an in-place operation has overwritten it since; clone() before writing"
                 what = f"{node.name} needs a saved tensor {[*saved.shape]} as it was"
                 raise RuntimeError(f"backward: {what}, but {why}")
@@ -104,15 +104,15 @@ class PyLayer:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         context = PyLayerContext()
-        with autograd.no_grad():
+        with walk.no_grad():
             result = cls.forward(context, *args, **kwargs)
         listed = result if isinstance(result, (tuple, list)) else (result,)
         if not any(isinstance(r, Tensor) for r in listed):
             returned = describe(result)
             raise WrongKind(f"{cls.__name__}.forward: expected to return at least one Tensor, got {returned}")
         taken = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
-        tensors, sparse = [autograd.dense_part(a) for a in taken], [a.is_sparse() for a in taken]
-        if not autograd.is_grad_enabled() or all(t.stop_gradient for t in tensors):
+        tensors, sparse = [walk.dense_part(a) for a in taken], [a.is_sparse() for a in taken]
+        if not walk.is_grad_enabled() or all(t.stop_gradient for t in tensors):
             return result
         outputs = list(result) if isinstance(result, (tuple, list)) else [result]
         marked = {id(t) for t in context._not_differentiable}
@@ -135,7 +135,7 @@ class PyLayer:
             given = [arrived[i] if i in arrived else zeros(s, dtype=t) for i, (s, t) in shown.items()]
             # Copies, for backward may write into them, and the walk may read the same memory elsewhere.
             wrapped = [Tensor(_copied(g)) if isinstance(g, torch.Tensor) else g for g in given]
-            with autograd.set_grad_enabled(recorded):
+            with walk.set_grad_enabled(recorded):
                 found = cls.backward(context, *wrapped)
             found = found if isinstance(found, (tuple, list)) else (found,)
             odd = [describe(g) for g in found if g is not None and not isinstance(g, Tensor)]
@@ -149,7 +149,7 @@ class PyLayer:
                 raise WrongKind(
                     f"{cls.__name__}.backward: expected a sparse gradient for a sparse input, got a dense one"
                 )
-            found = tuple(map(autograd.dense_part, found))
+            found = tuple(map(walk.dense_part, found))
             return found if recorded else tuple(None if g is None else g.data for g in found)
 
         edges = [None if t.stop_gradient else (t.node or t) for t in tensors]
@@ -161,7 +161,7 @@ class PyLayer:
         context._results = {i: of[id(saved)] for i, saved in enumerate(context._saved) if id(saved) in of}
         buffers = [outputs[i].data.view_as(outputs[i].data) for i in places]
         if len(places) > 1:
-            wrapped = node.wrap_outputs(buffers)
+            wrapped = wrap_outputs(node, buffers)
         else:
             wrapped = tuple(Tensor(b, stop_gradient=False) for b in buffers)
             for tensor in wrapped:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .autograd import grad
+from .backward import grad
 from .tensor import Tensor, declared
 
 

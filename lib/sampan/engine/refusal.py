@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 import torch
 
-from .dtype import name_of
+from ..dtype import name_of
 from .tensor import Refused, Tensor, WrongKind
 
 # What Python, NumPy and torch raise for input that they cannot take.
@@ -36,7 +36,7 @@ _WITH_A_NAME = re.compile(
 _NO_TENSOR = re.compile(
     "object has no attribute|must be Tensor"
 )  # what Python and torch say of a list or a number
-_PACKAGES = tuple(str(Path(m.__file__ or "").parent) for m in (torch, np)) + (str(Path(__file__).parent),)
+_PACKAGES = tuple(str(Path(m.__file__ or "").parent) for m in (torch, np)) + (str(Path(__file__).parents[1]),)
 
 
 class AxisError(Refused, IndexError):

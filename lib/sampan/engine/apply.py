@@ -137,7 +137,7 @@ def record(
     node.hooks = node.outputs = None
     node.shapes = to_sum_back(buffers) if operator.broadcasts else None
     if type(value) is tuple:
-        return node.wrap_outputs(value)
+        return wrap_outputs(node, value)
     out = _new(Tensor)
     out.data, out.stop_gradient, out.node = value, False, node
     out._grad = out._hooks = out._name = None
@@ -179,6 +179,19 @@ def to_sum_back(buffers: list[Any]) -> list[Any] | None:
         if isinstance(x, _Buffer) and isinstance(y, _Buffer) and x.shape == y.shape and x.dtype is y.dtype:
             return None
     return [(b.shape, b.dtype) if isinstance(b, _Buffer) else None for b in buffers]
+
+
+def wrap_outputs(node: Node, values: Sequence[torch.Tensor]) -> tuple[Tensor, ...]:
+    """Tensors for a Node with several outputs; those that are not floating stay outside the tape."""
+    node.outputs = [(v.shape, v.dtype, v.device) for v in values]
+    tensors = []
+    for index, value in enumerate(values):
+        tensor = Tensor(value)
+        if value.is_floating_point() or value.is_complex():
+            tensor.stop_gradient = False
+            tensor.node = node.output(index)
+        tensors.append(tensor)
+    return tuple(tensors)
 
 
 def wrap(value: Any) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from .dtype import DTYPES, DataType, Place, Size, as_dtype, name_of
-from .kernels import embedding as loops
-from .kernels.arena import LENT_FROM, copied
-from .kernels.cpu_embedding import all_inside
-from .kernels.device import array, buffer
+from ..dtype import DTYPES, DataType, Place, Size, as_dtype, name_of
+from ..kernels import embedding as loops
+from ..kernels.arena import LENT_FROM, copied
+from ..kernels.cpu_embedding import all_inside
+from ..kernels.device import array, buffer
 from .tensor import Refused, Tensor, WrongKind
 
 _LOOPS = (torch.float32, torch.float64)

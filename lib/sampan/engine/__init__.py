@@ -1,0 +1,17 @@
+"""The engine: a Tensor, the tape that records operators, and the walk back along it.
+
+A file imports only from those before it in this list:
+
+- printing: how a Tensor is shown
+- tape: Node, one recorded call of an operator; which memory was written in place
+- tensor: the class Tensor, and the errors for arguments
+- refusal: how an error from torch or NumPy is worded for the function that was called
+- row_sparse: the gradient of a table of which few rows were read
+- apply: one call of an operator
+- fast: the same for one and two inputs, faster; without this file all works as well
+- spelling: other names of arguments, `out=`
+- operator: declarations of operators
+- backward: the walk along the tape, `grad`, `no_grad`
+- pylayer: operators that a user writes
+- derivatives: Jacobian and Hessian
+"""

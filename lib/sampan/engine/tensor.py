@@ -1,0 +1,672 @@
+"""The Tensor: a torch buffer, whether it wants a gradient, and what made it.
+
+The methods that everyone reads stand here. Every operator becomes a method by its declaration (see
+operator.py), and Python's own operators call them (see ops/signs.py); the generated `tensor_methods.pyi`
+lists them all.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ..dtype import DTYPES, NAMES, DataType, Place, Size, as_device, as_dtype, default_dtype, name_of
+from . import printing, tape
+from .tape import Node
+
+if TYPE_CHECKING:
+    from .tensor_methods import Methods
+else:
+    Methods = object
+
+declared: Any = (
+    SimpleNamespace()
+)  # what is made of Tensors and used by their methods: every operator, backward
+zero_gradient: Any = (
+    SimpleNamespace()
+)  # stands for a gradient that was cleared: zeros, made only when looked at
+_names = iter(range(1 << 62))
+_UNKNOWN_TO_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
+
+
+# Files of this library, and what `generated.define` makes from text.
+_OF_THIS_LIBRARY = (str(Path(__file__).parents[1]), "<elementwise ", "<activation ")
+# The entrances of operators and of spelled functions.
+_ENTRANCES = ("call", "named", "of_one", "of_two")
+
+
+class Refused(ValueError, AssertionError):
+    """Raised where Paddle asserts something of an argument's value. Names the function that the user
+    called."""
+
+    def __init__(self, text: str = "") -> None:
+        self.reason, called = text, entered()
+        known = not called or re.search(rf"\b{called.strip('_')}_*\b", text)
+        super().__init__(text if known else f"{called}: {text}")
+
+
+def entered() -> str:
+    """The name of the function of this library that was called from outside; a layer's class for its methods.
+
+    Read from the frames when an error is made, so that calls need not keep it.
+    """
+    frame, found = sys._getframe(1), ""
+    while frame is not None and frame.f_code.co_filename.startswith(_OF_THIS_LIBRARY):
+        own: dict[str, Any] = frame.f_locals
+        name: Any = frame.f_code.co_name
+        if name in _ENTRANCES:
+            name = own.get("name") if "operator" not in own else own["operator"].name
+        elif name in ("__init__", "__call__", "forward"):
+            name = type(own.get("self")).__name__
+        if isinstance(name, str) and name[0] not in "_<":
+            found = name
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
+class WrongKind(TypeError, Refused, RuntimeError):
+    """An argument of another type or dtype: Paddle says TypeError, ValueError for what is no Tensor,
+    RuntimeError where it has no kernel for a dtype, or asserts."""
+
+    __init__ = Refused.__init__  # not TypeError's, which comes first
+
+
+class Count(int):
+    """How many values a tensor has; called, its lengths."""
+
+    lengths: Size
+
+    def __call__(self, dim: int | None = None) -> Any:
+        """The lengths, or the one along an axis."""
+        return self.lengths if dim is None else self.lengths[dim]
+
+
+class Tensor(Methods):
+    """An array with a place on the tape.
+
+    data: the torch tensor that owns the memory (CPU or CUDA); its own autograd is never on.
+    stop_gradient: True for data, False for parameters and what is computed from them.
+    node: the tape entry that made it; None for leaves.
+    """
+
+    # Also a dictionary, made when a program gives a tensor an attribute of its own (`weight.fast = None`).
+    __slots__ = ("__dict__", "__weakref__", "_grad", "_hooks", "_name", "data", "node", "stop_gradient")
+    __array_priority__ = 100  # so that `ndarray + Tensor` comes to Tensor.__radd__
+
+    data: torch.Tensor
+    node: Node | None
+    stop_gradient: bool
+    _complete_hooks: list[Any] | None = None  # see register_post_accumulate_grad_hook
+
+    def __init__(self, data: Any = (), stop_gradient: Any = True, *, place: Any = None) -> None:
+        if not isinstance(stop_gradient, bool):  # Paddle's second argument is the place
+            place, stop_gradient = stop_gradient, True
+        if place is not None:
+            data = to_tensor(data, place=place).data
+        elif isinstance(data, Tensor):
+            data = data.data
+        elif not isinstance(data, torch.Tensor):
+            data = to_tensor(data).data
+        self.data = data.detach() if data.requires_grad else data
+        self.stop_gradient = stop_gradient
+        self.node = None
+        self._grad: Any = None
+        self._hooks: list[Any] | None = None
+        self._name: str | None = None
+
+    # --- what it is ---
+
+    @property
+    def shape(self) -> Size:
+        return Size(self.data.shape)
+
+    @property
+    def dtype(self) -> DataType:
+        return DTYPES[self.data.dtype]
+
+    @property
+    def place(self) -> Place:
+        return Place(self.data.device)
+
+    @property
+    def ndim(self) -> int:
+        return self.data.ndim
+
+    @property
+    def size(self) -> Count:
+        count = Count(self.data.numel())
+        count.lengths = self.shape
+        return count
+
+    @property
+    def strides(self) -> list[int]:
+        """Steps, in elements, from one entry to the next along each axis."""
+        return list(self.data.stride())
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.node is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The tape entry that made this tensor."""
+        return self.node
+
+    @property
+    def name(self) -> str:
+        if self._name is None:
+            self._name = f"generated_tensor_{next(_names)}"
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._name = value
+
+    @property
+    def persistable(self) -> bool:
+        return getattr(self, "_persistable", False)
+
+    @persistable.setter
+    def persistable(self, value: bool) -> None:
+        self._persistable = value
+
+    @property
+    def inplace_version(self) -> int:
+        """How often its memory has been written in place."""
+        return int(getattr(self.data.untyped_storage(), "writes", 0))
+
+    def dim(self) -> int:
+        return self.data.ndim
+
+    def rank(self) -> Tensor:
+        return Tensor(torch.tensor(self.data.ndim, dtype=torch.int32))
+
+    def numel(self, name: str | None = None) -> Tensor:
+        return Tensor(torch.tensor(self.data.numel()))
+
+    def element_size(self) -> int:
+        return self.data.element_size()
+
+    def is_contiguous(self) -> bool:
+        return self.data.is_contiguous()
+
+    def data_ptr(self) -> int:
+        return self.data.data_ptr()
+
+    def get_strides(self) -> list[int]:
+        return self.strides
+
+    def __len__(self) -> int:
+        if self.data.ndim == 0:
+            raise WrongKind("len() of a 0-d tensor")
+        return self.data.shape[0]
+
+    # --- gradients ---
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward left here; None before the first, zeros after clear_gradient()."""
+        if self._grad is zero_gradient:
+            self._grad = Tensor(torch.zeros_like(self.data), stop_gradient=False)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
+        if value is not None and value.shape != self.shape:  # of rows too, which stay rows
+            raise ValueError(f"grad: expected shape {[*self.shape]}, got {[*value.shape]}")
+        # A copy: the next backward adds to it in place. Rows of a table are only read.
+        self._grad = Tensor(value.data.clone(), value.stop_gradient) if type(value) is Tensor else value
+
+    def gradient(self) -> np.ndarray | None:
+        """The gradient as a NumPy array, or None."""
+        return None if self.grad is None else self.grad.numpy()
+
+    def backward(
+        self,
+        grad_tensor: Tensor | None = None,
+        retain_graph: bool = False,
+        *,
+        dump_backward_graph_path: Any = None,
+    ) -> None:
+        """Add the gradient of this tensor to the `.grad` of every leaf it depends on.
+
+        grad_tensor: the gradient to start from, of this tensor's shape; ones when None.
+        retain_graph: keep the tape, so that backward can go through it again.
+        """
+        declared.backward(self, grad_tensor, retain_graph)
+
+    def clear_gradient(self, set_to_zero: bool = True) -> None:
+        """Zero the gradient, or forget it (set_to_zero=False). The zeros are made only if somebody looks."""
+        self._grad = zero_gradient if set_to_zero and self._grad is not None else None
+
+    clear_grad = clear_gradient
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
+        """Call `hook(gradient)` when backward reaches this tensor; what it returns replaces the gradient."""
+        if self.stop_gradient:
+            raise RuntimeError(f"register_hook: {self._brief()} has stop_gradient=True and gets no gradient")
+        owner, attribute = (self, "_hooks") if self.node is None else (self.node, "hooks")
+        hooks = getattr(owner, attribute)
+        if hooks is None:
+            hooks = []
+            setattr(owner, attribute, hooks)
+        hooks.append(hook)
+        return HookHandle(hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
+        """Call `hook(tensor)` as soon as backward has added all of this leaf's gradient to its `.grad`.
+
+        It is called during the walk, while gradients of earlier layers are still to come: what sends
+        gradients to other processes can begin then. Of a backward with `create_graph` it is called at its
+        end. torch's name for it.
+        """
+        if self.node is not None or self.stop_gradient:
+            raise RuntimeError(
+                f"register_post_accumulate_grad_hook: {self._brief()} is no leaf that wants a gradient"
+            )
+        if self._complete_hooks is None:
+            self._complete_hooks = []
+        self._complete_hooks.append(hook)
+        tape.leaves_report = True
+        return HookHandle(self._complete_hooks, hook)
+
+    def retain_grads(self) -> None:
+        """Keep the gradient of a tensor that is no leaf in its `.grad`.
+
+        It is the gradient of what the tensor is now, also when the tensor is changed in place afterwards, as
+        in Paddle.
+        """
+        if self.node is not None:
+            owner = weakref.ref(self)  # weakly: its Node must not keep a tensor alive
+
+            def keep(gradient: Tensor) -> None:
+                tensor = owner()
+                if tensor is not None:
+                    tensor._grad = gradient
+
+            self.register_hook(keep)
+
+    def detach(self) -> Tensor:
+        """The same memory, outside the tape."""
+        return Tensor(self.data)
+
+    def detach_(self) -> Tensor:
+        self.node, self.stop_gradient = None, True
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        self.stop_gradient = not requires_grad
+        return self
+
+    @property
+    def requires_grad(self) -> bool:
+        """torch's name for `not stop_gradient`."""
+        return not self.stop_gradient
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.stop_gradient = not value
+
+    # --- leaving and changing representation ---
+
+    def numpy(self, blocking: bool = True) -> np.ndarray:
+        """A copy of the values as a NumPy array; `x.data.numpy()` and DLPack look at the memory itself.
+
+        NumPy has no bfloat16: as in Paddle its bits come as uint16, which `to_tensor` takes for bfloat16
+        again.
+        """
+        return to_numpy(self.data).copy()
+
+    def item(self, *args: int) -> Any:
+        """The single value, or the one at a flat index or at one index per axis."""
+        if len(args) == 1:
+            return self.data.flatten()[args[0]].item()
+        data = self.data[args] if args else self.data
+        if data.numel() != 1:
+            raise Refused(f"item: expected a tensor with one value, got shape {[*self.shape]}")
+        return data.item()
+
+    def tolist(self) -> Any:
+        return self.data.tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError(
+                "__array__: copy=False: the array of a Tensor is always a copy; take x.data.numpy()"
+            )
+        return np.array(to_numpy(self.data), dtype=dtype)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Called by torch when one of its functions is given a Tensor of this library: a single integer is
+        read, as a size or an index; any other Tensor is refused, as its place on the tape would be lost."""
+        name = getattr(function, "__name__", str(function))
+        try:
+            if name.removeprefix("__").removesuffix("__") in _SIGNS:
+                raise TypeError("a sign between a buffer and a Tensor is the Tensor's")
+            return function(*_as_numbers(args), **{k: _as_numbers(v) for k, v in (kwargs or {}).items()})
+        except TypeError as error:
+            wanted = "expected a torch.Tensor, got a sampan Tensor; its `.data` is one"
+            raise WrongKind(f"torch.{name}: {wanted}") from error
+
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        return self.data.__dlpack__(stream=stream, **options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return self.data.__dlpack_device__()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self.data.is_floating_point() or self.data.is_complex():
+            raise TypeError(f"only an integer tensor is an index, got {name_of(self.dtype)}")
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        if self.data.numel() != 1:
+            raise Refused(
+                f"the truth value of a tensor of shape {[*self.shape]} is ambiguous: use any() or all()"
+            )
+        return bool(self.data)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.data.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[i] for i in range(self.data.shape[0]))
+
+    __hash__ = object.__hash__  # by identity: the walk backwards keeps gradients by leaf
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self.node is not None:
+            raise RuntimeError("deepcopy: only leaf tensors can be copied; detach() first")
+        copied = type(self)(self.data.clone(), stop_gradient=self.stop_gradient)
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_numpy, (type(self), to_numpy(self.data), name_of(self.dtype), self.stop_gradient)
+
+    def astype(self, dtype: Any) -> Tensor:
+        """A copy in another dtype, recorded on the tape between floating dtypes; the tensor itself where it
+        has it."""
+        kind = as_dtype(dtype)
+        return self if kind is self.data.dtype else declared.cast(self, kind)
+
+    def cast(self, dtype: Any) -> Tensor:
+        """A copy in another dtype."""
+        return declared.cast(self, as_dtype(dtype))
+
+    def to(self, *args: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Tensor:
+        """Convert by dtype, place, or another tensor's both: `to("float64")`, `to("gpu:0")`, `to(other)`.
+
+        A copy where a dtype is named; the tensor itself where nothing else is to be done.
+        """
+        for arg in args:
+            if isinstance(arg, Tensor):
+                device, dtype = arg.place, None if arg.data.dtype is self.data.dtype else arg.dtype
+            elif isinstance(arg, Place) or (
+                isinstance(arg, str) and arg.split(":")[0] in ("cpu", "gpu", "cuda")
+            ):
+                device = arg
+            elif arg is not None and not isinstance(arg, bool):
+                dtype = arg
+        result = self
+        if dtype is not None:
+            result = result.cast(dtype)
+        if device is not None and as_device(device) != self.data.device:
+            result = declared.copy_to(result, as_device(device))
+        return result
+
+    def cpu(self) -> Tensor:
+        return self.to("cpu")
+
+    def cuda(self, device_id: int | None = None, blocking: bool = True) -> Tensor:
+        return self.to(f"gpu:{device_id or 0}")
+
+    def clone(self) -> Tensor:
+        """A copy; gradients flow through it."""
+        return declared.assign(self)
+
+    def contiguous(self) -> Tensor:
+        return self if self.data.is_contiguous() else declared.assign(self)
+
+    def _move(self, device: Any, dtype: Any) -> None:
+        """Take another place, and another dtype if it is floating; None changes nothing."""
+        self.data = self.data.to(device=device, dtype=dtype if self.data.is_floating_point() else None)
+
+    @property
+    def T(self) -> Tensor:
+        return declared.permute(self, list(range(self.ndim))[::-1])
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+        if self.ndim < 2:
+            raise ValueError(f"mT: expected at least 2 axes, got shape {[*self.shape]}")
+        return declared.swapaxes(self, -2, -1)
+
+    # --- changing in place ---
+
+    def _write(self, value: Tensor) -> Tensor:
+        """Take the value of `value`, and its place on the tape: the last step of every in-place operator."""
+        data = self.data
+        if value.data.shape != data.shape:
+            raise ValueError(
+                f"in place: the result has shape {[*value.shape]}, the tensor has {[*self.shape]}"
+            )
+        if not torch.can_cast(value.data.dtype, data.dtype):
+            raise TypeError(f"in place: a result of {name_of(value.dtype)} does not fit into {self._brief()}")
+        self._check_writable(value.node is not None)
+        if value.node is not None and value.data.dtype is not data.dtype:
+            value = value.astype(data.dtype)
+        if value.data is not data:
+            data.copy_(value.data)
+        self._mark_written()
+        if torch.is_grad_enabled():
+            self.node, self.stop_gradient = value.node, value.stop_gradient
+        return self
+
+    def _check_writable(self, recorded: bool) -> None:
+        """Refuse an in-place change that the tape could not follow. recorded: it is about to go on the
+        tape."""
+        self._check_no_leaf(self if self.node is None else tape.base_of(self.node))
+        if not recorded or not torch.is_grad_enabled():
+            return
+        if self.node is not None:
+            tape.write_through(self.node)
+        elif self.data.untyped_storage().nbytes() > self.data.numel() * self.data.element_size():
+            raise ValueError(
+                f"in place: {self._brief()} shows part of another tensor's memory, which would not know of "
+                "the "
+                "gradient; assign to that tensor by index (x[i, j] = ...), or clone() first"
+            )
+
+    def _check_no_leaf(self, source: Any) -> None:
+        if isinstance(source, Tensor) and not source.stop_gradient and torch.is_grad_enabled():
+            what = "is" if source is self else "is a view of"
+            raise ValueError(
+                f"in place: {self._brief()} {what} a leaf that wants a gradient, and cannot be overwritten "
+                "on the "
+                "tape; use no_grad() to change its value"
+            )
+
+    def _mark_written(self) -> None:
+        tape.written(self.data)
+        storage: Any = self.data.untyped_storage()
+        storage.writes = getattr(storage, "writes", 0) + 1
+
+    def set_value(self, value: Any) -> None:
+        """Overwrite the values, keeping shape, dtype and place. Raises ValueError for another shape."""
+        source = value.data if isinstance(value, Tensor) else _from_python(value)
+        if source.shape != self.data.shape:
+            raise Refused(f"set_value: expected shape {[*self.shape]}, got {list(source.shape)}")
+        if not torch.can_cast(source.dtype, self.data.dtype):
+            raise TypeError(f"set_value: expected {name_of(self.dtype)}, got {name_of(source.dtype)}")
+        self.data.copy_(source)
+        self._mark_written()
+
+    def copy_(self, other: Tensor, blocking: bool = True) -> Tensor:
+        """Take the values of another tensor, and its shape where that differs."""
+        if other.data.shape != self.data.shape:
+            self.data = torch.empty_like(other.data, dtype=self.data.dtype, device=self.data.device)
+        self.set_value(other)
+        return self
+
+    def fill_(self, value: float) -> Tensor:
+        return self._write(declared.full_like_of(self._before(), value))
+
+    def zero_(self) -> Tensor:
+        return self.fill_(0)
+
+    def get_tensor(self) -> Tensor:
+        return self
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def _before(self) -> Tensor:
+        """This tensor as it is now, for an operator to be tied to, while the tensor itself moves on."""
+        before = Tensor(self.data, self.stop_gradient)
+        before.node = self.node
+        return before
+
+    # --- printing ---
+
+    def _brief(self) -> str:
+        name = "" if self._name is None else f" {self._name!r}"
+        return f"{type(self).__name__}{name} {name_of(self.dtype)}{[*self.shape]}"
+
+    def __repr__(self) -> str:
+        shown = self.data.to(torch.float32) if self.data.dtype in _UNKNOWN_TO_NUMPY else self.data
+        body = printing.layout(shown.cpu().resolve_conj().resolve_neg().numpy(), 7)
+        return (
+            f"Tensor(shape={list(self.shape)}, dtype={name_of(self.dtype)}, place={self.place}, "
+            f"stop_gradient={self.stop_gradient},\n       {body})"
+        )
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
+
+
+# What torch calls Python's signs: refused by torch, they come to the Tensor's own methods.
+_SIGNS = frozenset(
+    "add sub rsub mul div true_divide truediv floordiv floor_divide pow rpow mod remainder "  # noqa: SIM905
+    "matmul and "
+    "or xor lshift rshift rtruediv rdiv rfloordiv rmod rmatmul radd rmul eq ne lt le gt ge bitwise_and "
+    "bitwise_or bitwise_xor".split()
+)
+
+
+class HookHandle:
+    """Takes a hook away again: `handle.remove()`."""
+
+    def __init__(self, hooks: list[Any], hook: Any) -> None:
+        self._hooks, self._hook = hooks, hook
+
+    def remove(self) -> bool:
+        """True when the hook was still there."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+            return True
+        return False
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a Tensor, dense or sparse."""
+    return isinstance(x, Tensor)
+
+
+def to_numpy(data: torch.Tensor) -> np.ndarray:
+    """The array over a buffer's memory, of its bits for bfloat16; of a copy for a GPU's and for lazy
+    conjugates."""
+    data = data.cpu()
+    return (
+        data.view(torch.uint16) if data.dtype is torch.bfloat16 else data.resolve_conj().resolve_neg()
+    ).numpy()
+
+
+def _from_numpy(kind: type[Tensor], array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:
+    return kind(torch.from_numpy(array).view(as_dtype(dtype)), stop_gradient=stop_gradient)
+
+
+def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
+    """A Tensor with a copy of `data`: numbers, nested lists, NumPy arrays, torch tensors, Tensors.
+
+    dtype: floats, also in lists, become the default dtype, ints int64, bools bool; arrays and Tensors keep
+    theirs, but an array of uint16 holds the bits of bfloat16, as `numpy` gives them.
+    place: `cpu`, `gpu:N` or a Place; the current one when None.
+    Raises TypeError or ValueError when `data` is ragged or holds something that is no number.
+    """
+    device = as_device(place)
+    target = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Tensor):
+        buffer = data.data.clone()
+    elif isinstance(data, torch.Tensor):
+        buffer = data.detach().clone()
+    else:
+        buffer = _from_python(data)
+        if buffer.dtype is torch.uint16 and target is not torch.uint16:
+            buffer = buffer.view(torch.bfloat16)  # what `numpy` made of it
+        if target is None and not isinstance(data, np.ndarray | np.generic) and not _holds_tensor(data):
+            if buffer.is_floating_point():
+                target = default_dtype()
+            elif buffer.is_complex():
+                target = torch.complex128 if default_dtype() is torch.float64 else torch.complex64
+    return Tensor(buffer.to(device=device, dtype=target or buffer.dtype), stop_gradient)
+
+
+def _from_python(data: Any) -> torch.Tensor:
+    """A buffer with a copy of numbers, nested lists or an array. Raises TypeError or ValueError."""
+    try:
+        array = np.array(_plain(data), order="C")
+        if array.dtype.name not in NAMES and array.dtype != object:
+            raise TypeError(f"its entries are {array.dtype.name}, expected one of {', '.join(NAMES)}")
+        if array.dtype == object and not isinstance(data, (list, tuple, np.ndarray)):
+            raise TypeError("expected numbers, lists of them, an array or a Tensor")
+        if array.dtype == object:
+            raise ValueError("its entries are no numbers or its rows have different lengths")
+        return torch.from_numpy(array)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"to_tensor: cannot make an array of {type(data).__name__}: {error}") from None
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return to_numpy(data.data)
+    if isinstance(data, torch.Tensor):
+        return data.numpy()
+    return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data
+
+
+def _as_numbers(given: Any) -> Any:
+    """Arguments with an int in place of each integer Tensor of one entry. TypeError where a Tensor is
+    another."""
+    if isinstance(given, Tensor):
+        if given.data.numel() != 1:
+            raise TypeError("a Tensor of several entries is no number")
+        return given.__index__()
+    return type(given)([_as_numbers(g) for g in given]) if type(given) in (list, tuple) else given
+
+
+def _holds_tensor(data: Any) -> bool:
+    """Whether a nested list holds Tensors, which keep their dtype."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (Tensor, torch.Tensor))
