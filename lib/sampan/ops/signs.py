@@ -52,6 +52,8 @@ def _compared(call: Callable[..., Any], otherwise: bool) -> Callable[..., Any]:
 
 
 def _matmul(self: Any, other: Any) -> Any:
+    if type(self) is type(other) is Tensor and self.data.ndim == other.data.ndim == 2:
+        return linalg.mm(self, other)
     x, y = (to_tensor(side) if isinstance(side, np.ndarray) else side for side in (self, other))
     plain = isinstance(x, Tensor) and isinstance(y, Tensor) and x.data.ndim == 2 == y.data.ndim
     return linalg.mm(x, y) if plain else linalg.matmul(x, y)
