@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sampan.incubate import autograd
 
 import sampan as paddle
 from sampan.autograd import hessian, jacobian
 from sampan.engine.tensor import Tensor
-from sampan.incubate import autograd
 
 
 def drawn(*shape: int) -> torch.Tensor:

@@ -10,12 +10,21 @@ from tools.size import ENGINE, FLOOR_OF, FLOORS, LIBRARY
 MODULES_APART = FLOORS[4].split()  # sparse, graph, speech, embedding never import one another
 
 
+def running(path: Path) -> ast.Module:
+    """The tree of a file, without what only type checkers read."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = []
+    return tree
+
+
 def arrows(path: Path, library: Path = LIBRARY) -> list[tuple[str, str, int]]:
     """(room of the file, room it imports, line), for every import of the library in the file."""
     package = ("sampan", *path.relative_to(library).parent.parts)
     room = path.relative_to(library).parts[0].removesuffix(".py")
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(running(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -72,16 +81,23 @@ def test_the_rule_itself(tmp_path, where, line, bad):
 
 
 def siblings(path: Path) -> set[str]:
-    """The files beside `path` that it imports when it runs: not those whose names only annotations use."""
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            node.body = []
+    """The files beside `path` that it imports when it runs."""
     found = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(running(path)):
         if isinstance(node, ast.ImportFrom) and node.level == 1:
             found |= {node.module.split(".")[0]} if node.module else {alias.name for alias in node.names}
     return found
+
+
+def test_names_are_found_by_the_table_only():
+    """What is below `names` shows its names to type checkers, and imports none of it."""
+    bad = [
+        f"{path.relative_to(LIBRARY)}:{line}"
+        for path in LIBRARY.rglob("*.py")
+        for room, target, line in arrows(path)
+        if target == "names" and room not in ("__init__", "names", "distributed")
+    ]
+    assert not bad
 
 
 def test_the_engine_s_files_import_in_one_direction():

@@ -53,7 +53,7 @@ def test_a_notebook_counts_its_code_cells_only(tmp_path):
 
 def test_the_library_stays_under_its_limits():
     library = size.rooms(size.LIBRARY)
-    assert {"kernels", "ops", "engine", "nn"} <= set(library)
+    assert {"kernels", "ops", "engine", "names"} <= set(library)
     assert size.core_size(library) <= size.CORE_LIMIT
     assert size.general_size(library) <= size.LIBRARY_LIMIT
 
@@ -61,6 +61,21 @@ def test_the_library_stays_under_its_limits():
 def test_no_file_of_the_library_is_long():
     files = {p.relative_to(size.LIBRARY): size.code_tokens(p.read_text()) for p in size.LIBRARY.rglob("*.py")}
     assert {path: tokens for path, tokens in files.items() if tokens > size.FILE_LIMIT} == {}
+
+
+def test_no_function_and_no_line_of_the_library_is_long():
+    functions, lines = size.parts(size.LIBRARY)
+    assert len(functions) > 1000 and len(lines) > 10_000
+    assert {name: n for name, n in functions.items() if n > size.FUNCTION_LIMIT} == {}
+    assert {line: n for line, n in lines.items() if n > size.LINE_LIMIT} == {}
+
+
+def test_tokens_of_functions_and_lines(tmp_path):
+    (tmp_path / "file.py").write_text(SOURCE)
+    functions, lines = size.parts(tmp_path)
+    assert functions == {"file.py: method": 14}  # def method ( self ) : return ( os . sep + "x" )
+    assert lines["file.py:5"] == 2 and lines["file.py:14"] == 6  # import os; def method ( self ) :
+    assert sum(lines.values()) == size.code_tokens(SOURCE)
 
 
 def test_core_size_counts_the_facade_and_the_lower_floors_only():

@@ -4,11 +4,11 @@
 """
 
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from . import autograd as autograd
 from . import callbacks as callbacks
-from . import compat as compat
 from . import hapi as hapi
 from . import io as io
 from . import kernels as kernels
@@ -33,7 +33,10 @@ from .engine.tensor import to_tensor as to_tensor
 from .framework import *  # noqa: F403
 from .hapi import Model as Model
 from .hapi import summary as summary
-from .inner import install as _install_inner
+from .lazy import find as _find
+from .lazy import names_of as _names_of
+from .names import compat as compat
+from .names.inner import install as _install_inner
 from .nn import ParamAttr as ParamAttr
 from .ops import *  # noqa: F403
 from .random import *  # noqa: F403
@@ -52,29 +55,24 @@ for _name in [n for n, v in globals().items() if str(getattr(v, "__name__", ""))
 _spell(globals(), ("sampan.ops", "sampan.random", "sampan.creation"))
 _install_inner()
 
-# Rooms that a program may not need are imported when they are first named.
+# Packages that a program may not need are imported when they are first named.
 # fmt: off
 _LATER = (
-    "amp", "base", "datasets", "device", "distributed", "distribution", "embedding", "fft", "hub", "incubate",
-    "interop", "learn", "linalg", "models", "profiler", "session", "signal", "sparse", "static", "text",
-    "utils", "version", "vision", "visual",
+    "amp", "datasets", "distributed", "embedding", "fft", "interop", "learn", "linalg", "models", "profiler",
+    "session", "signal", "sparse", "text", "vision", "visual",
 )
 # fmt: on
 
-_INNER = ("_C_ops", "_legacy_C_ops", "common_ops_import", "jit", "pir", "pir_utils", "sysconfig")
-
-# Names that Paddle shows at its top, and the rooms where they live.
-_ELSEWHERE = {
-    "base": "core",
-    "amp": "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
-    "device": "cuda get_cudnn_version get_default_device set_default_device is_compiled_with_cinn "
-    "is_compiled_with_custom_device is_compiled_with_distribute is_compiled_with_ipu is_compiled_with_rocm "
-    "is_compiled_with_xpu",
-    "hapi.flops": "flops",
-    "linalg": "cholesky eigvalsh inverse norm",
-    "nn.functional": "adaptive_avg_pool1d conv1d conv2d conv3d group_norm layer_norm",
-}
-_LATER_NAMES = {name: room for room, names in _ELSEWHERE.items() for name in names.split()}
+if _TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
+    from .names import base as base
+    from .names import device as device
+    from .names import distribution as distribution
+    from .names import hub as hub
+    from .names import incubate as incubate
+    from .names import static as static
+    from .names import utils as utils
+    from .names import version as version
+    from .names.framework import *  # noqa: F403
 
 
 # A dense tensor becomes sparse in a room that is imported then.
@@ -104,8 +102,10 @@ _SAME = {
 def __getattr__(name: str) -> _Any:
     if name in _SAME:
         return globals().get(_SAME[name], _import_module(__name__))
-    if name in _LATER or name in _INNER:
+    if name in _LATER:
         return _import_module(f".{name}", __name__)
-    if name in _LATER_NAMES:
-        return getattr(_import_module(f".{_LATER_NAMES[name]}", __name__), name)
-    raise AttributeError(f"module 'sampan' has no attribute {name!r}")
+    return _find(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return _names_of(__name__)

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from sampan.nn.functional.flash_attention import flash_attention, flash_attn_unpadded
 
 import sampan as paddle
 from sampan import nn
 from sampan.nn import functional as F
-from sampan.nn.functional.flash_attention import flash_attention, flash_attn_unpadded
 
 
 def tensor(*shape, seed=0, grad=False):

@@ -13,6 +13,7 @@ import torch
 
 import sampan
 import sampan.embedding
+import sampan.names.transducer
 import sampan.sparse
 from sampan.engine.operator import composites, operators
 from sampan.engine.tensor import Tensor

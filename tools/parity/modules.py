@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib
 import inspect
 import json
@@ -119,19 +120,45 @@ PLACES = {
     "hapi.dynamic_flops.dynamic_flops": "hapi.flops.flops",
     "tensor.creation.tensor": "as_tensor",
 }
+# Modules that are files of `names`, Paddle's and those that had another place here.
+MOVED = {
+    "base": "names.base", "compat": "names.compat", "device": "names.device", "distribution": "names.distribution",
+    "hub": "names.hub", "incubate": "names.incubate", "nn.functional.flash_attention": "names.flash_attention",
+    "nn.functional.ranking": "names.losses", "optimizer.lbfgs": "names.lbfgs", "static": "names.static",
+    "text.datasets": "names.text_datasets", "utils": "names.utils", "version": "names.version",
+    "vision.datasets": "names.vision_datasets", "vision.ops": "names.vision_ops",
+}  # fmt: skip
+# Files of `names`, and the modules in which all that they list is found. `.` is `sampan` itself.
+SHOWN = {
+    "names.decode": "nn", "names.flash_attention": "nn.functional", "names.functional": "nn.functional",
+    "names.framework": ". framework", "names.lbfgs": "optimizer", "names.loss_layers": "nn nn.loss",
+    "names.losses": "nn.functional", "names.text_datasets": "text", "names.transducer": "nn.functional",
+    "names.vision_datasets": "vision",
+}  # fmt: skip
+# Names that Paddle shows at its top, and the modules where they are.
+TOP = {
+    "base": "core",
+    "amp": "autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled",
+    "device": "cuda get_cudnn_version get_default_device set_default_device is_compiled_with_cinn "
+    "is_compiled_with_custom_device is_compiled_with_distribute is_compiled_with_ipu is_compiled_with_rocm "
+    "is_compiled_with_xpu",
+    "hapi.flops": "flops",
+    "linalg": "cholesky eigvalsh inverse norm",
+}
 # Files of names that Sampan keeps for one module of Paddle's, or for a few.
 FILES = {
     "names.hapi": "hapi.model hapi.callbacks hapi.progressbar hapi.dynamic_flops hapi.logger",
     "names.download": "utils.download",
     "hub": "hapi.hub",
     "names.init": "nn.init",
+    "names.decode": "nn.decode",
 }
 ANYWHERE = ["names.more", "Tensor"]  # looked into at last
 # Names that programs take besides those that `walk` lists.
 ALSO = {
     "hapi.dynamic_flops": ["register_hooks"], "hapi.model": ["_all_gather"], "utils.download": ["_get_unique_endpoints", "WEIGHTS_HOME"],
     "nn.layer.transformer": ["_convert_attention_mask", "_convert_param_attr_to_list"],
-    "nn.functional.conv": ["_update_padding_nd"], "nn.init": ["calculate_gain"],
+    "nn.functional.conv": ["_update_padding_nd"], "nn.init": ["calculate_gain"], "nn.decode": ["OutputWrapper", "StateWrapper"],
 }  # fmt: skip
 # Modules of static graphs that can be imported; any name of theirs is a stand-in.
 STAND_INS = "_C_ops _legacy_C_ops jit jit.api jit.dy2static jit.layer jit.sot jit.translated_layer pir pir.core pir_utils"
@@ -199,54 +226,83 @@ def served(record: dict[str, list[str]]) -> dict[str, list[str]]:
     return {m: names for m, names in record.items() if m and not is_absent(m) and not NOT_ASKED.match(m)}
 
 
-def table(record: dict[str, list[str]]) -> str:
-    """The library's table of a record: see lib/sampan/inner.py."""
-    inner = importlib.import_module("sampan.inner")  # `sampan.inner` itself is the product
+@functools.cache
+def places() -> dict[str, str]:
+    """Full name -> where it is, of what is found in a file of `names`."""
+    found = {f"..{name}": f"{module}.{name}" for module, names in TOP.items() for name in names.split()}
+    for file, modules in SHOWN.items():
+        names = importlib.import_module(f"sampan.{file}").__all__
+        found |= {f"{module}.{name}": f"{file}.{name}" for module in modules.split() for name in names}
+    return found
 
-    lines = ["# Made by tools/parity/modules.py from PaddlePaddle's modules: see lib/sampan/inner.py."]
+
+def listed(record: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The modules of the table with their names."""
+    modules = {**{name: [] for name in [*STAND_INS.split(), *MOVED]}, **served(record)}
+    for module, names in ALSO.items():
+        modules[module] = [*dict.fromkeys([*modules[module], *names])]
+    for full in places():
+        module, _, name = full.rpartition(".")
+        modules[module] = [*dict.fromkeys([*modules.get(module, ()), name])]
+    return modules
+
+
+def table(record: dict[str, list[str]]) -> str:
+    """The library's table of a record: see lib/sampan/lazy.py."""
+    from sampan.names import inner
+
+    lines = ["# Made by tools/parity/modules.py from PaddlePaddle's modules: see lib/sampan/lazy.py."]
     lines += [f"!{name}: {reason}" for name, reason in sorted(absent().items())]
-    modules = served(record)
-    modules = {**{name: [] for name in STAND_INS.split()}, **modules}
+    modules, here = listed(record), inner.table()
+    here.files.update(MOVED)
+    here.places.clear()  # nothing is found by the table that is to be made anew
+    for full, place in places().items():
+        module, _, name = full.rpartition(".")
+        here.places.setdefault(module, {})[name] = place
     for module in modules:
-        inner.table().modules.setdefault(module, [])
+        here.modules.setdefault(module, [])
     for module in sorted(modules):
-        if _is_file(module):  # made by nobody else, and asked first for what it has
+        if _is_file(module) or inner.file_name(
+            f"sampan.{module}"
+        ):  # made by nobody else, asked first for what it has
             importlib.import_module(f"sampan.{module}")
     for module, names in sorted(modules.items()):
-        names = [*names, *(n for n in ALSO.get(module, ()) if n not in names)]
-        lines.append(" ".join([f"{module}:", *(_entry(module, name) for name in names)]))
+        head = f"{module}={MOVED[module]}:" if module in MOVED else f"{module}:"
+        lines.append(" ".join([head, *(_entry(module, name) for name in names)]))
     return "\n".join(lines) + "\n"
 
 
 def _is_file(module: str) -> bool:
     """Whether a module of Paddle's name is a file of Sampan's."""
-    folder = LIBRARY / module.replace(".", "/")
-    return (folder / "__init__.py").is_file() or folder.with_suffix(".py").is_file()
+    folder = LIBRARY / module.replace(".", "/").strip("/")
+    return module != "." and ((folder / "__init__.py").is_file() or folder.with_suffix(".py").is_file())
 
 
 def _entry(module: str, name: str) -> str:
-    inner = importlib.import_module("sampan.inner")  # `sampan.inner` itself is the product
+    from sampan.names import inner
 
     full = f"{module}.{name}"
+    if full in places():
+        return f"{name}={places()[full]}"
     held = sys.modules.get(f"sampan.{module}")
     alone = _is_file(module) or (isinstance(held, types.ModuleType) and not isinstance(held, inner.Inner))
     if alone and module not in inner._SHARED:  # no table is asked there
         return _mark(getattr(held, name, None), name) or (name if hasattr(held, name) else f"-{name}")
-    places = [PLACES[p] for p in (full, f"{module.rpartition('.')[0]}.{name}") if p in PLACES]
-    places += [f"{file}.{name}" for file, modules in FILES.items() if module in modules.split()]
+    known = [PLACES[p] for p in (full, f"{module.rpartition('.')[0]}.{name}") if p in PLACES]
+    known += [f"{file}.{name}" for file, modules in FILES.items() if module in modules.split()]
     around = _from_around(module, name)
-    if not places and around == name:
+    if not known and around == name:
         return name
-    for place in [*places, *(f"{file}.{name}" for file in ANYWHERE)]:
+    for place in [*known, *(f"{file}.{name}" for file in ANYWHERE)]:
         with contextlib.suppress(AttributeError, ImportError):
-            inner._at(place)
+            inner.at(place)
             return f"{name}={place}"
     return around or (f"~{name}" if STATIC.match(full) else f"-{name}")
 
 
 def _from_around(module: str, name: str) -> str:
     """The entry of a name that is found in the rooms around a module: itself, a stand-in, or nothing."""
-    inner = importlib.import_module("sampan.inner")  # `sampan.inner` itself is the product
+    from sampan.names import inner
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -5,7 +5,7 @@ RuntimeError that
 says so: Sampan does not train in several processes yet.
 """
 
-from ..framework import DataParallel as DataParallel
+from ..names.framework import DataParallel as DataParallel
 from . import collective as collective
 from . import fleet as fleet
 from . import parallel as parallel

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from ..framework import DataParallel as DataParallel
+from ..names.framework import DataParallel as DataParallel
 
 __all__ = [
     "ParallelEnv",

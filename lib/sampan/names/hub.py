@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..utils import try_import
+from .utils import try_import
 
 
 def _entries(repo_dir: str, source: str) -> dict[str, Callable[..., Any]]:

@@ -1,6 +1,11 @@
-"""Layers, losses, initializers and gradient clipping."""
+"""Layers, losses, initializers and gradient clipping.
+
+Losses with margins and beam search are in `names`, and found when they are first named.
+"""
 
 # ruff: noqa: F405 - `__all__` lists what the stars bring
+
+from typing import TYPE_CHECKING
 
 from . import functional as functional
 from . import initializer as initializer
@@ -11,7 +16,6 @@ from .clip import *  # noqa: F403
 from .common import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
-from .decode import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .layer import *  # noqa: F403
 from .linear import *  # noqa: F403
@@ -21,6 +25,10 @@ from .parameter import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .rnn import *  # noqa: F403
 from .transformer import *  # noqa: F403
+
+if TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
+    from ..names.decode import *  # noqa: F403
+    from ..names.loss_layers import *  # noqa: F403
 
 # What Paddle's `nn` lists; programs read it to look up layers by name.
 # fmt: off

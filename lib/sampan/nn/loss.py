@@ -1,29 +1,23 @@
 """Losses as layers. reduction: "mean", "sum" or "none"."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from ..ops.joining import concat
 from . import functional as F
 from .function_layer import FunctionLayer
-from .layer import Layer
 
 # fmt: off
 __all__ = [
-    "AdaptiveLogSoftmaxWithLoss", "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss",
-    "CrossEntropyLoss", "GaussianNLLLoss", "HSigmoidLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss",
-    "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss", "RNNTLoss", "SmoothL1Loss", "SoftMarginLoss",
-    "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HuberLoss",
+    "KLDivLoss", "L1Loss", "MSELoss", "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss",
 ]
 # fmt: on
 
 
-class _Loss(FunctionLayer, inputs=2, shows=""):
+class Loss(FunctionLayer, inputs=2, shows=""):
     """A loss of predictions and targets."""
 
 
-class CrossEntropyLoss(_Loss, of=F.cross_entropy):
+class CrossEntropyLoss(Loss, of=F.cross_entropy):
     """-log softmax(input)[label]: input [batch, ..., classes] (logits), label int64 [batch, ...] or [batch,
     ..., 1].
 
@@ -32,35 +26,35 @@ class CrossEntropyLoss(_Loss, of=F.cross_entropy):
     """
 
 
-class MSELoss(_Loss, of=F.mse_loss, takes="reduction"):
+class MSELoss(Loss, of=F.mse_loss, takes="reduction"):
     """(input - label)^2, reduced."""
 
 
-class L1Loss(_Loss, of=F.l1_loss):
+class L1Loss(Loss, of=F.l1_loss):
     """|input - label|, reduced."""
 
 
-class SmoothL1Loss(_Loss, of=F.smooth_l1_loss):
+class SmoothL1Loss(Loss, of=F.smooth_l1_loss):
     """Huber's loss: squared up to a distance of delta, linear beyond it."""
 
 
-class NLLLoss(_Loss, of=F.nll_loss, private="*"):
+class NLLLoss(Loss, of=F.nll_loss, private="*"):
     """-input[label] for input [batch, classes, ...] of log-probabilities."""
 
 
-class BCELoss(_Loss, of=F.binary_cross_entropy):
+class BCELoss(Loss, of=F.binary_cross_entropy):
     """-label log(input) - (1 - label) log(1 - input)."""
 
 
-class BCEWithLogitsLoss(_Loss, of=F.binary_cross_entropy_with_logits):
+class BCEWithLogitsLoss(Loss, of=F.binary_cross_entropy_with_logits):
     """BCELoss of sigmoid(logit), without overflow."""
 
 
-class KLDivLoss(_Loss, of=F.kl_div, takes="reduction log_target"):
+class KLDivLoss(Loss, of=F.kl_div, takes="reduction log_target"):
     """label (log(label) - input) for input of log-probabilities; reduction may be "batchmean"."""
 
 
-class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss, private="*"):
+class PoissonNLLLoss(Loss, of=F.poisson_nll_loss, private="*"):
     """-log of Poisson's distribution."""
 
     def _check(self) -> None:
@@ -69,56 +63,11 @@ class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss, private="*"):
             raise ValueError(f"epsilon: expected a positive number, got {self.epsilon}")
 
 
-class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, inputs=3):
+class GaussianNLLLoss(Loss, of=F.gaussian_nll_loss, inputs=3):
     """-log of the normal distribution, for input, label and variance."""
 
 
-class HingeEmbeddingLoss(_Loss, of=F.hinge_embedding_loss):
-    """input where label is 1, max(0, margin - input) where it is -1."""
-
-
-class CosineEmbeddingLoss(_Loss, of=F.cosine_embedding_loss, inputs=3):
-    """1 - cos where label is 1, max(0, cos - margin) where it is -1; margin from -1 to 1."""
-
-    def _check(self) -> None:
-        super()._check()
-        if not -1 <= self.margin <= 1:
-            raise ValueError(f"margin: expected -1 to 1, got {self.margin}")
-
-
-class MarginRankingLoss(_Loss, of=F.margin_ranking_loss, inputs=3):
-    """max(0, -label (input - other) + margin)."""
-
-
-class MultiLabelMarginLoss(_Loss, of=F.multi_label_margin_loss):
-    """Margins between all right and all wrong classes."""
-
-
-class MultiLabelSoftMarginLoss(_Loss, of=F.multi_label_soft_margin_loss):
-    """The mean over the classes of binary cross-entropies of sigmoid(input)."""
-
-
-class MultiMarginLoss(_Loss, of=F.multi_margin_loss):
-    """Margins between the right class and all others."""
-
-
-class SoftMarginLoss(_Loss, of=F.soft_margin_loss):
-    """log(1 + e^(-label input)), labels 1 and -1."""
-
-
-class TripletMarginLoss(_Loss, of=F.triplet_margin_loss, inputs=3, p=2.0):
-    """max(0, d(input, positive) - d(input, negative) + margin) in the p-norm."""
-
-
-class TripletMarginWithDistanceLoss(_Loss, of=F.triplet_margin_with_distance_loss, inputs=3):
-    """TripletMarginLoss by a distance of one's own."""
-
-
-class RNNTLoss(_Loss, of=F.rnnt_loss, inputs=4):
-    """The transducer's loss (Graves, 2012)."""
-
-
-class CTCLoss(_Loss, of=F.ctc_loss, inputs=4, takes="blank reduction zero_infinity"):
+class CTCLoss(Loss, of=F.ctc_loss, inputs=4, takes="blank reduction zero_infinity"):
     """Connectionist temporal classification (Graves et al., 2006)."""
 
     def forward(
@@ -128,93 +77,6 @@ class CTCLoss(_Loss, of=F.ctc_loss, inputs=4, takes="blank reduction zero_infini
         return F.ctc_loss(
             log_probs, labels, *lengths, self.blank, self.reduction, norm_by_times, self.zero_infinity
         )
-
-
-class HSigmoidLoss(Layer):
-    """Hierarchical sigmoid (Morin and Bengio, 2005) with its weight [nodes, feature_size] and bias [nodes,
-    1].
-
-    is_custom: forward is given path_table and path_code of a tree of one's own, with num_classes nodes.
-    """
-
-    def __init__(
-        self,
-        feature_size: int,
-        num_classes: int,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        is_custom: bool = False,
-        is_sparse: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        if num_classes < 2 and not is_custom:
-            raise ValueError(f"num_classes: expected 2 or more, got {num_classes}")
-        nodes = num_classes if is_custom else num_classes - 1
-        self._num_classes, self._feature_size = num_classes, feature_size
-        self._is_custom, self._is_sparse, self._name = is_custom, is_sparse, name
-        self._weight_attr, self._bias_attr = weight_attr, bias_attr
-        self.weight = self.create_parameter([nodes, feature_size], weight_attr)
-        self.bias = self.create_parameter([nodes, 1], bias_attr, is_bias=True)
-
-    def forward(self, input: Any, label: Any, path_table: Any = None, path_code: Any = None) -> Any:
-        return F.hsigmoid_loss(input, label, self._num_classes, self.weight, self.bias, path_table, path_code)
-
-
-class AdaptiveLogSoftmaxWithLoss(Layer):
-    """Softmax over very many classes, most frequent first, the rare ones in clusters (Grave et al., 2017).
-
-    cutoffs: where the clusters begin. div_value: by this factor each cluster's projection is smaller than the
-    last. forward gives (log probability of each label, loss).
-    """
-
-    def __init__(
-        self,
-        in_features: int,
-        n_classes: int,
-        cutoffs: Sequence[int],
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        div_value: float = 4.0,
-        head_bias: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        ends = list(cutoffs)
-        if not ends or ends != sorted({int(c) for c in ends}) or ends[0] <= 0 or ends[-1] > n_classes - 1:
-            raise ValueError(f"cutoffs: expected increasing ints from 1 to {n_classes - 1}, got {cutoffs}")
-        self.cutoffs, self.shortlist_size, self.n_clusters = [*ends, n_classes], ends[0], len(ends)
-        self.in_features, self.n_classes, self.div_value = in_features, n_classes, div_value
-        self.is_head_bias, self.head_size = head_bias, self.shortlist_size + self.n_clusters
-        self.head_weight = self.create_parameter([in_features, self.head_size], weight_attr)
-        self.head_bias = (
-            self.create_parameter([self.head_size], bias_attr, is_bias=True) if head_bias else None
-        )
-        self.tail_weights = []
-        for i, (start, stop) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False), 1):
-            width = int(in_features // div_value**i)
-            shapes = ([in_features, width], [width, stop - start])
-            self.tail_weights.append([self.create_parameter(shape, weight_attr) for shape in shapes])
-            for part, weight in enumerate(self.tail_weights[-1]):
-                self.add_parameter(f"tail_{i - 1}_{part}", weight)
-
-    def forward(self, input: Any, label: Any) -> Any:
-        return F.adaptive_log_softmax_with_loss(
-            input, label, self.head_weight, self.tail_weights, self.cutoffs, self.head_bias
-        )
-
-    def log_prob(self, input: Any) -> Any:
-        """[batch, n_classes]: the log probability of every class."""
-        head = F.log_softmax(F.linear(input, self.head_weight, self.head_bias), 1)
-        parts = [head[:, : self.shortlist_size]]
-        for i, (first, second) in enumerate(self.tail_weights):
-            own = F.log_softmax(F.linear(F.linear(input, first), second), 1)
-            parts.append(own + head[:, self.shortlist_size + i].unsqueeze(1))
-        return concat(parts, 1)
-
-    def predict(self, input: Any) -> Any:
-        """[batch]: the most probable class."""
-        return self.log_prob(input).argmax(axis=1)
 
 
 HuberLoss = SmoothL1Loss

@@ -1,12 +1,25 @@
-"""Texts: words and characters as numbers, decoding of tags, and data sets from local files."""
+"""Texts: words and characters as numbers, decoding of tags. Data sets are in `names`, and found there when
+they are first named."""
 
 # ruff: noqa: F405 - `__all__` lists what the stars bring
 
-from .datasets import *  # noqa: F403
+import functools
+from typing import TYPE_CHECKING
+
+from .. import lazy
 from .tokenizers import *  # noqa: F403
 from .viterbi import *  # noqa: F403
 from .vocabulary import *  # noqa: F403
 from .word_vectors import WordVectors as WordVectors
+
+if TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
+    from ..names import text_datasets
+    from ..names.text_datasets import *  # noqa: F403
+
+    datasets = text_datasets
+
+__getattr__ = functools.partial(lazy.find, __name__)
+__dir__ = functools.partial(lazy.names_of, __name__)
 
 # What Paddle's `text` lists.
 # fmt: off

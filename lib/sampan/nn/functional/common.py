@@ -18,8 +18,8 @@ from .vision import plain
 
 # fmt: off
 __all__ = [
-    "bilinear", "class_center_sample", "cosine_similarity", "embedding", "embedding_renorm_", "gather_tree",
-    "label_smooth", "pad", "pairwise_distance", "sequence_mask", "zeropad2d",
+    "bilinear", "cosine_similarity", "embedding", "embedding_renorm_", "label_smooth", "pad",
+    "pairwise_distance", "sequence_mask", "zeropad2d",
 ]
 # fmt: on
 
@@ -182,35 +182,3 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
         longest = int(lengths.max()) if lengths.numel() else 0
     places = torch.arange(longest, device=lengths.device)
     return wrap((places < lengths.unsqueeze(-1)).to(as_dtype(dtype)))
-
-
-def gather_tree(ids, parents):
-    """The whole beams of a beam search, from each step's ids and the beams they came from: all [time, batch,
-    beam]."""
-    if ids.ndim != 3 or list(ids.shape) != list(parents.shape):
-        raise Refused(
-            f"gather_tree: expected [time, batch, beam] twice, got {[*ids.shape]}, {[*parents.shape]}"
-        )
-    if not ids.shape[0]:
-        return ids.clone()
-    steps, beams = [ids.data[-1]], parents.data[-1].long()
-    for step, parent in zip(reversed(ids.data[:-1]), reversed(parents.data[:-1]), strict=True):
-        steps.append(step.gather(1, beams))
-        beams = parent.long().gather(1, beams)
-    return wrap(torch.stack(steps[::-1]))
-
-
-def class_center_sample(label, num_classes, num_samples, group=None):
-    """Classes to train on: all that are in `label`, and random others up to num_samples (An et al., 2021).
-
-    Returns (label as places in that list, the sorted list). Raises ValueError for more samples than classes.
-    """
-    if num_samples > num_classes or label.ndim != 1 or not label.size:
-        raise Refused(f"class_center_sample: {num_samples} of {num_classes} classes, label {[*label.shape]}")
-    positive = label.data.unique()
-    others = torch.ones(num_classes, dtype=torch.bool, device=positive.device)
-    others[positive.long()] = False
-    others = others.nonzero().flatten().to(positive.dtype)
-    drawn = others[torch.randperm(len(others))[: max(num_samples - len(positive), 0)]]
-    chosen = torch.cat([positive, drawn]).sort().values
-    return wrap(torch.searchsorted(chosen, label.data).to(label.data.dtype)), wrap(chosen)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 
 from ...engine.tensor import Refused, Tensor
@@ -154,31 +153,3 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
         raise Refused(f"nll_loss: expected weight of shape [{input.shape[1]}], got {list(weight.shape)}")
     hard = _hard_labels(input, label, 1, input.shape[1], ignore_index)
     return _picked(input, hard, weight, ignore_index, reduction, 1, 0.0, False, False)
-
-
-def edit_distance(input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None):
-    """(the number of sequences int64 [1], the least changes of one token that make each label of the input
-    float32 [n, 1]).
-
-    input, label: int64 [n, length]; input_length, label_length: [n], how much of each row counts (all unless
-    told).
-    normalized: over the label's length; ValueError where that is 0 (Levenshtein, 1966).
-    """
-    if ignored_tokens:
-        raise Refused(f"ignored_tokens: expected None, got {ignored_tokens}")
-    if input.ndim != 2 or label.ndim != 2 or len(input) != len(label):
-        raise Refused(f"edit_distance: expected [n, length] twice, got {[*input.shape]} and {[*label.shape]}")
-    found = []
-    lengths = [
-        [x.shape[1]] * len(x) if n is None else n.tolist()
-        for x, n in ((input, input_length), (label, label_length))
-    ]
-    for tokens, wanted, used, count in zip(input.numpy(), label.numpy(), *lengths, strict=True):
-        if normalized and not count:
-            raise Refused("label_length: expected 1 or more where normalized, got 0")
-        row = places = np.arange(count + 1)
-        for token in tokens[:used]:  # row[j]: from the tokens so far to the first j wanted ones
-            changed = np.minimum(row[1:] + 1, row[:-1] + (wanted[:count] != token))
-            row = np.minimum.accumulate(np.append(row[:1] + 1, changed) - places) + places
-        found.append([row[-1] / (count if normalized else 1)])
-    return Tensor(torch.tensor([len(found)])), Tensor(torch.tensor(found, dtype=torch.float32).reshape(-1, 1))

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 
 from ...engine.tensor import Refused, Tensor, is_tensor
-from ...ops.joining import concat
 from ...ops.resampling import pixels_gathered, pixels_shuffled, resized, sampled, windows, windows_summed
 from ...ops.shape import pad_constant, unshared
 from .convolution import FORMATS, by_hand, channels_first, ints
@@ -15,7 +14,7 @@ from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool
 # fmt: off
 __all__ = [
     "affine_grid", "channel_shuffle", "fold", "grid_sample", "interpolate", "pixel_shuffle",
-    "pixel_unshuffle", "temporal_shift", "unfold", "upsample",
+    "pixel_unshuffle", "unfold", "upsample",
 ]
 # fmt: on
 
@@ -206,27 +205,6 @@ def _dealt(x: Any, groups: int) -> Any:
         raise Refused(f"channel_shuffle: groups {groups} does not divide {c} channels")
     dealt = x.reshape([n, groups, c // groups, h, w]).swapaxes(1, 2).reshape([n, c, h, w])
     return unshared(dealt, x)  # of one group, or of groups of one channel
-
-
-def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
-    """The first share of channels one step later, the next share one step earlier, zeros at the ends (Lin et
-    al., 2019).
-
-    x: [batch seg_num, channels, height, width] (or "NHWC"), seg_num steps of time together; shift_ratio: each
-    share.
-    """
-    x, last = channels_first(x, 2, data_format)
-    count, c, h, w = x.shape
-    if seg_num < 1 or count % seg_num:
-        raise Refused(f"temporal_shift: seg_num {seg_num} does not divide {count} images")
-    if not 0 < shift_ratio < 0.5:
-        raise Refused(f"temporal_shift: expected a shift_ratio below 0.5, got {shift_ratio}")
-    first, second = int(c * shift_ratio), int(c * 2 * shift_ratio)
-    film = x.reshape([-1, seg_num, c, h, w])
-    longer = pad_constant(film, [0, 0, 0, 0, 0, 0, 1, 1], 0.0)
-    shares = [longer[:, :seg_num, :first], longer[:, 2:, first:second], film[:, :, second:]]
-    value = concat([s for s in shares if s.shape[2]], 2).reshape([count, c, h, w])
-    return value.moveaxis(1, -1) if last else value
 
 
 def _window_settings(kernel_sizes: Any, strides: Any, paddings: Any, dilations: Any) -> Any:

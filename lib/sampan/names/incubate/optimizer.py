@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from ..engine import tape
-from ..engine.backward import no_grad
-from ..optimizer import LBFGS as LBFGS
-from ..optimizer import Optimizer
+from ...engine import tape
+from ...engine.backward import no_grad
+from ...optimizer import Optimizer
+from ..lbfgs import LBFGS as LBFGS
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside: see inner
 __all__ = ["LBFGS", "LookAhead", "ModelAverage"]

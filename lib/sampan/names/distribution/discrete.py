@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..creation import arange
-from ..dtype import DTYPES
-from ..engine.tensor import Refused, Tensor
-from ..nn.functional import log_softmax, softmax
-from ..ops import take_along_axis, where
-from ..random import multinomial
+from ...creation import arange
+from ...dtype import DTYPES
+from ...engine.tensor import Refused, Tensor
+from ...nn.functional import log_softmax, softmax
+from ...ops import take_along_axis, where
+from ...random import multinomial
 from .continuous import binary, inner, one_shape
 from .distribution import ExponentialFamily, Family, Numbers, drawer, fact, formula, register_kl, sampler
 

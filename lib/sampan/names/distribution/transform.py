@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..creation import arange, ones_like, zeros
-from ..engine.tensor import Refused, Tensor
-from ..nn.functional import sigmoid, softmax, softplus
-from ..ops import concat, stack, unbind
+from ...creation import arange, ones_like, zeros
+from ...engine.tensor import Refused, Tensor
+from ...nn.functional import sigmoid, softmax, softplus
+from ...ops import concat, stack, unbind
 from . import variable
 from .distribution import Distribution, missing, sum_rightmost
 

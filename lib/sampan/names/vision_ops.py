@@ -18,7 +18,7 @@ from ..engine.tensor import Refused, Tensor
 from ..nn import functional as F
 from ..nn.function_layer import FunctionLayer
 from ..ops import concat, einsum, stack, where
-from .models.blocks import ConvNormActivation as ConvNormActivation
+from ..vision.models.blocks import ConvNormActivation as ConvNormActivation
 
 __all__ = [
     "DeformConv2D",

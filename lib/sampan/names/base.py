@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from ..dtype import DTYPES, DataType, Place, as_dtype, get_device, name_of, set_device
+from ..engine.backward import is_grad_enabled
+from ..engine.tensor import Tensor, to_tensor
+from ..nn.parameter import Parameter
 from . import device, static
 from . import framework as _framework
-from .dtype import DTYPES, DataType, Place, as_dtype, get_device, name_of, set_device
-from .engine.backward import is_grad_enabled
-from .engine.tensor import Tensor, to_tensor
 from .framework import disable_static, enable_static, in_dynamic_mode
-from .nn.parameter import Parameter
 from .utils import unique_name as unique_name
 
 __path__: list[str] = []  # so that `import` looks for the modules inside, which are this one
@@ -102,9 +102,9 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     if name in ("data_feeder", "executor", "layer_helper", "layers", "param_attr"):
-        return importlib.import_module(f"{__name__}.{name}")
-    for room in (static, device, sys.modules[__package__]):
-        if name in vars(room) or (room.__name__ == __package__ and hasattr(room, name)):
+        return importlib.import_module(f"sampan.base.{name}")
+    for room in (static, device, sys.modules["sampan"]):
+        if name in vars(room) or (room.__name__ == "sampan" and hasattr(room, name)):
             return getattr(room, name)
     if "set_prim" in name:
         return lambda enabled: None  # there are no primitives to switch

@@ -14,7 +14,7 @@ import numpy as np
 from ..dtype import get_default_dtype
 from ..engine.tensor import Refused
 from ..io import Dataset
-from ..vision.datasets import chosen, local_file
+from .vision_datasets import chosen, local_file
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 

@@ -8,7 +8,9 @@ import torch
 from ..engine import tape
 from ..engine.backward import enable_grad, no_grad
 from ..engine.tensor import Tensor
-from .optimizer import Optimizer
+from ..optimizer.optimizer import Optimizer
+
+__all__ = ["LBFGS"]
 
 
 class Point(NamedTuple):

@@ -1,32 +1,25 @@
 """Paddle's inner modules by name: what a program takes from `paddle.nn.layer.norm` or `paddle.tensor.math`.
 
-Sampan's files are cut in another way. `names/modules.txt` lists Paddle's modules and what each defines; such
-a module is
-made when it is imported, and filled from the rooms around it: `nn.layer`, `nn`, the top. A name that Sampan
-does not have is not in it, so that `from ... import` fails; a module that Sampan does not have raises
-ModuleNotFoundError with the reason. Names of static graphs and of Paddle's C++ core are stand-ins: they can
-be imported, and say so when they are used.
-
-A line of the table: `module: names`. `name=place` is found elsewhere, `~name` is a stand-in, `-name` is
-missing here; `!module: reason` is absent with all that is inside it.
+Sampan's files are cut in another way. The table of `sampan.lazy` lists Paddle's modules and what each
+defines. A module that is a file of `names` is that file under a second name. Any other is made when it is
+imported, and filled from the packages around it: `nn.layer`, `nn`, the top. A name that Sampan does not have
+is not in it, so that `from ... import` fails; a module that Sampan does not have raises ModuleNotFoundError
+with the reason. Names of static graphs and of Paddle's C++ core are stand-ins: they can be imported, and say
+so when they are used.
 """
 
-import contextlib
-import functools
 import importlib
 import importlib.abc
 import importlib.util
 import sys
 from functools import partial
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from inspect import isfunction
-from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
-from .static import absent
+from ..lazy import at, find, names_of, table
 
-TABLE = Path(__file__).with_name("names") / "modules.txt"
 _STATIC = {"jit", "pir", "pir_utils", "decomposition", "_legacy_C_ops"}
 # Where else to look, by room.
 _ALSO = {
@@ -45,15 +38,14 @@ _SHARED = (
     "hapi.model",
     "nn",
     "nn.clip",
-    "nn.decode",
     "nn.functional",
     "nn.functional.activation",
     "nn.functional.common",
-    "nn.functional.flash_attention",
     "nn.functional.loss",
     "nn.functional.pooling",
     "nn.initializer",
     "nn.layer",
+    "nn.loss",
     "nn.parameter",
     "nn.utils",
     "optimizer.lr",
@@ -62,24 +54,6 @@ _SHARED = (
     "random",
     "tensor",
 )
-
-
-class Table(NamedTuple):
-    modules: dict[str, list[str]]
-    absent: dict[str, str]  # module: why
-
-
-@functools.cache
-def table() -> Table:
-    """`names/modules.txt`."""
-    found = Table({}, {})
-    for line in TABLE.read_text().splitlines():
-        module, _, rest = line.partition(": ")
-        if line.startswith("!"):
-            found.absent[module[1:]] = rest
-        elif not line.startswith("#"):
-            found.modules[module.removesuffix(":")] = rest.split()
-    return found
 
 
 def why_absent(inside: str) -> str | None:
@@ -115,9 +89,9 @@ def keep_function(fullname: str) -> None:
 
 def _found(module: str, name: str) -> Any:
     inside = module.removeprefix("sampan.")
-    if name.startswith("__"):
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
     listed = table()
+    if name.startswith("__") or name in listed.places.get(inside, ()):
+        return find(module, name)
     for entry in listed.modules.get(inside, ()):
         if entry.lstrip("~-").partition("=")[0] == name:
             return _entry(inside, entry)
@@ -127,7 +101,7 @@ def _found(module: str, name: str) -> Any:
     if (place := _around(parts, name)) is not None:
         return getattr(place, name)
     if parts[0] in _STATIC:
-        return absent(f"{inside}.{name}")
+        return stand_in(f"{inside}.{name}")
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
@@ -135,24 +109,20 @@ def _entry(inside: str, entry: str) -> Any:
     """What an entry of the table says. AttributeError for what is missing here."""
     name, _, place = entry.lstrip("~-").partition("=")
     if entry.startswith("~"):
-        return absent(f"{inside}.{name}")
+        return stand_in(f"{inside}.{name}")
     if place:
-        return _at(place)
+        return at(place)
     around = None if entry.startswith("-") else _around(inside.split("."), name)
     if around is None:
         raise AttributeError(f"paddle.{inside}.{name} is not in Sampan")
     return getattr(around, name)
 
 
-def _at(place: str) -> Any:
-    """What has a dotted name in `sampan`."""
-    value: Any = sys.modules["sampan"]
-    for part in place.split("."):
-        if isinstance(value, ModuleType) and part not in vars(value):
-            with contextlib.suppress(ModuleNotFoundError):
-                importlib.import_module(f"{value.__name__}.{part}")
-        value = getattr(value, part)
-    return value
+def stand_in(name: str) -> Any:
+    """What stands for a name of static graphs or of Paddle's C++ core."""
+    from .static import absent
+
+    return absent(name)
 
 
 def _around(parts: list[str], name: str) -> ModuleType | None:
@@ -164,7 +134,8 @@ def _around(parts: list[str], name: str) -> ModuleType | None:
     for room in rooms:
         place = importlib.import_module(f"sampan.{room}".strip("."))
         own = vars(place).get("__getattr__")
-        if name in vars(place) or (isfunction(own) and hasattr(place, name)):
+        listed = name in table().places.get(room or ".", ())
+        if name in vars(place) or listed or (isfunction(own) and hasattr(place, name)):
             return place
     return None
 
@@ -176,10 +147,13 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         top, _, inside = fullname.partition(".")
         if top != "sampan":
             return None
+        inside, asked = paddles_name(inside), inside
         if reason := why_absent(inside):
             raise ModuleNotFoundError(f"No module named {fullname!r}: {reason}", name=fullname)
         if inside not in table().modules:
             return None
+        if inside != asked:
+            return importlib.util.spec_from_loader(fullname, _Known(f"sampan.{inside}"))
         return importlib.util.spec_from_loader(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -200,13 +174,58 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         keep_function(module.__name__)
 
 
-_finder = _Finder()
+class _Known(importlib.abc.Loader):
+    """Gives a module that is there under another name: it stays one module, with one set of classes."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self._name)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # the machinery has put that of the other name there
+
+
+def file_name(fullname: str) -> str | None:
+    """The name in `names` of a module that is a file there, None of any other."""
+    top, _, inside = fullname.partition(".")
+    if top != "sampan":
+        return None
+    if inside in table().files:
+        return f"sampan.{table().files[inside]}"
+    parent, _, name = fullname.rpartition(".")
+    package = sys.modules.get(parent, Inner(parent))
+    own, path = f"{package.__name__}.{name}", vars(package).get("__path__")
+    inner = package.__name__ != parent and (own in sys.modules or PathFinder.find_spec(own, path))
+    return own if inner else None
+
+
+def paddles_name(inside: str) -> str:
+    """Paddle's name of a module inside a file of `names`: `from paddle.distribution import gamma` asks for
+    `names.distribution.gamma`."""
+    for module, file in table().files.items():
+        if inside.startswith(f"{file}."):
+            return module + inside.removeprefix(file)
+    return inside
+
+
+class _Moved(importlib.abc.MetaPathFinder):
+    """Finds the files of `names` under the names that Paddle has for them."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        name = file_name(fullname)
+        return importlib.util.spec_from_loader(fullname, _Known(name)) if name else None
 
 
 def install() -> None:
     """From now on `import sampan.tensor.math` and its like work."""
-    sys.meta_path.append(_finder)
+    sys.meta_path.insert(0, _Moved())  # before the one that finds files: they are to be found once
+    sys.meta_path.append(_Finder())
     for name in _SHARED:
         module: Any = sys.modules[f"sampan.{name}"]
         module.__getattr__ = partial(_found, module.__name__)
+        module.__dir__ = partial(names_of, module.__name__)
         vars(module).setdefault("__path__", [])

@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from sampan.nn.decode import Decoder
 
 import sampan as paddle
 from sampan import nn
-from sampan.nn.decode import Decoder
 
 
 class Table(nn.RNNCellBase):

@@ -1,7 +1,7 @@
 """What Paddle keeps under `incubate`: derivatives of functions, optimizers around others."""
 
-from ..engine.tensor import Tensor as _Tensor
-from ..nn.functional import softmax as _softmax
+from ...engine.tensor import Tensor as _Tensor
+from ...nn.functional import softmax as _softmax
 from . import autograd as autograd
 from . import optimizer as optimizer
 from .optimizer import LookAhead as LookAhead

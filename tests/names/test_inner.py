@@ -9,9 +9,9 @@ from types import ModuleType
 import pytest
 
 import sampan
+from sampan.names import inner
 from tools.parity import modules, records
 
-inner = importlib.import_module("sampan.inner")
 RECORD = records.read(modules.RECORD)
 SERVED = modules.served(RECORD)
 
@@ -21,13 +21,19 @@ def split(module):
     found = {"": set(), "~": set(), "-": set()}
     for entry in inner.table().modules[module]:
         mark = entry[0] if entry[0] in "~-" else ""
-        found[mark].add(entry.lstrip("~-").partition("=")[0])
+        found[mark].add(bare(entry))
     return found
 
 
+def bare(entry):
+    return entry.lstrip("~-").partition("=")[0]
+
+
 def test_the_table_is_made_from_the_record():
-    extra = set(modules.STAND_INS.split())
-    assert set(inner.table().modules) == set(SERVED) | extra
+    assert {module: set(map(bare, names)) for module, names in inner.table().modules.items()} == {
+        module: set(names) for module, names in modules.listed(RECORD).items()
+    }
+    assert inner.table().files == modules.MOVED
     assert inner.table().absent == modules.absent()
     assert not set(SERVED) & set(inner.table().absent)
 
@@ -35,7 +41,7 @@ def test_the_table_is_made_from_the_record():
 @pytest.mark.parametrize("module", sorted(SERVED))
 def test_a_module_contains_what_paddles_contains(module):
     parts = split(module)
-    assert parts[""] | parts["~"] | parts["-"] == set(SERVED[module]) | set(modules.ALSO.get(module, ()))
+    assert parts[""] | parts["~"] | parts["-"] == set(modules.listed(RECORD)[module])
     here = importlib.import_module(f"sampan.{module}")
     for name in parts[""]:
         assert type(getattr(here, name)).__name__ != "_Absent", name

@@ -4,8 +4,8 @@ themselves."""
 from collections.abc import Callable
 from typing import Any
 
-from ..engine.derivatives import Matrix, filled_grad
-from ..engine.tensor import Tensor, declared
+from ...engine.derivatives import Matrix, filled_grad
+from ...engine.tensor import Tensor, declared
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside: see inner
 __all__ = ["Hessian", "Jacobian", "disable_prim", "enable_prim", "forward_grad", "grad", "jvp", "vjp"]

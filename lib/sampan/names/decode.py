@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import torch
 
 from ..engine.tensor import Tensor
+from ..nn import functional as F
+from ..nn.rnn import flatten, map_structure
 from ..ops.indexing import where
 from ..ops.joining import stack
-from . import functional as F
-from .rnn import flatten, map_structure
 
 __all__ = ["BeamSearchDecoder", "dynamic_decode"]
 

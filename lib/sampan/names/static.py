@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .dtype import DTYPES, CPUPlace, as_dtype
-from .engine.tensor import Refused, Tensor, WrongKind
+from ..dtype import DTYPES, CPUPlace, as_dtype
+from ..engine.tensor import Refused, Tensor, WrongKind
 
 
 class NoStaticGraph(NotImplementedError, AttributeError):

@@ -1,27 +1,30 @@
-"""Losses with margins and of distances between examples; hierarchical and adaptive softmax."""
+"""Losses with margins and of distances between examples; hierarchical, adaptive and sampled softmax."""
 
 import math
 from typing import Any
 
 import torch
 
-from ...engine.apply import wrap
-from ...engine.tensor import Refused
-from ...ops.activation import log_sigmoid, log_softmax, softplus
-from ...ops.gathering import take_along_axis
-from ...ops.indexing import where
-from ...ops.joining import concat
-from ...ops.linalg import linear
-from ...ops.resampling import rows_at
-from .common import pairwise_distance
-from .likelihood import same_shape
-from .loss import reduced
+from ..engine.apply import wrap
+from ..engine.spelling import spell
+from ..engine.tensor import Refused
+from ..nn.functional.common import pairwise_distance
+from ..nn.functional.likelihood import constant, same_shape
+from ..nn.functional.loss import cross_entropy, reduced
+from ..ops import criteria
+from ..ops.activation import log_sigmoid, log_softmax, softmax, softplus
+from ..ops.gathering import take_along_axis
+from ..ops.indexing import one_hot, where
+from ..ops.joining import concat
+from ..ops.linalg import linear
+from ..ops.resampling import rows_at
 
 # fmt: off
 __all__ = [
-    "adaptive_log_softmax_with_loss", "cosine_embedding_loss", "hinge_embedding_loss", "hsigmoid_loss",
-    "margin_ranking_loss", "multi_label_margin_loss", "multi_label_soft_margin_loss", "multi_margin_loss",
-    "npair_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+    "adaptive_log_softmax_with_loss", "class_center_sample", "cosine_embedding_loss", "dice_loss",
+    "hinge_embedding_loss", "hsigmoid_loss", "log_loss", "margin_cross_entropy", "margin_ranking_loss",
+    "multi_label_margin_loss", "multi_label_soft_margin_loss", "multi_margin_loss", "npair_loss",
+    "sigmoid_focal_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
 ]
 # fmt: on
 
@@ -222,3 +225,80 @@ def adaptive_log_softmax_with_loss(
 def _log_at(scores: Any, places: torch.Tensor) -> Any:
     """log softmax(scores)[place] of each row."""
     return take_along_axis(log_softmax(scores, 1), wrap(places.unsqueeze(1)), 1).squeeze(1)
+
+
+def margin_cross_entropy(
+    logits,
+    label,
+    margin1=1.0,
+    margin2=0.5,
+    margin3=0.0,
+    scale=64.0,
+    group=None,
+    return_softmax=False,
+    reduction="mean",
+):
+    """Cross-entropy of scale cos(angle), where the right class has scale (cos(margin1 angle + margin2) -
+    margin3).
+
+    logits: [n, classes], cosines (Deng et al., 2019: ArcFace; margin1 is SphereFace's, margin3 CosFace's).
+    label: [n] or [n, 1]. reduction "none" or None keeps [n, 1]. return_softmax: also the softmax.
+    """
+    if reduction not in (*criteria.NUMBERS, None):
+        raise Refused(f"reduction: expected none, mean, sum or None, got {reduction!r}")
+    hot = one_hot(label.reshape([-1]), logits.shape[-1]).astype(logits.dtype)
+    angle = (logits * hot).sum(axis=-1, keepdim=True).clip(-1.0, 1.0).acos()
+    moved = (angle * margin1 + margin2).cos() - margin3
+    scores = (logits * (1 - hot) + hot * moved) * scale
+    loss = reduced(cross_entropy(scores, label.reshape([-1, 1]), reduction="none"), reduction or "none")
+    return (loss, softmax(scores, -1)) if return_softmax else loss
+
+
+def class_center_sample(label, num_classes, num_samples, group=None):
+    """Classes to train on: all that are in `label`, and random others up to num_samples (An et al., 2021).
+
+    Returns (label as places in that list, the sorted list). Raises ValueError for more samples than classes.
+    """
+    if num_samples > num_classes or label.ndim != 1 or not label.size:
+        raise Refused(f"class_center_sample: {num_samples} of {num_classes} classes, label {[*label.shape]}")
+    positive = label.data.unique()
+    others = torch.ones(num_classes, dtype=torch.bool, device=positive.device)
+    others[positive.long()] = False
+    others = others.nonzero().flatten().to(positive.dtype)
+    drawn = others[torch.randperm(len(others))[: max(num_samples - len(positive), 0)]]
+    chosen = torch.cat([positive, drawn]).sort().values
+    return wrap(torch.searchsorted(chosen, label.data).to(label.data.dtype)), wrap(chosen)
+
+
+def log_loss(input, label, epsilon=0.0001, name=None):
+    """-label log(input + epsilon) - (1 - label) log(1 - input + epsilon), entry by entry."""
+    label = constant(label)
+    return -label * (input + epsilon).log() - (1 - label) * (1 - input + epsilon).log()
+
+
+def dice_loss(input, label, epsilon=1e-5, name=None):
+    """1 - 2 |a b| / (|a| + |b|) for each row, averaged: input [n, ..., classes] probabilities, label [n, ...,
+    1] ints."""
+    if input.ndim < 2 or list(label.shape) != [*input.shape[:-1], 1]:
+        raise Refused(f"dice_loss: label {list(label.shape)} does not fit input {list(input.shape)}")
+    hot, axes = one_hot(label.squeeze(-1), input.shape[-1]), list(range(1, input.ndim))
+    both = (input * hot).sum(axis=axes)
+    return (1 - 2 * both / (input.sum(axis=axes) + hot.sum(axis=axes) + epsilon)).mean()
+
+
+def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
+    """-alpha_t (1 - p_t)^gamma log(p_t), p_t the probability given to the right answer (Lin et al., 2017),
+    over normalizer [1] unless None."""
+    if normalizer is not None and normalizer.ndim > 1:
+        raise Refused(f"normalizer: expected a number or [1], got shape {list(normalizer.shape)}")
+    p = logit.sigmoid()
+    right = p * label + (1 - p) * (1 - label)
+    loss = (
+        criteria.logistic_loss(logit, constant(label), 0)
+        * (alpha * label + (1 - alpha) * (1 - label))
+        * (1 - right) ** float(gamma)
+    )
+    return reduced(loss if normalizer is None else loss / normalizer, reduction)
+
+
+spell(globals(), __name__)

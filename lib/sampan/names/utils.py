@@ -8,19 +8,19 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .framework import from_dlpack as from_dlpack
-from .framework import to_dlpack as to_dlpack
-from .names.structures import assert_same_structure as assert_same_structure
-from .names.structures import convert_to_list as convert_to_list
-from .names.structures import is_sequence as is_sequence
-from .names.structures import pack_sequence_as as pack_sequence_as
-from .names.structures import to_sequence as to_sequence
-from .nn.parameter import UniqueNameGenerator as UniqueNameGenerator
-from .nn.parameter import guard as guard
-from .nn.parameter import switch as switch
-from .nn.parameter import unique_name as _unique_name
-from .nn.rnn import flatten as flatten
-from .nn.rnn import map_structure as map_structure
+from ..framework import from_dlpack as from_dlpack
+from ..framework import to_dlpack as to_dlpack
+from ..nn.parameter import UniqueNameGenerator as UniqueNameGenerator
+from ..nn.parameter import guard as guard
+from ..nn.parameter import switch as switch
+from ..nn.parameter import unique_name as _unique_name
+from ..nn.rnn import flatten as flatten
+from ..nn.rnn import map_structure as map_structure
+from .structures import assert_same_structure as assert_same_structure
+from .structures import convert_to_list as convert_to_list
+from .structures import is_sequence as is_sequence
+from .structures import pack_sequence_as as pack_sequence_as
+from .structures import to_sequence as to_sequence
 from .version import full_version
 
 __all__ = ["deprecated", "require_version", "run_check", "try_import"]
@@ -82,8 +82,8 @@ def deprecated(update_to="", since="", reason="", level=0):
 
 def run_check():
     """Train one step and say that it worked."""
-    from . import nn, optimizer
-    from .random import randn
+    from .. import nn, optimizer
+    from ..random import randn
 
     layer = nn.Linear(4, 2)
     step = optimizer.SGD(0.1, parameters=layer.parameters())

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..creation import arange, eye
-from ..engine.tensor import Refused, Tensor
-from ..ops import expand, flip
-from ..ops.decomposition import cholesky, triangular_solve
+from ...creation import arange, eye
+from ...engine.tensor import Refused, Tensor
+from ...ops import expand, flip
+from ...ops.decomposition import cholesky, triangular_solve
 from .continuous import Beta, one_shape
 from .distribution import Distribution, Family, fact, formula, register_kl, sampler
 

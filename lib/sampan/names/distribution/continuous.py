@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..creation import full_like
-from ..dtype import DTYPES
-from ..engine.backward import no_grad
-from ..engine.tensor import Refused, Tensor
-from ..ops import expand, stack, where
+from ...creation import full_like
+from ...dtype import DTYPES
+from ...engine.backward import no_grad
+from ...engine.tensor import Refused, Tensor
+from ...ops import expand, stack, where
 from .distribution import ExponentialFamily, Family, Numbers, fact, formula, missing, register_kl, sampler
 from .transform import ExpTransform, TransformedDistribution
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from .dtype import as_device, set_device
-from .dtype import get_device as get_device
-from .dtype import is_compiled_with_cuda as is_compiled_with_cuda
+from ..dtype import as_device, set_device
+from ..dtype import get_device as get_device
+from ..dtype import is_compiled_with_cuda as is_compiled_with_cuda
+from ..random import get_rng_state as _rng_states
+from ..random import seed as start
+from ..random import set_rng_state as _set_rng_states
 from .framework import CONSTRUCTORS
-from .random import get_rng_state as _rng_states
-from .random import seed as start
-from .random import set_rng_state as _set_rng_states
 
 globals().update(CONSTRUCTORS)
 __path__: list[str] = []  # so that `import` looks for the modules inside, which are this one

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..dtype import as_device, default_dtype, name_of
-from ..engine.backward import enable_grad, grad, no_grad
-from ..engine.tensor import Refused, Tensor
-from ..nn.function_layer import init_of
-from ..ops.shape import _ints, expand
+from ...dtype import as_device, default_dtype, name_of
+from ...engine.backward import enable_grad, grad, no_grad
+from ...engine.tensor import Refused, Tensor
+from ...nn.function_layer import init_of
+from ...ops.shape import _ints, expand
 
 __all__ = ["Distribution", "ExponentialFamily", "kl_divergence", "register_kl"]
 

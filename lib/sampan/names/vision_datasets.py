@@ -18,7 +18,7 @@ from ..dtype import get_default_dtype
 from ..engine.tensor import Refused
 from ..io import Dataset
 from ..pickled import _Restricted
-from .image import get_image_backend, image_load
+from ..vision.image import get_image_backend, image_load
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 

@@ -4,7 +4,7 @@ allowed."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ops import stack, unbind
+from ...ops import stack, unbind
 from . import constraint
 from .constraint import real as real_numbers
 
