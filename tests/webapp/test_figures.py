@@ -9,10 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sampan import datasets
 from studio import figures
 from studio.server import charts, sessions
-from studio.views import figures as views
 
 
 @pytest.mark.parametrize(
@@ -39,15 +37,6 @@ def test_busy_cores_for_a_thread_that_asks_for_the_first_time() -> None:
     with ThreadPoolExecutor(1) as another:
         found = another.submit(busy.cores, 2).result()
     assert 0.1 < found <= 2 and busy.cores(2) == found  # too soon for another look
-
-
-@pytest.mark.parametrize("name", sorted(datasets.cards()))
-def test_a_licence_in_words_has_chinese_ones(name: str) -> None:
-    """Names of licences are the same in both languages."""
-    card = datasets.card(name)
-    shown = card.licence.split(" (")[0]
-    assert not re.search("[a-z]{2,} [a-z]{2,}", shown) or re.search("[\u4e00-\u9fff]", card.licence_zh)
-    assert (card.licence_zh or shown).split(" (")[0] in views.origin(card, "", "", "zh")
 
 
 def test_size() -> None:

@@ -1,4 +1,4 @@
-// A program on the tape, walked forward and backward. `data`: {boxes, lines, steps, sources} as studio/views/walk.py
+// A program on the tape, walked forward and backward. `data`: {boxes, lines, steps, sources} as studio/views/tape/walk.py
 // makes them. All steps are here at once: walking asks the kernel for nothing.
 
 const SVG = "http://www.w3.org/2000/svg";

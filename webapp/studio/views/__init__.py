@@ -1,1 +1,1 @@
-"""What the pages that compute show: widgets and figures, importable and tested without a browser."""
+"""What the pages that compute show: a folder for each page, `page.py` its beginning, and what they share in `common`."""

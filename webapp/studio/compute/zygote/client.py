@@ -29,9 +29,9 @@ WARM = (
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.debugger"),
     *("IPython.core.completerlib", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
     *("ipywidgets", "anywidget", "plotly.graph_objects"),
-    *("sampan.datasets", "sklearn.datasets", "studio.views.train", "studio.views.tape"),
-    *("studio.views.sparse", "scipy.sparse", "sampan.visual.sparsity", "sampan.visual.cloud"),
-    *("sampan.models.point_cloud", "studio.views.embeddings", "sampan.visual.embeddings"),
+    *("sampan.datasets", "sklearn.datasets", "studio.views.train.page", "studio.views.tape.page"),
+    *("studio.views.sparse.page", "scipy.sparse", "sampan.visual.sparsity", "sampan.visual.cloud"),
+    *("sampan.models.point_cloud", "studio.views.embeddings.page", "sampan.visual.embeddings"),
     *("sklearn.decomposition", "sklearn.manifold", "sampan.text.word_vectors"),
     *("sampan.models.recommender", "sampan.embedding.monitor"),
 )

@@ -1,0 +1,132 @@
+"""The widgets that this Studio draws itself: one ES module each in `static/`, no build, nothing from the net.
+
+They know nothing of training or of languages: sentences come in as traits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from typing import Any
+
+import anywidget
+import ipywidgets
+import traitlets
+
+from studio.paths import STATIC
+
+
+class Arrival(anywidget.AnyWidget):
+    """Nothing to see: `arrived` turns True when `root` stands in the visitor's page, whole (`static/arrival.js`)."""
+
+    _esm = STATIC / "arrival.js"
+    root = traitlets.Instance(ipywidgets.Widget).tag(sync=True, **ipywidgets.widget_serialization)
+    arrived = traitlets.Bool(False).tag(sync=True)
+
+
+def put_up(root: Any, begin: Callable[[], None]) -> None:
+    """Puts a page on the screen, and calls `begin` in a thread once it stands there.
+
+    Not before: a page takes over what its widgets show in one moment and listens to their changes from a later one, and
+    what changes in between it never learns. The library loads meanwhile.
+    """
+    from IPython.display import display
+
+    arrival, there = Arrival(root=root), threading.Event()
+    arrival.observe(lambda _: there.set(), "arrived")
+    display(root, arrival)
+
+    def work() -> None:
+        with suppress(Exception):  # `begin` meets it again, and says it on the page
+            import sampan  # noqa: F401
+        there.wait()
+        begin()
+
+    threading.Thread(target=work, name="library", daemon=True).start()
+
+
+class LiveChart(anywidget.AnyWidget):
+    """Lines that grow while something runs (`static/live_chart.js`).
+
+    `finished` and `live` hold series {id, run, slot, kind, x, y}; `kind` is "train" or "test", `slot` 1..5 the
+    colour. `most` is the highest share of a percent chart. `summary` is for screen readers: change it when there is something to say, not with every point.
+    """
+
+    _esm = STATIC / "live_chart.js"
+    title = traitlets.Unicode().tag(sync=True)
+    format = traitlets.Enum(("number", "percent"), "number").tag(sync=True)
+    x_label = traitlets.Unicode().tag(sync=True)
+    x_max = traitlets.Float(1.0).tag(sync=True)
+    most = traitlets.Float(1.0).tag(sync=True)
+    kinds = traitlets.Dict({"train": "train", "test": "test"}).tag(sync=True)
+    empty = traitlets.Unicode().tag(sync=True)
+    summary = traitlets.Unicode().tag(sync=True)
+    finished = traitlets.List(traitlets.Dict()).tag(sync=True)
+    live = traitlets.List(traitlets.Dict()).tag(sync=True)
+
+
+class DigitPad(anywidget.AnyWidget):
+    """A pad to draw on (`static/digit_pad.js`): `pixels` are side x side bytes, 255 is ink.
+
+    Sends {"clear": true} when the visitor cleared it. Setting `picture` (bytes of a square picture) shows it on the pad.
+    """
+
+    _esm = STATIC / "digit_pad.js"
+    side = traitlets.Int(140).tag(sync=True)
+    label = traitlets.Unicode().tag(sync=True)
+    hint = traitlets.Unicode().tag(sync=True)
+    clear_label = traitlets.Unicode().tag(sync=True)
+    # Buffers arrive as memoryviews, which the trait would refuse.
+    pixels = traitlets.Bytes(b"").tag(sync=True, from_json=lambda value, _widget: bytes(value))
+    picture = traitlets.Bytes(b"").tag(sync=True)
+
+
+class RunTable(anywidget.AnyWidget):
+    """The runs that are compared (`static/run_table.js`); sends {"show": id} and {"remove": id}."""
+
+    _esm = STATIC / "run_table.js"
+    columns = traitlets.List(traitlets.Dict()).tag(sync=True)
+    rows = traitlets.List(traitlets.Dict()).tag(sync=True)
+    selected = traitlets.Int(0).tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
+
+
+class TapeWalk(anywidget.AnyWidget):
+    """A program on the tape, walked step by step (`static/tape_walk.js`).
+
+    `data` holds boxes, lines, steps and sources as `Walk` makes them; new data begins at the first step. `words` are
+    the sentences of its controls.
+    """
+
+    _esm = STATIC / "tape_walk.js"
+    data = traitlets.Dict().tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
+
+
+class Plot(anywidget.AnyWidget):
+    """A plotly figure in the page's theme, with buttons and keys to zoom or to turn it (`static/plot.js`).
+
+    `figure` is its JSON, "" shows `empty`. `summary` says below it what it shows. Plots of one `group` that show space are
+    looked at from the same side. `words` are the sentences of its controls.
+    """
+
+    _esm = STATIC / "plot.js"
+    figure = traitlets.Unicode().tag(sync=True)
+    version = traitlets.Unicode(version("plotly")).tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    summary = traitlets.Unicode().tag(sync=True)
+    empty = traitlets.Unicode().tag(sync=True)
+    group = traitlets.Unicode().tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
+
+
+class Slider(anywidget.AnyWidget):
+    """A slider over `texts`; `index` is the one it stands on (`static/slider.js`). `live`: also while it is being moved."""
+
+    _esm = STATIC / "slider.js"
+    label = traitlets.Unicode().tag(sync=True)
+    texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    index = traitlets.Int(0).tag(sync=True)
+    live = traitlets.Bool(False).tag(sync=True)

@@ -1,0 +1,180 @@
+"""What the page "Embeddings" shows, in the visitor's language: the library's map with other words, and light HTML."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.i18n import t
+
+from ..common.figures import bar, duration
+from .training import Table, VectorRun
+
+NAMED, LABEL = (
+    24,
+    26,
+)  # points that have their label beside them as long as none is marked, characters of a label
+LABELLED = 6  # of the marked points, the first ones: more would hide one another
+DOT, COLD, MARK = 4, 6, 8  # pixels of a point, of a cold one, and of one that is marked
+LONGEST = 1.6  # of the axes, as plotly measures a scene
+INK = "#1f2a37"  # of light paper; static/plot.js has the theme's
+
+
+def words(key: str, lang: str, **values: object) -> str:
+    return t(f"embeddings.{key}", lang, **values)
+
+
+# --- the map --------------------------------------------------------------------------------------------------
+
+
+def map_of(
+    table: Table,
+    numbers: NDArray[np.int64],
+    points: NDArray[np.float32],
+    marked: Sequence[int],
+    groups: Sequence[str] | None,
+    tsne: bool,
+    kind: str,
+    lang: str,
+) -> tuple[str, str]:
+    """(the figure's JSON, what it shows): rows `numbers` of a table at `points` [n, 3]."""
+    from sampan.visual.embeddings import OTHERS, vector_map
+
+    labels = [table.labels[i] for i in numbers]
+    place = {int(number): at for at, number in enumerate(numbers)}
+    here = [place[number] for number in marked if number in place]
+    drawn = vector_map(points, labels, None if groups is None else [groups[i] for i in numbers], here)
+    drawn.update_layout(height=460, margin={"l": 0, "r": 0, "t": 0, "b": 0})
+    figure = json.loads(drawn.to_json())
+    for trace in figure["data"]:
+        if trace.get("name") == OTHERS:
+            trace["name"] = words("map.others", lang)
+        marks = trace["mode"] == "markers+text"
+        trace["mode"] = "markers"
+        trace["marker"]["size"] = MARK if marks else DOT
+        if trace.get("name") == words("cold.group.cold", lang):  # few among many: to be found at a glance
+            trace["marker"] |= {"size": COLD, "opacity": 1}
+    scene = figure["layout"]["scene"]
+    spans = np.maximum(np.ptp(points, axis=0), 1e-9)
+    wide = [
+        float(span) for span in LONGEST * spans / spans.max()
+    ]  # one scale for all axes, and none leaves the frame
+    scene |= {"aspectmode": "manual", "aspectratio": dict(zip("xyz", wide, strict=True))}
+    scene["annotations"] = [_name(points[at], labels[at]) for at in (here[:LABELLED] or _far(points))]
+    said = [words(f"{kind}.map.shown", lang, shown=f"{len(numbers):,}", all=f"{len(table.labels):,}")]
+    if tsne:
+        said.append(words("map.tsne", lang))
+    else:
+        spread = float(table.vectors[numbers].var(0).sum())
+        kept = float(points.var(0).sum()) / spread if spread > 0 else 1.0
+        said.append(words("map.pca", lang, share=f"{100 * min(kept, 1):.0f} %"))
+    if len(here) < len(marked):
+        said.append(words("map.missing", lang, count=len(marked) - len(here)))
+    return json.dumps(figure), " ".join(said)
+
+
+def _far(points: NDArray[np.float32]) -> list[int]:
+    """Some points, spread over all, those far from the middle before others: there is room for their labels."""
+    far = np.linalg.norm(points - points.mean(0), axis=1)
+    parts = np.array_split(np.arange(len(points)), min(NAMED, len(points)))
+    return [int(part[np.argmax(far[part])]) for part in parts]
+
+
+def _name(point: NDArray[np.float32], label: str) -> dict[str, Any]:
+    """A label beside its point: as large wherever it is."""
+    said = label if len(label) <= LABEL else label[: LABEL - 1].rstrip() + "…"
+    x, y, z = (float(value) for value in point)
+    return {
+        "x": x, "y": y, "z": z, "text": escape(said, quote=False), "showarrow": False, "yshift": 12, "opacity": 0.85,
+        "bgcolor": "var(--sp-surface)", "borderpad": 1, "font": {"size": 11, "color": INK},
+    }  # fmt: skip
+
+
+# --- lists ----------------------------------------------------------------------------------------------------
+
+
+def own(label: str, language: str, lang: str) -> str:
+    """A name that comes from the data, marked where its language is not the page's."""
+    said = escape(label)
+    return (
+        said
+        if language == lang
+        else f'<span lang="{"zh-Hans" if language == "zh" else language}">{said}</span>'
+    )
+
+
+def ranked(
+    pairs: Sequence[tuple[str, float]],
+    heading: str,
+    kind: str,
+    language: str,
+    lang: str,
+    cold: Iterable[str] = (),
+) -> str:
+    """A list of (label, cosine), nearest first, under its heading. cold: labels that are marked so."""
+    rare = set(cold)
+    lines = []
+    for label, cosine in pairs:
+        width = 100 * max(min(cosine, 1.0), 0.0)
+        tag = f' <span class="sp-tag">{escape(words("cold.tag", lang))}</span>' if label in rare else ""
+        lines.append(
+            f'<li data-label="{escape(label, quote=True)}" data-cosine="{cosine:.4f}"><span>{own(label, language, lang)}{tag}</span>'
+            f'<span class="sp-track"><span class="sp-bar" style="width:{width:.1f}%"></span></span>'
+            f'<span class="sp-number">{cosine:.3f}</span></li>'
+        )
+    return (
+        f'<div class="em-found" data-kind="{kind}" role="status"><p class="em-answer">{heading}</p>'
+        f'<ol class="em-list">{"".join(lines)}</ol></div>'
+    )
+
+
+def films(
+    heading: str, lines: Sequence[tuple[str, str, bool]], kind: str, language: str, lang: str, note: str = ""
+) -> str:
+    """Films (title, what is said of it, whether it stands out) under a heading."""
+    items = "".join(
+        f'<li class="{"is-hit" if hit else ""}"><span>{own(title, language, lang)}</span>'
+        f'<span class="sp-number">{escape(said)}</span></li>'
+        for title, said, hit in lines
+    )
+    below = f'<p class="sp-muted sp-small">{escape(note)}</p>' if note else ""
+    return (
+        f'<div class="em-found" data-kind="{kind}"><h3>{escape(heading)}</h3>'
+        f'<ol class="em-list em-films">{items}</ol>{below}</div>'
+    )
+
+
+def ended_early(run: VectorRun, lang: str) -> str:
+    """Of a run that has nothing to show."""
+    return words(f"train.{run.state}_early", lang)
+
+
+# --- a run ----------------------------------------------------------------------------------------------------
+
+
+def training(run: VectorRun, kind: str, figures: Sequence[tuple[str, str]], lang: str) -> str:
+    """The bar with its sentence, and figures (key, value) under it."""
+    left = run.seconds_left
+    key = run.state if run.state != "running" or left is not None else "begun"
+    if run.state == "loading":
+        said = words(f"{kind}.loading", lang)
+    elif run.table is None and run.state in ("cancelled", "failed"):
+        said = ended_early(run, lang)
+    else:
+        said = words(
+            f"train.{key}", lang, epoch=run.epoch, epochs=run.epochs, time=duration(run.seconds, lang),
+            left="" if left is None else duration(left, lang),
+        )  # fmt: skip
+    named = [(name, words(f"figure.{name}", lang), text) for name, text in figures]
+    return bar(
+        run.state,
+        said,
+        None if run.state == "loading" else run.fraction,
+        words("train.progress", lang),
+        named,
+    )

@@ -1,0 +1,58 @@
+"""The page "Embeddings": rows of words (words.py) and of films and people (films.py) that are learned while
+one watches, and which rows of a large table must be at hand (cache.py).
+
+`EmbeddingsPage` only puts them together. The library takes seconds to load, so it does in a thread, after the page stands.
+"""
+
+from __future__ import annotations
+
+import ipywidgets as widgets
+
+from studio import i18n
+from studio.i18n import t
+from studio.paths import STATIC
+
+from ..common.pieces import begin_each, section
+from ..common.widgets import put_up
+from .cache import CachePart
+from .films import FilmsPart
+from .vectors import VectorsPart
+from .words import WordsPart
+
+
+class EmbeddingsPage:
+    """`root` is the whole page as one widget; `open()` makes it work."""
+
+    def __init__(self, lang: str = "en") -> None:
+        self.lang = lang
+        self.words, self.films, self.cache = WordsPart(lang), FilmsPart(lang), CachePart(lang)
+        self.parts: tuple[VectorsPart | CachePart, ...] = (self.words, self.films, self.cache)
+        for one, other in ((self.words, self.films), (self.films, self.words)):
+            one.others_learn = lambda other=other: other.run is not None and other.run.alive  # type: ignore[misc]
+        style = "".join(
+            (STATIC / name).read_text("utf-8") for name in ("train.css", "sparse.css", "embeddings.css")
+        )
+        opening = widgets.HTML(f'<style>{style}</style><p class="sp-lead">{self._t("lead")}</p>')
+        sections = [
+            section(self._t(f"heading.{name}"), self._t(f"lead.{name}"), part.root)
+            for name, part in (("words", self.words), ("films", self.films), ("cache", self.cache))
+        ]
+        self.root = widgets.VBox([opening, *sections])
+        self.root.add_class("sx-page")
+
+    def show(self) -> None:
+        """Puts the page on the screen; the library loads behind it."""
+        put_up(self.root, self.open)
+
+    def open(self) -> None:
+        """Imports the library and lets each part begin, or says in it why that cannot be: nobody reads the log of a page's
+        kernel. Runs in a thread once the page stands."""
+        begin_each(self.parts, self._t("error.library"), self.lang)
+
+    def _t(self, key: str) -> str:
+        return t(f"embeddings.{key}", self.lang)
+
+
+def visitor_page() -> EmbeddingsPage:
+    """The page in the visitor's language, as the notebook makes it."""
+    return EmbeddingsPage(i18n.page_preferences()[0])

@@ -1,0 +1,212 @@
+"""Rows of vectors that are being learned: of words by skip-gram, of films by two towers. No widget knows it.
+
+What others look at is a `Table`, taken between two steps: it does not change any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..common.curves import Curve
+from ..common.work import Work, one_core_less
+from . import data
+
+DIMS = (16, 32, 64, 100, 200)
+SPEED_S = 0.15  # of training that the speed is the mean of
+LOOK_S, LOOKS = 1.0, 12  # a look at most so often, and about so many in all
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows as they stood at one moment: `labels` [n], `vectors` float32 [n, dim], `counts` int64 [n], how often each was
+    in the data. The most frequent come first."""
+
+    labels: list[str]
+    vectors: NDArray[np.float32]
+    counts: NDArray[np.int64]
+
+    def number(self, label: str) -> int | None:
+        """Of the row with this label."""
+        return self._numbers.get(label)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        last = len(self.labels) - 1  # of two with one name the more frequent counts
+        return {label: last - number for number, label in enumerate(reversed(self.labels))}
+
+    def nearest(self, number: int, most: int = 10) -> list[tuple[int, float]]:
+        """(number, cosine) of the rows that point most nearly where this one does."""
+        lengths = np.maximum(np.linalg.norm(self.vectors, axis=1), 1e-12)
+        cosines = self.vectors @ (self.vectors[number] / lengths[number]) / lengths
+        cosines[number] = -np.inf
+        order = np.argsort(-cosines, kind="stable")[: min(most, len(cosines) - 1)]
+        return [(int(i), float(cosines[i])) for i in order]
+
+
+class VectorRun(Work):
+    """Learns rows from `source`. `on_change` is called a few times a second, `on_look` when `table` is new.
+
+    `curves` are over seconds; `facts` what else is known of the present state.
+    """
+
+    lines: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        source: str,
+        dim: int,
+        epochs: int,
+        on_change: Callable[[Any], None] = lambda _: None,
+        on_look: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        if dim < 1 or epochs < 1:
+            raise ValueError(f"dim, epochs: expected 1 or more, got {dim} and {epochs}")
+        super().__init__(type(self).__name__, on_change)
+        self.source, self.dim, self.epochs = source, dim, epochs
+        self.curves = {name: Curve() for name in self.lines}
+        self.epoch = 0
+        self.loss: float | None = None
+        self.table: Table | None = None
+        self._on_look = on_look
+        self._share = 0.0
+
+    @property
+    def progress(self) -> float:
+        return self._share
+
+    def _steps(self) -> Generator[Any, None, None]:
+        """The library's steps, after the data were read."""
+        raise NotImplementedError
+
+    def _step(self, step: Any) -> None:
+        """Takes its figures down."""
+
+    def _taken(self) -> Table:
+        """The rows as they stand."""
+        raise NotImplementedError
+
+    def _work(self) -> None:
+        one_core_less()
+        looked = 0.0
+        with closing(self._steps()) as steps:
+            for step in steps:
+                self._share = step.done
+                if not self._began and step.done > 0:  # what was before the first of them is compiling
+                    self._running()
+                if np.isfinite(
+                    step.loss
+                ):  # none before the first step, and where a moment had nothing to learn from
+                    self.loss = float(step.loss)
+                    self.curves["loss"].add(self.seconds, self.loss)
+                self._step(step)
+                if self._cancel.is_set():
+                    break
+                whole = self.seconds + (self.seconds_left or 0.0)
+                if self.seconds - looked >= max(LOOK_S, whole / LOOKS):
+                    self._look()
+                    looked = self.seconds
+                self._tell(every=0.2)
+        if self._began:
+            self._look()
+
+    def _look(self) -> None:
+        table = self._taken()
+        if not np.isfinite(table.vectors).all():
+            raise FloatingPointError("the rows are no finite numbers any more")
+        self.table = table
+        self._on_look(self)
+
+
+class WordRun(VectorRun):
+    """Skip-gram with negative sampling on a text's words; `model` is the library's WordVectors."""
+
+    lines = ("loss", "speed")
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.model: Any = None
+        self.words_per_second: float | None = None
+        self._words = self._window = 0  # trained on till now, and of that since the last point of the curve
+        self._spent = 0.0  # seconds of training in that window
+
+    def _steps(self) -> Generator[Any, None, None]:
+        from sampan.text.word_vectors import WordVectors
+
+        sentences = data.sentences(self.source)
+        if self._cancel.is_set():
+            return
+        self.model = WordVectors(dim=self.dim, epochs=self.epochs)
+        yield from self.model.train(sentences)
+
+    def _step(self, step: Any) -> None:
+        self.epoch = min(step.epoch + 1, self.epochs)
+        count, self._words = step.words - self._words, step.words
+        self._window, self._spent = self._window + count, self._spent + count / step.words_per_second
+        short = self._spent < SPEED_S  # the last sentences of an epoch are too few to measure by
+        if short and (step.done < 1 or self.words_per_second is not None):
+            return
+        self.words_per_second = self._window / max(self._spent, 1e-9)
+        self.curves["speed"].add(self.seconds, self.words_per_second / 1000)
+        self._window, self._spent = 0, 0.0
+
+    def _taken(self) -> Table:
+        return Table(list(self.model.words), np.array(self.model.vectors), np.array(self.model.counts))
+
+
+class FilmRun(VectorRun):
+    """Two towers, of people and of films; `model` is the library's TwoTower.
+
+    `order` is the film of each row of the table, `updates` how often that row was stepped. title_of: what a film without a
+    title is called.
+    """
+
+    lines = ("loss", "hit_rate")
+
+    def __init__(self, *given: Any, title_of: Callable[[int], str] = str, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.model: Any = None
+        self.ratings: Any = None
+        self.held: Any = None
+        self.hit_rate: float | None = None
+        self.order: NDArray[np.int64] = np.empty(0, np.int64)
+        self.updates: NDArray[np.int64] = np.empty(0, np.int64)
+        self._title_of = title_of
+        self._labels: list[str] = []
+        self._counts: NDArray[np.int64] = np.empty(0, np.int64)
+        self._watch: Any = None
+
+    def _steps(self) -> Generator[Any, None, None]:
+        import sampan
+        from sampan.datasets.interactions import leave_last_out
+        from sampan.embedding.monitor import monitor
+        from sampan.models.recommender import TwoTower, train_two_tower
+
+        ratings = self.ratings = data.ratings(self.source)
+        train, self.held = leave_last_out(ratings)
+        counts = np.bincount(train.items, minlength=ratings.num_items)
+        self.order = np.argsort(-counts, kind="stable")
+        self._counts = counts[self.order]
+        self._labels = [ratings.titles[i] if ratings.titles else self._title_of(int(i)) for i in self.order]
+        sampan.seed(0)
+        self.model = TwoTower(ratings.num_users, ratings.num_items, self.dim)
+        if self._cancel.is_set():
+            return
+        with monitor(self.model.items) as self._watch:
+            yield from train_two_tower(train, self.epochs, self.model, self.held)
+
+    def _step(self, step: Any) -> None:
+        self.epoch = min(step.epoch + 1, self.epochs)
+        if self.hit_rate != step.hit_rate or step.done == 1:  # it is measured after each epoch
+            self.curves["hit_rate"].add(self.seconds, step.hit_rate)
+        self.hit_rate = float(step.hit_rate)
+
+    def _taken(self) -> Table:
+        self.updates = np.asarray(self._watch.updates)[self.order].astype(np.int64)
+        return Table(self._labels, self.model.item_vectors()[self.order], self._counts)

@@ -1,0 +1,290 @@
+"""What the parts "Words" and "Films and people" have in common: learn rows while one watches, turn their map, ask for neighbours."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from html import escape
+from typing import Any, ClassVar
+from unicodedata import normalize
+
+import ipywidgets as widgets
+
+from ..common.figures import notice
+from ..common.pieces import beside, button, card, choice, line, pair, text_field
+from ..common.widgets import LiveChart, Slider
+from . import figures as show
+from .training import DIMS, Table, VectorRun
+from .vector_map import VectorMap
+
+NEAREST = 10
+TOPS = (0.1, 0.2, 0.5, 1.0)  # of the axis of hit rates
+QUOTED = 40  # characters of what somebody typed that an answer repeats
+
+
+class VectorsPart:
+    """`root` is the widget. `begin()` in a thread, once the page stands, offers the data and lets the visitor train.
+
+    `others_learn` says whether another part learns now: two at once would share the cores, and tell of that.
+    """
+
+    kind: ClassVar[str]
+    epochs_offered: ClassVar[tuple[int, ...]]
+    charts: ClassVar[tuple[tuple[str, str], ...]]  # (a curve of the run, its format)
+    first_dim: ClassVar[int]
+    first_epochs: ClassVar[int]
+    epochs_of: ClassVar[dict[str, int]] = {}  # of data that need others than the first
+
+    def __init__(self, lang: str) -> None:
+        self.lang = lang
+        self.run: VectorRun | None = None
+        self.others_learn: Callable[[], bool] = lambda: False
+        self._lock = threading.RLock()
+        self._ready = False
+        self._asked = ""  # whose neighbours are in the list
+        self.source = choice(self._k("field.source"), [(self._t("loading"), "")], "")
+        self.about = widgets.HTML()
+        self.dim = Slider(
+            label=self._t("field.dim"), texts=[str(n) for n in DIMS], index=DIMS.index(self.first_dim)
+        )
+        self.epochs = Slider(
+            label=self._t("field.epochs"),
+            texts=[str(n) for n in self.epochs_offered],
+            index=self.epochs_offered.index(self.first_epochs),
+        )
+        self.message = widgets.HTML()
+        self.start = button(self._k("train"), self.train, "primary", disabled=True)
+        self.stop = button(self._t("cancel"), self.cancel, "danger", disabled=True)
+        self.status = widgets.HTML(notice(self._t("loading")))
+        self.graphs = {name: self._chart(name, form) for name, form in self.charts}
+        self.map = VectorMap(lang, self.kind)
+        self.asked = text_field(self._k("field.asked"), hint=self._k("hint.asked"))
+        self.find = button(self._t("find"), self.neighbours, disabled=True)
+        self.found = widgets.HTML(self._empty("found.empty"))
+        self.source.observe(lambda _: self._describe(), "value")
+        self.asked.observe(lambda _: self.neighbours(), "value")
+        self.root = self._layout()
+
+    # ---- what each part says and does in its own way
+
+    def _sources(self) -> list[str]:
+        """Names of the data that are here, the richest first."""
+        raise NotImplementedError
+
+    def _about(self, name: str) -> str:
+        """Where data come from, as HTML."""
+        raise NotImplementedError
+
+    def _run_of(self, source: str, dim: int, epochs: int) -> VectorRun:
+        raise NotImplementedError
+
+    def _figures(self, run: Any) -> Sequence[tuple[str, str]]:
+        """Figures under the bar: (key, value)."""
+        raise NotImplementedError
+
+    def _nearest(self, run: Any, label: str) -> tuple[str, list[tuple[str, float]]]:
+        """(the label as it is known, its neighbours with their cosines); KeyError for one that is not known."""
+        raise NotImplementedError
+
+    def _language(self) -> str:
+        """Of the labels of what was learned."""
+        raise NotImplementedError
+
+    def _more(self) -> list[widgets.Widget]:
+        """Further cards."""
+        return []
+
+    def _fresh(self, run: Any) -> None:
+        """A table is new: what else shows it is shown anew."""
+
+    def _groups(self, table: Table) -> Sequence[str] | None:
+        """Colours of the map."""
+        return None
+
+    def _besides(self) -> Sequence[int]:
+        """Rows that must not be missing on the map."""
+        return ()
+
+    # ---- what the visitor does
+
+    def train(self) -> None:
+        with self._lock:
+            if not self._ready or (self.run is not None and self.run.alive):
+                return
+            self.message.value = ""
+            if self.others_learn():
+                self.message.value = notice(self._t("error.busy"), bad=True)
+                return
+            self.run = self._run_of(
+                self.source.value, DIMS[self.dim.index], self.epochs_offered[self.epochs.index]
+            )
+            self.start.disabled, self.stop.disabled = True, False
+            self.run.start()
+            self._follow(self.run)
+
+    def cancel(self) -> None:
+        if self.run is not None:
+            self.run.cancel()
+            self.stop.disabled = True
+            with self._lock:
+                if self.run.state == "loading":  # nothing can interrupt it there
+                    self.message.value = notice(self._t("train.stopping"))
+
+    def neighbours(self) -> None:
+        """Of what is in the search box, in the list and on the map; while something learns, after its next look."""
+        with self._lock:
+            label = self.asked.value.strip()
+            run = self.run
+            if run is None or run.table is None:
+                self._say(self._k("error.untrained"))
+                return
+            if not label:
+                self._say(self._k("error.empty", example=run.table.labels[0]))
+                return
+            self._asked = label
+            if run.rests:
+                self._answer(run)
+            elif run.alive:
+                self.found.value = f'<p class="sp-muted" role="status">{escape(self._t("found.soon"))}</p>'
+
+    def begin(self) -> None:
+        """Offers what is on this machine. The library is imported here."""
+        names = self._sources()
+        self.source.options = [(self._k(f"source.{name}"), name) for name in names]
+        self.source.value = names[0]
+        self._describe()
+        self.status.value = notice(self._k("ready"))
+        self.start.disabled = False
+        self._ready = True
+
+    # ---- what follows a run
+
+    def _follow(self, run: Any) -> None:
+        failed = ""
+        if run.error:
+            failed = notice(self._t("error.training"), bad=True, detail=run.error, lang=self.lang)
+        self.status.value = failed + show.training(run, self.kind, self._figures(run), self.lang)
+        for name, chart in self.graphs.items():
+            chart.x_max = max(run.seconds + (run.seconds_left or 0.0), 1.0)
+            form = "train" if name == "loss" else "test"
+            if name == "hit_rate":
+                chart.most = next(top for top in TOPS if top >= max([0.0, *run.curves[name].points()[1]]))
+            chart.live = [line(name, self._t(f"chart.{name}"), 1, form, run.curves[name])]
+        if run.alive or run.state == "waiting":
+            return
+        with self._lock:
+            self.start.disabled, self.stop.disabled = False, True
+            self.message.value = ""
+            if run.table is not None:
+                self._looked(run)
+        said = self._t(f"announce.{run.state}") if run.table is not None else show.ended_early(run, self.lang)
+        next(iter(self.graphs.values())).summary = said
+
+    def _looked(self, run: Any) -> None:
+        """In the run's thread, or when it has ended."""
+        with self._lock:
+            if self.run is None or run is not self.run or run.table is None:
+                return
+            self.find.disabled = False
+            if run.table is not self.map.table:
+                self.map.show(run.table, self._groups(run.table), self._besides())
+            if self._asked:
+                self._answer(run)
+            elif "role=" not in self.found.value:
+                self.found.value = self._empty("error.empty", example=run.table.labels[0])
+            self._fresh(run)
+
+    def _answer(self, run: Any) -> None:
+        try:
+            known, pairs = self._nearest(run, self._asked)
+        except KeyError:
+            self._say(self._unknown(run.table, self._asked))
+            return
+        heading = escape(self._t("found.heading", label="\0")).replace(
+            "\0", show.own(known, self._language(), self.lang)
+        )
+        self.found.value = show.ranked(
+            pairs, heading, "neighbours", self._language(), self.lang, self._rare()
+        )
+        self._mark(run.table, [known, *(label for label, _ in pairs)])
+
+    def _rare(self) -> Sequence[str]:
+        """Labels that a list marks as cold."""
+        return ()
+
+    def _unknown(self, table: Table, label: str) -> str:
+        """A sentence that helps: what there is instead."""
+        near = close(label, table.labels)
+        key = "error.unknown" if near else "error.unknown_alone"
+        quoted = label if len(label) <= QUOTED else label[: QUOTED - 1] + "…"
+        return self._k(key, label=quoted, count=f"{len(table.labels):,}", near=self._t("comma").join(near))
+
+    def _mark(self, table: Table, labels: Sequence[str]) -> None:
+        numbers = [table.number(label) for label in labels]
+        self.map.mark([number for number in numbers if number is not None])
+
+    def _say(self, sentence: str) -> None:
+        self.found.value = notice(sentence, bad=True)
+        self._asked = ""
+
+    def _describe(self) -> None:
+        name = self.source.value
+        if name:
+            self.epochs.index = self.epochs_offered.index(self.epochs_of.get(name, self.first_epochs))
+            self.about.value = self._about(name)
+
+    # ---- layout
+
+    def _layout(self) -> widgets.Widget:
+        form = card(
+            [
+                self.source,
+                self.about,
+                self.dim,
+                self.epochs,
+                self.message,
+                widgets.HBox([self.start, self.stop]),
+            ],
+            "sx-form",
+        )
+        live = card([self.status, pair(*self.graphs.values())], "sx-live")
+        heading = widgets.HTML(f"<h3>{self._t('heading.neighbours')}</h3>")
+        asking = widgets.Box([self.asked, self.find])
+        asking.add_class("em-ask")
+        search = card([heading, asking, self.found], "em-search")
+        return beside(form, [live, card([self.map.root], "em-map"), search, *self._more()])
+
+    def _chart(self, key: str, form: str) -> LiveChart:
+        return LiveChart(
+            title=self._t(f"chart.{key}"), format=form, x_label=self._t("chart.seconds"), x_max=10.0,
+            kinds={"train" if key == "loss" else "test": self._t(f"chart.kind.{key}")}, empty=self._t("chart.empty"),
+        )  # fmt: skip
+
+    def _empty(self, key: str, **values: object) -> str:
+        return f'<p class="sp-muted">{escape(self._k(key, **values))}</p>'
+
+    def _k(self, key: str, **values: object) -> str:
+        """A sentence of this part."""
+        return show.words(f"{self.kind}.{key}", self.lang, **values)
+
+    def _t(self, key: str, **values: object) -> str:
+        return show.words(key, self.lang, **values)
+
+
+def folded(label: str) -> str:
+    """A label as it is compared: lower case, and of one width however it was typed."""
+    return normalize("NFKC", label).casefold()
+
+
+def close(label: str, labels: Sequence[str], most: int = 5) -> list[str]:
+    """Labels that look like one that is not among them: those that hold it first, then those that are spelt nearly so."""
+    wanted = folded(label)
+    holding = [known for known in labels if wanted in known.casefold()]
+    found = holding[:most] if wanted else []
+    if len(found) < most:
+        lower = {known.casefold(): known for known in reversed(labels)}
+        found += [
+            lower[name] for name in get_close_matches(wanted, lower, most, 0.6) if lower[name] not in found
+        ]
+    return found[:most]

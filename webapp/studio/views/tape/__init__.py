@@ -1,0 +1,1 @@
+"""The page Tape: what the library records, and how it walks back."""

@@ -1,0 +1,202 @@
+"""The page "Tape": a few lines or a small network, run once, and walked forward and backward step by step.
+
+`TapePage` only connects: the expression (expression.py), the walk (walk.py), the picture (common/widgets.py). The library takes
+seconds to load, so it does in a thread, after the page stands.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ipywidgets as widgets
+
+from studio import i18n
+from studio.i18n import t
+from studio.paths import STATIC
+
+from ..common import figures
+from ..common.widgets import TapeWalk, put_up
+from .expression import ExpressionError, evaluate
+from .walk import Walk
+
+EXAMPLES = {
+    "layer": "x = randn([4, 3])\nw = randn([3, 2])\nb = zeros([2])\nrelu(x @ w + b).sum()",
+    "shared": "x = randn([2, 2])\ny = x * x\n(y + exp(x)).mean()",
+    "softmax": "scores = randn([2, 5])\n-log_softmax(scores)[:, 0].mean()",
+    "convolution": "image = randn([1, 1, 6, 6])\nfilters = randn([2, 1, 3, 3])\nrelu(conv2d(image, filters)).mean()",
+}
+SEED = 7
+DIGITS = 4  # pictures in the batch of a network
+SENTENCE = "a sampan is a small boat"
+
+Made = tuple[Any, Mapping[str, Any]]
+
+
+def mlp() -> Made:
+    """A network with one hidden layer and its loss, on real digits."""
+    import sampan
+
+    return _on_digits(sampan.models.MLP(64, hidden=(16,), num_classes=10))
+
+
+def lenet() -> Made:
+    import sampan
+
+    return _on_digits(sampan.models.LeNet(image_size=8))
+
+
+def gpt() -> Made:
+    """One block of a small GPT and its loss: which letter comes next?"""
+    import sampan
+
+    letters = sorted(set(SENTENCE))
+    ids = sampan.to_tensor([[letters.index(letter) for letter in SENTENCE]])
+    network = sampan.models.GPT(
+        vocab_size=len(letters), context=32, num_layers=1, num_heads=2, width=16, dropout=0.0
+    )
+    return network.loss(ids[:, :-1], ids[:, 1:]), dict(network.named_parameters())
+
+
+def _on_digits(network: Any) -> Made:
+    import sampan
+
+    digits = sampan.datasets.load("digits").test
+    pictures, labels = zip(*(digits[i] for i in range(DIGITS)), strict=True)
+    outputs = network(sampan.to_tensor(list(pictures)))
+    loss = sampan.nn.functional.cross_entropy(outputs, sampan.to_tensor(list(labels)))
+    return loss, dict(network.named_parameters())
+
+
+MODELS: dict[str, Callable[[], Made]] = {"mlp": mlp, "lenet": lenet, "gpt": gpt}
+
+
+class TapePage:
+    """`root` is the whole page as one widget; `load_library()` makes it work."""
+
+    def __init__(self, lang: str = "en") -> None:
+        self.lang = lang
+        self.ready = threading.Event()
+        programs = [(self._t(f"example.{name}"), name) for name in EXAMPLES]
+        programs += [(self._t(f"model.{name}"), name) for name in MODELS]
+        self.program = widgets.Dropdown(options=programs, description=self._t("field.program"))
+        self.text = widgets.Textarea(
+            EXAMPLES["layer"], description=self._t("field.text"), continuous_update=False, rows=5
+        )
+        self.hint = widgets.HTML(f'<p class="sp-muted sp-small">{self._t("hint")}</p>')
+        self.run = widgets.Button(description=self._t("run"), button_style="primary", disabled=True)
+        self.status = widgets.HTML(figures.notice(self._t("loading")))
+        self.walk = TapeWalk(words={word: self._t(f"walk.{word}") for word in WORDS})
+        self.program.observe(self._chosen, "value")
+        self.run.on_click(lambda _: self.start())
+        for field, name in ((self.program, "program"), (self.text, "text")):
+            field.add_class("tp-field")
+            field.add_class(f"tp-field-{name}")
+        chosen = widgets.VBox([self.program, self.text])
+        side = widgets.VBox([self.hint, self.run, self.status])
+        side.add_class("tp-side")
+        form = widgets.Box([chosen, side])
+        form.add_class("sp-card")
+        form.add_class("tp-form")
+        opening = widgets.HTML(
+            f"<style>{(STATIC / 'tape.css').read_text('utf-8')}</style>"
+            f'<p class="sp-lead">{self._t("lead")}</p>'
+        )
+        self.root = widgets.VBox([opening, form, self.walk])
+        self.root.add_class("tp-page")
+
+    def start(self) -> None:
+        """Runs what is chosen and shows its walk, or says what is wrong with it."""
+        if not self.ready.is_set():
+            return
+        name = self.program.value
+        try:
+            made = Walk(MODELS.get(name, self._evaluated), self.lang)
+        except ExpressionError as error:
+            self._explain(error)
+        except Exception as error:  # it belongs on the page: nobody reads the log of a page's kernel
+            detail = f"{type(error).__name__}: {error}"
+            self.status.value = figures.notice(
+                self._t("error.unexpected"), bad=True, detail=detail, lang=self.lang
+            )
+        else:
+            self.status.value = figures.notice(self._summary(made))
+            self.walk.data = {
+                "boxes": made.boxes,
+                "lines": made.lines,
+                "steps": made.steps,
+                "sources": made.sources,
+            }
+
+    def load_library(self) -> None:
+        """Imports the library, then shows the first walk. Runs in a thread once the page stands."""
+        import sampan  # noqa: F401
+
+        self.run.disabled = False
+        self.ready.set()
+        self.start()
+
+    def show(self) -> None:
+        """Puts the page on the screen; the library loads behind it."""
+        put_up(self.root, self.open)
+
+    def open(self) -> None:
+        """`load_library`, with its error on the page: nobody reads the log of a page's kernel."""
+        try:
+            self.load_library()
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}"
+            self.status.value = figures.notice(
+                self._t("error.library"), bad=True, detail=detail, lang=self.lang
+            )
+            raise
+
+    def _evaluated(self) -> Made:
+        import sampan
+
+        sampan.seed(SEED)
+        result, parameters = evaluate(self.text.value)
+        if not isinstance(result, sampan.Tensor):
+            raise ExpressionError("not_a_result", came=type(result).__name__)
+        if result.node is None:
+            raise ExpressionError("nothing_recorded")
+        return result, parameters
+
+    def _explain(self, error: ExpressionError) -> None:
+        text = self._t(f"error.{error.key}", **error.values)
+        if error.line:
+            text = self._t("error.line", line=error.line) + text
+        self.status.value = figures.notice(text, bad=True, detail=error.detail, lang=self.lang)
+
+    def _summary(self, made: Walk) -> str:
+        forward, backward = made.totals["forward"], made.totals["backward"]
+        return self._t(
+            "summary",
+            forward=forward["steps"],
+            backward=backward["steps"],
+            bytes=f"{int(forward['bytes'] + backward['bytes']):,}",
+            flops=f"{int(forward['flops'] + backward['flops']):,}",
+            time=figures.duration_short(forward["seconds"] + backward["seconds"]),
+        )
+
+    def _chosen(self, change: dict[str, Any]) -> None:
+        name = change["new"]
+        model = name in MODELS
+        self.text.disabled = model
+        self.text.value = self._t(f"about.{name}") if model else EXAMPLES[name]
+        self.start()
+
+    def _t(self, key: str, **values: object) -> str:
+        return t(f"tape.{key}", self.lang, **values)
+
+
+WORDS = (
+    *("picture", "steps", "first", "previous", "play", "pause", "next", "last", "forward", "backward"),
+    *("position", "details", "source", "nothing", "keys", "rest", "legend_parameter", "legend_now", "legend_value", "legend_gradient"),
+)  # fmt: skip
+
+
+def visitor_page() -> TapePage:
+    """The page in the visitor's language, as the notebook makes it."""
+    return TapePage(i18n.page_preferences()[0])

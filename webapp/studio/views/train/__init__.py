@@ -1,0 +1,1 @@
+"""The page Train: a network trained in the visitor's kernel."""

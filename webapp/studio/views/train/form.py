@@ -1,0 +1,127 @@
+"""The form of a run: seven fields with their labels, and the place where a wrong value is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import ipywidgets as widgets
+
+from studio.i18n import t
+
+from ..common.figures import notice
+from .settings import GOOD_RATES, MODELS, OPTIMIZERS, SettingError, Settings
+
+
+class SettingsForm:
+    """`root` is the widget; `read()` gives Settings or shows what is wrong and gives None.
+
+    The data sets and devices come later, by `offer`, once the library is loaded; until then Start waits.
+    """
+
+    def __init__(self, lang: str, on_start: Callable[[], None], on_cancel: Callable[[], None]) -> None:
+        self.lang = lang
+        self._rate_is_ours = True  # until the visitor types a rate, it follows the optimizer
+        self.dataset = self._choice("dataset", [(t("train.loading", lang), "")])
+        self.about = widgets.HTML()
+        self.model = self._choice("model", [(t(f"train.model.{key}", lang), key) for key in MODELS])
+        self.optimizer = self._choice("optimizer", [(name, name) for name in OPTIMIZERS])
+        self.optimizer.value = "Adam"
+        self.learning_rate = self._text("learning_rate", f"{GOOD_RATES['Adam']:g}")
+        self.batch_size = self._text("batch_size", "64")
+        self.epochs = self._text("epochs", "10")
+        self.device = self._choice("device", [("CPU", "cpu")])
+        self.message = widgets.HTML()
+        self.start = widgets.Button(description=t("train.start", lang), button_style="primary", disabled=True)
+        self.start.on_click(lambda _: on_start())
+        self.cancel = widgets.Button(
+            description=t("train.cancel", lang), button_style="danger", disabled=True
+        )
+        self.cancel.on_click(lambda _: on_cancel())
+        self.optimizer.observe(self._suggest_rate, "value")
+        self.learning_rate.observe(self._rate_typed, "value")
+        for field in self.fields.values():
+            field.observe(lambda _: self._clear(), "value")
+        pairs = widgets.GridBox([self.learning_rate, self.batch_size, self.epochs, self.device])
+        pairs.add_class("tr-pairs")
+        buttons = widgets.HBox([self.start, self.cancel])
+        heading = widgets.HTML(f"<h2>{t('train.settings', lang)}</h2>")
+        self.root = widgets.VBox(
+            [heading, self.dataset, self.about, self.model, self.optimizer, pairs, self.message, buttons]
+        )
+        self.root.add_class("sp-card")
+        self.root.add_class("tr-form")
+
+    @property
+    def fields(self) -> dict[str, widgets.DOMWidget]:
+        return {
+            "dataset": self.dataset,
+            "model": self.model,
+            "optimizer": self.optimizer,
+            "learning_rate": self.learning_rate,
+            "batch_size": self.batch_size,
+            "epochs": self.epochs,
+            "device": self.device,
+        }
+
+    def offer(self, datasets: Sequence[tuple[str, str]], devices: Sequence[tuple[str, str]]) -> None:
+        """Fills in the choices (label, name), richest data set first, and lets the visitor start."""
+        self.dataset.options = datasets
+        self.device.options = devices
+        self.start.disabled = not datasets
+
+    def describe(self, html: str) -> None:
+        """The facts about the chosen data set, under its field."""
+        self.about.value = html
+
+    def busy(self, running: bool) -> None:
+        """While a run trains, Start waits and Cancel works."""
+        self.start.disabled = running or not self.dataset.value
+        self.cancel.disabled = not running
+
+    def read(self) -> Settings | None:
+        texts = {name: str(field.value) for name, field in self.fields.items()}
+        try:
+            settings = Settings.from_text(texts)
+        except SettingError as error:
+            self.explain(error)
+            return None
+        self._clear()
+        return settings
+
+    def explain(self, error: SettingError) -> None:
+        """Shows the reason beside the buttons and marks the field."""
+        field = t(f"train.field.{error.field}", self.lang)
+        self.say(field + t("train.colon", self.lang) + t(error.key, self.lang, **error.values))
+        self.fields[error.field].add_class("is-wrong")
+
+    def say(self, text: str) -> None:
+        self.message.value = notice(text, bad=True)
+
+    def _clear(self) -> None:
+        self.message.value = ""
+        for field in self.fields.values():
+            field.remove_class("is-wrong")
+
+    def _suggest_rate(self, change: dict[str, str]) -> None:
+        if self._rate_is_ours:
+            self.learning_rate.value = f"{GOOD_RATES[change['new']]:g}"
+            self._rate_is_ours = True  # the line above has just come through _rate_typed
+
+    def _rate_typed(self, change: dict[str, str]) -> None:
+        self._rate_is_ours = change["new"] == f"{GOOD_RATES[self.optimizer.value]:g}"
+
+    def _choice(self, name: str, options: Sequence[tuple[str, str]]) -> widgets.Dropdown:
+        field = widgets.Dropdown(options=options, description=t(f"train.field.{name}", self.lang))
+        return _above(field, name)
+
+    def _text(self, name: str, value: str) -> widgets.Text:
+        field = widgets.Text(value=value, description=t(f"train.field.{name}", self.lang))
+        return _above(field, name)
+
+
+def _above(field: widgets.DOMWidget, name: str) -> widgets.DOMWidget:
+    """Label above the control, as wide as it likes: the class that train.css lays out."""
+    field.style.description_width = "initial"
+    field.add_class("tr-field")
+    field.add_class(f"tr-field-{name}")
+    return field

@@ -1,0 +1,332 @@
+"""The page "Train": choose, train, watch, compare, look at mistakes, draw a digit.
+
+`TrainPage` only connects: the form (form.py), the runs (runs.py), the widgets (common/widgets.py) and the figures
+(figures.py). The library takes seconds to load, so it does in a thread, after the page stands.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import ipywidgets as widgets
+
+from studio import i18n
+from studio.i18n import t
+from studio.paths import STATIC
+
+from ..common.figures import duration, notice, percent
+from ..common.pieces import card, line
+from ..common.widgets import LiveChart, RunTable, put_up
+from . import figures
+from .form import SettingsForm
+from .runs import Run, RunList
+from .settings import DATASETS, MODELS
+from .sketch import Sketch
+
+TICK = 0.15  # seconds between two updates of the page: at most seven a second
+MISTAKES = 12
+NO_BETTER_THAN_CHANCE = 0.2  # ten digits: a guess is right one time in ten
+
+
+class TrainPage:
+    """`root` is the whole page as one widget; `load_library()` makes it work."""
+
+    def __init__(self, lang: str = "en") -> None:
+        self.lang = lang
+        self.runs = RunList()
+        self.shown: Run | None = None  # whose mistakes are shown and whose network looks at drawings
+        self.ready = threading.Event()
+        self._bundles: dict[str, Any] = {}
+        self._ticker: threading.Thread | None = None
+        self._lock = threading.RLock()
+        self._described: dict[str, str] = {}
+        self.form = SettingsForm(lang, self.start, self.cancel)
+        self.form.dataset.observe(self._describe, "value")
+        self.status = widgets.HTML(notice(self._t("loading_library")))
+        self.loss = self._chart("loss", "number")
+        self.accuracy = self._chart("accuracy", "percent")
+        self.table = RunTable(
+            columns=[{"label": self._t(f"column.{key}"), "figure": figure} for key, figure in COLUMNS],
+            words={word: self._t(f"table.{word}") for word in WORDS},
+        )
+        self.table.on_msg(self._table_said)
+        self.confusion = widgets.HTML()
+        self.mistakes = widgets.HTML()
+        self.sketch = Sketch(lang)
+        self.results = _grid(
+            card([self._title("confusion"), self.confusion]), card([self._title("mistakes"), self.mistakes])
+        )
+        self.results.add_class("tr-results")
+        charts = _grid(self.loss, self.accuracy)
+        live = card([self._title("live"), self.status, charts], "tr-live")
+        work = widgets.VBox(
+            [live, card([self._title("compare"), self.table]), self.results, self.sketch.root]
+        )
+        work.add_class("tr-work")
+        columns = widgets.Box([self.form.root, work])
+        columns.add_class("tr-columns")
+        opening = widgets.HTML(
+            f"<style>{(STATIC / 'train.css').read_text('utf-8')}</style>"
+            f'<p class="sp-lead">{self._t("lead")}</p>'
+        )
+        self.root = widgets.VBox([opening, columns])
+        self.root.add_class("tr-page")
+        self._show_result()
+
+    # ---- what the visitor does
+
+    def start(self) -> None:
+        """Start: reads the form, adds a run and trains it; says what is wrong where that cannot be."""
+        with self._lock:
+            if self.runs.full:
+                self.form.say(self._t("error.full", limit=RunList.LIMIT))
+                return
+            settings = self.form.read()
+            if settings is None or self.runs.current is not None:
+                return
+            run = self.runs.add(settings, self._bundles.__getitem__)
+            run.start()
+            self.form.busy(True)
+            self._draw_runs(without=run)
+            self._announce("announce.started", run)
+            self._ticker = threading.Thread(target=self._follow, args=(run,), name="page", daemon=True)
+            self._ticker.start()
+
+    def cancel(self) -> None:
+        run = self.runs.current
+        if run is not None:
+            run.cancel()
+            self.form.cancel.disabled = True
+
+    def remove(self, number: int) -> None:
+        with self._lock:
+            run = self.runs.get(number)
+            self.runs.remove(number)
+            if self.shown is run:
+                self.shown = next((r for r in reversed(self.runs.runs) if r.can_predict), None)
+                self._show_result()
+            self._draw_runs(without=self.runs.current)
+
+    def choose(self, number: int) -> None:
+        """Shows this run's results and lets its network look at the pad."""
+        with self._lock:
+            run = self.runs.get(number)
+            if run.can_predict:
+                self.shown = run
+                self._show_result()
+
+    def load_library(self) -> None:
+        """Imports the library, reads the data sets and offers them. Runs in a thread once the page stands."""
+        import torch
+
+        import sampan
+
+        names = [name for name in DATASETS if name in sampan.datasets.available()]
+        for name in names:
+            bundle = self._bundles[name] = sampan.datasets.load(name)
+            counts = (len(bundle.train), len(bundle.test), bundle.test.images.shape[-1])
+            self._described[name] = figures.dataset(name, bundle.card, counts, self.lang)
+        devices = [("CPU", "cpu")]
+        if torch.cuda.is_available():
+            devices.append(("CUDA", "gpu"))
+        with self._lock:
+            self.form.offer([(self._t(f"dataset.{name}"), name) for name in names], devices)
+            self.status.value = notice(self._t("ready" if names else "error.no_data"), bad=not names)
+            self.ready.set()
+
+    def show(self) -> None:
+        """Puts the page on the screen; the library loads behind it."""
+        put_up(self.root, self.open)
+
+    def open(self) -> None:
+        """`load_library`, with its error on the page: nobody reads the log of a page's kernel."""
+        try:
+            self.load_library()
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}"
+            self.status.value = notice(self._t("error.library"), bad=True, detail=detail, lang=self.lang)
+            raise
+
+    # ---- what follows a run
+
+    def _follow(self, run: Run) -> None:
+        """The ticker's thread: shows the run a few times a second until it has ended, then its result."""
+        epoch = 0
+        while not run.join(TICK):
+            progress = run.progress()
+            with self._lock:
+                if run in self.runs.runs:
+                    self._draw_live(run)
+            if progress.test_accuracy is not None and run.curves["test_loss"].points()[0][-1] > epoch:
+                epoch = int(run.curves["test_loss"].points()[0][-1])
+                self._announce("announce.epoch", run)
+        with self._lock:
+            if run in self.runs.runs:  # not removed while it trained
+                self.shown = run if run.can_predict else self.shown
+                self._draw_live(run)
+                self._draw_runs()
+                self._show_result()
+                self._announce(f"announce.{run.state}", run)
+            else:
+                self.status.value = notice(self._t("ready"))
+            self.form.busy(False)
+
+    def _draw_live(self, run: Run) -> None:
+        self.status.value = self._failure(run) + figures.status(run.progress(), self._name(run), self.lang)
+        for chart, kind in ((self.loss, "loss"), (self.accuracy, "accuracy")):
+            if run in self.runs.runs:
+                chart.x_max = max(
+                    float(r.settings.epochs) for r in self.runs.runs if r is run or len(r.curves[kind])
+                )
+                chart.live = self._series(run, kind)
+
+    def _draw_runs(self, without: Run | None = None) -> None:
+        """The table and the curves of the runs that have ended; `without` is drawn live."""
+        for chart, kind in ((self.loss, "loss"), (self.accuracy, "accuracy")):
+            with chart.hold_sync():
+                chart.live = self._series(without, kind) if without else []
+                done = [run for run in self.runs.runs if run is not without]
+                chart.finished = [series for run in done for series in self._series(run, kind)]
+                chart.x_max = max((float(run.settings.epochs) for run in self.runs.runs), default=1.0)
+        self.table.rows = [self._row(run) for run in self.runs.runs]
+        if not self.runs.runs:
+            self.status.value = notice(self._t("ready"))
+
+    def _show_result(self) -> None:
+        run = self.shown
+        self.table.selected = run.number if run else 0
+        self.sketch.use(run)
+        result = run.result if run else None
+        if run is None or result is None:
+            empty = f'<p class="sp-muted">{self._t("no_result")}</p>'
+            self.confusion.value = self.mistakes.value = empty
+            return
+        of = f'<p class="sp-muted sp-small">{self._t("of_run", name=self._name(run), n=len(result.labels))}</p>'
+        self.confusion.value = of + figures.confusion(result.confusion(), self.lang)
+        wrong = int((result.predictions != result.labels).sum())
+        worst = result.worst(MISTAKES)
+        self.mistakes.value = of + figures.mistakes(worst, wrong, len(result.labels), self.lang)
+
+    # ---- words and rows
+
+    def _failure(self, run: Run) -> str:
+        failure = run.failure
+        if failure is None:
+            lost = (
+                run.state == "done" and run.result is not None and run.result.accuracy < NO_BETTER_THAN_CHANCE
+            )
+            return notice(self._t("failed.chance"), bad=True) if lost else ""
+        if failure.kind == "diverged":
+            rate = run.settings.learning_rate
+            text = self._t("failed.diverged", epoch=failure.epoch, step=failure.step, rate=f"{rate:g}")
+            smaller = smaller_rate(rate)
+            return notice(
+                text,
+                bad=True,
+                more=self._t("failed.advice", rate=smaller),
+                detail=failure.message,
+                lang=self.lang,
+            )
+        return notice(self._t("failed.error"), bad=True, detail=failure.message, lang=self.lang)
+
+    def _row(self, run: Run) -> dict[str, Any]:
+        settings, progress = run.settings, run.progress()
+        share = "–" if progress.test_accuracy is None else percent(progress.test_accuracy)
+        how = (
+            "error" if run.failure and run.failure.kind == "error" else "running" if run.alive else run.state
+        )
+        cells = [
+            self._t("run", n=run.number),
+            self._t(f"dataset_short.{settings.dataset}"),
+            MODELS[settings.model],
+            f"{settings.optimizer} {settings.learning_rate:g}",
+            str(settings.batch_size),
+            self._t(f"row.{how}", epoch=progress.epoch, epochs=settings.epochs),
+            "…" if run.alive else share,
+            "…" if run.alive else duration(progress.seconds, self.lang),
+        ]
+        return {
+            "id": run.number,
+            "slot": run.slot,
+            "state": run.state,
+            "cells": cells,
+            "can_show": run.can_predict,
+        }
+
+    def _series(self, run: Run, kind: str) -> list[dict[str, Any]]:
+        curves = {"train": run.curves[kind], "test": run.curves[f"test_{kind}"]}
+        name = self._t("run", n=run.number)
+        return [line(f"{run.number}-{part}", name, run.slot, part, curve) for part, curve in curves.items()]
+
+    def _name(self, run: Run) -> str:
+        settings = run.settings
+        what = f"{MODELS[settings.model]}, {settings.optimizer} {settings.learning_rate:g}"
+        return f"{self._t('run', n=run.number)} ({what})"
+
+    def _announce(self, key: str, run: Run) -> None:
+        """Says to screen readers what the curves show."""
+        progress = run.progress()
+        self.loss.summary = self._t(
+            key,
+            name=self._t("run", n=run.number),
+            epoch=progress.epoch,
+            epochs=progress.epochs,
+            loss="–" if progress.test_loss is None else f"{progress.test_loss:.3f}",
+            accuracy="–" if progress.test_accuracy is None else percent(progress.test_accuracy),
+        )
+
+    def _describe(self, change: dict[str, Any]) -> None:
+        self.form.describe(self._described.get(change["new"] or "", ""))
+
+    def _table_said(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+        if "remove" in content:
+            self.remove(int(content["remove"]))
+        elif "show" in content:
+            self.choose(int(content["show"]))
+
+    def _chart(self, kind: str, form: str) -> LiveChart:
+        return LiveChart(
+            title=self._t(f"chart.{kind}"),
+            format=form,
+            x_label=self._t("chart.epochs"),
+            x_max=1.0,
+            kinds={"train": self._t("chart.train"), "test": self._t("chart.test")},
+            empty=self._t("chart.empty"),
+        )
+
+    def _title(self, key: str) -> widgets.HTML:
+        return widgets.HTML(f"<h2>{self._t(f'heading.{key}')}</h2>")
+
+    def _t(self, key: str, **values: object) -> str:
+        return t(f"train.{key}", self.lang, **values)
+
+
+COLUMNS = (
+    ("run", False),
+    ("dataset", False),
+    ("model", False),
+    ("optimizer", False),
+    ("batch", True),
+    ("epochs", False),
+    ("accuracy", True),
+    ("time", True),
+    ("actions", False),
+)
+WORDS = ("caption", "empty", "show", "shown", "remove")
+
+
+def smaller_rate(rate: float) -> str:
+    """A rate to try after one that diverged: a tenth, and never above 0.01."""
+    return f"{min(rate / 10, 0.01):.2g}"
+
+
+def visitor_page() -> TrainPage:
+    """The page in the visitor's language, as the notebook makes it."""
+    return TrainPage(i18n.page_preferences()[0])
+
+
+def _grid(*children: widgets.Widget) -> widgets.GridBox:
+    box = widgets.GridBox(children)
+    box.add_class("tr-grid")
+    return box
