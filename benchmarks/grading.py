@@ -23,7 +23,7 @@ from xml.etree import ElementTree
 import psutil
 
 from studio.grading import release
-from studio.grading.runner import Grader
+from studio.grading.client import Grader
 from studio.grading.sandbox import Warm
 
 ROOT = Path(__file__).resolve().parent.parent

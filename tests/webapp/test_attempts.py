@@ -8,15 +8,21 @@ from pathlib import Path
 import pytest
 
 from studio.attempts import KEPT, Attempts
-from studio.grading.runner import Exercise, StoppedCell, Verdict
+from studio.grading.verdict import Result, StoppedCell, Verdict
 
 
 def verdict(earned: float, of: float = 4) -> Verdict:
-    titles, messages = {"en": "f", "zh": "函数"}, {"en": "case 'x'", "zh": "用例"}
+    texts = {
+        "title": "f",
+        "title_zh": "函数",
+        "message": "case 'x'",
+        "message_zh": "用例",
+        "case": "x",
+        "case_zh": "某",
+    }
+    marks = {"points": of, "earned": earned, "passed": earned == of}
     kind = "passed" if earned == of else "timed_out"
-    one = Exercise(
-        "ops.f", titles, of, earned, earned == of, messages, kind, {"en": "x", "zh": "某"}, {}, "line 1"
-    )  # type: ignore[arg-type]
+    one = Result("ops.f", **texts, **marks, verdict=kind, traceback="line 1")  # type: ignore[arg-type]
     return Verdict((one,), (StoppedCell(3, "while True:"),), sandboxed=False)
 
 
@@ -60,6 +66,21 @@ def test_old_ones_leave_and_numbers_go_on(tmp_path: Path) -> None:
         attempts.add("01_x", verdict(0))
     numbers = [attempt.number for attempt in attempts.history("01_x").attempts]
     assert numbers == list(range(3, KEPT + 3))
+
+
+# Written by the Studio of November 2026, when each text of a result was a table by language.
+BEFORE = """{"attempts": [{"number": 7, "when": 1763900000.5, "verdict": {"exercises": [
+  {"id": "ops.f", "titles": {"en": "f", "zh": "函数"}, "points": 4.0, "earned": 0.0, "passed": false,
+   "messages": {"en": "case 'x'", "zh": "用例"}, "verdict": "timed_out", "cases": {"en": "x", "zh": "某"}, "hints": {},
+   "traceback": "line 1"}], "stopped": [{"number": 3, "line": "while True:"}], "sandboxed": false}}], "set_aside": false}"""
+
+
+def test_a_file_of_before_is_read_and_gone_on_with(tmp_path: Path) -> None:
+    (tmp_path / "01_x.json").write_text(BEFORE, "utf-8")
+    (old,) = Attempts(tmp_path).history("01_x").attempts
+    assert (old.number, old.when, old.verdict) == (7, 1763900000.5, verdict(0))
+    assert Attempts(tmp_path).add("01_x", verdict(4)).number == 8
+    assert Attempts(tmp_path).history("01_x").attempts[0] == old
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"attempts": [{"number": 1}], "set_aside": false}'])

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from studio import i18n
-from studio.grading.runner import VerdictKind
+from studio.grading.verdict import VerdictKind
 from studio.paths import LOCALE, PACKAGE, TEMPLATES
 
 PAGES = sorted((TEMPLATES / "pages").glob("*.html"))
@@ -68,6 +68,7 @@ def _is_prefix(key: str, known: dict[str, str]) -> bool:
 def test_no_sentence_of_the_frame_is_unused() -> None:
     text = "".join(path.read_text("utf-8") for path in [*PAGES, *PACKAGE.rglob("*.py")])
     computed = (
+        "verdict.broken",
         "verdict.timeout",
         "verdict.refused",
         "verdict.crashed",

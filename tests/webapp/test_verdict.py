@@ -12,7 +12,9 @@ import pytest
 from studio import i18n
 from studio.attempts import Attempt
 from studio.course import Lesson
-from studio.grading.runner import Exercise, GradingError, Job, Step, StoppedCell, Verdict, VerdictKind
+from studio.grading.client import GradingError, Step
+from studio.grading.desk import Job
+from studio.grading.verdict import Result, StoppedCell, Verdict, VerdictKind
 from studio.server.base import environment
 
 LESSON = Lesson("01_x", Path("x"), Path("y"), {"en": "X", "zh": "某"}, {"en": "", "zh": ""}, 3, 1.0, 2, 4.0)
@@ -30,14 +32,14 @@ def show(lang: str, job: Job | None = None, last: Verdict | None = None, when: f
     return template.render(**values, xsrf="x", address=lambda *parts: "/studio/" + "/".join(parts))
 
 
-def exercise(passed: bool, message: str = "case 'zero': expected 1, got <b>2</b>") -> Exercise:
+def exercise(passed: bool, message: str = "case 'zero': expected 1, got <b>2</b>") -> Result:
     return verdict("passed" if passed else "failed", message)
 
 
-def verdict(kind: VerdictKind, message: str = "", **more: Any) -> Exercise:
+def verdict(kind: VerdictKind, message: str = "", **more: Any) -> Result:
     passed = kind == "passed"
-    titles, messages = {"en": "Write f", "zh": "写 f"}, {"en": message, "zh": "用例“零”"}
-    return Exercise("ops.f", titles, 2, 2 if passed else 0, passed, messages, kind, **more)
+    marks = (2, 2 if passed else 0, passed)
+    return Result("ops.f", "Write f", "写 f", *marks, message, "用例“零”", verdict=kind, **more)
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
@@ -103,14 +105,15 @@ def test_each_kind_of_verdict_has_its_word_and_its_mark(lang: str, kind: Verdict
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
 def test_the_case_the_hint_and_the_learners_own_lines(lang: str) -> None:
     case, hint = {"en": "zero", "zh": "零"}, {"en": "Think of <0>.", "zh": "想想 <0>。"}
-    shown = verdict("error", "it stopped", cases=case, hints=hint, traceback="cell 7, line 2\n  1 / x<0>")
+    told = {"case": case["en"], "case_zh": case["zh"], "hint": hint["en"], "hint_zh": hint["zh"]}
+    shown = verdict("error", "it stopped", **told, traceback="cell 7, line 2\n  1 / x<0>")
     html = unescape(show(lang, last=Verdict((shown,))))
     assert i18n.t("verdict.case", lang, case=case[lang]) in html and hint[lang] in html
     assert "cell 7, line 2\n  1 / x<0></pre>" in html
 
 
 def test_a_hint_that_the_message_tells_is_not_told_twice() -> None:
-    html = show("en", last=Verdict((verdict("failed", "got 2. Think.", hints={"en": "Think."}),)))
+    html = show("en", last=Verdict((verdict("failed", "got 2. Think.", hint="Think."),)))
     assert html.count("Think.") == 1
 
 
@@ -136,7 +139,9 @@ def test_no_verdict(lang: str, kind: Any) -> None:
     job.state, job.error = "failed", GradingError(kind, "/home/somebody/secret: details for the log")
     html = unescape(show(lang, job))
     assert i18n.t(f"verdict.{kind}", lang) in html
-    assert ("details for the log" in html) == (kind == "refused")  # only that one is written for the learner
+    assert ("details for the log" in html) == (
+        kind in ("broken", "refused")
+    )  # only those are written for the learner
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)

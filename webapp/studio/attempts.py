@@ -14,7 +14,7 @@ from typing import Any
 from filelock import FileLock
 
 from .course import keep_under_dated_name
-from .grading.runner import Exercise, StoppedCell, Verdict
+from .grading.verdict import StoppedCell, Verdict, parse_result
 from .runtime import write_atomically
 
 KEPT = 30  # attempts of one notebook; older ones leave, their numbers go on
@@ -103,6 +103,17 @@ class Attempts:
 
 def _attempt(entry: dict[str, Any]) -> Attempt:
     verdict = dict(entry["verdict"])
-    verdict["exercises"] = tuple(Exercise(**exercise) for exercise in verdict["exercises"])
+    verdict["exercises"] = tuple(parse_result(_flat(exercise)) for exercise in verdict["exercises"])
     verdict["stopped"] = tuple(StoppedCell(**cell) for cell in verdict["stopped"])
     return Attempt(int(entry["number"]), float(entry["when"]), Verdict(**verdict))
+
+
+def _flat(exercise: dict[str, Any]) -> dict[str, Any]:
+    """As results are written now; each of its texts was a table by language before."""
+    if "titles" not in exercise:
+        return exercise
+    kept = {name: value for name, value in exercise.items() if not isinstance(value, dict)}
+    for name in ("title", "message", "case", "hint"):
+        texts = exercise[f"{name}s"]
+        kept |= {name: texts.get("en", ""), f"{name}_zh": texts.get("zh", "")}
+    return kept

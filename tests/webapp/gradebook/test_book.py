@@ -20,6 +20,7 @@ from studio.gradebook.classroom import Classroom
 from studio.gradebook.handout import hand_out
 from studio.gradebook.outcomes import Outcome
 from studio.grading import release
+from studio.grading.verdict import parse_result
 from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT
 
 EXERCISE = {
@@ -34,7 +35,7 @@ def outcome(student: str, notebook: str = NOTEBOOK, **values: Any) -> Outcome:
         "submitted": 1_700_000_000.0,
         "graded": 1_700_000_100.0,
         "stamped": True,
-        "exercises": [EXERCISE],
+        "exercises": (parse_result(EXERCISE),),
     }
     return Outcome(student, "week1", notebook, **{**stands, **values})
 
@@ -103,7 +104,7 @@ def test_the_same_export_as_nbgraders(classroom: Classroom, tmp_path: Path) -> N
     with book.opened(classroom) as gradebook:
         gradebook.add_student("none", first_name="No", last_name="Work", email="n@x")
         book.enter(gradebook, outcome("amy"))
-        book.enter(gradebook, outcome("bob", exercises=[], trouble="broken"))
+        book.enter(gradebook, outcome("bob", exercises=(), trouble="broken"))
         theirs = CsvExportPlugin(to=str(tmp_path / "theirs.csv"))
         theirs.export(gradebook)
         ours = book.as_csv(book.marks(gradebook))
@@ -126,7 +127,7 @@ def test_a_notebook_that_joins_the_assignment_later(classroom: Classroom) -> Non
     with book.opened(classroom) as gradebook:
         book.enter(gradebook, outcome("amy"))
     hand_out(classroom, "week1", [ROOT / "notebooks" / "02_training.ipynb"])
-    exercises = [{**EXERCISE, "id": "kernels.sgd_step", "points": 2, "earned": 2}]
+    exercises = (parse_result({**EXERCISE, "id": "kernels.sgd_step", "points": 2, "earned": 2}),)
     later = outcome("amy", "02_training", exercises=exercises, submitted=1_700_000_500.0)
     with book.opened(classroom) as gradebook:
         assert not book.agrees(gradebook, later)
@@ -140,7 +141,7 @@ def test_a_cell_that_the_gradebook_lacks_is_named(classroom: Classroom) -> None:
         book.opened(classroom) as gradebook,
         pytest.raises(ValueError, match="no graded cell check-ops-tanh"),
     ):
-        book.enter(gradebook, outcome("amy", exercises=[{**EXERCISE, "id": "ops.tanh"}]))
+        book.enter(gradebook, outcome("amy", exercises=(parse_result({**EXERCISE, "id": "ops.tanh"}),)))
 
 
 def test_an_assignment_is_not_handed_out_half(classroom: Classroom, tmp_path: Path) -> None:

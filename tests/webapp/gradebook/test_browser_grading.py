@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from studio.gradebook import book, outcomes
 from studio.gradebook.classroom import Classroom
 from studio.gradebook.outcomes import Outcome
+from studio.grading.verdict import Result, VerdictKind
 from tests.webapp.running import Studio
 from tools.made_class import ASSIGNMENT, make_class
 
@@ -29,26 +30,14 @@ CASE = {
 }
 
 
-def verdict(slot: str, number: int) -> dict[str, Any]:
+def verdict(slot: str, number: int) -> Result:
     """Made up too: every kind of verdict is to be seen."""
-    kinds = ("passed", "failed", "not_attempted", "timed_out", "out_of_memory", "broke_rule", "error")
+    kinds = get_args(VerdictKind)
     kind = kinds[number % len(kinds)]
     passed = kind == "passed"
-    told = {
-        "id": slot,
-        "title": slot,
-        "title_zh": slot,
-        "points": SLOTS[slot],
-        "earned": SLOTS[slot] * passed,
-    }
-    nothing = {"case": "", "case_zh": "", "message": "right", "message_zh": "对"}
-    return {
-        **told,
-        "passed": passed,
-        "verdict": kind,
-        **(CASE if kind == "failed" else nothing),
-        "traceback": "",
-    }
+    marks = (SLOTS[slot], SLOTS[slot] * passed, passed)
+    told = CASE if kind == "failed" else {"message": "right", "message_zh": "对"}
+    return Result(slot, slot, slot, *marks, **told, verdict=kind)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +49,7 @@ def classroom(studio: Studio) -> Classroom:
     with book.opened(made) as gradebook:
         for number, submission in enumerate(made.submissions()[:-1]):
             trouble = "broken" if number == 5 else ""
-            exercises = [] if trouble else [verdict(slot, number + n) for n, slot in enumerate(SLOTS)]
+            exercises = () if trouble else tuple(verdict(slot, number + n) for n, slot in enumerate(SLOTS))
             names = (submission.student, submission.assignment, submission.notebook)
             # Graded in a distant future, so that it is not older than what was handed in.
             stands = {"submitted": 1.7e9, "graded": 4e9, "sandboxed": True, "trouble": trouble}

@@ -10,7 +10,7 @@ from nbgrader.coursedir import CourseDirectory
 
 from studio.gradebook import classroom
 from studio.gradebook.classroom import Classroom, Submission
-from studio.gradebook.submissions import MOST_BYTES, Refused, read
+from studio.gradebook.submissions import MOST_BYTES, Unreadable, read
 
 
 def touch(path: Path) -> None:
@@ -88,7 +88,7 @@ def test_reading_follows_no_link_and_has_a_limit(tmp_path: Path) -> None:
         file.truncate(MOST_BYTES + 1)
     assert read(root, root / "amy" / "a.ipynb") == b"{}"
     for name, kind in (("bob/a", "link"), ("amy/b", "link"), ("amy/c", "too_big")):
-        with pytest.raises(Refused) as refusal:
+        with pytest.raises(Unreadable) as refusal:
             read(root, root / f"{name}.ipynb")
         assert refusal.value.kind == kind
     with pytest.raises(FileNotFoundError):

@@ -13,7 +13,7 @@ from studio import people
 from studio.attempts import Attempts
 from studio.gradebook import book, outcomes, own
 from studio.gradebook.classroom import OWN, OWN_ASSIGNMENT, Classroom, Submission
-from studio.grading.runner import Verdict, parse_report
+from studio.grading.verdict import Verdict, parse_report
 from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT
 from tests.webapp.gradebook.test_book import EXERCISE
 

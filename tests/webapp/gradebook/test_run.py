@@ -91,7 +91,7 @@ def graded(make: Callable[[], Classroom], store: SqlStore) -> Classroom:
 
 
 def test_each_gets_its_own_verdict_and_nobody_elses(graded: Classroom) -> None:
-    verdicts = {o.student: o.exercises[0]["verdict"] for o in outcomes.all_of(graded) if not o.trouble}
+    verdicts = {o.student: o.exercises[0].verdict for o in outcomes.all_of(graded) if not o.trouble}
     assert verdicts.pop("bomb") in ("error", "failed", "out_of_memory", "timed_out")
     assert verdicts.pop("leaves") in ("error", "failed")
     assert verdicts == {"right": "passed", "wrong": "failed", "stub": "not_attempted", "hostile": "passed"}
@@ -224,6 +224,26 @@ def test_killed_and_continued(make: Callable[[], Classroom], store: SqlStore, tm
     assert len(after) == 4
     assert all(after[student] == (graded_at, 1) for student, graded_at in before.items())
     assert set(scores(classroom).values()) == {(1.0, False)}
+
+
+def test_a_grader_that_is_killed_costs_one_submission(make: Callable[[], Classroom], store: SqlStore) -> None:
+    classroom, killed = make(), []
+    for student in ("first", "second"):
+        hand_in(classroom, student, SOLVED)
+
+    def kill_once(run: Run) -> None:
+        if run.now and not killed:
+            for process in psutil.Process().children():
+                if "studio.grading.service" in process.cmdline():
+                    killed.extend(run.now)
+                    process.kill()
+
+    run = asyncio.run(grade_class(classroom, store, "teacher", workers=1, report=kill_once))
+    assert (run.phase, run.done, run.troubled, killed) == ("done", 2, 1, [f"first/week1/{NOTEBOOK}"])
+    first, second = outcome(classroom, "first"), outcome(classroom, "second")
+    assert (first.trouble, first.exercises) == ("crashed", ()) and "exit status -9" in first.detail
+    assert not second.trouble and second.exercises[0].passed
+    assert scores(classroom) == {"first": (0.0, True), "second": (1.0, False)}
 
 
 def test_it_waits_for_a_place_and_can_be_stopped(make: Callable[[], Classroom], tmp_path: Path) -> None:

@@ -254,6 +254,6 @@ def test_a_fork_imports_nothing_that_torch_puts_off(warm):
 def test_without_hidden_checks_a_learner_is_told_so_in_both_languages(course, warm):
     (course.parent / "checks" / "lesson.py").unlink()
     request = {"copy": str(course), "instructor": str(course), "seconds": 5}
-    english, chinese = service._answer(request, warm, print)["refused"]
+    english, chinese = service.answer(request, warm, print)["broken"]
     assert english == "lesson.ipynb has no hidden checks, so it is not graded: checks/lesson.py is missing"
     assert chinese.startswith("lesson.ipynb 没有隐藏检查，因此不评分")

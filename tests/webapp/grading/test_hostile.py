@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from studio.gradebook import formgrader
-from studio.grading import grader, wire
+from studio.grading import formgrader, grader, wire
 from studio.grading.cells import look
 from studio.grading.submission import clean
 from tests.webapp.grading.book import HEAD, SOLUTION
@@ -63,7 +62,7 @@ def test_what_is_strange_beside_a_right_exercise_costs_nothing(course, warm, tmp
     path = changed(course, change)
     report = grader.grade(path, course, warm=warm)
     assert report.passed, report.exercises[0].message
-    formgrader.write_autograded(path, course, tmp_path / "shown" / "strange.ipynb", report.to_dict())
+    formgrader.write_autograded(path, course, tmp_path / "shown" / "strange.ipynb", report.exercises)
     json.dumps(report.to_dict(), ensure_ascii=False).encode()
     assert time.monotonic() - began < 60
 

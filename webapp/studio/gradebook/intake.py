@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from studio.runtime import write_atomically
 
 from .classroom import NAME, Classroom, composed
-from .submissions import MOST_BYTES, Refused, read
+from .submissions import MOST_BYTES, Unreadable, read
 
 SIDE = {".ipynb_checkpoints", "__MACOSX"}
 MOST_ENTRIES = 20_000
@@ -84,14 +84,14 @@ def _file_name(entry: zipfile.ZipInfo) -> str:
 
 def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     if stat.S_ISLNK(entry.external_attr >> 16):
-        raise Refused("link", "")
+        raise Unreadable("link", "")
     try:
         with archive.open(entry) as stream:
             content = stream.read(MOST_BYTES + 1)
     except (zipfile.BadZipFile, RuntimeError, EOFError) as error:  # a wrong checksum; a password
-        raise Refused("broken", str(error)) from error
+        raise Unreadable("broken", str(error)) from error
     if len(content) > MOST_BYTES:
-        raise Refused("too_big", "")
+        raise Unreadable("too_big", "")
     return content
 
 
@@ -108,7 +108,7 @@ def _take(classroom: Classroom, assignment: str, known: set[str], entries: Itera
         else:
             try:
                 found[whose] = content()
-            except Refused as refusal:
+            except Unreadable as refusal:
                 taken.left_out.append((str(name), refusal.kind))
                 continue
             total += len(found[whose])
@@ -150,7 +150,7 @@ def _write(classroom: Classroom, target: Path, content: bytes) -> bool:
         folder.mkdir(exist_ok=True)
     if target.is_dir() and not target.is_symlink():
         raise ValueError(f"{target} is a folder where a notebook is expected")
-    with contextlib.suppress(FileNotFoundError, Refused):  # it is new, or something else lies there
+    with contextlib.suppress(FileNotFoundError, Unreadable):  # it is new, or something else lies there
         if read(classroom.root, target) == content:
             return False
     write_atomically(target, content)

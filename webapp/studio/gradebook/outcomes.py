@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from studio.grading.verdict import Result, parse_result
 from studio.runtime import write_atomically
 
 from .classroom import Classroom, Submission
@@ -24,7 +24,7 @@ class Outcome:
     """How grading one submission ended. Times are seconds since 1970, `seconds` is how long grading took.
 
     `trouble` is empty when it was graded; else the kind of what stood in the way (`grading.trouble.<kind>`), with
-    `detail` as far as there is one, and no exercises. `exercises` are the grader's results as dictionaries.
+    `detail` as far as there is one, and no exercises.
     """
 
     student: str
@@ -41,7 +41,7 @@ class Outcome:
     stamped: bool = (
         False  # `submitted` is what nbgrader's timestamp.txt says; else when the file was last changed
     )
-    exercises: list[dict[str, Any]] = field(default_factory=list)
+    exercises: tuple[Result, ...] = ()
 
     @property
     def submission(self) -> Submission:
@@ -49,11 +49,11 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        return bool(self.trouble) or not all(exercise["passed"] for exercise in self.exercises)
+        return bool(self.trouble) or not all(exercise.passed for exercise in self.exercises)
 
     def earned(self) -> dict[str, float]:
         """{slot: points}"""
-        return {exercise["id"]: float(exercise["earned"]) for exercise in self.exercises}
+        return {exercise.id: exercise.earned for exercise in self.exercises}
 
 
 def _file(classroom: Classroom, submission: Submission) -> Path:
@@ -70,8 +70,9 @@ def save(classroom: Classroom, outcome: Outcome) -> None:
 def load(classroom: Classroom, submission: Submission) -> Outcome | None:
     """The outcome on file. One that cannot be read is as good as none: the submission is graded again."""
     try:
-        return Outcome(**json.loads(_file(classroom, submission).read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
+        told = json.loads(_file(classroom, submission).read_text("utf-8"))
+        return Outcome(**{**told, "exercises": tuple(map(parse_result, told["exercises"]))})
+    except (OSError, ValueError, TypeError, KeyError):
         return None
 
 

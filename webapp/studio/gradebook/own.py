@@ -6,13 +6,12 @@ It is a class like any other (`WORKSPACE/classes/own`), with one assignment that
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from studio import people
 from studio.grading import release
-from studio.grading.runner import Exercise, Verdict
+from studio.grading.verdict import Verdict
 from studio.runtime import write_atomically
 
 from . import book, outcomes
@@ -37,7 +36,7 @@ def enter(home: Path, instructor: Path, content: bytes, verdict: Verdict, attemp
         attempt=attempt,
         sandboxed=verdict.sandboxed,
         stamped=True,
-        exercises=_as_told(verdict.exercises),
+        exercises=verdict.exercises,
     )
     with book.writing(classroom):
         _write(classroom, instructor, outcome, content)
@@ -61,26 +60,3 @@ def _write(classroom: Classroom, instructor: Path, outcome: Outcome, content: by
         book.know(classroom, OWN_ASSIGNMENT, notebook, release.release(release.read(instructor)))
     with book.opened(classroom) as gradebook:
         book.enter(gradebook, outcome)
-
-
-def _as_told(exercises: Sequence[Exercise]) -> list[dict[str, object]]:
-    """As the grader's report has them."""
-    return [
-        {
-            "id": exercise.id,
-            "title": exercise.titles["en"],
-            "title_zh": exercise.titles["zh"],
-            "points": exercise.points,
-            "earned": exercise.earned,
-            "passed": exercise.passed,
-            "verdict": exercise.verdict,
-            "message": exercise.message("en"),
-            "message_zh": exercise.message("zh"),
-            "case": exercise.case("en"),
-            "case_zh": exercise.case("zh"),
-            "hint": exercise.hint("en"),
-            "hint_zh": exercise.hint("zh"),
-            "traceback": exercise.traceback,
-        }
-        for exercise in exercises
-    ]

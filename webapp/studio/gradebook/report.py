@@ -20,7 +20,7 @@ from studio.compute.limits import Limits
 
 from .classroom import Classroom, Submission
 from .similar import Fingerprints, Pair, SideBySide, compare, fingerprints, side_by_side
-from .submissions import Refused, read
+from .submissions import Unreadable, read
 
 MOST_CODE = 200_000  # characters of one notebook's code: more is no exercise's answer
 LIMIT_S = 120.0
@@ -67,7 +67,7 @@ def _all(
             ]
         except FileNotFoundError:
             continue
-        except (OSError, Refused, ValueError, RecursionError):
+        except (OSError, Unreadable, ValueError, RecursionError):
             left_out.append(student)
             continue
         if sum(map(len, own)) > MOST_CODE:

@@ -24,21 +24,20 @@ import dateutil.parser
 import psutil
 from filelock import FileLock, Timeout
 
-from studio.compute.lease import Ask, Lease, Store
-from studio.compute.lease import Refused as NoLease
+from studio.compute.lease import Ask, Lease, Refused, Store
 from studio.compute.machine import holder
 from studio.grading import release
+from studio.grading.client import SERVICE, Grader, GradingError
 from studio.runtime import write_atomically
 
 from . import book, outcomes
 from .classroom import Classroom, Submission
 from .outcomes import Outcome
-from .pool import Broken, Unable, Worker
-from .submissions import Refused, mark, read
+from .submissions import Unreadable, mark, read
 
 Scope = Literal["new", "failed", "all"]
 Phase = Literal["running", "done", "cancelled", "stopped"]
-LEASE_S = 900.0  # wall time of one submission's lease; `pool.LIMIT_S` is shorter
+LEASE_S = 900.0  # wall time of one submission's lease; the grader's `TOTAL_LIMIT_S` is shorter
 ASK_AGAIN_S = 1.0
 T = TypeVar("T")
 
@@ -159,8 +158,10 @@ class _Grading:
             self.run.phase = "done"
         except asyncio.CancelledError:
             self.run.phase = "cancelled"
-        except (NoLease, Unable) as refusal:
+        except Refused as refusal:
             self._stop(refusal.sentence, refusal.sentence_zh)
+        except GradingError as refusal:  # of every submission alike; one's own trouble is in its outcome
+            self._stop(refusal.words("en"), refusal.words("zh"))
         except Exception as error:
             self._stop(repr(error), repr(error))
             raise
@@ -227,8 +228,8 @@ class _Grading:
         """(mark, bytes, trouble)"""
         try:
             content = read(self.classroom.root, self.classroom.path(submission))
-        except Refused as refusal:
-            return refusal.mark, b"", refusal.kind
+        except Unreadable as trouble:
+            return trouble.mark, b"", trouble.kind
         except OSError as error:
             return f"error:{error.errno}", b"", "no_file"
         return mark(content), content, ""
@@ -246,19 +247,19 @@ class _Grading:
     # ---- one submission
 
     async def _one_after_the_other(self, todo: Iterator[Submission]) -> None:
-        worker = Worker(self.trust)
+        grader = Grader((*SERVICE, "--trust-learners") if self.trust else SERVICE)
         try:
             for submission in todo:
-                outcome = await self._grade(submission, worker)
+                outcome = await self._grade(submission, grader)
                 await self._clerk(self._finish, outcome)
                 self.run.done += 1
                 self.run.troubled += bool(outcome.trouble)
                 self._estimate()
                 self.tell()
         finally:
-            await worker.close()
+            await grader.close()
 
-    async def _grade(self, submission: Submission, worker: Worker) -> Outcome:
+    async def _grade(self, submission: Submission, grader: Grader) -> Outcome:
         identity, content, trouble = await asyncio.to_thread(self._content, submission)
         path = self.classroom.path(submission)
         submitted, stamped = _handed_in(self.classroom, path)
@@ -282,13 +283,16 @@ class _Grading:
         )
         began = time.monotonic()
         try:
-            async with self._leased(submission, worker):
+            async with self._leased(submission, grader):
                 began = time.monotonic()
                 self.run.now.append(submission.name)
                 self.tell()
-                report = await worker.grade(copy, instructor, autograded)
-        except Broken as fault:
-            return replace(blank, trouble=fault.kind, detail=str(fault), seconds=time.monotonic() - began)
+                verdict = await grader.grade(copy, instructor, autograded=autograded)
+        except GradingError as fault:
+            if fault.kind == "refused":
+                raise
+            trouble = "crashed" if fault.kind == "unreadable" else fault.kind
+            return replace(blank, trouble=trouble, detail=str(fault), seconds=time.monotonic() - began)
         finally:
             copy.unlink()
             if submission.name in self.run.now:
@@ -297,12 +301,12 @@ class _Grading:
             blank,
             graded=time.time(),
             seconds=round(time.monotonic() - began, 3),
-            sandboxed=bool(report.get("sandboxed", False)),
-            exercises=report["exercises"],
+            sandboxed=verdict.sandboxed,
+            exercises=verdict.exercises,
         )
 
     @asynccontextmanager
-    async def _leased(self, submission: Submission, worker: Worker) -> AsyncIterator[None]:
+    async def _leased(self, submission: Submission, grader: Grader) -> AsyncIterator[None]:
         """A place on the machine, waited for in the queue like everybody else's."""
         ask = Ask(self.owner, "grading", f"{self.classroom.name}: {submission.name}", seconds=LEASE_S)
         ticket = None
@@ -317,7 +321,7 @@ class _Grading:
             raise
         self.run.waiting = False
         try:
-            await asyncio.to_thread(self.store.bind, got.id, holder(await worker.pid()))
+            await asyncio.to_thread(self.store.bind, got.id, holder((await grader.warm_up()).pid))
             yield
         finally:
             await asyncio.to_thread(self.store.release, got.id)
@@ -338,5 +342,5 @@ def _handed_in(classroom: Classroom, path: Path) -> tuple[float, bool]:
     try:
         said = dateutil.parser.parse(read(classroom.root, path.with_name("timestamp.txt"))[:100].decode())
         return (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp(), True
-    except (OSError, ValueError, OverflowError, Refused):
+    except (OSError, ValueError, OverflowError, Unreadable):
         return path.lstat().st_mtime, False  # of the file itself, never of what a link leads to

@@ -13,7 +13,7 @@ MOST_BYTES = 20 << 20  # of one notebook
 
 
 @dataclass
-class Refused(Exception):
+class Unreadable(Exception):
     """It is not read. `kind` names the sentence for people (`grading.trouble.<kind>`), `mark` tells its state apart."""
 
     kind: str
@@ -21,7 +21,7 @@ class Refused(Exception):
 
 
 def read(root: Path, path: Path) -> bytes:
-    """The bytes at `path` below `root`. Raises `Refused` for a link on the way, for what is no file, and for too much.
+    """The bytes at `path` below `root`. Raises `Unreadable` for a link on the way, for what is no file, and for too much.
 
     Every step is opened below the one before, so nothing can be exchanged for a link meanwhile.
     """
@@ -36,11 +36,11 @@ def read(root: Path, path: Path) -> bytes:
             opened.callback(os.close, handle)
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
-            raise Refused("no_file", f"kind:{stat.S_IFMT(about.st_mode):o}")
+            raise Unreadable("no_file", f"kind:{stat.S_IFMT(about.st_mode):o}")
         with os.fdopen(os.dup(handle), "rb") as file:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
-            raise Refused("too_big", f"size:{about.st_size}:{about.st_mtime_ns}")
+            raise Unreadable("too_big", f"size:{about.st_size}:{about.st_mtime_ns}")
         return content
 
 
@@ -51,8 +51,8 @@ def _below(folder: int, name: str, flags: int) -> int:
         raise
     except OSError as error:  # ELOOP, or ENOTDIR for a link where a folder is expected
         if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
-            raise Refused("link", f"link:{os.readlink(name, dir_fd=folder)}") from error
-        raise Refused("no_file", f"error:{error.errno}") from error
+            raise Unreadable("link", f"link:{os.readlink(name, dir_fd=folder)}") from error
+        raise Unreadable("no_file", f"error:{error.errno}") from error
 
 
 def mark(content: bytes) -> str:

@@ -197,7 +197,7 @@ def _mark(outcome: Outcome | None, ungraded: str, cell: str, points: float, grad
     earned = None if auto is None and manual is None else float(score or 0.0)
     kind = "marked" if earned is not None else ungraded
     if outcome is not None and cell.startswith("check-"):
-        verdicts = {check_id(exercise["id"]): str(exercise["verdict"]) for exercise in outcome.exercises}
+        verdicts = {check_id(exercise.id): exercise.verdict for exercise in outcome.exercises}
         kind = "trouble" if outcome.trouble else verdicts.get(cell, kind)
     return Mark(kind, earned, points, by_hand=manual is not None)
 
@@ -210,16 +210,12 @@ def _column(
         for outcome in found
         if outcome.notebook == notebook
         for exercise in outcome.exercises
-        if check_id(exercise["id"]) == cell
+        if check_id(exercise.id) == cell
     ]
     titles = (
-        {"en": exercises[0]["title"], "zh": exercises[0]["title_zh"]}
-        if exercises
-        else {"en": cell, "zh": cell}
+        {"en": exercises[0].title, "zh": exercises[0].title_zh} if exercises else {"en": cell, "zh": cell}
     )
-    missed = Counter(
-        (e["case"], e["case_zh"]) for e in exercises if not e["passed"] and e["case"]
-    ).most_common(1)
+    missed = Counter((e.case, e.case_zh) for e in exercises if not e.passed and e.case).most_common(1)
     (case, case_zh), by = missed[0] if missed else (("", ""), 0)
     marks = [mark for mark in earned if mark is not None]
     mean = sum(marks) / len(marks) if marks else None

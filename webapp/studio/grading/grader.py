@@ -26,11 +26,12 @@ import numpy as np
 
 from .cells import Code
 from .exercise import Exercise
+from .judge import MOST_TRACEBACK, MOST_WORDS, judge, refused, rule_fault
 from .reading import Reading, Rule
 from .release import check_id, grade_id, read, release, slot_of, slots_of
 from .sandbox import OUTPUT_TAIL, Gone, Sandbox, Warm
 from .submission import clean, read_submission
-from .verdict import MOST_TRACEBACK, MOST_WORDS, Result, judge, refused, rule_fault
+from .verdict import Result
 
 SETUP_TAG = "setup"
 SHARE = 3  # all of a notebook's cells together may take so many times as long as one
@@ -75,11 +76,11 @@ class Report:
     sandboxed: bool = False  # False: the learner's code ran with the rights of whoever graded it
 
     @property
-    def points(self) -> int:
+    def points(self) -> float:
         return sum(result.points for result in self.exercises)
 
     @property
-    def earned(self) -> int:
+    def earned(self) -> float:
         return sum(result.earned for result in self.exercises)
 
     @property

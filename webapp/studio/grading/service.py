@@ -1,46 +1,59 @@
 """A grader that stays: imports and the warm process are paid once, then a check takes as long as its exercises.
 
-    python -m studio.grading.service
+    python -m studio.grading.service [--trust-learners]
 
-A line of JSON in: {"copy", "instructor", "seconds"}. Lines of JSON out: {"progress": [kind, number, count]} while it
-goes on, then {"report"}, or {"refused": [English, Chinese]} when there is none. It ends with its input.
+A line of JSON in: {"copy", "instructor", "seconds"}, and "autograded" where a copy for nbgrader's formgrader is wanted.
+Lines of JSON out: {"progress": [kind, number, count]} while it goes on, then one of {"report"}, {"broken": [English,
+Chinese]} for a notebook that cannot be graded, {"refused": [English, Chinese]} where none can be. Whatever else happens
+ends this process, with its last words on stderr, and `client.py` starts another. It ends with its input, and its
+children with it.
 """
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 from . import answering
+from .formgrader import write_autograded
 from .grader import NoChecks, grade
 from .sandbox import NoSandbox, Warm
 
 
-def _answer(request: dict[str, Any], warm: Warm | NoSandbox, say: Any) -> dict[str, Any]:
-    if isinstance(warm, NoSandbox):
-        return {"refused": warm.why}
+def answer(question: dict[str, Any], warm: Warm, say: answering.Say) -> dict[str, Any]:
+    """What came of one notebook."""
+    copy, instructor = Path(question["copy"]), Path(question["instructor"])
     try:
         report = grade(
-            request["copy"],
-            request["instructor"],
-            time_limit=request["seconds"],
+            copy,
+            instructor,
+            time_limit=question["seconds"],
             progress=lambda kind, number, count: say({"progress": [kind, number, count]}),
             warm=warm,
         )
     except NoChecks as error:
-        return {"refused": error.why}
-    except (ValueError, OSError, RuntimeError) as error:
-        return {"refused": [f"{error}", f"{error}"]}
+        return {"broken": error.why}
+    except (ValueError, RecursionError, MemoryError, OSError) as error:  # no notebook; JSON nested too deeply
+        return {"broken": [str(error) or repr(error)] * 2}
+    except RuntimeError as error:
+        return {"refused": [str(error)] * 2}
+    if "autograded" in question:
+        write_autograded(copy, instructor, Path(question["autograded"]), report.exercises)
     return {"report": report.to_dict()}
 
 
 def main() -> None:
     following, say = answering.begin()
     try:
-        warm: Warm | NoSandbox = Warm()
+        warm = Warm(trust="--trust-learners" in sys.argv)
     except NoSandbox as reason:
-        warm = reason
-    while True:
-        say(_answer(following(), warm, say))
+        while True:
+            following()
+            say({"refused": reason.why})
+    with warm:
+        while True:
+            say(answer(following(), warm, say))
 
 
 if __name__ == "__main__":

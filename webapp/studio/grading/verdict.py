@@ -1,31 +1,16 @@
-"""The verdict on one exercise: the hidden cases are asked one at a time, and what comes back is judged here."""
+"""The verdict on a notebook, as the grader reports it, files keep it and pages show it; `judge.py` reaches it."""
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
-import numpy as np
-
-from sampan.learn import drivers
-from sampan.learn.cases import Case, Holds, Text, difference
-from sampan.learn.plain import plain
-
-from . import race
-from .exercise import Exercise, Race
-from .reading import Reading
-from .runner import VerdictKind
-from .sandbox import GRACE_SECONDS, Gone, Sandbox
-from .submission import clean
-
-MOST_TRACEBACK, MOST_WORDS = 4000, 500  # characters
-MOST_CASES = 3  # all cases of an exercise together may take so many times as long as one call
+VerdictKind = Literal[
+    "passed", "failed", "not_attempted", "timed_out", "out_of_memory", "broke_rule", "error"
+]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Result:
     """The verdict on one exercise. `message` shows the first wrong number beside the expected one (cases are drawn anew for each check, so that
     it cannot be copied), and never a line of a check."""
@@ -33,8 +18,8 @@ class Result:
     id: str
     title: str
     title_zh: str
-    points: int
-    earned: int
+    points: float
+    earned: float
     passed: bool
     message: str
     message_zh: str
@@ -48,213 +33,75 @@ class Result:
     hint_zh: str = ""
     traceback: str = ""  # the learner's own lines only
 
+    def told(self, what: Literal["title", "message", "case", "hint"], lang: str) -> str:
+        """One of its texts in a language."""
+        text: str = getattr(self, what if lang == "en" else f"{what}_{lang}")
+        return text
+
 
 @dataclass(frozen=True)
-class Fault:
-    """Why an exercise is not passed."""
+class StoppedCell:
+    """A cell that did not end within the limit; `number` counts all cells from 1, `line` is its first line."""
 
-    verdict: VerdictKind
-    words: Text
-    case: Text = ("", "")
-    hint: Text = ("", "")
-    traceback: str = ""
-
-    def told(self) -> Text:
-        """One sentence: the case, what was wrong, and the hint."""
-        head, head_zh = (f"case '{self.case[0]}': ", f"用例“{self.case[1]}”：") if self.case[0] else ("", "")
-        tail, tail_zh = (f". {self.hint[0]}", f"。{self.hint[1]}") if any(self.hint) else ("", "")
-        return f"{head}{self.words[0]}{tail}", f"{head_zh}{self.words[1]}{tail_zh}"
+    number: int
+    line: str
 
 
-NO_FUNCTION = Fault(
-    "not_attempted", ("your notebook puts no function into this slot", "笔记本没有为这个练习提供函数")
-)
-UNWRITTEN = Fault("not_attempted", ("not written yet", "尚未完成"))
-NEVER_RUN = Fault("failed", ("the library never ran your function", "库从未运行过你的函数"))
+@dataclass(frozen=True)
+class Verdict:
+    """What a check of a notebook came to."""
+
+    exercises: tuple[Result, ...]
+    stopped: tuple[StoppedCell, ...] = ()
+    sandboxed: bool = True  # False: graded with --trust-learners where there is no sandbox
+
+    @property
+    def passed(self) -> int:
+        return sum(exercise.passed for exercise in self.exercises)
+
+    @property
+    def complete(self) -> bool:
+        return self.passed == len(self.exercises)
+
+    @property
+    def earned(self) -> float:
+        return sum(exercise.earned for exercise in self.exercises)
+
+    @property
+    def points(self) -> float:
+        return sum(exercise.points for exercise in self.exercises)
 
 
-def rule_fault(reading: Reading) -> Fault | None:
-    """A forbidden name in the learner's own code: one that the exercise forbids, the library's own version, or the
-    machinery of exercises and grading."""
-    if reading.unreadable:
-        return Fault(
-            "error", ("the code is nested too deeply or too long to be read", "代码嵌套过深或过长，无法读取")
-        )
-    if not reading.broken:
-        return None
-    name = reading.broken
-    return Fault("broke_rule", (f"{name} may not be used in this exercise", f"本练习不允许使用 {name}"))
-
-
-def refused(exercise: Exercise, fault: Fault) -> Result:
-    """The verdict on an exercise that is not passed because of that."""
-    result = Result(exercise.slot, exercise.title, exercise.title_zh, exercise.points, 0, False, "", "")
-    result.message, result.message_zh = fault.told()
-    result.verdict, result.traceback = fault.verdict, fault.traceback
-    (result.case, result.case_zh), (result.hint, result.hint_zh) = fault.case, fault.hint
-    return result
-
-
-def judge(sandbox: Sandbox, exercise: Exercise, rng: np.random.Generator, cells: Sequence[Any]) -> Result:
-    """The verdict on `exercise`, once the learner's cells have been run; `cells` tells how those ended that fill it."""
-    fault, right, calls, before, earned = _ended(cells), 0, 0, 0, 0
-    clock = _Clock(exercise)
-    try:
-        before = _library_calls(sandbox, exercise.slot) if fault is None else 0
-        for case in exercise.cases(rng) if fault is None else ():
-            fault = _run_case(sandbox, exercise, case, clock)
-            if fault is not None:
-                break
-            right += 1
-            earned += case.earns
-        calls = _library_calls(sandbox, exercise.slot)
-        if fault is None and calls <= before:
-            earned, fault = 0, NEVER_RUN
-    except Gone as end:
-        fault = fault or Fault(_kind(end.verdict), end.fault)
-    if fault is NO_FUNCTION:
-        fault = _cell_to_blame(cells) or fault
-    if fault is not None:
-        result = refused(exercise, fault)
-        result.earned, result.library_calls = earned, calls
-        return result
-    words = f"all {right} hidden cases are right", f"{right} 个隐藏用例全部正确"
-    told = (exercise.slot, exercise.title, exercise.title_zh, exercise.points, exercise.points, True, *words)
-    return Result(*told, library_calls=calls, verdict="passed")
-
-
-class _Clock:
-    """How long the answers to the cases of one exercise take together; the laps of races are not among them."""
-
-    def __init__(self, exercise: Exercise) -> None:
-        self.left = MOST_CASES * exercise.seconds
-
-    def seconds(self, exercise: Exercise) -> float:
-        return max(1.0, min(exercise.seconds, self.left))
-
-
-def _ended(cells: Sequence[Any]) -> Fault | None:
-    """Where the cell that fills the slot has ended the process, nothing is left to be asked."""
-    cell = next((cell for cell in cells if cell.gone is not None), None)
-    return None if cell is None else _blamed(cell, _kind(cell.gone.verdict))
-
-
-def _kind(name: str) -> VerdictKind:
-    return "timed_out" if name == "timed_out" else "out_of_memory" if name == "out_of_memory" else "error"
-
-
-def _run_case(sandbox: Sandbox, exercise: Exercise, case: Case, clock: _Clock) -> Fault | None:
-    """What is wrong with the answer to one case, or None."""
-    began = time.monotonic()
-    fault = _answer(sandbox, exercise, case, case.args, case.expected, clock.seconds(exercise))
-    clock.left -= time.monotonic() - began
-    if fault is None and isinstance(case, Race):
-        try:
-            if not race.won(case.ratios, case.times, lambda: _pair(sandbox, exercise, case)):
-                fault = Fault("failed", _too_slow(case), case.name, case.hint)
-        except _WrongLap as lap:
-            fault = lap.fault
-    return fault
-
-
-class _WrongLap(Exception):
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.words[0])
-        self.fault = fault
-
-
-def _pair(sandbox: Sandbox, exercise: Exercise, case: Race) -> float:
-    """How many times as fast as the baseline the learner's function was, on inputs that it has never seen."""
-    lap = case.lap()
-    try:
-        with sandbox.standing_still():
-            began = time.perf_counter()
-            lap.baseline()
-            baseline = time.perf_counter() - began
-        clock: list[float] = []
-        fault = _answer(sandbox, exercise, case, lap.args, lap.expected, exercise.seconds, clock)
-    except Gone as end:
-        fault = Fault(_kind(end.verdict), end.fault, case.name, case.hint)
-    if fault is not None:
-        raise _WrongLap(fault)
-    return case.per_lap * baseline / clock[0]
-
-
-def _too_slow(case: Race) -> Text:
-    reached = float(np.median(case.ratios))
-    return (
-        f"{case.times:g} times the speed of the plain loop was expected, yours has {reached:.1f} times",
-        f"应达到普通循环的 {case.times:g} 倍速度，你的是 {reached:.1f} 倍",
+def parse_report(report: Any) -> Verdict:
+    """The verdict in the grader's report. Raises `ValueError`, `KeyError` or `TypeError` when it is none."""
+    return Verdict(
+        exercises=tuple(parse_result(entry) for entry in report["exercises"]),
+        stopped=tuple(StoppedCell(int(c["number"]), str(c["first_line"])) for c in report["stopped"]),
+        sandboxed=bool(report.get("sandboxed", True)),
     )
 
 
-def _answer(
-    sandbox: Sandbox,
-    exercise: Exercise,
-    case: Case,
-    args: tuple[Any, ...],
-    expected: Any,
-    seconds: float,
-    clock: list[float] | None = None,
-) -> Fault | None:
-    """What is wrong with the answer to one call, or None; `clock` gets the seconds from question to answer."""
-    token = secrets.token_hex(8)  # a reply prepared in advance cannot carry it
-    message = {"kind": "call", "id": token, "slot": exercise.slot, "driver": case.driver, "args": args}
-    try:
-        began = time.perf_counter()
-        reply = sandbox.ask({**message, "seconds": seconds}, seconds)
-        if clock is not None:
-            clock.append(time.perf_counter() - began)
-        if reply.get("id") != token:
-            sandbox.end("the process answered out of turn", "进程的应答顺序不对")
-    except Gone as end:
-        return Fault(_kind(end.verdict), end.fault, case.name, case.hint)
-    fault = _broke_off(reply, case, seconds)
-    if fault is not None:
-        return fault
-    wanted = expected if isinstance(expected, Holds) else plain(expected)
-    names = drivers.answer_names(exercise.slot, case.driver, case.args)
-    found = difference(reply.get("value"), wanted, case.rtol, case.atol, case.dtype, names=names)
-    return None if found is None else Fault("failed", found.told(), case.name, case.hint)
-
-
-def _broke_off(reply: dict[str, Any], case: Case, limit: float) -> Fault | None:
-    """What the reply says about a call that gave no value. It can only take marks away: all of it is the learner's word."""
-    traceback = clean(str(reply.get("traceback") or "")[:MOST_TRACEBACK])
-    if reply.get("missing") is True:
-        return NO_FUNCTION
-    if reply.get("unwritten") is True:
-        return UNWRITTEN
-    if reply.get("too_long") is True:
-        seconds = f"{limit:.3g}"
-        words = (f"no answer within {seconds} s", f"{seconds} 秒内没有应答")
-        return Fault("timed_out", words, case.name, case.hint, traceback)
-    if reply.get("error") is None:
-        return None
-    error = clean(str(reply["error"])[:300])
-    if reply.get("memory") is True:
-        words = (f"your function asked for too much memory: {error}", f"函数占用的内存过多：{error}")
-        return Fault("out_of_memory", words, case.name, case.hint, traceback)
-    words = (f"your function stopped with {error}", f"函数出错：{error}")
-    return Fault("error", words, case.name, case.hint, f"{traceback}\n{error}" if traceback else error)
-
-
-def _library_calls(sandbox: Sandbox, slot: str) -> int:
-    reply = sandbox.ask({"kind": "counts"}, GRACE_SECONDS)
-    counts = reply.get("library_calls")
-    count = counts.get(slot, 0) if isinstance(counts, dict) else 0
-    return count if isinstance(count, int) else 0
-
-
-def _cell_to_blame(cells: Sequence[Any]) -> Fault | None:
-    """Where a slot was never filled: the cell of the notebook that should have filled it and stopped."""
-    cell = next((cell for cell in cells if cell.error is not None), None)
-    return None if cell is None else _blamed(cell, "timed_out" if cell.too_long else "error")
-
-
-def _blamed(cell: Any, kind: VerdictKind) -> Fault:
-    words = (
-        f"cell {cell.number} ({cell.first_line}) stopped: {cell.error}",
-        f"第 {cell.number} 个单元格（{cell.first_line}）中断：{cell.error}",
+def parse_result(entry: dict[str, Any]) -> Result:
+    """A result from its fields, of a report or a file. Raises as `parse_report` does."""
+    if not isinstance(entry["passed"], bool):
+        raise TypeError(f"passed must be true or false, got {entry['passed']!r}")
+    kind = str(entry.get("verdict") or ("passed" if entry["passed"] else "failed"))
+    if kind not in get_args(VerdictKind):
+        raise ValueError(f"verdict must be one of {', '.join(get_args(VerdictKind))}, got {kind!r}")
+    return Result(
+        id=str(entry["id"]),
+        title=str(entry["title"]),
+        title_zh=str(entry["title_zh"]),
+        points=float(entry["points"]),
+        earned=float(entry["earned"]),
+        passed=entry["passed"],
+        message=str(entry["message"]),
+        message_zh=str(entry["message_zh"]),
+        library_calls=int(entry.get("library_calls", 0)),
+        verdict=cast(VerdictKind, kind),
+        case=str(entry.get("case", "")),
+        case_zh=str(entry.get("case_zh", "")),
+        hint=str(entry.get("hint", "")),
+        hint_zh=str(entry.get("hint_zh", "")),
+        traceback=str(entry.get("traceback", "")),
     )
-    return Fault(kind, words, traceback=f"{cell.traceback}\n{cell.error}".strip())

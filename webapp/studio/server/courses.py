@@ -16,7 +16,8 @@ from studio.course import Course, KeptCopy, Lesson
 from studio.gradebook import own
 from studio.grading import release
 from studio.grading.bubble import available, refusal, trusted
-from studio.grading.runner import CheckDesk, Verdict
+from studio.grading.desk import CheckDesk
+from studio.grading.verdict import Verdict
 from studio.i18n import LANGUAGES
 
 from .base import StudioPage

@@ -24,8 +24,7 @@ from studio.gradebook.classroom import Classroom, Submission
 from studio.gradebook.commands import duration
 from studio.gradebook.handout import hand_out
 from studio.gradebook.intake import Taken, take_in
-from studio.gradebook.submissions import Refused, read
-from studio.grading.runner import parse_report
+from studio.gradebook.submissions import Unreadable, read
 
 from .base import STRICT_POLICY, StudioPage
 from .untrusted import POLICY, notebook_page
@@ -263,7 +262,6 @@ class WorkPage(GradingPage):
             submission=submission,
             checked=room.instructor(assignment, notebook) is not None,
             outcome=outcome,
-            verdict=parse_report({"exercises": outcome.exercises, "stopped": []}) if outcome else None,
         )
 
 
@@ -292,7 +290,7 @@ async def _sanitised(room: Classroom, submission: Submission) -> str | None:
             copy = Path(folder) / "submission.ipynb"
             copy.write_bytes(content)
             return await notebook_page(copy)
-    except (OSError, ValueError, RecursionError, Refused):
+    except (OSError, ValueError, RecursionError, Unreadable):
         return None
 
 

@@ -14,7 +14,7 @@ from studio.compute.culling import Culler
 from studio.compute.room import WaitingRoom
 from studio.compute.sessions import Sessions
 from studio.course import Course
-from studio.grading.runner import CheckDesk
+from studio.grading.desk import CheckDesk
 from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 
 from . import base, courses, frontend, grading, home, notebooks, pages, sessions, waiting

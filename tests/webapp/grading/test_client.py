@@ -13,7 +13,9 @@ import psutil
 import pytest
 
 from studio import processes
-from studio.grading.runner import CheckDesk, Grader, GradingError, Step, Verdict, parse_report
+from studio.grading.client import Grader, GradingError, Step
+from studio.grading.desk import CheckDesk
+from studio.grading.verdict import Verdict, parse_report
 
 RESULT = {
     "id": "ops.add",
@@ -58,8 +60,8 @@ def test_a_verdict_and_how_far_it_was() -> None:
     verdict = asyncio.run(checked(command, progress=seen.append))
     assert seen == [Step("cell", 1, 9), Step("exercise", 1, 2)]
     assert (verdict.passed, verdict.earned, verdict.points, verdict.complete) == (1, 3, 4, False)
-    assert verdict.exercises[0].title("zh") == "加法"
-    assert verdict.exercises[1].message("en") == "case 'zero': hint"
+    assert verdict.exercises[0].told("title", "zh") == "加法"
+    assert verdict.exercises[1].told("message", "en") == "case 'zero': hint"
     assert verdict.stopped[0].number == 7 and verdict.stopped[0].line == "while True:"
 
 
@@ -68,7 +70,8 @@ def test_a_verdict_and_how_far_it_was() -> None:
     [
         (program("import sys; sys.exit('boom')"), "crashed", "boom"),
         (program("import os; os.abort()"), "crashed", "-6"),
-        (answers({"refused": ["no notebook", "不是笔记本"]}), "refused", "no notebook"),
+        (answers({"broken": ["no notebook", "不是笔记本"]}), "broken", "no notebook"),
+        (answers({"refused": ["no sandbox", "没有沙箱"]}), "refused", "no sandbox"),
         (answers("fine, all passed"), "unreadable", "fine"),
         (program("input(); print('fine, all passed', flush=True)"), "unreadable", "fine"),
         (answers({}), "unreadable", "None"),
@@ -79,7 +82,9 @@ def test_no_verdict(command: list[str], kind: str, says: str) -> None:
     with pytest.raises(GradingError, match=says) as caught:
         asyncio.run(checked(command))
     assert caught.value.kind == kind
-    assert kind != "refused" or caught.value.words("zh") == "不是笔记本"
+    assert caught.value.words("zh") == {"broken": "不是笔记本", "refused": "没有沙箱"}.get(
+        kind, str(caught.value)
+    )
 
 
 def test_one_process_for_many_checks_and_another_after_a_crash() -> None:
@@ -102,7 +107,7 @@ def test_one_process_for_many_checks_and_another_after_a_crash() -> None:
 
 @pytest.mark.parametrize("passed", ["yes", 1, None])
 def test_only_true_is_a_pass(passed: object) -> None:
-    with pytest.raises(GradingError, match="passed"):
+    with pytest.raises(TypeError, match="passed"):
         parse_report({**REPORT, "exercises": [{**RESULT, "passed": passed}]})
 
 

@@ -6,18 +6,20 @@ brings along is kept: formgrader shows outputs as they are, in the teacher's bro
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
-from studio.grading.release import KEPT_CELL_KEYS, check_id, grade_id, read, release, write
-from studio.grading.submission import read_submission
+from .release import KEPT_CELL_KEYS, check_id, grade_id, read, release, write
+from .submission import read_submission
+from .verdict import Result
 
 
-def write_autograded(copy: Path, instructor: Path, target: Path, report: dict[str, Any]) -> None:
+def write_autograded(copy: Path, instructor: Path, target: Path, results: Iterable[Result]) -> None:
     handed_out = {grade_id(cell): cell for cell in release(read(instructor)).cells if grade_id(cell)}
-    says = {check_id(result["id"]): result for result in report["exercises"]}
+    says = {check_id(result.id): result for result in results}
     made = nbformat.v4.new_notebook()
     made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     for cell in read_submission(copy).cells:
@@ -35,6 +37,6 @@ def write_autograded(copy: Path, instructor: Path, target: Path, report: dict[st
     write(made, target)
 
 
-def _said(result: dict[str, Any]) -> Any:
-    text = f"{result['earned']} / {result['points']}: {result['message']}\n"
+def _said(result: Result) -> Any:
+    text = f"{result.earned} / {result.points}: {result.message}\n"
     return nbformat.v4.new_output("stream", text=text)

@@ -1,0 +1,162 @@
+"""The grader beside us: a process of its own (`service.py`), asked, timed, and stopped whole.
+
+The grader decides; this file only starts it, asks it, and stops it together with every process that it started. The
+desk (`desk.py`) has one of them, a class run (`gradebook/run.py`) has several.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from studio import processes
+
+from .verdict import Verdict, parse_report
+
+SERVICE = (sys.executable, "-m", "studio.grading.service")
+CELL_LIMIT_S = 60.0  # given to the grader: it stops a cell that runs longer, and names it
+TOTAL_LIMIT_S = 300.0  # for the grader as a whole, should it hang itself
+IDLE_S = 900.0  # without a question, before the grader is ended and its memory given back
+MAX_REPORT_BYTES = 4_000_000
+MAX_WORDS = 4_000
+
+
+class GradingError(RuntimeError):
+    """No verdict was reached; the message is for the log.
+
+    `kind`: "broken", this notebook cannot be graded; "refused", none can be on this machine (both are the grader's word,
+    and `words` says why); "timeout"; "crashed", the grader ended; "unreadable", what it said is no verdict.
+    """
+
+    def __init__(
+        self,
+        kind: Literal["broken", "refused", "timeout", "crashed", "unreadable"],
+        message: str,
+        message_zh: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self._words = {"en": message, "zh": message_zh or message}
+
+    def words(self, lang: str) -> str:
+        return self._words[lang]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where a check is: at a "cell" of the notebook or at an "exercise", its number, and how many there are."""
+
+    kind: Literal["cell", "exercise"]
+    number: int
+    count: int
+
+
+class Grader:
+    """A grader in a process of its own: started by `warm_up` or the first question, ended when nothing was asked for a
+    while, replaced when a check hangs or takes it down. One check at a time."""
+
+    def __init__(self, command: Sequence[str] = SERVICE) -> None:
+        self._companion = processes.Companion(command, MAX_REPORT_BYTES, MAX_WORDS)
+        self._idle: asyncio.Task[None] | None = None
+        self._busy = False
+
+    async def warm_up(self) -> Process:
+        """The process, started now if there is none."""
+        process = await self._companion.running()
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = asyncio.create_task(self._end_when_idle())
+        return process
+
+    async def grade(
+        self,
+        copy: Path,
+        source: Path,
+        limit: float = TOTAL_LIMIT_S,
+        progress: Callable[[Step], None] = lambda step: None,
+        autograded: Path | None = None,
+    ) -> Verdict:
+        """The verdict on `copy` against the instructor's version `source`. Cancelling this coroutine stops the grader.
+        `autograded` is where the copy that nbgrader's formgrader shows is written, if one is wanted.
+
+        Raises GradingError when the notebook cannot be graded, when the grader takes longer than `limit` seconds,
+        crashes, or reports nonsense.
+        """
+        question = {"copy": str(copy), "instructor": str(source), "seconds": CELL_LIMIT_S}
+        question |= {} if autograded is None else {"autograded": str(autograded)}
+        self._busy = True
+        try:
+            process = await self.warm_up()
+            async with asyncio.timeout(limit):
+                return await self._ask(process, question, progress)
+        except TimeoutError as error:
+            await self.close()
+            raise GradingError("timeout", f"no verdict after {limit:g} s") from error
+        except GradingError as error:
+            if error.kind not in ("broken", "refused"):
+                await self.close()
+            raise
+        except BaseException:
+            await self.close()
+            raise
+        finally:
+            self._busy = False
+
+    async def _ask(
+        self, process: Process, question: dict[str, Any], progress: Callable[[Step], None]
+    ) -> Verdict:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(question).encode() + b"\n")
+        while True:
+            try:
+                line = await process.stdout.readline()
+            except ValueError as error:
+                raise GradingError("unreadable", f"more than {MAX_REPORT_BYTES} bytes in a line") from error
+            if not line.endswith(b"\n"):
+                status = await process.wait()
+                words = await self._companion.last_words()
+                raise GradingError("crashed", f"exit status {status}: {words}")
+            reply = _parsed(line)
+            if "progress" in reply:
+                progress(Step(*reply["progress"]))
+            elif "broken" in reply:
+                raise GradingError("broken", *(str(words)[:2000] for words in reply["broken"]))
+            elif "refused" in reply:
+                raise GradingError("refused", *(str(words)[:2000] for words in reply["refused"]))
+            else:
+                return _verdict(reply.get("report"))
+
+    async def _end_when_idle(self) -> None:
+        await asyncio.sleep(IDLE_S)
+        while self._busy:
+            await asyncio.sleep(IDLE_S)
+        await self._companion.end()
+
+    async def close(self) -> None:
+        """Ends the process and everything that it started."""
+        if self._idle is not None:
+            self._idle.cancel()
+        await self._companion.end()
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        reply = json.loads(line)
+    except ValueError as error:
+        raise GradingError("unreadable", f"the grader said {line[:500]!r}") from error
+    if not isinstance(reply, dict):
+        raise GradingError("unreadable", f"the grader said {line[:500]!r}")
+    return reply
+
+
+def _verdict(report: Any) -> Verdict:
+    try:
+        return parse_report(report)
+    except (ValueError, KeyError, TypeError) as error:
+        raise GradingError("unreadable", f"the grader's report: {error!r} in {report!r:.500}") from error
