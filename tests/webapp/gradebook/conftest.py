@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from studio.compute.sql import SqlStore
+from studio.gradebook import book, outcomes
 from studio.gradebook.classroom import Classroom
 from studio.gradebook.handout import hand_out
+from studio.gradebook.outcomes import Outcome
 from studio.grading import release
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,10 +40,16 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Classroom]:
 
 def hand_in(classroom: Classroom, student: str, source: str | None = None) -> Path:
     """`student` hands in the released copy with `source` in its exercise; without one, as it came."""
-    book = release.read(classroom.folder("release", "week1") / f"{NOTEBOOK}.ipynb")
-    for cell in book.cells:
+    notebook = release.read(classroom.folder("release", "week1") / f"{NOTEBOOK}.ipynb")
+    for cell in notebook.cells:
         if source is not None and release.slot_of(cell.source):
             cell.source = source
     path = classroom.folder("submitted", "week1", student) / f"{NOTEBOOK}.ipynb"
-    release.write(book, path)
+    release.write(notebook, path)
     return path
+
+
+def outcomes_of(classroom: Classroom) -> list[Outcome]:
+    """Every verdict of the class."""
+    with book.opened(classroom) as gradebook:
+        return outcomes.all_of(gradebook)

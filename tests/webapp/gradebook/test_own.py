@@ -70,7 +70,8 @@ def test_of_two_checks_of_one_notebook_the_later_is_kept(tmp_path: Path) -> None
     assert scores(tmp_path) == {"check-ops-relu": 1}
     classroom = Classroom(tmp_path / "classes" / OWN)
     place = Submission(people.me(), OWN_ASSIGNMENT, NOTEBOOK)
-    kept = outcomes.load(classroom, place)
+    with book.opened(classroom) as gradebook:
+        kept = outcomes.load(gradebook, place)
     assert kept is not None and kept.attempt == 5 and classroom.path(place).read_bytes() == b"5"
 
 

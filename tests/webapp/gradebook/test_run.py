@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ from studio.gradebook.classroom import Classroom, Submission
 from studio.gradebook.outcomes import Outcome
 from studio.gradebook.run import Busy, Run, cancel, grade_class, state
 from studio.gradebook.table import table
-from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, WRONG, hand_in
+from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, WRONG, hand_in, outcomes_of
 
 DEADLINE_S = 200.0
 
@@ -35,7 +36,8 @@ def grade(classroom: Classroom, store: SqlStore, workers: int = 1) -> Run:
 
 
 def outcome(classroom: Classroom, student: str) -> Outcome:
-    found = outcomes.load(classroom, Submission(student, "week1", NOTEBOOK))
+    with book.opened(classroom) as gradebook:
+        found = outcomes.load(gradebook, Submission(student, "week1", NOTEBOOK))
     assert found is not None, student
     return found
 
@@ -91,11 +93,11 @@ def graded(make: Callable[[], Classroom], store: SqlStore) -> Classroom:
 
 
 def test_each_gets_its_own_verdict_and_nobody_elses(graded: Classroom) -> None:
-    verdicts = {o.student: o.exercises[0].verdict for o in outcomes.all_of(graded) if not o.trouble}
+    verdicts = {o.student: o.exercises[0].verdict for o in outcomes_of(graded) if not o.trouble}
     assert verdicts.pop("bomb") in ("error", "failed", "out_of_memory", "timed_out")
     assert verdicts.pop("leaves") in ("error", "failed")
     assert verdicts == {"right": "passed", "wrong": "failed", "stub": "not_attempted", "hostile": "passed"}
-    troubles = {o.student: o.trouble for o in outcomes.all_of(graded) if o.trouble}
+    troubles = {o.student: o.trouble for o in outcomes_of(graded) if o.trouble}
     assert troubles == {
         **{"link": "link", "borrowed": "link", "huge": "too_big", "broken": "broken", "deep": "broken"},
         **{"pipe": "no_file", "folder": "no_file"},
@@ -137,16 +139,17 @@ def test_no_lease_is_left(graded: Classroom, store: SqlStore) -> None:
 def test_graded_once_and_again_when_changed_or_asked_for(graded: Classroom, store: SqlStore) -> None:
     """In one run: what has changed, and what a regrade that was killed had not come to yet."""
     assert grade(graded, store).total == 0
-    before = {o.student: o.graded for o in outcomes.all_of(graded)}
+    before = {o.student: o.graded for o in outcomes_of(graded)}
     hand_in(graded, "stub", SOLVED)
     killed = Run(pid=2**22 + 1, started=1.0, scope="failed", since=before["wrong"] + 1e-3)
-    for other in outcomes.all_of(graded):
+    for other in outcomes_of(graded):
         if other.failed and other.student != "wrong":
-            outcomes.save(graded, replace(other, graded=killed.since))
+            with book.opened(graded) as gradebook:
+                book.enter(gradebook, replace(other, graded=killed.since))
     (graded.private / "run.json").write_text(json.dumps(asdict(killed)))
     run = grade(graded, store)
     assert (run.scope, run.done) == ("failed", 2)
-    after = {o.student: o.attempt for o in outcomes.all_of(graded)}
+    after = {o.student: o.attempt for o in outcomes_of(graded)}
     assert {student for student, attempt in after.items() if attempt == 2} == {"stub", "wrong"}
     assert scores(graded)["stub"] == (1.0, False)
 
@@ -161,21 +164,43 @@ def test_a_teachers_own_mark_stays(graded: Classroom) -> None:
         assert (mark.manual_score, mark.score, mark.needs_manual_grade) == (0.5, 0.75, True)
 
 
-def test_a_verdict_that_a_kill_left_unentered_is_entered(graded: Classroom, store: SqlStore) -> None:
+def test_a_verdict_and_its_marks_are_entered_together_or_not_at_all(graded: Classroom) -> None:
+    before, marks = outcome(graded, "right"), scores(graded)["right"]
+    worse = replace(before, attempt=9, exercises=(replace(before.exercises[0], earned=0.0, passed=False),))
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED_WHILE_ENTERING, str(graded.root)], stdin=subprocess.PIPE
+    )
+    process.communicate(json.dumps(asdict(worse)).encode())
+    assert process.returncode == -signal.SIGKILL
+    assert (outcome(graded, "right"), scores(graded)["right"]) == (before, marks)
+
+
+# The last moment before the marks would be there: all is written, nothing is committed.
+KILLED_WHILE_ENTERING = """
+import os, signal, sys
+from pathlib import Path
+from studio.gradebook import book, outcomes
+from studio.gradebook.classroom import Classroom
+with book.opened(Classroom(Path(sys.argv[1]))) as gradebook:
+    outcome = outcomes.parse(sys.stdin.read())
+    keep = outcomes.keep
+    def killed(*given):
+        keep(*given)
+        gradebook.db.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    outcomes.keep = killed
+    book.enter(gradebook, outcome)
+"""
+
+
+def test_what_a_teacher_removes_from_the_gradebook_is_graded_again(
+    graded: Classroom, store: SqlStore
+) -> None:
     with book.opened(graded) as gradebook:
-        gradebook.find_grade("check-ops-relu", NOTEBOOK, "week1", "right").auto_score = None
-        gradebook.db.commit()
-    graded_at = outcome(graded, "right").graded
-    assert grade(graded, store).total == 0
-    assert scores(graded)["right"] == (1.0, False) and outcome(graded, "right").graded == graded_at
-
-
-def test_half_a_verdict_is_none(graded: Classroom) -> None:
-    path = next((graded.private / "outcomes").rglob("right.json"))
-    whole = path.read_text()
-    path.write_text(whole[:40])
-    assert outcomes.load(graded, Submission("right", "week1", NOTEBOOK)) is None
-    path.write_text(whole)
+        gradebook.remove_student("hostile")
+    assert "hostile" not in {o.student for o in outcomes_of(graded)}
+    assert grade(graded, store).done == 1
+    assert scores(graded)["hostile"] == (1.0, False)
 
 
 # ---- from the command line: kills, and two at a time
@@ -205,7 +230,7 @@ def test_killed_and_continued(make: Callable[[], Classroom], store: SqlStore, tm
     for number in range(4):
         hand_in(classroom, f"learner-{number}", SOLVED)
     process = command(classroom, tmp_path)
-    wait_for(lambda: list(outcomes.all_of(classroom)) or process.poll() is not None)
+    wait_for(lambda: ((run := state(classroom)) and run.done) or process.poll() is not None)
     with pytest.raises(Busy, match="being graded already"):
         grade(classroom, store)
     family = psutil.Process(process.pid).children(recursive=True)
@@ -214,13 +239,16 @@ def test_killed_and_continued(make: Callable[[], Classroom], store: SqlStore, tm
     wait_for(lambda: not any(child.is_running() for child in family))  # workers and sandboxes go too
     killed = state(classroom)
     assert killed is not None and killed.phase == "running" and not killed.lives
-    before = {o.student: o.graded for o in outcomes.all_of(classroom)}
+    before = {o.student: o.graded for o in outcomes_of(classroom)}
     assert 1 <= len(before) < 4
+    with book.opened(classroom) as gradebook:
+        marked = {row.student.id for row in gradebook.assignment_submissions("week1") if row.score}
+    assert marked == before.keys()
     again = command(classroom, tmp_path)
     said = again.communicate(timeout=DEADLINE_S)[0].decode()
     assert again.returncode == 0, said
     assert f"Done: {4 - len(before)} of {4 - len(before)} graded." in said
-    after = {o.student: (o.graded, o.attempt) for o in outcomes.all_of(classroom)}
+    after = {o.student: (o.graded, o.attempt) for o in outcomes_of(classroom)}
     assert len(after) == 4
     assert all(after[student] == (graded_at, 1) for student, graded_at in before.items())
     assert set(scores(classroom).values()) == {(1.0, False)}
@@ -276,7 +304,7 @@ def test_without_a_sandbox_nothing_is_marked(
     monkeypatch.setenv("PATH", str(tmp_path))  # no bubblewrap to be found
     run = grade(classroom, store)
     assert run.phase == "stopped" and "--trust-learners" in run.sentence and "沙箱" in run.sentence_zh
-    assert list(outcomes.all_of(classroom)) == []
+    assert outcomes_of(classroom) == []
 
 
 def test_what_the_course_has_no_checks_for_is_left_alone_and_named(
@@ -290,7 +318,7 @@ def test_what_the_course_has_no_checks_for_is_left_alone_and_named(
     run = state(classroom)
     assert run is not None and (run.total, run.unchecked) == (0, [f"week1/{NOTEBOOK}"])
     assert process.returncode == 0 and f"no hidden checks for: week1/{NOTEBOOK}." in said
-    assert list(outcomes.all_of(classroom)) == []
+    assert outcomes_of(classroom) == []
     shown = table(classroom, "week1")
     assert (shown.waiting, shown.unchecked) == (0, (NOTEBOOK,))
     assert [mark.kind for mark in shown.rows[0].marks] == ["unchecked"]

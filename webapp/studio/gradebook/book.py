@@ -24,6 +24,7 @@ from filelock import FileLock
 from studio.environment import clean_environment
 from studio.grading.release import check_id
 
+from . import outcomes
 from .classroom import Classroom
 from .outcomes import Outcome
 
@@ -49,11 +50,17 @@ FORMULA = tuple("=+-@＝＋－＠")
 
 @contextmanager
 def opened(classroom: Classroom) -> Iterator[Gradebook]:
-    """The class's gradebook, made if there is none and brought up to this nbgrader's schema if it is older."""
+    """The class's gradebook, made if there is none and brought up to this nbgrader's schema and ours if it is older."""
     from nbgrader.api import Gradebook  # seconds of imports, needed by few processes
 
     with FileLock(classroom.private / "gradebook.lock"):
         _prepare(classroom)
+        files = classroom.private / "outcomes"
+        if files.is_dir():
+            from .outcome_files import take_over
+
+            with Gradebook(classroom.database, classroom.course_id) as gradebook:
+                take_over(gradebook, files)
     with Gradebook(classroom.database, classroom.course_id) as gradebook:
         yield gradebook
 
@@ -67,8 +74,8 @@ def writing(classroom: Classroom) -> Iterator[None]:
 
 
 def _prepare(classroom: Classroom) -> None:
-    """Tables and their version. Where they are missing, `Gradebook` itself starts the program `alembic` to ask for the
-    version: seconds, and an error where it is not on the PATH."""
+    """nbgrader's tables and their version, and our own table. Where nbgrader's are missing, `Gradebook` itself starts the
+    program `alembic` to ask for the version: seconds, and an error where it is not on the PATH."""
     from alembic.script import ScriptDirectory
     from nbgrader import dbutil
     from nbgrader.api import Base
@@ -83,6 +90,7 @@ def _prepare(classroom: Classroom) -> None:
                 Base.metadata.create_all(connection)
                 connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
                 connection.execute(text("INSERT INTO alembic_version VALUES (:version)"), {"version": newest})
+            outcomes.TABLE.create(connection, checkfirst=True)
             versioned = not tables or "alembic_version" in tables
             ours = (
                 connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -139,7 +147,7 @@ def knows(gradebook: Gradebook, assignment: str, notebook: str) -> bool:
 
 
 def enter(gradebook: Gradebook, outcome: Outcome) -> None:
-    """The marks of one notebook, in one transaction. A teacher's own marks are never touched.
+    """The verdict and the marks of one notebook, in one transaction. A teacher's own marks are never touched.
 
     What could not be graded gets no points and waits for the teacher's eyes. Raises `ValueError` when the gradebook has
     no cell for an exercise.
@@ -163,6 +171,7 @@ def enter(gradebook: Gradebook, outcome: Outcome) -> None:
         if cell in earned or (outcome.trouble and cell.startswith("check-")):
             grade.auto_score = earned.get(cell, 0.0)
             grade.needs_manual_grade = bool(outcome.trouble) or grade.manual_score is not None
+    outcomes.keep(gradebook, notebook, outcome)
     gradebook.db.commit()
 
 
@@ -180,20 +189,6 @@ def _submitted(gradebook: Gradebook, submission: Any, name: str) -> Any:
     row.comments = [Comment(cell=cell) for cell in (*notebook.solution_cells, *notebook.task_cells)]
     gradebook.db.add(row)
     return row
-
-
-def agrees(gradebook: Gradebook, outcome: Outcome) -> bool:
-    """Whether the outcome's marks are in the gradebook."""
-    from nbgrader.api import MissingEntry
-
-    try:
-        row = gradebook.find_submission_notebook(outcome.notebook, outcome.assignment, outcome.student)
-    except MissingEntry:
-        return False
-    scores = {grade.name: grade.auto_score for grade in row.grades if grade.name.startswith("check-")}
-    if outcome.trouble:
-        return all(score == 0 for score in scores.values())
-    return {check_id(slot): points for slot, points in outcome.earned().items()} == scores
 
 
 def marks(gradebook: Gradebook) -> list[dict[str, Any]]:

@@ -4,8 +4,8 @@ CLASS/source/ASSIGNMENT/NOTEBOOK.ipynb              the instructor's version, it
 CLASS/release/ASSIGNMENT/NOTEBOOK.ipynb             what learners get
 CLASS/submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb   what came back
 CLASS/autograded/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb  the same with its verdicts, for nbgrader's formgrader
-CLASS/gradebook.db                                  nbgrader's gradebook
-CLASS/.sampan/                                      verdicts and the state of a grading run (`outcomes.py`, `run.py`)
+CLASS/gradebook.db                                  nbgrader's gradebook, and the verdicts (`outcomes.py`)
+CLASS/.sampan/                                      the state of a grading run (`run.py`), and locks
 """
 
 from __future__ import annotations

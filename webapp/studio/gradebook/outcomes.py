@@ -1,22 +1,32 @@
-"""The verdicts of a class, one small file a submission: a run that was killed goes on where these end.
+"""The verdicts of a class: a table of ours in the class's gradebook.db, one row for each submitted notebook.
 
-    CLASS/.sampan/outcomes/ASSIGNMENT/NOTEBOOK/STUDENT.json
-
-A file is written whole or not at all, and before the mark is entered into the gradebook; `run.py` enters what a kill
-has left unentered. So a submission is graded once, whenever the run dies.
+A row is written in the transaction that enters the marks (`book.enter`): there is a verdict exactly where there are
+marks, whenever a run is killed, and a run that was killed goes on where the rows end. nbgrader's tools leave the table
+alone. A row belongs to nbgrader's own row of that notebook: where a teacher removes a submission or a learner from the
+gradebook, the verdict is gone too, and what lies there is graded again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Column, MetaData, String, Table, Text, delete, insert
 
 from studio.grading.verdict import Result, parse_result
-from studio.runtime import write_atomically
 
-from .classroom import Classroom, Submission
+from .classroom import Submission
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
+
+TABLE = Table(
+    "sampan_outcome",
+    MetaData(),
+    Column("submitted_notebook", String(32), primary_key=True),  # its id
+    Column("told", Text, nullable=False),  # an Outcome as JSON
+)
 
 
 @dataclass(frozen=True)
@@ -56,29 +66,42 @@ class Outcome:
         return {exercise.id: exercise.earned for exercise in self.exercises}
 
 
-def _file(classroom: Classroom, submission: Submission) -> Path:
-    folder = classroom.private / "outcomes" / submission.assignment / submission.notebook
-    return folder / f"{submission.student}.json"
-
-
-def save(classroom: Classroom, outcome: Outcome) -> None:
-    path = _file(classroom, outcome.submission)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(asdict(outcome), ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def load(classroom: Classroom, submission: Submission) -> Outcome | None:
-    """The outcome on file. One that cannot be read is as good as none: the submission is graded again."""
+def parse(text: str) -> Outcome | None:
+    """An outcome from its JSON. One that cannot be read is as good as none: the submission is graded again."""
     try:
-        told = json.loads(_file(classroom, submission).read_text("utf-8"))
+        told = json.loads(text)
         return Outcome(**{**told, "exercises": tuple(map(parse_result, told["exercises"]))})
-    except (OSError, ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError):
         return None
 
 
-def all_of(classroom: Classroom) -> Iterator[Outcome]:
-    """Every outcome on file, in the order of assignment, notebook and student."""
-    for path in sorted((classroom.private / "outcomes").glob("*/*/*.json")):
-        outcome = load(classroom, Submission(path.stem, path.parent.parent.name, path.parent.name))
-        if outcome is not None:
-            yield outcome
+def keep(gradebook: Gradebook, notebook: Any, outcome: Outcome) -> None:
+    """Puts the outcome of a submitted notebook (nbgrader's row) in the place of the one before; the caller commits."""
+    told = json.dumps(asdict(outcome), ensure_ascii=False).encode("utf-8", "replace").decode()
+    gradebook.db.flush()  # a row that is new gets its id now
+    gradebook.db.execute(delete(TABLE).where(TABLE.c.submitted_notebook == notebook.id))
+    gradebook.db.execute(insert(TABLE).values(submitted_notebook=notebook.id, told=told))
+
+
+def load(gradebook: Gradebook, submission: Submission) -> Outcome | None:
+    """The outcome of a submission, if it has one."""
+    from nbgrader.api import MissingEntry
+
+    place = (submission.notebook, submission.assignment, submission.student)
+    try:
+        notebook = gradebook.find_submission_notebook(*place)
+    except MissingEntry:
+        return None
+    told = gradebook.db.query(TABLE.c.told).filter(TABLE.c.submitted_notebook == notebook.id).scalar()
+    return None if told is None else parse(told)
+
+
+def all_of(gradebook: Gradebook) -> list[Outcome]:
+    """Every outcome of a class, in the order of assignment, notebook and student."""
+    from nbgrader.api import SubmittedNotebook
+
+    rows = gradebook.db.query(TABLE.c.told).join(
+        SubmittedNotebook, SubmittedNotebook.id == TABLE.c.submitted_notebook
+    )
+    found = [outcome for (told,) in rows if (outcome := parse(told)) is not None]
+    return sorted(found, key=lambda o: (o.assignment, o.notebook, o.student))

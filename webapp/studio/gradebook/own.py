@@ -44,7 +44,9 @@ def enter(home: Path, instructor: Path, content: bytes, verdict: Verdict, attemp
 
 def _write(classroom: Classroom, instructor: Path, outcome: Outcome, content: bytes) -> None:
     """Nothing, where a later check has been entered already: two may end in another order than they began."""
-    before, notebook = outcomes.load(classroom, outcome.submission), outcome.notebook
+    with book.opened(classroom) as gradebook:
+        before = outcomes.load(gradebook, outcome.submission)
+        known = book.knows(gradebook, OWN_ASSIGNMENT, outcome.notebook)
     if before is not None and before.attempt > outcome.attempt:
         return
     copy = classroom.path(outcome.submission)
@@ -53,10 +55,7 @@ def _write(classroom: Classroom, instructor: Path, outcome: Outcome, content: by
     outcome = replace(
         outcome, graded=time.time()
     )  # not before the copy was written: it has not changed since
-    outcomes.save(classroom, outcome)
-    with book.opened(classroom) as gradebook:
-        known = book.knows(gradebook, OWN_ASSIGNMENT, notebook)
     if not known:
-        book.know(classroom, OWN_ASSIGNMENT, notebook, release.release(release.read(instructor)))
+        book.know(classroom, OWN_ASSIGNMENT, outcome.notebook, release.release(release.read(instructor)))
     with book.opened(classroom) as gradebook:
         book.enter(gradebook, outcome)

@@ -192,33 +192,30 @@ class _Grading:
     # ---- the clerk's thread: files and gradebook
 
     def _open(self) -> None:
-        """Opens the gradebook, and enters what a kill has left between the verdict's file and the mark."""
+        """Opens the gradebook, and enters the cells of notebooks that it does not know yet."""
         self.gradebook = self.opened.enter_context(book.opened(self.classroom))
         with book.writing(self.classroom):
-            self._catch_up()
+            self._know()
 
-    def _catch_up(self) -> None:
+    def _know(self) -> None:
         for assignment, notebooks in self.classroom.assignments().items():
             for notebook in notebooks:
                 instructor = self.classroom.instructor(assignment, notebook)
                 if instructor is not None and not book.knows(self.gradebook, assignment, notebook):
                     book.know(self.classroom, assignment, notebook, release.release(release.read(instructor)))
         self.gradebook.db.expire_all()
-        for outcome in outcomes.all_of(self.classroom):
-            if not book.agrees(self.gradebook, outcome):
-                book.enter(self.gradebook, outcome)
 
     def _pending(self) -> list[Submission]:
         """What is to be graded. Notebooks without hidden checks are not ours to grade; the run names them."""
         unchecked = self.classroom.unchecked()
         self.run.unchecked = ["/".join(place) for place in unchecked]
-        found = self.classroom.submissions()
-        return [s for s in found if (s.assignment, s.notebook) not in unchecked and self._wanted(s)]
+        graded = {outcome.submission: outcome for outcome in outcomes.all_of(self.gradebook)}
+        found = [s for s in self.classroom.submissions() if (s.assignment, s.notebook) not in unchecked]
+        return [submission for submission in found if self._wanted(submission, graded.get(submission))]
 
-    def _wanted(self, submission: Submission) -> bool:
+    def _wanted(self, submission: Submission, before: Outcome | None) -> bool:
         if self.run.only and submission.name != self.run.only:
             return False
-        before = outcomes.load(self.classroom, submission)
         if before is None or before.mark != self._content(submission)[0]:
             return True
         asked = self.run.scope == "all" or (self.run.scope == "failed" and before.failed)
@@ -235,13 +232,11 @@ class _Grading:
         return mark(content), content, ""
 
     def _finish(self, outcome: Outcome) -> None:
-        """The verdict's file first: it is what says that this submission is done."""
         with book.writing(self.classroom):
-            before = outcomes.load(self.classroom, outcome.submission)
+            self.gradebook.db.expire_all()  # another may have written since
+            before = outcomes.load(self.gradebook, outcome.submission)
             if before is not None:
                 outcome = replace(outcome, attempt=before.attempt + 1)
-            outcomes.save(self.classroom, outcome)
-            self.gradebook.db.expire_all()  # another may have written since
             book.enter(self.gradebook, outcome)
 
     # ---- one submission

@@ -104,11 +104,11 @@ def assignments(classroom: Classroom) -> list[str]:
 
 def table(classroom: Classroom, assignment: str) -> Table:
     """How an assignment stands."""
-    found = {o.submission: o for o in outcomes.all_of(classroom) if o.assignment == assignment}
     handed_in = {s for s in classroom.submissions() if s.assignment == assignment}
     unchecked = tuple(notebook for name, notebook in classroom.unchecked() if name == assignment)
     with book.opened(classroom) as gradebook:
         names = {s.id: " ".join(filter(None, (s.first_name, s.last_name))) for s in gradebook.students}
+        found = {o.submission: o for o in outcomes.all_of(gradebook) if o.assignment == assignment}
         cells = _cells(gradebook, assignment)
         grades = _grades(gradebook, assignment)
     students = sorted(

@@ -24,6 +24,7 @@ from studio.gradebook.classroom import Classroom, Submission
 from studio.gradebook.commands import duration
 from studio.gradebook.handout import hand_out
 from studio.gradebook.intake import Taken, take_in
+from studio.gradebook.outcomes import Outcome
 from studio.gradebook.submissions import Unreadable, read
 
 from .base import STRICT_POLICY, StudioPage
@@ -255,7 +256,7 @@ class WorkPage(GradingPage):
     async def get(self, name: str, assignment: str, notebook: str, student: str) -> None:
         room = self.find(name)
         submission = self.submission(room, assignment, notebook, student)
-        outcome = await asyncio.to_thread(outcomes.load, room, submission)
+        outcome = await self.in_thread(_outcome, room, submission)
         self.show(
             "grading_verdict.html" if self.get_query_argument("part", "") else "grading_work.html",
             **self.run_of(room),
@@ -263,6 +264,11 @@ class WorkPage(GradingPage):
             checked=room.instructor(assignment, notebook) is not None,
             outcome=outcome,
         )
+
+
+def _outcome(room: Classroom, submission: Submission) -> Outcome | None:
+    with book.opened(room) as gradebook:
+        return outcomes.load(gradebook, submission)
 
 
 class WorkNotebook(WorkPage):
