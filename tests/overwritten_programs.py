@@ -35,6 +35,7 @@ import sampan as paddle  # noqa: E402
 from sampan import embedding, learn, sparse  # noqa: E402
 from sampan.kernels import cpu_embedding  # noqa: E402
 from sampan.nn import functional as F  # noqa: E402
+from sampan.row_sparse import rows_of  # noqa: E402
 
 SECONDS = 60
 # A value, and where in an array (flattened) it is written.
@@ -381,7 +382,8 @@ def tables_looked_up() -> Iterator[Any]:
         out = F.embedding(torch_ids(ids), table, **settings)
         yield ids
         out.sum().backward()
-        yield ids, [part[0] for part in getattr(table.grad, "parts", [])]
+        rows = rows_of(table.grad)
+        yield ids, [part[0] for part in rows.parts] if rows else []
         _step(table)
         paddle.optimizer.Adam(0.1, parameters=[table], lazy_mode=True).step()
 
@@ -392,7 +394,7 @@ def gradient_of_rows() -> Iterator[Any]:
     F.embedding(torch_ids(ids), table, sparse=True).sum().backward()
     yield ids, table.grad.coalesced()
     F.embedding(torch_ids(ids), table, sparse=True).sum().backward()
-    yield ids, table.grad.coalesced(), table.grad.sums()
+    yield ids, table.grad.coalesced(), table.grad.rows().sums()
     _step(table, optimizers=("Adagrad",))
     table.grad.numpy()
 

@@ -72,7 +72,7 @@ def gradients() -> Iterator[Row]:
         def back() -> Any:
             mine.weight.clear_gradient(False)
             next(outs).backward(g, retain_graph=True)
-            ids, found = mine.weight.grad.sums()
+            ids, found = mine.weight.grad.rows().sums()
             return lambda: found[ids.argsort()]
 
         def back_torch() -> Any:

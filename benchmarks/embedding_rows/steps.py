@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.side_by_side import Row, Step, library
 from sampan import optimizer
-from sampan.engine.row_sparse import RowSparse
+from sampan.row_sparse import RowGradient
 
 from .tables import (
     BATCHES,
@@ -115,7 +115,7 @@ def steps() -> Iterator[Row]:
             turn, tturn = cycle(parts), cycle(tgrads)
 
             def step() -> Any:
-                mine.weight.grad = RowSparse([next(turn)], mine.weight.shape)
+                mine.weight.grad = RowGradient([next(turn)], mine.weight.shape).tensor()
                 made.step()
                 return probe(mine.weight.data, MILLION)
 

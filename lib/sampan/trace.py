@@ -24,6 +24,7 @@ from .engine.operator import Operator
 from .engine.tape import Node, kept_by
 from .engine.tensor import Tensor
 from .ops.linalg import trace as sum_of_diagonal
+from .row_sparse import RowGradient
 
 _HERE = f"{Path(__file__).parent}{os.sep}"
 Buffers = Sequence[torch.Tensor]
@@ -181,6 +182,8 @@ class trace:
 
 
 def _buffer(value: Any) -> Any:
+    if isinstance(value, RowGradient):
+        return value.dense()
     return value if value is None or isinstance(value, torch.Tensor) else value.data
 
 
@@ -193,7 +196,7 @@ def flat(value: Any) -> list[torch.Tensor]:
     """The buffers in a value, a list, or a list of lists."""
     if isinstance(value, (list, tuple)):
         return [t for v in value for t in flat(v)]
-    value = _buffer(value) if isinstance(value, Tensor) else value
+    value = _buffer(value) if isinstance(value, (Tensor, RowGradient)) else value
     return [value] if isinstance(value, torch.Tensor) else []
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import sampan
 from sampan import embedding, optimizer
-from sampan.engine.row_sparse import RowSparse
+from sampan.row_sparse import RowSparse
 
 
 def table(count=12, width=5, seed=0):

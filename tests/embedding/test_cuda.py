@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import sampan
 from sampan import embedding, kernels, nn, optimizer
-from sampan.engine.row_sparse import RowSparse
 from sampan.kernels import cpu_embedding, cpu_optimizer, device, registry
 from sampan.kernels import cuda_embedding as gpu
+from sampan.row_sparse import RowSparse
 
 no_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 COUNT = 9

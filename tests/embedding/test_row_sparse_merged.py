@@ -9,10 +9,10 @@ import torch
 
 import sampan
 from sampan import embedding, nn, optimizer
-from sampan.engine.row_sparse import RowSparse
 from sampan.kernels import registry
 from sampan.kernels.arena import LENT_FROM
 from sampan.nn import functional as F
+from sampan.row_sparse import RowGradient
 
 COUNT, WIDTH, NAMED = 3000, 64, LENT_FROM // (4 * 64) + 1  # rows of a gradient that is not copied
 
@@ -74,7 +74,7 @@ def test_a_gradient_that_its_caller_keeps_is_added_up_at_once(dtype, loops):
 def test_what_nobody_else_holds_is_added_up_by_the_step_alone(loops):
     table, (ids, rows) = weight(), batch(0)
     (F.embedding(sampan.to_tensor(ids), table) * 2.0).backward(sampan.to_tensor(rows))
-    assert "row_sums" not in loops and not table.grad.merged
+    assert "row_sums" not in loops and not table.grad.rows().merged
     np.testing.assert_array_equal(table.grad.numpy(), summed((ids, 2.0 * rows)))
 
 
@@ -90,7 +90,7 @@ def test_later_gradients_are_added_in_their_order():
 def test_half_precision_is_copied():
     table, (ids, rows) = weight("float16"), batch(0, "float16")
     backward(table, np.tile(ids, 2), np.tile(rows, (2, 1)))
-    assert not table.grad.merged
+    assert not table.grad.rows().merged
 
 
 CLIPS = {
@@ -121,8 +121,8 @@ def test_what_is_made_of_it_has_memory_of_its_own():
     backward(table, ids, rows)
     expected = summed((ids, rows))
     again, (places, values) = copy.deepcopy(table.grad), table.grad.coalesced()
-    half = table.grad.scaled(0.5)
-    assert half.merged and half.count == NAMED and half.to(torch.float64).merged
+    half = table.grad * 0.5
+    assert half.rows().merged and half.count == NAMED and half.to(torch.float64).rows().merged
     values.zero_()
     places.zero_()
     table.grad.own_values().mul_(3.0)  # as a scaler does
@@ -142,7 +142,7 @@ def test_values_that_were_read_and_changed_are_stepped():
 
 def test_sums_are_kept_where_that_is_asked_and_forgotten_with_the_rows():
     ids, rows = torch.tensor([2, 0, 2, -1]), torch.arange(8.0).view(4, 2)
-    gradient = RowSparse([(ids, rows, None, None)], (3, 2))
+    gradient = RowGradient([(ids, rows, None, None)], (3, 2))
     assert gradient.sums()[1] is not gradient.sums()[1]
     kept = gradient.sums(keep=True)
     assert gradient.sums() is kept and gradient.coalesced()[1] is not kept[1]

@@ -11,8 +11,8 @@ import torch
 
 import sampan
 from sampan import amp, embedding, nn, optimizer
-from sampan.engine.row_sparse import RowSparse
 from sampan.nn import functional as F
+from sampan.row_sparse import RowSparse
 from tests.embedding.test_row_sparse import ids, table
 
 LAZY = {

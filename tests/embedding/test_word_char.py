@@ -11,8 +11,8 @@ import sampan
 from benchmarks import word_char as benchmark
 from sampan import embedding, optimizer
 from sampan.embedding.word_char import JOINTS, POOLINGS, CharEmbedding
-from sampan.engine.row_sparse import RowSparse
 from sampan.models import word_char
+from sampan.row_sparse import RowSparse
 from sampan.text import Vocabulary
 
 WORDS, CHARS, WIDTH = 11, 9, 6

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine.row_sparse import RowSparse
 from ..engine.tensor import Refused, Tensor, zero_gradient
 from ..nn.function_layer import with_defaults
+from ..row_sparse import RowGradient, RowSparse
 from . import casting
 
 __all__ = ["AmpScaler", "GradScaler"]
@@ -71,7 +71,7 @@ class GradScaler:
             raise RuntimeError("unscale_: it was called, or step was, since the last update")
         given = [p._grad for p in optimizer._parameter_list]
         found = [g for g in given if g is not None and g is not zero_gradient]
-        gradients = [g.own_values() if type(g) is RowSparse else g.data for g in found]
+        gradients = [g.own_values() if isinstance(g, RowGradient | RowSparse) else g.data for g in found]
         if gradients:
             torch._foreach_mul_(gradients, 1.0 / self._scale)
         self._found_inf = not all(bool(torch.isfinite(g).all()) for g in gradients)

@@ -9,11 +9,11 @@ import torch
 
 from .. import nn
 from ..dtype import name_of
-from ..engine.row_sparse import check_ids
 from ..engine.tape import written
 from ..engine.tensor import Tensor
 from ..kernels.arena import copied
 from ..nn.initializer import Normal
+from ..row_sparse import check_ids
 from .operators import bag_sums, bag_tops
 
 MODES = ("sum", "mean", "max")

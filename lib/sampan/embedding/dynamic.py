@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine.row_sparse import RowSparse, check_ids
 from ..engine.tensor import Tensor
 from ..kernels import cpu_embedding_hash as loops
+from ..row_sparse import check_ids, rows_of
 from . import storage
 from .arguments import drawing, numbers, size, whole
 from .growing import GrowingLayer, GrowingParameter, GrowingTensor, Growth
@@ -214,9 +214,9 @@ class DynamicEmbedding(GrowingLayer):
     def _awaited(self) -> np.ndarray:
         """Rows whose gradient is still to come, or is here and may yet be stepped."""
         found = [asked for ask in self._asked if (asked := ask()) is not None]
-        gradient = self.weight._grad
-        if type(gradient) is RowSparse:
-            found += [part[0] for part in gradient.as_rows().parts]
+        gradient = rows_of(self.weight._grad)
+        if gradient is not None:
+            found += [part[0] for part in gradient.parts]
         named = np.concatenate([np.empty(0, np.int64), *(f.numpy().ravel() for f in found)])
         return named[named >= 0]
 

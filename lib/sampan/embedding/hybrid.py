@@ -12,12 +12,12 @@ import numpy as np
 import torch
 
 from ..engine.backward import is_grad_enabled
-from ..engine.row_sparse import check_ids
 from ..engine.tensor import Tensor
 from ..kernels import cpu_embedding_cache as cache_loops
 from ..kernels import cpu_embedding_hash as hash_loops
 from ..kernels.arena import copied, reserved
 from ..ops.resampling import rows_at
+from ..row_sparse import check_ids
 from .arguments import drawing, numbers, size
 from .growing import GrowingLayer, GrowingParameter, States
 from .operators import integers

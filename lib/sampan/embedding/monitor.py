@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine.row_sparse import RowSparse
 from ..engine.tensor import HookHandle
 from ..kernels import cpu_embedding_watch as loops
 from ..kernels.arena import reserved
+from ..row_sparse import rows_of
 from ..serialization import replacing
 from .dynamic import DynamicEmbedding
 from .hybrid import HybridEmbedding
@@ -276,11 +276,12 @@ class Monitor:
 
 def _norms(gradient: Any) -> tuple[np.ndarray, np.ndarray]:
     """The rows that have a gradient, each once, and its norm."""
-    if not isinstance(gradient, RowSparse):
+    named = rows_of(gradient)
+    if named is None:
         dense = gradient.data
         places = (dense != 0).any(1).nonzero().flatten()
         return places.cpu().numpy(), _lengths(dense[places])
-    places, rows = gradient.sums(keep=True)
+    places, rows = named.sums(keep=True)
     return places.cpu().numpy(), _lengths(rows)
 
 

@@ -1,5 +1,5 @@
-"""The differentiable operators of embedding bags. A table's first gradient is a RowSparse where the table is
-a leaf."""
+"""The differentiable operators of embedding bags. A table's first gradient is a RowGradient where the table
+is a leaf."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ import torch
 
 from ..dtype import as_dtype, name_of
 from ..engine.operator import operator
-from ..engine.row_sparse import RowSparse
 from ..engine.tensor import Tensor
 from ..kernels import embedding as loops
 from ..kernels.cpu_embedding import rows_found
 from ..kernels.device import array, buffer
 from ..ops.resampling import rows_summed
+from ..row_sparse import RowGradient
 
 Buffer = torch.Tensor
 _HALF = (torch.float16, torch.bfloat16)
@@ -93,7 +93,7 @@ def occurrences_summed(
         share = share if g.__class__ is Buffer else Tensor(share)
         scale = share if scale is None else scale * share
     if as_rows and g.__class__ is Buffer:
-        return RowSparse([(ids, g.contiguous(), which, scale)], (count, g.shape[-1]))
+        return RowGradient([(ids, g.contiguous(), which, scale)], (count, g.shape[-1]))
     rows = g.index_select(0, which) if g.__class__ is Buffer else g.index_select(which, 0)
     return rows_summed(rows if scale is None else rows * scale.reshape([-1, 1]), ids, count, -1, False)
 
@@ -125,7 +125,7 @@ def winners_placed(g: Any, ids: Any, won: Any, count: int, as_rows: bool) -> Any
     lost = won < 0
     if as_rows and g.__class__ is Buffer:
         rows = g.new_zeros((len(ids) + 1, g.shape[1])).scatter_(0, won.masked_fill(lost, len(ids)), g)
-        return RowSparse([(ids, rows[:-1], None, None)], (count, g.shape[1]))
+        return RowGradient([(ids, rows[:-1], None, None)], (count, g.shape[1]))
     return columns_placed(g, torch.cat([ids, ids.new_zeros(1)])[won], lost, count)
 
 
@@ -150,7 +150,7 @@ def rows_looked_up(weight, rows, as_rows=True):
 def rows_given(g: Any, rows: Any, count: int, as_rows: bool) -> Any:
     """The gradient of the table: g added up at `rows`. As rows, nothing is added up yet."""
     if as_rows and g.__class__ is Buffer:
-        return RowSparse([(rows.flatten(), g.reshape(-1, g.shape[-1]), None, None)], (count, g.shape[-1]))
+        return RowGradient([(rows.flatten(), g.reshape(-1, g.shape[-1]), None, None)], (count, g.shape[-1]))
     there = (rows >= 0).unsqueeze(-1).to(as_dtype(g.dtype))
     return rows_summed(
         g * (there if g.__class__ is Buffer else Tensor(there)), rows.clamp(min=0), count, -1, False

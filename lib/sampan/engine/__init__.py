@@ -6,7 +6,6 @@ A file imports only from those before it in this list:
 - tape: Node, one recorded call of an operator; which memory was written in place
 - tensor: the class Tensor, and the errors for arguments
 - refusal: how an error from torch or NumPy is worded for the function that was called
-- row_sparse: the gradient of a table of which few rows were read
 - apply: one call of an operator
 - fast: the same for one and two inputs, faster; without this file all works as well
 - spelling: other names of arguments, `out=`

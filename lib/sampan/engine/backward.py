@@ -11,7 +11,6 @@ import torch
 
 from . import fast, tape
 from .apply import mine, observers, wrap
-from .row_sparse import RowSparse
 from .tape import Node, check_unwritten
 from .tensor import Refused, Tensor, WrongKind, declared, zero_gradient
 
@@ -191,10 +190,9 @@ def run(
     owners: set[int] = set()
     for key, gradient in roots:
         owners.add((gradient.data if create_graph else gradient).data_ptr())
-        if type(key) is Node:
-            gradients[key] = gradient if key not in gradients else gradients[key] + gradient
-        elif wanted is None or key in wanted:
-            collected[key] = gradient if key not in collected else collected[key] + gradient
+        into = gradients if type(key) is Node else collected
+        if into is gradients or wanted is None or key in wanted:
+            into[key] = gradient if key not in into else into[key] + gradient
     order = topological_order(list(gradients))
     observer = mine(observers) if observers else None
     usual = fast.ENABLED and wanted is None and not create_graph and observer is None
@@ -252,10 +250,24 @@ def run(
 
 
 def _hand_over(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -> None:
-    """Give a leaf its gradient, and say so."""
+    """Add a gradient to that of a leaf, and say so. One that is no buffer has `onto` and `tensor`."""
     if leaf._hooks is not None:
         gradient = _call_hooks(leaf._hooks, gradient, recorded, owners)
-    _accumulate(leaf, gradient, recorded, owners)
+    before = None if leaf._grad is zero_gradient else leaf._grad
+    if recorded:
+        leaf._grad = gradient if before is None else leaf.grad + gradient
+    elif not isinstance(gradient, torch.Tensor):
+        leaf._grad = gradient.onto(before, owners)
+    else:
+        data = leaf.data
+        if gradient.dtype is not data.dtype:
+            gradient = fit(gradient, data.shape, data.dtype)
+        if before is None:
+            leaf._grad = wrap(_owned(gradient, owners))
+            leaf._grad.stop_gradient = False  # as in Paddle, where a gradient is a leaf like its tensor
+        else:
+            held: Any = before if isinstance(before, Tensor) else leaf.grad
+            held.data.add_(gradient)
     for hook in list(leaf._complete_hooks or ()):
         hook(leaf)
 
@@ -314,28 +326,6 @@ def _filled(node: Node, gradients: list[Any], recorded: bool) -> tuple[Any, ...]
     return tuple(filled)
 
 
-def _accumulate(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -> None:
-    before = leaf._grad
-    if recorded:
-        leaf._grad = gradient if before is None or before is zero_gradient else before + gradient
-        return
-    data = leaf.data
-    if type(gradient) is RowSparse:
-        if before is None or before is zero_gradient or type(before) is RowSparse:
-            rows = gradient.owned(owners, type(before) is not RowSparse)
-            leaf._grad = before + rows if type(before) is RowSparse else rows
-        else:
-            gradient.added_to(before.data)
-        return
-    if gradient.dtype is not data.dtype:
-        gradient = fit(gradient, data.shape, data.dtype)
-    if before is None or before is zero_gradient:
-        leaf._grad = wrap(_owned(gradient, owners))
-        leaf._grad.stop_gradient = False  # as in Paddle, where a gradient is a leaf like its tensor
-    else:
-        before.data.add_(gradient)
-
-
 def _owned(gradient: torch.Tensor, owners: set[int]) -> torch.Tensor:
     """`gradient` in memory that nobody else holds: what is kept here is added to in place by later
     backwards."""
@@ -348,13 +338,18 @@ def _owned(gradient: torch.Tensor, owners: set[int]) -> torch.Tensor:
 
 
 def _call_hooks(hooks: Sequence[Callable[..., Any]], gradient: Any, recorded: bool, owners: set[int]) -> Any:
-    if not recorded and hooks and not isinstance(gradient, Tensor):
-        gradient = _owned(gradient, owners)  # a hook may keep it
+    if not hooks:  # they were taken away
+        return gradient
+    shown = gradient if recorded else _shown(gradient, owners)
     for hook in list(hooks):  # one that takes itself away must not hide the next
-        result = hook(gradient if recorded or isinstance(gradient, Tensor) else wrap(gradient))
-        if result is not None:
-            gradient = result if recorded or type(result) is RowSparse else result.data
-    return gradient
+        result = hook(shown)
+        shown = shown if result is None else result
+    return shown if recorded else shown._carried()
+
+
+def _shown(gradient: Any, owners: set[int]) -> Tensor:
+    """A gradient of the walk as a Tensor, which a program may keep."""
+    return wrap(_owned(gradient, owners)) if isinstance(gradient, torch.Tensor) else gradient.tensor()
 
 
 _ones: dict[torch.dtype, torch.Tensor] = {}  # the gradient of a loss with respect to itself, never written to
@@ -487,7 +482,7 @@ def grad(
                 "pass allow_unused=True to get None for it"
             )
         if gradient is not None and not isinstance(gradient, Tensor):
-            gradient = wrap(_owned(gradient, owners))
+            gradient = _shown(gradient, owners)
         elif create_graph and gradient is not None and gradient.data.data_ptr() in owners:
             with set_grad_enabled(True):
                 gradient = declared.assign(gradient)

@@ -8,7 +8,7 @@ import torch
 from . import backward as walk
 from .apply import describe, wrap_outputs
 from .operator import Operator, recorded_by_hand
-from .tape import Node, was_written
+from .tape import Node, refuse_overwritten
 from .tensor import Tensor, WrongKind
 
 _saving: list[tuple[Any, Any]] = []  # the hooks of the saved_tensors_hooks that are open
@@ -52,10 +52,8 @@ class PyLayerContext:
         if node is None:
             return self._saved
         for saved in self._saved:
-            if isinstance(saved, Tensor) and was_written(walk.dense_part(saved).data, node.sequence):
-                why = "an in-place operation has overwritten it since; clone() before writing"
-                what = f"{node.name} needs a saved tensor {[*saved.shape]} as it was"
-                raise RuntimeError(f"backward: {what}, but {why}")
+            if isinstance(saved, Tensor):
+                refuse_overwritten(walk.dense_part(saved).data, node, "a saved tensor")
         tied = list(self._saved)
         for place, index in self._results.items():
             tied[place] = Tensor(tied[place].data, stop_gradient=False)

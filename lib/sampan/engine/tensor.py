@@ -181,7 +181,7 @@ class Tensor(Methods):
     @property
     def inplace_version(self) -> int:
         """How often its memory has been written in place."""
-        return int(getattr(self.data.untyped_storage(), "writes", 0))
+        return tape.version(self.data)[0]
 
     def dim(self) -> int:
         return self.data.ndim
@@ -214,8 +214,11 @@ class Tensor(Methods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward left here; None before the first, zeros after clear_gradient()."""
-        if self._grad is zero_gradient:
+        held = self._grad
+        if held is zero_gradient:
             self._grad = Tensor(torch.zeros_like(self.data), stop_gradient=False)
+        elif held is not None and not isinstance(held, Tensor):
+            self._grad = held.tensor()
         return self._grad
 
     @grad.setter
@@ -224,8 +227,12 @@ class Tensor(Methods):
             raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
         if value is not None and value.shape != self.shape:  # of rows too, which stay rows
             raise ValueError(f"grad: expected shape {[*self.shape]}, got {[*value.shape]}")
-        # A copy: the next backward adds to it in place. Rows of a table are only read.
+        # A copy: the next backward adds to it in place. Only read are those of another kind (row_sparse).
         self._grad = Tensor(value.data.clone(), value.stop_gradient) if type(value) is Tensor else value
+
+    def _carried(self) -> Any:
+        """What backward carries on of a gradient that a program gave it in this Tensor: the buffer."""
+        return self.data
 
     def gradient(self) -> np.ndarray | None:
         """The gradient as a NumPy array, or None."""
@@ -508,9 +515,7 @@ class Tensor(Methods):
             )
 
     def _mark_written(self) -> None:
-        tape.written(self.data)
-        storage: Any = self.data.untyped_storage()
-        storage.writes = getattr(storage, "writes", 0) + 1
+        tape.written(self.data, counted=True)
 
     def set_value(self, value: Any) -> None:
         """Overwrite the values, keeping shape, dtype and place. Raises ValueError for another shape."""

@@ -4,7 +4,7 @@
 copies.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any, TypeVar
@@ -19,6 +19,11 @@ GPUS = ("cuda",)  # kinds of device whose buffers go to the GPU's kernels as the
 def array(buffer: torch.Tensor) -> Any:
     """NumPy's view of a buffer on the CPU, the buffer itself on a GPU."""
     return buffer if buffer.device.type in GPUS else buffer.numpy()
+
+
+def arrays(*buffers: torch.Tensor) -> Sequence[Any]:
+    """`array` of several buffers, which lie where the first one does."""
+    return buffers if buffers[0].device.type in GPUS else [*map(torch.Tensor.numpy, buffers)]
 
 
 def buffer(array: Any) -> torch.Tensor:

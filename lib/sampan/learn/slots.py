@@ -20,8 +20,8 @@ from . import forbid as forbidding
 from .closures import joint_derivative
 
 ROOT = "sampan"
-# Where the first part of a slot's name is not the file that the library calls its function in.
-HOMES = {"autograd": "engine.backward", "row_sparse": "engine.row_sparse"}
+# Where a slot's name does not begin with the file, or the class, that the library calls its function in.
+HOMES = {"autograd": "engine.backward", "row_sparse.RowSparse": "row_sparse.RowGradient"}
 _slots: dict[str, Slot] = {}
 
 
@@ -104,8 +104,10 @@ class Reference:
 
 def place(name: str) -> str:
     """The dotted name below `sampan` of what a slot stands for."""
-    first, _, rest = name.partition(".")
-    return f"{HOMES.get(first, first)}.{rest}"
+    for first, home in HOMES.items():
+        if name.startswith(f"{first}."):
+            return f"{home}{name.removeprefix(first)}"
+    return name
 
 
 def resolve(name: str) -> tuple[Any, str]:

@@ -19,6 +19,7 @@ import torch
 from ..dtype import as_device, as_dtype, get_default_dtype, name_of
 from ..engine.tensor import HookHandle, Refused, Tensor, WrongKind
 from ..ops.shape import _ints
+from ..row_sparse import RowGradient
 from .attr import ParamAttr
 from .initializer import Constant, Initializer, XavierUniform, global_initializer
 from .parameter import Parameter, unique_name
@@ -480,7 +481,8 @@ class Layer:
     def _convert(self, target: Any, kind: Any) -> None:
         """Move what this layer itself holds."""
         for tensor in [*parameters_of(self).values(), *_buffers_of(self).values()]:
-            for held in (tensor, tensor._grad):
+            rows = isinstance(tensor._grad, RowGradient)
+            for held in (tensor, tensor.grad if rows else tensor._grad):
                 if isinstance(held, Tensor):
                     held._move(target, kind)
         self._dtype = self._dtype if kind is None else name_of(kind)

@@ -12,6 +12,7 @@ from ..engine.apply import REFUSALS, casts, observers
 from ..engine.fast import MISSING
 from ..engine.operator import as_method
 from ..engine.spelling import renamed
+from ..engine.tape import replaced
 from ..engine.tensor import Refused, Tensor, WrongKind, declared
 
 # The families whose operators get twins.
@@ -153,9 +154,8 @@ def _retyped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
     elif x.node is not None:  # a constant to the tape, whose gradients have x's former dtype
         with enable_grad():
             x.node = declared.cast(x._before(), result.data.dtype).node
-    writes = x.inplace_version
+    replaced(x.data, result.data)
     x.data = result.data
-    x.data.untyped_storage().writes = writes + 1  # type: ignore[attr-defined]
     return x
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from ..engine.operator import operator
-from ..engine.row_sparse import RowSparse
 from ..kernels.cpu_embedding import all_inside, rows_read
+from ..row_sparse import RowGradient
 from .elementwise import Buffer, aten
 
 embedding_backward = aten.embedding_dense_backward.default._op
@@ -93,7 +93,7 @@ def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):
     """The rows `x`, any shape of ints, of weight [n, d]; zeros for the row `padding`, which gets no gradient.
 
     by_frequency: a row's gradient is divided by how often it was asked for. as_rows: weight is a leaf, and
-    its first gradient is a RowSparse.
+    its first gradient is a RowGradient.
     """
     value = rows_read(weight, x)
     if padding >= 0:
@@ -114,7 +114,7 @@ def rows_named(g, x, count, padding, by_frequency):
         return rows_summed(g, x, count, padding, by_frequency)
     ids, scale = x.flatten().long(), _share(x, count).flatten() if by_frequency else None
     ids = ids.masked_fill(ids == padding, -1) if padding >= 0 else ids
-    return RowSparse([(ids, g.reshape(-1, g.shape[-1]), None, scale)], (count, g.shape[-1]))
+    return RowGradient([(ids, g.reshape(-1, g.shape[-1]), None, scale)], (count, g.shape[-1]))
 
 
 def _share(x: Any, count: int) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from .. import kernels
-from .optimizer import Optimizer, number
+from .optimizer import Optimizer, Slot, number
 
 
 def _settings(beta1: Any, beta2: Any, epsilon: Any, **others: Any) -> dict[str, Any]:
@@ -29,7 +29,7 @@ class Adam(Optimizer):
     large tables, and not the same rule.
     """
 
-    rule, state_names = "adam", ("moment1", "moment2")
+    rule, by_rule, state_names = "adam", True, ("moment1", "moment2")
     powers = {"beta1_pow_acc": ("beta1", 1), "beta2_pow_acc": ("beta2", 1)}
 
     def __init__(
@@ -61,13 +61,6 @@ class Adam(Optimizer):
             return
         betas = settings["beta1"], settings["beta2"]
         kernels.adam_step(parameters, gradients, *state, lr, *betas, settings["epsilon"], steps)
-
-    def rests(self, settings: dict[str, Any]) -> bool:
-        return bool(settings["lazy_mode"])
-
-    def update_rows(self, arrays, gradient, lr, slot, settings):
-        gradient.step(self.rule, arrays, self.numbers(lr, slot.steps, settings), not self.rests(settings))
-        return True
 
 
 class AdamW(Adam):
@@ -117,6 +110,10 @@ class AdamW(Adam):
             for slot in (slot for group in self._groups for slot in group.slots):
                 slot.rate *= float(lr_ratio(slot.parameter))
 
+    def kept(self, lr: float, slot: Slot, settings: dict[str, Any]) -> float:
+        decays = self._decays is None or self._decays(slot.parameter.name)
+        return 1.0 - lr * settings["weight_decay"] if decays else 1.0
+
     def update(self, parameters, gradients, state, lr, steps, slots, settings):
         chosen = self._decays
         pairs = zip(parameters, slots, strict=True)
@@ -124,16 +121,6 @@ class AdamW(Adam):
         if decaying and settings["weight_decay"]:
             torch._foreach_mul_(decaying, 1.0 - lr * settings["weight_decay"])
         super().update(parameters, gradients, state, lr, steps, slots, settings)
-
-    def update_rows(self, arrays, gradient, lr, slot, settings):
-        decays = self._decays is None or self._decays(slot.parameter.name)
-        keep = 1.0 - lr * settings["weight_decay"] if decays else 1.0
-        if settings["lazy_mode"] and self.rule == "adam":
-            gradient.step("adamw", arrays, (*self.numbers(lr, slot.steps, settings), keep), False)
-            return True
-        if keep != 1.0:
-            arrays[0].mul_(keep)
-        return super().update_rows(arrays, gradient, lr, slot, settings)
 
 
 class Adamax(Optimizer):

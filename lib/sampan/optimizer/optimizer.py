@@ -15,11 +15,11 @@ import torch
 from .. import kernels
 from ..engine import tape
 from ..engine.backward import no_grad
-from ..engine.row_sparse import RowSparse
 from ..engine.tensor import Tensor, WrongKind, zero_gradient
 from ..kernels.arena import filled_like
 from ..nn.clip import ClipGrad
 from ..regularizer import L2Decay, WeightDecayRegularizer
+from ..row_sparse import RowGradient, rows_of, step_rows
 from .lr import LRScheduler, plain
 
 _HALF = (torch.float16, torch.bfloat16)
@@ -38,7 +38,7 @@ class Slot:
 
     def __init__(self, parameter: Tensor, rate: float, decay: WeightDecayRegularizer | None) -> None:
         self.parameter, self.rate, self.decay = parameter, rate, decay
-        self.steps, self.by_rows = 0, hasattr(parameter, "growth")  # its gradient is a RowSparse
+        self.steps, self.by_rows = 0, hasattr(parameter, "growth")  # its gradient is one of rows
         self.state: tuple[torch.Tensor, ...] = ()
         self.master: torch.Tensor | None = None  # float32 copy of a half-precision parameter
 
@@ -67,6 +67,8 @@ class Optimizer:
     powers: dict[str, tuple[str, int]] = {}  # Paddle's counts of steps, by name: setting^(steps + offset)
     powers_are_wide = False  # True where Paddle keeps them as large as the parameter, not as one number
     decoupled = False  # True where `update` treats a number given as weight_decay itself
+    by_rule = False  # True where an `update` of its own does what `rule` says, as far as rows are concerned
+    rescale = 1.0  # a factor on each gradient, after clipping and decay
 
     def __init__(
         self,
@@ -152,15 +154,16 @@ class Optimizer:
                 # rows
                 if gradient is zero_gradient:
                     table = slot.parameter.data
-                    gradient = RowSparse.nothing(table) if slot.by_rows else slot.parameter.grad
+                    gradient = RowGradient.nothing(table) if slot.by_rows else slot.parameter.grad
                 slots.append(slot)
-                slot.by_rows = type(gradient) is RowSparse
-                gradients.append(gradient.as_rows() if slot.by_rows else gradient.data)
+                rows = rows_of(gradient)
+                slot.by_rows = rows is not None
+                gradients.append(gradient.data if rows is None else rows)
             if slots:
                 self._step_group(group, slots, gradients, lr)
 
     def _step_group(self, group: Group, slots: list[Slot], gradients: list[Any], lr: float) -> None:
-        """gradients: buffers, or RowSparse of tables."""
+        """gradients: buffers, or a RowGradient for a table."""
         if group.clip is not None:
             chosen = [i for i, slot in enumerate(slots) if getattr(slot.parameter, "need_clip", True)]
             for i, clipped in zip(chosen, _clipped(group.clip, [gradients[i] for i in chosen]), strict=True):
@@ -174,7 +177,7 @@ class Optimizer:
         calls: dict[tuple[float, int], tuple[list[Slot], list[torch.Tensor], list[torch.Tensor]]] = {}
         for slot, gradient in zip(slots, gradients, strict=True):
             growth = getattr(slot.parameter, "growth", None)
-            rests = type(gradient) is RowSparse and self.rests(group.settings)
+            rests = growth is not None and type(gradient) is RowGradient and self.rests(group.settings)
             if growth is not None and growth.partial and not rests:
                 raise TypeError(
                     f"{type(self).__name__}: a table of which some rows alone are at hand needs a rule that "
@@ -188,15 +191,17 @@ class Optimizer:
                 if slot.master is None:
                     slot.master = buffer.float()
                 buffer, gradient = slot.master, gradient.to(torch.float32)
+            if self.rescale != 1.0:
+                gradient = gradient * self.rescale
             if growth is not None:  # a table that has more rows now than before
                 growth.state(slot, self, rests)
             elif not slot.state and self.state_names:
                 slot.state = self.start(buffer)
-            if type(gradient) is RowSparse:
+            if type(gradient) is RowGradient:
                 arrays = (buffer, *slot.state)
                 if self.update_rows(arrays, gradient, lr * slot.rate, slot, group.settings):
                     continue
-                gradient = gradient.data
+                gradient = gradient.dense()
             key = (slot.rate, slot.steps)
             call = calls.get(key)
             if call is None:
@@ -227,18 +232,30 @@ class Optimizer:
 
     def rests(self, settings: dict[str, Any]) -> bool:
         """Whether an element without a gradient stays as it is, and its state too: then stepping the rows of
-        a table that have one is stepping all."""
-        return self.rule in ("adagrad", "ftrl")
+        a table that have one is stepping all. With `lazy_mode` (Adam, AdamW) they stay though the rule moves
+        them."""
+        return self.rule in ("sgd", "adagrad", "ftrl") or bool(settings.get("lazy_mode"))
+
+    def kept(self, lr: float, slot: Slot, settings: dict[str, Any]) -> float:
+        """What a decay that does not pass through the gradient leaves of a parameter: a factor."""
+        return 1.0
 
     def update_rows(self, arrays, gradient, lr, slot, settings):
-        """As `update`, for one table and its state, with a RowSparse; False where the rule has no such form.
+        """As `update`, for one table and its state, with a RowGradient; False where the rule has no such
+        form.
 
-        Equal to the dense step: rows without a gradient are stepped too where they do not rest, but the
-        gradient is never made dense. Only `lazy_mode` (Adam, AdamW) lets rows rest that would move.
+        Equal to the dense step, but for `lazy_mode`: rows without a gradient are stepped too where they do
+        not rest. The gradient is never made dense.
         """
-        if not self.rule or type(self).update is not Optimizer.update:
+        if not self.rule or not (self.by_rule or type(self).update is Optimizer.update):
             return False
-        gradient.step(self.rule, arrays, self.numbers(lr, slot.steps, settings), not self.rests(settings))
+        rule, numbers = self.rule, self.numbers(lr, slot.steps, settings)
+        rests, kept = self.rests(settings), self.kept(lr, slot, settings) if self.decoupled else 1.0
+        if kept != 1.0 and rests and rule == "adam":
+            rule, numbers = "adamw", (*numbers, kept)
+        elif kept != 1.0:
+            arrays[0].mul_(kept)
+        step_rows(rule, arrays, gradient, numbers, not rests)
         return True
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
@@ -422,21 +439,17 @@ class Optimizer:
 
 
 def _dense(gradient: Any) -> torch.Tensor:
-    return gradient.data if type(gradient) is RowSparse else gradient
+    return gradient.dense() if type(gradient) is RowGradient else gradient
 
 
 def _clipped(clip: ClipGrad, gradients: list[Any]) -> list[Any]:
     """What `clip` makes of gradients of which some are rows: their norm is that of the rows, each taken
     once."""
     known: list[Any] = [
-        _once(g) if type(g) is RowSparse and clip.keeps_zero else _dense(g) for g in gradients
+        g.once() if type(g) is RowGradient and clip.keeps_zero else _dense(g) for g in gradients
     ]
-    clipped = clip.clip([g.parts[0][1] if type(g) is RowSparse else g for g in known])
-    return [g.replaced(c) if type(g) is RowSparse else c for g, c in zip(known, clipped, strict=True)]
-
-
-def _once(gradient: RowSparse) -> RowSparse:
-    return RowSparse([(*gradient.sums(), None, None)], gradient.shape, merged=True)
+    clipped = clip.clip([g.parts[0][1] if type(g) is RowGradient else g for g in known])
+    return [g.replaced(c) if type(g) is RowGradient else c for g, c in zip(known, clipped, strict=True)]
 
 
 def number(value: Any, name: str, below: float = math.inf) -> float:

@@ -18,6 +18,8 @@ from .optimizer import Optimizer, number
 class SGD(Optimizer):
     """p <- p - lr * g."""
 
+    rule, by_rule = "sgd", True
+
     def __init__(
         self,
         learning_rate=0.001,
@@ -29,15 +31,11 @@ class SGD(Optimizer):
     ):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision)
 
+    def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
+        return (lr,)
+
     def update(self, parameters, gradients, state, lr, steps, slots, settings):
         kernels.sgd_step(parameters, gradients, lr)
-
-    def rests(self, settings: dict[str, Any]) -> bool:
-        return True
-
-    def update_rows(self, arrays, gradient, lr, slot, settings):
-        gradient.step("sgd", arrays, (lr,), False)
-        return True
 
 
 class Momentum(Optimizer):
@@ -62,23 +60,12 @@ class Momentum(Optimizer):
         name=None,
     ):
         self.rule = "nesterov" if use_nesterov else "momentum"
-        self._rescale = float(real(rescale_grad, "Momentum: rescale_grad"))
+        self.rescale = float(real(rescale_grad, "Momentum: rescale_grad"))
         own = {"momentum": float(real(momentum, "Momentum: momentum"))}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision, **own)
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         return lr, settings["momentum"]
-
-    def update(self, parameters, gradients, state, lr, steps, slots, settings):
-        if self._rescale != 1.0:
-            gradients = torch._foreach_mul(gradients, self._rescale)
-        super().update(parameters, gradients, state, lr, steps, slots, settings)
-
-    def update_rows(self, arrays, gradient, lr, slot, settings):
-        if self._rescale != 1.0:
-            gradient = gradient.scaled(self._rescale)
-        gradient.step(self.rule, arrays, self.numbers(lr, slot.steps, settings), True)
-        return True
 
 
 class Adagrad(Optimizer):

@@ -16,12 +16,15 @@ from .tensor import SparseTensor, rows_of, with_rows
 __all__ = ["addmm", "masked_matmul", "matmul", "mv", "pca_lowrank"]
 
 
-def _inner(x: Any, y: Any, what: str) -> None:
-    if x.ndim < 2 or y.ndim < 2 or list(x.shape[:-2]) != list(y.shape[:-2]) or x.shape[-1] != y.shape[-2]:
+def _shape_of(x: Any, y: Any, what: str) -> list[int]:
+    """The shape of the product x y. Raises ValueError where they do not fit."""
+    left, right = list(x.shape), list(y.shape)
+    if len(left) < 2 or len(right) < 2 or left[:-2] != right[:-2] or left[-1] != right[-2]:
         raise ValueError(
-            f"{what}: expected x [..., n, k] and y [..., k, m] with equal leading axes, got {list(x.shape)} "
-            f"and {list(y.shape)}"
+            f"{what}: expected x [..., n, k] and y [..., k, m] with equal leading axes, got {left} and "
+            f"{right}"
         )
+    return [*left[:-1], right[-1]]
 
 
 def matmul(x: Any, y: Any, name: str | None = None) -> Any:
@@ -33,13 +36,13 @@ def matmul(x: Any, y: Any, name: str | None = None) -> Any:
     Where the entries of such a product are is kept with x's pattern, for the next product with y's. Both
     layouts. Raises ValueError for shapes that do not fit, and for a sparse product of 2^31 entries or more.
     """
-    _inner(x, y, "matmul")
-    shape = [*x.shape[:-1], y.shape[-1]]
+    shape = _shape_of(x, y, "matmul")
     if not isinstance(y, SparseTensor):
         a = sparse(x).ordered()
-        flat = ops.reshape(y, [-1, y.shape[-1]]) if y.ndim > 2 else y
-        out = spmm(a.entries, flat, rows_of(a, "matmul"))
-        return ops.reshape(out, shape) if y.ndim > 2 else out
+        if len(shape) == 2:
+            return spmm(a.entries, y, rows_of(a, "matmul"))
+        flat = ops.reshape(y, [-1, shape[-1]])
+        return ops.reshape(spmm(a.entries, flat, rows_of(a, "matmul")), shape)
     if not isinstance(x, SparseTensor):
         axes = [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2]
         return ops.transpose(matmul(y.transpose(axes), ops.transpose(x, axes)), axes)
@@ -65,13 +68,9 @@ def addmm(input: Any, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, nam
 def masked_matmul(x: Tensor, y: Tensor, mask: SparseTensor, name: str | None = None) -> SparseTensor:
     """x y at the entries of `mask` alone, in its layout: [n, k] and [k, m], or batches of them. The mask's
     values are not read."""
-    _inner(x, y, "masked_matmul")
-    sparse(mask, "mask")
-    if list(mask.shape) != [*x.shape[:-1], y.shape[-1]]:
-        raise ValueError(
-            f"mask: expected shape {[*x.shape[:-1], y.shape[-1]]}, that of the product, got "
-            f"{list(mask.shape)}"
-        )
+    shape = _shape_of(x, y, "masked_matmul")
+    if list(sparse(mask, "mask").shape) != shape:
+        raise ValueError(f"mask: expected shape {shape}, that of the product, got {list(mask.shape)}")
     turned = ops.transpose(y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
     flat = [ops.reshape(t, [-1, t.shape[-1]]) if t.ndim > 2 else t for t in (x, turned)]
     return mask.in_order(sddmm(*flat, rows_of(mask, "mask")))

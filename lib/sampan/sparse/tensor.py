@@ -80,7 +80,7 @@ class SparseTensor(Tensor):
 
     @property
     def shape(self) -> Size:
-        return Size([*self.pattern.shape, *self.entries.shape[1:]])
+        return Size([*self.pattern.shape, *self.entries.data.shape[1:]])
 
     @property
     def dtype(self) -> DataType:
@@ -382,7 +382,7 @@ def dense_to_csr(x: Tensor) -> SparseTensor:
 
 def rows_of(x: SparseTensor, what: str) -> Rows:
     """The entries by rows, of coordinates too. Raises ValueError for entries that are themselves arrays."""
-    if x.dense_dim():
+    if x.entries.data.ndim > 1:
         raise ValueError(f"{what}: expected no dense axes, got {x.dense_dim()} in shape {list(x.shape)}")
     return x.ordered().pattern.by_rows
 

@@ -13,10 +13,10 @@ import torch
 import sampan
 from sampan import embedding, optimizer
 from sampan.embedding.hybrid import Backed
-from sampan.engine.row_sparse import RowSparse
 from sampan.learn import slots
 from sampan.learn.drivers import THE_VALUE, driver, parameter
 from sampan.nn import functional as F
+from sampan.row_sparse import RowGradient
 
 
 @driver
@@ -87,8 +87,8 @@ def embedding_twice(slot: slots.Slot, ids: Any, table: Any, g: Any) -> Any:
     return sampan.grad((first * first).sum(), weight)
 
 
-def _rows(ids: Any, rows: Any, count: int) -> RowSparse:
-    return RowSparse([(ids, rows, None, None)], (count, rows.shape[1]))
+def _rows(ids: Any, rows: Any, count: int) -> RowGradient:
+    return RowGradient([(ids, rows, None, None)], (count, rows.shape[1]))
 
 
 @driver(answer=lambda *_: [parameter("ids"), parameter("rows")])

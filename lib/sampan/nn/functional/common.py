@@ -7,12 +7,12 @@ import torch
 
 from ...dtype import as_dtype
 from ...engine.apply import casts, mine, wrap
-from ...engine.row_sparse import check_ids
 from ...engine.tape import written
 from ...engine.tensor import Refused, Tensor, WrongKind
 from ...ops.norms import p_norm
 from ...ops.resampling import rows_at
 from ...ops.shape import number, pad_constant, unshared
+from ...row_sparse import check_ids
 from .convolution import FORMATS
 from .vision import plain
 
@@ -109,7 +109,7 @@ def embedding(
     """
     if not isinstance(x, Tensor):
         raise WrongKind(f"x: expected a Tensor of int32 or int64, got {type(x).__name__}")
-    count = weight.shape[0]
+    count = weight.data.shape[0]
     if isinstance(padding_idx, float):
         raise WrongKind(f"embedding: padding_idx: expected an int, got {padding_idx}")
     if padding_idx is not None and count and not -count <= padding_idx < count:
