@@ -47,7 +47,7 @@ def leaf(*shape: int):
 
 def test_a_product_a_sum_and_the_way_back() -> None:
     x, y = leaf(3), leaf(3)
-    assert walk(lambda: (x * y).sum().backward()) <= (22, 6, 12)
+    assert walk(lambda: (x * y).sum().backward()) <= (20, 6, 12)
 
 
 def test_a_linear_layer() -> None:
@@ -64,11 +64,11 @@ def test_a_table_and_its_step() -> None:
         optimizer.step()
         optimizer.clear_grad()
 
-    assert walk(program) <= (71, 20, 43)
+    assert walk(program) <= (59, 19, 39)
 
 
 def test_a_sparse_product_and_the_way_back() -> None:
     matrix = paddle.sparse.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2]).to_sparse_csr()
     matrix.stop_gradient = False
     x = leaf(2, 3)
-    assert walk(lambda: paddle.sparse.matmul(matrix, x).sum().backward()) <= (97, 14, 69)
+    assert walk(lambda: paddle.sparse.matmul(matrix, x).sum().backward()) <= (78, 13, 52)

@@ -79,40 +79,38 @@ class Node:
 leaves_report = False
 
 
-# In-place changes. A write gives the memory a new version, with the tape's clock in it; a Node that is older
-# than the version of a buffer which its derivatives read would work on overwritten memory. Nothing is paid
-# until a write happens.
+# In-place changes. A write stamps the memory with the tape's clock; a Node that is older than the stamp on a
+# buffer which its derivatives read would work on overwritten memory. Nothing is paid until a write happens.
+# The memory also counts the writes of operators. Both are read and written here alone.
 last_write = 0
-
-
-def version(buffer: torch.Tensor) -> tuple[int, int]:
-    """The version of `buffer`'s memory, which is that of every view of it: how often an operator has changed
-    it in place (Paddle's `inplace_version`, which leaves out steps of optimizers), and the moment of the last
-    change of any kind."""
-    memory: Any = buffer.untyped_storage()
-    return getattr(memory, "version", (0, 0))
 
 
 def written(buffer: torch.Tensor, counted: bool = False) -> None:
     """Note that `buffer`'s memory, and so that of every view of it, has just been changed in place.
 
-    counted: by an operator.
+    counted: by an operator. Paddle's `inplace_version` leaves out steps of optimizers.
     """
     global last_write
-    last_write = next_sequence()
     memory: Any = buffer.untyped_storage()
-    memory.version = (getattr(memory, "version", (0, 0))[0] + counted, last_write)
+    memory.written = last_write = next_sequence()
+    if counted:
+        memory.writes = getattr(memory, "writes", 0) + 1
+
+
+def version(buffer: torch.Tensor) -> int:
+    """How often an operator has changed `buffer`'s memory in place."""
+    return getattr(buffer.untyped_storage(), "writes", 0)
 
 
 def replaced(before: torch.Tensor, after: torch.Tensor) -> None:
     """Note that `after` takes the place of `before`: one version more, though nothing was overwritten."""
     memory: Any = after.untyped_storage()
-    memory.version = (version(before)[0] + 1, version(after)[1])
+    memory.writes = version(before) + 1
 
 
 def refuse_overwritten(buffer: torch.Tensor, node: Node, what: str) -> None:
     """RuntimeError if `buffer`, which `node` keeps as `what`, was changed in place since it was recorded."""
-    if version(buffer)[1] > node.sequence:
+    if getattr(buffer.untyped_storage(), "written", 0) > node.sequence:
         raise RuntimeError(
             f"backward: {node.name} needs {what} {list(buffer.shape)} as it was, but an in-place operation "
             "has overwritten it since; use the out-of-place form, or clone() before writing"

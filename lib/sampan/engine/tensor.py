@@ -181,7 +181,7 @@ class Tensor(Methods):
     @property
     def inplace_version(self) -> int:
         """How often its memory has been written in place."""
-        return tape.version(self.data)[0]
+        return tape.version(self.data)
 
     def dim(self) -> int:
         return self.data.ndim

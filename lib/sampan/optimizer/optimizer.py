@@ -156,7 +156,7 @@ class Optimizer:
                     table = slot.parameter.data
                     gradient = RowGradient.nothing(table) if slot.by_rows else slot.parameter.grad
                 slots.append(slot)
-                rows = rows_of(gradient)
+                rows = None if type(gradient) is Tensor else rows_of(gradient)
                 slot.by_rows = rows is not None
                 gradients.append(gradient.data if rows is None else rows)
             if slots:
@@ -175,6 +175,7 @@ class Optimizer:
             ]
         # What goes into one call shares its rate and its count of steps: mostly that is everything.
         calls: dict[tuple[float, int], tuple[list[Slot], list[torch.Tensor], list[torch.Tensor]]] = {}
+        rescale = self.rescale
         for slot, gradient in zip(slots, gradients, strict=True):
             growth = getattr(slot.parameter, "growth", None)
             rests = growth is not None and type(gradient) is RowGradient and self.rests(group.settings)
@@ -191,8 +192,8 @@ class Optimizer:
                 if slot.master is None:
                     slot.master = buffer.float()
                 buffer, gradient = slot.master, gradient.to(torch.float32)
-            if self.rescale != 1.0:
-                gradient = gradient * self.rescale
+            if rescale != 1.0:
+                gradient = gradient * rescale
             if growth is not None:  # a table that has more rows now than before
                 growth.state(slot, self, rests)
             elif not slot.state and self.state_names:

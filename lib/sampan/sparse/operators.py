@@ -36,7 +36,7 @@ def _of(rows: Rows, values: torch.Tensor) -> Any:
     Raises ValueError where they are not as many: their memory may have been set to another since, or a hook
     may have returned them.
     """
-    if values.shape != (rows.nnz,):
+    if values.shape != (len(rows.cols),):
         raise ValueError(f"values: expected {rows.nnz}, one for each entry, got shape {list(values.shape)}")
     return _array(values)
 
@@ -76,7 +76,7 @@ def sddmm(x, y, rows):
     a, b = _dense(x, rows.shape[0]), _dense(y, rows.shape[1])
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"expected x and y of one width, got shapes {list(x.shape)} and {list(y.shape)}")
-    out = empty(rows.nnz, a)
+    out = empty(len(rows.cols), a)
     kernels.sparse.sampled(rows.cuts, rows.crows, rows.cols, a, b, out)
     return _buffer(out, x)
 
