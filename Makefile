@@ -14,13 +14,14 @@ INSTALLED := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml | c
 WARM := $(VENV)/.warm-$(shell cat requirements.lock $(wildcard lib/sampan/kernels/*.py) | cksum | tr ' ' -)
 PEER := $(PADDLE)/.installed-$(shell cat requirements.lock pyproject.toml | cksum | tr ' ' -)
 
-.PHONY: help studio test lint course bench parity size lock
+.PHONY: help studio test lint course docs bench parity size lock
 
 help:
 	@echo "make studio   install what is missing and open the Studio in the browser"
 	@echo "make test     every check there is; STEPS='unit lint' runs only those"
 	@echo "make lint     formatting, lint and types"
 	@echo "make course   build the learners' notebooks and prove their checks"
+	@echo "make docs     the API reference and the other pages, in build/docs/index.html"
 	@echo "make bench    side by side with PyTorch and PaddlePaddle, writes benchmarks/RESULTS.md"
 	@echo "make parity   name by name beside PaddlePaddle: signatures, values, gradients, errors"
 	@echo "make size     tokens of code by package"
@@ -37,6 +38,10 @@ lint: $(INSTALLED)
 
 course: $(INSTALLED)
 	@$(PY) tools/test.py course
+
+docs: $(INSTALLED)
+	@$(PY) -m sphinx --quiet --fresh-env --jobs auto --fail-on-warning --keep-going docs build/docs
+	@echo "open build/docs/index.html"
 
 bench: $(WARM) $(PEER)
 	@$(PY) benchmarks/run.py --paddle $(PADDLE)/bin/python

@@ -150,6 +150,7 @@ PARTS: dict[str, list[str]] = {
     "lib/sampan/nn": [],
     "lib/sampan": ["data", "course", "vision"],
     "webapp": ["studio"],
+    "docs": ["docs"],
     "tools": ["test"],
     "benchmarks": ["test"],
     "tests": ["test"],

@@ -1,4 +1,4 @@
-"""What the README shows is true: its example runs and learns, and the places it names exist."""
+"""What the README and the map show is true: the example runs and learns, and the places they name exist."""
 
 import contextlib
 import io
@@ -7,6 +7,13 @@ import re
 from tools.size import ROOT
 
 README = (ROOT / "README.md").read_text()
+MAP = (ROOT / "docs" / "map.md").read_text()
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 
 def test_the_example_runs_and_reads_handwriting():
@@ -23,7 +30,7 @@ def test_the_example_runs_and_reads_handwriting():
 
 
 def test_the_places_on_the_map_exist():
-    named = re.findall(r"`([a-z_/]+(?:/|\.py))`", README.split("## The map")[1].split("**Data.**")[0])
+    named = re.findall(r"`([a-z_/]+(?:/|\.py))`", MAP)
     assert len(named) > 12
     missing = [
         name for name in named if not any((ROOT / base / name).exists() for base in ("", "lib/sampan"))
@@ -34,5 +41,27 @@ def test_the_places_on_the_map_exist():
 def test_every_make_target_it_names_exists():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"\bmake ([a-z]+)", README))
-    assert {"studio", "test", "lint", "course", "bench", "size", "lock"} <= targets
-    assert {"studio", "test"} <= named <= targets
+    assert {"studio", "test", "lint", "course", "docs", "bench", "size", "lock"} <= targets
+    assert {"studio", "test", "docs"} <= named <= targets
+
+
+def test_it_is_read_in_two_minutes():
+    """The other facts stand in docs/. At 250 words a minute, with the tables left out."""
+    prose = re.sub(r"^\|.*$|```.*?```", "", README, flags=re.MULTILINE | re.DOTALL)
+    assert len(prose.split()) < 450
+
+
+def test_every_file_that_a_page_links_to_exists():
+    missing = [
+        f"{page.name}: {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+        if not (page.parent / target).exists() and target != "reference/index.rst"  # which make docs writes
+    ]
+    assert missing == []
+
+
+def test_its_pictures_are_small():
+    pictures = re.findall(r"!\[[^\]]+\]\((docs/[a-z]+\.png)\)", README)
+    assert len(pictures) == 5
+    assert {name: size for name in pictures if (size := (ROOT / name).stat().st_size) > 150_000} == {}

@@ -129,7 +129,11 @@ def _counted(start: Any, end: Any, step: Any, dtype: Any) -> list[Any]:
 
 @factory()
 def arange(start=0, end=None, step=1, dtype=None, *, name=None):
-    """start, start + step, ... below end; `arange(n)` counts from 0. int64 where all three are integers."""
+    """start, start + step, ... below end; `arange(n)` counts from 0. int64 where all three are integers.
+
+    >>> paddle.arange(2, 10, 3).tolist()
+    [2, 5, 8]
+    """
     values = _counted(start, end, step, dtype)
     if dtype is None:
         dtype = "int64" if builtins.all(isinstance(v, int) for v in values) else default_dtype()

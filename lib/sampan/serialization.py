@@ -170,6 +170,13 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
     Pickles are read by an unpickler that admits arrays and plain values only; keep_name_table=True keeps the
     table of names that is written with a state_dict. Raises FileNotFoundError, EOFError for a stream at its
     end, and ValueError for a file that is cut off, changed or of another kind.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> paddle.save({"step": 3, "weight": paddle.ones([2])}, file)
+    >>> _ = file.seek(0)
+    >>> paddle.load(file)["weight"].tolist()
+    [1.0, 1.0]
     """
     keep_table = bool(configs.get("keep_name_table"))
     if hasattr(path, "read"):

@@ -60,9 +60,10 @@ class trace:
     One record for a call of an operator and one for its derivatives; what these call themselves is part of
     them.
 
-    >>> with sampan.trace() as seen:
-    ...     loss = model(x).sum()
-    >>> print(seen.table())
+    >>> with paddle.trace() as seen:
+    ...     total = (paddle.ones([2, 3]) @ paddle.ones([3, 4])).sum()
+    >>> [record.operator for record in seen]
+    ['mm', 'sum']
     """
 
     __signature__ = signature(sum_of_diagonal)

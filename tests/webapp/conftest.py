@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.webapp.running import Studio, free_port, start_studio
 
@@ -165,8 +166,8 @@ def screenshot() -> Callable[..., Path]:
         path = SCREENSHOTS / f"{name}.png"
         page.screenshot(path=path, full_page=full_page)
         if docs and os.environ.get("SAMPAN_SCREENSHOTS_TO_DOCS") == "1":
-            (ROOT / "docs").mkdir(exist_ok=True)
-            shutil.copyfile(path, ROOT / "docs" / path.name)
+            # With a palette a picture of a page takes a third of the space, and no difference is seen.
+            Image.open(path).convert("RGB").quantize(256).save(ROOT / "docs" / path.name, optimize=True)
         return path
 
     return take

@@ -77,6 +77,8 @@ def test_verdicts_attempts_changes_and_former_copies(
         assert axe(page) == []
         no_sideways(page)
         screenshot(page, "courses-verdicts-en-wide-light")
+        card.evaluate("card => scrollTo(0, card.getBoundingClientRect().top + scrollY - 20)")
+        screenshot(page, "courses", docs=True, full_page=False)
 
         card.get_by_role("link", name="Changes and former copies").click()
         page.wait_for_url(f"**/studio/courses/{LESSON}/copy")

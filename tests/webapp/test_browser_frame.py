@@ -67,8 +67,7 @@ def test_pages_in_every_dress(
         assert page.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-Hans"}[lang]
         no_sideways(page)
         assert axe(page) == []
-        docs = (name, lang, width, scheme) == ("home", "en", "wide", "light")
-        screenshot(page, f"{name}-{lang}-{width}-{scheme}", docs=docs)
+        screenshot(page, f"{name}-{lang}-{width}-{scheme}")
         if lang == "en":
             assert not re.search(r"[\u4e00-\u9fff]", page.locator("main").inner_text())
 
@@ -239,7 +238,7 @@ def test_open_a_copy_and_be_graded(
     page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for(timeout=120_000)
     page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=120_000)
     assert copy.exists() and "BEGIN SOLUTION" not in copy.read_text("utf-8")
-    screenshot(page, "notebook-in-lab", full_page=False)
+    screenshot(page, "lesson", docs=True, full_page=False)
 
     page.goto(f"{studio.url}studio/courses")
     card = check(page)

@@ -39,6 +39,11 @@ JUPYTER_SHARE = TEMPLATES / "jupyter"
 NOTEBOOKS = _inside_or_in_the_clone("notebooks", PACKAGE.parent.parent)
 
 
+def documentation() -> Path:
+    """Where `make docs` writes the API reference: build/docs in a clone, or the folder that SAMPAN_DOCS names."""
+    return Path(os.environ.get("SAMPAN_DOCS") or PACKAGE.parent.parent / "build" / "docs")
+
+
 class WorkspaceError(ValueError):
     """The learner's folder cannot be used; the message says why."""
 

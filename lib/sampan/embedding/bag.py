@@ -131,6 +131,10 @@ class EmbeddingBag(nn.Layer):
     """A table [num_embeddings, embedding_dim] asked for bags of ids; see `embedding_bag` for the arguments.
 
     The table starts Normal(0, 1), the row `padding_idx` with zeros.
+
+    >>> bags = paddle.embedding.EmbeddingBag(10, 4)
+    >>> bags(paddle.to_tensor([[1, 2, 2], [0, 5, 9]])).shape
+    paddle.Size([2, 4])
     """
 
     weight: Any

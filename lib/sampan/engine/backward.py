@@ -445,6 +445,12 @@ def grad(
     create_graph: record the computation, so that gradients of gradients can be taken.
     allow_unused: return None for an input that the outputs do not depend on; else that is a ValueError.
     no_grad_vars: tensors that are taken as constants.
+
+    >>> x = paddle.to_tensor(3.0, stop_gradient=False)
+    >>> (first,) = paddle.grad(x**3, x, create_graph=True)
+    >>> (second,) = paddle.grad(first, x)
+    >>> first.item(), second.item()
+    (27.0, 18.0)
     """
     if not only_inputs:
         raise Refused("only_inputs: only True is supported, got False")

@@ -89,6 +89,19 @@ class PyLayer:
 
     backward gets one gradient per Tensor output and returns one per Tensor input of forward (None where there
     is none). It is written with Sampan's operators, so that gradients of gradients work too.
+
+    >>> class Double(paddle.autograd.PyLayer):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, gradient):
+    ...         return gradient * 2
+    >>> x = paddle.to_tensor([1.0], stop_gradient=False)
+    >>> Double.apply(x).backward()
+    >>> x.grad.tolist()
+    [2.0]
     """
 
     @staticmethod

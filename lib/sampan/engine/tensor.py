@@ -249,6 +249,11 @@ class Tensor(Methods):
 
         grad_tensor: the gradient to start from, of this tensor's shape; ones when None.
         retain_graph: keep the tape, so that backward can go through it again.
+
+        >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 4.0]
         """
         declared.backward(self, grad_tensor, retain_graph)
 
@@ -618,6 +623,10 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     theirs, but an array of uint16 holds the bits of bfloat16, as `numpy` gives them.
     place: `cpu`, `gpu:N` or a Place; the current one when None.
     Raises TypeError or ValueError when `data` is ragged or holds something that is no number.
+
+    >>> x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]], stop_gradient=False)
+    >>> x.shape, str(x.dtype)
+    (paddle.Size([2, 2]), 'paddle.float32')
     """
     device = as_device(place)
     target = None if dtype is None else as_dtype(dtype)

@@ -50,6 +50,10 @@ class DataLoader:
 
     Raises RuntimeError that names the worker when one dies; an exception in a worker's data set arrives as it
     is.
+
+    >>> pairs = paddle.io.TensorDataset([paddle.arange(5), paddle.arange(5) * 10])
+    >>> [(x.tolist(), y.tolist()) for x, y in paddle.io.DataLoader(pairs, batch_size=2)]
+    [([0, 1], [0, 10]), ([2, 3], [20, 30]), ([4], [40])]
     """
 
     def __init__(

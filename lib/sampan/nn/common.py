@@ -227,6 +227,10 @@ class Embedding(Layer):
     for.
     _weight: the table to begin with; _freeze: it gets no gradient. Its gradient is a RowSparse, by which
     optimizers step the rows that were read alone; sparse=False, written out, asks for a dense one.
+
+    >>> table = paddle.nn.Embedding(10, 4)
+    >>> table(paddle.to_tensor([[1, 3, 3]])).shape
+    paddle.Size([1, 3, 4])
     """
 
     weight: Any

@@ -97,7 +97,12 @@ class _List(_Holder):
 
 class Sequential(_List):
     """Layers applied one after the other: `Sequential(a, b)`, `Sequential([a, b])` or `Sequential(("first",
-    a), ...)`."""
+    a), ...)`.
+
+    >>> network = paddle.nn.Sequential(paddle.nn.Linear(3, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 2))
+    >>> network(paddle.ones([4, 3])).shape, len(network.parameters())
+    (paddle.Size([4, 2]), 4)
+    """
 
     def __init__(self, *layers: Any) -> None:
         super().__init__()

@@ -216,6 +216,9 @@ class Conv2D(_Padded, axes=2, data_format="NCHW"):
     padding: a number, two, four, "same" or "valid"; padding_mode: what stands there: "zeros", "reflect",
     "replicate" or "circular" (then padding is a number). H' = (H + 2 padding - dilation (kh - 1) - 1) /
     stride + 1. The weight starts Normal(0, sqrt(2 / (in kh kw))), the bias at 0.
+
+    >>> paddle.nn.Conv2D(3, 16, 3, padding=1, stride=2)(paddle.ones([1, 3, 8, 8])).shape
+    paddle.Size([1, 16, 4, 4])
     """
 
     _run = "conv2d"

@@ -26,6 +26,10 @@ class Linear(Layer):
     [out_features].
 
     The weight starts XavierUniform, the bias at 0; `bias_attr=False` leaves the bias out.
+
+    >>> layer = paddle.nn.Linear(3, 2)
+    >>> layer(paddle.ones([4, 3])).shape, layer.weight.shape, layer.bias.tolist()
+    (paddle.Size([4, 2]), paddle.Size([3, 2]), [0.0, 0.0])
     """
 
     _shows = "in_features out_features dtype:_dtype_name name?"

@@ -309,7 +309,11 @@ def _softmax_by_x(g: Any, out: Any, axis: int, saved: torch.dtype) -> Any:
 
 @operator(_softmax_by_x)
 def softmax(x, axis=-1, dtype=None, name=None):
-    """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow."""
+    """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow.
+
+    >>> paddle.nn.functional.softmax(paddle.to_tensor([0.0, 0.0])).tolist()
+    [0.5, 0.5]
+    """
     return torch.softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype)), x.dtype
 
 

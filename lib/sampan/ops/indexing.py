@@ -168,7 +168,12 @@ def select(condition, x, y):
 
 @spelled
 def where(condition, x=None, y=None, name=None):
-    """x where the condition holds, y elsewhere; with the condition alone, the coordinates where it holds."""
+    """x where the condition holds, y elsewhere; with the condition alone, the coordinates where it holds.
+
+    >>> x = paddle.to_tensor([-1.0, 2.0])
+    >>> paddle.where(x > 0, x, paddle.zeros([2])).tolist()
+    [0.0, 2.0]
+    """
     if x is None and y is None:
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:

@@ -45,7 +45,11 @@ def stack_tensors(*tensors, axis=0):
 
 @spelled
 def concat(x, axis=0, name=None):
-    """The tensors of the list `x` joined along `axis`; their other axes must agree."""
+    """The tensors of the list `x` joined along `axis`; their other axes must agree.
+
+    >>> paddle.concat([paddle.zeros([2, 3]), paddle.ones([1, 3])]).shape
+    paddle.Size([3, 3])
+    """
     return concat_tensors(*_tensors(x), axis=int(axis))
 
 

@@ -49,6 +49,10 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
 
     x: [..., n, k], or [..., k, n] with transpose_x; y: [..., k, m], or [..., m, k] with transpose_y.
     Raises ValueError when the inner lengths differ.
+
+    >>> x, y = paddle.ones([5, 2, 3]), paddle.ones([3, 4])
+    >>> paddle.matmul(x, y).shape
+    paddle.Size([5, 2, 4])
     """
     if x.dtype != y.dtype and (x.dtype.is_complex or y.dtype.is_complex):
         kind = torch.promote_types(x.data.dtype, y.data.dtype)
@@ -268,6 +272,10 @@ def einsum(equation, *operands):
 
     Supports `...`, repeated letters (diagonals, of the result too) and any number of operands. Raises
     ValueError for an equation that does not fit its operands.
+
+    >>> x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> paddle.einsum("ij,ij->i", x, x).tolist()
+    [5.0, 25.0]
     """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])

@@ -64,7 +64,12 @@ def _spread_back(g: Any, saved: Any) -> Any:
 
 @operator(_spread_back, method="")
 def sum(x, axis=None, dtype=None, keepdim=False, name=None):
-    """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64."""
+    """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64.
+
+    >>> x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.sum().item(), x.sum(axis=0).tolist(), x.sum(axis=1, keepdim=True).tolist()
+    (10.0, [4.0, 6.0], [[3.0], [7.0]])
+    """
     if dtype is None and x.dtype in _SMALL:
         dtype = x.dtype
     if axis is None and dtype is None and not keepdim:

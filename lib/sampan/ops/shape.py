@@ -47,6 +47,9 @@ def reshape(x, shape, name=None):
     """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle).
 
     A view where the strides allow it, a copy elsewhere and of a 0-d array.
+
+    >>> paddle.arange(6).reshape([2, -1]).tolist()
+    [[0, 1, 2], [3, 4, 5]]
     """
     target = _ints(shape, "shape")
     if 0 in target and x.numel() != 0:

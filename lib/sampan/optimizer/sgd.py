@@ -16,7 +16,17 @@ from .optimizer import Optimizer, number
 
 
 class SGD(Optimizer):
-    """p <- p - lr * g."""
+    """p <- p - lr * g.
+
+    >>> ones = paddle.nn.initializer.Constant(1.0)
+    >>> weight = paddle.create_parameter([1], "float32", default_initializer=ones)
+    >>> optimizer = paddle.optimizer.SGD(0.25, parameters=[weight])
+    >>> (weight * weight).sum().backward()
+    >>> optimizer.step()
+    >>> optimizer.clear_grad()
+    >>> weight.tolist()
+    [0.5]
+    """
 
     rule, by_rule = "sgd", True
 

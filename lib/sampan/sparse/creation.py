@@ -62,6 +62,10 @@ def sparse_coo_tensor(
     shape: of the whole tensor, dense axes included; None takes the smallest that holds the indices. Places
     may repeat: their values add up (see coalesce). Raises ValueError for lengths that differ, a shape that
     does not fit, and an index outside the shape, naming which.
+
+    >>> x = paddle.sparse.sparse_coo_tensor([[0, 1], [2, 0]], [5.0, 7.0], [2, 3])
+    >>> x.to_dense().tolist()
+    [[0.0, 0.0, 5.0], [7.0, 0.0, 0.0]]
     """
     entries = _entries(values, dtype, place, stop_gradient)
     places = _integers(indices, "indices", entries.data.device)

@@ -17,7 +17,7 @@ from studio.course import Course
 from studio.grading.desk import CheckDesk
 from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 
-from . import base, courses, frontend, grading, home, notebooks, pages, sessions, waiting
+from . import base, courses, frontend, grading, home, notebooks, pages, reference, sessions, waiting
 
 _ID = "(?P<session_id>[0-9a-f]{32})"
 _JOB = r"(?P<job_id>[0-9a-f\-]+)"
@@ -53,6 +53,7 @@ def add_routes(server: Any) -> None:
         (f"/courses/{_LESSON}/check/cancel", courses.CancelCheck, shared),
         *grading.routes(home_folder, course),
         ("/static/(.*)", FileFindHandler, {"path": [str(STATIC), frontend.plotly_folder()]}),
+        (r"/docs(?:/(?P<path>.+?))?", reference.Reference),
         ("/open/(?P<kind>page|lab)/(?P<path>.+?)", waiting.Open, {"room": room, **running}),
         ("/sessions", sessions.Overview, running),
         ("/sessions/(?P<live>live)", sessions.Overview, running),

@@ -41,6 +41,11 @@ def cross_entropy(
     of a negative ignore_index, unless there are weights. label_smoothing: this share of the label spread over
     all classes. Returns a 0-d tensor, or with reduction "none" the shape of the label. Raises ValueError for
     labels out of range and shapes that do not fit.
+
+    >>> scores, labels = paddle.to_tensor([[2.0, 2.0], [0.0, 9.0]]), paddle.to_tensor([0, 1])
+    >>> losses = paddle.nn.functional.cross_entropy(scores, labels, reduction="none")
+    >>> [round(loss, 3) for loss in losses.tolist()]
+    [0.693, 0.0]
     """
     scores, places = input.data, label.data
     if (

@@ -89,6 +89,7 @@ def test_matrices_and_a_cloud(
     assert "Both give the same" in page.locator(".sx-result").inner_text()
 
     pattern = sparse.drawn(0)
+    screenshot(page, "sparse", docs=True, full_page=False)
     wide = sparse.layout(0, "xaxis.range")
     pattern.get_by_role("button", name="Nearer").click()
     page.wait_for_function(
@@ -144,7 +145,7 @@ def test_matrices_and_a_cloud(
     assert sparse.layout(3, "scene.camera.eye.x") == pytest.approx(sparse.layout(2, "scene.camera.eye.x"))
     assert axe(page) == []
     no_sideways(page)
-    screenshot(page, "sparse")
+    screenshot(page, "sparse-whole")
 
 
 def test_phone_dark_chinese(

@@ -83,7 +83,9 @@ def test_walk_forward_and_backward(
     assert page.locator(".tp-walk").get_attribute("data-step") == stopped
     assert axe(page) == []
     no_sideways(page)
-    screenshot(page, "tape")
+    page.evaluate("scrollTo(0, 0)")
+    screenshot(page, "tape", docs=True, full_page=False)
+    screenshot(page, "tape-whole")
 
     tape.choose("model.gpt")
     page.wait_for_function("document.querySelectorAll('.tp-box').length > 50", timeout=OPENING_MS)

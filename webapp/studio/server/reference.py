@@ -1,0 +1,36 @@
+"""The API reference, as `make docs` has written it: read-only files under /studio/docs."""
+
+from __future__ import annotations
+
+from tornado import web
+
+from studio.paths import documentation
+
+from .base import StudioPage
+
+
+class Reference(StudioPage, web.StaticFileHandler):
+    """A file of the reference; where it has not been built, a page that says how."""
+
+    @property
+    def content_security_policy(self) -> str:
+        # Sphinx's pages carry style attributes. The hash is that of their theme's one inline script, which reads whether
+        # the reader has chosen light or dark.
+        return (
+            "default-src 'none'; script-src 'self' 'sha256-ySvT2PEZeueHGC1y2crNuNTfphBynFPP7i+U21fEgX0='; style-src 'self' 'unsafe-inline'; "
+            "img-src 'self' data:; connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; "
+            "frame-ancestors 'none'"
+        )
+
+    def initialize(self) -> None:
+        super().initialize(path=str(documentation()))
+
+    @web.authenticated
+    async def get(self, path: str | None, include_body: bool = True) -> None:
+        if not (documentation() / "index.html").is_file():
+            self.set_status(404)
+            self.show("reference.html")
+        elif not path:
+            self.redirect(self.address("docs", "index.html"))
+        else:
+            await super().get(path, include_body)
