@@ -238,6 +238,7 @@ def test_open_a_copy_and_be_graded(
     page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for(timeout=120_000)
     page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=120_000)
     assert copy.exists() and "BEGIN SOLUTION" not in copy.read_text("utf-8")
+    page.locator(".jp-RenderedMarkdown h1").first.wait_for(timeout=120_000)
     screenshot(page, "lesson", docs=True, full_page=False)
 
     page.goto(f"{studio.url}studio/courses")

@@ -47,7 +47,7 @@ def test_through_the_studio(page: Any, studio: Studio, screenshot: Callable[...,
     look_up(page, "exercise")
     page.locator("ul.search li a", has_text="exercise").first.click()
     page.wait_for_url("**/reference/sampan.learn.html*")
-    entry.get_by_role("link", name="[source]").click()
+    entry.get_by_text("[source]").click()
     page.wait_for_url("**/_modules/**/slots.html#exercise")
     assert "def exercise(" in page.locator("[id='exercise']").inner_text()
     page.go_back()

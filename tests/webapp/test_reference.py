@@ -43,7 +43,7 @@ def test_once_it_is_built(studio: Studio, built: Path) -> None:
     (built / "reference").mkdir()
     (built / "index.html").write_text("<h1>Front</h1>")
     (built / "reference" / "sampan.html").write_text("<h1>Names</h1>")
-    (built.parent / "secret.html").write_text("secret")
+    (built.parent / "secret.html").write_text("not yours")
     reply = get(studio, "studio/docs")
     assert reply.url == f"{studio.url}studio/docs/index.html" and reply.text == "<h1>Front</h1>"
     reply = get(studio, "studio/docs/reference/sampan.html")
@@ -53,7 +53,7 @@ def test_once_it_is_built(studio: Studio, built: Path) -> None:
     )
     for path in ("nothing.html", "reference", "..%2fsecret.html", "%2e%2e/secret.html", "/etc/passwd"):
         reply = get(studio, f"studio/docs/{path}")
-        assert reply.status_code in (403, 404) and "secret" not in reply.text.replace(path, ""), path
+        assert reply.status_code in (403, 404) and "not yours" not in reply.text, path
     for method in ("POST", "PUT", "DELETE"):
         address = f"{studio.url}studio/docs/index.html"
         assert requests.request(method, address, headers=studio.headers, timeout=60).status_code == 405

@@ -83,7 +83,7 @@ def test_walk_forward_and_backward(
     assert page.locator(".tp-walk").get_attribute("data-step") == stopped
     assert axe(page) == []
     no_sideways(page)
-    page.evaluate("scrollTo(0, 0)")
+    page.locator(".tp-walk").evaluate("walk => scrollTo(0, walk.getBoundingClientRect().top + scrollY - 60)")
     screenshot(page, "tape", docs=True, full_page=False)
     screenshot(page, "tape-whole")
 
