@@ -13,7 +13,9 @@ from sampan.amp import debugging
 def nothing_stays_on():
     yield
     debugging.disable_tensor_checker()
-    assert not amp.is_autocast_enabled() and not paddle.apply.observers and not paddle.apply.casts
+    assert (
+        not amp.is_autocast_enabled() and not paddle.engine.apply.observers and not paddle.engine.apply.casts
+    )
     amp.casting.last_dtype = "float32"
 
 
