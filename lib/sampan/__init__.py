@@ -77,19 +77,25 @@ if _TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
 
 # A dense tensor becomes sparse in a room that is imported then.
 @_as_method
-def to_sparse_coo(self, sparse_dim):
+def to_sparse_coo(self, sparse_dim) -> _Any:
     """Coordinates of what is not 0 over the first `sparse_dim` axes: see `sampan.sparse.dense_to_coo`."""
     return _import_module(".sparse", __name__).dense_to_coo(self, sparse_dim)
 
 
 @_as_method
-def to_sparse_csr(self):
+def to_sparse_csr(self) -> _Any:
     """Compressed rows of what is not 0, of a matrix or a batch of them: see `sampan.sparse.dense_to_csr`."""
     return _import_module(".sparse", __name__).dense_to_csr(self)
 
 
 del to_sparse_coo, to_sparse_csr
 
+if _TYPE_CHECKING:  # which follow no `__getattr__`
+    from . import amp as amp
+    from . import fft as fft
+    from . import linalg as linalg
+    from . import signal as signal
+    from . import sparse as sparse
 
 _SAME = {
     "paddle": "sampan",

@@ -58,25 +58,25 @@ def _full(sizes: Any, value: Any, kind: torch.dtype, device: Any) -> Tensor:
 
 
 @factory()
-def zeros(shape, dtype=None, name=None):
+def zeros(shape, dtype=None, name=None) -> Tensor:
     """Zeros of a shape, in the default floating dtype unless told."""
     return Tensor(torch.zeros(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
 @factory()
-def ones(shape, dtype=None, name=None):
+def ones(shape, dtype=None, name=None) -> Tensor:
     """Ones of a shape, in the default floating dtype unless told."""
     return Tensor(torch.ones(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
 @factory()
-def empty(shape, dtype=None, name=None):
+def empty(shape, dtype=None, name=None) -> Tensor:
     """Memory of a shape with whatever values it happens to hold."""
     return Tensor(torch.empty(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
 @factory()
-def full(shape, fill_value, dtype=None, name=None):
+def full(shape, fill_value, dtype=None, name=None) -> Tensor:
     """`fill_value` everywhere: a number, a string of one, a tensor with one entry.
 
     dtype: unless told the default floating dtype, for ints too; bool for bools, complex128 for complex
@@ -94,26 +94,26 @@ def _like(x: Any, value: Any, dtype: Any) -> Tensor:
 
 
 @factory("out")
-def zeros_like(x, dtype=None, name=None):
+def zeros_like(x, dtype=None, name=None) -> Tensor:
     """Zeros with the shape, place and (unless told) dtype of `x`."""
     return _like(x, 0, dtype)
 
 
 @factory("out")
-def ones_like(x, dtype=None, name=None):
+def ones_like(x, dtype=None, name=None) -> Tensor:
     """Ones with the shape, place and (unless told) dtype of `x`."""
     return _like(x, 1, dtype)
 
 
 @factory("out")
-def empty_like(x, dtype=None, name=None):
+def empty_like(x, dtype=None, name=None) -> Tensor:
     """Uninitialised memory with the shape, place and (unless told) dtype of `x`."""
     kind = x.data.dtype if dtype is None else as_dtype(dtype)
     return Tensor(torch.empty(x.data.shape, dtype=kind, device=x.data.device))
 
 
 @factory("out")
-def full_like(x, fill_value, dtype=None, name=None):
+def full_like(x, fill_value, dtype=None, name=None) -> Tensor:
     """`fill_value` with the shape, place and (unless told) dtype of `x`."""
     return _like(x, fill_value, dtype)
 
@@ -128,7 +128,7 @@ def _counted(start: Any, end: Any, step: Any, dtype: Any) -> list[Any]:
 
 
 @factory()
-def arange(start=0, end=None, step=1, dtype=None, *, name=None):
+def arange(start=0, end=None, step=1, dtype=None, *, name=None) -> Tensor:
     """start, start + step, ... below end; `arange(n)` counts from 0. int64 where all three are integers.
 
     >>> paddle.arange(2, 10, 3).tolist()
@@ -143,7 +143,7 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None):
 
 
 @factory("pin_memory")
-def range(start=0, end=None, step=1, dtype=None, *, name=None):
+def range(start=0, end=None, step=1, dtype=None, *, name=None) -> Tensor:
     """start, start + step, ... up to and including end, in the default floating dtype unless told."""
     first, last, step = _counted(start, end, step, dtype)
     steps = torch.arange(max(0, math.floor((last - first) / step) + 1), dtype=torch.float64)
@@ -158,7 +158,7 @@ def _spaced(start: Any, stop: Any, num: Any) -> torch.Tensor:
 
 
 @factory("pin_memory")
-def linspace(start, stop, num, dtype=None, name=None):
+def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
     """`num` values from start to stop, both included, evenly spaced."""
     kind = _kind(dtype)
     if not (kind.is_floating_point or kind.is_complex):
@@ -166,7 +166,7 @@ def linspace(start, stop, num, dtype=None, name=None):
     return Tensor(_spaced(start, stop, num).to(kind))
 
 
-def logspace(start, stop, num, base=10.0, dtype=None, name=None):
+def logspace(start, stop, num, base=10.0, dtype=None, name=None) -> Tensor:
     """`num` powers of `base`, from base^start to base^stop, their exponents evenly spaced."""
     exponents = _spaced(start, stop, num)
     return Tensor((float(_plain(base)) ** exponents).to(_kind(dtype)))
@@ -181,7 +181,7 @@ def _count(value: Any, name: str) -> int:
 
 
 @factory()
-def eye(num_rows, num_columns=None, dtype=None, name=None):
+def eye(num_rows, num_columns=None, dtype=None, name=None) -> Tensor:
     """Ones on the diagonal of a matrix of zeros."""
     rows = _count(num_rows, "num_rows")
     columns = rows if num_columns is None else _count(num_columns, "num_columns")
@@ -196,17 +196,17 @@ def _triangle(make: Any, row: Any, col: Any, offset: Any, dtype: Any) -> Tensor:
     return Tensor(make(rows, columns, int(offset), dtype=as_dtype(dtype), device=as_device(None)))
 
 
-def tril_indices(row, col, offset=0, dtype="int64"):
+def tril_indices(row, col, offset=0, dtype="int64") -> Tensor:
     """Rows and columns, [2, n], of the lower triangle of a matrix: on and below the diagonal `offset`."""
     return _triangle(torch.tril_indices, row, col, offset, dtype)
 
 
-def triu_indices(row, col=None, offset=0, dtype="int64"):
+def triu_indices(row, col=None, offset=0, dtype="int64") -> Tensor:
     """Rows and columns, [2, n], of the upper triangle of a matrix: on and above the diagonal `offset`."""
     return _triangle(torch.triu_indices, row, col, offset, dtype)
 
 
-def meshgrid(*args, **kwargs):
+def meshgrid(*args, **kwargs) -> list[Tensor]:
     """Coordinate arrays of a grid, one per vector given.
 
     indexing: "ij" for the order of matrices; "xy" exchanges the first two axes.
@@ -236,32 +236,34 @@ def _window(kind: Any, length: int, dtype: Any, *settings: Any) -> Tensor:
 
 
 @factory("out")
-def hann_window(window_length, periodic=True, *, dtype="float32", layout=None):
+def hann_window(window_length, periodic=True, *, dtype="float32", layout=None) -> Tensor:
     """sin(pi n / N)^2 for n = 0, 1, ...: N is the length for a periodic window, one less for a symmetric
     one."""
     return _window(torch.hann_window, window_length, dtype, periodic)
 
 
 @factory("out")
-def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype="float32", layout=None):
+def hamming_window(
+    window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype="float32", layout=None
+) -> Tensor:
     """alpha - beta cos(2 pi n / N)."""
     return _window(torch.hamming_window, window_length, dtype, periodic, alpha, beta)
 
 
 @factory("out")
-def blackman_window(window_length, periodic=True, *, dtype="float32", layout=None):
+def blackman_window(window_length, periodic=True, *, dtype="float32", layout=None) -> Tensor:
     """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)."""
     return _window(torch.blackman_window, window_length, dtype, periodic)
 
 
 @factory("out")
-def bartlett_window(window_length, periodic=True, *, dtype="float32", layout=None):
+def bartlett_window(window_length, periodic=True, *, dtype="float32", layout=None) -> Tensor:
     """1 - |2 n / N - 1|."""
     return _window(torch.bartlett_window, window_length, dtype, periodic)
 
 
 @factory("out")
-def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype="float32", layout=None):
+def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype="float32", layout=None) -> Tensor:
     """I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta), of the Bessel function I0."""
     return _window(torch.kaiser_window, window_length, dtype, periodic, beta)
 
@@ -269,12 +271,12 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype="float32", l
 # --- copies ----------------------------------------------------------------------------
 
 
-def clone(x, name=None):
+def clone(x, name=None) -> Tensor:
     """A copy; gradients flow through it."""
     return declared.assign(x)
 
 
-def assign(x, output=None):
+def assign(x, output=None) -> Tensor:
     """A copy of a tensor, array, list or number, put into `output` where that is given.
 
     A number becomes a tensor of shape [1]; floats in lists are float64, as NumPy has them.
@@ -289,7 +291,7 @@ def assign(x, output=None):
 
 
 def _new_of(function: Any) -> None:
-    def made(self, *args, dtype=None, device=None, **settings):
+    def made(self, *args, dtype=None, device=None, **settings) -> Tensor:
         return function(*args, dtype=dtype or self.dtype, device=device or self.place, **settings)
 
     own = inspect.signature(function).parameters.values()
@@ -297,11 +299,12 @@ def _new_of(function: Any) -> None:
     keyword = inspect.Parameter.KEYWORD_ONLY
     keywords = [inspect.Parameter(n, keyword, default=None) for n in ("dtype", "device")]
     first = [inspect.Parameter("self", shown[0].kind), shown[0].replace(name="size")]
-    made.__name__ = f"new_{function.__name__}"
+    method: Any = made
+    method.__name__ = f"new_{function.__name__}"
     parameters = [*first, *shown[1:-2], *keywords, *shown[-2:]]
-    made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    made.__doc__ = f"`{function.__name__}` in this tensor's dtype and place, unless told otherwise."
-    as_method(made)
+    method.__signature__ = inspect.Signature(parameters)
+    method.__doc__ = f"`{function.__name__}` in this tensor's dtype and place, unless told otherwise."
+    as_method(method)
 
 
 for _function in (empty, full, ones, zeros):

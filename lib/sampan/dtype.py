@@ -9,7 +9,7 @@ goes through `as_dtype`.
 import builtins
 import math
 import re
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -286,10 +286,10 @@ def set_device(device: str | builtins.int | Place) -> Place:
     return CPUPlace() if _device.type == "cpu" else CUDAPlace(_device.index or 0)
 
 
-def get_device(input: object = None) -> str | builtins.int:
+def get_device(input: Any = None) -> str | builtins.int:
     """`cpu` or `gpu:N`; of a tensor, the number of its GPU, or -1."""
     if input is not None:
-        return input.data.get_device()  # type: ignore[attr-defined]
+        return input.data.get_device()
     return "cpu" if _device.type == "cpu" else f"gpu:{_device.index or 0}"
 
 

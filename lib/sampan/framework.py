@@ -71,25 +71,25 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
 # --- tensors from elsewhere ---
 
 
-def as_tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):
+def as_tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """torch's spelling of `to_tensor`."""
     made = to_tensor(data, dtype, device, not requires_grad)
     return made.pin_memory() if pin_memory else made
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> Tensor:
     """NumPy's spelling of `to_tensor`; it always copies."""
     return to_tensor(obj, dtype, device, not requires_grad)
 
 
-def from_numpy(ndarray):
+def from_numpy(ndarray) -> Tensor:
     """A tensor of an array's values. Raises TypeError for anything else."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"from_numpy: expected a NumPy array, got {type(ndarray).__name__}")
     return to_tensor(ndarray)
 
 
-def from_dlpack(dlpack, *, device=None, copy=None):
+def from_dlpack(dlpack, *, device=None, copy=None) -> Tensor:
     """A tensor over the memory of any array that speaks DLPack (or of its capsule)."""
     if not hasattr(dlpack, "__dlpack__") and type(dlpack).__name__ != "PyCapsule":
         kind = type(dlpack).__name__

@@ -23,11 +23,12 @@ _ADMITTED: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
 }
+_core: Any = np._core  # type: ignore[attr-defined]
 for _module in ("numpy.core.multiarray", "numpy._core.multiarray"):
-    _ADMITTED[_module, "_reconstruct"] = np._core.multiarray._reconstruct  # type: ignore[attr-defined]
-    _ADMITTED[_module, "scalar"] = np._core.multiarray.scalar  # type: ignore[attr-defined]
+    _ADMITTED[_module, "_reconstruct"] = _core.multiarray._reconstruct
+    _ADMITTED[_module, "scalar"] = _core.multiarray.scalar
 for _module in ("numpy.core.numeric", "numpy._core.numeric"):
-    _ADMITTED[_module, "_frombuffer"] = np._core.numeric._frombuffer  # type: ignore[attr-defined]
+    _ADMITTED[_module, "_frombuffer"] = _core.numeric._frombuffer
 
 
 class _Restricted(pickle.Unpickler):

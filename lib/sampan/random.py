@@ -26,7 +26,7 @@ __all__ = [
 # --- generators ---------------------------------------------------------------------------------------------
 
 
-def seed(seed):
+def seed(seed) -> torch.Generator:
     """Start every generator (Sampan's, and NumPy's that samplers use) from `seed`; returns the CPU
     generator."""
     seed = int(seed)
@@ -61,13 +61,13 @@ def _floating(dtype: Any) -> torch.dtype:
 
 
 @factory()
-def rand(shape, dtype=None, name=None):
+def rand(shape, dtype=None, name=None) -> Tensor:
     """Uniform in [0, 1)."""
     return Tensor(torch.rand(_sizes(shape), dtype=_floating(dtype), device=as_device(None)))
 
 
 @factory("pin_memory")
-def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None):
+def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None) -> Tensor:
     """Uniform in [min, max). seed: draw from a generator of its own that starts there, unless it is 0."""
     own = torch.Generator(as_device(None)).manual_seed(seed) if seed else None
     drawn = torch.rand(_sizes(shape), dtype=_floating(dtype), device=as_device(None), generator=own)
@@ -75,25 +75,25 @@ def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None):
 
 
 @factory()
-def randn(shape, dtype=None, name=None):
+def randn(shape, dtype=None, name=None) -> Tensor:
     """Standard normal; of complex numbers each part has the variance 1/2."""
     return Tensor(torch.randn(_sizes(shape), dtype=_floating(dtype), device=as_device(None)))
 
 
 @factory("pin_memory")
-def standard_normal(shape, dtype=None, name=None):
+def standard_normal(shape, dtype=None, name=None) -> Tensor:
     """`randn` under its other name."""
     return randn(shape, dtype)
 
 
-@spelled
-def normal(mean=0.0, std=1.0, shape=None, name=None):
+@spelled(out=True)
+def normal(mean=0.0, std=1.0, shape=None, name=None) -> Tensor:
     """Normal with the given mean and standard deviation: numbers with a shape, or tensors.
 
     Gradients flow to a mean and a standard deviation that are tensors. A complex mean makes complex64.
     """
     given = mean if isinstance(mean, Tensor) else std if isinstance(std, Tensor) else None
-    dtype = None if given is None else given.dtype
+    dtype: Any = None if given is None else given.dtype
     if isinstance(mean, complex):
         dtype = "complex64"
     sizes = shape if given is None else given.shape
@@ -102,8 +102,8 @@ def normal(mean=0.0, std=1.0, shape=None, name=None):
     return randn([1] if sizes is None else sizes, dtype) * std + mean
 
 
-@spelled
-def log_normal(mean=1.0, std=2.0, shape=None, name=None):
+@spelled()
+def log_normal(mean=1.0, std=2.0, shape=None, name=None) -> Tensor:
     """e to the power of `normal(mean, std, shape)`."""
     return normal(mean, std, shape).exp()
 
@@ -118,7 +118,7 @@ def _bounds(low: Any, high: Any) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006
+def randint(low=0, high=None, shape=[1], dtype=None, name=None) -> Tensor:  # noqa: B006
     """Integers from low up to, not including, high; `randint(n)` from 0."""
     kind = torch.int64 if dtype is None else as_dtype(dtype)
     low, high = _bounds(low, high)
@@ -126,7 +126,7 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006
 
 
 @factory()
-def randperm(n, dtype="int64", name=None):
+def randperm(n, dtype="int64", name=None) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
     return Tensor(torch.randperm(n, device=as_device(None)).to(as_dtype(dtype)))
 
@@ -134,20 +134,20 @@ def randperm(n, dtype="int64", name=None):
 # --- of another tensor's shape ------------------------------------------------------------------------------
 
 
-@spelled
-def rand_like(input, name=None, *, dtype=None, device=None, requires_grad=False):
+@spelled()
+def rand_like(input, name=None, *, dtype=None, device=None, requires_grad=False) -> Tensor:
     """Uniform in [0, 1), with the shape and (unless told) dtype and place of `input`."""
     return rand(input.shape, dtype or input.dtype, device=device or input.place, requires_grad=requires_grad)
 
 
-@spelled
-def randn_like(x, dtype=None, name=None, *, device=None, requires_grad=False):
+@spelled()
+def randn_like(x, dtype=None, name=None, *, device=None, requires_grad=False) -> Tensor:
     """Standard normal, with the shape and (unless told) dtype and place of `x`."""
     return randn(x.shape, dtype or x.dtype, device=device or x.place, requires_grad=requires_grad)
 
 
-@spelled
-def randint_like(x, low=0, high=None, dtype=None, name=None):
+@spelled()
+def randint_like(x, low=0, high=None, dtype=None, name=None) -> Tensor:
     """Integers from low up to, not including, high, with the shape and (unless told) dtype of `x`."""
     low, high = _bounds(low, high)
     drawn = torch.randint(low, high, x.data.shape, device=x.data.device)
@@ -189,7 +189,7 @@ def standard_gamma(x, name=None):
     return torch._standard_gamma(x)
 
 
-@operator(method="")
+@operator(method="", out=True)
 def multinomial(x, num_samples=1, replacement=False, name=None):
     """Indices, [..., num_samples], drawn in proportion to the weights along the last axis of `x`: [n] or
     [rows, n].
@@ -221,47 +221,47 @@ def _plain(value: Any) -> Any:
     return value.data if isinstance(value, Tensor) else value
 
 
-def normal_(x, mean=0.0, std=1.0, name=None):
+def normal_(x, mean=0.0, std=1.0, name=None) -> Tensor:
     """Fill x with normal numbers; of a complex x each part has half of the variance."""
     return _fill(x, lambda data: data.normal_().mul_(std).add_(mean))
 
 
-def log_normal_(x, mean=1.0, std=2.0, name=None):
+def log_normal_(x, mean=1.0, std=2.0, name=None) -> Tensor:
     """Fill x with e to the power of normal numbers of that mean and standard deviation."""
     return _fill(x, lambda data: data.normal_(mean, std).exp_())
 
 
-def uniform_(x, min=0, max=1.0, seed=0, name=None):
+def uniform_(x, min=0, max=1.0, seed=0, name=None) -> Tensor:
     """Fill x uniformly from [min, max). seed: draw from a generator of its own, unless it is 0."""
     own = torch.Generator(x.data.device).manual_seed(seed) if seed else None
     return _fill(x, lambda data: data.uniform_(float(min), float(max), generator=own))
 
 
-def exponential_(x, lam=1.0, name=None):
+def exponential_(x, lam=1.0, name=None) -> Tensor:
     """Fill x with waiting times between events that come `lam` times in a unit of time."""
     return _fill(x, lambda data: data.exponential_().div_(lam))
 
 
-def cauchy_(x, loc=0, scale=1, name=None):
+def cauchy_(x, loc=0, scale=1, name=None) -> Tensor:
     """Fill x from the Cauchy distribution with median `loc` and half-width `scale`."""
     return _fill(x, lambda data: data.cauchy_().mul_(_plain(scale)).add_(_plain(loc)))
 
 
-def geometric_(x, probs, name=None):
+def geometric_(x, probs, name=None) -> Tensor:
     """Fill x with log(u) / log(1 - probs), u uniform: the real number that, rounded up, counts trials to a
     success."""
     rate = -torch.log1p(-probs.data) if isinstance(probs, Tensor) else -math.log1p(-probs)
     return _fill(x, lambda data: data.exponential_().div_(rate))
 
 
-def bernoulli_(x, p=0.5, name=None):
+def bernoulli_(x, p=0.5, name=None) -> Tensor:
     """Fill x with 1 with probability `p` (a number, or a tensor that broadcasts), else 0."""
     chance = torch.as_tensor(_plain(p), device=x.data.device)
     _chances(chance)
     return _fill(x, lambda data: data.copy_(torch.rand(data.shape, device=data.device) < chance), True)
 
 
-def random_(x, from_=0, to=None, *, generator=None):
+def random_(x, from_=0, to=None, *, generator=None) -> Tensor:
     """Fill x with integers from `from_` up to, not including, `to`.
 
     One bound alone is the upper one; with none they range over what x's dtype holds exactly.

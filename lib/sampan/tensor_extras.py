@@ -66,15 +66,15 @@ _ANSWERS: dict[str, Callable[[Tensor], Any]] = {
 
 
 def _cast_to(dtype: str) -> Callable[[Tensor], Tensor]:
-    def convert(self):
+    def convert(self) -> Tensor:
         return self.astype(dtype)
 
     convert.__doc__ = f"A copy as {dtype}, or the tensor itself where it has that dtype."
     return convert
 
 
-@spelled
-def softmax(x, axis=None, dtype=None, name=None):
+@spelled(out=True)
+def softmax(x, axis=None, dtype=None, name=None) -> Tensor:
     """exp(x) / sum(exp(x)) along `axis`: without one along the second of 2, 4 or more axes and the first of
     fewer or 3.
 
@@ -146,32 +146,32 @@ def _create_tensor(dtype: Any, name: str | None = None, persistable: bool = Fals
     return empty([0], dtype)
 
 
-def __copy_to(self, place, blocking=True):
+def __copy_to(self, place, blocking=True) -> Tensor:
     """A copy at a place."""
     return self.clone().to(place)
 
 
-def __share_buffer_to(self, other):
+def __share_buffer_to(self, other) -> None:
     """Let another tensor look at this one's memory."""
     other.data = self.data
 
 
-def __is_shared_buffer_with(self, other):
+def __is_shared_buffer_with(self, other) -> bool:
     """Whether both look at one memory."""
     return self.data.untyped_storage().data_ptr() == other.data.untyped_storage().data_ptr()
 
 
-def __register_backward_hook(self, hook):
+def __register_backward_hook(self, hook) -> None:
     """Call `hook()` when backward reaches this tensor."""
     self.register_hook(lambda gradient: hook() and None)
 
 
-def __clear_gradient(self, set_to_zero=True):
+def __clear_gradient(self, set_to_zero=True) -> None:
     """`clear_gradient` inside Paddle."""
     self.clear_gradient(set_to_zero)
 
 
-def __set_grad_ivar(self, gradient):
+def __set_grad_ivar(self, gradient) -> None:
     """Assign `grad`, as Paddle's own Python code does."""
     self.grad = gradient
 
@@ -200,24 +200,24 @@ for _method in (
 # --- the same facts as functions ---
 
 
-def tolist(x):
+def tolist(x) -> Any:
     """The values as nested lists."""
     return x.tolist()
 
 
-def numel(x, name=None):
+def numel(x, name=None) -> Tensor:
     """How many values it has, as an int64 tensor."""
     if not isinstance(x, Tensor):
         raise TypeError(f"numel: expected a Tensor as x, got {type(x).__name__}")
     return x.numel()
 
 
-def rank(input):
+def rank(input) -> Tensor:
     """How many axes it has, as an int32 tensor."""
     axes = input.ndim if isinstance(input, Tensor) else np.ndim(input)
     return Tensor(torch.tensor(axes, dtype=torch.int32))
 
 
-def shape(input):
+def shape(input) -> Tensor:
     """Its lengths, as an int64 tensor."""
     return to_tensor(np.array(input.shape, np.int64))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sampan as paddle
-from sampan.ops import aliases, inplace
+from sampan.engine.operator import names
 
 X = np.array([[0.3, 0.6, 0.8], [0.2, 0.45, 0.7]])
 ONE = [
@@ -54,10 +54,12 @@ def test_values_and_gradients(name: str) -> None:
 
 
 def test_every_second_name_is_there() -> None:
-    for alias, name in aliases.ALIASES.items():
-        assert callable(getattr(paddle, alias)) and (
-            hasattr(paddle.Tensor, alias) or not hasattr(paddle.Tensor, name)
-        )
+    pairs = [(alias, name) for name, facts in names.items() for alias in facts.aliases.split()]
+    assert ("mul", "multiply") in pairs and len(pairs) == 24
+    for alias, name in pairs:
+        assert getattr(paddle, alias) is getattr(paddle, name)
+        assert hasattr(paddle.Tensor, alias) or not hasattr(paddle.Tensor, name)
+        assert getattr(paddle.Tensor, f"{alias}_", None) is getattr(paddle.Tensor, f"{name}_", None)
 
 
 def test_comparisons_change_the_dtype_and_bits_do_not() -> None:
@@ -94,7 +96,7 @@ def test_what_does_not_fit_is_refused() -> None:
         squared.backward()
 
 
-@pytest.mark.parametrize("name", sorted(inplace._DIRECT))
+@pytest.mark.parametrize("name", sorted(n for n, facts in names.items() if facts.inplace == "direct"))
 def test_a_refused_operator_in_place_leaves_the_array_as_it_was(name: str) -> None:
     """It is computed once more out of place, which must start from the same values."""
     two = name in ("add", "subtract", "multiply", "divide")

@@ -30,68 +30,7 @@ __all__ = [
     "is_float16_supported",
 ]
 
-# Operators that gain most by half precision, and those that need float32; by their names here.
-WHITE = {
-    "affine",
-    "batched_matmul",
-    "blockwise_attention",
-    "convolve",
-    "fused_attention",
-    "masked_attention",
-    "mm",
-    "sddmm",
-    "sparse_conv",
-    "spmm",
-}
-BLACK = {
-    "acos",
-    "asin",
-    "atanh",
-    "cosh",
-    "cumprod",
-    "cumsum",
-    "erfinv",
-    "exp",
-    "expm1",
-    "huber_loss",
-    "log",
-    "log10",
-    "log2",
-    "log_softmax",
-    "mean",
-    "mean_cross_entropy",
-    "normalize_groups",
-    "normalize_layer",
-    "p_norm",
-    "pow",
-    "prod_along",
-    "reciprocal",
-    "row_softmax",
-    "rsqrt",
-    "sinh",
-    "softmax",
-    "softplus",
-    "square",
-    "sum",
-    "tan",
-    "tanhshrink",
-}
-BLACK_ALWAYS = {"put_along", "resized"}  # at level O2 too
-AS_THEY_ARE = {
-    "cast",
-    "copy_to",
-    "full_like_of",
-    "normalize_batch",
-    "put",
-    "setitem",
-}  # take inputs of several dtypes
-AS_THEY_ARE |= {
-    "bag_dots",
-    "bag_sums",
-    "bag_tops",
-    "rows_at",
-    "rows_looked_up",
-}  # of a table they read a few rows
+# Which operator computes in which precision is the fact `amp` of its declaration.
 PADDLE = {  # Paddle's names for custom lists
     "matmul": ("mm", "batched_matmul"),
     "matmul_v2": ("mm", "batched_matmul"),
@@ -124,25 +63,30 @@ PADDLE = {  # Paddle's names for custom lists
     "stack": ("stack_tensors",),
 }
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+_WIDE = {"O1": ("float32", "float32_always"), "O2": ("float32_always",), "OD": ()}  # what of `amp`, by level
 last_dtype = "float32"  # of the last auto_cast that was entered: what a GradScaler goes by
 
 
 class Casting:
-    """Casts an operator's inputs, by lists and level: O1 all but the black list where nothing asks for
-    float32, O2 all but what never can; OD the white list alone."""
+    """Casts an operator's inputs, by its `amp` and the level: O1 all but what needs float32 where nothing
+    asks for float32, O2 all but what never can; OD only what gains by half precision.
+
+    white, black: names of operators that are cast to half precision, or to float32, all the same.
+    """
 
     def __init__(
         self, level: str, dtype: torch.dtype, white: set[str], black: set[str], promote: bool
     ) -> None:
         self.level, self.dtype, self.white, self.black, self.promote = level, dtype, white, black, promote
+        self.wide = _WIDE[level]
 
     def __call__(self, operator: Operator, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        name = operator.name
         found = {a.data.dtype for a in args if isinstance(a, Tensor) and a.data.dtype in _FLOATS}
-        if not found or name in AS_THEY_ARE:
+        if not found or operator.amp == "as_is":
             return args
-        rises = self.promote and (self.level == "OD" or torch.float32 in found)
-        wide = name in self.black or (name not in self.white and rises)
+        asks = "half" if operator.name in self.white else operator.amp
+        rises = asks != "half" and self.promote and (self.level == "OD" or torch.float32 in found)
+        wide = rises or asks in self.wide or operator.name in self.black
         kind = torch.float32 if wide else self.dtype
         if found == {kind}:
             return args
@@ -177,10 +121,7 @@ def auto_cast(
     last_dtype = name
     cast = None  # what is off inside what is on is off
     if enable and level != "O0":
-        usual = BLACK_ALWAYS | (BLACK if level == "O1" else set()) if level != "OD" else set()
-        promote = use_promote or level != "O2"
-        lists = ((WHITE | white) - black, (usual | black) - white)
-        cast = Casting(level, as_dtype(name), *lists, promote)
+        cast = Casting(level, as_dtype(name), white, black, use_promote or level != "O2")
     with put(casts, cast):
         yield
 

@@ -57,6 +57,7 @@ def _expect_bags(g: Any, starts: Buffer) -> None:
 @operator(
     lambda g, scale, saved: bags_summed(g, scale, *saved),
     lambda g, weight, saved: bag_dots(weight, g, *saved[:2]),
+    amp="as_is",
 )
 def bag_sums(weight, scale, ids, starts, mean=False, as_rows=False, share=None):
     """out[b] = the sum over the occurrences i of bag b of scale[i] weight[ids[i]]; mean: over how many there
@@ -101,6 +102,7 @@ def occurrences_summed(
 @operator(
     lambda h, g, saved: occurrences_summed(g, h, *saved),
     lambda h, weight, ids, starts: bag_sums(weight, h, ids, starts),
+    amp="as_is",
 )
 def bag_dots(weight, g, ids, starts):
     """The gradient of the scales: weight[ids[i]] . g[b] for each occurrence i, of bag b."""
@@ -111,7 +113,7 @@ def bag_dots(weight, g, ids, starts):
     return value, (ids, which, weight.shape[0])
 
 
-@operator(lambda g, saved: winners_placed(g, *saved))
+@operator(lambda g, saved: winners_placed(g, *saved), amp="as_is")
 def bag_tops(weight, ids, starts, as_rows=False):
     """The largest of each bag's rows, column by column; zeros for an empty bag. weight: [n, d]; returns
     [bags, d]."""
@@ -141,7 +143,7 @@ def columns_picked(h, rows, lost):
     return h.gather(0, rows).masked_fill(lost, 0), h.shape[0]
 
 
-@operator(lambda g, saved: rows_given(g, *saved))
+@operator(lambda g, saved: rows_given(g, *saved), amp="as_is")
 def rows_looked_up(weight, rows, as_rows=True):
     """weight[rows]; -1 gives zeros and gets no gradient. weight: [n, d], rows: int64 of any shape."""
     return rows_found(weight, rows), (rows, weight.shape[0], as_rows)

@@ -31,16 +31,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
 
 import torch
 
 from . import fast
 from .apply import apply
-from .spelling import TAKES_OUT, TAKES_SIZES, gathered, give, renamed, spelled, with_keywords
+from .spelling import gathered, give, renamed, spelled, with_keywords
 from .tensor import Tensor, declared
 
 MISSING_DEFAULT = inspect.Parameter.empty
+R = TypeVar("R")
 
 
 class Derivative(NamedTuple):
@@ -73,8 +74,13 @@ class Operator:
         product: bool = False,
         holomorphic: bool = False,
         otherwise: Callable[..., Any] | None = None,
+        out: bool = False,
+        sizes: bool = False,
+        amp: str = "",
+        returns: Any = None,
     ) -> None:
         self.name = body.__name__.strip("_")
+        self.takes_out, self.takes_sizes, self.amp, self.returns = out, sizes, amp, returns or Tensor
         self.broadcasts, self.view, self.product = broadcasts, view, product
         self.holomorphic, self.otherwise = holomorphic, otherwise
         self.define(body, gradients, joint)
@@ -174,40 +180,102 @@ def recorded_by_hand(name: str) -> Operator:
 
 
 operators: dict[str, Operator] = {}
+composites: dict[str, Callable[..., Any]] = {}
 
 
+class Names(NamedTuple):
+    """The other public names that a declaration asks for; the end of `ops` makes them, see `ops.inplace`."""
+
+    function: Callable[..., Any]
+    aliases: str
+    inplace: str
+
+
+names: dict[str, Names] = {}
+
+
+@overload
+def operator(
+    *gradients: Callable[..., Any], returns: None = None, **facts: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Tensor]]: ...
+@overload
+def operator(
+    *gradients: Callable[..., Any], returns: type[R], **facts: Any
+) -> Callable[[Callable[..., Any]], Callable[..., R]]: ...
+@overload
+def operator(
+    *gradients: Callable[..., Any], returns: str, **facts: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
 def operator(
     *gradients: Callable[..., Any],
     joint: Callable[..., Any] | None = None,
     method: str | Sequence[str] = (),
+    aliases: str = "",
+    inplace: str = "",
     **facts: Any,
-) -> Callable[[Callable[..., Any]], Any]:
+) -> Any:
     """Declare an operator; see the module's text for its function and its derivatives.
 
+    What its names are:
     method: names under which it becomes a method of Tensor ("" for its own name).
+    aliases: its other public names, as functions, methods and twins in place.
+    inplace: how its twin `name_` puts the value into x, one of `KINDS` in `ops.inplace`; "" for no twin.
+
+    How it is called, and what comes back:
+    out: it takes the tensor for its value as `out`. sizes: its list of ints may be written out.
+    amp: its precision within `auto_cast`: "half", "float32", "float32_always" (at level O2 too), "as_is" (its
+        inputs are not cast); "" for that of its inputs.
+    returns: the type of the value, unless that is one Tensor; "Any" where a setting decides about it.
+
+    What its derivatives rely on:
     broadcasts: its inputs broadcast, so their gradients are summed back to their shapes.
     view: the value shares memory with the first input.
     product: linear in each of its inputs, so that a gradient by one does not change with it (see
-    `autograd.grad`).
+        `autograd.grad`).
     holomorphic: its derivatives are written for real numbers, f'(x) g; for complex ones they get conj(g) and
-    are
-        conjugated, which is g conj(f'(x)).
+        are conjugated, which is g conj(f'(x)).
     otherwise: called with the arguments and the one keyword in place of the function, where that is not its
-    default.
+        default.
     """
 
     def declare(body: Callable[..., Any]) -> Any:
         made = Operator(body, gradients, joint, **facts)
         call: Any = functools.wraps(body)(entrance(made, arrays=False))
-        if made.name in TAKES_OUT:
+        if made.takes_out:
             call.__signature__ = with_keywords(made.signature, out=None)
         call.operator = made
         operators[made.name] = made
-        setattr(declared, made.name, call)
-        _as_methods(call, method)
-        return call
+        return _published(made.name, call, method, aliases, inplace)
 
     return declare
+
+
+def composite(
+    *,
+    method: str | Sequence[str] = (),
+    aliases: str = "",
+    inplace: str = "",
+    out: bool = False,
+    sizes: bool = False,
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Declare a function that is written with operators alone: it needs no derivative of its own, only the
+    same tests. Its facts are those of `operator`; what it returns is its annotation."""
+
+    def declare(function: Callable[..., R]) -> Callable[..., R]:
+        call = spelled(out=out, sizes=sizes)(function)
+        composites[function.__name__] = call
+        return _published(function.__name__, call, method, aliases, inplace)
+
+    return declare
+
+
+def _published(name: str, function: Any, method: str | Sequence[str], aliases: str, inplace: str) -> Any:
+    setattr(declared, name, function)
+    for each in (method,) if isinstance(method, str) else method:
+        as_method(function, each)
+    if aliases or inplace:
+        names[name] = Names(function, aliases, inplace)
+    return function
 
 
 def _changed(operator: Operator, settings: dict[str, Any]) -> bool:
@@ -218,7 +286,7 @@ def _changed(operator: Operator, settings: dict[str, Any]) -> bool:
 def entrance(operator: Operator, arrays: bool) -> Any:
     """The function that users call, or the one behind Python's operators, which takes NumPy arrays for
     Tensors."""
-    takes_out, sizes = operator.name in TAKES_OUT, operator.name in TAKES_SIZES
+    takes_out, sizes = operator.takes_out, operator.takes_sizes
 
     def named(args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         out = settings.pop("out", None) if takes_out else None
@@ -232,34 +300,9 @@ def entrance(operator: Operator, arrays: bool) -> Any:
     def call(*args: Any, **settings: Any) -> Any:
         if settings:
             return named(args, settings)
-        return apply(operator, gathered(operator.name, args) if sizes else args, {}, arrays)
+        return apply(operator, gathered(args) if sizes else args, {}, arrays)
 
     return (None if sizes else fast.entrance(operator, call, arrays)) or call
-
-
-composites: dict[str, Callable[..., Any]] = {}
-
-
-def composite(
-    *,
-    method: str | Sequence[str] = (),
-) -> Callable[[Any], Any]:
-    """Declare a function that is written with operators alone: it needs no derivative of its own, only the
-    same tests."""
-
-    def declare(function: Any) -> Any:
-        function = spelled(function)
-        composites[function.__name__] = function
-        setattr(declared, function.__name__, function)
-        _as_methods(function, method)
-        return function
-
-    return declare
-
-
-def _as_methods(function: Callable[..., Any], names: str | Sequence[str]) -> None:
-    for name in (names,) if isinstance(names, str) else names:
-        as_method(function, name)
 
 
 def as_method(function: Callable[..., Any], name: str = "") -> None:

@@ -5,14 +5,13 @@ A function is written with Paddle's own names. `renamed` translates the others w
 a call with plain arguments pays nothing.
 """
 
-# ruff: noqa: SIM905
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -61,26 +60,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "padding": ("paddings",),
     "stride": ("strides",),
 }
-# The functions that can put their result into a tensor given as `out`.
-TAKES_OUT = frozenset(
-    "abs acos acosh add all amax amin any atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not "
-    "bitwise_or "
-    "bitwise_right_shift bitwise_xor bmm bucketize ceil clip complex concat cos cosh cumprod cumsum diff "
-    "divide dot "
-    "equal exp expm1 floor floor_divide floor_mod frac gather greater_equal greater_than index_add "
-    "index_select "
-    "less_equal less_than log log10 log1p log2 logical_and logical_not logical_or logical_xor logsumexp "
-    "masked_select "
-    "matmul maximum mean median minimum mod msort multinomial multiply nonzero norm normal normalize "
-    "not_equal outer "
-    "polar pow prod quantile remainder round rsqrt scatter searchsorted sigmoid sign sin sinh softmax solve "
-    "sqrt stack "
-    "subtract sum svd take_along_axis tanh topk tril triu uniform var vector_norm where fft fft2 fftn hfft "
-    "hfft2 hfftn "
-    "ifft ifft2 ifftn ihfft ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftn".split()
-)
-# The functions whose last setting, a list of ints, may be written out as separate arguments.
-TAKES_SIZES = frozenset("reshape expand tile view broadcast_to permute reshape_".split())
+R = TypeVar("R")
 
 
 def renamed(parameters: Mapping[str, Any] | list[str], settings: dict[str, Any]) -> dict[str, Any]:
@@ -98,8 +78,8 @@ def renamed(parameters: Mapping[str, Any] | list[str], settings: dict[str, Any])
     return own
 
 
-def gathered(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`f(x, 2, 3)` as `f(x, [2, 3])`, for the functions in TAKES_SIZES."""
+def gathered(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`f(x, 2, 3)` as `f(x, [2, 3])`, for a function whose last setting is a list of ints."""
     if len(args) > 2 and all(type(a) is int or (is_tensor(a) and a.ndim == 0) for a in args[1:]):
         return (args[0], list(args[1:]))
     return args
@@ -132,34 +112,39 @@ def with_keywords(signature: inspect.Signature, **defaults: Any) -> inspect.Sign
     return signature.replace(parameters=[*first, *more, *tail])
 
 
-def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with the aliases of its arguments, and with `out` and separate sizes where Paddle takes
-    them."""
-    name = function.__name__
-    signature = inspect.signature(function)
-    parameters = signature.parameters
-    takes_out, sizes = name in TAKES_OUT and "out" not in parameters, name in TAKES_SIZES
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return function
+def spelled(*, out: bool = False, sizes: bool = False) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """A function with the aliases of its arguments, and that names itself in errors.
 
-    @functools.wraps(function)
-    def call(*args: Any, **settings: Any) -> Any:
-        try:
-            if sizes:
-                args = gathered(name, args)
-            if not settings:
-                return function(*args)
-            out = settings.pop("out", None) if takes_out else None
-            result = function(*args, **renamed(parameters, settings))
-            return result if out is None else give(out, result)
-        except FROM_INSIDE as error:
-            if from_inside(error, name):
-                raise translated(error, name, parameters, args, settings) from error
-            raise
+    out: it takes the tensor for its result as `out`. sizes: its list of ints may be written out.
+    """
 
-    shown = with_keywords(signature, out=None) if takes_out else signature
-    call.__signature__ = shown  # type: ignore[attr-defined]
-    return call
+    def declare(function: Callable[..., R]) -> Callable[..., R]:
+        name, signature = function.__name__, inspect.signature(function)
+        parameters = signature.parameters
+        takes_out = out and "out" not in parameters
+        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            return function
+
+        @functools.wraps(function)
+        def call(*args: Any, **settings: Any) -> Any:
+            try:
+                if sizes:
+                    args = gathered(args)
+                if not settings:
+                    return function(*args)
+                into = settings.pop("out", None) if takes_out else None
+                result = function(*args, **renamed(parameters, settings))
+                return result if into is None else give(into, result)
+            except FROM_INSIDE as error:
+                if from_inside(error, name):
+                    raise translated(error, name, parameters, args, settings) from error
+                raise
+
+        shown: Any = call
+        shown.__signature__ = with_keywords(signature, out=None) if takes_out else signature
+        return call
+
+    return declare
 
 
 def spell(namespace: dict[str, Any], modules: Any = "") -> None:
@@ -168,10 +153,10 @@ def spell(namespace: dict[str, Any], modules: Any = "") -> None:
     for name, function in list(namespace.items()):
         plain = type(function) is FunctionType and not hasattr(function, "__wrapped__")
         if plain and name[0] != "_" and function.__module__.startswith(modules):
-            namespace[name] = spelled(function)
+            namespace[name] = spelled()(function)
 
 
-def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
     """A function that makes a tensor: aliases, `ones(2, 3)` for `ones([2, 3])`, and where and how it is made.
 
     out: the tensor that takes the values. device: where it is made. requires_grad: it wants a gradient.
@@ -180,13 +165,13 @@ def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., A
     """
     how = {"out": None, "device": None, "requires_grad": False, "pin_memory": False}
 
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(function: Callable[..., Any]) -> Callable[..., Tensor]:
         name, signature = function.__name__, inspect.signature(function)
         parameters = signature.parameters
         sizes = next(iter(parameters)) == "shape"
 
         @functools.wraps(function)
-        def call(*args: Any, **settings: Any) -> Any:
+        def call(*args: Any, **settings: Any) -> Tensor:
             out, device, requires_grad, pin_memory = [settings.pop(k, v) for k, v in how.items()]
             if sizes and args and type(args[0]) is int:
                 lengths = "fill_value" not in parameters and all(type(a) is int for a in args)
@@ -207,8 +192,8 @@ def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., A
                 made.stop_gradient = False
             return made
 
-        shown = {k: v for k, v in how.items() if k != without}
-        call.__signature__ = with_keywords(signature, **shown)  # type: ignore[attr-defined]
+        shown: Any = call
+        shown.__signature__ = with_keywords(signature, **{k: v for k, v in how.items() if k != without})
         return call
 
     return declare

@@ -480,11 +480,9 @@ class Tensor(Methods):
         """Take the value of `value`, and its place on the tape: the last step of every in-place operator."""
         data = self.data
         if value.data.shape != data.shape:
-            raise ValueError(
-                f"in place: the result has shape {[*value.shape]}, the tensor has {[*self.shape]}"
-            )
+            raise Refused(f"in place: the result has shape {[*value.shape]}, the tensor has {[*self.shape]}")
         if not torch.can_cast(value.data.dtype, data.dtype):
-            raise TypeError(f"in place: a result of {name_of(value.dtype)} does not fit into {self._brief()}")
+            raise WrongKind(f"in place: a result of {name_of(value.dtype)} does not fit into {self._brief()}")
         self._check_writable(value.node is not None)
         if value.node is not None and value.data.dtype is not data.dtype:
             value = value.astype(data.dtype)
@@ -504,19 +502,17 @@ class Tensor(Methods):
         if self.node is not None:
             tape.write_through(self.node)
         elif self.data.untyped_storage().nbytes() > self.data.numel() * self.data.element_size():
-            raise ValueError(
+            raise Refused(
                 f"in place: {self._brief()} shows part of another tensor's memory, which would not know of "
-                "the "
-                "gradient; assign to that tensor by index (x[i, j] = ...), or clone() first"
+                "the gradient; assign to that tensor by index (x[i, j] = ...), or clone() first"
             )
 
     def _check_no_leaf(self, source: Any) -> None:
         if isinstance(source, Tensor) and not source.stop_gradient and torch.is_grad_enabled():
             what = "is" if source is self else "is a view of"
-            raise ValueError(
+            raise Refused(
                 f"in place: {self._brief()} {what} a leaf that wants a gradient, and cannot be overwritten "
-                "on the "
-                "tape; use no_grad() to change its value"
+                "on the tape; use no_grad() to change its value"
             )
 
     def _mark_written(self) -> None:

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -144,9 +145,10 @@ def fused(formula: str) -> Callable[..., torch.Tensor]:
         _loop(formula, dtype)(*flat, size=result.numel())
         return result
 
-    run.formula = formula  # type: ignore[attr-defined]
+    made: Any = run
+    made.formula = formula
     FORMULAS.append(formula)
-    return run
+    return made
 
 
 FORMULAS: list[str] = []  # every formula with a loop: what the warm-up compiles

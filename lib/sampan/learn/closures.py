@@ -48,10 +48,11 @@ def joint_derivative(body: Callable[..., Any]) -> Callable[..., Any]:
         )
 
     asked = ["gradient", "saved", "needed", *names]
-    derivative.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    made: Any = derivative
+    made.__signature__ = inspect.Signature(
         [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in asked]
     )
-    return derivative
+    return made
 
 
 def _inside(code: CodeType) -> list[CodeType]:

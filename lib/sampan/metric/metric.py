@@ -58,7 +58,7 @@ def _right(input: Any, label: Any, k: int) -> torch.Tensor:
     return best == labels[..., None].to(best.device)
 
 
-@spelled
+@spelled()
 def accuracy(
     input: Tensor, label: Tensor, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
 ) -> Tensor:

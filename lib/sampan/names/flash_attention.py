@@ -35,7 +35,7 @@ def flash_attn_qkvpacked(
     rng_name="",
     training=True,
     name=None,
-):
+) -> tuple[Tensor, Any]:
     """qkv: [batch, time, groups + 2, key heads, features], the last two groups being key and value."""
     return attention(*_unpacked(qkv), None, dropout, causal, training, None, return_softmax)
 
@@ -61,7 +61,7 @@ def flash_attn_unpadded(
     rng_name="",
     training=True,
     name=None,
-):
+) -> tuple[Tensor, Any]:
     """Each sequence for itself: sequence i is rows cu_seqlens[i] to cu_seqlens[i + 1]."""
     cuts = [[int(n) for n in cu.tolist()] for cu in (cu_seqlens_q, cu_seqlens_k)]
     results = []
@@ -86,7 +86,7 @@ def flash_attn_varlen_qkvpacked(
     varlen_padded=True,
     training=True,
     name=None,
-):
+) -> tuple[Tensor, Any]:
     """flash_attn_unpadded of qkv [tokens, groups + 2, key heads, features]."""
     given = (*_unpacked(qkv), cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale)
     return flash_attn_unpadded(*given, dropout, causal, return_softmax, training=training)
@@ -113,7 +113,7 @@ def flash_attention_v3_varlen(
     num_splits=1,
     pack_gqa=None,
     sm_margin=0,
-):
+) -> tuple[Tensor, Any]:
     """flash_attn_unpadded in float32 or less, without dropout. What only concerns a GPU's kernel is left
     aside."""
     for label, given, usual in (
@@ -146,7 +146,7 @@ def flashmask_attention(
     name=None,
     softmax_scale=None,
     block_mask=None,
-):
+) -> Any:
     """Attention with a mask given by rows (Wang et al. 2024, "FlashMask"): startend_row_indices int32 [batch,
     heads or 1, keys, n].
 
@@ -197,7 +197,7 @@ def _log_sums(query: Any, key: Any, mask: Any, causal: bool, scale: float | None
 
 def sparse_attention(
     query, key, value, sparse_csr_offset, sparse_csr_columns, key_padding_mask=None, attn_mask=None, name=None
-):
+) -> Tensor:
     """Attention at the positions of a CSR pattern: arrays [batch, heads, time, features], offset [batch,
     heads, time + 1], columns [batch, heads, nonzeros]. key_padding_mask [batch, time] and attn_mask [time,
     time] hide where they are 0.

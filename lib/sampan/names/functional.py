@@ -12,7 +12,7 @@ from ..ops.shape import pad_constant
 __all__ = ["gather_tree", "temporal_shift"]
 
 
-def gather_tree(ids, parents):
+def gather_tree(ids, parents) -> Tensor:
     """The whole beams of a beam search, from each step's ids and the beams they came from: all [time, batch,
     beam]."""
     if ids.ndim != 3 or list(ids.shape) != list(parents.shape):
@@ -28,7 +28,7 @@ def gather_tree(ids, parents):
     return wrap(torch.stack(steps[::-1]))
 
 
-def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
+def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW") -> Tensor:
     """The first share of channels one step later, the next share one step earlier, zeros at the ends (Lin et
     al., 2019).
 

@@ -237,7 +237,7 @@ def margin_cross_entropy(
     group=None,
     return_softmax=False,
     reduction="mean",
-):
+) -> Any:
     """Cross-entropy of scale cos(angle), where the right class has scale (cos(margin1 angle + margin2) -
     margin3).
 
@@ -254,7 +254,7 @@ def margin_cross_entropy(
     return (loss, softmax(scores, -1)) if return_softmax else loss
 
 
-def class_center_sample(label, num_classes, num_samples, group=None):
+def class_center_sample(label, num_classes, num_samples, group=None) -> tuple[Tensor, Tensor]:
     """Classes to train on: all that are in `label`, and random others up to num_samples (An et al., 2021).
 
     Returns (label as places in that list, the sorted list). Raises ValueError for more samples than classes.
@@ -270,13 +270,13 @@ def class_center_sample(label, num_classes, num_samples, group=None):
     return wrap(torch.searchsorted(chosen, label.data).to(label.data.dtype)), wrap(chosen)
 
 
-def log_loss(input, label, epsilon=0.0001, name=None):
+def log_loss(input, label, epsilon=0.0001, name=None) -> Tensor:
     """-label log(input + epsilon) - (1 - label) log(1 - input + epsilon), entry by entry."""
     label = constant(label)
     return -label * (input + epsilon).log() - (1 - label) * (1 - input + epsilon).log()
 
 
-def dice_loss(input, label, epsilon=1e-5, name=None):
+def dice_loss(input, label, epsilon=1e-5, name=None) -> Tensor:
     """1 - 2 |a b| / (|a| + |b|) for each row, averaged: input [n, ..., classes] probabilities, label [n, ...,
     1] ints."""
     if input.ndim < 2 or list(label.shape) != [*input.shape[:-1], 1]:
@@ -286,7 +286,7 @@ def dice_loss(input, label, epsilon=1e-5, name=None):
     return (1 - 2 * both / (input.sum(axis=axes) + hot.sum(axis=axes) + epsilon)).mean()
 
 
-def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
+def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None) -> Tensor:
     """-alpha_t (1 - p_t)^gamma log(p_t), p_t the probability given to the right answer (Lin et al., 2017),
     over normalizer [1] unless None."""
     if normalizer is not None and normalizer.ndim > 1:

@@ -62,7 +62,7 @@ def transducer(x, labels, lengths, label_lengths, blank, fastemit):
 @spelled
 def rnnt_loss(
     input, label, input_lengths, label_lengths, blank=0, fastemit_lambda=0.001, reduction="mean", name=None
-):
+) -> Tensor:
     """The transducer's loss (Graves, 2012): -log of the probability of the labels over all alignments.
 
     input: [batch, time, labels + 1, classes] log probabilities (Paddle's CPU kernel takes no softmax either).

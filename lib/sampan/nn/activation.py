@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..engine.tensor import Tensor
 from . import functional as F
 from .function_layer import FunctionLayer
 from .initializer import Constant
@@ -135,7 +136,7 @@ class ThresholdedReLU(_Activation, of=F.thresholded_relu):
 class Softmax2D(_Activation, of=F.softmax, takes="name", axis=-3):
     """Softmax over the channels of an image [batch, channels, height, width] or [channels, height, width]."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         if x.ndim not in (3, 4):
             raise ValueError(f"Softmax2D: expected x with 3 or 4 axes, got shape {[*x.shape]}")
         return super().forward(x)
@@ -161,7 +162,7 @@ class PReLU(Layer):
         self.name, self._weight_attr, start = name, weight_attr, Constant(init)
         self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=start)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         return F.prelu(x, self._weight, self._data_format)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..engine.tensor import Tensor
 from . import functional as F
 from .function_layer import REQUIRED, FunctionLayer
 from .layer import Layer, alias
@@ -38,7 +39,7 @@ class Pad1D(
         if isinstance(size := vars(self)["padding"], int):
             vars(self)["padding"] = [size] * 2 * (len(self.data_format) - 2)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         return F.pad(x, self.padding, self.mode, self.value, self.data_format)
 
 
@@ -177,7 +178,7 @@ class Unflatten(Layer):
         super().__init__()
         self.axis, self.shape, self.name = axis, shape, name
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         return x.unflatten(self.axis, self.shape)
 
 
@@ -216,7 +217,7 @@ class Bilinear(Layer):
         self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
         self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, x1: Any, x2: Any) -> Tensor:
         return F.bilinear(x1, x2, self.weight, self.bias)
 
 
@@ -278,7 +279,7 @@ class Embedding(Layer):
         if padding_idx is not None:
             self.weight.data[padding_idx] = 0.0
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         settings = (self._max_norm, self._norm_type, self._chosen, self.scale_grad_by_freq)
         return F.embedding(x, self.weight, self.padding_idx, *settings)
 

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from ..engine.tensor import Tensor
 from . import functional as F
 from .function_layer import with_defaults
 from .functional.convolution import FORMATS, ints
@@ -167,12 +168,12 @@ class _Plain(_Convolution):
             data_format,
         )
 
-    def __init_subclass__(cls, axes: int = 0, data_format: str = "") -> None:
+    def __init_subclass__(cls: Any, axes: int = 0, data_format: str = "") -> None:
         if axes:
             cls._axes = axes
-            cls.__init__ = with_defaults(cls.__init__, data_format=data_format)  # type: ignore[method-assign]
+            cls.__init__ = with_defaults(cls.__init__, data_format=data_format)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
             x, padding = F.pad(x, padding, self.padding_mode, data_format=self.data_format), 0
@@ -261,7 +262,7 @@ class _Transposed(_Convolution):
             data_format,
         )
 
-    def forward(self, x: Any, output_size: Any = None) -> Any:
+    def forward(self, x: Any, output_size: Any = None) -> Tensor:
         return getattr(F, self._run)(
             x,
             self.weight,

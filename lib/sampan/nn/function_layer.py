@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..engine.spelling import renamed
-from ..engine.tensor import WrongKind
+from ..engine.tensor import Tensor, WrongKind
 from .layer import Layer, alias
 
 _OWN = ("training", "out")  # a layer knows whether it trains
@@ -42,7 +42,7 @@ class FunctionLayer(Layer):
         def __getattr__(self, name: str) -> Any: ...  # the settings
 
     def __init_subclass__(
-        cls,
+        cls: Any,
         of: Any = None,
         takes: str | None = None,
         inputs: int | None = None,
@@ -79,8 +79,9 @@ class FunctionLayer(Layer):
         if cls._shows is None:
             cls._shows = " ".join(f"{n}?" if n == "name" else n for n in names)
         own = [inspect.Parameter("self", _PLAIN), *cls._settings.parameters.values()]
-        __init__.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
-        cls.__init__ = __init__  # type: ignore[method-assign]
+        made: Any = __init__
+        made.__signature__ = inspect.Signature(own)
+        cls.__init__ = made
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__()
@@ -97,7 +98,7 @@ class FunctionLayer(Layer):
         if getattr(self, "reduction", "mean") not in ("mean", "sum", "none", "batchmean", None):
             raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {self.reduction!r}")
 
-    def forward(self, *inputs: Any, **named: Any) -> Any:
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
         if named:
             named = renamed(self._names, named)
             inputs = (*inputs, *(named.pop(n) for n in self._names[len(inputs) :] if n in named))
@@ -123,8 +124,9 @@ def init_of(settings: str, keep: Callable[..., None]) -> Any:
         bound.apply_defaults()
         keep(**bound.arguments)
 
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
+    made: Any = __init__
+    made.__signature__ = signature
+    return made
 
 
 def with_defaults(init: Any, **defaults: Any) -> Any:

@@ -12,7 +12,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import torch
 
@@ -35,6 +35,16 @@ def alias(name: str) -> Any:
 def _hooks() -> Any:
     """A layer's hooks of one kind by their id. The layer gets the dictionary when it is first asked for."""
     return functools.cached_property(lambda self: OrderedDict())
+
+
+R = TypeVar("R", covariant=True)
+
+
+class _Runs(Protocol[R]):
+    """A layer whose `forward` returns R, for type checkers: so does a call of the layer."""
+
+    @property
+    def forward(self) -> Callable[..., R]: ...
 
 
 class Layer:
@@ -84,10 +94,16 @@ class Layer:
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}.forward: write it in the subclass")
 
-    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        if self._forward_pre_hooks or self._forward_post_hooks:
-            return self._call_with_hooks(inputs, kwargs)
-        return self.forward(*inputs, **kwargs)
+    if TYPE_CHECKING:
+
+        def __call__(self: _Runs[R], *inputs: Any, **kwargs: Any) -> R: ...
+
+    else:
+
+        def __call__(self, *inputs, **kwargs):
+            if self._forward_pre_hooks or self._forward_post_hooks:
+                return self._call_with_hooks(inputs, kwargs)
+            return self.forward(*inputs, **kwargs)
 
     def _call_with_hooks(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         outputs, finished = None, False

@@ -3,7 +3,7 @@
 from operator import index
 from typing import Any
 
-from ..engine.tensor import WrongKind
+from ..engine.tensor import Tensor, WrongKind
 from . import functional as F
 from .layer import Layer
 
@@ -49,7 +49,7 @@ class Linear(Layer):
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         return F.linear(x, self.weight, self.bias)
 
 
@@ -60,7 +60,7 @@ class Flatten(Layer):
         super().__init__()
         self.start_axis, self.stop_axis = start_axis, stop_axis
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         return x.flatten(self.start_axis, self.stop_axis)
 
 
@@ -70,5 +70,5 @@ class Identity(Layer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         return x

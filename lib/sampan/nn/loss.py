@@ -72,7 +72,7 @@ class CTCLoss(Loss, of=F.ctc_loss, inputs=4, takes="blank reduction zero_infinit
 
     def forward(
         self, log_probs: Any, labels: Any, input_lengths: Any, label_lengths: Any, norm_by_times: bool = False
-    ) -> Any:
+    ) -> Tensor:
         lengths = (input_lengths, label_lengths)
         return F.ctc_loss(
             log_probs, labels, *lengths, self.blank, self.reduction, norm_by_times, self.zero_infinity

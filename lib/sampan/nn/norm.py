@@ -28,10 +28,10 @@ class _OfRank(Layer):
 
     _ranks: tuple[int, ...] = ()
 
-    def __init_subclass__(cls, ranks: tuple[int, ...] = (), **defaults: Any) -> None:
+    def __init_subclass__(cls: Any, ranks: tuple[int, ...] = (), **defaults: Any) -> None:
         cls._ranks = ranks or cls._ranks
         if defaults:
-            cls.__init__ = with_defaults(cls.__init__, **defaults)  # type: ignore[method-assign]
+            cls.__init__ = with_defaults(cls.__init__, **defaults)
 
     def _check(self, x: Any) -> None:
         if self._ranks and x.ndim not in self._ranks:
@@ -77,7 +77,7 @@ class _BatchNorm(_OfRank):
             attr = ParamAttr(initializer=Constant(value), trainable=False)
             setattr(self, key, self.create_parameter([num_features], attr))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         self._check(x)
         statistics = (self._mean, self._variance)
         return F.batch_norm(
@@ -134,7 +134,7 @@ class BatchNorm(_BatchNorm):
         self.to(dtype=dtype)
         self._act, self._is_test, self.training = act, is_test, not is_test
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         value = super().forward(x)
         return value if self._act is None else getattr(F, self._act)(value)
 
@@ -196,7 +196,7 @@ class _InstanceNorm(_OfRank):
         self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         self._check(x)
         return F.instance_norm(x, weight=self.scale, bias=self.bias, eps=self.epsilon)
 
@@ -250,7 +250,7 @@ class LayerNorm(Layer):
         self.weight = self.create_parameter([size], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([size], bias_attr, is_bias=True)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.epsilon)
 
 
@@ -285,7 +285,7 @@ class GroupNorm(Layer):
         self.weight = self.create_parameter([num_channels], attrs[0], default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_channels], attrs[1], is_bias=True)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         return F.group_norm(x, self.num_groups, self.epsilon, self.weight, self.bias, self.data_format)
 
 
@@ -321,7 +321,7 @@ class SpectralNorm(Layer):
         self.weight_u, self.weight_v = made
         self.weight_u.stop_gradient = self.weight_v.stop_gradient = True
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         u, v = self.weight_u.data, self.weight_v.data  # as in Paddle they stay as they are
         matrix = x.moveaxis(self._dim, 0).reshape([len(u), -1])
         for _ in range(self._power_iters):

@@ -1,8 +1,10 @@
 """Pooling as layers, over [batch, channels, ...]."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
+from ..engine.tensor import Tensor
 from . import functional as F
 from .function_layer import FunctionLayer
 from .layer import alias
@@ -39,15 +41,19 @@ class AvgPool3D(_Pool, of=F.avg_pool3d):
     instead."""
 
 
-class MaxPool1D(_Pool, of=F.max_pool1d):
+class _MaxPool(_Pool):
+    forward: Callable[..., Any]  # a Tensor, or two with return_mask
+
+
+class MaxPool1D(_MaxPool, of=F.max_pool1d):
     """The largest value of each window."""
 
 
-class MaxPool2D(_Pool, of=F.max_pool2d):
+class MaxPool2D(_MaxPool, of=F.max_pool2d):
     """The largest value of each window."""
 
 
-class MaxPool3D(_Pool, of=F.max_pool3d):
+class MaxPool3D(_MaxPool, of=F.max_pool3d):
     """The largest value of each window."""
 
 
@@ -80,6 +86,8 @@ class AdaptiveAvgPool3D(_Adaptive, of=F.adaptive_avg_pool3d, private="*"):
 class _AdaptiveMax(FunctionLayer, shows="output_size return_mask"):
     """The largest values of windows chosen so that the output has `output_size`."""
 
+    forward: Callable[..., Any]
+
 
 class AdaptiveMaxPool1D(_AdaptiveMax, of=F.adaptive_max_pool1d):
     """The largest values of windows chosen so that the output has `output_size`."""
@@ -104,7 +112,7 @@ class FractionalMaxPool3D(_AdaptiveMax, of=F.fractional_max_pool3d, private="*")
 class _Unpool(FunctionLayer, inputs=2, shows="output_size"):
     """x put back at the indices that max pooling gave; output_size: the pooled one's, where several fit."""
 
-    def forward(self, x: Any, indices: Any, output_size: Any = None) -> Any:
+    def forward(self, x: Any, indices: Any, output_size: Any = None) -> Tensor:
         if output_size:
             warnings.warn("forward's output_size goes before the layer's", stacklevel=2)
         settings = (self.kernel_size, self.stride, self.padding, self.data_format)

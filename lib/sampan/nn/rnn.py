@@ -106,7 +106,7 @@ class _Cell(RNNCellBase):
         if proj_size:
             self.weight_ho = self.create_parameter([hidden_size, proj_size], attrs[1], None, False, drawn)
 
-    def forward(self, inputs: Any, states: Any = None) -> Any:
+    def forward(self, inputs: Any, states: Any = None) -> tuple[Tensor, Any]:
         states = self.get_initial_states(inputs) if states is None else states
         h, c = states if self.mode == "LSTM" else (states, None)
         x = F.linear(inputs, self.weight_ih.t(), self.bias_ih)
@@ -268,7 +268,7 @@ class RNN(Layer):
         super().__init__()
         self.cell, self.is_reverse, self.time_major = cell, is_reverse, time_major
 
-    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
+    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs) -> tuple[Any, Any]:
         order = (self.time_major, self.is_reverse)
         return _run(self.cell, inputs, initial_states, sequence_length, *order, kwargs)
 
@@ -282,7 +282,7 @@ class BiRNN(Layer):
             raise ValueError(f"cell_bw: expected input_size {cell_fw.input_size}, got {cell_bw.input_size}")
         self.cell_fw, self.cell_bw, self.time_major = cell_fw, cell_bw, time_major
 
-    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs):
+    def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs) -> tuple[Any, Any]:
         if initial_states is not None and len(initial_states) != 2:
             raise ValueError(f"initial_states: expected a pair, got {len(initial_states)}")
         return self._both(inputs, initial_states or (None, None), sequence_length, kwargs)
@@ -342,7 +342,9 @@ class _Stack(LayerList):
     def flatten_parameters(self) -> None:
         """There is nothing to do: the parameters stay where they are."""
 
-    def forward(self, inputs: Any, initial_states: Any = None, sequence_length: Any = None) -> Any:
+    def forward(
+        self, inputs: Any, initial_states: Any = None, sequence_length: Any = None
+    ) -> tuple[Tensor, Any]:
         given: list[Any] = flatten(initial_states) if initial_states is not None else []
         if any(len(g) != self.num_layers * self.num_directions for g in given):
             raise Refused(

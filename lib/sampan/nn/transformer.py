@@ -47,10 +47,11 @@ def _attrs(given: Any, count: int, name: str) -> list[Any]:
         if len(given) != count:
             raise ValueError(f"{name}: expected {count} of them, got {len(given)}")
         return list(given)
-    if isinstance(given, ParamAttr | str) and ParamAttr.of(given).name:  # type: ignore[union-attr]
-        copies = [copy.copy(ParamAttr.of(given)) for _ in range(count)]
+    one: Any = ParamAttr.of(given) if isinstance(given, ParamAttr | str) else None
+    if one and one.name:
+        copies = [copy.copy(one) for _ in range(count)]
         for index, attr in enumerate(copies):
-            attr.name = f"{attr.name}_{index}"  # type: ignore[union-attr]
+            attr.name = f"{attr.name}_{index}"
         return copies
     return [given] * count
 
@@ -323,7 +324,7 @@ class Transformer(Layer):
             other = TransformerDecoderLayer(*settings, decoder_weight, decoder_bias)
             self.decoder = TransformerDecoder(other, num_decoder_layers, LayerNorm(d_model))
 
-    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None):
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None) -> Tensor:
         return self.decoder(tgt, self.encoder(src, src_mask), tgt_mask, memory_mask)
 
     def generate_square_subsequent_mask(self, length: Any) -> Tensor:

@@ -14,7 +14,6 @@ from . import (
     signs,
     spectral,
 )
-from .aliases import *
 from .assembly import *
 from .activation import gelu, leaky_relu, log_softmax, relu, relu6, silu, softmax, softplus
 from .complex_numbers import *
@@ -38,7 +37,6 @@ from .linalg import (
     mv,
     outer,
     tensordot,
-    trace,
     vecdot,
 )
 from .logic import *

@@ -17,13 +17,15 @@ from .joining import concat, equal_views
 
 softmax_backward = torch._softmax_backward_data
 log_softmax_backward = torch._log_softmax_backward_data
-_VENDOR = (
-    "elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu mish silu softplus softshrink "
-    "threshold"
-)
 # torch's fused backwards
-_back = {name: getattr(aten, f"{name}_backward").default._op for name in _VENDOR.split()}
-threshold_backward = _back["threshold"]
+elu_backward = aten.elu_backward.default._op
+gelu_backward = aten.gelu_backward.default._op
+glu_backward = aten.glu_backward.default._op
+hardsigmoid_backward = aten.hardsigmoid_backward.default._op
+hardtanh_backward = aten.hardtanh_backward.default._op
+leaky_relu_backward = aten.leaky_relu_backward.default._op
+silu_backward = aten.silu_backward.default._op
+threshold_backward = aten.threshold_backward.default._op
 prelu_backward = aten._prelu_kernel_backward.default._op
 tnf = torch.nn.functional
 
@@ -32,7 +34,7 @@ def _relu_by_x(g: Any, out: Any) -> Any:
     return threshold_backward(g, out, 0) if g.__class__ is Buffer else g * (out > 0)
 
 
-@operator(_relu_by_x, method="")
+@operator(_relu_by_x, method="", inplace="direct")
 def relu(x, name=None):
     """max(x, 0); its derivative at 0 is taken as 0."""
     return torch.relu(x)
@@ -47,14 +49,15 @@ def activation(
     vendor: Any = None,
     of_complex: Any = None,
     complex_slope: Any = None,
-) -> Any:
+    **facts: Any,
+) -> Callable[..., Tensor]:
     """Declare an activation.
 
     settings: its parameters after x, as in a signature. value(x, *settings): its value, torch's function.
     slope(g, x, *settings): the gradient g taken back, by methods that buffers and Tensors share.
     vendor(g, x, *settings): torch's fused form of that for buffers, unless the plain form is as good.
     of_complex, complex_slope: the value and the gradient for complex buffers, unless `value` takes them and
-    the gradient is the conjugate of `slope` of the conjugate.
+    the gradient is the conjugate of `slope` of the conjugate. facts: as of `operator`.
     """
     names = [part.split("=")[0].strip() for part in settings.split(",") if part]
     given, inner = ", ".join(["x", *names]), ", ".join(["g", "x", *names])
@@ -84,7 +87,7 @@ def activation(
     define(source, f"activation {name}", namespace)
     body = namespace[name]
     body.__doc__, body.__module__ = f"{doc}\n\nElementwise, any shape.", __name__
-    return operator(namespace[f"{name}_by_x"])(body)
+    return operator(namespace[f"{name}_by_x"], **facts)(body)
 
 
 def _number(value: Any) -> Any:
@@ -108,7 +111,7 @@ def _hardsigmoid(x: Any, slope: float, offset: float) -> Any:
 
 def _hardsigmoid_back(g: Any, x: Any, slope: float, offset: float) -> Any:
     if (slope, offset) == _SIXTH:
-        return _back["hardsigmoid"](g, x)
+        return hardsigmoid_backward(g, x)
     return _within(g * slope, x * slope + offset, 0.0, 1.0)
 
 
@@ -148,7 +151,7 @@ celu = activation(
     "max(0, x) + min(0, alpha (e^(x / alpha) - 1)) (Barron, 2017).",
     lambda x, alpha: aten.elu(x, alpha, 1.0, 1.0 / alpha),
     lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * (x.clip(max=0.0) / alpha).exp(),
-    lambda g, x, alpha: _back["elu"](g, alpha, 1.0, 1.0 / alpha, False, x),
+    lambda g, x, alpha: elu_backward(g, alpha, 1.0, 1.0 / alpha, False, x),
 )
 elu = activation(
     "elu",
@@ -156,7 +159,8 @@ elu = activation(
     "x where positive, alpha (e^x - 1) elsewhere (Clevert et al., 2016).",
     aten.elu,
     lambda g, x, alpha: g * (x > 0) + g * (x <= 0) * alpha * x.clip(max=0.0).exp(),
-    lambda g, x, alpha: _back["elu"](g, alpha, 1.0, 1.0, False, x),
+    lambda g, x, alpha: elu_backward(g, alpha, 1.0, 1.0, False, x),
+    inplace="rewrite",
 )
 hardshrink = activation(
     "hardshrink",
@@ -164,7 +168,7 @@ hardshrink = activation(
     "x where |x| > threshold, 0 elsewhere.",
     tnf.hardshrink,
     _outside,
-    _back["hardshrink"],
+    aten.hardshrink_backward.default._op,
 )
 hardsigmoid = activation(
     "hardsigmoid",
@@ -180,12 +184,18 @@ hardswish = activation(
     "x relu6(x + 3) / 6 (Howard et al., 2019).",
     tnf.hardswish,
     lambda g, x: g * (x >= 3) + _within(g, x, -3.0, 3.0) * (x / 3 + 0.5),
-    _back["hardswish"],
+    aten.hardswish_backward.default._op,
     lambda x: _of_middle(x, x, x * (x + 3) / 6),
     lambda g, x: _of_middle(x, g, g * (x / 3 + 0.5).conj()),
 )
 hardtanh = activation(
-    "hardtanh", "min=-1.0, max=1.0", "x held between min and max.", tnf.hardtanh, _within, _back["hardtanh"]
+    "hardtanh",
+    "min=-1.0, max=1.0",
+    "x held between min and max.",
+    tnf.hardtanh,
+    _within,
+    hardtanh_backward,
+    inplace="rewrite",
 )
 leaky_relu = activation(
     "leaky_relu",
@@ -193,7 +203,8 @@ leaky_relu = activation(
     "x where positive, negative_slope x elsewhere.",
     tnf.leaky_relu,
     lambda g, x, slope: g * (x > 0) + g * (x <= 0) * slope,
-    lambda g, x, slope: _back["leaky_relu"](g, x, slope, False),
+    lambda g, x, slope: leaky_relu_backward(g, x, slope, False),
+    inplace="rewrite",
 )
 log_sigmoid = activation(
     "log_sigmoid",
@@ -203,14 +214,16 @@ log_sigmoid = activation(
     lambda g, x: g * (-x).sigmoid(),
     of_complex=lambda x: torch.where(x.real < 0, x, 0) - (torch.where(x.real < 0, x, -x).exp() + 1).log(),
 )
-mish = activation("mish", "", "x tanh(softplus(x)) (Misra, 2019).", tnf.mish, _mish_slope, _back["mish"])
+mish = activation(
+    "mish", "", "x tanh(softplus(x)) (Misra, 2019).", tnf.mish, _mish_slope, aten.mish_backward.default._op
+)
 relu6 = activation(
     "relu6",
     "",
     "x held between 0 and 6.",
     tnf.relu6,
     lambda g, x: _within(g, x, 0.0, 6.0),
-    lambda g, x: _back["hardtanh"](g, x, 0.0, 6.0),
+    lambda g, x: hardtanh_backward(g, x, 0.0, 6.0),
 )
 selu = activation(
     "selu",
@@ -218,9 +231,17 @@ selu = activation(
     "scale times elu(x, alpha), which keeps mean 0 and variance 1 (Klambauer et al., 2017).",
     _selu,
     lambda g, x, scale, alpha: g * scale * (x > 0) + g * (x <= 0) * (scale * alpha) * x.clip(max=0.0).exp(),
-    lambda g, x, scale, alpha: _back["elu"](g, alpha, scale, 1.0, False, x),
+    lambda g, x, scale, alpha: elu_backward(g, alpha, scale, 1.0, False, x),
 )
-silu = activation("silu", "", "x sigmoid(x) (Elfwing et al., 2018).", tnf.silu, _silu_slope, _back["silu"])
+silu = activation(
+    "silu",
+    "",
+    "x sigmoid(x) (Elfwing et al., 2018).",
+    tnf.silu,
+    _silu_slope,
+    silu_backward,
+    inplace="rewrite",
+)
 softplus = activation(
     "softplus",
     "beta=1, threshold=20",
@@ -229,13 +250,14 @@ softplus = activation(
     lambda g, x, beta, threshold: (
         g * ((x * beta > threshold) + (x * beta <= threshold) * (x * beta).sigmoid())
     ),
-    _back["softplus"],
+    aten.softplus_backward.default._op,
     lambda x, beta, threshold: torch.where(
         (x * beta).real > threshold, x, ((x * beta).exp() + 1).log() / beta
     ),
     lambda g, x, beta, threshold: (
         g * torch.where((x * beta).real > threshold, 1, (x * beta).sigmoid().conj())
     ),
+    amp="float32",
 )
 softshrink = activation(
     "softshrink",
@@ -243,7 +265,7 @@ softshrink = activation(
     "x nearer to 0 by threshold, 0 where |x| is below it.",
     tnf.softshrink,
     _outside,
-    _back["softshrink"],
+    aten.softshrink_backward.default._op,
 )
 softsign = activation(
     "softsign",
@@ -259,21 +281,24 @@ swish = activation(
     "x sigmoid(x) (Ramachandran et al., 2017): silu's other name.",
     tnf.silu,
     _silu_slope,
-    _back["silu"],
+    silu_backward,
 )
-tanhshrink = activation("tanhshrink", "", "x - tanh(x).", tnf.tanhshrink, lambda g, x: g * x.tanh() ** 2.0)
+tanhshrink = activation(
+    "tanhshrink", "", "x - tanh(x).", tnf.tanhshrink, lambda g, x: g * x.tanh() ** 2.0, amp="float32"
+)
 thresholded_relu = activation(
     "thresholded_relu",
     "threshold=1.0, value=0.0",
     "x where it is above the threshold, value elsewhere.",
     tnf.threshold,
     lambda g, x, threshold, value: g * (x > threshold),
-    lambda g, x, threshold, value: _back["threshold"](g, x, threshold),
+    lambda g, x, threshold, value: threshold_backward(g, x, threshold),
+    inplace="rewrite",
 )
 
 
 def _gelu_by_x(g: Any, x: Any, saved: str) -> Any:
-    return _back["gelu"](g, x, approximate=saved) if g.__class__ is Buffer else g * _gelu_slope(x, saved)
+    return gelu_backward(g, x, approximate=saved) if g.__class__ is Buffer else g * _gelu_slope(x, saved)
 
 
 @operator(_gelu_by_x)
@@ -307,7 +332,7 @@ def _softmax_by_x(g: Any, out: Any, axis: int, saved: torch.dtype) -> Any:
     return (out * (g - (g * out).sum(axis=axis, keepdim=True))).to(saved)
 
 
-@operator(_softmax_by_x)
+@operator(_softmax_by_x, inplace="rewrite", out=True, amp="float32")
 def softmax(x, axis=-1, dtype=None, name=None):
     """exp(x) / sum(exp(x)) along `axis`, shifted by the maximum so that it cannot overflow.
 
@@ -323,7 +348,7 @@ def _log_softmax_by_x(g: Any, out: Any, axis: int, saved: torch.dtype) -> Any:
     return (g - out.exp() * g.sum(axis=axis, keepdim=True)).to(saved)
 
 
-@operator(_log_softmax_by_x)
+@operator(_log_softmax_by_x, amp="float32")
 def log_softmax(x, axis=-1, dtype=None, name=None):
     """x - log(sum(exp(x))) along `axis`."""
     return torch.log_softmax(x, _axis(x, axis), dtype=None if dtype is None else as_dtype(dtype)), x.dtype
@@ -342,7 +367,7 @@ def parametric_relu(x, weight):
 
 
 def _glu_by_x(g: Any, x: Any, axis: int) -> Any:
-    return _back["glu"](g, x, axis) if g.__class__ is Buffer else _glu_slope(g, x, axis)
+    return glu_backward(g, x, axis) if g.__class__ is Buffer else _glu_slope(g, x, axis)
 
 
 @operator(_glu_by_x)
@@ -358,14 +383,14 @@ def _glu_slope(g: Any, x: Any, axis: int) -> Any:
 
 
 @composite()
-def swiglu(x, y=None, name=None):
+def swiglu(x, y=None, name=None) -> Tensor:
     """silu(x) y; with y None, of the halves of x along its last axis (Shazeer, 2020)."""
     a, b = equal_views(x, 2, -1) if y is None else (x, y)
     return silu(a) * b
 
 
 @composite()
-def maxout(x, groups, axis=1, name=None):
+def maxout(x, groups, axis=1, name=None) -> Tensor:
     """The largest of each `groups` neighbours along `axis` (Goodfellow et al., 2013)."""
     at = _axis(x, axis) % max(x.ndim, 1)
     if groups < 1 or x.shape[at] % groups:

@@ -23,13 +23,13 @@ def diagonals(x, offset, dim1, dim2):
 
 
 @composite(method="")
-def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+def diag_embed(input, offset=0, dim1=-2, dim2=-1) -> Tensor:
     """Matrices with the last axis of `input` on the diagonal `offset` of the new axes dim1 and dim2."""
     return diagonals(input if isinstance(input, Tensor) else to_tensor(np.asarray(input)), offset, dim1, dim2)
 
 
 @composite(method="")
-def diagflat(x, offset=0, name=None):
+def diagflat(x, offset=0, name=None) -> Tensor:
     """A matrix with the flattened `x` on the diagonal `offset`."""
     return diagonals(reshape(x, [-1]), offset, 0, 1)
 
@@ -51,7 +51,7 @@ def blocks(*tensors):
     return torch.block_diag(*tensors), [t.shape for t in tensors]
 
 
-def block_diag(inputs, name=None):
+def block_diag(inputs, name=None) -> Tensor:
     """The block-diagonal matrix of a list of tensors of one dtype, each with 0 to 2 axes."""
     if len({t.dtype for t in inputs}) > 1:
         raise Refused(
@@ -60,7 +60,7 @@ def block_diag(inputs, name=None):
     return blocks(*inputs)
 
 
-def cartesian_prod(x, name=None):
+def cartesian_prod(x, name=None) -> Tensor:
     """All ways to take one entry of each vector in the list `x`, [ways, vectors]; of one vector, itself."""
     for tensor in x:
         if tensor.ndim != 1:
@@ -74,7 +74,7 @@ def cartesian_prod(x, name=None):
 
 
 @composite(method="")
-def combinations(x, r=2, with_replacement=False, name=None):
+def combinations(x, r=2, with_replacement=False, name=None) -> Tensor:
     """All ways to take r entries of the vector `x`, in its order, [ways, r]."""
     if x.ndim != 1:
         raise WrongKind(f"combinations: expected a vector, got shape {[*x.shape]}")
@@ -88,7 +88,7 @@ def combinations(x, r=2, with_replacement=False, name=None):
 
 
 @composite(method="")
-def vander(x, n=None, increasing=False, name=None):
+def vander(x, n=None, increasing=False, name=None) -> Tensor:
     """The Vandermonde matrix, [x.size, n]: powers n - 1 to 0 of a vector, or 0 to n - 1 when `increasing`."""
     if x.ndim != 1:
         raise Refused(f"vander: expected a vector, got shape {[*x.shape]}")
@@ -103,7 +103,7 @@ def vander(x, n=None, increasing=False, name=None):
     return stack(powers[:count] if increasing else powers[:count][::-1], -1)
 
 
-def multiplex(inputs, index, name=None):
+def multiplex(inputs, index, name=None) -> Tensor:
     """Row i of the tensor inputs[index[i]], for each i: inputs all [rows, ...], index [rows, 1]."""
     if len(inputs) < 2:
         raise Refused("multiplex: expected at least two tensors to choose from")

@@ -57,7 +57,7 @@ def _fused_back(
     return *(x.transpose(1, 2) for x in made), None
 
 
-@operator(joint=_fused_back)
+@operator(joint=_fused_back, amp="half")
 def fused_attention(query, key, value, mask, causal, scale):
     """Attention by torch's fused kernel, which never holds all the weights; the mask gets no gradient.
 

@@ -69,7 +69,7 @@ def sgn(x, name=None):
     return torch.sgn(x)
 
 
-@operator(lambda g: real(g), lambda g: imag(g), broadcasts=True)
+@operator(lambda g: real(g), lambda g: imag(g), broadcasts=True, out=True)
 def complex(real, imag, name=None):
     """real + i imag, with broadcasting."""
     if real.dtype is not imag.dtype:
@@ -84,6 +84,7 @@ def complex(real, imag, name=None):
     lambda g, out: imag(out.conj() * g),
     method="",
     broadcasts=True,
+    out=True,
 )
 def polar(abs, angle, name=None):
     """abs (cos(angle) + i sin(angle)), with broadcasting."""
@@ -91,7 +92,7 @@ def polar(abs, angle, name=None):
     return torch.polar(abs.to(kind), angle.to(kind))
 
 
-@operator(lambda g: declared.as_real(g), method="", view=True)
+@operator(lambda g: declared.as_real(g), method="", view=True, aliases="view_as_complex")
 def as_complex(x, name=None):
     """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
     if not x.shape or x.shape[-1] != 2:
@@ -102,7 +103,7 @@ def as_complex(x, name=None):
     return torch.view_as_complex(pairs)
 
 
-@operator(lambda g: as_complex(g), method="", view=True)
+@operator(lambda g: as_complex(g), method="", view=True, aliases="view_as_real")
 def as_real(x, name=None):
     """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     if not x.is_complex():

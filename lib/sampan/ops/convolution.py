@@ -50,7 +50,7 @@ def _convolve_back(g: Any, x: Any, weight: Any, settings: Any, saved: Any, neede
     return _gradients(g, x, weight, settings, needed)
 
 
-@operator(joint=_convolve_back, product=True)
+@operator(joint=_convolve_back, product=True, amp="half")
 def convolve(x, weight, bias, settings):
     """The convolution of x [n, c, ...] with weight [out, c / groups, ...], plus bias [out] unless None.
 

@@ -60,6 +60,7 @@ def _huber_loss_by_x(g: Any, x: Any, y: Any, reduction: int, delta: float) -> An
     _huber_loss_by_x,
     lambda g, x, y, reduction, delta: _huber_loss_by_x(g, y, x, reduction, delta),
     broadcasts=True,
+    amp="float32",
 )
 def huber_loss(x, y, reduction, delta):
     """(x - y)^2 / 2 up to a distance of delta, delta (|x - y| - delta / 2) beyond it (Huber, 1964)."""

@@ -50,7 +50,7 @@ def solve_triangle(a, b, upper, left=True, unit=False):
 
 
 @composite(method="")
-def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, name=None):
+def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, name=None) -> Tensor:
     """The solution of x a = y (of x^T a = y with `transpose`), reading one triangle of x."""
     return solve_triangle(x.mT if transpose else x, y, upper != transpose, True, unitriangular)
 
@@ -66,8 +66,8 @@ def solve_matrix(a, b):
     return torch.linalg.solve(a, b[None] if b.ndim < a.ndim else b)
 
 
-@composite(method="")
-def solve(x, y, left=True, name=None):
+@composite(method="", out=True)
+def solve(x, y, left=True, name=None) -> Tensor:
     """The solution a of x a = y (of a x = y unless `left`); y has vectors, [..., n] like x without its last
     axis, or matrices."""
     if left and (y.ndim == 1 or list(y.shape) == list(x.shape[:-1])):
@@ -102,14 +102,14 @@ def slogdet(x, name=None):
 
 
 @composite(method="")
-def cholesky_solve(x, y, upper=False, name=None):
+def cholesky_solve(x, y, upper=False, name=None) -> Tensor:
     """The solution of A a = x for the matrix A whose Cholesky factor is y."""
     half = solve_triangle(adjoint(y) if upper else y, x, False)
     return solve_triangle(y if upper else adjoint(y), half, True)
 
 
 @composite(method="")
-def cholesky_inverse(x, upper=False, name=None):
+def cholesky_inverse(x, upper=False, name=None) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is x."""
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
         raise Refused(f"cholesky_inverse: expected a square matrix, got shape {list(x.shape)}")
@@ -117,7 +117,7 @@ def cholesky_inverse(x, upper=False, name=None):
 
 
 @composite()
-def lu_solve(b, lu, pivots, trans="N", name=None):
+def lu_solve(b, lu, pivots, trans="N", name=None) -> Tensor:
     """The solution of A a = b (A^T a = b unless trans is "N") from the factors and pivots that `lu(A)`
     gave."""
     p, lower, upper = lu_unpack(lu, pivots)
@@ -126,7 +126,7 @@ def lu_solve(b, lu, pivots, trans="N", name=None):
     return p @ solve_triangle(lower.mT, solve_triangle(upper.mT, b, False), True, True, True)
 
 
-@operator(method="")
+@operator(method="", returns=tuple[Tensor, Tensor, Tensor, Tensor])
 def lstsq(x, y, rcond=None, driver=None, name=None):
     """The least-squares solution of x a = y: (solution, residuals, rank of x, singular values).
 
@@ -183,7 +183,7 @@ def _qr_back(g: Any, q: Any, r: Any) -> Any:
     return solve_triangle(adjoint(r), whole if gq is None else gq + whole, False, left=False)
 
 
-@operator(_qr_by_x, method="")
+@operator(_qr_by_x, method="", returns="Any")
 def qr(x, mode="reduced", name=None):
     """x = Q R with orthonormal columns of Q and an upper triangle R; R alone for mode "r".
 
@@ -214,7 +214,7 @@ def _lu_factor_by_x(g: Any, out: Any) -> Any:
     return Tensor(order) @ rows if isinstance(rows, Tensor) else order @ rows
 
 
-@operator(_lu_factor_by_x)
+@operator(_lu_factor_by_x, returns=tuple[Tensor, Tensor, Tensor])
 def lu_factor(x, pivot):
     """Both triangles of P^T x = L U in one array, the rows exchanged (counted from 1), and where a pivot was
     0."""
@@ -222,7 +222,7 @@ def lu_factor(x, pivot):
 
 
 @composite(method="")
-def lu(x, pivot=True, get_infos=False, name=None):
+def lu(x, pivot=True, get_infos=False, name=None) -> tuple[Tensor, ...]:
     """Both triangles of x = P L U in one array, and the int32 pivots that `lu_unpack` reads.
 
     get_infos: also give, for each matrix, 0 or the (1-based) place of a pivot that is zero.
@@ -232,7 +232,7 @@ def lu(x, pivot=True, get_infos=False, name=None):
 
 
 @composite(method="")
-def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
+def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U from what `lu` gave: x both triangles, y the pivots. What is not asked for is empty."""
     if x.ndim < 2 or y.ndim < 1:
         raise Refused(f"lu_unpack: expected x [..., m, n] and y [..., k], got {[*x.shape]} and {[*y.shape]}")
@@ -255,7 +255,7 @@ def _eigh_by_x(g: Any, out: Any) -> Any:
     return (whole + adjoint(whole)) * 0.5
 
 
-@operator(_eigh_by_x, method="")
+@operator(_eigh_by_x, method="", returns=tuple[Tensor, Tensor])
 def eigh(x, UPLO="L", name=None):
     """The eigenvalues of symmetric or Hermitian matrices in ascending order, and their vectors as columns.
 
@@ -265,7 +265,7 @@ def eigh(x, UPLO="L", name=None):
 
 
 @composite(method="")
-def eigvalsh(x, UPLO="L", name=None):
+def eigvalsh(x, UPLO="L", name=None) -> Tensor:
     """The eigenvalues of symmetric or Hermitian matrices, in ascending order."""
     return eigh(x, UPLO)[0]
 
@@ -281,14 +281,14 @@ def _eig_by_x(g: Any, out: Any, saved: bool) -> Any:
     return whole if saved else real(whole)
 
 
-@operator(_eig_by_x, method="")
+@operator(_eig_by_x, method="", returns=tuple[Tensor, Tensor])
 def eig(x, name=None):
     """The complex eigenvalues of square matrices, and their vectors, of length 1, as columns."""
     return tuple(torch.linalg.eig(x)), x.is_complex()
 
 
 @composite(method="")
-def eigvals(x, name=None):
+def eigvals(x, name=None) -> Tensor:
     """The complex eigenvalues of square matrices."""
     return eig(x)[0]
 
@@ -311,7 +311,7 @@ def _svd_by_x(g: Any, out: Any) -> Any:
     return result + u @ ((gvh - gvh @ adjoint(vh) @ vh) / column) if n > k else result
 
 
-@operator(_svd_by_x, method="")
+@operator(_svd_by_x, method="", out=True, returns=tuple[Tensor, Tensor, Tensor])
 def svd(x, full_matrices=False, name=None):
     """x = U diag(S) V^H: U, the singular values in descending order, and V^H.
 
@@ -322,6 +322,6 @@ def svd(x, full_matrices=False, name=None):
 
 
 @composite(method="")
-def svdvals(x, name=None):
+def svdvals(x, name=None) -> Tensor:
     """The singular values, in descending order."""
     return svd(x)[1]

@@ -63,15 +63,13 @@ def elementwise(
     doc: str,
     vendor: Callable[..., Any] | None = None,
     setting: str = "",
-    otherwise: Callable[..., Any] | None = None,
-    product: bool = False,
-) -> Any:
+    **facts: Any,
+) -> Callable[..., Tensor]:
     """Declare an elementwise operator.
 
     value: the function that computes it on buffers (torch's). derivatives: one formula for each input.
     vendor: torch's fused backward, called as vendor(g, out) or vendor(g, x) by what the formula reads.
-    setting: a keyword of Paddle's as in a signature, `alpha=1`; otherwise(inputs, setting) runs for any other
-    value.
+    setting: a keyword of Paddle's as in a signature, `alpha=1`. facts: as of `operator`.
     """
     inputs = ["x", "y"][: len(derivatives)]
     namespace: dict[str, Any] = {
@@ -106,9 +104,8 @@ def elementwise(
         *by_inputs,
         method="",
         broadcasts=len(inputs) == 2,
-        product=product,
         holomorphic=True,
-        otherwise=otherwise,
+        **facts,
     )(body)
 
 
@@ -169,6 +166,8 @@ add = elementwise(
     setting="alpha=1",
     otherwise=lambda x, y, alpha: add(x, y * alpha),
     doc="x + alpha y.",
+    inplace="direct",
+    out=True,
 )
 subtract = elementwise(
     "subtract",
@@ -178,8 +177,21 @@ subtract = elementwise(
     setting="alpha=1",
     otherwise=lambda x, y, alpha: subtract(x, y * alpha),
     doc="x - alpha y.",
+    aliases="sub",
+    inplace="direct",
+    out=True,
 )
-multiply = elementwise("multiply", operators.mul, "g * y", "g * x", product=True, doc="x y.")
+multiply = elementwise(
+    "multiply",
+    operators.mul,
+    "g * y",
+    "g * x",
+    product=True,
+    doc="x y.",
+    aliases="mul",
+    inplace="direct",
+    out=True,
+)
 divide = elementwise(
     "divide",
     operators.truediv,
@@ -188,6 +200,9 @@ divide = elementwise(
     setting="rounding_mode=None",
     otherwise=_rounded,
     doc="x / y; integers divide to floats. rounding_mode: 'floor', 'trunc' or None.",
+    aliases="div true_divide",
+    inplace="direct",
+    out=True,
 )
 maximum = elementwise(
     "maximum",
@@ -195,6 +210,7 @@ maximum = elementwise(
     "g * ((x > y) + (x == y) * 0.5)",
     "g * ((x < y) + (x == y) * 0.5)",
     doc="The larger of x and y; NaN wins. At a tie each gets half of the gradient.",
+    out=True,
 )
 minimum = elementwise(
     "minimum",
@@ -202,6 +218,7 @@ minimum = elementwise(
     "g * ((x < y) + (x == y) * 0.5)",
     "g * ((x > y) + (x == y) * 0.5)",
     doc="The smaller of x and y; NaN wins. At a tie each gets half of the gradient.",
+    out=True,
 )
 fmax = elementwise(
     "fmax",
@@ -224,7 +241,9 @@ atan2 = elementwise(
     "-g * x / (x * x + y * y)",
     doc="The angle of the point (y, x), in radians.",
 )
-hypot = elementwise("hypot", _of_floats(torch.hypot), "g * x / out", "g * y / out", doc="sqrt(x^2 + y^2).")
+hypot = elementwise(
+    "hypot", _of_floats(torch.hypot), "g * x / out", "g * y / out", doc="sqrt(x^2 + y^2).", inplace="rewrite"
+)
 logaddexp = elementwise(
     "logaddexp",
     _of_floats(torch.logaddexp),
@@ -233,48 +252,130 @@ logaddexp = elementwise(
     doc="log(e^x + e^y), without overflow.",
 )
 copysign = elementwise(
-    "copysign", _copysign, "g * sign(x) * sign(out)", FLAT, doc="x with the sign of y, a tensor or a number."
+    "copysign",
+    _copysign,
+    "g * sign(x) * sign(out)",
+    FLAT,
+    doc="x with the sign of y, a tensor or a number.",
+    inplace="rewrite",
 )
 heaviside = elementwise(
     "heaviside", _heaviside, FLAT, "g * (x == 0)", doc="0 where x < 0, y where x = 0, 1 where x > 0."
 )
 # --- one input ----------------------------------------------------------------------------------------------
-neg = elementwise("neg", torch.neg, "-g", doc="-x.")
-abs = elementwise("abs", torch.abs, "g * sgn(x)", doc="|x|; its derivative at 0 is taken as 0.")
-exp = elementwise("exp", torch.exp, "g * out", doc="e^x.")
-expm1 = elementwise("expm1", torch.expm1, "g * (out + 1)", doc="e^x - 1, exact near 0.")
-log = elementwise("log", torch.log, "g / x", doc="Natural logarithm.")
-log2 = elementwise("log2", torch.log2, "g / (x * 0.6931471805599453)", doc="Logarithm to base 2.")
-log10 = elementwise("log10", torch.log10, "g / (x * 2.302585092994046)", doc="Logarithm to base 10.")
-log1p = elementwise("log1p", torch.log1p, "g / (1 + x)", doc="log(1 + x), exact near 0.")
-sqrt = elementwise("sqrt", torch.sqrt, "g / (2 * out)", doc="Square root.")
-rsqrt = elementwise("rsqrt", torch.rsqrt, "-0.5 * g * out * out * out", doc="1 / sqrt(x).")
-square = elementwise("square", torch.square, "2 * g * x", doc="x^2.")
-reciprocal = elementwise("reciprocal", torch.reciprocal, "-g * out * out", doc="1 / x.")
-sin = elementwise("sin", torch.sin, "g * cos(x)", doc="Sine of radians.")
-cos = elementwise("cos", torch.cos, "-g * sin(x)", doc="Cosine of radians.")
-tan = elementwise("tan", torch.tan, "g * (1 + out * out)", doc="Tangent of radians.")
-asin = elementwise("asin", torch.asin, "g / sqrt(1 - x * x)", doc="Arc sine, in radians.")
-acos = elementwise("acos", torch.acos, "-g / sqrt(1 - x * x)", doc="Arc cosine, in radians.")
-atan = elementwise("atan", torch.atan, "g / (1 + x * x)", doc="Arc tangent, in radians.")
-sinh = elementwise("sinh", torch.sinh, "g * cosh(x)", doc="Hyperbolic sine.")
-cosh = elementwise("cosh", torch.cosh, "g * sinh(x)", doc="Hyperbolic cosine.")
+neg = elementwise("neg", torch.neg, "-g", doc="-x.", aliases="negative", inplace="direct")
+abs = elementwise(
+    "abs", torch.abs, "g * sgn(x)", doc="|x|; its derivative at 0 is taken as 0.", inplace="retype", out=True
+)
+exp = elementwise("exp", torch.exp, "g * out", doc="e^x.", inplace="direct", out=True, amp="float32")
+expm1 = elementwise(
+    "expm1",
+    torch.expm1,
+    "g * (out + 1)",
+    doc="e^x - 1, exact near 0.",
+    inplace="direct",
+    out=True,
+    amp="float32",
+)
+log = elementwise(
+    "log", torch.log, "g / x", doc="Natural logarithm.", inplace="direct", out=True, amp="float32"
+)
+log2 = elementwise(
+    "log2",
+    torch.log2,
+    "g / (x * 0.6931471805599453)",
+    doc="Logarithm to base 2.",
+    inplace="direct",
+    out=True,
+    amp="float32",
+)
+log10 = elementwise(
+    "log10",
+    torch.log10,
+    "g / (x * 2.302585092994046)",
+    doc="Logarithm to base 10.",
+    inplace="direct",
+    out=True,
+    amp="float32",
+)
+log1p = elementwise(
+    "log1p", torch.log1p, "g / (1 + x)", doc="log(1 + x), exact near 0.", inplace="direct", out=True
+)
+sqrt = elementwise("sqrt", torch.sqrt, "g / (2 * out)", doc="Square root.", inplace="direct", out=True)
+rsqrt = elementwise(
+    "rsqrt",
+    torch.rsqrt,
+    "-0.5 * g * out * out * out",
+    doc="1 / sqrt(x).",
+    inplace="direct",
+    out=True,
+    amp="float32",
+)
+square = elementwise("square", torch.square, "2 * g * x", doc="x^2.", inplace="direct", amp="float32")
+reciprocal = elementwise(
+    "reciprocal", torch.reciprocal, "-g * out * out", doc="1 / x.", inplace="direct", amp="float32"
+)
+sin = elementwise("sin", torch.sin, "g * cos(x)", doc="Sine of radians.", inplace="direct", out=True)
+cos = elementwise("cos", torch.cos, "-g * sin(x)", doc="Cosine of radians.", inplace="direct", out=True)
+tan = elementwise(
+    "tan", torch.tan, "g * (1 + out * out)", doc="Tangent of radians.", inplace="direct", amp="float32"
+)
+asin = elementwise(
+    "asin", torch.asin, "g / sqrt(1 - x * x)", doc="Arc sine, in radians.", inplace="direct", amp="float32"
+)
+acos = elementwise(
+    "acos",
+    torch.acos,
+    "-g / sqrt(1 - x * x)",
+    doc="Arc cosine, in radians.",
+    inplace="direct",
+    out=True,
+    amp="float32",
+)
+atan = elementwise("atan", torch.atan, "g / (1 + x * x)", doc="Arc tangent, in radians.", inplace="direct")
+sinh = elementwise(
+    "sinh", torch.sinh, "g * cosh(x)", doc="Hyperbolic sine.", inplace="direct", out=True, amp="float32"
+)
+cosh = elementwise(
+    "cosh", torch.cosh, "g * sinh(x)", doc="Hyperbolic cosine.", inplace="direct", out=True, amp="float32"
+)
 tanh = elementwise(
     "tanh",
     torch.tanh,
     "g * (1 - out * out)",
     vendor=aten.tanh_backward.default._op,
     doc="Hyperbolic tangent.",
+    inplace="direct",
+    out=True,
 )
-asinh = elementwise("asinh", torch.asinh, "g / sqrt(x * x + 1)", doc="Inverse hyperbolic sine.")
-acosh = elementwise("acosh", torch.acosh, "g / (sqrt(x - 1) * sqrt(x + 1))", doc="Inverse hyperbolic cosine.")
-atanh = elementwise("atanh", torch.atanh, "g / (1 - x * x)", doc="Inverse hyperbolic tangent.")
+asinh = elementwise(
+    "asinh", torch.asinh, "g / sqrt(x * x + 1)", doc="Inverse hyperbolic sine.", inplace="direct"
+)
+acosh = elementwise(
+    "acosh",
+    torch.acosh,
+    "g / (sqrt(x - 1) * sqrt(x + 1))",
+    doc="Inverse hyperbolic cosine.",
+    inplace="direct",
+    out=True,
+)
+atanh = elementwise(
+    "atanh",
+    torch.atanh,
+    "g / (1 - x * x)",
+    doc="Inverse hyperbolic tangent.",
+    inplace="direct",
+    out=True,
+    amp="float32",
+)
 sigmoid = elementwise(
     "sigmoid",
     torch.sigmoid,
     "g * out * (1 - out)",
     vendor=aten.sigmoid_backward.default._op,
     doc="1 / (1 + e^-x).",
+    inplace="direct",
+    out=True,
 )
 deg2rad = elementwise(
     "deg2rad", lambda x: x * 0.017453292519943295, "g * 0.017453292519943295", doc="Degrees in radians."
@@ -282,11 +383,15 @@ deg2rad = elementwise(
 rad2deg = elementwise(
     "rad2deg", lambda x: x * 57.29577951308232, "g * 57.29577951308232", doc="Radians in degrees."
 )
-floor = elementwise("floor", torch.floor, FLAT, doc="The largest integer not above x.")
-ceil = elementwise("ceil", torch.ceil, FLAT, doc="The smallest integer not below x.")
-trunc = elementwise("trunc", torch.trunc, FLAT, doc="x without its fraction.")
-frac = elementwise("frac", _frac, "g", doc="The fraction of x, with its sign.")
-sign = elementwise("sign", torch.sgn, FLAT, doc="-1, 0 or 1; z / |z| of complex numbers.")
+floor = elementwise(
+    "floor", torch.floor, FLAT, doc="The largest integer not above x.", inplace="direct", out=True
+)
+ceil = elementwise(
+    "ceil", torch.ceil, FLAT, doc="The smallest integer not below x.", inplace="direct", out=True
+)
+trunc = elementwise("trunc", torch.trunc, FLAT, doc="x without its fraction.", inplace="direct")
+frac = elementwise("frac", _frac, "g", doc="The fraction of x, with its sign.", inplace="rewrite", out=True)
+sign = elementwise("sign", torch.sgn, FLAT, doc="-1, 0 or 1; z / |z| of complex numbers.", out=True)
 
 
 def _flat(g: Any) -> Any:
@@ -300,7 +405,7 @@ def divide_rounded(x, y, mode):
     return torch.div(x, y, rounding_mode=mode)
 
 
-@operator(_flat, method="")
+@operator(_flat, method="", inplace="rewrite", out=True)
 def round(x, decimals=0, name=None):
     """The nearest number with so many decimals (negative: tens, hundreds); halves go to the even one."""
     if decimals and x.is_floating_point():
@@ -322,6 +427,9 @@ def _log(x: Any) -> Any:
     method="",
     broadcasts=True,
     holomorphic=True,
+    inplace="rewrite",
+    out=True,
+    amp="float32",
 )
 def pow(x, y, name=None):
     """x to the power y, elementwise with broadcasting; either may be a number.
@@ -331,13 +439,21 @@ def pow(x, y, name=None):
     return x**y
 
 
-@operator(lambda g: g, lambda g, x, y: -g * (x / y).floor(), method="", broadcasts=True)
+@operator(
+    lambda g: g,
+    lambda g, x, y: -g * (x / y).floor(),
+    method="",
+    broadcasts=True,
+    aliases="mod floor_mod",
+    inplace="rewrite",
+    out=True,
+)
 def remainder(x, y, name=None):
     """The remainder of x / y, with the sign of y."""
     return x % y
 
 
-@operator(method="")
+@operator(method="", inplace="rewrite", out=True)
 def floor_divide(x, y, name=None):
     """x / y rounded down."""
     return x // y
@@ -349,20 +465,29 @@ def floor_divide(x, y, name=None):
     lambda g, x, y: g * (y - x),
     method="",
     broadcasts=True,
+    inplace="rewrite",
 )
 def lerp(x, y, weight, name=None):
     """x + weight (y - x): from x at weight 0 to y at weight 1. weight: a number or a tensor."""
     return torch.lerp(x, y, weight)
 
 
-@operator(lambda g, x: g * x.isfinite(), method="")
+@operator(lambda g, x: g * x.isfinite(), method="", inplace="rewrite")
 def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
     """x with NaN and the infinities replaced; unless told, by 0 and the largest and smallest finite
     numbers."""
     return torch.nan_to_num(x, nan, posinf, neginf)
 
 
-@operator(lambda g, x, out: g * (x == out), lambda g: None, lambda g: None, method="")
+@operator(
+    lambda g, x, out: g * (x == out),
+    lambda g: None,
+    lambda g: None,
+    method="",
+    aliases="clamp",
+    inplace="rewrite",
+    out=True,
+)
 def clip(x, min=None, max=None, name=None):
     """x held between min and max: numbers, tensors with one entry, or None for no bound.
 
@@ -377,8 +502,8 @@ def clip(x, min=None, max=None, name=None):
 # --- written with the operators above -----------------------------------------------------------------------
 
 
-@composite(method="")
-def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+@composite(method="", inplace="rewrite")
+def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None) -> Tensor:
     """scale x + bias, or scale (x + bias) unless bias_after_scale, in x's dtype; then the activation named
     `act`."""
     if _integral(x) and not isinstance(scale, Tensor):
@@ -392,13 +517,13 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
 
 
 @composite(method="")
-def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
+def stanh(x, scale_a=0.67, scale_b=1.7159, name=None) -> Tensor:
     """scale_b tanh(scale_a x)."""
     return (x * scale_a).tanh() * scale_b
 
 
-@composite(method="")
-def ldexp(x, y, name=None):
+@composite(method="", inplace="retype")
+def ldexp(x, y, name=None) -> Tensor:
     """x 2^y, in float64 if one of the two is, else in the default dtype."""
     for value, called in ((x, "x"), (y, "y")):
         if isinstance(value, (int, float)):
@@ -408,7 +533,7 @@ def ldexp(x, y, name=None):
     return x * 2.0**y
 
 
-@operator(lambda g, saved: g[0] * 2.0**-saved, method="")
+@operator(lambda g, saved: g[0] * 2.0**-saved, method="", returns=tuple[Tensor, Tensor])
 def frexp(x, name=None):
     """Mantissa and exponent, both in x's dtype: x = mantissa 2^exponent with 0.5 <= |mantissa| < 1."""
     mantissa, exponent = torch.frexp(x)
@@ -424,7 +549,7 @@ def summed(*tensors):
     return total
 
 
-def add_n(inputs, name=None):
+def add_n(inputs, name=None) -> Tensor:
     """The sum of a list of tensors of one shape; of one tensor, a copy. Shapes [] and [1] together make
     [1]."""
     tensors = inputs if isinstance(inputs, (list, tuple)) else [inputs]
@@ -436,7 +561,7 @@ def add_n(inputs, name=None):
     return summed(*tensors)
 
 
-def increment(x, value=1.0, name=None):
+def increment(x, value=1.0, name=None) -> Tensor:
     """x + value in x's own memory, for a tensor with one entry."""
     if x.size != 1:
         raise Refused(f"increment: expected a tensor with one entry, got shape {[*x.shape]}")
@@ -448,7 +573,7 @@ def increment(x, value=1.0, name=None):
     return x._write(declared.add(x._before(), step))
 
 
-def positive(x, name=None):
+def positive(x, name=None) -> Tensor:
     """x itself. Raises TypeError for bools."""
     if x.dtype == torch.bool:
         raise WrongKind("positive: a bool has no sign")

@@ -70,7 +70,7 @@ def _several(index: Any) -> Any:
     return index
 
 
-@operator(lambda g, saved: index_added(g, *saved), method="")
+@operator(lambda g, saved: index_added(g, *saved), method="", out=True)
 def index_select(x, index, axis=0, name=None):
     """The slices of `x` along `axis` that the 1-D `index` names."""
     if isinstance(index, int):
@@ -89,8 +89,8 @@ def index_added(x, index, shape, axis):
     return torch.zeros(shape, dtype=x.dtype, device=x.device).index_add_(axis, index, x), index
 
 
-@composite(method="")
-def gather(x, index, axis=None, name=None, out=None):
+@composite(method="", out=True)
+def gather(x, index, axis=None, name=None, out=None) -> Tensor:
     """The slices of `x` along `axis` (0 when None) that the 1-D or [n, 1] `index` names; a 0-d one drops the
     axis."""
     axis = 0 if axis is None else int(axis)
@@ -106,7 +106,7 @@ def gather(x, index, axis=None, name=None, out=None):
 
 
 @composite(method="")
-def gather_nd(x, index, name=None):
+def gather_nd(x, index, name=None) -> Tensor:
     """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k
     axes."""
     if index.shape[-1] > x.ndim:
@@ -130,8 +130,8 @@ def added_along(x, indices, shape, axis):
     return torch.zeros(shape, dtype=x.dtype, device=x.device).scatter_add_(axis, indices, x)
 
 
-@composite(method="")
-def take_along_axis(arr, indices, axis, broadcast=True):
+@composite(method="", aliases="take_along_dim", out=True)
+def take_along_axis(arr, indices, axis, broadcast=True) -> Tensor:
     """For each entry of `indices`, the entry of `arr` at that place along `axis` and the same place
     elsewhere.
 
@@ -176,7 +176,7 @@ def _put_along_back(g: Any, x: Any, source: Any, out: Any, saved: Any) -> tuple[
     return g * mine, None, picked_along(g, index, axis) * hits
 
 
-@operator(joint=_put_along_back)
+@operator(joint=_put_along_back, amp="float32_always")
 def put_along(x, index, source, axis, reduce, include_self):
     """`x` with the entries of `source` put, or for a `reduce` put together, at the places `index` along
     `axis`."""
@@ -198,8 +198,8 @@ def _put(x: Any, index: Any, source: Any, axis: int, reduce: str, include_self: 
     return put_along(x, places, source, axis, reduce, include_self)
 
 
-@composite(method="")
-def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):
+@composite(method="", inplace="rewrite")
+def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True) -> Tensor:
     """A copy of `arr` with `values` at the places `indices` along `axis`.
 
     reduce: "assign", or what is done with several values for one place: "add", "mul" ("multiply"), "mean",
@@ -219,14 +219,14 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     return _put(arr, places, values, axis, _REDUCES.get(reduce, ""), include_self)
 
 
-@composite(method="")
-def scatter_add(input, dim, index, src):
+@composite(method="", inplace="rewrite")
+def scatter_add(input, dim, index, src) -> Tensor:
     """`input` with entries of `src` added at the places `index` along `dim`: index[i, j] takes src[i, j]."""
     return _put(input, index, src, dim, "sum", True)
 
 
 @composite(method="")
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True) -> Tensor:
     """`scatter_add` with another way to put several entries together: "sum", "prod", "mean", "amin" or
     "amax"."""
     if reduce not in (*_REDUCES, "sum", "prod"):
@@ -234,8 +234,8 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     return _put(input, index, src, dim, _REDUCES.get(reduce, reduce), include_self)
 
 
-@composite(method="")
-def scatter(x, index, updates, overwrite=True, name=None, out=None):
+@composite(method="", inplace="rewrite", out=True)
+def scatter(x, index, updates, overwrite=True, name=None, out=None) -> Tensor:
     """A copy of `x` whose rows `index` are those of `updates`; with overwrite=False they are first zeroed and
     added up.
 
@@ -260,7 +260,7 @@ def _coordinates(index: Any) -> tuple[Any, ...]:
 
 
 @composite(method="")
-def scatter_nd_add(x, index, updates, name=None):
+def scatter_nd_add(x, index, updates, name=None) -> Tensor:
     """`x` plus `updates` added at the coordinates in the last axis of `index`; with no coordinates x +
     updates."""
     if not index.shape[-1]:
@@ -269,7 +269,7 @@ def scatter_nd_add(x, index, updates, name=None):
 
 
 @composite(method="")
-def scatter_nd(index, updates, shape, name=None):
+def scatter_nd(index, updates, shape, name=None) -> Tensor:
     """Zeros of `shape` with `updates` added at the coordinates in the last axis of `index`; with none a copy
     of them."""
     if not index.shape[-1]:
@@ -277,8 +277,8 @@ def scatter_nd(index, updates, shape, name=None):
     return spread(updates, _coordinates(index), tuple(_ints(shape, "shape")))
 
 
-@composite(method="")
-def index_add(x, index, axis, value, alpha=1, name=None):
+@composite(method="", inplace="rewrite", out=True)
+def index_add(x, index, axis, value, alpha=1, name=None) -> Tensor:
     """`x` with `alpha` times the slices of `value` added at the places `index` of `axis`."""
     if isinstance(index, int):
         index, axis = axis, index  # as torch has them
@@ -286,15 +286,15 @@ def index_add(x, index, axis, value, alpha=1, name=None):
     return x + index_added(value, _several(_integers(index.data, "index")), x.data.shape, axis)
 
 
-@composite(method="")
-def index_fill(x, index, axis, value, name=None):
+@composite(method="", inplace="rewrite")
+def index_fill(x, index, axis, value, name=None) -> Tensor:
     """`x` with `value` in the slices of `axis` that `index` names."""
     before = (slice(None),) * (axis % max(x.ndim, 1))
     return setitem(x, value, (*before, _several(_integers(index.data, "index")).reshape(-1)))
 
 
-@composite(method="")
-def index_put(x, indices, value, accumulate=False, name=None):
+@composite(method="", inplace="rewrite")
+def index_put(x, indices, value, accumulate=False, name=None) -> Tensor:
     """`x` with `value`, broadcast, at the places that a tuple of index arrays (or a mask) names; added if
     `accumulate`."""
     if not isinstance(indices, (tuple, list)):
@@ -312,7 +312,7 @@ def index_put(x, indices, value, accumulate=False, name=None):
 
 
 @composite(method="")
-def index_sample(x, index):
+def index_sample(x, index) -> Tensor:
     """From each row of x [n, d] the entries that the same row of index [n, k] names: [n, k]."""
     if x.ndim != 2 or index.ndim != 2 or x.shape[0] != index.shape[0]:
         raise Refused(f"index_sample: expected x [n, d], index [n, k], got {[*x.shape]}, {[*index.shape]}")
@@ -320,7 +320,7 @@ def index_sample(x, index):
 
 
 @composite(method="")
-def take(x, index, mode="raise", name=None):
+def take(x, index, mode="raise", name=None) -> Tensor:
     """The entries of the flattened x that `index` names, in index's shape.
 
     mode: what an index outside does: "raise" an error, "wrap" around, or "clip" to the last entry (and

@@ -119,6 +119,7 @@ def _may_repeat(parts: Any) -> bool:
 @operator(
     lambda g, index: setitem(g, 0, index),
     lambda g, index, saved: _folded(getitem(g, index), saved),
+    amp="as_is",
 )
 def setitem(x, value, index):
     """A copy of `x` with `value`, broadcast, in the places of `index`: what `x[index] = value` leaves."""
@@ -148,7 +149,7 @@ def _put(target: torch.Tensor, value: Any, index: Any) -> None:
     target.copy_(turned.flip(flips))
 
 
-@operator()
+@operator(amp="as_is")
 def put(x, value, index):
     """`x[index] = value` in x's own memory, for what is not on the tape."""
     _put(x, value, index)
@@ -166,8 +167,8 @@ def select(condition, x, y):
     return torch.where(condition, x, y)
 
 
-@spelled
-def where(condition, x=None, y=None, name=None):
+@spelled(out=True)
+def where(condition, x=None, y=None, name=None) -> Any:
     """x where the condition holds, y elsewhere; with the condition alone, the coordinates where it holds.
 
     >>> x = paddle.to_tensor([-1.0, 2.0])
@@ -190,8 +191,8 @@ def where(condition, x=None, y=None, name=None):
 as_method(where)
 
 
-@composite(method="")
-def masked_scatter(x, mask, value, name=None):
+@composite(method="", inplace="rewrite")
+def masked_scatter(x, mask, value, name=None) -> Tensor:
     """A copy of `x` whose entries where `mask` (broadcast) is true are the first ones of `value`, in
     order."""
     if list(mask.shape) != list(x.shape):
@@ -203,15 +204,15 @@ def masked_scatter(x, mask, value, name=None):
     return setitem(x, reshape(value, [-1])[:count], mask)
 
 
-@operator(method="")
+@operator(method="", out=True, returns="Any")
 def nonzero(x, as_tuple=False):
     """The coordinates of entries that are not zero: [n, axes], or one [n] per axis."""
     found = torch.nonzero(x)
     return tuple(found.unbind(1)) if as_tuple else found
 
 
-@composite(method="")
-def masked_select(x, mask, name=None):
+@composite(method="", out=True)
+def masked_select(x, mask, name=None) -> Tensor:
     """The entries of `x` where `mask` is true, as a vector; the two broadcast."""
     if mask.dtype != torch.bool:
         raise WrongKind(f"masked_select: mask: expected bools, got {name_of(mask.dtype)}")
@@ -221,8 +222,8 @@ def masked_select(x, mask, name=None):
     return getitem(x, mask)
 
 
-@composite(method="")
-def masked_fill(x, mask, value, name=None):
+@composite(method="", inplace="rewrite")
+def masked_fill(x, mask, value, name=None) -> Tensor:
     """`value` where `mask` is true, `x` elsewhere."""
     if not isinstance(value, Tensor):
         value = Tensor(torch.tensor(value, dtype=x.data.dtype))
@@ -244,7 +245,7 @@ def diagonal_spread(x, shape, offset, axis1, axis2):
 
 
 @composite(method="")
-def diag(x, offset=0, padding_value=0, name=None):
+def diag(x, offset=0, padding_value=0, name=None) -> Tensor:
     """A matrix with the vector `x` on a diagonal, or the diagonal of the matrix `x`."""
     if x.ndim == 2:
         return assign(diagonal(x, offset))

@@ -1,16 +1,20 @@
-"""In-place twins: `x.add_(y)` computes what `x.add(y)` does and writes it into x's memory."""
+"""The names that declarations ask for: second names, and in-place twins.
 
-# ruff: noqa: F401, I001, SIM905
+`x.add_(y)` computes what `x.add(y)` does and writes it into x's memory. How, is the fact `inplace` of the
+declaration of `add`: one of `KINDS`.
+"""
+
+# ruff: noqa: F401
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
 import torch
 
-from ..engine.backward import enable_grad
 from ..engine.apply import REFUSALS, casts, observers
+from ..engine.backward import enable_grad
 from ..engine.fast import MISSING
-from ..engine.operator import as_method
+from ..engine.operator import as_method, names
 from ..engine.spelling import renamed
 from ..engine.tape import replaced
 from ..engine.tensor import Refused, Tensor, WrongKind, declared
@@ -32,44 +36,18 @@ from . import (
     special,
 )
 
-_TWINS = (
-    "acos acosh add addmm asin asinh atan atanh baddbmm bitwise_and bitwise_left_shift bitwise_not "
-    "bitwise_or "
-    "bitwise_right_shift bitwise_xor ceil clip copysign cos cosh digamma divide erf erfinv exp expm1 "
-    "fill_diagonal fill_diagonal_tensor "
-    "floor floor_divide frac gammainc gammaincc gcd hypot i0 index_add index_fill index_put lcm lerp lgamma "
-    "log "
-    "log10 log1p log2 logit masked_fill masked_scatter multigammaln multiply nan_to_num neg polygamma pow "
-    "put_along_axis reciprocal relu remainder renorm round rsqrt scale scatter scatter_add sigmoid sin sinc "
-    "sinh "
-    "softmax sqrt square subtract tan tanh tril triu trunc elu hardtanh leaky_relu silu thresholded_relu"
-).split()
-_RETYPES = (
-    "abs cast equal greater_equal greater_than ldexp less_equal less_than logical_and logical_not logical_or "
-    "logical_xor "
-    "not_equal"
-).split()
-_DIRECT = frozenset(  # where nothing is recorded these run in x's memory, by torch's method of that name
-    "acos acosh add asin asinh atan atanh ceil cos cosh digamma divide erf erfinv exp expm1 floor i0 lgamma "
-    "log log10 "
-    "log1p log2 multiply neg reciprocal relu rsqrt sigmoid sin sinh sqrt square subtract tan tanh "
-    "trunc".split()
-)
-_RESHAPES = "flatten reshape squeeze t transpose unsqueeze".split()
 
-
-def _declare(name: str, take: Callable[..., Tensor], what: str) -> None:
-    """Make `name_` of an operator: `take(x, result, operands)` puts the operator's result into x and returns
-    x."""
-    operation = getattr(declared, name)
+def _twin(name: str, operation: Callable[..., Tensor], inplace: str) -> Any:
+    """`name_` of a function: puts its result into x and returns x."""
+    take, what = KINDS[inplace]
     declaration = getattr(operation, "operator", None)
-    keeps = take is not _reshaped and (declaration is None or declaration.reads_first)
-    direct = getattr(torch.Tensor, f"{name}_") if name in _DIRECT else None
+    keeps = inplace != "reshape" and (declaration is None or declaration.reads_first)
+    direct = getattr(torch.Tensor, f"{name}_") if inplace == "direct" else None
     own = signature(operation)
     parameters = [p for p in own.parameters.values() if p.name != "out"]  # a twin's result is x itself
     first, known = parameters[0].name, [p.name for p in parameters]
 
-    def twin(x=MISSING, /, *args, **kwargs):
+    def twin(x=MISSING, /, *args, **kwargs) -> Tensor:
         if x is MISSING:
             kwargs = renamed(known, kwargs)
             if first not in kwargs:
@@ -97,12 +75,12 @@ def _declare(name: str, take: Callable[..., Tensor], what: str) -> None:
             before.data = x.data.clone()
         return take(x, operation(before, *args, **kwargs), operands)
 
-    twin.__name__ = f"{name}_"
-    twin.__code__ = twin.__code__.replace(co_name=twin.__name__)  # as tracebacks and errors name it
-    twin.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    twin.__doc__ = f"`{name}` in place: {what}"
-    as_method(twin, f"{name}_")
-    globals()[f"{name}_"] = twin
+    made: Any = twin
+    made.__name__ = f"{name}_"
+    made.__code__ = made.__code__.replace(co_name=made.__name__)  # as tracebacks and errors name it
+    made.__signature__ = own.replace(parameters=parameters)
+    made.__doc__ = f"`{name}` in place: {what}"
+    return made
 
 
 def _rewritten(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
@@ -159,23 +137,36 @@ def _retyped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
     return x
 
 
-def where_(condition, x=None, y=None, name=None):
+def where_(condition, x=None, y=None, name=None) -> Tensor:
     """`where` in place: x keeps its values where `condition` is true and takes those of y elsewhere."""
     return _rewritten(x, indexing.where(condition, x._before(), y), (y,))
 
 
-for _names, _take, _what in (
-    (_TWINS, _rewritten, "the result, which must have x's shape, takes the place of x's values."),
-    (("cumprod", "cumsum"), _accumulated, "without an axis x becomes a vector."),
-    (_RETYPES, _retyped, "x becomes the result, with its dtype (in new memory where that changes)."),
-    (_RESHAPES, _reshaped, "x keeps its memory and gets the other shape."),
-):
-    for _name in _names:
-        if hasattr(declared, _name):
-            _declare(_name, _take, _what)
+_VALUES = "the result, which must have x's shape, takes the place of x's values."
+# How a twin puts the result into x: `take(x, result, operands)`, and what its docstring says.
+KINDS: dict[str, tuple[Callable[..., Tensor], str]] = {
+    "rewrite": (_rewritten, _VALUES),
+    "direct": (_rewritten, _VALUES),  # where nothing is recorded torch's method of that name does all
+    "accumulate": (_accumulated, "without an axis x becomes a vector."),
+    "retype": (_retyped, "x becomes the result, with its dtype (in new memory where that changes)."),
+    "reshape": (_reshaped, "x keeps its memory and gets the other shape."),
+}
+__all__ = ["where_"]
+
+
+def _give(name: str, function: Any, method: bool) -> None:
+    globals()[name] = function
+    __all__.append(name)
+    if method:
+        as_method(function, name)
+
+
 as_method(where_, "where_")
-__all__ = [
-    f"{_name}_"
-    for _name in (*_TWINS, "cumprod", "cumsum", *_RETYPES, *_RESHAPES, "where")
-    if f"{_name}_" in globals()
-]
+for _name, (_function, _aliases, _inplace) in names.items():
+    _second, _method = _aliases.split(), hasattr(Tensor, _name)
+    for _alias in _second:
+        _give(_alias, _function, _method)
+    if _inplace:
+        _made = _twin(_name, _function, _inplace)
+        for _each in (_name, *_second):
+            _give(f"{_each}_", _made, True)

@@ -1,5 +1,6 @@
 """Arrays joined into one and cut into several."""
 
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
 
@@ -43,8 +44,8 @@ def stack_tensors(*tensors, axis=0):
     return torch.stack(tensors, axis)
 
 
-@spelled
-def concat(x, axis=0, name=None):
+@spelled(out=True)
+def concat(x, axis=0, name=None) -> Tensor:
     """The tensors of the list `x` joined along `axis`; their other axes must agree.
 
     >>> paddle.concat([paddle.zeros([2, 3]), paddle.ones([1, 3])]).shape
@@ -56,8 +57,8 @@ def concat(x, axis=0, name=None):
 cat = concatenate = concat
 
 
-@spelled
-def stack(x, axis=0, name=None):
+@spelled(out=True)
+def stack(x, axis=0, name=None) -> Tensor:
     """The tensors of the list `x`, all of one shape, joined along a new axis."""
     tensors = _tensors(x)
     shapes = [list(t.shape) for t in tensors]
@@ -82,7 +83,7 @@ def _atleast(n: int, doc: str) -> Any:
         shape = [1] * (before if x.ndim else n) + list(x.shape)
         return x if x.ndim >= n else reshape(x, shape + [1] * (n - len(shape)))
 
-    def atleast(*inputs, name=None):
+    def atleast(*inputs, name=None) -> Any:
         listed = len(inputs) == 1 and isinstance(inputs[0], (list, tuple))
         if listed and any(isinstance(x, Tensor) for x in inputs[0]):
             inputs = tuple(inputs[0])
@@ -100,17 +101,17 @@ atleast_2d = _atleast(2, "The input with at least two axes: a vector becomes a r
 atleast_3d = _atleast(3, "The input with at least three axes: [n] as [1, n, 1], and [n, m] as [n, m, 1]")
 
 
-def _rows(name: str, n: int, axis: int, doc: str) -> Any:
+def _rows(name: str, n: int, axis: int, doc: str) -> Callable[..., Tensor]:
     """Make hstack and its kin: inputs of at least n axes joined along `axis` (vectors along their only
     one)."""
 
-    def joined(x, name=None):
+    def joined(x, name=None) -> Tensor:
         tensors = [_LEAST[n](t) for t in (x if isinstance(x, Tensor) else _tensors(x))]
         return concat_tensors(*tensors, axis=min(axis, tensors[0].ndim - 1))
 
     joined.__name__ = joined.__qualname__ = name
     joined.__doc__ = doc
-    return spelled(joined)
+    return spelled()(joined)
 
 
 _LEAST = {1: atleast_1d, 2: atleast_2d, 3: atleast_3d}
@@ -120,21 +121,21 @@ vstack, row_stack = _rows("vstack", 2, 0, _BELOW), _rows("row_stack", 2, 0, _BEL
 dstack = _rows("dstack", 3, 2, "The tensors of the list `x` one behind the other: along axis 2.")
 
 
-@spelled
-def column_stack(x, name=None):
+@spelled()
+def column_stack(x, name=None) -> Tensor:
     """The tensors of the list `x` side by side as columns; a vector counts as a column."""
     return hstack([reshape(t, [-1, 1]) if t.ndim < 2 else t for t in _tensors(x)])
 
 
-@spelled
-def broadcast_tensors(input, name=None):
+@spelled()
+def broadcast_tensors(input, name=None) -> list[Tensor]:
     """The tensors of a list, repeated to the shape that they broadcast to."""
     tensors = _tensors(input)
     shape = broadcast_shapes(*(t.shape for t in tensors))
     return [expand(t, shape) for t in tensors]
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes) -> list[int]:
     """The shape that arrays of these shapes broadcast to."""
     try:
         return list(torch.broadcast_shapes(*(_ints(s, "shape") for s in shapes)))
@@ -142,7 +143,7 @@ def broadcast_shapes(*shapes):
         raise Refused(f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast") from None
 
 
-def broadcast_shape(x_shape, y_shape):
+def broadcast_shape(x_shape, y_shape) -> list[int]:
     """The shape that arrays of two shapes broadcast to; -1 stands for a length that is not known."""
     first, second = _ints(x_shape, "x_shape"), _ints(y_shape, "y_shape")
     if -1 not in (*first, *second):
@@ -157,7 +158,7 @@ def broadcast_shape(x_shape, y_shape):
 
 
 @composite(method="")
-def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
+def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None) -> Tensor:
     """Each slice along `axis` (of the flattened array when None) repeated: as often as an int or a vector
     says."""
     if axis is None:
@@ -181,7 +182,7 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
 # --- cutting ------------------------------------------------------------------------------------------------
 
 
-@operator(lambda g, axis: concat_tensors(*g, axis=axis), view=True)
+@operator(lambda g, axis: concat_tensors(*g, axis=axis), view=True, returns=tuple[Tensor, ...])
 def split_view(x, sizes, axis):
     """`split_sizes` without a copy: views, for code that only reads them."""
     axis = _free(x, axis)
@@ -195,7 +196,7 @@ def equal_views(x: Any, count: int, axis: int) -> Any:
     return split_view(x, [x.shape[axis] // count] * count, axis)
 
 
-@operator(lambda g, axis: concat_tensors(*g, axis=axis))
+@operator(lambda g, axis: concat_tensors(*g, axis=axis), returns=tuple[Tensor, ...])
 def split_sizes(x, sizes, axis):
     """Cut along `axis` into pieces of the given sizes."""
     axis = _free(x, axis)
@@ -208,20 +209,20 @@ def _copies(views: Any) -> tuple[Any, ...]:
     return tuple(v.clone(memory_format=torch.contiguous_format) for v in views)
 
 
-@operator(lambda g, axis: stack_tensors(*g, axis=axis), view=True)
+@operator(lambda g, axis: stack_tensors(*g, axis=axis), view=True, returns=tuple[Tensor, ...])
 def slices(x, axis):
     """The slices along `axis`, which is gone from them. Views."""
     return x.unbind(axis)
 
 
-@operator(lambda g, axis: stack_tensors(*g, axis=axis))
+@operator(lambda g, axis: stack_tensors(*g, axis=axis), returns=tuple[Tensor, ...])
 def unstacked(x, axis):
     """Copies of the slices along `axis`, which is gone from them."""
     return _copies(x.unbind(axis))
 
 
-@spelled
-def split(x, num_or_sections, axis=0, name=None):
+@spelled()
+def split(x, num_or_sections, axis=0, name=None) -> list[Tensor]:
     """A list of the parts of `x` along `axis`: so many equal ones, or by a list of sizes (one may be -1)."""
     axis = _free(x, int(axis))
     length = x.shape[axis]
@@ -239,19 +240,19 @@ def split(x, num_or_sections, axis=0, name=None):
     return list(split_sizes(x, sizes, axis))
 
 
-@spelled
-def chunk(x, chunks, axis=0, name=None):
+@spelled()
+def chunk(x, chunks, axis=0, name=None) -> list[Tensor]:
     """A list of `chunks` equal parts of `x` along `axis`."""
     return split(x, chunks, axis)
 
 
-def unbind(input, axis=0):
+def unbind(input, axis=0) -> list[Tensor]:
     """A list of the slices of `input` along `axis`, which is gone from them. Views."""
     return list(slices(input, _free(input, axis)))
 
 
-@spelled
-def unstack(x, axis=0, num=None):
+@spelled()
+def unstack(x, axis=0, num=None) -> list[Tensor]:
     """A list of copies of the slices of `x` along `axis`; `num` says how many are expected."""
     found = list(unstacked(x, _free(x, axis)))
     if num is not None and num != len(found):
@@ -259,8 +260,8 @@ def unstack(x, axis=0, num=None):
     return found
 
 
-@spelled
-def tensor_split(x, num_or_indices, axis=0, name=None):
+@spelled()
+def tensor_split(x, num_or_indices, axis=0, name=None) -> list[Tensor]:
     """A list of the parts of `x` along `axis`: so many, as equal as can be, or cut before the given places
     (views)."""
     axis = _free(x, int(axis))
@@ -277,17 +278,17 @@ def tensor_split(x, num_or_indices, axis=0, name=None):
     return [x[(*before, slice(a, b))] for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
 
 
-def _axis_split(name: str, axis: int, least: int, doc: str) -> Any:
+def _axis_split(name: str, axis: int, least: int, doc: str) -> Callable[..., list[Tensor]]:
     """Make hsplit and its kin: tensor_split along a fixed axis."""
 
-    def cut(x, num_or_indices, name=None):
+    def cut(x, num_or_indices, name=None) -> list[Tensor]:
         if x.ndim < least:
             raise Refused(f"{cut.__name__}: expected at least {least} axes, got shape {[*x.shape]}")
         return tensor_split(x, num_or_indices, min(axis, x.ndim - 1))
 
     cut.__name__ = cut.__qualname__ = name
     cut.__doc__ = doc
-    found = spelled(cut)
+    found = spelled()(cut)
     as_method(found)
     return found
 

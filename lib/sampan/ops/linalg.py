@@ -19,7 +19,9 @@ def _mm_by_left(g: Any, mat2: Any) -> Any:
     return times_transposed(g, mat2) if g.__class__ is Buffer else g.mm(mat2.t())
 
 
-@operator(_mm_by_left, lambda g, input: input.t().mm(g), method="", product=True, holomorphic=True)
+@operator(
+    _mm_by_left, lambda g, input: input.t().mm(g), method="", product=True, holomorphic=True, amp="half"
+)
 def mm(input, mat2, name=None):
     """The product of two matrices, [n, k] and [k, m]."""
     return torch.mm(input, mat2)
@@ -36,14 +38,14 @@ def _right(g: Any, x: Any, transpose_x: bool, transpose_y: bool) -> Any:
     return g.mT @ other.mT if transpose_y else other @ g
 
 
-@operator(_left, _right, broadcasts=True, product=True, holomorphic=True)
+@operator(_left, _right, broadcasts=True, product=True, holomorphic=True, amp="half")
 def batched_matmul(x, y, transpose_x=False, transpose_y=False):
     """The matrix product of the last two axes of arrays with at least two; leading axes broadcast."""
     return (x.mT if transpose_x else x) @ (y.mT if transpose_y else y)
 
 
-@composite(method="")
-def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
+@composite(method="", out=True)
+def matmul(x, y, transpose_x=False, transpose_y=False, name=None) -> Tensor:
     """The matrix product of the last two axes; leading axes broadcast; a vector is a row on the left, a
     column on the right, and its axis is gone from the result.
 
@@ -75,8 +77,8 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
     return reshape(product, shape)
 
 
-@composite(method="")
-def bmm(x, y, name=None):
+@composite(method="", out=True)
+def bmm(x, y, name=None) -> Tensor:
     """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
     if len(x.shape) != 3 or len(y.shape) != 3 or x.shape[0] != y.shape[0]:
         raise Refused(f"bmm: expected shapes [b, n, k] and [b, k, m], got {[*x.shape]} and {[*y.shape]}")
@@ -84,13 +86,13 @@ def bmm(x, y, name=None):
 
 
 @composite(method="")
-def mv(x, vec, name=None):
+def mv(x, vec, name=None) -> Tensor:
     """A matrix [n, k] times a vector [k]."""
     return matmul(x, vec)
 
 
-@composite(method="")
-def dot(x, y, name=None):
+@composite(method="", out=True)
+def dot(x, y, name=None) -> Tensor:
     """The sum of products of two vectors, or of the rows of two matrices."""
     if x.ndim not in (1, 2) or list(x.shape) != list(y.shape):
         raise Refused(
@@ -99,20 +101,20 @@ def dot(x, y, name=None):
     return (x * y).sum(axis=-1)
 
 
-@composite(method="")
-def outer(x, y, name=None):
+@composite(method="", aliases="ger", out=True)
+def outer(x, y, name=None) -> Tensor:
     """The products of all pairs of entries of x and y, [x.size, y.size]."""
     return reshape(x, [-1, 1]) * reshape(y, [1, -1])
 
 
-@composite(method="")
-def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
+@composite(method="", inplace="rewrite")
+def addmm(input, x, y, beta=1.0, alpha=1.0, name=None) -> Tensor:
     """beta input + alpha x @ y."""
     return input * beta + mm(x, y) * alpha
 
 
-@composite(method="")
-def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
+@composite(method="", inplace="rewrite")
+def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None) -> Tensor:
     """beta input + alpha x @ y, for batches of matrices."""
     if input.ndim != 3:
         raise Refused(f"baddbmm: input: expected 3 axes, got shape {list(input.shape)}")
@@ -120,7 +122,7 @@ def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
 
 
 @composite(method="")
-def inner(x, y, name=None):
+def inner(x, y, name=None) -> Tensor:
     """The sums of products over the last axes of x and y: [..., k] and [*, k] give [..., *]; a single number
     scales."""
     if 1 in (x.size, y.size):
@@ -129,7 +131,7 @@ def inner(x, y, name=None):
 
 
 @composite(method="")
-def tensordot(x, y, axes=2, name=None):
+def tensordot(x, y, axes=2, name=None) -> Tensor:
     """The sums of products over axes of x and y: the last and first `axes` of them, or those of a list or two
     lists.
 
@@ -161,7 +163,7 @@ def tensordot(x, y, axes=2, name=None):
 
 
 @composite(method="")
-def kron(x, y, name=None):
+def kron(x, y, name=None) -> Tensor:
     """The Kronecker product: every entry of x times the whole of y, as blocks."""
     n = max(x.ndim, y.ndim)
     a, b = ([1] * (n - t.ndim) + list(t.shape) for t in (x, y))
@@ -181,7 +183,7 @@ def cross_product(x, y, axis):
 
 
 @composite(method="")
-def cross(x, y, axis=9, name=None):
+def cross(x, y, axis=9, name=None) -> Tensor:
     """The vector products along `axis`, of length 3; 9 stands for the first such axis."""
     if axis == 9:
         axis = next((i for i, n in enumerate(x.shape) if n == 3), None)
@@ -193,19 +195,19 @@ def cross(x, y, axis=9, name=None):
 
 
 @composite()
-def vecdot(x, y, axis=-1, name=None):
+def vecdot(x, y, axis=-1, name=None) -> Tensor:
     """The sums of products of x (conjugated where complex) and y over one axis."""
     return ((x.conj() if x.dtype.is_complex else x) * y).sum(axis=axis)
 
 
 @composite(method="")
-def trace(x, offset=0, axis1=0, axis2=1, name=None):
+def trace(x, offset=0, axis1=0, axis2=1, name=None) -> Tensor:
     """The sum of the diagonal `offset` of two axes."""
     return diagonal(x, offset, axis1, axis2).sum(axis=-1, dtype=x.dtype)
 
 
 @composite(method="")
-def matrix_transpose(x, name=None):
+def matrix_transpose(x, name=None) -> Tensor:
     """The last two axes exchanged."""
     if x.ndim < 2:
         raise Refused(f"matrix_transpose: expected at least 2 axes, got shape {list(x.shape)}")
@@ -213,7 +215,7 @@ def matrix_transpose(x, name=None):
 
 
 @composite(method="")
-def multi_dot(x, name=None):
+def multi_dot(x, name=None) -> Tensor:
     """The product of a list of matrices (the first and the last may be vectors), multiplied in the cheapest
     order."""
     chain = list(x)
@@ -243,13 +245,20 @@ def _affine_by_x(g: Any, weight: Any) -> Any:
     return times_transposed(g, weight) if g.__class__ is Buffer else g.mm(weight.t())
 
 
-@operator(_affine_by_x, lambda g, x: x.t().mm(g), lambda g: g.sum(axis=0), product=True, holomorphic=True)
+@operator(
+    _affine_by_x,
+    lambda g, x: x.t().mm(g),
+    lambda g: g.sum(axis=0),
+    product=True,
+    holomorphic=True,
+    amp="half",
+)
 def affine(x, weight, bias):
     """x @ weight + bias in one call: x [n, in], weight [in, out], bias [out]."""
     return torch.addmm(bias, x, weight)
 
 
-def linear(x, weight, bias=None, name=None):
+def linear(x, weight, bias=None, name=None) -> Tensor:
     """x @ weight + bias: x [..., in], weight [in, out] (Paddle's order), bias [out] or None; a weight of 1 or
     more than 2 axes as in `matmul`."""
     given, own = x.shape, weight.shape
@@ -267,7 +276,7 @@ def linear(x, weight, bias=None, name=None):
 # --- einsum -------------------------------------------------------------------------------------------------
 
 
-def einsum(equation, *operands):
+def einsum(equation, *operands) -> Tensor:
     """Sums of products by Einstein's notation: letters name axes, letters missing after `->` are summed over.
 
     Supports `...`, repeated letters (diagonals, of the result too) and any number of operands. Raises

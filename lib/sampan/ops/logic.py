@@ -20,7 +20,9 @@ __all__ = [
 # fmt: on
 
 
-def _truth(name: str, function: Callable[..., Any], doc: str, inputs: int = 2) -> Any:
+def _truth(
+    name: str, function: Callable[..., Any], doc: str, inputs: int = 2, **facts: Any
+) -> Callable[..., Tensor]:
     def unary(x, name=None):
         return function(x)
 
@@ -32,32 +34,55 @@ def _truth(name: str, function: Callable[..., Any], doc: str, inputs: int = 2) -
 
     body = unary if inputs == 1 else binary
     body.__name__, body.__qualname__, body.__doc__ = name, name, doc
-    return operator(method="")(body)
+    return operator(method="", **facts)(body)
 
 
-equal = _truth("equal", lambda x, y: x == y, "x = y, entry by entry.")
-not_equal = _truth("not_equal", lambda x, y: x != y, "x ≠ y, entry by entry.")
-less_than = _truth("less_than", lambda x, y: x < y, "x < y, entry by entry.")
-less_equal = _truth("less_equal", lambda x, y: x <= y, "x ≤ y, entry by entry.")
-greater_than = _truth("greater_than", lambda x, y: x > y, "x > y, entry by entry.")
-greater_equal = _truth("greater_equal", lambda x, y: x >= y, "x ≥ y, entry by entry.")
-logical_and = _truth("logical_and", torch.logical_and, "Both are true (not zero).")
-logical_or = _truth("logical_or", torch.logical_or, "One or both are true (not zero).")
-logical_xor = _truth("logical_xor", torch.logical_xor, "Exactly one is true (not zero).")
-logical_not = _truth("logical_not", torch.logical_not, "Not true (zero).", 1)
+equal = _truth(
+    "equal", lambda x, y: x == y, "x = y, entry by entry.", aliases="eq", inplace="retype", out=True
+)
+not_equal = _truth(
+    "not_equal", lambda x, y: x != y, "x ≠ y, entry by entry.", aliases="ne", inplace="retype", out=True
+)
+less_than = _truth(
+    "less_than", lambda x, y: x < y, "x < y, entry by entry.", aliases="lt less", inplace="retype", out=True
+)
+less_equal = _truth(
+    "less_equal", lambda x, y: x <= y, "x ≤ y, entry by entry.", aliases="le", inplace="retype", out=True
+)
+greater_than = _truth(
+    "greater_than",
+    lambda x, y: x > y,
+    "x > y, entry by entry.",
+    aliases="gt greater",
+    inplace="retype",
+    out=True,
+)
+greater_equal = _truth(
+    "greater_equal", lambda x, y: x >= y, "x ≥ y, entry by entry.", aliases="ge", inplace="retype", out=True
+)
+logical_and = _truth(
+    "logical_and", torch.logical_and, "Both are true (not zero).", inplace="retype", out=True
+)
+logical_or = _truth(
+    "logical_or", torch.logical_or, "One or both are true (not zero).", inplace="retype", out=True
+)
+logical_xor = _truth(
+    "logical_xor", torch.logical_xor, "Exactly one is true (not zero).", inplace="retype", out=True
+)
+logical_not = _truth("logical_not", torch.logical_not, "Not true (zero).", 1, inplace="retype", out=True)
 isnan = _truth("isnan", torch.isnan, "Whether an entry is not a number.", 1)
 isinf = _truth("isinf", torch.isinf, "Whether an entry is plus or minus infinity.", 1)
 isfinite = _truth("isfinite", torch.isfinite, "Whether an entry is neither infinite nor NaN.", 1)
 isposinf = _truth("isposinf", torch.isposinf, "Whether an entry is plus infinity.", 1)
 isneginf = _truth("isneginf", torch.isneginf, "Whether an entry is minus infinity.", 1)
 isreal = _truth("isreal", torch.isreal, "Whether the imaginary part is 0.", 1)
-gcd = _truth("gcd", torch.gcd, "The greatest common divisor of integers; 0 of two zeros.")
-lcm = _truth("lcm", torch.lcm, "The least common multiple of integers; 0 where one is 0.")
+gcd = _truth("gcd", torch.gcd, "The greatest common divisor of integers; 0 of two zeros.", inplace="rewrite")
+lcm = _truth("lcm", torch.lcm, "The least common multiple of integers; 0 where one is 0.", inplace="rewrite")
 nextafter = _truth("nextafter", torch.nextafter, "The dtype's next number after x, towards y.")
 signbit = _truth("signbit", torch.signbit, "Whether the sign is minus; that of -0.0 too.", 1)
 
 
-def _bits(name: str, doc: str) -> Any:
+def _bits(name: str, doc: str, aliases: str = "") -> Callable[..., Tensor]:
     function = getattr(torch, name)
 
     def unary(x, out=None, name=None):
@@ -77,13 +102,13 @@ def _bits(name: str, doc: str) -> Any:
 
     body = unary if name == "bitwise_not" else shift if "shift" in name else binary
     body.__name__, body.__qualname__, body.__doc__ = name, name, doc
-    return operator(method="")(body)
+    return operator(method="", aliases=aliases, inplace="rewrite", out=True)(body)
 
 
 bitwise_and = _bits("bitwise_and", "Bits set in both; `and` of bools.")
 bitwise_or = _bits("bitwise_or", "Bits set in one or both; `or` of bools.")
 bitwise_xor = _bits("bitwise_xor", "Bits set in exactly one; `xor` of bools.")
-bitwise_not = _bits("bitwise_not", "All bits turned; `not` of bools.")
+bitwise_not = _bits("bitwise_not", "All bits turned; `not` of bools.", aliases="bitwise_invert")
 _KEEPS_SIGN = "is_arithmetic: negative numbers keep their sign; else 0 moves in."
 bitwise_left_shift = _bits("bitwise_left_shift", f"The bits of x moved up by y places. {_KEEPS_SIGN}")
 bitwise_right_shift = _bits("bitwise_right_shift", f"The bits of x moved down by y places. {_KEEPS_SIGN}")
@@ -105,7 +130,7 @@ def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
 
 
 @composite(method="")
-def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
+def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None) -> Tensor:
     """Whether `isclose` holds everywhere, as a 0-d bool tensor."""
     return isclose(x, y, rtol, atol, equal_nan).all()
 
@@ -122,15 +147,15 @@ def is_empty(x, name=None):
     return torch.tensor(x.numel() == 0, device=x.device)
 
 
-def _kind(name: str, asks: Callable[[torch.dtype], bool], doc: str) -> Any:
-    def ask(x):
+def _kind(name: str, asks: Callable[[Any], bool], doc: str) -> Callable[..., bool]:
+    def ask(x) -> bool:
         if not isinstance(x, Tensor):
             raise WrongKind(f"{name}: expected a Tensor, got {type(x).__name__}")
         return asks(x.dtype)
 
     ask.__name__, ask.__qualname__, ask.__doc__ = name, name, doc
     as_method(ask)
-    return spelled(ask)
+    return spelled()(ask)
 
 
 def _integral(kind: torch.dtype) -> bool:

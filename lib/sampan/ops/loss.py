@@ -22,7 +22,7 @@ def _mean_cross_entropy_by_x(g: Any, x: Any, label: Any, ignore_index: int, save
     return log_softmax_backward(slope, logs, 1, logs.dtype)
 
 
-@operator(_mean_cross_entropy_by_x)
+@operator(_mean_cross_entropy_by_x, amp="float32")
 def mean_cross_entropy(x, label, ignore_index=-100):
     """The mean of -log_softmax(x)[label] over the rows of x [n, classes]: one node on the tape.
 

@@ -35,7 +35,7 @@ def _layer_back(
     return _layer_gradients(g, x, weight, epsilon)
 
 
-@operator(joint=_layer_back)
+@operator(joint=_layer_back, amp="float32")
 def normalize_layer(x, weight, bias, epsilon):
     """Layer normalisation of the last axis of x (Ba, Kiros and Hinton, 2016); weight and bias may be None."""
     value, *statistics = torch.native_layer_norm(x, x.shape[-1:], weight, bias, epsilon)
@@ -80,7 +80,7 @@ def _groups_back(
     return group_norm_backward(g.contiguous(), rows, mean, rstd, weight, *sizes, (needed[0], affine, affine))
 
 
-@operator(joint=_groups_back)
+@operator(joint=_groups_back, amp="float32")
 def normalize_groups(x, weight, bias, groups, epsilon):
     """Normalisation of x [n, c, ...] over `groups` of its channels and their places (Wu and He, 2018)."""
     x, weight, bias = (None if v is None else v.contiguous() for v in (x, weight, bias))
@@ -111,7 +111,7 @@ def _batch_back(
     return batch_norm_backward(g, x, weight, *saved, training, epsilon, needed[:3])
 
 
-@operator(joint=_batch_back)
+@operator(joint=_batch_back, amp="as_is")
 def normalize_batch(x, weight, bias, mean, variance, training, momentum, epsilon):
     """Batch normalisation of axis 1 of x [n, c, ...]: by the batch's own statistics in training, else by
     those given.

@@ -34,21 +34,21 @@ def _p_norm_by_x(g: Any, x: Any, out: Any, p: float, axes: list[int]) -> Any:
     return x.sgn() * ((size + (size == 0)) ** (p - 1) * (g * (out + (out == 0)) ** (1 - p)))
 
 
-@operator(_p_norm_by_x)
+@operator(_p_norm_by_x, amp="float32")
 def p_norm(x, p, axes, keepdim=False):
     """(sum |x|^p)^(1/p) over `axes`; the largest |x| for p = inf, the smallest for -inf, the count of
     non-zeros for 0."""
     return torch.linalg.vector_norm(x, p, axes or None, keepdim or False)
 
 
-@composite()
-def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None):
+@composite(out=True)
+def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None) -> Tensor:
     """The p-norm over `axis` (an int, a list, or None for all): see `p_norm`."""
     return p_norm(x if dtype is None else x.astype(dtype), number(p, "p"), _axes(x, axis), keepdim)
 
 
 @composite()
-def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B006
+def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None) -> Tensor:  # noqa: B006
     """The norm of matrices in two axes: "fro", "nuc" (sum of singular values), 2 and -2 (the largest and
     smallest singular value), 1 and -1 (the largest and smallest column sum of |x|), inf and -inf (row
     sums)."""
@@ -68,8 +68,8 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B
     return found.unsqueeze(sorted((rows, columns))) if keepdim else found
 
 
-@composite(method="")
-def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
+@composite(method="", out=True)
+def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None) -> Tensor:
     """The norm of vectors, or of matrices where `axis` names two axes or p is "fro" or "nuc".
 
     p: None for 2; see vector_norm and matrix_norm.
@@ -87,13 +87,13 @@ def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
 
 
 @composite(method="")
-def dist(x, y, p=2, name=None):
+def dist(x, y, p=2, name=None) -> Tensor:
     """The p-norm of x - y, which broadcast."""
     return vector_norm(x - y, p)
 
 
 @composite(method="")
-def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=None):
+def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=None) -> Tensor:
     """The p-norms of the differences between all rows of x [..., n, k] and of y [..., m, k]: [..., n, m].
 
     compute_mode: for p = 2 |x|^2 + |y|^2 - 2 x y may stand for the differences, which is faster and less
@@ -112,7 +112,7 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
 
 
 @composite()
-def pdist(x, p=2.0, name=None):
+def pdist(x, p=2.0, name=None) -> Tensor:
     """The p-norms of the differences between all pairs of rows of x [n, k]: [n (n - 1) / 2]."""
     if x.ndim != 2:
         raise Refused(f"pdist: expected a matrix, got shape {[*x.shape]}")
@@ -120,8 +120,8 @@ def pdist(x, p=2.0, name=None):
     return p_norm(x[i] - x[j], float(number(p, "p")), [1])
 
 
-@composite(method="")
-def renorm(x, p, axis, max_norm):
+@composite(method="", inplace="rewrite")
+def renorm(x, p, axis, max_norm) -> Tensor:
     """x with each slice along `axis` whose p-norm is above `max_norm` scaled down to it."""
     (axis,) = _axes(x, axis)
     others = [i for i in range(x.ndim) if i != axis]
@@ -135,7 +135,7 @@ def renorm(x, p, axis, max_norm):
 
 
 @composite(method="")
-def cond(x, p=None, name=None):
+def cond(x, p=None, name=None) -> Tensor:
     """The condition number of matrices: the norm of x times that of its inverse; p as in matrix_norm, None
     for 2."""
     if x.ndim < 2:
@@ -147,7 +147,7 @@ def cond(x, p=None, name=None):
 
 
 @composite()
-def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
+def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None) -> Tensor:
     """How many singular values of x (absolute eigenvalues when `hermitian`) are above a bound, int64.
 
     The bound is `tol`, or the larger of `atol` and `rtol` times the largest of them; without any of these
@@ -172,7 +172,7 @@ def _buffer(value: Any) -> torch.Tensor:
 
 
 @composite(method="")
-def pinv(x, rcond=1e-15, hermitian=False, name=None):
+def pinv(x, rcond=1e-15, hermitian=False, name=None) -> Tensor:
     """The pseudo-inverse; singular values up to rcond times the largest count as zero. hermitian: x equals
     its adjoint."""
     if x.size == 0:
@@ -189,7 +189,7 @@ def pinv(x, rcond=1e-15, hermitian=False, name=None):
 
 
 @composite(method="")
-def matrix_power(x, n, name=None):
+def matrix_power(x, n, name=None) -> Tensor:
     """The product of n copies of square matrices, of their inverses for negative n; the unit matrix for 0."""
     if not isinstance(n, int):
         raise WrongKind(f"matrix_power: n: expected an int, got {n!r}")
@@ -228,7 +228,7 @@ def matrix_exp(x, name=None):
 
 
 @composite(method="")
-def householder_product(x, tau, name=None):
+def householder_product(x, tau, name=None) -> Tensor:
     """The first n columns of the product of the reflections 1 - tau_i v_i v_i^H, as `qr` of LAPACK stores
     them.
 
@@ -247,7 +247,7 @@ def householder_product(x, tau, name=None):
 
 
 @composite(method="")
-def ormqr(x, tau, y, left=True, transpose=False, name=None):
+def ormqr(x, tau, y, left=True, transpose=False, name=None) -> Tensor:
     """Q y, or y Q unless `left`, where Q (transposed when asked) is the product of the reflections in x and
     tau."""
     q = householder_product(x, tau)
@@ -256,7 +256,7 @@ def ormqr(x, tau, y, left=True, transpose=False, name=None):
 
 
 @composite(method="")
-def svd_lowrank(x, q=None, niter=2, M=None, name=None):
+def svd_lowrank(x, q=None, niter=2, M=None, name=None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of the q largest singular values of x (of x - M), by random projection: 6 when q is None.
 
     N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", 2011, algorithms 4.4 and
@@ -279,6 +279,6 @@ def svd_lowrank(x, q=None, niter=2, M=None, name=None):
 
 
 @composite(method="")
-def pca_lowrank(x, q=None, center=True, niter=2, name=None):
+def pca_lowrank(x, q=None, center=True, niter=2, name=None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of the q main components of x [..., samples, features], centred first: see `svd_lowrank`."""
     return svd_lowrank(x - x.mean(-2, keepdim=True) if center else x, q, niter)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..engine.operator import operator
+from ..engine.tensor import Tensor
 from .elementwise import aten
 
 torch_nn = torch._C._nn
@@ -30,7 +31,7 @@ def _max_pool_by_x(
     return max_unpool(g, x, saved, (kernel, stride, padding, ceil_mode))
 
 
-@operator(_max_pool_by_x)
+@operator(_max_pool_by_x, returns=tuple[Tensor, Tensor])
 def max_pool(x, kernel, stride, padding, ceil_mode):
     """The largest entry of each window of x [n, c, ...]; the gradient goes to its place."""
     n = len(kernel)

@@ -114,7 +114,7 @@ def _recurrent_back(g, x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse, s
     return _back_by_loops(g, needed, x, w_ih, w_hh, kept, mode, reverse)
 
 
-@operator(joint=_recurrent_back)
+@operator(joint=_recurrent_back, returns=tuple[Tensor, ...])
 def recurrent(x, h, c, w_ih, w_hh, b_ih, b_hh, length, mode, reverse):
     """One layer in one direction over a sequence x [time, batch, features]: (outputs, last h) or, LSTM,
     (outputs, h, c).

@@ -1,6 +1,7 @@
 """Sums, means, extremes and what else folds axes away."""
 
 import math
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -10,7 +11,7 @@ from ..dtype import as_dtype, default_dtype
 from ..engine.apply import AxisError
 from ..engine.operator import composite, operator
 from ..engine.spelling import give
-from ..engine.tensor import WrongKind
+from ..engine.tensor import Tensor, WrongKind
 from .shape import unshared
 
 
@@ -62,7 +63,7 @@ def _spread_back(g: Any, saved: Any) -> Any:
     return _spread(g if kept is None else _as(g, kind).reshape(kept), shape)
 
 
-@operator(_spread_back, method="")
+@operator(_spread_back, method="", out=True, amp="float32")
 def sum(x, axis=None, dtype=None, keepdim=False, name=None):
     """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64.
 
@@ -86,7 +87,7 @@ def _mean_back(g: Any, saved: Any) -> Any:
     return _spread(_as(g * scale, kind).reshape(kept), shape)
 
 
-@operator(_mean_back, method="")
+@operator(_mean_back, method="", out=True, amp="float32")
 def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):
     """The mean over `axis` (an int, a list, or None for all), worked out in `dtype`. Of integers, its whole
     part."""
@@ -108,14 +109,14 @@ def _extreme_back(g: Any, x: Any, out: Any, saved: Any) -> Any:
     return g.reshape(kept) * _share(x, out.reshape(kept), axes)
 
 
-def _extreme(name: str, reduce: Any, doc: str) -> Any:
+def _extreme(name: str, reduce: Any, doc: str, **facts: Any) -> Callable[..., Tensor]:
     def body(x, axis=None, keepdim=False, name=None):
         axes = _axes(x, axis)
         out = reduce(x, dim=axes, keepdim=keepdim or False) if axes else x.clone()
         return out, (axes, _kept(x, axes))
 
     body.__name__, body.__doc__ = name, doc
-    return operator(_extreme_back, method="")(body)
+    return operator(_extreme_back, method="", **facts)(body)
 
 
 def _share(x: Any, extreme: Any, axes: list[int]) -> Any:
@@ -127,11 +128,11 @@ def _share(x: Any, extreme: Any, axes: list[int]) -> Any:
 _TIES = "over `axis`; several equal ones share the gradient."
 max = _extreme("max", torch.amax, f"The largest value {_TIES}")
 min = _extreme("min", torch.amin, f"The smallest value {_TIES}")
-amax = _extreme("amax", torch.amax, f"The largest value {_TIES}")
-amin = _extreme("amin", torch.amin, f"The smallest value {_TIES}")
+amax = _extreme("amax", torch.amax, f"The largest value {_TIES}", out=True)
+amin = _extreme("amin", torch.amin, f"The smallest value {_TIES}", out=True)
 
 
-@operator(lambda g, x, out, axis: g * _others(x, out, axis))
+@operator(lambda g, x, out, axis: g * _others(x, out, axis), amp="float32")
 def prod_along(x, axis):
     """The product along one axis, which stays with length 1."""
     return x.prod(axis=axis, keepdim=True, dtype=x.dtype)
@@ -149,8 +150,8 @@ def _others(x: Any, out: Any, axis: int) -> Any:
     return prod_along(rows * (~itself) + itself, axis).squeeze(axis)
 
 
-@composite(method="")
-def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
+@composite(method="", out=True)
+def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None) -> Tensor:
     """The product over `axis` (an int, a list, or None for all)."""
     if dtype is not None:
         x = x.astype(dtype)
@@ -169,7 +170,7 @@ def _var_by_x(g: Any, x: Any, saved: Any) -> Any:
     return (x - x.mean(axis=axes or None, keepdim=True)) * (g.reshape(kept) * (2 / divisor))
 
 
-@operator(_var_by_x, method="")
+@operator(_var_by_x, method="", out=True)
 def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):
     """The variance over `axis`: divided by n - 1 when `unbiased`, else by n; or by n - correction."""
     if unbiased is not None and correction != 1:
@@ -187,12 +188,12 @@ def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):
 
 
 @composite(method="")
-def std(x, axis=None, unbiased=True, keepdim=False, name=None):
+def std(x, axis=None, unbiased=True, keepdim=False, name=None) -> Tensor:
     """The standard deviation over `axis`: the square root of `var`."""
     return var(x, axis, unbiased, keepdim).sqrt()
 
 
-@operator(lambda g, x, out, saved: g.reshape(saved) * (x - out.reshape(saved)).exp(), method="")
+@operator(lambda g, x, out, saved: g.reshape(saved) * (x - out.reshape(saved)).exp(), method="", out=True)
 def logsumexp(x, axis=None, keepdim=False, name=None):
     """log(sum(exp(x))) over `axis`, without overflow."""
     axes = _axes(x, axis)
@@ -205,7 +206,7 @@ def _cumsum_by_x(g: Any, saved: Any) -> Any:
     return g.flip(axis).cumsum(axis=axis).flip(axis).reshape(shape).to(kind)
 
 
-@operator(_cumsum_by_x, method="")
+@operator(_cumsum_by_x, method="", inplace="accumulate", out=True, amp="float32")
 def cumsum(x, axis=None, dtype=None, name=None):
     """Running sums along `axis`; of the flattened array when None."""
     shape, kind = x.shape, x.dtype
@@ -219,7 +220,7 @@ def _cumprod_by_x(g: Any, x: Any, out: Any, dim: int | None) -> Any:
     return _cumprod_back(g, x, out, dim or 0).reshape(x.shape).to(x.dtype)
 
 
-@operator(_cumprod_by_x, method="")
+@operator(_cumprod_by_x, method="", inplace="accumulate", out=True, amp="float32")
 def cumprod(x, dim=None, *, dtype=None, name=None):
     """Running products along `dim`; of the flattened array when None."""
     x = x if dtype is None else x.to(as_dtype(dtype))
@@ -265,21 +266,21 @@ def _logcumsumexp_back(g: Any, x: Any, out: Any, axis: int) -> Any:
     return x.exp() * (g * (-out).exp()).flip([axis]).cumsum(axis=axis).flip([axis])
 
 
-@operator(method="")
+@operator(method="", out=True)
 def all(x, axis=None, keepdim=False, name=None):
     """Whether every entry over `axis` is true."""
     axes = _axes(x, axis)
     return torch.all(x, axes, keepdim or False) if axes else x.bool()
 
 
-@operator(method="")
+@operator(method="", out=True)
 def any(x, axis=None, keepdim=False, name=None):
     """Whether some entry over `axis` is true."""
     axes = _axes(x, axis)
     return torch.any(x, axes, keepdim or False) if axes else x.bool()
 
 
-def _position(name: str, search: Any, doc: str) -> Any:
+def _position(name: str, search: Any, doc: str) -> Callable[..., Tensor]:
     def body(x, axis=None, keepdim=False, dtype="int64", name=None):
         kind = as_dtype(dtype)
         if kind not in (torch.int32, torch.int64):

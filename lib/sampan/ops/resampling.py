@@ -44,7 +44,7 @@ def windows_summed(x, size, kernel, stride, padding, dilation):
     return aten.col2im(x, size, kernel, dilation, padding, stride)
 
 
-@operator(lambda g, size, kind, more, saved: resized_back(g, size, saved, kind, more))
+@operator(lambda g, size, kind, more, saved: resized_back(g, size, saved, kind, more), amp="float32_always")
 def resized(x, size, kind, more):
     """x [n, c, ...] in another size. more: what torch's kernel takes besides (align_corners, a scale for each
     axis)."""
@@ -88,7 +88,7 @@ def _rows_at_by_weight(g: Any, x: Any, padding: int, by_frequency: bool, as_rows
     return (rows_named if as_rows else rows_summed)(g, x, saved, padding, by_frequency)
 
 
-@operator(lambda g: None, _rows_at_by_weight)
+@operator(lambda g: None, _rows_at_by_weight, amp="as_is")
 def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):
     """The rows `x`, any shape of ints, of weight [n, d]; zeros for the row `padding`, which gets no gradient.
 

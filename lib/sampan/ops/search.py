@@ -1,6 +1,7 @@
 """Order and place: sorting, the largest entries, the most frequent one, where a value belongs, what occurs
 once."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -43,13 +44,13 @@ def sort(x, axis=-1, descending=False, stable=False, name=None):
     return value, (places, x.shape, axis)
 
 
-@composite(method="")
-def msort(input):
+@composite(method="", out=True)
+def msort(input) -> Tensor:
     """The entries sorted along the first axis."""
     return sort(input, 0)
 
 
-@operator(_picked_back, method="")
+@operator(_picked_back, method="", out=True, returns=tuple[Tensor, Tensor])
 def topk(x, k, axis=None, largest=True, sorted=True, name=None):
     """The k largest (or smallest) entries along `axis` (the last when None), and their indices."""
     axis, k = -1 if axis is None else axis, int(k)
@@ -60,7 +61,7 @@ def topk(x, k, axis=None, largest=True, sorted=True, name=None):
     return (value, places), (places, x.shape, axis)
 
 
-@operator(_picked_back, method="")
+@operator(_picked_back, method="", returns=tuple[Tensor, Tensor])
 def kthvalue(x, k, axis=None, keepdim=False, name=None):
     """The k-th smallest entry along `axis` (the last when None), and its index."""
     axis = -1 if axis is None else axis
@@ -68,7 +69,7 @@ def kthvalue(x, k, axis=None, keepdim=False, name=None):
     return (value, places), (places, x.shape, axis, keepdim or not x.ndim)
 
 
-@operator(_picked_back, method="")
+@operator(_picked_back, method="", returns=tuple[Tensor, Tensor])
 def mode(x, axis=-1, keepdim=False, name=None):
     """The most frequent entry along `axis`, the smallest of several, and its last index."""
     value, places = torch.mode(x, axis, keepdim or False)
@@ -80,7 +81,7 @@ def _running_by_x(g: Any, saved: Any) -> Any:
     return _returned(g[0], *where).reshape(shape)
 
 
-def _running(name: str, find: Any, doc: str) -> Any:
+def _running(name: str, find: Any, doc: str) -> Callable[..., tuple[Tensor, Tensor]]:
     """Declare cummax or cummin."""
 
     def body(x, axis=None, dtype="int64", name=None):
@@ -96,7 +97,7 @@ def _running(name: str, find: Any, doc: str) -> Any:
         name,
         f"{doc} up to each place along `axis` (of the flattened array when None), and its index.",
     )
-    return operator(_running_by_x, method="")(body)
+    return operator(_running_by_x, method="", returns=tuple[Tensor, Tensor])(body)
 
 
 cummax = _running("cummax", torch.cummax, "The largest entry")
@@ -104,12 +105,12 @@ cummin = _running("cummin", torch.cummin, "The smallest entry")
 
 
 @composite(method="")
-def argwhere(input):
+def argwhere(input) -> Tensor:
     """The coordinates of entries that are not zero: [n, axes]."""
     return nonzero(input)
 
 
-@operator(method="")
+@operator(method="", out=True)
 def searchsorted(
     sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, out=None, sorter=None
 ):
@@ -124,8 +125,8 @@ def searchsorted(
     return torch.searchsorted(sorted_sequence, values.contiguous(), out_int32=out_int32, right=right)
 
 
-@composite(method="")
-def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):
+@composite(method="", out=True)
+def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None) -> Tensor:
     """Where each entry of x belongs in an ascending vector: see `searchsorted`."""
     if sorted_sequence.ndim != 1:
         raise Refused(f"bucketize: sorted_sequence: expected a vector, got shape {[*sorted_sequence.shape]}")
@@ -142,7 +143,7 @@ def unique(
     dtype="int64",
     sorted=True,
     name=None,
-):
+) -> Any:
     """What occurs in x, in ascending order: entries, or slices along `axis`.
 
     After it, where asked for, in `dtype`: the index of the first occurrence of each, for each entry of x the
@@ -168,7 +169,9 @@ def _results(value: torch.Tensor, more: list[torch.Tensor], dtype: Any) -> Any:
 
 
 @composite(method="")
-def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
+def unique_consecutive(
+    x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None
+) -> Any:
     """x without the entries (slices along `axis`) that equal the one before them.
 
     After it, where asked for, in `dtype`: for each entry of x its place in the result, and the lengths of the
@@ -183,7 +186,7 @@ def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, 
 @composite(method="")
 def top_p_sampling(
     x, ps, threshold=None, topp_seed=None, seed=-1, k=0, mode="truncated", return_top=False, name=None
-):
+) -> tuple[Tensor, ...]:
     """One entry drawn from each row of probabilities x [rows, n], among the most likely whose sum first
     reaches ps [rows]: (value [rows, 1], index [rows, 1]).
 

@@ -42,7 +42,7 @@ def _free(x: Any, axis: int, extra: int = 0) -> int:
     return axis % n if n else 0
 
 
-@operator(lambda g, saved: g.reshape(saved), method="", view=True)
+@operator(lambda g, saved: g.reshape(saved), method="", view=True, inplace="reshape", sizes=True)
 def reshape(x, shape, name=None):
     """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle).
 
@@ -65,7 +65,7 @@ def reshape(x, shape, name=None):
     return value, x.shape
 
 
-@operator(lambda g, saved: g.permute(saved), method="", view=True)
+@operator(lambda g, saved: g.permute(saved), method="", view=True, sizes=True)
 def permute(x, perm, name=None):
     """The axes in the order `perm`. A view."""
     perm = [_free(x, p) for p in _ints(perm, "perm")]
@@ -74,22 +74,22 @@ def permute(x, perm, name=None):
     return x.permute(perm), sorted(range(x.ndim), key=perm.__getitem__)
 
 
-@composite(method="")
-def transpose(x, perm=None, name=None, *, axis0=None, axis1=None):
+@composite(method="", inplace="reshape")
+def transpose(x, perm=None, name=None, *, axis0=None, axis1=None) -> Tensor:
     """The axes in the order `perm`, or two of them exchanged: transpose(x, 0, 1). A view."""
     if isinstance(perm, int) and isinstance(name, int):
         axis0, axis1 = perm, name
     return permute(x, perm) if axis0 is None or axis1 is None else swapaxes(x, axis0, axis1)
 
 
-@operator(lambda g, axis0, axis1: g.swapaxes(axis0, axis1), method="", view=True)
+@operator(lambda g, axis0, axis1: g.swapaxes(axis0, axis1), method="", view=True, aliases="swapdims")
 def swapaxes(x, axis0, axis1, name=None):
     """Two axes exchanged. A view."""
     return x.swapaxes(axis0, axis1)
 
 
-@composite(method="")
-def t(input, name=None):
+@composite(method="", inplace="reshape")
+def t(input, name=None) -> Tensor:
     """The transpose of a matrix; a vector or scalar as it is."""
     if input.ndim > 2:
         raise Refused(f"t: expected at most 2 axes, got shape {[*input.shape]}")
@@ -103,8 +103,8 @@ def moveaxis(x, source, destination, name=None):
     return x.moveaxis(a, b), (b, a)
 
 
-@composite(method="")
-def flatten(x, start_axis=0, stop_axis=-1, name=None):
+@composite(method="", inplace="reshape")
+def flatten(x, start_axis=0, stop_axis=-1, name=None) -> Tensor:
     """Axes start_axis to stop_axis, both included, as one."""
     if x.ndim == 0:
         return reshape(x, [1])
@@ -115,12 +115,12 @@ def flatten(x, start_axis=0, stop_axis=-1, name=None):
 
 
 @composite(method="")
-def ravel(input):
+def ravel(input) -> Tensor:
     """All entries as a vector. A view where possible."""
     return reshape(input, [-1])
 
 
-@operator(lambda g, saved: g.reshape(saved), method="", view=True)
+@operator(lambda g, saved: g.reshape(saved), method="", view=True, inplace="reshape")
 def squeeze(x, axis=None, name=None):
     """Without the axes of length 1, or without those of `axis` that have length 1; an empty list
     names all, an empty tensor none. A view."""
@@ -131,7 +131,7 @@ def squeeze(x, axis=None, name=None):
     return x.reshape(kept), x.shape
 
 
-@operator(lambda g, saved: g.reshape(saved), method="", view=True)
+@operator(lambda g, saved: g.reshape(saved), method="", view=True, inplace="reshape")
 def unsqueeze(x, axis, name=None):
     """With new axes of length 1 at the places `axis` of the result; None adds none. A view."""
     value = x.view(x.shape) if axis is None else x
@@ -140,7 +140,7 @@ def unsqueeze(x, axis, name=None):
     return value, x.shape
 
 
-@operator(lambda g: g, method="", broadcasts=True)
+@operator(lambda g: g, method="", broadcasts=True, sizes=True)
 def expand(x, shape, name=None):
     """Broadcast to `shape`; -1 keeps an axis."""
     return x.expand(_ints(shape, "shape")).clone(memory_format=torch.contiguous_format)
@@ -153,20 +153,20 @@ def expand_view(x, shape):
     return x.expand(_ints(shape, "shape"))
 
 
-@composite(method="")
-def broadcast_to(x, shape, name=None):
+@composite(method="", sizes=True)
+def broadcast_to(x, shape, name=None) -> Tensor:
     """Broadcast to `shape`; -1 keeps an axis."""
     return expand(x, shape)
 
 
 @composite(method="")
-def expand_as(x, y, name=None):
+def expand_as(x, y, name=None) -> Tensor:
     """Broadcast to the shape of `y`."""
     return expand(x, y.shape)
 
 
-@composite(method="")
-def tile(x, repeat_times, name=None):
+@composite(method="", sizes=True)
+def tile(x, repeat_times, name=None) -> Tensor:
     """The whole array repeated `repeat_times` along each axis."""
     times = _ints(repeat_times, "repeat_times")
     shape = [1] * (len(times) - x.ndim) + list(x.shape)
@@ -176,7 +176,7 @@ def tile(x, repeat_times, name=None):
     return reshape(expand(reshape(x, apart), repeated), [s * r for s, r in zip(shape, times, strict=True)])
 
 
-@operator(lambda g, saved: g.flip(saved), method="")
+@operator(lambda g, saved: g.flip(saved), method="", aliases="reverse")
 def flip(x, axis, name=None):
     """In reverse order along `axis` (an int or a list)."""
     axes = _ints(axis, "axis")
@@ -203,13 +203,13 @@ def pad_constant(x, widths, value):
 
 
 # `diagonal` is saved, not named: where a derivative names a parameter, the twin in place copies x first.
-@operator(lambda g, saved: g.tril(saved), method="")
+@operator(lambda g, saved: g.tril(saved), method="", inplace="rewrite", out=True)
 def tril(x, diagonal=0, name=None):
     """The lower triangle, zero above `diagonal`."""
     return x.tril(diagonal), diagonal
 
 
-@operator(lambda g, saved: g.triu(saved), method="")
+@operator(lambda g, saved: g.triu(saved), method="", inplace="rewrite", out=True)
 def triu(x, diagonal=0, name=None):
     """The upper triangle, zero below `diagonal`."""
     return x.triu(diagonal), diagonal
@@ -218,7 +218,7 @@ def triu(x, diagonal=0, name=None):
 # --- kind and place -----------------------------------------------------------------------------------------
 
 
-@operator(lambda g, saved: _converted(g, saved))
+@operator(lambda g, saved: _converted(g, saved), inplace="retype", amp="as_is")
 def cast(x, dtype):
     """A copy in another dtype: of the real part, where that holds no complex numbers. Gradients flow back in
     the input's."""
@@ -248,13 +248,13 @@ def unshared(result: Any, *inputs: Any) -> Any:
     return result
 
 
-@operator(lambda g, saved: declared.copy_to(g, saved))
+@operator(lambda g, saved: declared.copy_to(g, saved), amp="as_is")
 def copy_to(x, device):
     """A copy on another device."""
     return x.to(device), x.device
 
 
-@operator(lambda g: g * 0)
+@operator(lambda g: g * 0, amp="as_is")
 def full_like_of(x, value):
     """`value` everywhere; recorded, so that what was overwritten gets a zero gradient."""
     return torch.full_like(x, value)

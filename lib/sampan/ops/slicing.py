@@ -8,7 +8,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..engine.operator import as_method, composite, operator
-from ..engine.tensor import Refused, declared
+from ..engine.tensor import Refused, Tensor, declared
 from .indexing import getitem, setitem, spread
 from .shape import _free, _ints, assign, expand_view, flip, permute, reshape, unshared
 
@@ -35,26 +35,26 @@ def _key(x: Any, axes: Any, starts: Any, ends: Any, strides: Any) -> tuple[built
 
 
 @composite(method="")
-def slice(input, axes, starts, ends):
+def slice(input, axes, starts, ends) -> Tensor:
     """The part from `starts` up to, not including, `ends` of each of `axes`; as in Python, bounds are
     clipped."""
     return getitem(input, _key(input, axes, starts, ends, None))
 
 
 @composite(method="")
-def strided_slice(x, axes, starts, ends, strides, name=None):
+def strided_slice(x, axes, starts, ends, strides, name=None) -> Tensor:
     """`slice` taking every `strides`-th entry, backwards where that is negative."""
     return getitem(x, _key(x, axes, starts, ends, strides))
 
 
 @composite(method="")
-def slice_scatter(x, value, axes, starts, ends, strides, name=None):
+def slice_scatter(x, value, axes, starts, ends, strides, name=None) -> Tensor:
     """`x` with `value`, broadcast, in the place of its `strided_slice`."""
     return setitem(x, value, _key(x, axes, starts, ends, strides))
 
 
 @composite(method="")
-def select_scatter(x, values, axis, index, name=None):
+def select_scatter(x, values, axis, index, name=None) -> Tensor:
     """`x` with `values` in the place of its slice `index` along `axis`."""
     axis = _free(x, axis)
     if list(values.shape) != [n for i, n in enumerate(x.shape) if i != axis]:
@@ -63,7 +63,7 @@ def select_scatter(x, values, axis, index, name=None):
 
 
 @composite()
-def crop(x, shape=None, offsets=None, name=None):
+def crop(x, shape=None, offsets=None, name=None) -> Tensor:
     """The part of `shape` (-1: up to the end; None: all of x) that begins at `offsets` (zeros when None)."""
     begin = [0] * x.ndim if offsets is None else _ints(offsets, "offsets")
     size = list(x.shape) if shape is None else _ints(shape, "shape")
@@ -76,7 +76,7 @@ def crop(x, shape=None, offsets=None, name=None):
 
 
 @composite(method="")
-def narrow(input, dim, start, length):
+def narrow(input, dim, start, length) -> Tensor:
     """The `length` slices of axis `dim` from `start` on. A view."""
     axis, start, length = _free(input, dim), int(start), int(length)
     n = input.shape[axis]
@@ -97,14 +97,14 @@ def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):
     return torch.diagonal_scatter(x, y, offset, axis1, axis2)
 
 
-@composite(method="")
-def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):
+@composite(method="", inplace="rewrite")
+def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None) -> Tensor:
     """`x` with `y` on the diagonal `offset` of two axes: y has the shape of that diagonal."""
     return diagonal_scatter(x, y, offset, dim1, dim2)
 
 
 # The settings are saved, not named: where a derivative names a parameter, the twin in place copies x first.
-@operator(lambda g, saved: declared.fill_diagonal(g, 0.0, *saved))
+@operator(lambda g, saved: declared.fill_diagonal(g, 0.0, *saved), inplace="rewrite")
 def fill_diagonal(x, value, offset=0, wrap=False, name=None):
     """`x` with a number on its diagonal `offset` (of all axes where there are more than two).
 
@@ -144,7 +144,7 @@ def unfolded_back(x, shape, axis, size, step):
 
 
 @composite(method="")
-def as_strided(x, shape, stride, offset=0, name=None):
+def as_strided(x, shape, stride, offset=0, name=None) -> Tensor:
     """The entries of x's memory, `stride` apart along each axis of `shape`, from `offset` bytes on. A
     view."""
     return strided(x, _ints(shape, "shape"), _ints(stride, "stride"), offset // x.element_size())
@@ -172,8 +172,8 @@ def reinterpreted(x, dtype):
     return x.view(dtype), x.dtype
 
 
-@composite(method="")
-def view(x, shape_or_dtype, name=None):
+@composite(method="", sizes=True)
+def view(x, shape_or_dtype, name=None) -> Tensor:
     """x's memory in another shape, or its bytes as another dtype. A view."""
     if isinstance(shape_or_dtype, (list, tuple)):
         return reshape(x, shape_or_dtype)
@@ -181,20 +181,20 @@ def view(x, shape_or_dtype, name=None):
 
 
 @composite(method="")
-def view_as(x, other, name=None):
+def view_as(x, other, name=None) -> Tensor:
     """x's memory in the shape of `other`. A view."""
     return reshape(x, other.shape)
 
 
 @composite(method="")
-def unflatten(x, axis, shape, name=None):
+def unflatten(x, axis, shape, name=None) -> Tensor:
     """`x` with one axis cut into several, of lengths `shape`; -1 is worked out. A view."""
     axis = _free(x, axis)
     return reshape(x, [*x.shape[:axis], *_ints(shape, "shape"), *x.shape[axis + 1 :]])
 
 
 @composite(method="")
-def rot90(x, k=1, axes=[0, 1], name=None):  # noqa: B006
+def rot90(x, k=1, axes=[0, 1], name=None) -> Tensor:  # noqa: B006
     """`x` turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if x.ndim < 2 or len(axes) != 2:
         raise Refused(f"rot90: expected at least 2 axes and a plane of two, got {[*x.shape]} and {axes}")
@@ -209,7 +209,7 @@ def rot90(x, k=1, axes=[0, 1], name=None):  # noqa: B006
 
 
 @composite(method="")
-def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
+def shard_index(input, index_num, nshards, shard_id, ignore_value=-1) -> Tensor:
     """Ids from 0 to index_num - 1 as places in shard `shard_id` of `nshards` equal ones; `ignore_value` for
     others'."""
     if not 0 <= shard_id < nshards:
@@ -221,7 +221,7 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
 
 
 @composite(method="")
-def reduce_as(x, target, name=None):
+def reduce_as(x, target, name=None) -> Tensor:
     """The sum of x over the axes along which an array of target's shape is repeated to reach x's."""
     shape = [1] * (x.ndim - target.ndim) + list(target.shape)
     axes = [i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if m == 1 and n != 1]
@@ -229,7 +229,7 @@ def reduce_as(x, target, name=None):
     return unshared(reshape(x.sum(axis=axes, keepdim=True) if axes else x, target.shape), x)
 
 
-def resize_(x, shape, fill_zero=False, name=None):
+def resize_(x, shape, fill_zero=False, name=None) -> Tensor:
     """Give x another shape, in place: its first entries, and zeros after them where it grows (with
     `fill_zero`)."""
     sizes = _ints(shape, "shape")
@@ -242,7 +242,7 @@ def resize_(x, shape, fill_zero=False, name=None):
     return x
 
 
-def set_(x, source=None, shape=None, stride=None, offset=0, name=None):
+def set_(x, source=None, shape=None, stride=None, offset=0, name=None) -> Tensor:
     """Make x show the memory of `source` (its own when None; empty without any argument) by shape and
     strides."""
     if source is None and shape is None:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ..engine.operator import composite, operator
-from ..engine.tensor import Refused, WrongKind
+from ..engine.tensor import Refused, Tensor, WrongKind
 from .elementwise import Buffer, aten, elementwise
 
 # fmt: off
@@ -21,14 +21,28 @@ erf = elementwise(
     torch.erf,
     "g * exp(-x * x) * 1.1283791670955126",
     doc="The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x.",
+    inplace="direct",
 )
 erfinv = elementwise(
-    "erfinv", torch.erfinv, "g * exp(out * out) * 0.886226925452758", doc="The inverse of the error function."
+    "erfinv",
+    torch.erfinv,
+    "g * exp(out * out) * 0.886226925452758",
+    doc="The inverse of the error function.",
+    inplace="direct",
+    amp="float32",
 )
-lgamma = elementwise("lgamma", torch.lgamma, "g * digamma(x)", doc="log |Gamma(x)|.")
-digamma = elementwise("digamma", torch.digamma, "g * polygamma(x, 1)", doc="The derivative of lgamma.")
+lgamma = elementwise(
+    "lgamma", torch.lgamma, "g * digamma(x)", doc="log |Gamma(x)|.", aliases="gammaln", inplace="direct"
+)
+digamma = elementwise(
+    "digamma", torch.digamma, "g * polygamma(x, 1)", doc="The derivative of lgamma.", inplace="direct"
+)
 i0 = elementwise(
-    "i0", torch.i0, "g * i1(x)", doc="The modified Bessel function of the first kind, of order 0."
+    "i0",
+    torch.i0,
+    "g * i1(x)",
+    doc="The modified Bessel function of the first kind, of order 0.",
+    inplace="direct",
 )
 i0e = elementwise("i0e", torch.special.i0e, "g * (i1e(x) - sign(x) * out)", doc="e^-|x| i0(x).")
 i1 = elementwise(
@@ -48,6 +62,7 @@ sinc = elementwise(
     torch.sinc,
     "g * (cos(x * 3.141592653589793) - out) / (x + (x == 0))",
     doc="sin(pi x) / (pi x), and 1 at 0.",
+    inplace="rewrite",
 )
 
 
@@ -64,8 +79,8 @@ def polygammas(n, x):
     return value
 
 
-@composite(method="")
-def polygamma(x, n, name=None):
+@composite(method="", inplace="rewrite")
+def polygamma(x, n, name=None) -> Tensor:
     """The n-th derivative of digamma, for an int n of 0 or more."""
     if not isinstance(n, int):
         raise WrongKind(f"polygamma: n must be an int, got {n!r}")
@@ -74,8 +89,8 @@ def polygamma(x, n, name=None):
     return polygammas(n, x) if n else digamma(x)
 
 
-@composite(method="")
-def multigammaln(x, p, name=None):
+@composite(method="", inplace="rewrite")
+def multigammaln(x, p, name=None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p."""
     assert p >= 1, f"multigammaln: p must be at least 1, got {p}"
     total = lgamma(x)
@@ -89,6 +104,7 @@ def multigammaln(x, p, name=None):
     lambda g, x, y: -g * (-y - lgamma(x) + (x - 1) * y.log()).exp(),
     method="",
     broadcasts=True,
+    inplace="rewrite",
 )
 def gammaincc(x, y, name=None):
     """Gamma(x, y) / Gamma(x): the regularised upper incomplete gamma function.
@@ -101,8 +117,8 @@ def gammaincc(x, y, name=None):
     return torch.special.gammaincc(x, y)
 
 
-@composite(method="")
-def gammainc(x, y, name=None):
+@composite(method="", inplace="rewrite")
+def gammainc(x, y, name=None) -> Tensor:
     """1 - gammaincc(x, y): the regularised lower incomplete gamma function."""
     return 1 - gammaincc(x, y)
 
@@ -120,7 +136,7 @@ def _logit_by_x(g: Any, x: Any, eps: float | None) -> Any:
     return g * inside / (x * (1 - x))
 
 
-@operator(_logit_by_x, method="")
+@operator(_logit_by_x, method="", inplace="rewrite")
 def logit(x, eps=None, name=None):
     """log(x / (1 - x)), with x first held between eps and 1 - eps; NaN outside [0, 1] without eps."""
     return torch.logit(x, _bound(eps))

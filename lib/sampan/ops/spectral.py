@@ -162,32 +162,39 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
             s, axes = s if s is None else [s], [-1 if axes is None else axes]
         return _transform(kind, x, s, axes, norm)
 
-    def call(x, *args, **settings):
+    def call(x, *args, **settings) -> Tensor:
         bound = shown.bind(x, *args, **settings)
         bound.apply_defaults()
         return transform(*bound.args)
 
     given, names = signature(transform).parameters.values(), {"s": first, "axes": axis}
     shown = Signature([p.replace(name=names.get(p.name, p.name)) for p in given])
-    call.__name__ = call.__qualname__ = kind + ending
-    call.__signature__ = shown  # type: ignore[attr-defined]
+    made: Any = call
+    made.__name__ = made.__qualname__ = kind + ending
+    made.__signature__ = shown
     call.__doc__ = (
         f"{_DOCS[kind]}, over {what}. norm: where it is scaled: with 1 / n in the inverse "
         f'("backward") or in the transform itself ("forward"), or with 1 / sqrt(n) in both ("ortho"). '
         f"{first}: cut or fill up to so many entries first."
     )
-    return composite()(call)
+    return composite(out=True)(call)
 
 
-_TRANSFORMS = {}
-for _kind in _DOCS:
-    for _row in (
-        ("", "n", "axis", -1, "one axis"),
-        ("2", "s", "axes", (-2, -1), "two axes"),
-        ("n", "s", "axes", None, "axes, all of them when None"),
-    ):
-        _TRANSFORMS[_kind + _row[0]] = _family(_kind, *_row)
-globals().update(_TRANSFORMS)
+def _families(kind: str) -> tuple[Callable[..., Tensor], ...]:
+    """A transform over one axis, over two and over any number of them."""
+    return (
+        _family(kind, "", "n", "axis", -1, "one axis"),
+        _family(kind, "2", "s", "axes", (-2, -1), "two axes"),
+        _family(kind, "n", "s", "axes", None, "axes, all of them when None"),
+    )
+
+
+fft, fft2, fftn = _families("fft")
+ifft, ifft2, ifftn = _families("ifft")
+rfft, rfft2, rfftn = _families("rfft")
+irfft, irfft2, irfftn = _families("irfft")
+hfft, hfft2, hfftn = _families("hfft")
+ihfft, ihfft2, ihfftn = _families("ihfft")
 
 
 # --- frames -------------------------------------------------------------------------------------------------
@@ -206,7 +213,7 @@ def _checked(axis: int = 0, **lengths: Any) -> list[int]:
 
 
 @composite()
-def frame(x, frame_length, hop_length, axis=-1, name=None):
+def frame(x, frame_length, hop_length, axis=-1, name=None) -> Tensor:
     """The frames of a signal [..., time], `hop_length` apart: [..., frame_length, frames].
 
     axis=0: of [time, ...], as [frames, frame_length, ...].
@@ -219,7 +226,7 @@ def frame(x, frame_length, hop_length, axis=-1, name=None):
 
 
 @composite()
-def overlap_add(x, hop_length, axis=-1, name=None):
+def overlap_add(x, hop_length, axis=-1, name=None) -> Tensor:
     """Frames [..., frame_length, frames] added up where they overlap: the signal [..., time]; axis as in
     `frame`."""
     (hop_length,) = _checked(axis, hop_length=hop_length)
@@ -264,7 +271,7 @@ def stft(
     normalized=False,
     onesided=None,
     name=None,
-):
+) -> Tensor:
     """The Fourier transforms of windowed frames of a signal [batch, time] or [time]: [..., frequencies,
     frames].
 
@@ -312,7 +319,7 @@ def istft(
     length=None,
     return_complex=False,
     name=None,
-):
+) -> Tensor:
     """The signal [..., time] whose `stft` is x [..., frequencies, frames], by overlapping frames divided by
     the window.
 
@@ -346,14 +353,14 @@ def istft(
 
 
 @composite()
-def fftshift(x, axes=None, name=None):
+def fftshift(x, axes=None, name=None) -> Tensor:
     """The result of a transform with frequency 0 in the middle of `axes` (all when None)."""
     found = list(range(x.ndim)) if axes is None else _ints(axes, "axes")
     return x.roll([x.shape[a] // 2 for a in found], found)
 
 
 @composite()
-def ifftshift(x, axes=None, name=None):
+def ifftshift(x, axes=None, name=None) -> Tensor:
     """The inverse of `fftshift`."""
     found = list(range(x.ndim)) if axes is None else _ints(axes, "axes")
     return x.roll([-(x.shape[a] // 2) for a in found], found)

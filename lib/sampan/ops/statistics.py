@@ -41,7 +41,7 @@ def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
 
 
 @composite(method="")
-def nanmean(x, axis=None, keepdim=False, name=None):
+def nanmean(x, axis=None, keepdim=False, name=None) -> Tensor:
     """The mean over `axis` of what is not NaN; NaN where nothing is."""
     there = ~x.data.isnan()
     return nansum(x, axis, None, keepdim) / Tensor(there.to(x.data.dtype)).sum(axis=axis, keepdim=keepdim)
@@ -104,8 +104,8 @@ def _quantile(x: Any, q: Any, axis: Any, keepdim: bool, interpolation: str, skip
     return stack(found) if len(found) > 1 else found[0]
 
 
-@composite(method="")
-def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None):
+@composite(method="", out=True)
+def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None) -> Tensor:
     """The values below which the part `q` of the entries over `axis` lies, NaN where one of them is.
 
     q: a number from 0 to 1, or several, which are stacked along a new first axis. interpolation between two
@@ -115,7 +115,7 @@ def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None):
 
 
 @composite(method="")
-def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
+def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear") -> Tensor:
     """`quantile` of what is not NaN."""
     return _quantile(x, q, axis, keepdim, interpolation, True)
 
@@ -133,7 +133,7 @@ def _middle_by_x(g: Any, mode: str, saved: Any) -> Any:
     return found if there is None else found * there + (g / shape[-1]).unsqueeze(-1) * (1 - there)
 
 
-@operator(_middle_by_x)
+@operator(_middle_by_x, returns="Any")
 def middle(x, mode, skip_nan):
     """The medians of the last axis; for the mode "min" their indices too. NaN counts unless it is skipped."""
     if not x.shape[-1]:
@@ -176,21 +176,21 @@ def _median(x: Any, axis: Any, keepdim: bool, mode: str, skip_nan: bool) -> Any:
     both = mode == "min" and isinstance(axis, int)
     if mode == "min" and not both and skip_nan and x.dtype.is_floating_point and bool(x.data.isnan().all()):
         mode = "avg"
-    found = middle(rows, mode, skip_nan)
+    found: Any = middle(rows, mode, skip_nan)
     found = found if mode == "min" else (found,)
     found = [reshape(t, kept) if keepdim else t for t in found]
     return tuple(found) if both else found[0]
 
 
-@composite(method="")
-def median(x, axis=None, keepdim=False, mode="avg", name=None):
+@composite(method="", out=True)
+def median(x, axis=None, keepdim=False, mode="avg", name=None) -> Any:
     """The middle entry over `axis`, NaN where one of them is. Of an even number, the mean of the two in the
     middle, or with mode="min" the smaller one; that mode also gives its index when there is an `axis`."""
     return _median(x, axis, keepdim, mode, False)
 
 
 @composite(method="")
-def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
+def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None) -> Any:
     """`median` of what is not NaN; NaN where nothing is."""
     return _median(x, axis, keepdim, mode, True)
 
@@ -242,7 +242,9 @@ def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
 
 
 @composite(method="")
-def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):
+def histogramdd(
+    x, bins=10, ranges=None, density=False, weights=None, name=None
+) -> tuple[Tensor, list[Tensor]]:
     """How many of the points x [..., d] lie in each cell of a grid: (counts [bins of each axis], list of the
     ends).
 
@@ -267,7 +269,7 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
 
 
 @composite(method="")
-def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
+def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None) -> Tensor:
     """The covariances of the rows of x (of its columns unless `rowvar`), divided by n - 1 (by n unless
     `ddof`).
 
@@ -297,7 +299,7 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
 
 
 @composite(method="")
-def corrcoef(x, rowvar=True, name=None):
+def corrcoef(x, rowvar=True, name=None) -> Tensor:
     """The correlations of the rows of x (of its columns unless `rowvar`), held in [-1, 1]."""
     c = cov(x, rowvar)
     if c.ndim == 0:
@@ -310,8 +312,8 @@ def corrcoef(x, rowvar=True, name=None):
 # --- differences and areas ----------------------------------------------------------------------------------
 
 
-@composite(method="")
-def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
+@composite(method="", out=True)
+def diff(x, n=1, axis=-1, prepend=None, append=None, name=None) -> Tensor:
     """The n-th differences of neighbours along `axis`, with values put before and after; of bools, where they
     change."""
     if n < 1:
@@ -344,7 +346,7 @@ def _areas(y: Any, x: Any, dx: Any, axis: int) -> Any:
             raise WrongKind(f"trapezoid: expected floating tensors, got {name_of(t.dtype)}")
     (axis,) = _axes(y, axis)
     if x is not None:
-        width = diff(x, 1, -1 if x.ndim == 1 else axis)
+        width: Any = diff(x, 1, -1 if x.ndim == 1 else axis)
         width = reshape(width, [-1 if i == axis else 1 for i in range(y.ndim)]) if x.ndim == 1 else width
     else:
         width = 1.0 if dx is None else dx
@@ -353,12 +355,12 @@ def _areas(y: Any, x: Any, dx: Any, axis: int) -> Any:
 
 
 @composite(method="")
-def trapezoid(y, x=None, dx=None, axis=-1, name=None):
+def trapezoid(y, x=None, dx=None, axis=-1, name=None) -> Tensor:
     """The area under y along `axis` by the trapezoidal rule, at the places x or dx apart (1 when None)."""
     return _areas(y, x, dx, axis).sum(axis=axis)
 
 
 @composite(method="")
-def cumulative_trapezoid(y, x=None, dx=None, axis=-1, name=None):
+def cumulative_trapezoid(y, x=None, dx=None, axis=-1, name=None) -> Tensor:
     """The areas under y up to each place along `axis`: see `trapezoid`."""
     return cumsum(_areas(y, x, dx, axis), axis)

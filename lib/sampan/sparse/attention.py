@@ -72,7 +72,7 @@ def _masked_back(g: Any, q: Any, k: Any, v: Any, rows: Rows, saved: Any) -> tupl
     return tuple(_buffer(x, q).reshape(q.shape) for x in gradients)
 
 
-@operator(joint=_masked_back)
+@operator(joint=_masked_back, amp="half")
 def masked_attention(q, k, v, rows):
     """softmax(q k^T / sqrt(width)) v at the entries of `rows`: masks on the diagonal, each for its heads.
 

@@ -193,7 +193,7 @@ def _blockwise_back(
     return tuple(x.to(q.dtype) for x in (dq, dk, dv))
 
 
-@operator(joint=_blockwise_back)
+@operator(joint=_blockwise_back, amp="half")
 def blockwise_attention(q, k, v, mask, scale):
     """softmax(q k^T scale) v at the blocks of `mask`. q, k, v: [heads, blocks, block, width]. The weights are
     kept."""

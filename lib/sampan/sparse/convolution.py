@@ -86,6 +86,7 @@ def _turned(weight: Any, groups: int) -> Any:
     lambda g, weight, book, groups: sparse_conv(g, _turned(weight, groups), None, book.turned, groups),
     lambda g, x, book, groups: sparse_conv_weight(x, g, book, groups),
     lambda g: g.sum(0),
+    amp="half",
 )
 def sparse_conv(x, weight, bias, book, groups):
     """out[o] = bias + the sum over the pairs (i, o) of each offset k of x[i] weight[k].

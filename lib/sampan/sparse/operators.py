@@ -58,6 +58,7 @@ def _conj(x: Any) -> Any:
 @operator(
     lambda g, x, rows: sddmm(g, _conj(x), rows),
     lambda g, values, rows: spmm(turned(_conj(values), rows), g, rows.turned[0]),
+    amp="half",
 )
 def spmm(values, x, rows):
     """A x for the sparse A with these entries. values: [entries], x: [columns, k]; returns [rows, k]."""
@@ -70,6 +71,7 @@ def spmm(values, x, rows):
 @operator(
     lambda g, y, rows: spmm(g, _conj(y), rows),
     lambda g, x, rows: spmm(turned(g, rows), _conj(x), rows.turned[0]),
+    amp="half",
 )
 def sddmm(x, y, rows):
     """x y^T at the entries of `rows` alone. x: [rows, k], y: [columns, k]; returns [entries]."""
@@ -114,7 +116,7 @@ def spgemm_dots(p, q, rows, others, at):
     return _buffer(out, p)
 
 
-@operator(lambda g, out, rows: row_softmax_back(g, out, rows))
+@operator(lambda g, out, rows: row_softmax_back(g, out, rows), amp="float32")
 def row_softmax(values, rows):
     """e^v over the sum of e^v of its row. values: [entries]."""
     v = _of(rows, values)

@@ -11,8 +11,10 @@ from ..nn import Layer
 __all__ = ["ViterbiDecoder", "viterbi_decode"]
 
 
-@spelled
-def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=True, name=None):
+@spelled()
+def viterbi_decode(
+    potentials, transition_params, lengths, include_bos_eos_tag=True, name=None
+) -> tuple[Tensor, Tensor]:
     """The score [batch] and the tags [batch, longest length], int64, of the best path through each sequence.
 
     potentials: [batch, time, tags], of each tag at each time. transition_params: [tags, tags], from row to

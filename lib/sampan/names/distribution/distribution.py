@@ -59,7 +59,7 @@ class Distribution:
     batch_shape = property(lambda self: self._batch_shape)
     event_shape = property(lambda self: self._event_shape)
 
-    def __init__(self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = ()) -> None:
+    def __init__(self, batch_shape: Any = (), event_shape: Sequence[int] = ()) -> None:
         self._batch_shape, self._event_shape = tuple(batch_shape), tuple(event_shape)
 
     def sample(self, shape=[]):  # noqa: B006

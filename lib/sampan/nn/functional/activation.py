@@ -29,19 +29,19 @@ __all__ = [
 logsigmoid = ops.log_sigmoid
 
 
-def elu_(x, alpha=1.0, name=None):
+def elu_(x, alpha=1.0, name=None) -> Tensor:
     """`elu` in place, for an alpha of 0 or more: of a negative one the result does not tell the input."""
     if alpha < 0:
         raise Refused(f"elu_: expected an alpha of 0 or more, got {alpha}; use elu instead")
-    return inplace.elu_(x, alpha)
+    return inplace.elu_(x, alpha)  # type: ignore[attr-defined]
 
 
-def silu(x, inplace=False, name=None):
+def silu(x, inplace=False, name=None) -> Tensor:
     """x sigmoid(x) (Elfwing et al., 2018); inplace puts it into x."""
     return silu_(x) if inplace else ops.silu(x)
 
 
-def prelu(x, weight, data_format="NCHW", name=None):
+def prelu(x, weight, data_format="NCHW", name=None) -> Tensor:
     """x where positive, weight x elsewhere (He et al., 2015): one weight, or one for each channel of x.
 
     Raises ValueError when there are neither one nor as many weights as channels.
@@ -55,7 +55,7 @@ def prelu(x, weight, data_format="NCHW", name=None):
     return value.moveaxis(1, -1) if last else value
 
 
-def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
+def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None) -> Tensor:
     """x where positive; elsewhere x times a number drawn between lower and upper, or their mean outside
     training.
 

@@ -12,7 +12,9 @@ from .regularization import dropout as drop_out
 __all__ = ["scaled_dot_product_attention"]
 
 
-def attention(query, key, value, mask=None, p=0.0, causal=False, training=True, scale=None, weights=False):
+def attention(
+    query, key, value, mask=None, p=0.0, causal=False, training=True, scale=None, weights=False
+) -> tuple[Tensor, Any]:
     """(result, weights or None). mask: added to the scores, or bool: True where a key is seen. p: dropout."""
     heads, groups = query.shape[2], key.shape[2]
     if (groups and heads % groups) or groups != value.shape[2]:
@@ -45,7 +47,7 @@ def scaled_dot_product_attention(
     scale=None,
     enable_gqa=True,
     name=None,
-):
+) -> Tensor:
     """softmax(query key^T scale + attn_mask) value; scale is 1 / sqrt(features) unless given.
 
     attn_mask: bool (True: is seen) or added to the scores, broadcast to [batch, heads, queries, keys].
@@ -54,9 +56,9 @@ def scaled_dot_product_attention(
     ValueError.
     """
     if query.ndim == 3:
-        batch = (x.unsqueeze(0) for x in (query, key, value))
+        query, key, value = (x.unsqueeze(0) for x in (query, key, value))
         return scaled_dot_product_attention(
-            *batch, attn_mask, dropout_p, is_causal, training, None, scale, enable_gqa
+            query, key, value, attn_mask, dropout_p, is_causal, training, None, scale, enable_gqa
         )[0]
     if not enable_gqa and not query.shape[2] == key.shape[2] == value.shape[2]:
         raise Refused(f"key, value: expected {query.shape[2]} heads, got {key.shape[2]}, {value.shape[2]}")
@@ -77,6 +79,6 @@ def flash_attention(
     training=True,
     name=None,
     softmax_scale=None,
-):
+) -> tuple[Tensor, Any]:
     """(result, the weights with return_softmax, else None)."""
     return attention(query, key, value, None, dropout, causal, training, softmax_scale, return_softmax)

@@ -24,7 +24,7 @@ __all__ = [
 # fmt: on
 
 
-def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis=True, name=None):
+def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis=True, name=None) -> Tensor:
     """x grown at its ends.
 
     pad: an int or [before, after, ...]. With one pair for each axis between batch and channels, from the last
@@ -80,7 +80,7 @@ def _around(x: Any, axis: int, before: int, after: int, mode: str) -> Tensor:
     return Tensor(at % m if mode == "circular" else at.clamp(0, m - 1))
 
 
-def zeropad2d(x, padding, data_format="NCHW", name=None):
+def zeropad2d(x, padding, data_format="NCHW", name=None) -> Tensor:
     """Images with zeros about them: padding [left, right, top, bottom]."""
     return pad(x, padding, "constant", 0.0, data_format)
 
@@ -97,7 +97,7 @@ def embedding(
     sparse=AUTOMATIC,
     scale_grad_by_freq=False,
     name=None,
-):
+) -> Tensor:
     """The rows x, ints of any shape, of weight [count, d]: [*x.shape, d].
 
     padding_idx: this row reads as zeros and gets no gradient. max_norm: longer rows (in the norm norm_type)
@@ -130,7 +130,7 @@ def embedding(
         raise
 
 
-def embedding_renorm_(x, weight, max_norm, norm_type=2.0):
+def embedding_renorm_(x, weight, max_norm, norm_type=2.0) -> Tensor:
     """Shorten the rows x, ints of any shape, of weight [count, d] to max_norm in the norm norm_type where
     they are longer, in place; returns weight. ValueError for ids outside."""
     check_ids(x.data, weight.shape[0], "x")
@@ -139,7 +139,7 @@ def embedding_renorm_(x, weight, max_norm, norm_type=2.0):
     return weight
 
 
-def bilinear(x1, x2, weight, bias=None, name=None):
+def bilinear(x1, x2, weight, bias=None, name=None) -> Tensor:
     """x1^T W_k x2 for each k: x1 [n, a], x2 [n, b], weight [out, a, b], bias [1, out] or None; [n, out]."""
     out, a, b = weight.shape
     if list(x1.shape[1:]) != [a] or list(x2.shape) != [x1.shape[0], b]:
@@ -149,14 +149,14 @@ def bilinear(x1, x2, weight, bias=None, name=None):
     return value if bias is None else value + bias
 
 
-def cosine_similarity(x1, x2, axis=1, eps=1e-08):
+def cosine_similarity(x1, x2, axis=1, eps=1e-08) -> Tensor:
     """x1 . x2 / max(|x1| |x2|, eps) along `axis`."""
     along, n = x1 * x2, max(x1.shape[axis], x2.shape[axis])
     squares = [(x * x).sum(axis=axis) * (n / max(x.shape[axis], 1)) for x in (x1, x2)]
     return along.sum(axis=axis) / (squares[0] * squares[1]).clip(min=eps * eps).sqrt()
 
 
-def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
+def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None) -> Tensor:
     """The length of x - y + epsilon along the last axis, in the p-norm."""
     difference = x - y
     return p_norm(
@@ -164,7 +164,7 @@ def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
     )
 
 
-def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
+def label_smooth(label, prior_dist=None, epsilon=0.1, name=None) -> Tensor:
     """(1 - epsilon) label + epsilon prior, the prior uniform over the last axis unless given (Szegedy et al.,
     2016)."""
     if not 0 <= epsilon <= 1:
@@ -173,7 +173,7 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     return label * (1 - epsilon) + prior * epsilon
 
 
-def sequence_mask(x, maxlen=None, dtype="int64", name=None):
+def sequence_mask(x, maxlen=None, dtype="int64", name=None) -> Tensor:
     """[*x.shape, maxlen]: 1 at the places below each length in x, 0 behind. maxlen: the longest of x unless
     given."""
     lengths = x.data

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.tensor import Refused
+from ...engine.tensor import Refused, Tensor
 from ...ops.convolution import convolve
 from ...ops.shape import pad_constant
 
@@ -124,12 +124,16 @@ def _convolution(
     return value.moveaxis(1, -1) if last else value
 
 
-def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
+def conv1d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None
+) -> Tensor:
     """The convolution of sequences x [batch, channels, length] (or "NLC") with filters; see conv2d."""
     return _convolution(1, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
-def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):
+def conv2d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None
+) -> Tensor:
     """The convolution (cross-correlation) of images with filters.
 
     x: [batch, channels, height, width], or [batch, height, width, channels] with data_format="NHWC".
@@ -141,7 +145,9 @@ def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
     return _convolution(2, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
-def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):
+def conv3d(
+    x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None
+) -> Tensor:
     """The convolution of volumes x [batch, channels, depth, height, width] (or "NDHWC") with filters; see
     conv2d."""
     return _convolution(3, x, weight, bias, stride, padding, dilation, groups, data_format)
@@ -159,7 +165,7 @@ def conv1d_transpose(
     output_size=None,
     data_format="NCL",
     name=None,
-):
+) -> Tensor:
     """The transpose of conv1d; see conv2d_transpose."""
     return _convolution(
         1, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size
@@ -178,7 +184,7 @@ def conv2d_transpose(
     output_size=None,
     data_format="NCHW",
     name=None,
-):
+) -> Tensor:
     """The transpose of conv2d: the map by which its gradient goes from output to input (Zeiler et al., 2010).
 
     weight: [channels, out / groups, kh, kw].
@@ -203,7 +209,7 @@ def conv3d_transpose(
     output_size=None,
     data_format="NCDHW",
     name=None,
-):
+) -> Tensor:
     """The transpose of conv3d; see conv2d_transpose."""
     return _convolution(
         3, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ...engine.apply import wrap
-from ...engine.tensor import Refused
+from ...engine.tensor import Refused, Tensor
 from ...ops import criteria
 from ...ops.activation import log_sigmoid, log_softmax, softmax
 from ...ops.indexing import where
@@ -47,22 +47,22 @@ def alike(x: Any, y: Any) -> Any:
     return x.astype(kind), y.astype(kind)
 
 
-def mse_loss(input, label, reduction="mean", name=None):
+def mse_loss(input, label, reduction="mean", name=None) -> Tensor:
     """(input - label)^2, averaged, summed or as it is."""
     return criteria.squared_loss(input, label, number_of(reduction))
 
 
-def l1_loss(input, label, reduction="mean", name=None):
+def l1_loss(input, label, reduction="mean", name=None) -> Tensor:
     """|input - label|, averaged, summed or as it is."""
     return criteria.absolute_loss(input, label, number_of(reduction))
 
 
-def square_error_cost(input, label):
+def square_error_cost(input, label) -> Tensor:
     """(input - label)^2, entry by entry."""
     return criteria.squared_loss(input, label, 0)
 
 
-def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None):
+def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None) -> Tensor:
     """(input - label)^2 / 2 up to a distance of delta, delta (|input - label| - delta / 2) beyond (Huber,
     1964).
 
@@ -72,7 +72,7 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     return loss if is_huber else loss / delta
 
 
-def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
+def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None) -> Tensor:
     """-label log(input) - (1 - label) log(1 - input), either logarithm at least -100, times weight unless
     None.
 
@@ -85,7 +85,9 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     return reduced(criteria.bernoulli_loss(input, label, 0) * weight, reduction)
 
 
-def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
+def binary_cross_entropy_with_logits(
+    logit, label, weight=None, reduction="mean", pos_weight=None, name=None
+) -> Tensor:
     """binary_cross_entropy of sigmoid(logit), without overflow; pos_weight: a factor for the label's part."""
     number, label, pos_weight = number_of(reduction), constant(label), constant(pos_weight)
     same_shape(logit, label)
@@ -98,7 +100,7 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-def kl_div(input, label, reduction="mean", log_target=False, name=None):
+def kl_div(input, label, reduction="mean", log_target=False, name=None) -> Tensor:
     """label (log(label) - input): input holds log probabilities, label probabilities (0 counts as 0), or,
     with log_target, their logarithms. reduction: also "batchmean", the sum over the number of rows."""
     if reduction not in (*criteria.NUMBERS, "batchmean"):
@@ -114,7 +116,9 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None):
     return reduced(loss, reduction)
 
 
-def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, reduction="mean", name=None):
+def poisson_nll_loss(
+    input, label, log_input=True, full=False, epsilon=1e-8, reduction="mean", name=None
+) -> Tensor:
     """e^input - label input, or without log_input: input - label log(input + epsilon): -log of Poisson's
     distribution.
 
@@ -131,7 +135,9 @@ def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, red
     return reduced(loss, reduction)
 
 
-def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reduction="mean", name=None):
+def gaussian_nll_loss(
+    input, label, variance, full=False, epsilon=1e-6, reduction="mean", name=None
+) -> Tensor:
     """(log(v) + (input - label)^2 / v) / 2 with v = max(variance, epsilon), plus log(2 pi) / 2 when full.
 
     variance: of input's shape, or without its last axis, or with length 1 there. Raises ValueError for
@@ -158,7 +164,7 @@ def softmax_with_cross_entropy(
     numeric_stable_mode=True,
     return_softmax=False,
     axis=-1,
-):
+) -> Any:
     """-log softmax(logits)[label] along `axis`, which keeps length 1; with return_softmax also the
     softmax."""
     at = axis % logits.ndim if logits.ndim else 0
@@ -184,7 +190,7 @@ def ctc_loss(
     reduction="mean",
     norm_by_times=False,
     zero_infinity=False,
-):
+) -> Tensor:
     """Connectionist temporal classification (Graves et al., 2006): -log of the probability of the labels.
 
     log_probs: [time, batch, classes] scores (a softmax is taken here, as in Paddle). labels: [batch, n] ints.

@@ -31,7 +31,7 @@ def cross_entropy(
     use_softmax=True,
     label_smoothing=0.0,
     name=None,
-):
+) -> Tensor:
     """-log p(label), with p = softmax(input) along `axis` (or input itself as p when use_softmax is False).
 
     input: [..., classes, ...] scores. label: integers [...] or with length 1 at `axis`; with soft_label,
@@ -148,7 +148,7 @@ def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: 
     return hard
 
 
-def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
+def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None) -> Tensor:
     """-input[label]: input [n, classes, ...] holds log probabilities, label [n, ...] integers."""
     if reduction not in _REDUCTIONS:
         raise Refused(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")

@@ -53,7 +53,7 @@ def _over_last(x: Any, normalized_shape: Any, weight: Any, bias: Any, run: Any) 
     return run(x.reshape([*x.shape[:ahead], math.prod(shape)]), weight, bias).reshape(x.shape)
 
 
-def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):
+def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None) -> Tensor:
     """(x - mean) / sqrt(var + epsilon) weight + bias, over the last axes `normalized_shape`.
 
     weight, bias: of shape normalized_shape (or flat), or None for 1 and 0. Raises ValueError when shapes do
@@ -64,7 +64,7 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
     )
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
+def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None) -> Tensor:
     """input / sqrt(mean(input^2) + eps) weight, over the last axes `normalized_shape` (Zhang and Sennrich,
     2019)."""
     return _over_last(
@@ -84,7 +84,7 @@ def batch_norm(
     data_format="NCHW",
     use_global_stats=None,
     name=None,
-):
+) -> Tensor:
     """(x - mean) / sqrt(var + epsilon) weight + bias for each channel (Ioffe and Szegedy, 2015).
 
     x: [batch, channels, ...], or channels last with data_format "NHWC", "NLC" or "NDHWC".
@@ -113,7 +113,7 @@ def batch_norm(
     return value.moveaxis(1, -1) if last else value
 
 
-def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None):
+def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None) -> Tensor:
     """(x - mean) / sqrt(var + epsilon) weight + bias over groups of the channels and all places (Wu and He,
     2018).
 
@@ -144,7 +144,7 @@ def instance_norm(
     eps=1e-05,
     data_format="NCHW",
     name=None,
-):
+) -> Tensor:
     """(x - mean) / sqrt(var + eps) weight + bias over the places of each channel (Ulyanov et al., 2016).
 
     x: [batch, channels, ...]. The statistics are always the input's, as in Paddle.
@@ -155,7 +155,7 @@ def instance_norm(
     return normalize_groups(x, weight, bias, x.shape[1], float(eps))
 
 
-def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW", name=None):
+def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW", name=None) -> Tensor:
     """x / (k + alpha mean(x^2))^beta, the mean over `size` channels about each (Krizhevsky et al., 2012)."""
     if x.ndim < 3:
         raise Refused(f"local_response_norm: expected x with 3 axes or more, got shape {list(x.shape)}")
@@ -167,7 +167,7 @@ def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW
     return value.moveaxis(1, -1) if last else value
 
 
-def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):
+def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None) -> Tensor:
     """x / max(length, epsilon), its length along `axis` in the p-norm."""
     if x.ndim > 1 and not -x.ndim <= axis < x.ndim:
         raise Refused(f"normalize: axis {axis} is outside x of shape {list(x.shape)}")

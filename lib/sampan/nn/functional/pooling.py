@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ...engine.apply import wrap
-from ...engine.tensor import Refused
+from ...engine.tensor import Refused, Tensor
 from ...ops.pooling import ADAPTIVE_MAX, MAX, adaptive_pool, at_places, avg_pool, max_pool, put_at_places
 from ...ops.shape import pad_constant
 from .convolution import FORMATS, by_hand, channels_first, ints, paddings
@@ -124,14 +124,14 @@ def _largest(
     return w.given_back(value), w.given_back(wrap(places.to(torch.int32)))
 
 
-def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
+def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None) -> Any:
     """The largest entry of each window of x [batch, channels, length]; see max_pool2d."""
     return _largest(1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
 
 
 def max_pool2d(
     x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None
-):
+) -> Any:
     """The largest entry of each window: x [batch, channels, height, width] (or "NHWC").
 
     stride: the kernel's size when None. padding: as in conv2d; padded places never win.
@@ -142,7 +142,7 @@ def max_pool2d(
 
 def max_pool3d(
     x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW", name=None
-):
+) -> Any:
     """The largest entry of each window of x [batch, channels, depth, height, width] (or "NDHWC"); see
     max_pool2d."""
     return _largest(3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
@@ -169,7 +169,7 @@ def _mean(
     return w.given_back(value)
 
 
-def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
+def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None) -> Tensor:
     """The mean of each window of x [batch, channels, length]; see avg_pool2d."""
     return _mean(1, x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
 
@@ -184,7 +184,7 @@ def avg_pool2d(
     divisor_override=None,
     data_format="NCHW",
     name=None,
-):
+) -> Tensor:
     """The mean of each window: x [batch, channels, height, width] (or "NHWC").
 
     exclusive: divide by the number of entries that are no padding. divisor_override: the mean is taken times
@@ -203,7 +203,7 @@ def avg_pool3d(
     divisor_override=None,
     data_format="NCDHW",
     name=None,
-):
+) -> Tensor:
     """The mean of each window of x [batch, channels, depth, height, width] (or "NDHWC"); see avg_pool2d."""
     return _mean(3, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
 
@@ -232,14 +232,14 @@ def _lp(
 
 def lp_pool1d(
     x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL", name=None
-):
+) -> Tensor:
     """(sum of x^p)^(1/p) over each window of x [batch, channels, length] (or "NLC"), p = norm_type."""
     return _lp(1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
 def lp_pool2d(
     x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW", name=None
-):
+) -> Tensor:
     """(sum of x^p)^(1/p) over each window of x [batch, channels, height, width] (or "NHWC"), p =
     norm_type."""
     return _lp(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
@@ -271,33 +271,33 @@ def _adaptive(
     return tuple(found) if return_mask else found[0]
 
 
-def adaptive_avg_pool1d(x, output_size, name=None):
+def adaptive_avg_pool1d(x, output_size, name=None) -> Tensor:
     """The mean of `output_size` windows that cover x [batch, channels, length] evenly."""
     return _adaptive(1, x, output_size, "NCL")
 
 
-def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
+def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None) -> Tensor:
     """The mean of [height', width'] windows that cover x evenly; None keeps a length."""
     return _adaptive(2, x, output_size, data_format)
 
 
-def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
+def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None) -> Tensor:
     """The mean of [depth', height', width'] windows that cover x evenly; None keeps a length."""
     return _adaptive(3, x, output_size, data_format)
 
 
-def adaptive_max_pool1d(x, output_size, return_mask=False, name=None):
+def adaptive_max_pool1d(x, output_size, return_mask=False, name=None) -> Any:
     """The largest entry of `output_size` windows that cover x evenly; with return_mask also its index
     (int32)."""
     return _adaptive(1, x, output_size, "NCL", True, return_mask)
 
 
-def adaptive_max_pool2d(x, output_size, return_mask=False, name=None):
+def adaptive_max_pool2d(x, output_size, return_mask=False, name=None) -> Any:
     """As adaptive_avg_pool2d, the largest entries; with return_mask also their flat indices (int32)."""
     return _adaptive(2, x, output_size, "NCHW", True, return_mask)
 
 
-def adaptive_max_pool3d(x, output_size, return_mask=False, name=None):
+def adaptive_max_pool3d(x, output_size, return_mask=False, name=None) -> Any:
     """As adaptive_avg_pool3d, the largest entries; with return_mask also their flat indices (int32)."""
     return _adaptive(3, x, output_size, "NCDHW", True, return_mask)
 
@@ -336,14 +336,14 @@ def _unpooled(
 
 def max_unpool1d(
     x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None, name=None
-):
+) -> Tensor:
     """x [batch, channels, length] put back where max_pool1d found it, zeros elsewhere; see max_unpool2d."""
     return _unpooled(1, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 def max_unpool2d(
     x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None, name=None
-):
+) -> Tensor:
     """x put back at the `indices` that max_pool2d gave, zeros elsewhere (Zeiler et al., 2011).
 
     output_size: the pooled image's, where several fit. Raises ValueError for indices outside and sizes that
@@ -354,7 +354,7 @@ def max_unpool2d(
 
 def max_unpool3d(
     x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None, name=None
-):
+) -> Tensor:
     """x [batch, channels, depth, height, width] put back where max_pool3d found it; see max_unpool2d."""
     return _unpooled(3, x, indices, kernel_size, stride, padding, data_format, output_size)
 
@@ -393,7 +393,9 @@ def _fractional(n: int, x: Any, output_size: Any, kernel_size: Any, random_u: An
     return (value, wrap(places.to(torch.int32))) if return_mask else value
 
 
-def fractional_max_pool2d(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):
+def fractional_max_pool2d(
+    x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None
+) -> Any:
     """The largest entries of windows of random lengths that give x the length output_size (Graham, 2014).
 
     kernel_size: the windows' length, so that they overlap; touching windows when None. random_u: the random
@@ -403,6 +405,8 @@ def fractional_max_pool2d(x, output_size, kernel_size=None, random_u=None, retur
     return _fractional(2, x, output_size, kernel_size, random_u, return_mask)
 
 
-def fractional_max_pool3d(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):
+def fractional_max_pool3d(
+    x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None
+) -> Any:
     """As fractional_max_pool2d, for x [batch, channels, depth, height, width]."""
     return _fractional(3, x, output_size, kernel_size, random_u, return_mask)

@@ -19,7 +19,7 @@ def _probability(p: Any) -> float:
     return float(p)
 
 
-def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_train", name=None):
+def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_train", name=None) -> Tensor:
     """Zero each entry with probability `p` in training (Srivastava et al., 2014).
 
     mode "upscale_in_train" divides what stays by 1 - p in training and does nothing else;
@@ -48,7 +48,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     return x._write(value) if inplace else value
 
 
-def dropout1d(input, p=0.5, training=True, inplace=False):
+def dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor:
     """dropout of whole channels of [batch, channels, length], the same in a batch; in [channels, length]
     too."""
     if input.ndim not in (2, 3):
@@ -62,12 +62,12 @@ def _channels(x: Any, p: Any, training: bool, data_format: str, formats: tuple[s
     return dropout(x, p, axis=[0, 1 if data_format == formats[0] else x.ndim - 1], training=training)
 
 
-def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
+def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None) -> Tensor:
     """dropout of whole channels of images (Tompson et al., 2015)."""
     return _channels(x, p, training, data_format, ("NCHW", "NHWC"))
 
 
-def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
+def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None) -> Tensor:
     """dropout of whole channels of volumes."""
     return _channels(x, p, training, data_format, ("NCDHW", "NDHWC"))
 
@@ -90,12 +90,12 @@ def _alpha(x: Any, p: Any, training: bool, shape: list[int]) -> Any:
     return masked(x, Tensor((kept * a).expand(x.data.shape))) + Tensor(moved)
 
 
-def alpha_dropout(x, p=0.5, training=True, name=None):
+def alpha_dropout(x, p=0.5, training=True, name=None) -> Tensor:
     """dropout that keeps mean 0 and variance 1, for networks of selu (Klambauer et al., 2017)."""
     return _alpha(x, p, training, list(x.shape))
 
 
-def feature_alpha_dropout(x, p=0.5, training=True, name=None):
+def feature_alpha_dropout(x, p=0.5, training=True, name=None) -> Tensor:
     """alpha_dropout of whole channels of [batch, channels, ...]."""
     if x.ndim < 2:
         raise Refused(f"feature_alpha_dropout: expected x with 2 axes or more, got shape {list(x.shape)}")

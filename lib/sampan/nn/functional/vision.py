@@ -40,7 +40,7 @@ def interpolate(
     recompute_scale_factor=None,
     antialias=False,
     name=None,
-):
+) -> Tensor:
     """x [batch, channels, ...] (or channels last) in another size.
 
     size: the new lengths; or scale_factor: what the old ones are multiplied by, a number or one for each
@@ -124,12 +124,12 @@ def upsample(
     align_mode=0,
     data_format=None,
     name=None,
-):
+) -> Tensor:
     """The same as interpolate."""
     return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format)
 
 
-def affine_grid(theta, out_shape, align_corners=True, name=None):
+def affine_grid(theta, out_shape, align_corners=True, name=None) -> Tensor:
     """Where theta takes the pixels of an image or volume of `out_shape` [n, c, (d,) h, w]: [n, (d,) h, w,
     axes].
 
@@ -158,7 +158,7 @@ _SAMPLING = {"bilinear": 0, "nearest": 1}
 _OUTSIDE = {"zeros": 0, "border": 1, "reflection": 2}
 
 
-def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):
+def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None) -> Tensor:
     """x [n, c, (d,) h, w] at the places grid [n, (d',) h', w', axes], coordinates from -1 to 1, x first.
 
     mode: "bilinear" or "nearest". padding_mode: what lies outside: "zeros", "border" or "reflection".
@@ -182,19 +182,19 @@ def _rearranged(x: Any, factor: Any, name: str, data_format: str, function: Any)
     return value.moveaxis(1, -1) if last else value
 
 
-def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
+def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None) -> Tensor:
     """[n, c r^2, h, w] to [n, c, h r, w r]: channels become places (Shi et al., 2016)."""
     settings = (upscale_factor, "upscale_factor", data_format)
     return _rearranged(x, *settings, pixels_shuffled)
 
 
-def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):
+def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None) -> Tensor:
     """[n, c, h r, w r] to [n, c r^2, h, w]: pixel_shuffle undone."""
     settings = (downscale_factor, "downscale_factor", data_format)
     return _rearranged(x, *settings, pixels_gathered)
 
 
-def channel_shuffle(x, groups, data_format="NCHW", name=None):
+def channel_shuffle(x, groups, data_format="NCHW", name=None) -> Tensor:
     """The channels of `groups` groups dealt out in turn (Zhang et al., 2018)."""
     return _rearranged(x, groups, "groups", data_format, _dealt)
 
@@ -220,7 +220,7 @@ def _window_settings(kernel_sizes: Any, strides: Any, paddings: Any, dilations: 
     return *sizes, [(top, bottom), (left, right)]
 
 
-def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
+def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None) -> Tensor:
     """The windows of x [n, c, h, w] as columns: [n, c kh kw, number of windows].
 
     paddings: an int, [h, w] or [top, left, bottom, right].
@@ -234,7 +234,7 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     return windows(x, kernel, stride, [top, left], dilation)
 
 
-def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
+def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None) -> Tensor:
     """An image [n, c, *output_sizes] from columns x [n, c kh kw, number of windows], added up where they
     overlap."""
     if x.ndim != 3:

@@ -97,7 +97,8 @@ def variant(name: str, network: Callable[..., Any], *also: str, **fixed: Any) ->
         return net
 
     signature = inspect.signature(eval(f"lambda {', '.join(['pretrained=False', *also])}, **kwargs: None"))
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"{inspect.getdoc(network)}\n\npretrained: False, or the path of a local .pdparams file."
-    make.__signature__ = signature  # type: ignore[attr-defined]
-    return make
+    made: Any = make
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"{inspect.getdoc(network)}\n\npretrained: False, or the path of a local .pdparams file."
+    made.__signature__ = signature
+    return made
