@@ -7,13 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from sampan.engine.operator import composites, operators
 from sampan.engine.tensor import Tensor
-from tests.ops.samples import SAMPLES
-from tests.ops.test_table import drawn, wrapped
-from tools.stubs import RETURNS, STUB, declared_methods, stub
+from tools.stubs import STUB, declared_methods, declared_properties, stub
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,21 +21,10 @@ def test_it_names_every_declared_method_and_nothing_else() -> None:
     tree = ast.parse(STUB.read_text())
     (methods,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     named = {node.name for node in methods.body if isinstance(node, ast.FunctionDef)}
-    assert named == set(declared_methods()) and len(named) > 150
-    assert {"matmul", "softmax", "add_", "reshape_", "topk"} <= named
+    assert named == {*declared_methods(), *declared_properties()} and len(named) > 550
+    assert {"matmul", "softmax", "add_", "reshape_", "topk", "is_cuda", "itemsize"} <= named
     assert not named & {"backward", "numpy", "astype"}  # these stand in tensor.py
-    assert set(RETURNS) <= named | {"split_sizes"} and Tensor.__mro__ == (Tensor, object)
-
-
-@pytest.mark.parametrize("name", sorted(n for n in (*operators, *composites) if n in declared_methods()))
-def test_what_a_method_returns(name: str) -> None:
-    for sample in SAMPLES[name].samples if name in SAMPLES else ():
-        first, *others = wrapped(drawn(name, sample), grad=False)
-        if not isinstance(first, Tensor):
-            continue  # 2 ** x: no method
-        result = getattr(first, name)(*others)
-        expected = RETURNS.get(name, "Tensor")
-        assert expected == "Any" or isinstance(result, list if expected.startswith("list") else tuple if expected.startswith("tuple") else Tensor)  # fmt: skip
+    assert Tensor.__mro__ == (Tensor, object)
 
 
 def test_methods_that_return_several() -> None:

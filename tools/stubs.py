@@ -1,4 +1,5 @@
-"""Writes lib/sampan/engine/tensor_methods.pyi: the methods that operators give to Tensor, for editors and type checkers.
+"""Writes lib/sampan/engine/tensor_methods.pyi: the methods and properties that other files give to Tensor, for editors
+and type checkers.
 
 Operators become methods where they are declared, which no static reader can follow. `class Tensor(Methods)` shows
 them the list; at run time the base is `object`. Run `python -m tools.stubs` after declaring an operator or changing
@@ -30,20 +31,6 @@ from .tensor import Tensor
 
 class Methods:
 '''
-# What is no single Tensor; the test calls each with its samples and compares.
-_RETURNS = {  # what comes back, and of which methods
-    "Any": "__eq__ __ne__ atleast_1d atleast_2d atleast_3d histogramdd median nanmedian nonzero qr unique unique_consecutive",
-    "None": "__setitem__",
-    "builtins.bool": "is_dense is_sparse is_sparse_coo is_sparse_csr",
-    "builtins.int": "dense_dim ndimension sparse_dim",
-    "list[Tensor]": "broadcast_tensors chunk dsplit hsplit split tensor_split unbind unstack vsplit",
-    "list[int]": "broadcast_shape broadcast_shapes",
-    "tuple[Tensor, ...]": "lu split_sizes top_p_sampling",
-    "tuple[Tensor, Tensor, Tensor, Tensor]": "lstsq",
-    "tuple[Tensor, Tensor, Tensor]": "lu_unpack pca_lowrank svd_lowrank",
-    "tuple[Tensor, Tensor]": "cummax cummin eig eigh frexp kthvalue mode topk",
-}
-RETURNS = {name: kind for kind, names in _RETURNS.items() for name in names.split()}
 BUILTIN = re.compile(r"\b(bool|int|float)\b")
 SIGNS = {
     **dict.fromkeys(("__abs__", "__invert__", "__neg__"), "self"),
@@ -52,6 +39,11 @@ SIGNS = {
     "__getitem__": "self, index: Any",
     "__setitem__": "self, index: Any, value: Any",
 }
+COMPARED = {
+    "__eq__": "Any",
+    "__ne__": "Any",
+    "__setitem__": "None",
+}  # Python's signs that give another thing than a Tensor
 NAMED = {"axis": "int | Sequence[int] | None", "perm": "Sequence[int] | int | None", "name": "str | None"}
 
 
@@ -62,6 +54,32 @@ def declared_methods() -> dict[str, Callable[..., Any]]:
         for name, value in sorted(vars(Tensor).items())
         if inspect.isfunction(value) and inspect.unwrap(value).__code__.co_filename != tensor.__file__
     }
+
+
+def declared_properties() -> dict[str, property]:
+    """Properties of Tensor that do not stand in tensor.py."""
+    return {
+        name: value
+        for name, value in sorted(vars(Tensor).items())
+        if isinstance(value, property) and value.fget and value.fget.__code__.co_filename != tensor.__file__
+    }
+
+
+def returned(function: Callable[..., Any]) -> str:
+    """The type of what a function returns: the fact `returns` of an operator, the annotation of any other function."""
+    operator = getattr(function, "operator", None)
+    given = inspect.unwrap(function).__annotations__
+    if operator is not None:
+        kind = operator.returns
+    elif "return" in given:
+        kind = given["return"]
+    elif len(inspect.signature(function).parameters) == 1 and function.__name__ == "<lambda>":
+        answer = function(Tensor([1.0]))  # a fact about any tensor
+        kind = Any if answer is None else type(answer)
+    else:
+        kind = Any
+    text = kind if isinstance(kind, str) else inspect.formatannotation(kind, Tensor.__module__)
+    return BUILTIN.sub(r"builtins.\1", text.replace(f"{Tensor.__module__}.", ""))
 
 
 def annotated(parameter: inspect.Parameter) -> str:
@@ -86,9 +104,13 @@ def stub() -> str:
         given = ", ".join(["self", *(annotated(p) for p in parameters[1:])])
         if name.startswith("__"):
             given = SIGNS.get(name, "self, other: Any")
-        lines.append(f"    def {name}({given}) -> {RETURNS.get(name, 'Tensor')}:\n")
+        kind = COMPARED.get(name, "Tensor") if name.startswith("__") else returned(function)
+        lines.append(f"    def {name}({given}) -> {kind}:\n")
         text = (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ").replace("\\", "\\\\")
         lines.append(f'        """{text}"""\n')
+    for name, fact in declared_properties().items():
+        assert fact.fget is not None
+        lines.append(f"    @property\n    def {name}(self) -> {returned(fact.fget)}: ...\n")
     formatter = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(STUB), "-"]
     return subprocess.run(formatter, input="".join(lines), text=True, capture_output=True, check=True).stdout
 

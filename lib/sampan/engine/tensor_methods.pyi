@@ -85,27 +85,27 @@ class Methods:
         """"""
     def __xor__(self, other: Any) -> Tensor:
         """"""
-    def _clear_gradient(self, set_to_zero: builtins.bool = True) -> Tensor:
+    def _clear_gradient(self, set_to_zero: builtins.bool = True) -> None:
         """`clear_gradient` inside Paddle."""
     def _copy_to(self, place: Any, blocking: builtins.bool = True) -> Tensor:
         """A copy at a place."""
-    def _grad_ivar(self) -> Tensor:
+    def _grad_ivar(self) -> Any:
         """"""
-    def _inplace_version(self) -> Tensor:
+    def _inplace_version(self) -> builtins.int:
         """"""
-    def _is_initialized(self) -> Tensor:
+    def _is_initialized(self) -> builtins.bool:
         """"""
-    def _is_shared_buffer_with(self, other: Any) -> Tensor:
+    def _is_shared_buffer_with(self, other: Any) -> builtins.bool:
         """Whether both look at one memory."""
-    def _numel(self) -> Tensor:
+    def _numel(self) -> builtins.int:
         """"""
-    def _register_backward_hook(self, hook: Any) -> Tensor:
+    def _register_backward_hook(self, hook: Any) -> None:
         """Call `hook()` when backward reaches this tensor."""
-    def _set_grad_ivar(self, gradient: Any) -> Tensor:
+    def _set_grad_ivar(self, gradient: Any) -> None:
         """Assign `grad`, as Paddle's own Python code does."""
-    def _share_buffer_to(self, other: Any) -> Tensor:
+    def _share_buffer_to(self, other: Any) -> None:
         """Let another tensor look at this one's memory."""
-    def _zero_grads(self) -> Tensor:
+    def _zero_grads(self) -> Any:
         """"""
     def abs(self, name: str | None = None, out: Any = None) -> Tensor:
         """|x|; its derivative at 0 is taken as 0."""
@@ -294,9 +294,9 @@ class Methods:
         """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
     def bool(self) -> Tensor:
         """A copy as bool, or the tensor itself where it has that dtype."""
-    def broadcast_shape(self, y_shape: Any) -> list[int]:
+    def broadcast_shape(self, y_shape: Any) -> list[builtins.int]:
         """The shape that arrays of two shapes broadcast to; -1 stands for a length that is not known."""
-    def broadcast_shapes(self) -> list[int]:
+    def broadcast_shapes(self) -> list[builtins.int]:
         """The shape that arrays of these shapes broadcast to."""
     def broadcast_tensors(self, name: str | None = None) -> list[Tensor]:
         """The tensors of a list, repeated to the shape that they broadcast to."""
@@ -406,7 +406,7 @@ class Methods:
         attr: Any = None,
         is_bias: builtins.bool = False,
         default_initializer: Any = None,
-    ) -> Tensor:
+    ) -> Any:
         """A Parameter outside a layer: bias zeros, weights XavierUniform unless told."""
     def create_tensor(self, name: str | None = None, persistable: builtins.bool = False) -> Tensor:
         """An empty tensor."""
@@ -656,7 +656,7 @@ class Methods:
         """Fill x with log(u) / log(1 - probs), u uniform: the real number that, rounded up, counts trials to a success."""
     def ger(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The products of all pairs of entries of x and y, [x.size, y.size]."""
-    def get_device(self) -> Tensor:
+    def get_device(self) -> builtins.int:
         """"""
     def greater(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x > y, entry by entry."""
@@ -707,7 +707,7 @@ class Methods:
         density: builtins.bool = False,
         weights: Any = None,
         name: str | None = None,
-    ) -> Any:
+    ) -> tuple[Tensor, list[Tensor]]:
         """How many of the points x [..., d] lie in each cell of a grid: (counts [bins of each axis], list of the ends)."""
     def householder_product(self, tau: Any, name: str | None = None) -> Tensor:
         """The first n columns of the product of the reflections 1 - tau_i v_i v_i^H, as `qr` of LAPACK stores them."""
@@ -798,21 +798,21 @@ class Methods:
         """A copy as int8, or the tensor itself where it has that dtype."""
     def inverse(self, name: str | None = None) -> Tensor:
         """The inverse of square matrices. Raises ValueError for a singular one."""
-    def is_complex(self) -> Tensor:
+    def is_complex(self) -> builtins.bool:
         """Whether x has a complex dtype."""
     def is_dense(self) -> builtins.bool:
         """"""
-    def is_dist(self) -> Tensor:
+    def is_dist(self) -> builtins.bool:
         """"""
     def is_empty(self, name: str | None = None) -> Tensor:
         """Whether x has no entry, as a 0-d bool tensor."""
-    def is_floating_point(self) -> Tensor:
+    def is_floating_point(self) -> builtins.bool:
         """Whether x has a float dtype."""
-    def is_integer(self) -> Tensor:
+    def is_integer(self) -> builtins.bool:
         """Whether x has an integer dtype; bool is none."""
-    def is_same_shape(self, y: Any) -> Tensor:
+    def is_same_shape(self, y: Any) -> builtins.bool:
         """"""
-    def is_selected_rows(self) -> Tensor:
+    def is_selected_rows(self) -> builtins.bool:
         """"""
     def is_sparse(self) -> builtins.bool:
         """"""
@@ -1477,7 +1477,7 @@ class Methods:
         name: str | None = None,
     ) -> list[Tensor]:
         """A list of the parts of `x` along `axis`: so many equal ones, or by a list of sizes (one may be -1)."""
-    def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> Tensor:
+    def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> list[Tensor]:
         """Parts of these lengths along an axis."""
     def sqrt(self, name: str | None = None, out: Any = None) -> Tensor:
         """Square root."""
@@ -1524,7 +1524,7 @@ class Methods:
         name: str | None = None,
     ) -> Tensor:
         """The Fourier transforms of windowed frames of a signal [batch, time] or [time]: [..., frequencies, frames]."""
-    def stride(self, dim: Any = None) -> Tensor:
+    def stride(self, dim: Any = None) -> Any:
         """Steps in elements along each axis, or along one."""
     def strided_slice(
         self, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None
@@ -1547,7 +1547,9 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The sum over `axis` (an int, a list, or None for all). bool and int32 sum as int64."""
-    def svd(self, full_matrices: builtins.bool = False, name: str | None = None, out: Any = None) -> Tensor:
+    def svd(
+        self, full_matrices: builtins.bool = False, name: str | None = None, out: Any = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """x = U diag(S) V^H: U, the singular values in descending order, and V^H."""
     def svd_lowrank(
         self, q: Any = None, niter: builtins.int = 2, M: Any = None, name: str | None = None
@@ -1604,9 +1606,9 @@ class Methods:
         """`thresholded_relu` in place: the result, which must have x's shape, takes the place of x's values."""
     def tile(self, repeat_times: Any, name: str | None = None) -> Tensor:
         """The whole array repeated `repeat_times` along each axis."""
-    def to_sparse_coo(self, sparse_dim: Any) -> Tensor:
+    def to_sparse_coo(self, sparse_dim: Any) -> Any:
         """Coordinates of what is not 0 over the first `sparse_dim` axes: see `sampan.sparse.dense_to_coo`."""
-    def to_sparse_csr(self) -> Tensor:
+    def to_sparse_csr(self) -> Any:
         """Compressed rows of what is not 0, of a matrix or a batch of them: see `sampan.sparse.dense_to_csr`."""
     def top_p_sampling(
         self,
@@ -1771,7 +1773,27 @@ class Methods:
         """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     def vsplit(self, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
         """A list of the parts of `x` along axis 0; see tensor_split."""
-    def where(self, x: Any = None, y: Any = None, name: str | None = None, out: Any = None) -> Tensor:
+    def where(self, x: Any = None, y: Any = None, name: str | None = None, out: Any = None) -> Any:
         """x where the condition holds, y elsewhere; with the condition alone, the coordinates where it holds."""
     def where_(self, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
         """`where` in place: x keeps its values where `condition` is true and takes those of y elsewhere."""
+    @property
+    def block(self) -> Any: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def is_cuda(self) -> builtins.bool: ...
+    @property
+    def itemsize(self) -> builtins.int: ...
+    @property
+    def layout(self) -> str: ...
+    @property
+    def num_shard(self) -> Any: ...
+    @property
+    def offset(self) -> builtins.int: ...
+    @property
+    def placements(self) -> Any: ...
+    @property
+    def process_mesh(self) -> Any: ...
+    @property
+    def type(self) -> str: ...
