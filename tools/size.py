@@ -36,8 +36,8 @@ MODULES = {
     ),
 }  # fmt: skip
 # At most; they may only fall.
-CORE_LIMIT = 77_300  # floors 0 to 2: the Tensor, the tape, every operator
-LIBRARY_LIMIT = 203_600  # without the modules above
+CORE_LIMIT = 79_400  # floors 0 to 2: the Tensor, the tape, every operator
+LIBRARY_LIMIT = 206_100  # without the modules above
 FILE_LIMIT = 7_050
 FUNCTION_LIMIT = 1_011
 LINE_LIMIT = 63
@@ -98,6 +98,19 @@ def docstring_lines(tree: ast.AST) -> set[int]:
     return lines
 
 
+def listed_names(tree: ast.AST) -> int:
+    """Names beyond the first in strings that are cut into a list where they stand: `"add mul".split()` has one."""
+    return sum(
+        len(node.func.value.value.split()) - 1
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "split"
+        and isinstance(node.func.value, ast.Constant)
+        and isinstance(node.func.value.value, str)
+    )
+
+
 def line_tokens(source: str) -> Counter[int]:
     """Line -> tokens of code that begin on it. A string that is data is one token; a docstring does not count, nor does
     what the formatter adds: the comma after a last entry, and the pieces of one string on several lines."""
@@ -116,8 +129,8 @@ def line_tokens(source: str) -> Counter[int]:
 
 
 def code_tokens(source: str) -> int:
-    """Tokens of code."""
-    return line_tokens(source).total()
+    """Tokens of code. Each name of a list that is written as one string counts, as it would in a declaration."""
+    return line_tokens(source).total() + listed_names(ast.parse(source))
 
 
 def function_tokens(source: str) -> Iterator[tuple[str, int]]:

@@ -1,10 +1,9 @@
 """`save` and `load`: Tensors in nested dictionaries and lists, in one file from which no code is run.
 
 A file is a pickle as Paddle writes it, which Paddle reads too. Under a name that ends in `.safetensors`, and
-for sparse
-tensors, it is in the safetensors format: its metadata carry the nesting as JSON and a SHA-256 over all of it,
-so that a changed file is refused. Writing is atomic: another file under the name stays whole until the new
-one is on the disk.
+for sparse tensors, it is in the safetensors format: its metadata carry the nesting as JSON and a SHA-256 over
+all of it, so that a changed file is refused. Writing is atomic: another file under the name stays whole until
+the new one is on the disk.
 """
 
 import contextlib

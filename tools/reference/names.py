@@ -16,9 +16,10 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+from sampan.inner import Inner
+
 import sampan
 from sampan.dtype import DataType
-from sampan.inner import Inner
 
 from ..parity import surface
 

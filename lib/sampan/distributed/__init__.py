@@ -1,8 +1,7 @@
 """paddle.distributed with one process: rank 0 of 1.
 
 Programs that are written for one process or many run here as one. What needs a second process raises
-RuntimeError that
-says so: Sampan does not train in several processes yet.
+RuntimeError that says so: Sampan does not train in several processes yet.
 """
 
 from ..names.framework import DataParallel as DataParallel

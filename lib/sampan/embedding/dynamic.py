@@ -207,8 +207,8 @@ class DynamicEmbedding(GrowingLayer):
         if gone < needed:
             raise MemoryError(
                 f"capacity: a batch needs {needed} rows of others, and {self.capacity - gone} of "
-                f"{self.capacity} are its own or "
-                "have a gradient that is still to come, or to be stepped and cleared"
+                f"{self.capacity} are its own or have a gradient that is still to come, or to be stepped and "
+                "cleared"
             )
 
     def _awaited(self) -> np.ndarray:

@@ -305,8 +305,7 @@ def _open_words(path: Path) -> TableFile:
         raise _bad(
             path,
             f"{count} words and rows of {dim} do not fill its {content} bytes evenly: it is cut off, or its "
-            "words differ "
-            "in length (read such a file with text.WordVectors.load_word2vec)",
+            "words differ in length (read such a file with text.WordVectors.load_word2vec)",
         )
     if not count:
         return TableFile(np.empty((0, dim), np.float32), None, [])

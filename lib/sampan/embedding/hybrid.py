@@ -147,8 +147,7 @@ class Backed:
             )
             raise ValueError(
                 f"ids: expected at most {self.cache_rows} different ones between two steps, as the cache "
-                "holds, got "
-                f"{len(np.unique(np.concatenate([beside, rows])))}"
+                f"holds, got {len(np.unique(np.concatenate([beside, rows])))}"
             )
         return places, came[:count], left[:count], hits, gone
 
@@ -206,8 +205,7 @@ class Backed:
         if self.states and names != self.states:
             raise TypeError(
                 f"{type(optimizer).__name__}: the rows of this table have the state {', '.join(self.states)} "
-                "of the rule that "
-                f"stepped them; expected one with the same, got {', '.join(names) or 'none'}"
+                f"of the rule that stepped them; expected one with the same, got {', '.join(names) or 'none'}"
             )
         if names:
             if len(self._here) == 1:

@@ -95,8 +95,8 @@ class WordCharEmbedding(nn.Layer):
 
     - "concat": [w, c], half of embedding_dim each (c the smaller half), so the tables have half the numbers
     - "gate": g w + (1 - g) c, each column with its g = sigmoid(W [w, c] + b), W [2 embedding_dim,
-      embedding_dim], which
-      learns when to trust the row (Rei, Crichton and Pyysalo 2016, with one layer in their formula for z)
+      embedding_dim], which learns when to trust the row (Rei, Crichton and Pyysalo 2016, with one layer in
+      their formula for z)
     - "sum": w + c
 
     pooling: "mean", "max" or "conv", see CharEmbedding. padding_idx: the id of no word, and of no character:

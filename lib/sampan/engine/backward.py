@@ -399,8 +399,7 @@ def backward(
     """Add the gradients of `tensors` to the `.grad` of every leaf they depend on.
 
     grad_tensors: the gradient to start from for each tensor, of its shape; None means ones (as in Paddle,
-    also
-    when the tensor is no scalar: the gradient of its sum).
+    also when the tensor is no scalar: the gradient of its sum).
     retain_graph: keep the tape for another backward.
     dump_backward_graph_path: is for Paddle's developers; `sampan.visual` draws the tape.
     Raises RuntimeError when the tape was freed, or when memory that it needs was overwritten.

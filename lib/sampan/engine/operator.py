@@ -13,8 +13,7 @@ parameters say by their names what the tape keeps for it**, and nothing else is 
 - a parameter of the operator: the buffer, number or setting that was given there (a tuple for `*inputs`);
 - `out`: the value, a tuple where there are several;
 - `saved`: what the function returned beside the value, as `return value, saved`: shapes, axes, masks, and
-  what only
-  the first order needs. All functions that name no `saved` return the value alone.
+  what only the first order needs. All functions that name no `saved` return the value alone.
 
 `joint=` is one derivative for all inputs: it returns a tuple, and may name `needed`, a list of which are
 asked for. A derivative that is missing at the end belongs to an input without gradient; an operator without
@@ -108,8 +107,7 @@ class Operator:
         if unknown:
             raise TypeError(
                 f"operator {self.name}: a derivative asks for {', '.join(sorted(unknown))}; expected "
-                "parameters of the "
-                "operator, out, saved or needed"
+                "parameters of the operator, out, saved or needed"
             )
         self.saves = "saved" in asked
         self.plans: dict[int, list[tuple[str, Any]]] = {}

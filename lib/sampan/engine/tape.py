@@ -150,8 +150,8 @@ def check_unwritten(node: Node, order: Sequence[Node]) -> None:
         if later.sequence > moment and any(base_of(edge) is node for edge in later.edges):
             raise RuntimeError(
                 f"backward: {later.name} used the result of {node.name} after a view of it had been "
-                "overwritten "
-                "on the tape, which only the view knows of; use the out-of-place form, or index assignment"
+                "overwritten on the tape, which only the view knows of; use the out-of-place form, or index "
+                "assignment"
             )
 
 

@@ -574,8 +574,8 @@ class Tensor(Methods):
 # What torch calls Python's signs: refused by torch, they come to the Tensor's own methods.
 _SIGNS = frozenset(
     "add sub rsub mul div true_divide truediv floordiv floor_divide pow rpow mod remainder "  # noqa: SIM905
-    "matmul and "
-    "or xor lshift rshift rtruediv rdiv rfloordiv rmod rmatmul radd rmul eq ne lt le gt ge bitwise_and "
+    "matmul and or xor lshift rshift rtruediv rdiv rfloordiv rmod rmatmul radd rmul eq ne lt le gt ge "
+    "bitwise_and "
     "bitwise_or bitwise_xor".split()
 )
 

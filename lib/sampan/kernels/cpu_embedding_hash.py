@@ -92,8 +92,8 @@ def insert(ids, begin, directory, depth, slots, salt, segments, used, free, rows
     New rows come from the end of `free`, a stack of `used[1]` rows that were given back, then from `used[0]`
     on, `most` at a time. new: first the number of new ones, then the places in `ids` where they came.
     segments: of each its entries, the bits of the hash that chose it, and those bits; used[2] is how many
-    there are. Returns (the place it came to, what
-    it waits for: 0 for nothing, 1 for a directory of twice the length, 2 where `most` have a row).
+    there are. Returns (the place it came to, what it waits for: 0 for nothing, 1 for a directory of twice the
+    length, 2 where `most` have a row).
     """
     last = ids.size - 1
     for i in range(begin, ids.size):

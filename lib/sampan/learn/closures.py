@@ -29,8 +29,7 @@ def joint_derivative(body: Callable[..., Any]) -> Callable[..., Any]:
     if foreign:
         raise TypeError(
             f"operator {body.__name__}: its pullback captures {', '.join(sorted(foreign))}; only parameters "
-            "and `out` "
-            "may be captured, bind anything else as a default of the lambda"
+            "and `out` may be captured, bind anything else as a default of the lambda"
         )
     names = sorted(captured)
     selective = any("needed" in inner.co_varnames[: inner.co_argcount] for inner in _inside(code))

@@ -213,8 +213,8 @@ def sparse_attention(
         seen &= (key_padding_mask.data != 0)[:, None, None, :]
     if attn_mask is not None:
         seen &= attn_mask.data != 0
-    turned = (x.transpose([0, 2, 1, 3]) for x in (query, key, value))
-    result = attention(*turned, Tensor(seen))[0].transpose([0, 2, 1, 3])
+    query, key, value = (x.transpose([0, 2, 1, 3]) for x in (query, key, value))
+    result = attention(query, key, value, Tensor(seen))[0].transpose([0, 2, 1, 3])
     return where(Tensor(seen.any(-1, keepdim=True)), result, result * 0)
 
 

@@ -4,7 +4,7 @@ import torch
 
 from ..engine.apply import wrap
 from ..engine.spelling import spell
-from ..engine.tensor import Refused
+from ..engine.tensor import Refused, Tensor
 from ..nn.functional.convolution import channels_first
 from ..ops.joining import concat
 from ..ops.shape import pad_constant

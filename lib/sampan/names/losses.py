@@ -7,7 +7,7 @@ import torch
 
 from ..engine.apply import wrap
 from ..engine.spelling import spell
-from ..engine.tensor import Refused
+from ..engine.tensor import Refused, Tensor
 from ..nn.functional.common import pairwise_distance
 from ..nn.functional.likelihood import constant, same_shape
 from ..nn.functional.loss import cross_entropy, reduced
@@ -286,7 +286,9 @@ def dice_loss(input, label, epsilon=1e-5, name=None) -> Tensor:
     return (1 - 2 * both / (input.sum(axis=axes) + hot.sum(axis=axes) + epsilon)).mean()
 
 
-def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None) -> Tensor:
+def sigmoid_focal_loss(
+    logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None
+) -> Tensor:
     """-alpha_t (1 - p_t)^gamma log(p_t), p_t the probability given to the right answer (Lin et al., 2017),
     over normalizer [1] unless None."""
     if normalizer is not None and normalizer.ndim > 1:

@@ -259,7 +259,9 @@ def get_lib() -> NoReturn:
 # --- paddle.nn.functional.loss ---
 
 
-def edit_distance(input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None) -> tuple[Tensor, Tensor]:
+def edit_distance(
+    input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None
+) -> tuple[Tensor, Tensor]:
     """(the number of sequences int64 [1], the least changes of one token that make each label of the input
     float32 [n, 1]).
 

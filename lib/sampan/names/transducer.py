@@ -7,6 +7,7 @@ import torch
 
 from ..engine.operator import operator
 from ..engine.spelling import spelled
+from ..engine.tensor import Tensor
 from ..nn.functional.likelihood import lengths_of, number_of
 from ..nn.functional.loss import reduced
 
@@ -59,7 +60,7 @@ def transducer(x, labels, lengths, label_lengths, blank, fastemit):
     return -total, slope
 
 
-@spelled
+@spelled()
 def rnnt_loss(
     input, label, input_lengths, label_lengths, blank=0, fastemit_lambda=0.001, reduction="mean", name=None
 ) -> Tensor:

@@ -202,8 +202,8 @@ def deform_conv2d(
     al., 2018).
 
     x [n, c, h, w], weight [o, c / groups, kh, kw], mask [n, deformable_groups * kh * kw, h', w'], offset with
-    twice
-    as many channels: for each place of the kernel how far down, then how far to the right. Outside x is 0.
+    twice as many channels: for each place of the kernel how far down, then how far to the right. Outside x is
+    0.
     """
     (n, c, h, w), (o, _, *kernel), d = x.shape, weight.shape, deformable_groups
     stride, padding, dilation = _both(stride), _both(padding), _both(dilation)

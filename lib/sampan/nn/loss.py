@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..engine.tensor import Tensor
 from . import functional as F
 from .function_layer import FunctionLayer
 

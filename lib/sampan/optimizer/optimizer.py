@@ -182,9 +182,8 @@ class Optimizer:
             if growth is not None and growth.partial and not rests:
                 raise TypeError(
                     f"{type(self).__name__}: a table of which some rows alone are at hand needs a rule that "
-                    "lets the others "
-                    "rest: SGD, Adagrad, Ftrl, or Adam and AdamW with lazy_mode=True; and no weight decay in "
-                    "its gradient"
+                    "lets the others rest: SGD, Adagrad, Ftrl, or Adam and AdamW with lazy_mode=True; and "
+                    "no weight decay in its gradient"
                 )
             slot.steps += 1
             buffer = slot.parameter.data

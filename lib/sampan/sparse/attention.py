@@ -115,9 +115,8 @@ def attention(
     for all heads of a sample may be given once, [batch, length, length], and one for everything as [1,
     length, length] or [length, length].
     key_padding_mask: [batch, length], attn_mask: [length, length]: a 0 hides the key there. They take entries
-    off
-    the mask, which costs a new pattern each time: hide what never changes in `sparse_mask`. A query that sees
-    nothing gets 0. Returns [batch, heads, length, width]. Raises ValueError for shapes that do not fit.
+    off the mask, which costs a new pattern each time: hide what never changes in `sparse_mask`. A query that
+    sees nothing gets 0. Returns [batch, heads, length, width]. Raises ValueError for shapes that do not fit.
     """
     if query.ndim != 4 or not list(query.shape) == list(key.shape) == list(value.shape):
         raise ValueError(
@@ -130,8 +129,7 @@ def attention(
     if len(lead) > 1 or sparse_mask.shape[-2:] != [length, length] or masks not in (1, batch, batch * heads):
         raise ValueError(
             f"sparse_mask: expected [masks, {length}, {length}] with 1, {batch} (batch) or {batch * heads} "
-            "(batch * heads) "
-            f"masks, got {list(sparse_mask.shape)}"
+            f"(batch * heads) masks, got {list(sparse_mask.shape)}"
         )
     for mask, what, shape in (
         (key_padding_mask, "key_padding_mask", [batch, length]),

@@ -79,8 +79,8 @@ def create_block_mask(seen: Any, length: int | None = None, block_size: int = 64
     """The blocks of a mask. seen: a bool matrix [length, length], or a function of query and key numbers.
 
     The function gets int64 buffers [queries, 1] and [1, keys] and returns bool [queries, keys], some rows of
-    the mask at
-    a time: `lambda q, k: k <= q` is the causal mask. Whatever it says is kept exactly, also inside of blocks.
+    the mask at a time: `lambda q, k: k <= q` is the causal mask. Whatever it says is kept exactly, also
+    inside of blocks.
     """
     if not callable(seen):
         matrix = seen.data if isinstance(seen, Tensor) else torch.as_tensor(seen)

@@ -197,8 +197,7 @@ def with_channels(x: Any) -> SparseTensor:
     if sparse(x).dense_dim() != 1 or not x.is_sparse_coo():
         raise ValueError(
             f"x: expected the channels as the one dense axis of coordinates, got {x.dense_dim()} dense axes "
-            "and layout "
-            f"{x.pattern.layout.upper()}, of shape {list(x.shape)}"
+            f"and layout {x.pattern.layout.upper()}, of shape {list(x.shape)}"
         )
     return x.distinct()
 
@@ -242,8 +241,7 @@ def _run(x: SparseTensor, weight: Tensor, bias: Tensor | None, made: Book, group
     if x.shape[-1] != inside * groups or weight.shape[-1] % groups:
         raise ValueError(
             f"weight: expected [..., {x.shape[-1]} / groups, out] for x with {x.shape[-1]} channels and "
-            f"{groups} groups, "
-            f"got {list(weight.shape)}"
+            f"{groups} groups, got {list(weight.shape)}"
         )
     added = bias if bias is None or bias.dtype == x.dtype else bias.astype(x.dtype)
     matrices = weight.reshape([cells, inside, weight.shape[-1]])

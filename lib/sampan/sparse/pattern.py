@@ -38,8 +38,7 @@ class Rows:
         if shape[1] > MOST_COLUMNS or len(cols) > MOST_COLUMNS:
             raise ValueError(
                 f"compressed rows: expected at most {MOST_COLUMNS} columns (those of a batch behind one "
-                "another) and as many "
-                f"entries, got {shape[1]} and {len(cols)}"
+                f"another) and as many entries, got {shape[1]} and {len(cols)}"
             )
         self.crows, self.cols, self.shape = _int32(crows), _int32(cols), shape
 

@@ -296,8 +296,7 @@ class SparseTensor(Tensor):
         if len(self.pattern.shape) not in (2, 3) or self.dense_dim():
             raise ValueError(
                 "to_sparse_csr: expected 2 or 3 sparse axes and no dense ones, got "
-                f"{len(self.pattern.shape)} and "
-                f"{self.dense_dim()}"
+                f"{len(self.pattern.shape)} and {self.dense_dim()}"
             )
         coo = self.ordered()
         return SparseTensor(Csr(None, coo.pattern.shape, coo.pattern.by_rows, coo.pattern.kind), coo.entries)

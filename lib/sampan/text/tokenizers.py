@@ -109,13 +109,11 @@ class JiebaTokenizer(Tokenizer):
 
     https://github.com/fxsjy/jieba. words: more words, which are kept whole. hmm: characters between known
     words are joined by a hidden Markov model of word beginnings, middles and ends. The dictionary is read
-    when a text is first cut, in
-    about a second, once a process, from the package alone: jieba's cache in the machine's common folder for
-    temporary files, which any user could have put there, is neither read nor written. The time grows with the
-    square of the longest run
-    of characters that make no known word: a second at some 15,000. Raises ValueError for a word that jieba
-    cannot
-    keep whole: one with a space, a full-width letter, or another mark that it never joins.
+    when a text is first cut, in about a second, once a process, from the package alone: jieba's cache in the
+    machine's common folder for temporary files, which any user could have put there, is neither read nor
+    written. The time grows with the square of the longest run of characters that make no known word: a second
+    at some 15,000. Raises ValueError for a word that jieba cannot keep whole: one with a space, a full-width
+    letter, or another mark that it never joins.
     """
 
     def __init__(

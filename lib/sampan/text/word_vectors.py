@@ -128,8 +128,7 @@ class WordVectors:
 
         The first call takes the vocabulary from the sentences, which are read once; later ones train it
         further, and pass over words that it lacks. Raises ValueError where no word comes often enough, and
-        TypeError for a sentence that is
-        a string: it is to be cut into words first.
+        TypeError for a sentence that is a string: it is to be cut into words first.
         """
         if self.words and not len(self._outputs):
             raise ValueError(
@@ -225,8 +224,7 @@ class WordVectors:
         if not len(self.counts) == len(self.words) == len(self._outputs):
             raise ValueError(
                 f"train: expected a count for each of {len(self._outputs)} words, got {len(self.counts)} "
-                "counts and "
-                f"{len(self.words)} words"
+                f"counts and {len(self.words)} words"
             )
         keep = np.ones(len(self.counts))
         if self.sample:

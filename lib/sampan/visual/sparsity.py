@@ -112,8 +112,7 @@ def rulebook(pattern: Any, kernel: int | Sequence[int] = 3, dilation: int = 1, t
     if there.ndim != 2 or not 1 <= there.sum() <= MOST_ENTRIES:
         raise ValueError(
             f"rulebook: pattern must be [height, width] with 1 to {MOST_ENTRIES} entries, shape "
-            f"{list(there.shape)} with "
-            f"{int(there.sum())} came"
+            f"{list(there.shape)} with {int(there.sum())} came"
         )
     lengths = (kernel, kernel) if isinstance(kernel, int) else tuple(kernel)
     if len(lengths) != 2 or any(n < 1 or n % 2 == 0 for n in lengths) or math.prod(lengths) > MOST_OFFSETS:

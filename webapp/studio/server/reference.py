@@ -22,11 +22,13 @@ class Reference(StudioPage, web.StaticFileHandler):
             "frame-ancestors 'none'"
         )
 
-    def initialize(self) -> None:
+    def initialize(self) -> None:  # type: ignore[override]
         super().initialize(path=str(documentation()))
 
     @web.authenticated
-    async def get(self, path: str | None, include_body: bool = True) -> None:
+    async def get(  # type: ignore[override]
+        self, path: str | None, include_body: bool = True
+    ) -> None:
         if not (documentation() / "index.html").is_file():
             self.set_status(404)
             self.show("reference.html")

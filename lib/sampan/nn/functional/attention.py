@@ -1,6 +1,7 @@
 """Attention over arrays [batch, time, heads, features]; `names/flash_attention.py` has its other forms."""
 
 import math
+from typing import Any
 
 import torch
 
