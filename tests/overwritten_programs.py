@@ -1,9 +1,10 @@
 """Programs that overwrite, at some moment, every array that they passed to the library or were given by it.
 
 Each program is a generator: at a `yield` it names arrays that its caller may write to, or a function to call. `main` runs a
-program once for each of its yields and each value, overwrites what is named there, and goes on with forward, backward and
-an optimizer's step. Whatever Python raises is an answer; a signal is a defect. Each run is a process of its own, forked,
-so that a crash ends nothing else. Prints one line of JSON: the runs that ended by a signal, and how many there were.
+program as it is meant, and forks at each of its yields a process for each value: that overwrites what is named there, and
+goes on with forward, backward and an optimizer's step. Whatever Python raises is an answer; a signal is a defect. A program
+that writes files is run from its start in each process instead, so that no two share a file. Prints one line of JSON: the
+runs that ended by a signal, and how many there were.
 """
 
 import contextlib
@@ -43,11 +44,17 @@ TRIES: tuple[tuple[int, Any], ...] = (
     (10**12, ...), (10**12, 0), (-(10**9), -1), (-(2**63), ...), (2**31 + 5, -1), (7, -1),
 )  # fmt: skip
 programs: dict[str, Callable[[], Iterator[Any]]] = {}
+with_files: set[str] = set()
 
 
 def program(body: Callable[[], Iterator[Any]]) -> Callable[[], Iterator[Any]]:
     programs[body.__name__] = body
     return body
+
+
+def program_with_files(body: Callable[[], Iterator[Any]]) -> Callable[[], Iterator[Any]]:
+    with_files.add(body.__name__)
+    return program(body)
 
 
 def _tensor(values: Any, kind: str = "float32", train: bool = False) -> Any:
@@ -311,7 +318,7 @@ def flag_that_lies() -> Iterator[Any]:
     sparse.matmul(sparse.from_torch(theirs, stop_gradient=False), _normal(5, 2)).sum().backward()
 
 
-@program
+@program_with_files
 def from_a_file() -> Iterator[Any]:
     with tempfile.TemporaryDirectory() as folder:
         for make in (_coo, _csr):
@@ -488,7 +495,7 @@ def ids_without_bounds() -> Iterator[Any]:
         _step(layer.weight)
 
 
-@program
+@program_with_files
 def rows_at_hand() -> Iterator[Any]:
     with tempfile.TemporaryDirectory() as folder:
         for path in (None, folder):
@@ -725,10 +732,21 @@ def _overwrite(named: Any, value: int, place: Any) -> None:
             )
 
 
-def _run(name: str, moment: int, value: int, place: Any) -> None:
-    for at, named in enumerate(programs[name]()):
-        if at == moment:
-            _overwrite(named, value, place)
+def _moments(name: str) -> Iterator[Callable[[int, Any], None]]:
+    """For each yield of a program a function (value, place) that overwrites what is named there, and goes on."""
+    if name not in with_files:
+        going = programs[name]()
+        for named in going:
+            yield lambda value, place, named=named: (_overwrite(named, value, place), list(going))
+        return
+    for moment in range(len(list(programs[name]()))):
+
+        def again(value: int, place: Any, moment: int = moment) -> None:
+            for at, named in enumerate(programs[name]()):
+                if at == moment:
+                    _overwrite(named, value, place)
+
+        yield again
 
 
 def _forked(work: Callable[[], None]) -> int:
@@ -758,12 +776,10 @@ def main(chosen: list[str]) -> None:
     cpu_embedding.LENT_FROM = 0  # small tables by the loop too
     crashes, runs = [], 0
     for name in chosen or list(programs):
-        moments = sum(
-            1 for _ in programs[name]()
-        )  # as it is meant; loads the loops, which the forks then have
-        for moment in range(moments):
+        list(programs[name]())  # loads the loops, which the forks then have
+        for moment, go_on in enumerate(_moments(name)):
             for value, place in TRIES:
-                ended = _forked(lambda n=name, m=moment, v=value, p=place: _run(n, m, v, p))
+                ended = _forked(lambda go_on=go_on, v=value, p=place: go_on(v, p))
                 runs += 1
                 if ended:
                     crashes.append([name, moment, value, str(place), signal.Signals(ended).name])

@@ -17,6 +17,8 @@ from studio.attempts import Attempts
 from tests.webapp.running import start_studio
 from tools.size import ROOT
 
+pytestmark = pytest.mark.alone
+
 # A folder of the repository: its place in the wheel.
 PLACES = {
     "lib/sampan": "sampan",

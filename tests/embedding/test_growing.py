@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import sampan
 from sampan import embedding, nn, optimizer
 from sampan.embedding import storage
-from tests.embedding.test_dynamic import RULES, assert_same, batches, by_id, contents, made, trained, values
+from tests.embedding.growing_tables import RULES, assert_same, batches, by_id, contents, made, trained, values
 
 # --- rows whose gradient is on its way --------------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ if shutil.which("redis-server") is None:
     pytest.skip("no Redis on this machine (apt-get install redis-server)", allow_module_level=True)
 redis = pytest.importorskip("redis", reason="no Redis client (pip install sampan[redis])")
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(scope="module")
 def shared():

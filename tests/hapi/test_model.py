@@ -9,54 +9,7 @@ import sampan as paddle
 from sampan import hapi, io, nn, optimizer
 from sampan.callbacks import Callback, EarlyStopping, LRScheduler, ModelCheckpoint
 from sampan.metric import Accuracy
-
-
-def blobs(count=60, seed=0):
-    """Three clouds of points."""
-    generator = np.random.default_rng(seed)
-    labels = generator.integers(0, 3, count)
-    points = generator.normal(size=(count, 2)) + 3.0 * np.array([[0, 0], [2, 0], [0, 2]])[labels]
-    return io.TensorDataset([points.astype(np.float32), labels[:, None]])
-
-
-def network():
-    paddle.seed(7)
-    return nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 3))
-
-
-def prepared(rate=0.05, net=None):
-    net = net or network()
-    optim = optimizer.Adam(rate, parameters=net.parameters())
-    made = paddle.Model(net)
-    made.prepare(optim, nn.CrossEntropyLoss(), Accuracy())
-    return made
-
-
-class Record(Callback):
-    def __init__(self):
-        super().__init__()
-        self.events, self.losses = [], []
-
-    def on_train_begin(self, logs=None):
-        self.events.append("begin")
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self.events.append(f"epoch {epoch}")
-
-    def on_train_batch_end(self, step, logs=None):
-        self.losses.append(logs["loss"])
-        self.last = (step, logs)
-
-    def on_eval_end(self, logs=None):
-        self.events.append("eval")
-        self.evaluated = logs
-
-    def on_epoch_end(self, epoch, logs=None):
-        self.events.append(f"end {epoch}")
-        self.epoch_logs = logs
-
-    def on_train_end(self, logs=None):
-        self.events.append("finish")
+from tests.hapi.learning import Record, blobs, network, prepared
 
 
 def test_fit_is_the_loop_one_would_write():
@@ -271,55 +224,6 @@ def test_a_foreign_optimizer_state_changes_nothing(tmp_path):
     assert model.parameters()[0].numpy().sum() != 32
 
 
-def test_checkpoints_rotate(tmp_path):
-    prepared().fit(
-        blobs(), batch_size=60, epochs=6, verbose=0, callbacks=[ModelCheckpoint(2, tmp_path, keep=2)]
-    )
-    assert sorted(p.name for p in tmp_path.glob("*.pdparams")) == [
-        "3.pdparams",
-        "5.pdparams",
-        "final.pdparams",
-    ]
-
-
-def test_early_stopping_keeps_the_best(tmp_path, capsys):
-    class Scripted(Callback):
-        """Makes the evaluation's loss what the script says, by way of the loss function."""
-
-    values = iter([3.0, 2.0, 2.5, 2.4, 2.3, 9.0])
-    net = network()
-    model = paddle.Model(net)
-    current = [0.0]
-
-    class Next(Callback):
-        def on_eval_begin(self, logs=None):
-            current[0] = next(values)
-
-        def on_epoch_begin(self, epoch, logs=None):
-            net[2].bias.set_value(np.full(3, epoch, np.float32))
-
-    def loss(outputs, labels):
-        return nn.functional.cross_entropy(outputs, labels) if net.training else paddle.to_tensor(current[0])
-
-    model.prepare(optimizer.SGD(0.0, net.parameters()), loss)
-    record = Record()
-    stopping = EarlyStopping("loss", patience=2, save_dir=tmp_path)
-    model.fit(blobs(), blobs(), batch_size=60, epochs=9, verbose=0, callbacks=[Next(), stopping, record])
-    assert (
-        record.events[-2:] == ["eval", "finish"]
-        and "epoch 3" in record.events
-        and "epoch 4" not in record.events
-    )
-    assert stopping.best_value == 2.0 and stopping.best_epoch == 1 and stopping.stopped_epoch == 3
-    assert paddle.load(tmp_path / "best_model.pdparams")["2.bias"].numpy().tolist() == [1, 1, 1]
-    assert "Epoch 4: early stopping, loss is not better than 2 of epoch 2" in capsys.readouterr().out
-
-
-def test_early_stopping_names_what_it_can_watch():
-    with pytest.raises(ValueError, match=r"monitor: expected a name.*\['acc', 'loss'\].*'f1'"):
-        prepared().fit(blobs(), blobs(), batch_size=60, verbose=0, callbacks=[EarlyStopping("f1")])
-
-
 @pytest.mark.parametrize(("callback", "expected"), [(None, 0.5**12), (LRScheduler(False, True), 0.5**3)])
 def test_schedules_step_by_batch_or_by_epoch(callback, expected):
     net = network()
@@ -392,34 +296,6 @@ def test_networks_with_several_inputs_and_outputs():
 def test_bad_input_is_named(run, error, what):
     with pytest.raises(error, match=what):
         run()
-
-
-@pytest.mark.parametrize("configs", ["O1", {"level": "O2", "dtype": "bfloat16"}, {"init_loss_scaling": 64.0}])
-def test_mixed_precision(configs):
-    random = np.random.default_rng(0)
-    labels = random.integers(0, 3, (64, 1))
-    data = paddle.io.TensorDataset(
-        [(np.eye(3)[labels[:, 0]] + 0.1 * random.normal(size=(64, 3))).astype("float32"), labels]
-    )
-    paddle.seed(0)
-    net = nn.Linear(3, 3)
-    model = paddle.Model(net)
-    optimizer = paddle.optimizer.Adam(0.05, parameters=net.parameters())
-    model.prepare(optimizer, nn.CrossEntropyLoss(), paddle.metric.Accuracy(), configs)
-    model.fit(data, batch_size=16, epochs=8, verbose=0)
-    assert model.evaluate(data, batch_size=16, verbose=0)["acc"] > 0.95
-    assert (net.weight.dtype == paddle.bfloat16) == (
-        isinstance(configs, dict) and configs.get("level") == "O2"
-    )
-    model.prepare(optimizer, nn.CrossEntropyLoss(), amp_configs="O0")
-    assert model._precision is None
-
-
-def test_mixed_precisions_settings_are_checked():
-    model = paddle.Model(nn.Linear(1, 1))
-    for bad in ("O5", {"level": "O7"}, {"use_pure_fp16": True}):
-        with pytest.raises(ValueError, match="amp_configs"):
-            model.prepare(amp_configs=bad)
 
 
 def test_a_batch_is_measured_alone():

@@ -1,4 +1,4 @@
-"""Data sets and samplers."""
+"""Data sets, and data sets made of others."""
 
 import numpy as np
 import pytest
@@ -61,49 +61,35 @@ def test_what_a_subclass_must_write():
         iter(io.IterableDataset())
 
 
-def test_order_and_chance():
-    data = Squares()
-    assert list(io.SequenceSampler(data)) == list(range(10))
-    paddle.seed(1)
-    first, second = list(io.RandomSampler(data)), list(io.RandomSampler(data))
-    assert sorted(first) == list(range(10)) and first != second
-    paddle.seed(1)
-    assert list(io.RandomSampler(data)) == first
-    assert len(list(io.RandomSampler(data, num_samples=4))) == 4
-    drawn = list(io.RandomSampler(data, replacement=True, num_samples=100))
-    assert len(drawn) == 100 and set(drawn) <= set(range(10))
-    assert sorted(io.SubsetRandomSampler([5, 9, 1])) == [1, 5, 9]
+class Numbers(io.Dataset):
+    def __init__(self, n, factor=1):
+        self.n, self.factor = n, factor
+
+    def __getitem__(self, index):
+        return index * self.factor, [index]
+
+    def __len__(self):
+        return self.n
 
 
-def test_weights_decide():
-    paddle.seed(2)
-    drawn = list(io.WeightedRandomSampler([1.0, 0.0, 3.0], 10_000))
-    shares = np.bincount(drawn, minlength=3) / 10_000
-    np.testing.assert_allclose(shares, [0.25, 0.0, 0.75], atol=0.02)
-    assert sorted(io.WeightedRandomSampler([1.0, 2.0, 3.0], 3, replacement=False)) == [0, 1, 2]
+class Stream(io.IterableDataset):
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return iter(range(self.n))
 
 
-def test_batches():
-    assert list(io.BatchSampler(Squares(), batch_size=4)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-    dropped = io.BatchSampler(sampler=io.SequenceSampler(Squares()), batch_size=4, drop_last=True)
-    assert list(dropped) == [[0, 1, 2, 3], [4, 5, 6, 7]] and len(dropped) == 2
-    assert len(io.BatchSampler(Squares(), batch_size=4)) == 3
-
-
-@pytest.mark.parametrize(
-    ("make", "what"),
-    [
-        (lambda: io.BatchSampler(Squares(), batch_size=0), "batch_size"),
-        (lambda: io.BatchSampler(), "dataset, sampler"),
-        (lambda: io.BatchSampler(sampler=[1], shuffle=True), "shuffle"),
-        (lambda: io.RandomSampler(Squares(), num_samples=11), "num_samples"),
-        (lambda: io.RandomSampler(Squares(), num_samples=0), "num_samples"),
-        (lambda: io.SubsetRandomSampler([]), "indices"),
-        (lambda: io.WeightedRandomSampler([0.0], 1), "weights"),
-        (lambda: io.WeightedRandomSampler([1.0, float("nan")], 1), "weights"),
-        (lambda: io.WeightedRandomSampler([1.0, 0.0], 2, replacement=False), "num_samples"),
-    ],
-)
-def test_bad_settings_are_named(make, what):
-    with pytest.raises(ValueError, match=what):
-        make()
+def test_composed_and_chained():
+    assert io.ComposeDataset([Numbers(3), Numbers(3, 5)])[2] == (2, [2], 10, [2])
+    assert [x for x in io.ChainDataset([Stream(2), Stream(3)])] == [0, 1, 0, 1, 2]
+    for call, error in (
+        (lambda: io.ComposeDataset([Numbers(3), Numbers(2)]), ValueError),
+        (lambda: io.ComposeDataset([Stream(2)]), TypeError),
+        (lambda: io.ChainDataset([Numbers(2)]), TypeError),
+        (lambda: io.ChainDataset([]), ValueError),
+        (lambda: len(Stream(2)), RuntimeError),
+        (lambda: Stream(2)[0], RuntimeError),
+    ):
+        with pytest.raises(error):
+            call()

@@ -71,17 +71,6 @@ def test_a_data_set_may_hand_over_whole_batches(workers):
         assert data.asked == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
-def test_a_collate_function_gets_samples_even_then():
-    seen = []
-
-    def collate(samples):
-        seen.append(type(samples).__name__ + str(len(samples)))
-        return [paddle.to_tensor(np.stack([row for row, _ in samples]))]
-
-    (first,), *_ = io.DataLoader(Together(), batch_size=4, collate_fn=collate)
-    assert seen[0] == "list4" and first.shape == [4, 2]
-
-
 def test_tensors_go_through():
     data = io.TensorDataset([paddle.arange(10).astype("float32"), paddle.arange(10)])
     for workers in (0, 1):
@@ -182,6 +171,7 @@ def test_a_worker_that_dies_is_named(how, message):
         list(io.DataLoader(Dies(how), batch_size=4, num_workers=2))
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(60)
 def test_a_worker_that_hangs_is_given_up_after_the_timeout():
     with pytest.raises(RuntimeError, match="larger timeout"):
@@ -192,21 +182,6 @@ def test_a_worker_that_hangs_is_given_up_after_the_timeout():
 def test_an_error_in_the_data_set_arrives(workers):
     with pytest.raises(KeyError, match="sample five is broken"):
         list(io.DataLoader(Dies("raise"), batch_size=4, num_workers=workers))
-
-
-class Ragged(io.Dataset):
-    def __getitem__(self, index):
-        return (np.zeros(index + 1), object() if index > 3 else 1)
-
-    def __len__(self):
-        return 6
-
-
-def test_samples_that_do_not_fit_together():
-    with pytest.raises(ValueError, match=r"collate: sample\[0\] has different shapes.*\(1,\), \(2,\)"):
-        next(iter(io.DataLoader(Ragged(), batch_size=2)))
-    with pytest.raises(TypeError, match=r"collate: sample\[1\] is a object"):
-        next(iter(io.DataLoader(Ragged(), batch_sampler=[[4]])))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from sampan import learn
-from sampan.learn import drivers, slots
+from sampan.learn import slots
 
 
 def test_the_library_runs_through_the_learners_function_and_back(practice):
@@ -116,10 +116,3 @@ def test_an_error_inside_the_librarys_module_is_not_hidden(practice, monkeypatch
     monkeypatch.setattr(slots.importlib, "import_module", broken)
     with pytest.raises(ModuleNotFoundError, match="gone"):
         learn.exercise("practice.double")
-
-
-def test_a_driver_reports_an_empty_slot_and_an_unknown_driver(practice):
-    with pytest.raises(LookupError, match="run its cell first"):
-        drivers.run("practice.double", "call", (1,))
-    with pytest.raises(ValueError, match="there is no driver 'fly'"):
-        drivers.run("practice.double", "fly", (1,))

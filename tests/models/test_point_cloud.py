@@ -1,6 +1,5 @@
 """The networks over sparse voxels: shapes, gradients, learning, and what a dense network computes with their weights."""
 
-import numba
 import numpy as np
 import pytest
 import torch
@@ -11,17 +10,10 @@ from sampan import models, sparse
 from sampan.datasets.point_clouds import PARTS, Shapes, made_shapes, to_sparse
 from sampan.models import point_cloud
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 DATA = made_shapes(8, size=16, seed=3)
 FEW = DATA.pick(range(4))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Two threads cost these small networks more than they bring."""
-    before = numba.get_num_threads(), torch.get_num_threads()
-    numba.set_num_threads(1), torch.set_num_threads(1)
-    yield
-    numba.set_num_threads(before[0]), torch.set_num_threads(before[1])
 
 
 def test_shapes_and_numbers_of_parameters():

@@ -1,11 +1,11 @@
 """What layers print, refuse and give back in PaddlePaddle 3.3.1: its answers, written down."""
 
-import numpy as np
 import pytest
 
 import sampan as paddle
 from sampan import nn
 from sampan.nn import functional as F
+from tests.nn.drawn import random
 
 PRINTED = [
     (lambda: nn.Linear(4, 3, name="abc"), "in_features=4, out_features=3, dtype=float32, name=abc"),
@@ -55,10 +55,6 @@ def test_layers_print_their_settings(make, text):
     assert repr(layer) == f"{type(layer).__name__}({text})"
 
 
-def random(*shape):
-    return paddle.to_tensor(np.random.default_rng(0).normal(size=shape).astype("float32"))
-
-
 @pytest.mark.parametrize(
     ("make", "kind", "what"),
     [
@@ -89,95 +85,6 @@ def random(*shape):
 def test_what_cannot_be_is_refused(make, kind, what):
     with pytest.raises(kind, match=what):
         make()
-
-
-@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.SimpleRNN])
-@pytest.mark.parametrize("direction", ["forward", "bidirect"])
-def test_sequences_and_states_of_another_size_are_refused(kind, direction):
-    layer = kind(3, 4, direction=direction)
-    state = random(layer.num_directions, 2, 5)
-    for given in ((random(2, 3, 5),), (random(2, 3, 3), (state, state) if kind is nn.LSTM else state)):
-        with pytest.raises(ValueError):
-            layer(*given)
-
-
-@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.SimpleRNN])
-def test_lengths_and_states_are_one_a_sequence_and_one_a_layer(kind):
-    layer, x = kind(3, 4, 2), random(2, 3, 3)
-    for lengths in ([1], [1, 2, 3], [[1, 2]]):
-        with pytest.raises(ValueError, match="sequence_length"):
-            layer(x, sequence_length=paddle.to_tensor(lengths))
-    for count in (1, 3):
-        state = random(count, 2, 4)
-        with pytest.raises(ValueError, match="initial_states"):
-            layer(x, (state, state) if kind is nn.LSTM else state)
-    with pytest.raises(ValueError, match="sequence_length"):
-        nn.RNN(nn.GRUCell(3, 4))(x, sequence_length=paddle.to_tensor([1]))
-
-
-def test_a_hook_of_a_layer_goes_without_a_word():
-    layer, seen = nn.Linear(2, 2), []
-    handles = [
-        layer.register_forward_pre_hook(lambda *given: seen.append("before")),
-        layer.register_forward_post_hook(lambda *given: seen.append("after")),
-        layer.register_state_dict_hook(lambda *given: seen.append("state")),
-    ]
-    assert [handle.remove() for handle in handles] == [None] * 3
-    layer(random(1, 2))
-    layer.state_dict()
-    assert seen == []
-
-
-def test_one_value_a_channel_stays_as_it_is_in_batch_norm():
-    layer, x = nn.BatchNorm1D(3), random(1, 3)
-    x.stop_gradient = False
-    layer.weight.set_value(random(3))
-    y = layer(x)
-    y.sum().backward()
-    np.testing.assert_array_equal(y.numpy(), x.numpy())
-    np.testing.assert_array_equal(x.grad.numpy(), np.ones([1, 3], "float32"))
-    np.testing.assert_array_equal(layer.weight.grad.numpy(), np.zeros(3))
-    np.testing.assert_array_equal(layer._mean.numpy(), np.zeros(3))
-    layer.eval()
-    assert not np.array_equal(layer(x).numpy(), x.numpy())
-
-
-def test_an_empty_batch():
-    layer = nn.BatchNorm2D(3)
-    assert layer(random(0, 3, 2, 2)).shape == [0, 3, 2, 2]
-    layer.eval()
-    assert layer(random(0, 3, 2, 2)).shape == [0, 3, 2, 2]
-    labels, none = paddle.zeros([0], dtype="int64"), paddle.to_tensor([-100, -100])
-    assert np.isnan(nn.CrossEntropyLoss()(random(0, 3), labels).item())
-    assert nn.NLLLoss()(random(0, 3), labels).item() == 0
-    for weight in (None, paddle.ones([3])):
-        assert nn.CrossEntropyLoss(weight)(random(2, 3), none).item() == 0
-
-
-def test_labels_may_be_whole_floats():
-    scores = random(2, 3)
-    whole, floating = (
-        nn.CrossEntropyLoss()(scores, paddle.to_tensor([1, 2], dtype=d)) for d in ("int64", "float32")
-    )
-    assert whole.item() == floating.item()
-
-
-def test_clip_by_norm():
-    x = paddle.full([2, 2], 2.0)
-    np.testing.assert_allclose(nn.clip.clip_by_norm(x=x, max_norm=1.0).numpy(), np.full([2, 2], 0.5))
-    np.testing.assert_array_equal(nn.clip.clip_by_norm(x, 9.0).numpy(), x.numpy())
-    np.testing.assert_array_equal(nn.clip.clip_by_norm(x * 0, 1.0).numpy(), np.zeros([2, 2]))
-
-
-def test_edit_distance():
-    given = paddle.to_tensor([[1, 2, 3], [4, 5, 6], [4, 4, 4], [1, 1, 1]])
-    wanted = paddle.to_tensor([[1, 3, 4, 1], [4, 5, 8, 1], [7, 7, 7, 1], [1, 1, 1, 1]])
-    count, distance = F.loss.edit_distance(given, wanted, normalized=False)
-    assert count.tolist() == [4] and distance.tolist() == [[3], [2], [4], [1]]
-    lengths = paddle.to_tensor([3, 2, 0, 1]), paddle.to_tensor([4, 1, 2, 1])
-    _, distance = F.loss.edit_distance(given, wanted, True, None, *lengths)
-    np.testing.assert_allclose(distance.numpy()[:, 0], [0.75, 1, 1, 0])
-    assert str(distance.dtype) == "paddle.float32" and count.dtype == paddle.int64
 
 
 def test_older_names():

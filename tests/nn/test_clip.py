@@ -77,3 +77,10 @@ def test_pairs_as_in_paddle():
 def test_bad_limits(make, what):
     with pytest.raises(ValueError, match=what):
         make()
+
+
+def test_clip_by_norm():
+    x = paddle.full([2, 2], 2.0)
+    np.testing.assert_allclose(nn.clip.clip_by_norm(x=x, max_norm=1.0).numpy(), np.full([2, 2], 0.5))
+    np.testing.assert_array_equal(nn.clip.clip_by_norm(x, 9.0).numpy(), x.numpy())
+    np.testing.assert_array_equal(nn.clip.clip_by_norm(x * 0, 1.0).numpy(), np.zeros([2, 2]))

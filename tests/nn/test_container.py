@@ -48,3 +48,28 @@ def test_dictionaries():
     assert len(listed) == 2 and listed[1].item() == 0
     with pytest.raises(TypeError, match="sublayer"):
         nn.LayerDict({"a": paddle.ones([1])})
+
+
+def test_containers():
+    named = nn.Sequential(("a", nn.Linear(2, 3)), ("b", nn.ReLU()))
+    assert list(named.state_dict()) == ["a.weight", "a.bias"] and isinstance(named["b"], nn.ReLU)
+    named.append(nn.Linear(3, 1))
+    assert len(named) == 3 and named(paddle.ones([4, 2])).shape == [4, 1]
+    assert isinstance(named[-1], nn.Linear) and len(named[1:]) == 2
+    layers = nn.LayerList([nn.Linear(1, 1) for _ in range(3)])
+    layers.insert(1, nn.ReLU())
+    assert [type(x).__name__ for x in layers] == ["Linear", "ReLU", "Linear", "Linear"]
+    del layers[0]
+    assert len(layers) == 3 and len(layers.parameters()) == 4 and isinstance(layers[0], nn.ReLU)
+    assert list(layers.state_dict()) == ["1.weight", "1.bias", "2.weight", "2.bias"]
+    chosen = nn.LayerDict({"x": nn.Linear(1, 1)})
+    chosen["y"] = nn.ReLU()
+    assert (
+        list(chosen) == ["x", "y"]
+        and "x" in chosen
+        and isinstance(chosen.pop("y"), nn.ReLU)
+        and len(chosen) == 1
+    )
+    kept = nn.ParameterList([nn.Parameter(np.ones(2, np.float32))])
+    kept.append(nn.Parameter(np.ones(3, np.float32)))
+    assert [p.size for p in kept] == [2, 3] and len(kept.parameters()) == 2

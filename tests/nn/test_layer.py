@@ -8,6 +8,7 @@ import pytest
 
 import sampan as paddle
 from sampan import nn
+from tests.nn.drawn import random
 
 
 class Net(nn.Layer):
@@ -183,24 +184,6 @@ def test_names_and_full_names_are_unique():
     assert one.weight.name == f"{one.full_name()}.w_0" and one.bias.name == f"{one.full_name()}.b_0"
 
 
-def test_attr_decides_over_a_parameter():
-    attr = paddle.ParamAttr(
-        name="w",
-        initializer=nn.initializer.Constant(5.0),
-        learning_rate=0.5,
-        trainable=False,
-        need_clip=False,
-    )
-    layer = nn.Linear(2, 2, weight_attr=attr, bias_attr=False)
-    assert layer.bias is None and [n for n, _ in layer.named_parameters()] == ["weight"]
-    weight = layer.weight
-    assert weight.name == "w" and weight.stop_gradient and not weight.need_clip
-    assert weight.optimize_attr["learning_rate"] == 0.5 and weight.numpy().tolist() == [[5, 5], [5, 5]]
-    assert layer(paddle.ones([1, 2])).numpy().tolist() == [[10, 10]]
-    with pytest.raises(TypeError, match="attr: expected a ParamAttr"):
-        nn.Linear(2, 2, weight_attr=3)
-
-
 @pytest.mark.parametrize("name", ["forward", "training"])
 def test_names_that_a_layer_cannot_hold(name):
     with pytest.raises(KeyError, match="name"):
@@ -239,45 +222,6 @@ def test_repr_shows_the_tree():
     assert repr(nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU()))) == (
         "Sequential(\n  (0): Linear(in_features=2, out_features=3, dtype=float32)\n  (1): Sequential(\n    (0): ReLU()\n  )\n)"
     )
-
-
-def test_parameter_without_a_gradient():
-    for free in (nn.Parameter(paddle.ones([2]), False), nn.Parameter(paddle.ones([2]), requires_grad=False)):
-        assert free.stop_gradient and not free.trainable
-        assert copy.deepcopy(free).stop_gradient and pickle.loads(pickle.dumps(free)).stop_gradient
-    kept = nn.Parameter(paddle.ones([2]))
-    assert not copy.deepcopy(kept).stop_gradient and not pickle.loads(pickle.dumps(kept)).stop_gradient
-    assert nn.Parameter(np.array([1, 2]), requires_grad=False).dtype == paddle.int64
-
-
-def test_parameter_refuses_integers():
-    with pytest.raises(TypeError, match="floating"):
-        nn.Parameter(np.array([1, 2]))
-
-
-def test_containers():
-    named = nn.Sequential(("a", nn.Linear(2, 3)), ("b", nn.ReLU()))
-    assert list(named.state_dict()) == ["a.weight", "a.bias"] and isinstance(named["b"], nn.ReLU)
-    named.append(nn.Linear(3, 1))
-    assert len(named) == 3 and named(paddle.ones([4, 2])).shape == [4, 1]
-    assert isinstance(named[-1], nn.Linear) and len(named[1:]) == 2
-    layers = nn.LayerList([nn.Linear(1, 1) for _ in range(3)])
-    layers.insert(1, nn.ReLU())
-    assert [type(x).__name__ for x in layers] == ["Linear", "ReLU", "Linear", "Linear"]
-    del layers[0]
-    assert len(layers) == 3 and len(layers.parameters()) == 4 and isinstance(layers[0], nn.ReLU)
-    assert list(layers.state_dict()) == ["1.weight", "1.bias", "2.weight", "2.bias"]
-    chosen = nn.LayerDict({"x": nn.Linear(1, 1)})
-    chosen["y"] = nn.ReLU()
-    assert (
-        list(chosen) == ["x", "y"]
-        and "x" in chosen
-        and isinstance(chosen.pop("y"), nn.ReLU)
-        and len(chosen) == 1
-    )
-    kept = nn.ParameterList([nn.Parameter(np.ones(2, np.float32))])
-    kept.append(nn.Parameter(np.ones(3, np.float32)))
-    assert [p.size for p in kept] == [2, 3] and len(kept.parameters()) == 2
 
 
 class Shared(nn.Layer):
@@ -346,3 +290,16 @@ def test_hooks_with_keywords_first_and_always():
     with pytest.raises(ValueError, match="linear"):
         net(paddle.ones([1, 7]))
     assert seen[2:] == [None]
+
+
+def test_a_hook_of_a_layer_goes_without_a_word():
+    layer, seen = nn.Linear(2, 2), []
+    handles = [
+        layer.register_forward_pre_hook(lambda *given: seen.append("before")),
+        layer.register_forward_post_hook(lambda *given: seen.append("after")),
+        layer.register_state_dict_hook(lambda *given: seen.append("state")),
+    ]
+    assert [handle.remove() for handle in handles] == [None] * 3
+    layer(random(1, 2))
+    layer.state_dict()
+    assert seen == []

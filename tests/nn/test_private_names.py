@@ -249,12 +249,3 @@ def test_names_of_recurrent_layers_pools_and_of_every_layer():
     )
     layer = nn.Layer()
     assert (layer._built, layer._init_in_dynamic_mode, layer._cast_to_low_precision) == (False, True, True)
-
-
-def test_a_parameter_from_a_tensor():
-    x = paddle.ones([2])
-    w = paddle.base.framework.EagerParamBase.from_tensor(x, trainable=False, name="w")
-    assert isinstance(w, paddle.base.framework.EagerParamBase) and w.name == "w" and not w.trainable
-    x[0] = 5.0
-    assert w.tolist() == [5, 1]  # one memory, as in Paddle
-    assert type(w).from_tensor(x).trainable

@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 import sampan as paddle
 from sampan import nn
 from sampan.nn import rnn
+from tests.nn.drawn import random
 
 KINDS = ["LSTM", "GRU", "SimpleRNN"]
 
@@ -202,3 +203,27 @@ def test_dropout_lies_between_layers_and_half_precision_runs():
 def test_bad_settings_are_named(make, what):
     with pytest.raises(ValueError, match=what):
         make()
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.SimpleRNN])
+@pytest.mark.parametrize("direction", ["forward", "bidirect"])
+def test_sequences_and_states_of_another_size_are_refused(kind, direction):
+    layer = kind(3, 4, direction=direction)
+    state = random(layer.num_directions, 2, 5)
+    for given in ((random(2, 3, 5),), (random(2, 3, 3), (state, state) if kind is nn.LSTM else state)):
+        with pytest.raises(ValueError):
+            layer(*given)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.SimpleRNN])
+def test_lengths_and_states_are_one_a_sequence_and_one_a_layer(kind):
+    layer, x = kind(3, 4, 2), random(2, 3, 3)
+    for lengths in ([1], [1, 2, 3], [[1, 2]]):
+        with pytest.raises(ValueError, match="sequence_length"):
+            layer(x, sequence_length=paddle.to_tensor(lengths))
+    for count in (1, 3):
+        state = random(count, 2, 4)
+        with pytest.raises(ValueError, match="initial_states"):
+            layer(x, (state, state) if kind is nn.LSTM else state)
+    with pytest.raises(ValueError, match="sequence_length"):
+        nn.RNN(nn.GRUCell(3, 4))(x, sequence_length=paddle.to_tensor([1]))

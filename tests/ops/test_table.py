@@ -17,83 +17,9 @@ import sampan.names.transducer
 import sampan.sparse
 from sampan.engine.operator import composites, operators
 from sampan.engine.tensor import Tensor
+from tests.ops.elsewhere import GRADIENT_OF, TESTED
 from tests.ops.samples import SAMPLES, Array
 
-# Operators without samples, each tested where its name says.
-ELSEWHERE = {
-    "copy_to": "tests/test_tensor.py (needs two devices)",
-    "max_unpool": "gradient of max_pool",
-    "avg_unpool": "gradient of avg_pool",
-    "adaptive_unpool": "gradient of adaptive_pool",
-    "put_at_places": "tests/nn/functional/test_pooling.py",
-    "ctc": "tests/nn/functional/test_losses.py",
-    "transducer": "tests/nn/functional/test_losses.py",
-    "resized_back": "gradient of resized",
-    "rows_summed": "gradient of rows_at",
-    "sampled": "tests/nn/functional/test_vision.py",
-    "normalize_batch": "tests/ops/test_nn_ops.py",
-    "imag": "tests/ops/test_complex.py",
-    "as_real": "tests/ops/test_complex.py",
-    "gammainc": "tests/ops/test_special.py (no derivative by x)",
-    "gammaincc": "tests/ops/test_special.py (no derivative by x)",
-    **dict.fromkeys(
-        ("bernoulli", "binomial", "multinomial", "poisson", "standard_gamma"), "tests/test_random.py"
-    ),
-    "equal_all": "tests/ops/test_logic.py",
-    "is_empty": "tests/ops/test_logic.py",
-    "allclose": "tests/ops/test_logic.py",
-    "put_along_axis": "tests/ops/test_indexing.py",
-    "scatter": "tests/ops/test_indexing.py",
-    "scatter_nd_add": "tests/ops/test_indexing.py",
-    "masked_select": "tests/ops/test_indexing.py",
-    **dict.fromkeys(
-        (
-            "crop",
-            "index_put",
-            "masked_scatter",
-            "scatter_nd",
-            "shard_index",
-            "top_p_sampling",
-            "unique",
-            "unique_consecutive",
-        ),
-        "tests/ops/test_gathering.py",
-    ),
-    "contract": "tests/ops/test_nn_ops.py",
-    "histogramdd": "tests/ops/test_statistics.py",
-    **dict.fromkeys(("fft_c2c", "fft_c2r", "fft_r2c", "istft", "stft"), "tests/ops/test_spectral.py"),
-    **dict.fromkeys(
-        (
-            "cholesky",
-            "cholesky_inverse",
-            "cholesky_solve",
-            "eig",
-            "eigh",
-            "eigvals",
-            "eigvalsh",
-            "lu",
-            "lu_factor",
-            "lu_solve",
-            "lu_unpack",
-            "matrix_rank",
-            "multi_dot",
-            "ormqr",
-            "pca_lowrank",
-            "svd",
-            "svd_lowrank",
-            "triangular_solve",
-        ),
-        "tests/ops/test_decomposition.py",
-    ),
-    "put": "tests/ops/test_indexing.py",
-    # Over patterns and bags, which no sample can draw.
-    **{
-        name: f"tests/{room}"
-        for room in ("sparse", "embedding")
-        for name, op in operators.items()
-        if op.body.__module__.startswith(f"sampan.{room}")
-    },
-}
 CASES = [
     pytest.param(kind, name, i, id=f"{name}-{i}")
     for kind, table in (("operator", operators), ("composite", composites))
@@ -166,8 +92,26 @@ def close(actual: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-9)
 
 def test_every_operator_is_tested_somewhere() -> None:
     drawn_here = {name for name, entry in SAMPLES.items() if entry.samples}
-    assert {*operators, *composites} - drawn_here == set(ELSEWHERE)
+    assert {*operators, *composites} - drawn_here == {*TESTED, *GRADIENT_OF}
     assert drawn_here <= {*operators, *composites}
+
+
+@pytest.mark.parametrize(("name", "of"), GRADIENT_OF.items())
+def test_an_operator_that_is_a_gradient_is_reached_by_the_samples(name: str, of: str) -> None:
+    function, _, samples, _ = entry_of("operator", of)
+    reached = set()
+    for sample in samples:
+        inputs = wrapped(drawn(of, sample), True)
+        leaves = [x for x in inputs if isinstance(x, Tensor) and not x.stop_gradient]
+        outputs = [r for r in flat(function(*inputs)) if not r.stop_gradient]
+        given = [Tensor(torch.ones_like(r.data), stop_gradient=False) for r in outputs]
+        found = sampan.grad(outputs, leaves, given, create_graph=True)
+        waiting = [g.node for g in found if g.node is not None]
+        while waiting:
+            node = waiting.pop()
+            reached.add(node.operator.name)
+            waiting += [edge for edge in node.edges if hasattr(edge, "operator")]
+    assert name in reached
 
 
 @pytest.mark.parametrize(("kind", "name", "i"), CASES)

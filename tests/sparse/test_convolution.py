@@ -10,36 +10,11 @@ from hypothesis import strategies as st
 import sampan
 from sampan import sparse
 from sampan.kernels import cpu_sparse_conv, cpu_sparse_gemm
-from sampan.sparse import rulebook
+from tests.sparse.clouds import PLACES, cloud, small, weights
 
 from .drawn import examples
 
 F = sparse.nn.functional
-PLACES = np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0], [2, 0, 1]])
-
-
-def small():
-    return sparse.sparse_coo_tensor(
-        PLACES, np.arange(6.0).reshape(3, 2), [1, 3, 3, 3, 2], stop_gradient=False
-    )
-
-
-def cloud(sizes, channels, seed=0, density=0.2):
-    """Random entries, and the dense array that they stand for, channels first."""
-    rng = np.random.default_rng(seed)
-    array = rng.standard_normal((*sizes, channels)) * (rng.random(sizes) < density)[..., None]
-    made = sparse.dense_to_coo(sampan.to_tensor(array), len(sizes))
-    made.stop_gradient = False
-    return made, torch.tensor(np.moveaxis(array, -1, 1), requires_grad=True)
-
-
-def weights(shape, seed=1):
-    """As this library has them, [kernel ..., in / groups, out], and as torch has them."""
-    array = np.random.default_rng(seed).standard_normal(shape)
-    axes = len(shape) - 2
-    turned = torch.tensor(array.transpose(axes + 1, axes, *range(axes)))
-    theirs = turned.clone(memory_format=torch.contiguous_format).requires_grad_()
-    return sampan.to_tensor(array, stop_gradient=False), theirs
 
 
 def last(tensor):
@@ -152,27 +127,6 @@ def test_second_derivatives():
     assert np.allclose(x.grad.numpy(), last(t.grad * mask)) and np.allclose(w.grad.numpy(), weight_grad(u))
 
 
-def test_layers_over_one_pattern_share_the_search():
-    x, _ = cloud((1, 6, 6, 6), 4)
-    net = sampan.nn.Sequential(
-        sparse.nn.SubmConv3D(4, 4, 3), sparse.nn.BatchNorm(4), sparse.nn.ReLU(), sparse.nn.SubmConv3D(4, 2, 3)
-    )
-    net.to(dtype="float64")
-    net(x)
-    assert len(x.pattern.books) == 1
-
-
-def test_a_large_space_is_searched_by_hashing_with_the_same_result(monkeypatch):
-    (x, _), (w, _) = cloud((2, 7, 6, 5), 3), weights((3, 3, 3, 3, 4))
-    found = [F.conv3d(x, w, None, 2, 1).numpy(), F.subm_conv3d(x, w).numpy()]
-    monkeypatch.setattr(cpu_sparse_conv, "LARGEST_GRID", 0)
-    x.pattern.books.clear()
-    assert np.array_equal(F.conv3d(x, w, None, 2, 1).numpy(), found[0])
-    assert np.array_equal(F.subm_conv3d(x, w).numpy(), found[1])
-    far = sparse.sparse_coo_tensor([[0, 0], [5, 6], [99_999, 99_998], [7, 7]], [[1.0], [2.0]], [1, 100_000, 100_000, 100_000, 1])  # fmt: skip
-    assert F.subm_conv3d(far, sampan.ones([3, 3, 3, 1, 1])).values().tolist() == [[3], [3]]
-
-
 @pytest.mark.parametrize("ceil_mode", [False, True])
 def test_pools(ceil_mode):
     x, t = cloud((2, 5, 6, 7), 3)
@@ -193,37 +147,6 @@ def test_pools(ceil_mode):
     assert np.allclose(mean.numpy(), last(sums / counts.clamp(min=1)))
     total = F.global_avg_pool(x)
     assert np.allclose(total.numpy(), (t.sum((2, 3, 4)) / there.sum((2, 3, 4))).detach())
-
-
-def test_layers():
-    kinds = sparse.nn
-    x, _ = cloud((1, 6, 6, 6), 4)
-    conv = kinds.Conv3D(4, 8, 3, stride=2, padding=1, key="d").to(dtype="float64")
-    assert conv.weight.shape == [3, 3, 3, 4, 8] and conv.bias.shape == [8]
-    assert repr(kinds.SubmConv3D(2, 4, 3)) == "SubmConv3D(2, 4, kernel_size=[3, 3, 3], data_format=NDHWC)"
-    back = kinds.InverseConv3D(8, 4, 3, key="d").to(dtype="float64")
-    assert back(conv(x)).pattern is x.pattern
-    assert kinds.MaxPool3D(2, 2)(x).shape == [1, 3, 3, 3, 4] and kinds.AvgPool3D(2, 2)(x).shape == [
-        1,
-        3,
-        3,
-        3,
-        4,
-    ]
-    assert kinds.Linear(4, 5).to(dtype="float64")(x).shape == [1, 6, 6, 6, 5]
-    assert kinds.Conv3DTranspose(4, 2, 2, 2).to(dtype="float64")(x).shape == [1, 12, 12, 12, 2]
-    assert kinds.GlobalAvgPool()(x).shape == [1, 4]
-    y, _ = cloud((1, 6, 6), 4)
-    for layer, shape in [
-        (kinds.AvgPool2D(2), [1, 3, 3, 4]),
-        (kinds.Conv2D(4, 3, 3), [1, 4, 4, 3]),
-        (kinds.SubmConv2D(4, 3, 3), [1, 6, 6, 3]),
-        (kinds.Conv2DTranspose(4, 3, 2, 2), [1, 12, 12, 3]),
-        (kinds.MaxPool2D(2), [1, 3, 3, 4]),
-    ]:
-        assert layer.to(dtype="float64")(y).shape == shape
-    sampan.seed(0)
-    assert abs(float(kinds.Conv2D(64, 64, 3).weight.std()) - (2 / (64 * 9)) ** 0.5) < 1e-3
 
 
 def agree(x, t, w, u, out, expected):
@@ -374,29 +297,6 @@ def test_a_transposed_convolution_is_undone_by_its_key():
     assert np.allclose(back.values().numpy()[:, 0], x.values().numpy() @ w.numpy().sum((0, 1, 2)).sum(-1))
 
 
-@pytest.mark.parametrize(("inside", "outside"), [(1, 1), (5, 16), (7, 33), (32, 32), (40, 70)])
-def test_products_of_gathered_rows(inside, outside, monkeypatch):
-    rng = np.random.default_rng(inside)
-    near = rng.integers(-1, 90, (4, 300)).astype(np.int32)
-    near[1] = -1
-    x, w, g = (rng.standard_normal(shape) for shape in ((90, inside), (4, inside, outside), (300, outside)))
-    b, out = rng.standard_normal(outside), np.empty((300, outside))
-    picked = np.where(near[..., None] >= 0, x[near], 0)
-    sums, weight = np.einsum("kni,kio->no", picked, w) + b, np.einsum("kni,no->kio", picked, g)
-    for compiled in (True, False):  # also as plain Python, as with NUMBA_DISABLE_JIT=1
-        if not compiled:
-            for name in ("_tiles", "_unpacked"):
-                monkeypatch.setattr(cpu_sparse_gemm, name, getattr(cpu_sparse_gemm, name).py_func)
-            for name in ("_gathered", "_outer"):
-                body = getattr(cpu_sparse_gemm, name)
-                monkeypatch.setattr(
-                    cpu_sparse_gemm, f"{name}_loop", lambda *arrays, size, body=body: body(*arrays)
-                )
-        cpu_sparse_gemm.gathered_products(near, x.view(np.uint64), w, b, out)
-        assert np.allclose(out, sums)
-        assert np.allclose(cpu_sparse_gemm.outer_products(near, x.view(np.uint64), g.view(np.uint64)), weight)
-
-
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
     """Serial and parallel loops share the work out alike: float32 sums are equal bit by bit."""
     made, _ = cloud((2, 16, 16, 16), 8, density=0.6)
@@ -413,36 +313,6 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
         F.avg_pool3d(out, 2).values().square().sum().backward()
         found.append((out.values().numpy(), x.grad.values().numpy(), w.grad.numpy()))
     assert len(out.values()) > 50 and all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
-
-
-@examples
-@given(st.data())
-def test_neighbours_in_any_order(data):
-    """By a grid and by hashing, with offsets that have their opposites and without, against a dictionary."""
-    shape = (2, *(data.draw(st.integers(1, 5)) for _ in range(3)))
-    count = data.draw(st.integers(0, min(20, int(np.prod(shape)))))
-    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    places = np.stack(np.unravel_index(rng.permutation(int(np.prod(shape)))[:count], shape)).astype(np.int64)
-    half = rng.integers(-2, 3, (data.draw(st.integers(0, 3)), 3))
-    offsets = np.concatenate([half, np.zeros((1, 3), np.int64), -half[::-1]])
-    if data.draw(st.booleans()):
-        offsets = rng.integers(-3, 4, (5, 3))
-    entry = {tuple(place): i for i, place in enumerate(places.T)}
-    expected = [[entry.get((b, z + p, y + q, x + r), -1) for b, z, y, x in places.T] for p, q, r in offsets]
-    before = cpu_sparse_conv.LARGEST_GRID
-    try:
-        for cpu_sparse_conv.LARGEST_GRID in (before, 0):
-            found = rulebook.neighbours(places, offsets, shape)
-            assert found.dtype == np.int32 and np.array_equal(found, np.reshape(expected, found.shape))
-    finally:
-        cpu_sparse_conv.LARGEST_GRID = before
-
-
-@pytest.mark.parametrize("wrong", [np.full((27, 3), 3), np.full((27, 3), -2), np.zeros((26, 3), int)])
-def test_a_rulebook_that_leads_outside_is_refused(wrong, monkeypatch):
-    monkeypatch.setattr(rulebook, "neighbours", lambda places, offsets, shape: wrong)
-    with pytest.raises(ValueError, match=r"neighbours: expected (-1 to 2|shape \[27, 3\]), got"):
-        F.subm_conv3d(small(), sampan.ones([3, 3, 3, 2, 2], dtype="float64"))
 
 
 @pytest.mark.parametrize(

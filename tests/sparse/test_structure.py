@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import sampan
 from sampan import sparse
-from tests.sparse.drawn import coordinates, examples, matrices, pair, there
+from tests.sparse.drawn import coordinates, examples, matrices, pair
 
 
 def made(drawn, **more):
@@ -90,49 +90,6 @@ def test_a_mask_takes_entries_of_a_dense_tensor():
     assert sparse.is_same_shape(mask, x) and not sparse.is_same_shape(mask, sampan.ones([2]))
 
 
-@examples
-@given(matrices(), st.sampled_from([("coo", 0), ("coo", 1), ("csr", 1)]))
-def test_softmax_is_over_the_entries_alone(a, kind):
-    layout, axis = kind
-    x, t = pair(a, layout)
-    value = sparse.nn.functional.softmax(x, axis)
-    expected = t.masked_fill(~there(a), -torch.inf).softmax(axis).masked_fill(~there(a), 0)
-    assert np.allclose(value.numpy(), expected.detach())
-    weight = np.random.default_rng(0).standard_normal(a.shape)
-    first = sampan.grad((value.to_dense() * sampan.to_tensor(weight)).sum(), x.values(), create_graph=True)[0]
-    theirs = torch.autograd.grad((expected * torch.tensor(weight)).sum(), t, create_graph=True)[0]
-    theirs = torch.where(there(a), theirs, 0)
-    assert np.allclose(x.like(first).numpy(), theirs.detach().numpy())
-    if there(a).any():
-        (first**2).sum().backward()
-        rows = t.masked_fill(~there(a), -1e30).softmax(axis) * there(
-            a
-        )  # without the nan of -inf in second order
-        again = torch.autograd.grad((rows * torch.tensor(weight)).sum(), t, create_graph=True)[0]
-        ((again * there(a)) ** 2).sum().backward()
-        assert np.allclose(x.grad.numpy(), (t.grad * there(a)).numpy())
-
-
-def test_softmax_of_large_values_and_empty_rows():
-    x = sparse.sparse_csr_tensor([0, 2, 2, 3], [0, 1, 0], [1e4, 1e4, -1e4], [3, 2])
-    assert sparse.nn.functional.softmax(x).values().tolist() == [0.5, 0.5, 1]
-
-
-def test_layers_over_entries():
-    x = made((np.array([[0, 0, 1], [0, 2, 1]]), np.array([[1.0, -2.0], [3.0, 8.0], [-1.0, 0.5]]), [2, 3, 2]))
-    layers = sparse.nn
-    assert layers.ReLU()(x).values().tolist() == [[1, 0], [3, 8], [0, 0.5]]
-    assert layers.ReLU6()(x).values().tolist() == [[1, 0], [3, 6], [0, 0.5]]
-    assert np.allclose(layers.LeakyReLU(0.1)(x).values().numpy(), [[1, -0.2], [3, 8], [-0.1, 0.5]])
-    for kind in (layers.BatchNorm, layers.SyncBatchNorm):
-        norm = kind(2).astype("float64")
-        values = norm(x).values().numpy()
-        assert np.allclose(values.mean(0), 0) and np.allclose(values.var(0), 1, atol=1e-4)
-        assert {"weight", "bias", "_mean", "_variance"} == set(norm.state_dict())
-    with pytest.raises(ValueError, match="expected the channels as the one dense axis"):
-        layers.BatchNorm(2)(pair(np.eye(2))[0])
-
-
 def test_dense_axes_are_sliced_and_have_a_softmax_too():
     x = made((np.array([[0, 0, 1], [0, 2, 1]]), np.arange(12.0).reshape(3, 4), [2, 3, 4]))
     x.stop_gradient = False
@@ -151,17 +108,6 @@ def test_sums_keep_int32_along_sparse_axes_as_paddle_does():
     assert sparse.sum(x, 0).dtype == torch.int32 and sparse.sum(x).dtype == torch.int64
     assert sparse.sum(x.astype("bool"), 0).values().tolist() == [2]
     assert sparse.sum(x.to_sparse_csr()).shape == [1, 1]
-
-
-def test_layers_become_synchronised_with_what_they_know():
-    net = sampan.nn.Sequential(sparse.nn.BatchNorm(2), sparse.nn.ReLU())
-    x = made((np.array([[0, 0, 1], [0, 2, 1]]), np.arange(6.0).reshape(3, 2).astype("float32"), [2, 3, 2]))
-    net(x)
-    net.eval()
-    before = net(x).values().numpy()
-    changed = sparse.nn.SyncBatchNorm.convert_sync_batchnorm(net)
-    assert isinstance(changed[0], sparse.nn.SyncBatchNorm) and changed[0].weight is net[0].weight
-    assert np.array_equal(changed(x).values().numpy(), before)
 
 
 def test_what_cannot_be_moved_is_refused():

@@ -1,17 +1,12 @@
 """Making sparse tensors, their layouts, and what is refused."""
 
-from unittest import mock
-
 import numpy as np
-import pytest
 import scipy.sparse
 import torch
 from hypothesis import given
-from hypothesis import strategies as st
 
 import sampan
 from sampan import sparse
-from sampan.kernels import cpu_sparse_structure
 from tests.sparse.drawn import coordinates, dense_of, examples, matrices
 
 
@@ -34,27 +29,6 @@ def test_coalesced_entries_ascend_are_single_and_mean_the_same(drawn):
     assert once.is_coalesced() and places == sorted(set(places)) == sorted({tuple(c) for c in indices.T})
     assert np.allclose(once.to_dense().numpy(), x.to_dense().numpy())
     assert once.coalesce().pattern is once.pattern
-
-
-@examples
-@given(st.integers(0, 2**32 - 1), st.sampled_from([(1 << 18, 2048), (100, 40), (7, 1)]))
-def test_entries_are_grouped_in_the_order_they_came(seed, sizes):
-    """Whatever buckets and chunks they are sorted by, into few rows or many, over few columns or 2^31."""
-    rng = np.random.default_rng(seed)
-    height, width, count = (
-        rng.choice([1, 9, 2000, 10**6]),
-        rng.choice([1, 300, 2**31 - 1]),
-        rng.integers(0, 400),
-    )
-    rows, cols = rng.integers(0, height, count), rng.integers(0, width, count)
-    with mock.patch.multiple(cpu_sparse_structure, CHUNK=sizes[0], BUCKET=sizes[1]):
-        crows, found, (starts, order) = cpu_sparse_structure.grouped(rows, cols, int(height))
-    keys = rows * 2**31 + cols
-    stable = np.argsort(keys, kind="stable")
-    unique, first = np.unique(keys[stable], return_index=True)
-    assert np.array_equal(order, stable) and np.array_equal(starts, np.append(first, count))
-    assert np.array_equal(found, unique % 2**31)
-    assert np.array_equal(crows, np.searchsorted(unique >> 31, np.arange(height + 1)))
 
 
 @examples
@@ -126,54 +100,3 @@ def test_printing_shows_places_and_values():
     text = repr(x)
     assert "shape=[2, 2]" in text and "indices=[[0, 1]," in text and "values=[1., 2.]" in text
     assert "crows=[0, 1, 2]" in repr(x.to_sparse_csr())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([[0, 3], [1, 0]], [1.0, 2.0], [2, 2]), r"indices\[0, 1\]: expected 0 to 1, .* got 3"),
-        (([[0, -1]], [1.0, 2.0], [3]), r"indices\[0, 1\]: .* got -1"),
-        (([[0, 1], [1, 0]], [1.0], [2, 2]), r"values: expected 2"),
-        (([0, 1], [1.0, 2.0], [2]), r"indices: expected \[sparse axes, nnz\], got shape \[2\]"),
-        (([[0, 1]], [1.0, 2.0], [1, 2]), r"shape: expected 1 sparse lengths"),
-        (([[0]], [1.0], [-2]), r"shape: expected lengths of 0 or more"),
-        ((np.empty((2, 0), int), np.empty(0)), r"shape: must be given"),
-    ],
-)
-def test_malformed_coordinates_are_refused_by_place(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        sparse.sparse_coo_tensor(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([0, 2, 1], [0, 1], [1.0, 2.0], [2, 2]), r"crows\[2\]: expected 2 or more"),
-        (([0, 1], [0, 1], [1.0, 2.0], [2, 2]), r"crows: expected 3 for shape \[2, 2\], got 2"),
-        (([1, 1, 2], [0, 1], [1.0, 2.0], [2, 2]), r"crows: expected 0 at the start"),
-        (
-            ([0, 1, 3], [0, 1], [1.0, 2.0], [2, 2]),
-            r"crows: expected to end at the number of entries, 2, got 3",
-        ),
-        (([0, 1, 2], [0, 2], [1.0, 2.0], [2, 2]), r"cols\[1\]: expected 0 to 1"),
-        (([0, 1, 2], [0, 1], [1.0], [2, 2]), r"values: expected 2"),
-        (([0, 1], [0], [1.0], [1]), r"shape: expected \[rows, columns\]"),
-    ],
-)
-def test_malformed_rows_are_refused_by_place(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        sparse.sparse_csr_tensor(*arguments)
-
-
-def test_wrong_kinds_are_refused():
-    x = sparse.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2])
-    with pytest.raises(TypeError, match="indices: expected integers, got float"):
-        sparse.sparse_coo_tensor([[0.5]], [1.0], [2])
-    with pytest.raises(TypeError, match="expected a sparse tensor, got Tensor"):
-        sparse.sin(sampan.ones([2]))
-    with pytest.raises(ValueError, match="crows: expected a CSR tensor, got COO"):
-        x.crows()
-    with pytest.raises(ValueError, match="indices: expected a COO tensor, got CSR"):
-        x.to_sparse_csr().indices()
-    with pytest.raises(ValueError, match="sparse_dim: expected 1 to 2"):
-        sampan.ones([2, 2]).to_sparse_coo(3)

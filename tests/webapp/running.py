@@ -1,4 +1,4 @@
-"""Starting a real `sampan studio` for a test, as a person would."""
+"""Starting a real `sampan studio` for a test, as a person would, and waiting for what it does."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 START_S = 60
+
+
+def until(found: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """What `found` gives as soon as that is true."""
+    end = time.monotonic() + seconds
+    while not (result := found()):
+        assert time.monotonic() < end, f"still nothing after {seconds} s"
+        time.sleep(0.02)
+    return result
 
 
 def free_port() -> int:

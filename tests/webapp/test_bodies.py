@@ -11,6 +11,8 @@ import requests
 from studio.server.bodies import ANONYMOUS_BYTES
 from tests.webapp.running import Studio
 
+pytestmark = pytest.mark.alone
+
 MiB = 2**20
 
 

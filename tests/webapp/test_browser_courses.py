@@ -12,8 +12,8 @@ import pytest
 
 from studio.course import Course
 from studio.paths import NOTEBOOKS
+from tests.webapp.cells import write_cells
 from tests.webapp.running import Studio, free_port, start_studio
-from tests.webapp.test_browser_frame import write_cells
 
 pytestmark = pytest.mark.browser
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.webapp.cells import write_cells
 from tests.webapp.running import Studio
 
 pytestmark = pytest.mark.browser
@@ -206,15 +207,6 @@ def solve(copy: Path) -> None:
         if cell["metadata"].get("nbgrader", {}).get("solution")
     }
     write_cells(copy, answers)
-
-
-def write_cells(copy: Path, answers: dict[str, Any]) -> None:
-    notebook = json.loads(copy.read_text("utf-8"))
-    for cell in notebook["cells"]:
-        grade_id = cell["metadata"].get("nbgrader", {}).get("grade_id")
-        if grade_id in answers and cell["metadata"]["nbgrader"].get("solution"):
-            cell["source"] = answers[grade_id]
-    copy.write_text(json.dumps(notebook), "utf-8")
 
 
 def check(page: Any) -> Any:

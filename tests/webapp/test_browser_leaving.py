@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,7 +14,7 @@ import requests
 from studio import i18n
 from studio.compute.lease import Lease
 from studio.compute.sql import open_store
-from tests.webapp.running import Studio, start_studio
+from tests.webapp.running import Studio, start_studio, until
 
 pytestmark = pytest.mark.browser
 
@@ -47,14 +46,6 @@ def kernels(own: Studio, api: requests.Session) -> list[str]:
 def leases(own: Studio) -> list[Lease]:
     with open_store(f"sqlite:///{own.home}/.studio/compute.sqlite3") as store:
         return store.leases()
-
-
-def until(met: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Sooner than the three minutes after which a page that nobody sees is ended."""
-    end = time.monotonic() + seconds
-    while not met():
-        assert time.monotonic() < end, f"still not after {seconds} s"
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("moment", ["commit", "domcontentloaded"])

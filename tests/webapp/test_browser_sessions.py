@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.webapp.running import Studio, free_port, start_studio
+from tests.webapp.running import Studio, free_port, start_studio, until
 
 pytestmark = pytest.mark.browser
 
@@ -69,15 +69,6 @@ def start_notebook(api: requests.Session, small: Studio, name: str = "mine.ipynb
         return reply if reply.status_code == 201 else None
 
     return str(until(started, 60).json()["kernel"]["id"])
-
-
-def until(found: Callable[[], Any], seconds: float = 30.0) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if result := found():
-            return result
-        time.sleep(0.05)
-    raise AssertionError(f"still nothing after {seconds} s")
 
 
 def test_two_visitors_wait_for_one_place(

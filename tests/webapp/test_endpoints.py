@@ -17,6 +17,8 @@ import requests
 from studio.server.pages import PAGE_POLICY
 from tests.webapp.running import Studio
 
+pytestmark = pytest.mark.alone
+
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 Ask = Callable[..., requests.Response]
 FOREIGN = "http://evil.example"

@@ -12,6 +12,8 @@ import pytest
 from studio import figures
 from studio.server import charts, sessions
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.mark.parametrize(
     ("seconds", "en", "zh"),

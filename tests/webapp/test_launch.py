@@ -22,6 +22,8 @@ from studio.launch import about_former, configuration
 from studio.paths import WorkspaceError, checkout, state_folder, workspace
 from tests.webapp.running import Studio, free_port, start_studio, studio_command
 
+pytestmark = pytest.mark.alone
+
 READY_S = 10  # the promise of `make studio`, run again
 COLD = {
     "SAMPAN_WARM_KERNELS": "0"
@@ -345,12 +347,25 @@ def test_a_studio_whose_pages_failed_is_not_ready(tmp_path: Path) -> None:
     assert run.stderr.count("The Studio could not start.") == 1 and "compute.sqlite3" in run.stderr
 
 
+# The command, which waits a second for another's transaction, where the Studio waits ten.
+IMPATIENT = (
+    "import sys; from studio import cli; from studio.compute import opening; opening.WAIT_S = 1.0; "
+    "sys.exit(cli.main(sys.argv[1:]))"
+)
+
+
 def test_a_locked_database_is_named(tmp_path: Path) -> None:
     state = state_folder(tmp_path)
     state.mkdir(parents=True)
     with closing(sqlite3.connect(state / "compute.sqlite3", isolation_level=None)) as other:
         other.execute("create table t (x)")
         other.execute("begin exclusive")
-        run = run_studio(tmp_path)
+        run = subprocess.run(
+            [sys.executable, "-c", IMPATIENT, "studio", "--no-browser"],
+            env={**os.environ, "SAMPAN_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
     assert run.returncode == 1 and "ready" not in run.stdout
     assert "locked" in run.stderr and str(tmp_path) in run.stderr and "Traceback" not in run.stderr

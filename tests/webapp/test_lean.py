@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 SHOW = "import sys; print('nbformat' in sys.modules, 'lark' in sys.modules)"
 
 

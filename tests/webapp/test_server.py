@@ -11,6 +11,8 @@ import requests
 
 from tests.webapp.running import Studio
 
+pytestmark = pytest.mark.alone
+
 PAGES = ["studio", "studio/courses", "studio/health", "studio/sessions", "studio/sessions/live"]
 LIGHT_S = 0.3
 

@@ -14,6 +14,8 @@ from sqlalchemy.exc import OperationalError
 
 from studio.trouble import trouble
 
+pytestmark = pytest.mark.alone
+
 
 def test_a_full_disk() -> None:
     assert trouble(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) == "full"

@@ -18,6 +18,8 @@ from studio.compute.quota import Quota
 from studio.compute.room import WaitingRoom
 from studio.compute.sql import SqlStore
 
+pytestmark = pytest.mark.alone
+
 NOTEBOOK = Ask("amy", "notebook", "/home/amy/a.ipynb", memory=1 << 20)
 PAGE = Ask("amy", "page", "train", memory=1 << 20)
 

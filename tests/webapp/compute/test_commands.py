@@ -17,6 +17,8 @@ from studio.cli import main
 from studio.compute import commands, here, jobs, machine
 from studio.compute.lease import Ask, Lease
 
+pytestmark = pytest.mark.alone
+
 SCRIPT = """
 import sys, sampan
 print(sys.argv[1:])

@@ -24,6 +24,8 @@ from studio.compute.sessions import Session, Sessions
 from studio.paths import JUPYTER_SHARE
 from studio.server.kernels import StudioKernels
 
+pytestmark = pytest.mark.alone
+
 PATIENCE = Patience(idle=100, idle_open=300, warning=20, page=1000, unseen=180, start=60)
 
 

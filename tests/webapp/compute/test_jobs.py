@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,9 @@ from studio.compute import here, jobs, machine
 from studio.compute.jobs import Job
 from studio.compute.lease import Ask, Lease, Refused
 from studio.compute.zygote.client import Zygote
+from tests.webapp.running import until
+
+pytestmark = pytest.mark.alone
 
 ENDLESS = "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
 
@@ -39,15 +41,6 @@ def script(home: Path, text: str, *arguments: str, queue: bool = True, **ask: An
     (home / "script.py").write_text(text)
     asked = Ask(people.me(), "job", "script.py", memory=ask.pop("memory", 512 << 20), **ask)
     return jobs.start("script.py", arguments, ask=asked, cwd=home, queue=queue)
-
-
-def until(found: Callable[[], Any], seconds: float = 30.0) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if result := found():
-            return result
-        time.sleep(0.05)
-    raise AssertionError(f"still nothing after {seconds} s")
 
 
 def over(job: Job) -> Job:

@@ -16,6 +16,8 @@ import pytest
 from tests.webapp.compute import postgres
 from tests.webapp.compute.conftest import new_database
 
+pytestmark = pytest.mark.alone
+
 ROUNDS = 500
 SEED = os.environ.get("SAMPAN_TEST_SEED", "1")
 

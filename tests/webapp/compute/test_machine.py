@@ -27,6 +27,8 @@ from studio.compute.machine import (
 )
 from tests.webapp.compute.conftest import GIB
 
+pytestmark = pytest.mark.alone
+
 CARDS = [Device(f"gpu:{n}", "gpu", "NVIDIA H200", 141 * GIB, f"GPU-{n}{n}{n}{n}-aaaa") for n in range(3)]
 
 

@@ -20,6 +20,8 @@ from studio.compute.quota import Quota
 from studio.compute.sql import SqlStore, open_store
 from tests.webapp.compute.conftest import GIB, machine
 
+pytestmark = pytest.mark.alone
+
 REVISIONS = ["1", "2"]
 ASK = {
     "owner": "amy",

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ from studio.compute.zygote.client import Zygote
 from studio.environment import clean_environment
 from studio.paths import JUPYTER_SHARE
 from studio.server.kernels import StudioKernels
+from tests.webapp.running import until
+
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope="module")
@@ -85,16 +88,6 @@ def value(manager: KernelManager, expression: str, before: str = "") -> Any:
                 return json.loads(message["content"]["text"])
     finally:
         client.stop_channels()
-
-
-def until(found: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """Poll until there is something."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if result := found():
-            return result
-        time.sleep(0.05)
-    raise AssertionError(f"still nothing after {seconds} s")
 
 
 def leases() -> list[Lease]:

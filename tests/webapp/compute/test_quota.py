@@ -14,6 +14,8 @@ from studio.compute.quota import Quota, week
 from studio.compute.sql import SqlStore
 from tests.webapp.compute.conftest import GIB, Clock
 
+pytestmark = pytest.mark.alone
+
 AMY = Ask("amy", "notebook", memory=GIB)
 HOUR = 3600.0
 TWO_HOURS = Quota(cpu=2.0, gpu=1.0)

@@ -7,16 +7,16 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 import requests
 
 from studio.compute import machine
 from studio.compute.sql import open_store
-from tests.webapp.running import Studio, start_studio
+from tests.webapp.running import Studio, start_studio, until
+
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +35,6 @@ def api(crowded: Studio) -> Iterator[requests.Session]:
         session.trust_env = False
         session.headers.update(crowded.headers)
         yield session
-
-
-def until(found: Callable[[], Any], seconds: float = 30.0) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if result := found():
-            return result
-        time.sleep(0.05)
-    raise AssertionError(f"still nothing after {seconds} s")
 
 
 def test_the_life_of_a_kernel(crowded: Studio, api: requests.Session) -> None:

@@ -18,6 +18,8 @@ from studio.compute.meter import Meter, Reading
 from studio.compute.sessions import DAY_S, Sessions
 from studio.compute.sql import SqlStore
 
+pytestmark = pytest.mark.alone
+
 BUSY = """
 import subprocess, sys, time
 held = bytearray(b"x") * (200 << 20)

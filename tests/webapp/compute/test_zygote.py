@@ -25,7 +25,10 @@ from studio.compute.zygote import client as zygote_client
 from studio.compute.zygote.client import SOCKET, UNKNOWN_STATUS, Child, NotReady, Zygote, ask, through
 from studio.compute.zygote.spawn import Spawn, encode, open_pair
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a warm process to fork is for Linux")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(sys.platform != "linux", reason="a warm process to fork is for Linux"),
+]
 
 WAIT_S = 60
 T = TypeVar("T")

@@ -14,6 +14,8 @@ from studio.gradebook.classroom import Classroom
 from studio.gradebook.intake import take_in
 from tests.webapp.gradebook.conftest import NOTEBOOK
 
+pytestmark = pytest.mark.alone
+
 FILE = f"{NOTEBOOK}.ipynb"
 
 

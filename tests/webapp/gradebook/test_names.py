@@ -17,8 +17,9 @@ from studio.gradebook.handout import hand_out
 from studio.gradebook.intake import take_in
 from studio.gradebook.table import table
 from studio.grading import release
-from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED
-from tests.webapp.gradebook.test_run import grade
+from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, grade
+
+pytestmark = pytest.mark.alone
 
 CLASS, WEEK = "数学 Grüße 1", "Übung 1"
 LEARNERS = ("Jürgen Müller", "李 明", "Seán O'Brien", "Ángel-María")

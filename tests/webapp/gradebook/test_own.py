@@ -14,8 +14,9 @@ from studio.attempts import Attempts
 from studio.gradebook import book, outcomes, own
 from studio.gradebook.classroom import OWN, OWN_ASSIGNMENT, Classroom, Submission
 from studio.grading.verdict import Verdict, parse_report
-from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT
-from tests.webapp.gradebook.test_book import EXERCISE
+from tests.webapp.gradebook.conftest import EXERCISE, NOTEBOOK, ROOT
+
+pytestmark = pytest.mark.alone
 
 INSTRUCTOR = ROOT / "notebooks" / f"{NOTEBOOK}.ipynb"
 SECOND = ROOT / "notebooks" / "01_tensors_and_the_tape.ipynb"

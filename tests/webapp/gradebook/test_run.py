@@ -26,13 +26,12 @@ from studio.gradebook.classroom import Classroom, Submission
 from studio.gradebook.outcomes import Outcome
 from studio.gradebook.run import Busy, Run, cancel, grade_class, state
 from studio.gradebook.table import table
-from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, WRONG, hand_in, outcomes_of
+from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, WRONG, grade, hand_in, outcomes_of
+from tests.webapp.running import until
+
+pytestmark = pytest.mark.alone
 
 DEADLINE_S = 200.0
-
-
-def grade(classroom: Classroom, store: SqlStore, workers: int = 1) -> Run:
-    return asyncio.run(grade_class(classroom, store, "teacher", workers=workers))
 
 
 def outcome(classroom: Classroom, student: str) -> Outcome:
@@ -218,25 +217,18 @@ def command(classroom: Classroom, home: Path, **environment: str) -> subprocess.
     )
 
 
-def wait_for(what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_killed_and_continued(make: Callable[[], Classroom], store: SqlStore, tmp_path: Path) -> None:
     classroom = make()
     for number in range(4):
         hand_in(classroom, f"learner-{number}", SOLVED)
     process = command(classroom, tmp_path)
-    wait_for(lambda: ((run := state(classroom)) and run.done) or process.poll() is not None)
+    until(lambda: ((run := state(classroom)) and run.done) or process.poll() is not None, DEADLINE_S)
     with pytest.raises(Busy, match="being graded already"):
         grade(classroom, store)
     family = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.communicate()
-    wait_for(lambda: not any(child.is_running() for child in family))  # workers and sandboxes go too
+    until(lambda: not any(child.is_running() for child in family), DEADLINE_S)  # workers and sandboxes go too
     killed = state(classroom)
     assert killed is not None and killed.phase == "running" and not killed.lives
     before = {o.student: o.graded for o in outcomes_of(classroom)}
@@ -282,7 +274,7 @@ def test_it_waits_for_a_place_and_can_be_stopped(make: Callable[[], Classroom], 
             store.bind(got.id, holder(os.getpid()))
         store.leave(got.ticket)
         process = command(classroom, tmp_path, SAMPAN_STORE=f"sqlite:///{tmp_path / 'full.sqlite3'}")
-        wait_for(lambda: (run := state(classroom)) is not None and run.waiting)
+        until(lambda: (run := state(classroom)) is not None and run.waiting, DEADLINE_S)
         assert [ticket.ask.purpose for ticket in store.queue()] == ["grading"]
         for _ in range(3):
             cancel(classroom)

@@ -11,6 +11,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from studio.grading import grader, release, sandbox
 from tests.webapp.grading.book import IMPORT
 
+pytestmark = pytest.mark.alone
+
 CHECKS = """
 import numpy as np
 from sampan.learn.cases import Case

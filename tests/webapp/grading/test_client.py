@@ -17,6 +17,8 @@ from studio.grading.client import Grader, GradingError, Step
 from studio.grading.desk import CheckDesk
 from studio.grading.verdict import Verdict, parse_report
 
+pytestmark = pytest.mark.alone
+
 RESULT = {
     "id": "ops.add",
     "title": "Add",

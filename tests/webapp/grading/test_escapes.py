@@ -24,7 +24,7 @@ from studio.grading import sandbox
 from studio.grading.grader import Report
 from tests.webapp.grading.book import HEAD, SOLUTION
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs Linux")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs Linux")]
 RIGHT = HEAD + SOLUTION
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.webapp.grading.book import HEAD, SOLUTION
 
+pytestmark = pytest.mark.alone
+
 WRONG = HEAD + "    return gradient.sum(0).sum(0).reshape(shape) + 7"
 RIGHT = HEAD + SOLUTION
 FORGERY = """

@@ -13,6 +13,8 @@ from studio.grading.cells import look
 from studio.grading.submission import clean
 from tests.webapp.grading.book import HEAD, SOLUTION
 
+pytestmark = pytest.mark.alone
+
 RIGHT = HEAD + SOLUTION
 
 

@@ -13,6 +13,9 @@ import pytest
 
 from studio.grading import family, race
 from studio.grading.sandbox import Gone
+from tests.webapp.running import until
+
+pytestmark = pytest.mark.alone
 
 CHECKS = """
 import time
@@ -124,13 +127,13 @@ def spinning(warm):
 def test_while_the_baseline_runs_the_learners_processes_stand_still(spinning):
     sandbox, _, seconds = spinning
     started = seconds()
-    wait_until(lambda: seconds() > started + 0.1)
+    until(lambda: seconds() > started + 0.1)
     with sandbox.standing_still():
         before = seconds()
         time.sleep(0.3)
         assert seconds() - before < 0.01
     before = seconds()
-    wait_until(lambda: seconds() > before + 0.1)
+    until(lambda: seconds() > before + 0.1)
 
 
 def test_a_lap_in_which_they_ran_on_is_void(spinning):
@@ -200,10 +203,3 @@ def test_the_end_of_a_helper_wakes_nobody(warm):
             time.sleep(0.1)
             with sandbox.standing_still():
                 time.sleep(0.05)
-
-
-def wait_until(holds):
-    end = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)

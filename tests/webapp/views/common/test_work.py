@@ -5,7 +5,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
+
 from studio.views.common.work import Latest, Work
+
+pytestmark = pytest.mark.alone
 
 
 class Steps(Work):

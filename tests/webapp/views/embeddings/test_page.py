@@ -169,6 +169,7 @@ def test_films_are_learned_and_cold_rows_are_those_nobody_had(small_log: None) -
 # --- the map --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 def test_t_sne_is_placed_or_stopped() -> None:
     small = Projection(table(60).vectors).start()
     assert small.join(60) and small.state == "done", small.error

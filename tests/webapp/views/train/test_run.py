@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +14,9 @@ import sampan.datasets
 from studio.views.train.page import TrainPage
 from studio.views.train.runs import Run, RunList
 from studio.views.train.settings import Settings
+from tests.webapp.running import until
+
+pytestmark = pytest.mark.alone
 
 WAIT_S = 120
 
@@ -145,16 +148,9 @@ def page() -> Iterator[TrainPage]:
         run.join(WAIT_S)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < WAIT_S
-        time.sleep(0.02)
-
-
 def train(page: TrainPage) -> None:
     page.form.start.click()
-    until(lambda: not page.form.start.disabled)
+    until(lambda: not page.form.start.disabled, WAIT_S)
 
 
 def test_the_richest_data_set_is_offered_first(page: TrainPage) -> None:

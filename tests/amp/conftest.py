@@ -1,0 +1,17 @@
+"""Fixtures of the tests of mixed precision."""
+
+import pytest
+
+import sampan as paddle
+from sampan import amp
+from sampan.amp import debugging
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_on():
+    yield
+    debugging.disable_tensor_checker()
+    assert (
+        not amp.is_autocast_enabled() and not paddle.engine.apply.observers and not paddle.engine.apply.casts
+    )
+    amp.casting.last_dtype = "float32"

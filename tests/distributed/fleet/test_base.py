@@ -1,0 +1,71 @@
+"""fleet with one process."""
+
+import warnings
+
+import pytest
+
+import sampan as paddle
+from sampan.distributed import fleet
+
+
+def test_fleet_of_one():
+    assert fleet.init(is_collective=True) is fleet.fleet
+    assert (fleet.worker_index(), fleet.worker_num(), fleet.rank(), fleet.nranks(), fleet.node_num()) == (
+        0,
+        1,
+        0,
+        1,
+        1,
+    )
+    assert (fleet.is_first_worker(), fleet.is_worker(), fleet.is_server(), fleet.is_coordinator()) == (
+        True,
+        True,
+        False,
+        False,
+    )
+    assert fleet.worker_endpoints() == ["127.0.0.1:6170"]
+    assert fleet.worker_endpoints(to_string=True) == "127.0.0.1:6170"
+    assert fleet.barrier_worker() is None
+    layer = paddle.nn.Linear(2, 2)
+    optimizer = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+    assert fleet.distributed_model(layer) is layer
+    assert fleet.distributed_optimizer(optimizer, strategy=fleet.DistributedStrategy()) is optimizer
+    assert fleet.util.get_file_shard(["a", "b"]) == ["a", "b"]
+    hybrid = fleet.get_hybrid_communicate_group()
+    assert (hybrid.get_model_parallel_world_size(), hybrid.get_data_parallel_rank()) == (1, 0)
+    x = paddle.ones([1, 2], dtype="float32")
+    x.stop_gradient = False
+    fleet.utils.recompute(layer, x, use_reentrant=False).sum().backward()
+    assert layer.bias.grad.tolist() == [1, 1]
+    for refused in (fleet.init_server, fleet.run_server, fleet.load_model):
+        with pytest.raises(RuntimeError, match="several processes"):
+            refused()
+    with pytest.raises(AttributeError, match="no_such"):
+        fleet.no_such()
+
+
+def test_strategy():
+    strategy = fleet.DistributedStrategy()
+    assert (strategy.amp, strategy.a_sync, strategy.find_unused_parameters, strategy.sharding) == (
+        False,
+        True,
+        False,
+        False,
+    )
+    assert strategy.amp_configs["incr_every_n_steps"] == 1000
+    strategy.amp_configs = {"init_loss_scaling": 2.0}
+    strategy.hybrid_configs = {"dp_degree": 2}
+    assert strategy.amp_configs["init_loss_scaling"] == 2
+    assert strategy.amp_configs["incr_ratio"] == 2
+    assert strategy.hybrid_configs["dp_degree"] == 2
+    with pytest.raises(TypeError, match="nosuch is not a attribute of DistributedStrategy"):
+        strategy.nosuch = 3
+    with pytest.raises(AssertionError, match="key:nokey not in amp_configs"):
+        strategy.amp_configs = {"nokey": 2}
+    with pytest.warns(UserWarning, match="amp should have value of bool type"):
+        strategy.amp = 3
+    assert strategy.amp is False
+    assert fleet.DistributedStrategy().hybrid_configs["dp_degree"] == -1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fleet.init(is_collective=True, strategy=strategy)

@@ -1,0 +1,157 @@
+"""paddle.distributed with one process. What lists and tensors hold afterwards is what real Paddle 3.3.1 gave with two
+processes on gloo, with one entry in place of two; before `init_parallel_env` it raises RuntimeError, as here."""
+
+import subprocess
+import sys
+
+import pytest
+
+import sampan as paddle
+import sampan.distributed as dist
+from sampan.distributed import fleet, parallel
+
+
+@pytest.fixture
+def x():
+    return paddle.to_tensor([1.0, 2.0])
+
+
+def test_facts():
+    assert (dist.get_rank(), dist.get_world_size(), dist.is_initialized(), dist.is_available()) == (
+        0,
+        1,
+        False,
+        True,
+    )
+    env = dist.ParallelEnv()
+    assert (env.rank, env.local_rank, env.world_size, env.nranks, env.dev_id, env.nrings) == (
+        0,
+        0,
+        1,
+        1,
+        0,
+        1,
+    )
+    assert (env.current_endpoint, env.trainer_endpoints, env.device_type) == ("", [""], "")
+    modes = dist.ParallelMode
+    assert (modes.DATA_PARALLEL, modes.TENSOR_PARALLEL, modes.PIPELINE_PARALLEL, modes.SHARDING_PARALLEL) == (
+        0,
+        1,
+        2,
+        3,
+    )
+    ops = dist.ReduceOp
+    assert (ops.SUM, ops.MAX, ops.MIN, ops.PROD, ops.AVG) == (0, 1, 2, 3, 4)
+    assert dist.get_group() is None
+    assert not dist.parallel.parallel_helper._is_parallel_ctx_initialized()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: dist.all_reduce(x), lambda x: dist.barrier(), lambda x: dist.broadcast(x, 0), lambda x: dist.reduce(x, 0),
+        lambda x: dist.all_gather([], x), lambda x: dist.all_gather_object([], 1), lambda x: dist.scatter(x, [x]),
+        lambda x: dist.get_backend(), lambda x: dist.destroy_process_group(), lambda x: dist.send(x), lambda x: dist.recv(x),
+    ],
+)  # fmt: skip
+def test_before_init_as_in_paddle(call, x, monkeypatch):
+    monkeypatch.setitem(parallel._state, "initialized", False)
+    with pytest.raises(RuntimeError, match="global group is not initialized"):
+        call(x)
+
+
+def test_exchanges(ready, x):
+    for task in (dist.all_reduce(x), dist.broadcast(x, 0), dist.reduce(x, 0, dist.ReduceOp.MAX), dist.all_reduce(x, sync_op=False)):  # fmt: skip
+        assert task.wait()
+        assert task.is_completed()
+    assert x.tolist() == [1, 2]
+    for listed in ([], [paddle.zeros([2])]):
+        dist.all_gather(listed, x)
+        assert [t.tolist() for t in listed] == [[1, 2]]
+        assert listed[0] is not x
+        listed[0][0] = 9.0
+        assert x.tolist() == [1, 2]  # its own memory
+    for out, call in (
+        (paddle.zeros([2]), lambda o: dist.scatter(o, [x], src=0)),
+        (paddle.zeros([2]), lambda o: dist.reduce_scatter(o, [x])),
+        (paddle.zeros([2]), lambda o: dist.alltoall_single(o, x)),
+    ):
+        call(out)
+        assert out.tolist() == [1, 2]
+    out = []
+    dist.alltoall(out, [x])
+    dist.gather(x, out, dst=0)
+    assert [t.tolist() for t in out] == [[1, 2]]
+    objects = [3]
+    assert dist.all_gather_object(objects, {"a": 1}) is None
+    assert objects == [3, {"a": 1}]
+    dist.broadcast_object_list(objects, 0)
+    dist.scatter_object_list(objects, ["q"], 0)
+    assert objects == ["q"]
+    assert dist.barrier() is None
+    assert dist.get_backend() == "GLOO"
+    group = dist.new_group([0])
+    assert (dist.get_rank(group), dist.get_world_size(group), group.ranks, dist.get_group(group.id)) == (
+        0,
+        1,
+        [0],
+        group,
+    )
+    assert dist.all_reduce(x, group=group).wait()
+    dist.destroy_process_group()
+    assert dist.get_group(group.id) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: dist.all_reduce(3), ValueError, "all_reduce: expected a Tensor"),
+        (lambda x: dist.all_reduce(x, op="sum"), ValueError, "Unknown reduce_op type for sum"),
+        (lambda x: dist.all_gather([x, x], x), RuntimeError, "all_gather: .* 1 process, got 2"),
+        (lambda x: dist.scatter(x, [x, x]), RuntimeError, "scatter: expected a list of 1 Tensor"),
+        (lambda x: dist.broadcast(x, 1), RuntimeError, "broadcast: process 1 does not exist"),
+        (lambda x: dist.send(x, 1), RuntimeError, "send: process 1"),
+        (lambda x: dist.irecv(x, 1), RuntimeError, "recv: process 1"),
+        (lambda x: dist.new_group([0, 1]), RuntimeError, r"new_group: the processes \[1\]"),
+        (lambda x: dist.spawn(print, nprocs=2), RuntimeError, "spawn: nprocs is 2"),
+        (lambda x: dist.launch(), RuntimeError, "several processes"),
+        (lambda x: dist.all_reduce(x, group=5), TypeError, "expected a Group"),
+    ],
+)
+def test_what_needs_another_process_says_so(ready, x, call, error, text):
+    with pytest.raises(error, match=text):
+        call(x)
+
+
+def test_an_environment_of_two_is_refused(monkeypatch):
+    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
+    monkeypatch.setenv("PADDLE_TRAINER_ID", "1")
+    assert (dist.get_rank(), dist.get_world_size()) == (1, 2)
+    for call in (dist.init_parallel_env, fleet.init):
+        with pytest.raises(RuntimeError, match="PADDLE_TRAINERS_NUM is 2"):
+            call()
+
+
+def test_spawn_runs_here():
+    seen = []
+    assert dist.spawn(seen.append, args=(1,), nprocs=1).join()
+    dist.spawn(seen.append, (2,))
+    assert seen == [1, 2]
+
+
+def test_the_imports_of_public_programs():
+    program = (
+        "import sampan; sampan.compat.install()\n"
+        "import paddle, paddle.distributed as dist, paddle.distributed.fleet as fleet\n"
+        "import paddle.distributed.fleet.base.role_maker as role_maker, paddle.distributed.fleet.data_generator\n"
+        "from paddle.distributed import ParallelEnv, fleet as same\n"
+        "from paddle.distributed.parallel import ParallelEnv, parallel_helper\n"
+        "from paddle.distributed.fleet.utils import recompute\n"
+        "from paddle.distributed.fleet.utils.hybrid_parallel_util import fused_allreduce_gradients\n"
+        "from paddle.distributed.fleet.utils.fs import LocalFS, HDFSClient\n"
+        "from paddle.distributed.collective import _get_default_group\n"
+        "assert fleet is same and dist is paddle.distributed is sampan.distributed\n"
+        "assert paddle.distributed.parallel.parallel_helper._is_parallel_ctx_initialized() is False\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
