@@ -30,7 +30,7 @@ help:
 studio: $(WARM)
 	@$(VENV)/bin/sampan studio
 
-test: $(INSTALLED)
+test: $(WARM)
 	@$(PY) tools/test.py $(STEPS)
 
 lint: $(INSTALLED)

@@ -30,10 +30,11 @@ def test_error(broken): pass
 """
 
 
-def run(tmp_path, source):
+def run(tmp_path, source, *arguments):
     path = tmp_path / "test_case.py"
     path.write_text(source)
-    return runner.pytest("step", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), str(path))
+    places = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path))
+    return runner.pytest("step", *arguments, *places, str(path))
 
 
 def test_counts_and_reasons(tmp_path, capfd):
@@ -76,6 +77,14 @@ def test_what_cannot_run_has_failed(tmp_path, capfd, source, why):
     result = run(tmp_path, source)
     assert (result.passed, result.failed) == (0, 1)
     assert why in result.broken[0]
+
+
+def test_a_crash_of_one_of_several_processes_is_a_failure(tmp_path, capfd):
+    """Another process takes its place and tries the file again, some times."""
+    source = "import os\ndef test_before(): pass\ndef test_crash(): os._exit(7)\n"
+    result = run(tmp_path, source, "-n", "2", "--dist", "loadfile", "--max-worker-restart", "1")
+    assert result.passed == 1 and result.failed >= 1
+    assert all("test_crash" in name for name in result.broken)
 
 
 def test_a_tool_counts_as_one(capfd):

@@ -35,6 +35,7 @@ BROWSER_PACKAGES: dict[str, Callable[[], bool]] = {
     # Without it Chinese pages are photographed as empty boxes.
     "fonts-noto-cjk": lambda: has_chinese_font(),
 }
+WORKERS = 2  # processes for the step `unit`
 NO_TESTS_COLLECTED = 5  # pytest's exit status
 
 
@@ -102,10 +103,20 @@ def types() -> Result:
 
 
 def unit() -> Result:
+    """What may run beside other tests, in two processes, each file in one of them."""
     reason = install(UNIT_PACKAGES)
     if reason:
         print(reason, flush=True)  # the tests that need it skip by name
-    return pytest("unit", "-m", "not browser and not course", "--ignore=tests/test_smoke.py", "tests")
+    beside = ("-n", str(WORKERS), "--dist", "loadfile", "--max-worker-restart", "1")
+    chosen = ("-m", "not alone and not browser and not course")
+    return pytest("unit", *beside, *chosen, "--ignore=tests/test_smoke.py", "tests")
+
+
+def alone() -> Result:
+    """What counts on time, measures, or starts servers, one after the other."""
+    files = (ROOT / "tests").rglob("test_*.py")  # only these are collected
+    marked = [str(path.relative_to(ROOT)) for path in sorted(files) if "mark.alone" in path.read_text()]
+    return pytest("alone", "-m", "alone and not browser", *marked)
 
 
 def notebooks() -> Result:
@@ -117,14 +128,14 @@ def notebooks() -> Result:
 
 
 def course() -> Result:
-    return pytest("course", "-m", "course", "tests")
+    return pytest("course", "-m", "course", "tests/notebooks")
 
 
 def browser() -> Result:
     reason = install(BROWSER_PACKAGES)
     if reason:
         return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
-    return pytest("browser", "-m", "browser", "tests")
+    return pytest("browser", "-m", "browser", "tests/webapp")
 
 
 def install(packages: dict[str, Callable[[], bool]]) -> str:
@@ -160,6 +171,7 @@ STEPS: dict[str, Callable[[], Result]] = {
     "lint": lint,
     "types": types,
     "unit": unit,
+    "alone": alone,
     "notebooks": notebooks,
     "course": course,
     "browser": browser,
