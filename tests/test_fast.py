@@ -10,9 +10,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("tests", ["tests/test_autograd.py", "tests/test_autograd_graphs.py"])
+@pytest.mark.parametrize(
+    "tests", ["test_autograd.py", "test_autograd_graphs.py", "test_tape.py", "test_pylayer.py"]
+)
 def test_the_tape_without_them(tests: str) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/{tests}"]
     ended = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "SAMPAN_FAST": "0"}, capture_output=True, text=True
     )

@@ -16,15 +16,24 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from sampan.inner import Inner
-
 import sampan
+from sampan import lazy
 from sampan.dtype import DataType
+from sampan.names.inner import Inner
 
 from ..parity import surface
 
 # Parts of the library whose names are given out by other modules.
-INSIDE = {"sampan.hapi", "sampan.kernels", "sampan.ops"}
+INSIDE = {
+    *(
+        "sampan.hapi",
+        "sampan.kernels",
+        "sampan.ops",
+        "sampan.nn.functional.ranking",
+        "sampan.optimizer.lbfgs",
+    ),
+    "sampan.text.datasets",
+}
 # Names of Paddle that few programs use: a part of the reference by themselves.
 SELDOM = "base compat device distributed distribution hub incubate profiler session static utils version vision.ops"
 STAND_IN = type(
@@ -56,13 +65,20 @@ class Entry:
 def exported(name: str, module: ModuleType) -> set[str]:
     """The names that the module which users call `name` gives out, its modules among them."""
     paddle = surface.areas().get(name.replace("sampan", "paddle", 1), [])
-    return _given_out(module) | {each for each in paddle if hasattr(module, each)}
+    return _given_out(module) | _files_of(name) | {each for each in paddle if hasattr(module, each)}
+
+
+def _files_of(module: str) -> set[str]:
+    """The modules inside a module that are files at another place: see `sampan.lazy`."""
+    inside = module.partition(".")[2]
+    parts = (file.rpartition(".") for file in lazy.table().files)
+    return {name for around, _, name in parts if around == inside}
 
 
 def _given_out(module: ModuleType) -> set[str]:
     if isinstance(module, Inner):  # a module of Paddle's that is no file here holds what it gives out
         return {name for name in vars(module) if not name.startswith("_")}
-    names = set().union(*(vars(module).get(key, ()) for key in ("__all__", "_LATER", "_LATER_NAMES")))
+    names = set().union(*(vars(module).get(key, ()) for key in ("__all__", "_LATER")))
     for node in ast.parse(inspect.getsource(module)).body:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
@@ -88,7 +104,8 @@ def modules() -> dict[str, ModuleType]:
     waiting: list[tuple[str, ModuleType]] = [("sampan", sampan)]
     for name, module in waiting:
         found[name] = module
-        for each in sorted(exported(name, module) - vars(module).get("_LATER_NAMES", {}).keys()):
+        elsewhere = lazy.table().places.get(name.partition(".")[2] or ".", {})
+        for each in sorted(exported(name, module) - elsewhere.keys()):
             value, full = getattr(module, each, None), f"{name}.{each}"
             whole = hasattr(value, "__file__") or (
                 isinstance(value, Inner) and each in vars(sampan)["_LATER"]
