@@ -35,7 +35,8 @@ BROWSER_PACKAGES: dict[str, Callable[[], bool]] = {
     # Without it Chinese pages are photographed as empty boxes.
     "fonts-noto-cjk": lambda: has_chinese_font(),
 }
-WORKERS = 2  # processes for the step `unit`
+# Processes for the step `unit`. More than one needs every parameter's id to be the same in each process.
+WORKERS = int(os.environ.get("SAMPAN_TEST_PROCESSES", "1"))
 NO_TESTS_COLLECTED = 5  # pytest's exit status
 
 
@@ -103,11 +104,11 @@ def types() -> Result:
 
 
 def unit() -> Result:
-    """What may run beside other tests, in two processes, each file in one of them."""
+    """What may run beside other tests; in several processes, each file is in one of them."""
     reason = install(UNIT_PACKAGES)
     if reason:
         print(reason, flush=True)  # the tests that need it skip by name
-    beside = ("-n", str(WORKERS), "--dist", "loadfile", "--max-worker-restart", "1")
+    beside = ("-n", str(WORKERS), "--dist", "loadfile", "--max-worker-restart", "1") if WORKERS > 1 else ()
     chosen = ("-m", "not alone and not browser and not course")
     return pytest("unit", *beside, *chosen, "--ignore=tests/test_smoke.py", "tests")
 
