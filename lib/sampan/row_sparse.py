@@ -241,6 +241,11 @@ class RowSparse(Tensor):
     _carried = rows
 
     @property
+    def parts(self) -> Any:
+        """The rows as they came, one entry for each backward: see RowGradient."""
+        return self.rows().parts
+
+    @property
     def count(self) -> int:
         """How many rows were named, one as often as it was."""
         return self.rows().count

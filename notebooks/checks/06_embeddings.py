@@ -164,7 +164,8 @@ def rows_at(rng: np.random.Generator) -> Iterator[Case]:
         ids = rng.integers(0, 40, 90)
         ids[rng.integers(0, 90)] = wrong
         yield Case((name, name_zh), "table_refuses", (ids, draw(rng, 40, 8)), REFUSED, outside)
-    args = rng.integers(0, 30, 80), draw(rng, 30, 11), int(rng.integers(0, 30)), False, False
+    ids = rng.integers(0, 30, 80)
+    args = ids, draw(rng, 30, 11), int(ids[0]), False, False  # the padding row is asked for
     what = "the ids and the table", "编号和表"
     yield left_alone(("what came is left as it was", "不改动输入"), args, args[:2], what)
     yield through_the_library(rng, ("through the library's tape", "经过库的磁带"), each, 20, 9, (6, 5), 4)

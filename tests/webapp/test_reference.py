@@ -35,7 +35,7 @@ def get(studio: Studio, path: str, **headers: str) -> requests.Response:
 def test_before_it_is_built(studio: Studio, lang: str) -> None:
     for path in ("studio/docs", "studio/docs/", "studio/docs/reference/sampan.html"):
         reply = get(studio, path, **{"Accept-Language": lang})
-        assert reply.status_code == 404
+        assert reply.status_code == (404 if path.endswith(".html") else 200)
         assert i18n.t("reference.missing", lang) in reply.text and "make docs" in reply.text
 
 

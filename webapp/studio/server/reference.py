@@ -30,9 +30,13 @@ class Reference(StudioPage, web.StaticFileHandler):
         self, path: str | None, include_body: bool = True
     ) -> None:
         if not (documentation() / "index.html").is_file():
-            self.set_status(404)
+            self.set_status(404 if path else 200)  # the front page then says how to build the rest
             self.show("reference.html")
         elif not path:
             self.redirect(self.address("docs", "index.html"))
         else:
             await super().get(path, include_body)
+
+    @web.authenticated
+    async def head(self, path: str | None) -> None:  # type: ignore[override]
+        await self.get(path, include_body=False)
