@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from tornado import web
 
 from studio.paths import documentation
@@ -25,6 +27,9 @@ class Reference(StudioPage, web.StaticFileHandler):
     def initialize(self) -> None:  # type: ignore[override]
         super().initialize(path=str(documentation()))
 
+    def compute_etag(self) -> str | None:
+        return super().compute_etag() if hasattr(self, "absolute_path") else None  # a page of ours is no file
+
     @web.authenticated
     async def get(  # type: ignore[override]
         self, path: str | None, include_body: bool = True
@@ -38,5 +43,5 @@ class Reference(StudioPage, web.StaticFileHandler):
             await super().get(path, include_body)
 
     @web.authenticated
-    async def head(self, path: str | None) -> None:  # type: ignore[override]
-        await self.get(path, include_body=False)
+    def head(self, path: str | None) -> Awaitable[None] | None:  # type: ignore[override]
+        return self.get(path, include_body=False)
