@@ -1,4 +1,4 @@
-"""Tables that are not all at hand, or that are watched, beside the whole table in memory."""
+"""Tables of which some rows are cached, or that are watched, beside the whole table in memory."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def hybrids() -> Iterator[Row]:
         def note(kept: dict[str, Any] = kept) -> str:
             after, before = kept["layer"].statistics(), kept["before"]
             hits, misses = (after[key] - before[key] for key in ("hits", "misses"))
-            return f"{hits / (hits + misses):.0%} of ids at hand"
+            return f"{hits / (hits + misses):.0%} of ids cached"
 
-        name = f"HybridEmbedding, 20 % of {size(MILLION)} at hand, {rule}, {where}"
+        name = f"HybridEmbedding, 20 % of {size(MILLION)} cached, {rule}, {where}"
         yield Row(name, 0.9, programs, note=note)
         kept.clear()
 

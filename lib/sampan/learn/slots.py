@@ -102,7 +102,7 @@ class Reference:
         return f"The library's own {self._slot.name} is in its place. To use yours again, run its cell again."
 
 
-def place(name: str) -> str:
+def home_of(name: str) -> str:
     """The dotted name below `sampan` of what a slot stands for."""
     for first, home in HOMES.items():
         if name.startswith(f"{first}."):
@@ -118,7 +118,7 @@ def resolve(name: str) -> tuple[Any, str]:
         raise ValueError(f"exercise: {name!r} is no slot; expected {wanted}")
     holder: Any = importlib.import_module(ROOT)
     path = ROOT
-    for part in place(name).split(".")[:-1]:
+    for part in home_of(name).split(".")[:-1]:
         path = f"{path}.{part}"
         try:
             holder = importlib.import_module(path)

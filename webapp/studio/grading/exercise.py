@@ -17,7 +17,7 @@ class Exercise:
     `cases(rng)` yields cases with fresh inputs; at least one must have an answer of 100 numbers or more, and at least
     one must go through the library. All points are earned by all cases together; what a single one `earns` is kept when
     a later one fails: so performance is graded in rungs, after everything else. `forbid` lists names that the learner's function may not use
-    (see `forbid.py`), `absent` functions of the library that are taken away with the slot's own (`withheld.py`).
+    (see `sampan.learn.forbid`), `absent` functions of the library that are taken away with the slot's own (`withheld.py`).
     """
 
     slot: str

@@ -35,7 +35,7 @@ class Rule:
     @property
     def own(self) -> tuple[str, ...]:
         """The library's own version."""
-        places = (self.slot, slots.place(self.slot))
+        places = (self.slot, slots.home_of(self.slot))
         return (
             *(f"{root}.{place}" for root in ("sampan", "paddle") for place in places),
             "sampan.learn.reference",

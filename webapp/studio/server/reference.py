@@ -24,12 +24,14 @@ class Reference(StudioPage, web.StaticFileHandler):
             "frame-ancestors 'none'"
         )
 
+    # Tornado's own takes the folder; here it is looked up, since SAMPAN_DOCS may name another.
     def initialize(self) -> None:  # type: ignore[override]
         super().initialize(path=str(documentation()))
 
     def compute_etag(self) -> str | None:
         return super().compute_etag() if hasattr(self, "absolute_path") else None  # a page of ours is no file
 
+    # `authenticated` gives back a function of any arguments, which no longer fits the signature of Tornado's handler.
     @web.authenticated
     async def get(  # type: ignore[override]
         self, path: str | None, include_body: bool = True
