@@ -9,6 +9,8 @@ import pickle
 import resource
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ import torch
 
 import sampan as paddle
 from sampan import nn
+from sampan.serialization import NoSuchFile
 
 DTYPES = [
     "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64",
@@ -338,3 +341,28 @@ def test_files_of_earlier_versions_are_read_under_any_name(tmp_path):
     assert paddle.load(tmp_path / "net.pdparams")["x"].tolist() == [1, 1]
     with pytest.raises(TypeError, match="uint16 has no form in Paddle's files"):
         paddle.save({"x": paddle.ones([2]).astype("uint16")}, tmp_path / "f")
+
+
+def test_a_file_removed_while_it_is_read_is_absent(tmp_path):
+    path, stop = tmp_path / "x.safetensors", threading.Event()
+
+    def replace():
+        while not stop.is_set():
+            paddle.save({"x": paddle.ones([2])}, str(path))
+            path.unlink()
+
+    writer = threading.Thread(target=replace)
+    writer.start()
+    try:
+        outcomes = set()
+        until = time.monotonic() + 20
+        while len(outcomes) < 2 and time.monotonic() < until:
+            for _ in range(200):
+                try:
+                    outcomes.add(paddle.load(str(path))["x"].tolist() == [1.0, 1.0])
+                except NoSuchFile:
+                    outcomes.add(None)
+    finally:
+        stop.set()
+        writer.join()
+    assert outcomes == {True, None}

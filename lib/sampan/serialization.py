@@ -187,9 +187,11 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
             file.writelines(_next(start, path))
             file.flush()
             return load(file.name, return_numpy)
-    if not os.path.exists(path):
-        raise NoSuchFile(f"load: there is no file {os.fspath(path)!r}")
-    with open(path, "rb") as file:
+    try:
+        opened = open(path, "rb")  # noqa: SIM115  closed by the next `with`
+    except FileNotFoundError:
+        raise NoSuchFile(f"load: there is no file {os.fspath(path)!r}") from None
+    with opened as file:
         if is_pickle(file.read(9)):
             file.seek(0)
             return _from_paddle(read_pickled(file, os.fspath(path)), return_numpy, keep_table)
@@ -199,7 +201,7 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
             names = list(file.keys())
             # Copies: the file may be replaced while they are in use.
             buffers = {name: file.get_tensor(name).clone() for name in names}
-    except FileNotFoundError:  # somebody has taken it away since
+    except FileNotFoundError:  # another process has deleted it since
         raise NoSuchFile(f"load: there is no file {os.fspath(path)!r}") from None
     except (SafetensorError, OSError) as error:
         raise ValueError(
