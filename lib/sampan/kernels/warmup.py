@@ -5,6 +5,7 @@ import time
 from .cpu_embedding_words import warm_up as warm_up_word_vectors
 from .cpu_optimizer import warm_up as warm_up_optimizers
 from .fused import warm_up as warm_up_fused
+from .graph import warm_up as warm_up_graph
 from .sparse import warm_up as warm_up_sparse
 
 
@@ -12,9 +13,10 @@ def main() -> None:
     started = time.perf_counter()
     warm_up_optimizers()
     warm_up_sparse()
+    warm_up_graph()
     warm_up_word_vectors()
     count = warm_up_fused()
-    which = f"{count} fused loops, the optimizer steps, the sparse loops and the word vectors'"
+    which = f"{count} fused loops, the optimizer steps, the sparse and graph loops and the word vectors'"
     print(f"kernels ready: {which}, {time.perf_counter() - started:.1f}s")
 
 

@@ -1,0 +1,265 @@
+"""A graph that does not change: edges, and features of its nodes and edges."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..creation import to_tensor
+from ..engine.tensor import Tensor
+from .adjacency import MOST, Adjacency, ids
+
+Features = dict[str, Any]  # name -> array or Tensor, [nodes or edges, ...]
+
+
+def edge_ends(edges: Any, what: str) -> tuple[Any, Any]:
+    """(sources, targets) of a list of pairs, an array or Tensor [edges, 2], or a tuple of two arrays."""
+    if isinstance(edges, tuple) and len(edges) == 2 and all(getattr(end, "ndim", 0) == 1 for end in edges):
+        return edges
+    array = edges.data.cpu().numpy() if isinstance(edges, Tensor) else np.asarray(edges)
+    if array.size == 0:
+        return np.empty(0, np.int32), np.empty(0, np.int32)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(
+            f"{what}: expected pairs (source, target), an array [edges, 2] or a tuple of two arrays, "
+            f"got shape {list(array.shape)}"
+        )
+    return array[:, 0], array[:, 1]
+
+
+def _largest(ends: tuple[Any, Any]) -> int:
+    sizes = [int(end.max()) + 1 for end in ends if len(end)]
+    return max(sizes, default=0)
+
+
+def _features(given: Mapping[str, Any] | None, count: int, what: str) -> Features:
+    """A dictionary of arrays or Tensors, each with `count` rows."""
+    found = {}
+    for name, values in (given or {}).items():
+        found[name] = values if isinstance(values, Tensor) else np.asarray(values)
+        shape = list(found[name].shape)
+        if not shape or shape[0] != count:
+            raise ValueError(f"Graph: {what}: expected {count} rows in {name!r}, got shape {shape}")
+    return found
+
+
+def _rows(features: Features, places: np.ndarray) -> Features:
+    return {
+        name: values[to_tensor(places.astype(np.int64))] if isinstance(values, Tensor) else values[places]
+        for name, values in features.items()
+    }
+
+
+class Graph:
+    """`num_nodes` nodes, numbered from 0, and directed edges (source, target) between them.
+
+    edges: pairs (source, target), an array or Tensor [edges, 2], or a tuple (sources, targets) of two arrays;
+    repeated edges and self loops stay. num_nodes: one more than the largest id if it is None.
+    node_feat, edge_feat: name -> array or Tensor with a row for each node, each edge.
+
+    A graph that is made of Tensors answers with Tensors, one of arrays with arrays; `tensor()` and `numpy()`
+    turn one into the other. The names are those of PGL (github.com/PaddlePaddle/PGL), whose layers run on it.
+    Ids are int64 to the outside; edges are copied, so a caller may overwrite what was passed in. Raises
+    ValueError for an id out of range or features of another length, TypeError for ids that are not integers.
+
+    >>> g = paddle.graph.Graph([(0, 1), (1, 2), (0, 2)], num_nodes=4)
+    >>> g.outdegree().tolist()
+    [2, 1, 0, 0]
+    >>> g.predecessor([2])[0].tolist()
+    [1, 0]
+    """
+
+    def __init__(
+        self,
+        edges: Any,
+        num_nodes: int | None = None,
+        node_feat: Mapping[str, Any] | None = None,
+        edge_feat: Mapping[str, Any] | None = None,
+    ) -> None:
+        ends = edge_ends(edges, "Graph: edges")
+        self.num_nodes = _largest(ends) if num_nodes is None else int(num_nodes)
+        if not 0 <= self.num_nodes <= MOST or len(ends[0]) > MOST:
+            raise ValueError(
+                f"Graph: expected at most {MOST} nodes and as many edges, got {self.num_nodes} and "
+                f"{len(ends[0])}: see ShardedGraph"
+            )
+        if len(ends[0]) != len(ends[1]):
+            raise ValueError(
+                f"Graph: edges: expected as many sources as targets, got {len(ends[0])} and {len(ends[1])}"
+            )
+        self.sources = ids(ends[0], self.num_nodes, "Graph: edges: sources")
+        self.targets = ids(ends[1], self.num_nodes, "Graph: edges: targets")
+        self.node_feat = _features(node_feat, self.num_nodes, "node_feat")
+        self.edge_feat = _features(edge_feat, self.num_edges, "edge_feat")
+        values = (edges, *(edges if isinstance(edges, tuple) else ()))
+        values = (*values, *self.node_feat.values(), *self.edge_feat.values())
+        self._is_tensor = any(isinstance(value, Tensor) for value in values)
+        self.original_nodes: np.ndarray | None = None  # of a subgraph: its nodes' ids in the whole graph
+        self.original_edges: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        kinds = "".join(
+            f", {what}={{{', '.join(f'{k}: {list(v.shape)}' for k, v in features.items())}}}"
+            for what, features in (("node_feat", self.node_feat), ("edge_feat", self.edge_feat))
+            if features
+        )
+        return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}{kinds})"
+
+    # Structure
+
+    @property
+    def num_edges(self) -> int:
+        return len(self.sources)
+
+    @property
+    def nodes(self) -> Any:
+        """All ids, int64 [nodes]."""
+        return self._answer(np.arange(self.num_nodes))
+
+    @property
+    def edges(self) -> Any:
+        """(source, target) of each edge, int64 [edges, 2]."""
+        return self._answer(np.stack([self.sources, self.targets], 1))
+
+    @cached_property
+    def by_source(self) -> Adjacency:
+        """Where the edges of each node lead (CSR)."""
+        return Adjacency.from_edges(self.sources, self.targets, self.num_nodes, self.num_nodes)
+
+    @cached_property
+    def by_target(self) -> Adjacency:
+        """Where the edges into each node come from (CSC)."""
+        return Adjacency.from_edges(self.targets, self.sources, self.num_nodes, self.num_nodes)
+
+    def outdegree(self, nodes: Any = None) -> Any:
+        """How many edges leave each node, or each of `nodes`: int64."""
+        return self._answer(self._of(self.by_source.degrees, nodes, "outdegree"))
+
+    def indegree(self, nodes: Any = None) -> Any:
+        """How many edges enter each node, or each of `nodes`: int64."""
+        return self._answer(self._of(self.by_target.degrees, nodes, "indegree"))
+
+    def successor(self, nodes: Any = None, return_eids: bool = False) -> Any:
+        """For each node, or each of `nodes`, the ids that its edges lead to, as a list of arrays in the order
+        of the edges; with `return_eids` also the numbers of those edges."""
+        return self._neighbours(self.by_source, nodes, return_eids, "successor")
+
+    def predecessor(self, nodes: Any = None, return_eids: bool = False) -> Any:
+        """For each node, or each of `nodes`, the ids that have an edge to it: see `successor`."""
+        return self._neighbours(self.by_target, nodes, return_eids, "predecessor")
+
+    def sorted_edges(self, sort_by: str = "src") -> tuple[Any, Any, Any]:
+        """(sources, targets, edge numbers), by source ("src") or target ("dst")."""
+        if sort_by not in ("src", "dst"):
+            raise ValueError(f"sorted_edges: sort_by: expected 'src' or 'dst', got {sort_by!r}")
+        order = (self.by_source if sort_by == "src" else self.by_target).edges
+        found = self._answer(self.sources[order]), self._answer(self.targets[order]), self._answer(order)
+        return found
+
+    # Other graphs of the same nodes
+
+    def reverse(self) -> "Graph":
+        """Every edge the other way round; features are shared."""
+        turned = self._like((self.targets, self.sources), self.num_nodes, self.node_feat, self.edge_feat)
+        for here, there in (("by_source", "by_target"), ("by_target", "by_source")):
+            if here in self.__dict__:
+                turned.__dict__[there] = self.__dict__[here]
+        return turned
+
+    def add_self_loops(self) -> "Graph":
+        """One more edge from each node to itself, after the others. Raises ValueError where edges have
+        features: theirs are unknown."""
+        if self.edge_feat:
+            raise ValueError(f"add_self_loops: expected edges without features, got {list(self.edge_feat)}")
+        nodes = np.arange(self.num_nodes, dtype=np.int32)
+        ends = np.concatenate([self.sources, nodes]), np.concatenate([self.targets, nodes])
+        return self._like(ends, self.num_nodes, self.node_feat, {})
+
+    def remove_self_loops(self) -> "Graph":
+        """Without the edges from a node to itself."""
+        return self.edge_subgraph(np.flatnonzero(self.sources != self.targets))
+
+    def to_undirected(self) -> "Graph":
+        """Each edge in both directions, each pair once; edges lose their features."""
+        rows = np.concatenate([self.sources, self.targets]).astype(np.int64)
+        columns = np.concatenate([self.targets, self.sources])
+        pairs = np.unique(rows * max(self.num_nodes, 1) + columns)
+        ends = pairs // max(self.num_nodes, 1), pairs % max(self.num_nodes, 1)
+        return self._like(ends, self.num_nodes, self.node_feat, {})
+
+    def subgraph(self, nodes: Any) -> "Graph":
+        """These nodes, numbered as they come, and all edges between them, in their order.
+
+        nodes: different ids. The result's `original_nodes` and `original_edges` name them in this graph.
+        """
+        chosen = ids(nodes, self.num_nodes, "subgraph: nodes").reshape(-1)
+        place = np.full(self.num_nodes, -1, np.int32)
+        place[chosen] = np.arange(len(chosen), dtype=np.int32)
+        if (place[chosen] != np.arange(len(chosen))).any():
+            raise ValueError("subgraph: nodes: expected different ids, got one twice")
+        kept = np.flatnonzero((place[self.sources] >= 0) & (place[self.targets] >= 0))
+        ends = place[self.sources[kept]], place[self.targets[kept]]
+        features = _rows(self.node_feat, chosen), _rows(self.edge_feat, kept)
+        made = self._like(ends, len(chosen), *features)
+        made.original_nodes, made.original_edges = chosen.astype(np.int64), kept
+        return made
+
+    def edge_subgraph(self, edges: Any) -> "Graph":
+        """All nodes and the edges of these numbers."""
+        chosen = ids(edges, self.num_edges, "edge_subgraph: edges").reshape(-1)
+        ends = self.sources[chosen], self.targets[chosen]
+        made = self._like(ends, self.num_nodes, self.node_feat, _rows(self.edge_feat, chosen))
+        made.original_edges = chosen.astype(np.int64)
+        return made
+
+    # Arrays and Tensors
+
+    def is_tensor(self) -> bool:
+        """Whether this graph answers with Tensors."""
+        return self._is_tensor
+
+    def tensor(self, inplace: bool = True) -> "Graph":
+        """This graph (or a copy) with Tensors as features and answers."""
+        return self._in_form(True, inplace, lambda x: x if isinstance(x, Tensor) else to_tensor(x))
+
+    def numpy(self, inplace: bool = True) -> "Graph":
+        """This graph (or a copy) with arrays as features and answers."""
+        return self._in_form(False, inplace, lambda x: x.numpy() if isinstance(x, Tensor) else x)
+
+    def node_batch_iter(self, batch_size: int, shuffle: bool = True) -> Iterator[Any]:
+        """All ids in batches, in an order drawn by NumPy's generator if `shuffle`."""
+        order = np.random.permutation(self.num_nodes) if shuffle else np.arange(self.num_nodes)
+        for start in range(0, self.num_nodes, batch_size):
+            yield self._answer(order[start : start + batch_size])
+
+    def _in_form(self, tensor: bool, inplace: bool, turned: Any) -> "Graph":
+        graph = self if inplace else self._like((self.sources, self.targets), self.num_nodes, {}, {})
+        graph._is_tensor = tensor
+        graph.node_feat, graph.edge_feat = (
+            {name: turned(values) for name, values in features.items()}
+            for features in (self.node_feat, self.edge_feat)
+        )
+        return graph
+
+    def _like(self, ends: Any, num_nodes: int, node_feat: Features, edge_feat: Features) -> "Graph":
+        made = type(self)(ends, num_nodes, node_feat, edge_feat)
+        made._is_tensor = self._is_tensor
+        return made
+
+    def _answer(self, values: np.ndarray) -> Any:
+        values = values.astype(np.int64, copy=False)
+        return to_tensor(values) if self._is_tensor else values
+
+    def _of(self, counts: np.ndarray, nodes: Any, what: str) -> np.ndarray:
+        return counts if nodes is None else counts[ids(nodes, self.num_nodes, f"{what}: nodes")]
+
+    def _neighbours(self, side: Adjacency, nodes: Any, return_eids: bool, what: str) -> Any:
+        rows = np.arange(self.num_nodes) if nodes is None else ids(nodes, self.num_nodes, f"{what}: nodes")
+        places, counts = side.places_of(rows.reshape(-1))
+        ends = np.cumsum(counts)[:-1]
+        found, edges = (
+            [self._answer(part) for part in np.split(values[places], ends)]
+            for values in (side.neighbours, side.edges)
+        )
+        return (found, edges) if return_eids else found
