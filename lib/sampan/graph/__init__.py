@@ -2,3 +2,6 @@
 
 from .adjacency import Adjacency as Adjacency
 from .graph import Graph as Graph
+from .hetero import HeteroGraph as HeteroGraph
+from .hetero import Relation as Relation
+from .meta_path import PathCounts as PathCounts

@@ -33,14 +33,14 @@ def _largest(ends: tuple[Any, Any]) -> int:
     return max(sizes, default=0)
 
 
-def _features(given: Mapping[str, Any] | None, count: int, what: str) -> Features:
+def features_of(given: Mapping[str, Any] | None, count: int, what: str) -> Features:
     """A dictionary of arrays or Tensors, each with `count` rows."""
     found = {}
     for name, values in (given or {}).items():
         found[name] = values if isinstance(values, Tensor) else np.asarray(values)
         shape = list(found[name].shape)
         if not shape or shape[0] != count:
-            raise ValueError(f"Graph: {what}: expected {count} rows in {name!r}, got shape {shape}")
+            raise ValueError(f"{what}: expected {count} rows in {name!r}, got shape {shape}")
     return found
 
 
@@ -90,8 +90,8 @@ class Graph:
             )
         self.sources = ids(ends[0], self.num_nodes, "Graph: edges: sources")
         self.targets = ids(ends[1], self.num_nodes, "Graph: edges: targets")
-        self.node_feat = _features(node_feat, self.num_nodes, "node_feat")
-        self.edge_feat = _features(edge_feat, self.num_edges, "edge_feat")
+        self.node_feat = features_of(node_feat, self.num_nodes, "Graph: node_feat")
+        self.edge_feat = features_of(edge_feat, self.num_edges, "Graph: edge_feat")
         values = (edges, *(edges if isinstance(edges, tuple) else ()))
         values = (*values, *self.node_feat.values(), *self.edge_feat.values())
         self._is_tensor = any(isinstance(value, Tensor) for value in values)
