@@ -45,7 +45,7 @@ def test_a_text_is_always_there_and_cut_in_two():
     assert (len(text.train), len(text.test)) == (text.layout.train, text.layout.test)
     assert text.train.startswith("First Citizen:\nBefore we proceed any further, hear me speak.")
     assert len(text.train) > 8 * len(text.test) and "MENENIUS" in text.test
-    with pytest.raises(ValueError, match="is a text or a log"):
+    with pytest.raises(ValueError, match="expected a set of images"):
         datasets.load("coriolanus")
     with pytest.raises(ValueError, match="no single text"):
         datasets.load_text("digits")

@@ -154,6 +154,6 @@ def test_errors_name_what_came(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "verify", lambda path, sha256: None)
     assert load_meshes()["woody"].triangles.shape == (12, 3)
     with pytest.raises(
-        ValueError, match=r"meshes is a set of shapes, and no set of images: point_clouds\.load_meshes"
+        ValueError, match=r"load: expected a set of images, got .meshes., which point_clouds\.load_meshes"
     ):
         datasets.load("meshes")

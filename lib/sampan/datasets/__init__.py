@@ -1,5 +1,5 @@
 """Real data by name: `load("mnist").train`, `load_text("coriolanus").train`,
-`load_texts("hotel_reviews").train`, `load_corpus("hotel_reviews")`.
+`load_texts("hotel_reviews").train`, `load_corpus("hotel_reviews")`, `load_graph("cora").graph`.
 
 Looked for, in this order, in the project's own `datasets/`, the folders of `SAMPAN_DATA`, and the user's
 cache; and, only with `download=True`, fetched from the official source into the cache. Every file is checked
@@ -14,19 +14,20 @@ from typing import Any
 import numpy as np
 
 from ..io import Dataset
-from . import interactions, places, point_clouds, readers
+from . import graphs, interactions, places, point_clouds, readers
 from .card_file import Card, File, Layout, read_card
 from .checksums import verify
 from .corpora import load_corpus
 from .download import Progress, fetch, print_progress
+from .graphs import GraphSet, load_graph
 from .interactions import Ratings, load_ratings
 from .labelled_texts import LabelledTexts, Texts, load_texts
 
 # fmt: off
 __all__ = [
-    "Bundle", "Card", "File", "LabelledTexts", "Layout", "Ratings", "Split", "Text", "Texts", "available",
-    "card", "cards", "interactions", "load", "load_corpus", "load_ratings", "load_text", "load_texts",
-    "point_clouds",
+    "Bundle", "Card", "File", "GraphSet", "LabelledTexts", "Layout", "Ratings", "Split", "Text", "Texts",
+    "available", "card", "cards", "interactions", "load", "load_corpus", "load_graph", "load_ratings",
+    "load_text", "load_texts", "point_clouds",
 ]
 # fmt: on
 
@@ -119,9 +120,9 @@ def load(name: str, download: bool = False, progress: Progress = print_progress)
     if "train_images" not in arrays:
         shapes = {"voxels": "point_clouds.load_shapes", "meshes": "point_clouds.load_meshes"}
         others = {"text": "load_text", "ratings": "load_ratings", **shapes}
+        others |= dict.fromkeys(graphs.MADE, "load_graph")
         way = others.get(layout.reader, "load_texts")
-        what = "a set of shapes" if layout.reader in shapes else "a text or a log"
-        raise ValueError(f"{name} is {what}, and no set of images: {way}({name!r})")
+        raise ValueError(f"load: expected a set of images, got {name!r}, which {way}({name!r}) reads")
     parts = [_split(known, layout, arrays, part) for part in ("train", "test")]
     return Bundle(known, layout, *parts)
 
