@@ -1,6 +1,7 @@
 """Graphs: their structure, message passing, sampling, and layers."""
 
 from .adjacency import Adjacency as Adjacency
+from .exchange import *  # noqa: F403
 from .graph import Graph as Graph
 from .hetero import HeteroGraph as HeteroGraph
 from .hetero import Relation as Relation
