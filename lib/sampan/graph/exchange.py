@@ -132,7 +132,8 @@ def to_pandas(graph: Graph, source: str = "source", target: str = "target") -> t
 def from_pyg(data: Any) -> Graph:
     """PyTorch Geometric's `Data`: attributes with a row for each node or edge become features, as arrays."""
     edges = data.edge_index.cpu().numpy()
-    node_feat, edge_feat = {}, {}
+    node_feat: dict[str, Any] = {}
+    edge_feat: dict[str, Any] = {}
     for name, values in data.to_dict().items():
         if name == "edge_index" or not hasattr(values, "detach"):
             continue
