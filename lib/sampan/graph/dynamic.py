@@ -1,0 +1,508 @@
+"""A graph that changes while it is queried."""
+
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..engine.tensor import Tensor
+from .adjacency import MOST, ids
+from .graph import Graph, edge_ends
+from .growing_rows import Compaction, GrowingRows, RowsView, _longer
+
+ONE_BY_ONE = 4096  # edges that are added singly wait until there are so many, or until a query
+
+
+def _array(values: Any) -> np.ndarray:
+    return values.numpy() if isinstance(values, Tensor) else np.asarray(values)
+
+
+class Columns:
+    """Features by name, an array [slots, ...] each, which grow, and are copied before a write that a snapshot
+    would see."""
+
+    def __init__(self, given: Mapping[str, Any] | None, count: int, what: str) -> None:
+        self.what, self.arrays, self.versions = what, {}, {}
+        for name, values in (given or {}).items():
+            self.arrays[name] = _array(values).copy()
+            self.versions[name] = 0
+            if len(self.arrays[name]) != count:
+                raise ValueError(
+                    f"DynamicGraph: {what}: expected {count} rows in {name!r}, got {len(self.arrays[name])}"
+                )
+
+    def checked(self, given: Mapping[str, Any] | None, count: int, function: str) -> dict[str, np.ndarray]:
+        """Rows for each feature, of its shape and dtype."""
+        given = given or {}
+        if given.keys() != self.arrays.keys():
+            raise ValueError(
+                f"{function}: {self.what}: expected {sorted(self.arrays)}, got {sorted(map(str, given))}"
+            )
+        found = {}
+        for name, column in self.arrays.items():
+            values = _array(given[name])
+            if values.shape != (count, *column.shape[1:]):
+                raise ValueError(
+                    f"{function}: {self.what}: expected shape {[count, *column.shape[1:]]} for {name!r}, got "
+                    f"{list(values.shape)}"
+                )
+            found[name] = values.astype(column.dtype)
+        return found
+
+    def grow(self, size: int) -> None:
+        for name, column in self.arrays.items():
+            if len(column) < size:
+                made = np.zeros((max(size, 2 * len(column)), *column.shape[1:]), column.dtype)
+                made[: len(column)] = column
+                self.arrays[name] = made
+
+    def write(self, places: Any, values: Mapping[str, np.ndarray]) -> None:
+        """To places that no snapshot sees."""
+        for name, rows in values.items():
+            self.arrays[name][places] = rows
+
+    def update(self, name: str, places: np.ndarray, values: np.ndarray, version: int, visible: int) -> None:
+        if self.versions[name] <= visible:
+            self.arrays[name], self.versions[name] = self.arrays[name].copy(), version
+        self.arrays[name][places] = values
+
+
+class Snapshot:
+    """A DynamicGraph as it was: what changes afterwards is not seen. It costs 24 bytes a node, and the places
+    of edges that are removed while it is in use."""
+
+    def __init__(self, graph: "DynamicGraph") -> None:
+        self.num_nodes, self.num_edges = graph.num_nodes, graph.num_edges
+        self._out, self._into = (rows.view(self.num_nodes) for rows in (graph._out, graph._into))
+        self.times = graph._times
+        self.node_feat, self.edge_feat = dict(graph._node_feat.arrays), dict(graph._edge_feat.arrays)
+
+    def successors(self, nodes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """See DynamicGraph.successors."""
+        return self._out.read(ids(nodes, self.num_nodes, "successors: nodes").reshape(-1))
+
+    def predecessors(self, nodes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """See DynamicGraph.predecessors."""
+        return self._into.read(ids(nodes, self.num_nodes, "predecessors: nodes").reshape(-1))
+
+    def to_graph(self) -> Graph:
+        """A Graph of the same nodes, its edges by source, with the edge features "edge", the number of the
+        edge here, and "time" if edges have one."""
+        every = np.arange(self.num_nodes, dtype=np.int32)
+        targets, edges, counts = self._out.read(every)
+        features = {name: column[edges] for name, column in self.edge_feat.items()}
+        if self.times is not None:
+            features["time"] = self.times[edges]
+        nodes = {name: column[: self.num_nodes] for name, column in self.node_feat.items()}
+        return Graph((np.repeat(every, counts), targets), self.num_nodes, nodes, {**features, "edge": edges})
+
+
+class DynamicGraph:
+    """A directed graph whose nodes and edges come and go while other threads query it.
+
+    num_nodes: nodes 0 to num_nodes - 1 to begin with. edges: see Graph. times: float64 [edges] or None: then
+    edges have no time. node_feat, edge_feat: name -> array with a row for each node or edge of the beginning
+    (also of no edges: [0, ...]); later nodes and edges have the same features.
+
+    An update of many edges is one step: no query sees half of it, and one that fails changes nothing. Edges
+    keep the numbers that `add_edges` returned; the number of a removed edge is used again. `snapshot` is a
+    view that stays as it is. Updates and queries take turns; a query waits for one update at most.
+
+    >>> g = paddle.graph.DynamicGraph(3)
+    >>> g.add_edges([0, 0], [1, 2]).tolist()
+    [0, 1]
+    >>> before = g.snapshot()
+    >>> g.remove_edge(0, 1)
+    >>> g.successors([0])[0].tolist(), before.successors([0])[0].tolist()
+    ([2], [1, 2])
+    """
+
+    def __init__(
+        self,
+        num_nodes: int = 0,
+        edges: Any = (),
+        times: Any = None,
+        node_feat: Mapping[str, Any] | None = None,
+        edge_feat: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._out, self._into = GrowingRows(), GrowingRows()
+        self._sources, self._targets = np.zeros(0, np.int32), np.zeros(0, np.int32)
+        self._dead = np.ones(0, bool)  # of each edge number, whether no edge has it
+        self._times: np.ndarray | None = None if times is None else np.zeros(0)
+        self._free: list[int] = []  # numbers of removed edges
+        self._retired: list[tuple[int, list[int]]] = []  # and of those that a snapshot may still see
+        self._slots = 0  # edge numbers in use or used before
+        self._added: list[int] = []  # edges that are not in the rows yet
+        self._removed: list[int] = []  # dead edges that are still in the rows
+        self._version, self._snapshots = 1, set[int]()
+        self._gone = np.zeros(0, bool)  # of each node, whether it was removed
+        self._compactor: threading.Thread | None = None
+        self._node_feat = Columns(node_feat, num_nodes, "node_feat")
+        sources, targets = edge_ends(edges, "DynamicGraph: edges")
+        self._edge_feat = Columns(edge_feat, len(sources), "edge_feat")
+        self.num_nodes = self.num_edges = 0
+        self._add_rows(num_nodes)
+        first = dict(self._edge_feat.arrays)
+        if len(sources) or times is not None:
+            self.add_edges(sources, targets, times, first)
+
+    def __repr__(self) -> str:
+        return f"DynamicGraph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
+
+    # Nodes
+
+    def add_nodes(self, count: int = 1, node_feat: Mapping[str, Any] | None = None) -> np.ndarray:
+        """`count` more nodes; returns their ids, int64. node_feat: name -> array [count, ...]."""
+        with self._lock:
+            if not 0 <= count <= MOST - self.num_nodes:
+                raise ValueError(f"add_nodes: expected at most {MOST - self.num_nodes} nodes, got {count}")
+            features = self._node_feat.checked(node_feat, count, "add_nodes")
+            first = self.num_nodes
+            self._node_feat.grow(first + count)
+            self._node_feat.write(slice(first, first + count), features)
+            self._add_rows(first + count)
+            return np.arange(first, first + count)
+
+    def remove_nodes(self, nodes: Any) -> None:
+        """Take these nodes and every edge at them away. Their ids are not used again."""
+        with self._lock:
+            chosen = self._nodes(nodes, "remove_nodes")
+            self._flush()
+            edges = np.concatenate([rows.live(self.num_nodes).read(chosen)[1] for rows in self._rows])
+            self._dead[edges] = True
+            self._retire(np.unique(edges).tolist())
+            self._flush()
+            self._gone[chosen] = True
+
+    def has_node(self, node: int) -> bool:
+        with self._lock:
+            return 0 <= node < self.num_nodes and not self._gone[node]
+
+    def update_node_feat(self, name: str, nodes: Any, values: Any) -> None:
+        """Write rows [nodes, ...] of a feature."""
+        self._update(self._node_feat, name, values, lambda: self._nodes(nodes, "update_node_feat"))
+
+    # Edges
+
+    def add_edges(
+        self, sources: Any, targets: Any, times: Any = None, edge_feat: Mapping[str, Any] | None = None
+    ) -> np.ndarray:
+        """One edge from sources[i] to targets[i] for each i; returns their numbers, int64."""
+        with self._lock:
+            rows = self._pairs(sources, targets, "add_edges")
+            count = len(rows[0])
+            moments = self._moments(times, count, "add_edges")
+            features = self._edge_feat.checked(edge_feat, count, "add_edges")
+            self._flush()
+            numbers = self._numbers(count)
+            self._write(numbers, *rows, moments, features)
+            self._insert(numbers)
+            return numbers.astype(np.int64)
+
+    def add_edge(self, source: int, target: int, time: float | None = None, **edge_feat: Any) -> int:
+        """One edge; returns its number. Several are put into the rows together, at the latest by a query."""
+        with self._lock:
+            for node in (source, target):
+                if not 0 <= node < self.num_nodes or self._gone[node]:
+                    raise ValueError(f"add_edge: expected a node of this graph, got {node}")
+            if (time is None) != (self._times is None):
+                raise ValueError(f"add_edge: time: expected {self._timed()}, got {time}")
+            features = {}
+            if edge_feat or self._edge_feat.arrays:
+                rows = {name: _array(value)[None] for name, value in edge_feat.items()}
+                checked = self._edge_feat.checked(rows, 1, "add_edge")
+                features = {name: values[0] for name, values in checked.items()}
+            number = self._free.pop() if self._free else self._numbers(1)[0]
+            self._write(number, source, target, time, features)
+            self._added.append(int(number))
+            if len(self._added) >= ONE_BY_ONE:
+                self._flush()
+            return int(number)
+
+    def remove_edges(self, sources: Any = None, targets: Any = None, *, edges: Any = None) -> None:
+        """The newest edge of each pair away, or the edges of these numbers.
+
+        Raises ValueError, and changes nothing, where there is none.
+        """
+        with self._lock:
+            if edges is not None:
+                chosen = np.unique(self._edges(edges, "remove_edges"))
+                self._flush()
+                self._dead[chosen] = True
+                self._retire(chosen.tolist())
+            else:
+                rows = self._pairs(sources, targets, "remove_edges")
+                self._find(*rows, "remove_edges")
+            self._flush()
+
+    def remove_edge(self, source: int, target: int) -> None:
+        """The newest edge between two nodes away. Raises ValueError where there is none."""
+        with self._lock:
+            for node in (source, target):
+                if not 0 <= node < self.num_nodes:
+                    raise ValueError(f"remove_edge: expected a node of this graph, got {node}")
+            self._find(np.array([source], np.int32), np.array([target], np.int32), "remove_edge")
+            if len(self._removed) >= ONE_BY_ONE:
+                self._flush()
+
+    def remove_edges_before(self, time: float) -> int:
+        """Every edge with an earlier time away; returns how many those were."""
+        with self._lock:
+            if self._times is None:
+                raise ValueError("remove_edges_before: expected edges with times, got a graph without")
+            self._flush()
+            old = np.flatnonzero(~self._dead[: self._slots] & (self._times[: self._slots] < time))
+            self._dead[old] = True
+            self._retire(old.tolist())
+            self._flush()
+            return len(old)
+
+    def update_edge_feat(self, name: str, edges: Any, values: Any) -> None:
+        """Write rows [edges, ...] of a feature. edges: numbers that `add_edges` returned."""
+        self._update(self._edge_feat, name, values, lambda: self._edges(edges, "update_edge_feat"))
+
+    # Queries
+
+    def successors(self, nodes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(neighbours, edges, counts): where the edges of each node lead, one node after another, in the
+        order in which they were added; int32. counts: how many each node has."""
+        return self._read(self._out, nodes, "successors")
+
+    def predecessors(self, nodes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(neighbours, edges, counts): where the edges into each node come from; see `successors`."""
+        return self._read(self._into, nodes, "predecessors")
+
+    def outdegree(self, nodes: Any) -> np.ndarray:
+        """How many edges leave each of `nodes`, int64."""
+        return self._degree(self._out, nodes, "outdegree")
+
+    def indegree(self, nodes: Any) -> np.ndarray:
+        """How many edges enter each of `nodes`, int64."""
+        return self._degree(self._into, nodes, "indegree")
+
+    def has_edge(self, source: int, target: int) -> bool:
+        """Whether an edge leads from source to target."""
+        return bool((self.successors([source])[0] == target).any())
+
+    def edge_feat(self, name: str, edges: Any) -> np.ndarray:
+        """A copy of the rows of a feature. edges: numbers that `add_edges` returned."""
+        with self._lock:
+            return self._edge_feat.arrays[name][self._edges(edges, "edge_feat")]
+
+    def node_feat(self, name: str, nodes: Any) -> np.ndarray:
+        """A copy of the rows of a feature."""
+        with self._lock:
+            return self._node_feat.arrays[name][self._nodes(nodes, "node_feat", removed=True)]
+
+    def edge_times(self, edges: Any) -> np.ndarray:
+        """The times of edges, float64."""
+        with self._lock:
+            if self._times is None:
+                raise ValueError("edge_times: expected edges with times, got a graph without")
+            return self._times[self._edges(edges, "edge_times")]
+
+    def snapshot(self) -> Snapshot:
+        """The graph as it is now, whatever comes after."""
+        with self._lock:
+            self._flush()
+            made = Snapshot(self)
+            self._snapshots.add(self._version)
+            weakref.finalize(made, self._snapshots.discard, self._version)
+            self._version += 1
+            return made
+
+    def to_graph(self) -> Graph:
+        """The graph as it is now as a Graph: see Snapshot.to_graph."""
+        return self.snapshot().to_graph()
+
+    def compact(self) -> None:
+        """Put the rows into new pools without unused places. Other threads go on meanwhile; an update starts
+        it in the background when more than half of a pool is unused."""
+        for rows in self._rows:
+            with self._unchanged() as version:
+                with self._lock:
+                    self._flush()
+                    job = Compaction(rows)
+                job.copy()
+                with self._lock:
+                    self._flush()
+                    job.finish(max(self._version, version + 1))
+
+    # How it works: all of it with the lock held
+
+    @property
+    def _rows(self) -> tuple[GrowingRows, GrowingRows]:
+        return self._out, self._into
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[int]:
+        """Places that are in use now are not written meanwhile, as for a snapshot."""
+        with self._lock:
+            version = self._version
+            self._snapshots.add(version)
+            self._version += 1
+        try:
+            yield version
+        finally:
+            self._snapshots.discard(version)
+
+    def _add_rows(self, count: int) -> None:
+        for rows in self._rows:
+            rows.add_rows(count)
+        if count > len(self._gone):
+            self._gone = _longer(self._gone, max(count, 2 * len(self._gone)))
+        self.num_nodes = count
+
+    def _nodes(self, nodes: Any, what: str, removed: bool = False) -> np.ndarray:
+        found = ids(nodes, self.num_nodes, what).reshape(-1)
+        if not removed and self._gone[found].any():
+            gone = found[self._gone[found]][0]
+            raise ValueError(f"{what}: expected nodes of this graph, got {gone}, which was removed")
+        return found
+
+    def _pairs(self, sources: Any, targets: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
+        found = self._nodes(sources, f"{what}: sources"), self._nodes(targets, f"{what}: targets")
+        if len(found[0]) != len(found[1]):
+            counts = f"{len(found[0])} and {len(found[1])}"
+            raise ValueError(f"{what}: expected as many sources as targets, got {counts}")
+        return found
+
+    def _edges(self, edges: Any, what: str) -> np.ndarray:
+        found = ids(edges, self._slots, f"{what}: edges").reshape(-1)
+        if self._dead[found].any():
+            raise ValueError(
+                f"{what}: edges: expected edges of this graph, got {found[self._dead[found]][0]}"
+            )
+        return found
+
+    def _timed(self) -> str:
+        return "None, edges have no time" if self._times is None else "a number"
+
+    def _moments(self, times: Any, count: int, function: str) -> np.ndarray | None:
+        if (times is None) != (self._times is None):
+            raise ValueError(f"{function}: times: expected {self._timed()}, got {type(times).__name__}")
+        if times is None:
+            return None
+        moments = _array(times).astype(np.float64).reshape(-1)
+        if len(moments) != count or not np.isfinite(moments).all():
+            raise ValueError(f"{function}: times: expected {count} finite numbers, got {list(moments[:5])}")
+        return moments
+
+    def _numbers(self, count: int) -> np.ndarray:
+        """Edge numbers that are not in use, int32 [count], and room for them."""
+        oldest = min(self._snapshots, default=self._version)
+        while self._retired and self._retired[0][0] <= oldest:
+            self._free += self._retired.pop(0)[1]
+        new = max(count - len(self._free), 0)
+        if self._slots + new > MOST:
+            raise ValueError(f"add_edges: expected at most {MOST} edges in all, got {self._slots + new}")
+        if self._slots + new > len(self._dead):
+            size = min(max(self._slots + new, 2 * len(self._dead), 1024), MOST)
+            self._sources, self._targets = _longer(self._sources, size), _longer(self._targets, size)
+            if self._times is not None:
+                self._times = _longer(self._times, size)
+            self._edge_feat.grow(size)
+            dead = np.ones(size, bool)
+            dead[: len(self._dead)] = self._dead
+            self._dead = dead
+        again = [self._free.pop() for _ in range(count - new)]
+        self._slots += new
+        return np.array([*again, *range(self._slots - new, self._slots)], np.int32)
+
+    def _write(self, numbers: Any, sources: Any, targets: Any, times: Any, features: Any) -> None:
+        self._sources[numbers], self._targets[numbers] = sources, targets
+        if self._times is not None:
+            self._times[numbers] = times
+        self._edge_feat.write(numbers, features)
+        self._dead[numbers] = False
+        self.num_edges += int(np.size(numbers))
+
+    def _insert(self, numbers: np.ndarray) -> None:
+        """Put edges into both rows, or raise MemoryError and give their numbers back."""
+        sources, targets = self._sources[numbers], self._targets[numbers]
+        try:
+            self._out.reserve(sources)
+            try:
+                self._into.reserve(targets)
+            except MemoryError:
+                self._out.cancel(sources)
+                raise
+        except MemoryError:
+            self._dead[numbers] = True
+            self.num_edges -= len(numbers)
+            self._free += numbers.tolist()
+            raise
+        self._out.insert(sources, targets, numbers, self._version)
+        self._into.insert(targets, sources, numbers, self._version)
+
+    def _find(self, sources: np.ndarray, targets: np.ndarray, function: str) -> None:
+        """Mark the newest edge of each pair as dead."""
+        if self._added:
+            self._flush()
+        found = np.empty(len(sources), np.int32)
+        absent = self._out.find(sources, targets, self._dead, found)
+        if absent >= 0:
+            self._dead[found[:absent]] = False
+            raise ValueError(
+                f"{function}: expected an edge from {sources[absent]} to {targets[absent]}, there is none"
+            )
+        self._retire(found.tolist())
+
+    def _retire(self, numbers: list[int]) -> None:
+        self._removed += numbers
+        self.num_edges -= len(numbers)
+
+    def _flush(self) -> None:
+        """Put what was added and removed singly into the rows."""
+        if self._added:
+            added, self._added = self._added, []
+            self._insert(np.array(added, np.int32))
+        if self._removed:
+            removed = np.array(self._removed, np.int32)
+            sources, targets = self._sources[removed], self._targets[removed]
+            visible = max(self._snapshots, default=-1)
+            if visible >= 0:
+                self._out.reserve_copies(sources)
+                self._into.reserve_copies(targets)
+            self._out.remove(sources, self._dead, self._version, visible)
+            self._into.remove(targets, self._dead, self._version, visible)
+            self._removed = []
+            self._retired.append((self._version, removed.tolist()))
+            if any(rows.wasteful for rows in self._rows) and not (
+                self._compactor and self._compactor.is_alive()
+            ):
+                self._compactor = threading.Thread(
+                    target=self.compact, name="DynamicGraph.compact", daemon=True
+                )
+                self._compactor.start()
+
+    def _read(self, rows: GrowingRows, nodes: Any, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        with self._lock:
+            chosen = self._nodes(nodes, f"{what}: nodes", removed=True)
+            self._flush()
+            view: RowsView = rows.live(self.num_nodes)
+            return view.read(chosen)
+
+    def _degree(self, rows: GrowingRows, nodes: Any, what: str) -> np.ndarray:
+        with self._lock:
+            chosen = self._nodes(nodes, f"{what}: nodes", removed=True)
+            self._flush()
+            return rows.lengths[chosen].astype(np.int64)
+
+    def _update(self, columns: Columns, name: str, values: Any, places: Any) -> None:
+        with self._lock:
+            chosen = places()
+            if name not in columns.arrays:
+                raise ValueError(f"update: expected one of {sorted(columns.arrays)}, got {name!r}")
+            rows = _array(values)
+            expected = (len(chosen), *columns.arrays[name].shape[1:])
+            if rows.shape != expected:
+                raise ValueError(
+                    f"update: expected shape {list(expected)} for {name!r}, got {list(rows.shape)}"
+                )
+            visible = max(self._snapshots, default=-1)
+            columns.update(name, chosen, rows, self._version, visible)

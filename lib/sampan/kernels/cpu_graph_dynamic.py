@@ -1,0 +1,170 @@
+"""Loops over rows that grow and shrink: the neighbours of each node in a graph that changes.
+
+All rows lie in one pool; row r has the places offsets[r] to offsets[r] + lengths[r] and room for
+capacities[r]. A row that is full moves to the end of the pool with twice the room. `versions[r]` is the
+version of the graph in which the row was placed: places of a row that a snapshot sees are never written
+again, so a row that loses an edge after a snapshot moves first.
+
+`state` is [end, unused]: where the pool's free part begins, and how many places before it no row has.
+
+A row keeps the order in which its edges were added. The loops are serial: the work of a batch is a few random
+reads an edge, and readers wait for it.
+"""
+
+import numpy as np
+from numba import njit
+
+LEAST = 4  # places of a row
+
+
+@njit(cache=True, nogil=True)
+def _room(count):
+    room = LEAST
+    while room < count:
+        room *= 2
+    return room
+
+
+@njit(cache=True, nogil=True)
+def needed(rows, lengths, capacities, counts):
+    """How many places at the end of the pool a batch of one more edge in each of `rows` takes at most.
+
+    counts: zeros [rows], of which those of the batch become minus the number of its edges in the row.
+    """
+    total = 0
+    for row in rows:
+        counts[row] -= 1
+    for row in rows:
+        if counts[row] < 0:
+            count = lengths[row] - counts[row]
+            if count > capacities[row]:
+                total += _room(count)
+            counts[row] = -counts[row]
+    for row in rows:
+        counts[row] = -abs(counts[row])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _move(row, room, state, version, offsets, lengths, capacities, versions, neighbours, edges):
+    """The row to the end of the pool."""
+    old, end = offsets[row], state[0]
+    for i in range(lengths[row]):
+        neighbours[end + i], edges[end + i] = neighbours[old + i], edges[old + i]
+    state[0] += room
+    state[1] += capacities[row]
+    offsets[row], capacities[row], versions[row] = end, room, version
+
+
+@njit(cache=True, nogil=True)
+def insert(
+    rows, others, numbers, counts, state, version, offsets, lengths, capacities, versions, neighbours, edges
+):
+    """Append edge numbers[i] to others[i] to row rows[i]. `counts` as `needed` left them; they become zeros
+    again."""
+    for i in range(rows.size):
+        row = rows[i]
+        if counts[row] < 0:
+            count = lengths[row] - counts[row]
+            counts[row] = 0
+            if count > capacities[row]:
+                room = _room(count)
+                _move(row, room, state, version, offsets, lengths, capacities, versions, neighbours, edges)
+        place = offsets[row] + lengths[row]
+        neighbours[place], edges[place] = others[i], numbers[i]
+        lengths[row] += 1
+
+
+@njit(cache=True, nogil=True)
+def find(rows, others, offsets, lengths, neighbours, edges, dead, found):
+    """found[i] = the newest edge from rows[i] to others[i] that is not dead, which it then is.
+
+    Returns the first i without one, or -1. The caller undoes the marks.
+    """
+    for i in range(rows.size):
+        row, edge = rows[i], -1
+        for place in range(offsets[row] + lengths[row] - 1, offsets[row] - 1, -1):
+            if neighbours[place] == others[i] and not dead[edges[place]]:
+                edge = edges[place]
+                break
+        if edge < 0:
+            return i
+        found[i] = edge
+        dead[edge] = True
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def kept_places(rows, lengths, seen):
+    """How many places the different `rows` take at most if each moves. seen: zeros [rows], zeros again
+    after."""
+    total = 0
+    for row in rows:
+        if not seen[row]:
+            seen[row] = 1
+            total += _room(lengths[row])
+    for row in rows:
+        seen[row] = 0
+    return total
+
+
+@njit(cache=True, nogil=True)
+def remove(
+    rows, dead, seen, state, version, visible, offsets, lengths, capacities, versions, neighbours, edges
+):
+    """Take the dead edges out of `rows`.
+
+    A row whose version is at most `visible`, that of the last snapshot in use, moves to the end of the pool.
+    seen: zeros [rows], zeros again after.
+    """
+    for row in rows:
+        if seen[row]:
+            continue
+        seen[row] = 1
+        if versions[row] <= visible:
+            room = _room(lengths[row])
+            _move(row, room, state, version, offsets, lengths, capacities, versions, neighbours, edges)
+        to = offsets[row]
+        for place in range(offsets[row], offsets[row] + lengths[row]):
+            if not dead[edges[place]]:
+                neighbours[to], edges[to] = neighbours[place], edges[place]
+                to += 1
+        lengths[row] = to - offsets[row]
+    for row in rows:
+        seen[row] = 0
+
+
+@njit(cache=True, nogil=True)
+def gather(rows, offsets, lengths, neighbours, edges, out_neighbours, out_edges):
+    """The places of `rows` one after another."""
+    to = 0
+    for row in rows:
+        for place in range(offsets[row], offsets[row] + lengths[row]):
+            out_neighbours[to], out_edges[to] = neighbours[place], edges[place]
+            to += 1
+
+
+@njit(cache=True, nogil=True)
+def copy_rows(rows, starts, offsets, lengths, neighbours, edges, to_neighbours, to_edges):
+    """Row rows[i] to the places from starts[i] of another pool."""
+    for i in range(rows.size):
+        row, to = rows[i], starts[i]
+        for j in range(lengths[row]):
+            place = offsets[row] + j
+            to_neighbours[to + j], to_edges[to + j] = neighbours[place], edges[place]
+
+
+def warm_up() -> None:
+    """Compile (or load from the cache) every loop."""
+    rows, other = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    lengths, counts, dead = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.bool_)
+    offsets, capacities, versions = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int64)
+    pool = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    state = np.zeros(2, np.int64)
+    needed(rows, lengths, capacities, counts)
+    insert(rows, other, other, counts, state, 0, offsets, lengths, capacities, versions, *pool)
+    find(rows, other, offsets, lengths, *pool, dead, np.zeros(1, np.int32))
+    kept_places(rows, lengths, counts)
+    gather(rows, offsets, lengths, *pool, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    copy_rows(rows, offsets, offsets, lengths, *pool, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    remove(rows, dead, counts, state, 0, 0, offsets, lengths, capacities, versions, *pool)
