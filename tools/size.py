@@ -66,7 +66,6 @@ ENGINE = [
     "operator",
     "backward",
     "pylayer",
-    "derivatives",
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
 

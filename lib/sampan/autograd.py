@@ -3,7 +3,7 @@
 The engine itself is in `sampan.engine`.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .engine import backward as _walk
 from .engine.backward import backward as backward
@@ -12,14 +12,17 @@ from .engine.backward import grad as grad
 from .engine.backward import is_grad_enabled as is_grad_enabled
 from .engine.backward import no_grad as no_grad
 from .engine.backward import set_grad_enabled as set_grad_enabled
-from .engine.derivatives import Hessian as Hessian
-from .engine.derivatives import Jacobian as Jacobian
-from .engine.derivatives import hessian as hessian
-from .engine.derivatives import jacobian as jacobian
 from .engine.pylayer import Function as Function
 from .engine.pylayer import PyLayer as PyLayer
 from .engine.pylayer import PyLayerContext as PyLayerContext
 from .engine.pylayer import saved_tensors_hooks as saved_tensors_hooks
+from .lazy import find
+
+if TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
+    from .names.derivatives import Hessian as Hessian
+    from .names.derivatives import Jacobian as Jacobian
+    from .names.derivatives import hessian as hessian
+    from .names.derivatives import jacobian as jacobian
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside: see inner
 
@@ -28,4 +31,4 @@ def __getattr__(name: str) -> Any:
     # The course replaces these two where the engine calls them, so they are not bound here.
     if name in ("topological_order", "unbroadcast"):
         return getattr(_walk, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return find(__name__, name)

@@ -130,7 +130,7 @@ MOVED = {
 }  # fmt: skip
 # Files of `names`, and the modules in which all that they list is found. `.` is `sampan` itself.
 SHOWN = {
-    "names.decode": "nn", "names.flash_attention": "nn.functional", "names.functional": "nn.functional",
+    "names.decode": "nn", "names.derivatives": "autograd", "names.flash_attention": "nn.functional", "names.functional": "nn.functional",
     "names.framework": ". framework", "names.lbfgs": "optimizer", "names.loss_layers": "nn nn.loss",
     "names.losses": "nn.functional", "names.text_datasets": "text", "names.transducer": "nn.functional",
     "names.vision_datasets": "vision",

@@ -12,5 +12,4 @@ A file imports only from those before it in this list:
 - operator: declarations of operators
 - backward: the walk along the tape, `grad`, `no_grad`
 - pylayer: operators that a user writes
-- derivatives: Jacobian and Hessian
 """

@@ -4,7 +4,7 @@ themselves."""
 from collections.abc import Callable
 from typing import Any
 
-from ...engine.derivatives import Matrix, filled_grad
+from ..derivatives import Matrix, filled_grad
 from ...engine.tensor import Tensor, declared
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside: see inner

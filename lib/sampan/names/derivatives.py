@@ -4,8 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .backward import grad
-from .tensor import Tensor, declared
+from ..engine.backward import grad
+from ..engine.tensor import Tensor, declared
+
+__all__ = ["Hessian", "Jacobian", "hessian", "jacobian"]
 
 
 def filled_grad(ys: Any, xs: Sequence[Tensor], v: Any = None) -> list[Tensor]:
