@@ -4,8 +4,8 @@ themselves."""
 from collections.abc import Callable
 from typing import Any
 
-from ..derivatives import Matrix, filled_grad
 from ...engine.tensor import Tensor, declared
+from ..derivatives import Matrix, filled_grad
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside: see inner
 __all__ = ["Hessian", "Jacobian", "disable_prim", "enable_prim", "forward_grad", "grad", "jvp", "vjp"]
