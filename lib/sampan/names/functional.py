@@ -5,7 +5,7 @@ import torch
 from ..engine.apply import wrap
 from ..engine.spelling import spell
 from ..engine.tensor import Refused, Tensor
-from ..nn.functional.convolution import channels_first
+from ..nn.functional.convolution import channels_back, channels_first
 from ..ops.joining import concat
 from ..ops.shape import pad_constant
 
@@ -46,7 +46,7 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW") 
     longer = pad_constant(film, [0, 0, 0, 0, 0, 0, 1, 1], 0.0)
     shares = [longer[:, :seg_num, :first], longer[:, 2:, first:second], film[:, :, second:]]
     value = concat([s for s in shares if s.shape[2]], 2).reshape([count, c, h, w])
-    return value.moveaxis(1, -1) if last else value
+    return channels_back(value, last)
 
 
 spell(globals(), __name__)

@@ -6,6 +6,7 @@ from ..engine.tensor import Tensor
 from . import functional as F
 from .function_layer import REQUIRED, FunctionLayer
 from .layer import Layer, alias
+from .linear import WithBias
 
 # fmt: off
 __all__ = [
@@ -190,7 +191,7 @@ class PairwiseDistance(FunctionLayer, of=F.pairwise_distance, inputs=2, shows="p
     """The length of x - y + epsilon along the last axis, in the p-norm."""
 
 
-class Bilinear(Layer):
+class Bilinear(WithBias):
     """x1^T W_k x2 + b_k for each k: [n, in1_features] and [n, in2_features] to [n, out_features]."""
 
     _in1_features, _in2_features = alias("in1_features"), alias("in2_features")
@@ -207,15 +208,10 @@ class Bilinear(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self.in1_features, self.in2_features, self.out_features, self.name = (
-            in1_features,
-            in2_features,
-            out_features,
-            name,
-        )
-        self._weight_attr, self._bias_attr = weight_attr, bias_attr
-        self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
-        self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
+        self.in1_features, self.in2_features = in1_features, in2_features
+        self.out_features, self.name = out_features, name
+        shapes = [out_features, in1_features, in2_features], [1, out_features]
+        self._create(*shapes, weight_attr, bias_attr)
 
     def forward(self, x1: Any, x2: Any) -> Tensor:
         return F.bilinear(x1, x2, self.weight, self.bias)

@@ -8,7 +8,8 @@ from . import functional as F
 from .function_layer import with_defaults
 from .functional.convolution import FORMATS, ints
 from .initializer import Normal
-from .layer import Layer, alias
+from .layer import alias
+from .linear import WithBias
 
 __all__ = [
     "Conv1D",
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 
-class _Convolution(Layer):
+class _Convolution(WithBias):
     """Keeps what a convolution over `_axes` axes needs; `_run` is the name of its function, looked up when it
     is called."""
 
@@ -33,7 +34,7 @@ class _Convolution(Layer):
     _in_channels, _out_channels, _groups = alias("in_channels"), alias("out_channels"), alias("groups")
     _kernel_size, _stride, _dilation = alias("kernel_size"), alias("stride"), alias("dilation")
     _padding, _padding_mode, _data_format = alias("padding"), alias("padding_mode"), alias("data_format")
-    _use_cudnn = False
+    _param_attr, _use_cudnn = alias("_weight_attr"), False
 
     @property
     def _op_type(self) -> str:  # groups divides out_channels
@@ -55,43 +56,15 @@ class _Convolution(Layer):
         weight_attr: Any = None,
         bias_attr: Any = None,
         data_format: str = "NCHW",
+        dtype: Any = None,
     ) -> None:
         """Paddle's `_ConvNd`, which programs subclass: parameters for `dims` axes; the subclass writes
         `forward`."""
-        Layer.__init__(self)
-        self._axes, self.output_padding = dims, output_padding
-        channels = (in_channels, out_channels)
-        first, second = channels if transposed else channels[::-1]
-        self._keep(
-            [first, second // max(groups, 1)],
-            channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            padding_mode,
-            (weight_attr, bias_attr),
-            data_format,
-        )
-
-    def _keep(
-        self,
-        shape: list[int],
-        channels: tuple[int, int],
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
-        groups: int,
-        padding_mode: str,
-        attrs: tuple[Any, Any],
-        data_format: str,
-    ) -> None:
-        n = self._axes
-        if groups < 1 or channels[0] % groups or channels[1] % groups:
+        super().__init__(dtype=dtype)
+        n = self._axes = dims
+        if groups < 1 or in_channels % groups or out_channels % groups:
             raise ValueError(
-                f"groups: expected a divisor of {channels[0]} and {channels[1]} channels, got {groups}"
+                f"groups: expected a divisor of {in_channels} and {out_channels} channels, got {groups}"
             )
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(
@@ -101,9 +74,9 @@ class _Convolution(Layer):
             raise TypeError(f"padding: expected an int with padding_mode {padding_mode!r}, got {padding!r}")
         if data_format not in FORMATS[n]:
             raise ValueError(f"data_format: expected {' or '.join(FORMATS[n])}, got {data_format!r}")
-        if attrs[0] is False:
+        if weight_attr is False:
             raise ValueError("weight_attr: a convolution needs its weight, got False")
-        self.in_channels, self.out_channels, self.groups = *channels, groups
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size = list(ints(kernel_size, n, "kernel_size"))
         self.stride, self.dilation = list(ints(stride, n, "stride")), list(ints(dilation, n, "dilation"))
         if min(*self.kernel_size, *self.stride, *self.dilation) < 1:
@@ -111,12 +84,14 @@ class _Convolution(Layer):
                 f"kernel_size, stride, dilation: expected 1 or more, got {kernel_size}, {stride}, {dilation}"
             )
         self.padding, self.padding_mode, self.data_format = padding, padding_mode, data_format
-        self._param_attr, self._bias_attr = attrs
+        self.output_padding = output_padding
         self._channel_dim = 1 if data_format.startswith("NC") else n + 1
-        std = math.sqrt(2.0 / max(channels[0] * math.prod(self.kernel_size), 1))
+        std = math.sqrt(2.0 / max(in_channels * math.prod(self.kernel_size), 1))
+        channels = (
+            (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
+        )
         start = None if isinstance(self, _Transposed) else Normal(0.0, std)
-        self.weight = self.create_parameter([*shape, *self.kernel_size], attrs[0], default_initializer=start)
-        self.bias = self.create_parameter([channels[1]], attrs[1], is_bias=True)
+        self._create([*channels, *self.kernel_size], [out_channels], weight_attr, bias_attr, start)
 
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={list(self.kernel_size)}"
@@ -152,20 +127,22 @@ class _Plain(_Convolution):
         bias_attr: Any = None,
         data_format: str = "NCHW",
     ) -> None:
-        Layer.__init__(self, dtype=dtype)
-        attrs = (weight_attr, bias_attr if bias else False)
-        shape = [out_channels, in_channels // max(groups, 1)]
-        self._keep(
-            shape,
-            (in_channels, out_channels),
+        super().__init__(
+            in_channels,
+            out_channels,
             kernel_size,
+            False,
+            self._axes,
             stride,
             padding,
+            padding_mode,
+            0,
             dilation,
             groups,
-            padding_mode,
-            attrs,
+            weight_attr,
+            bias_attr if bias else False,
             data_format,
+            dtype,
         )
 
     def __init_subclass__(cls: Any, axes: int = 0, data_format: str = "") -> None:
@@ -246,19 +223,20 @@ class _Transposed(_Convolution):
         bias_attr: Any = None,
         data_format: str = "NCHW",
     ) -> None:
-        Layer.__init__(self)
-        self.output_padding = output_padding
-        shape = [in_channels, out_channels // max(groups, 1)]
-        self._keep(
-            shape,
-            (in_channels, out_channels),
+        super().__init__(
+            in_channels,
+            out_channels,
             kernel_size,
+            True,
+            self._axes,
             stride,
             padding,
+            "zeros",
+            output_padding,
             dilation,
             groups,
-            "zeros",
-            (weight_attr, bias_attr),
+            weight_attr,
+            bias_attr,
             data_format,
         )
 

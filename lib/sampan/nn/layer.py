@@ -304,10 +304,7 @@ class Layer:
 
     @property
     def _buffers(self) -> dict[str, Tensor]:
-        found = {
-            k: v for k, v in vars(self).items() if isinstance(v, Tensor) and not isinstance(v, Parameter)
-        }
-        return _HeldBuffers(self, found)
+        return _HeldBuffers(self, _buffers_of(self))
 
     @property
     def _non_persistable_buffer_names_set(self) -> set[str]:

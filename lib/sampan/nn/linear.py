@@ -1,10 +1,12 @@
 """Linear, Flatten and Identity."""
 
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
 from ..engine.tensor import Tensor, WrongKind
 from . import functional as F
+from .initializer import Initializer
 from .layer import Layer
 
 __all__ = ["Flatten", "Identity", "Linear"]
@@ -21,7 +23,24 @@ def _size(name: str, value: Any) -> int:
     return size
 
 
-class Linear(Layer):
+class WithBias(Layer):
+    """A layer with a weight and a bias."""
+
+    def _create(
+        self,
+        weight_shape: Sequence[int],
+        bias_shape: Sequence[int],
+        weight_attr: Any,
+        bias_attr: Any,
+        initializer: Initializer | None = None,
+    ) -> None:
+        """Make both parameters; an attr of False leaves one out. initializer: of the weight."""
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
+        self.weight = self.create_parameter(weight_shape, weight_attr, default_initializer=initializer)
+        self.bias = self.create_parameter(bias_shape, bias_attr, is_bias=True)
+
+
+class Linear(WithBias):
     """y = x W + b, for x of [..., in_features]; weight [in_features, out_features] (Paddle's order), bias
     [out_features].
 
@@ -45,9 +64,7 @@ class Linear(Layer):
         super().__init__(name)
         in_features, out_features = _size("in_features", in_features), _size("out_features", out_features)
         self.in_features, self.out_features, self.name = in_features, out_features, name
-        self._weight_attr, self._bias_attr = weight_attr, bias_attr
-        self.weight = self.create_parameter([in_features, out_features], weight_attr)
-        self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
+        self._create([in_features, out_features], [out_features], weight_attr, bias_attr)
 
     def forward(self, x: Any) -> Tensor:
         return F.linear(x, self.weight, self.bias)

@@ -13,6 +13,7 @@ from .attr import ParamAttr
 from .function_layer import FunctionLayer, with_defaults
 from .initializer import Constant, Normal
 from .layer import Layer, alias
+from .linear import WithBias
 
 # fmt: off
 __all__ = [
@@ -22,7 +23,7 @@ __all__ = [
 # fmt: on
 
 
-class _OfRank(Layer):
+class _OfRank(WithBias):
     """What normalises arrays of certain ranks alone; a subclass names them, and other defaults of its
     arguments."""
 
@@ -67,13 +68,9 @@ class _BatchNorm(_OfRank):
         super().__init__()
         self.num_features, self.momentum, self.epsilon = num_features, momentum, epsilon
         self.data_format, self.use_global_stats, self.name = data_format, use_global_stats, name
-        self._weight_attr, self._bias_attr = weight_attr, bias_attr
-        self.weight = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
-        for key, value in (
-            ("_mean", 0.0),
-            ("_variance", 1.0),
-        ):  # parameters that no optimizer changes, as in Paddle
+        self._create([num_features], [num_features], weight_attr, bias_attr, Constant(1.0))
+        # Parameters that no optimizer changes, as in Paddle.
+        for key, value in (("_mean", 0.0), ("_variance", 1.0)):
             attr = ParamAttr(initializer=Constant(value), trainable=False)
             setattr(self, key, self.create_parameter([num_features], attr))
 
@@ -213,7 +210,7 @@ class InstanceNorm3D(_InstanceNorm, ranks=(5,), data_format="NCDHW"):
     """Instance normalisation of [batch, channels, D, H, W]."""
 
 
-class LayerNorm(Layer):
+class LayerNorm(WithBias):
     """(x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, which have
     `normalized_shape`.
 
@@ -246,15 +243,13 @@ class LayerNorm(Layer):
             raise ValueError(f"normalized_shape: expected positive sizes, got {normalized_shape}")
         weight_attr = weight_attr if elementwise_affine else False
         bias_attr = bias_attr if elementwise_affine and bias else False
-        self._weight_attr, self._bias_attr = weight_attr, bias_attr
-        self.weight = self.create_parameter([size], weight_attr, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter([size], bias_attr, is_bias=True)
+        self._create([size], [size], weight_attr, bias_attr, Constant(1.0))
 
     def forward(self, x: Any) -> Tensor:
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.epsilon)
 
 
-class GroupNorm(Layer):
+class GroupNorm(WithBias):
     """(x - mean) / sqrt(variance + epsilon) * weight + bias over groups of channels and all places."""
 
     _num_groups, _num_channels = alias("num_groups"), alias("num_channels")
@@ -281,9 +276,7 @@ class GroupNorm(Layer):
         self.num_groups, self.num_channels, self.epsilon = num_groups, num_channels, epsilon
         self.data_format = data_format
         attrs: tuple[Any, Any] = (weight_attr, bias_attr) if affine else (False, False)
-        self._weight_attr, self._bias_attr = attrs
-        self.weight = self.create_parameter([num_channels], attrs[0], default_initializer=Constant(1.0))
-        self.bias = self.create_parameter([num_channels], attrs[1], is_bias=True)
+        self._create([num_channels], [num_channels], *attrs, Constant(1.0))
 
     def forward(self, x: Any) -> Tensor:
         return F.group_norm(x, self.num_groups, self.epsilon, self.weight, self.bias, self.data_format)
@@ -324,7 +317,15 @@ class SpectralNorm(Layer):
     def forward(self, x: Any) -> Tensor:
         u, v = self.weight_u.data, self.weight_v.data  # as in Paddle they stay as they are
         matrix = x.moveaxis(self._dim, 0).reshape([len(u), -1])
-        for _ in range(self._power_iters):
-            v = torch.nn.functional.normalize(matrix.data.mT @ u, dim=0, eps=self._eps)
-            u = torch.nn.functional.normalize(matrix.data @ v, dim=0, eps=self._eps)
+        u, v = power_iteration(matrix.data, u, v, self._power_iters, self._eps)
         return x / ((matrix @ Tensor(v)) * Tensor(u)).sum()
+
+
+def power_iteration(
+    matrix: torch.Tensor, u: torch.Tensor, v: torch.Tensor, rounds: int, eps: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`u` and `v` closer to the first left and right singular vectors of `matrix`."""
+    for _ in range(rounds):
+        v = torch.nn.functional.normalize(matrix.mT @ u, dim=0, eps=eps)
+        u = torch.nn.functional.normalize(matrix @ v, dim=0, eps=eps)
+    return u, v

@@ -10,6 +10,7 @@ from ..engine.tape import written
 from ..engine.tensor import Tensor
 from ..ops.joining import concat
 from .layer import Layer
+from .norm import power_iteration
 from .parameter import Parameter
 
 # fmt: off
@@ -168,9 +169,7 @@ def spectral_norm(
         original = getattr(layer, f"{name}_orig")
         u, v = getattr(layer, f"{name}_u").data, getattr(layer, f"{name}_v").data
         matrix = original.moveaxis(axis, 0).reshape([original.shape[axis], -1])
-        for _ in range(n_power_iterations if layer.training else 0):
-            v = torch.nn.functional.normalize(matrix.data.t() @ u, dim=0, eps=eps)
-            u = torch.nn.functional.normalize(matrix.data @ v, dim=0, eps=eps)
+        u, v = power_iteration(matrix.data, u, v, n_power_iterations if layer.training else 0, eps)
         getattr(layer, f"{name}_u").data, getattr(layer, f"{name}_v").data = u, v
         return original / (Tensor(u) * (matrix @ Tensor(v))).sum()
 

@@ -17,6 +17,7 @@ from ...ops.inplace import (  # type: ignore[attr-defined]
     thresholded_relu_,
 )
 from ...ops.regularization import masked
+from .convolution import channels_back
 from .normalization import channels_first
 
 # fmt: off
@@ -52,7 +53,7 @@ def prelu(x, weight, data_format="NCHW", name=None) -> Tensor:
     if weight.ndim != 1 or x.ndim < 2 or weight.shape[0] != x.shape[1]:
         raise Refused(f"prelu: weight {list(weight.shape)} fits no channels of x {list(x.shape)}")
     value = ops.parametric_relu(x, weight.reshape([-1] + [1] * (x.ndim - 2)))
-    return value.moveaxis(1, -1) if last else value
+    return channels_back(value, last)
 
 
 def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None) -> Tensor:

@@ -35,6 +35,11 @@ def channels_first(x: Any, n: int, data_format: str) -> tuple[Any, bool]:
     return (x.moveaxis(-1, 1) if last else x), last
 
 
+def channels_back(value: Any, last: bool) -> Any:
+    """`value` [n, c, ...] with its channels at the end again if they came last."""
+    return value.moveaxis(1, -1) if last else value
+
+
 def paddings(
     padding: Any, size: Sequence[int], kernel: Sequence[int], stride: Sequence[int], last: bool
 ) -> list[tuple[int, int]]:
@@ -121,7 +126,7 @@ def _convolution(
     value = convolve(x, weight, bias, (step, around, spread, transposed, extra, groups))
     if uneven and transposed:
         value = pad_constant(value, [-v for v in by_hand(pads)], 0.0)
-    return value.moveaxis(1, -1) if last else value
+    return channels_back(value, last)
 
 
 def conv1d(

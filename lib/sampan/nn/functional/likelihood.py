@@ -10,7 +10,7 @@ from ...engine.tensor import Refused, Tensor
 from ...ops import criteria
 from ...ops.activation import log_sigmoid, log_softmax, softmax
 from ...ops.indexing import where
-from .loss import cross_entropy, reduced
+from .loss import cross_entropy, number_of, reduced
 from .vision import plain
 
 # fmt: off
@@ -20,13 +20,6 @@ __all__ = [
     "square_error_cost",
 ]
 # fmt: on
-
-
-def number_of(reduction: str) -> int:
-    """torch's number for a reduction."""
-    if reduction not in criteria.NUMBERS:
-        raise Refused(f"reduction: expected one of {', '.join(criteria.NUMBERS)}, got {reduction!r}")
-    return criteria.NUMBERS[reduction]
 
 
 def same_shape(*tensors: Any) -> None:

@@ -6,17 +6,22 @@ import torch
 
 from ...engine.tensor import Refused, Tensor
 from ...ops.activation import log_softmax
+from ...ops.criteria import NUMBERS
 from ...ops.loss import mean_cross_entropy
 
 __all__ = ["cross_entropy", "nll_loss"]
 
-_REDUCTIONS = ("mean", "sum", "none")
+
+def number_of(reduction: str) -> int:
+    """torch's number for a reduction. ValueError for an unknown one."""
+    if reduction not in NUMBERS:
+        raise Refused(f"reduction: expected one of {', '.join(NUMBERS)}, got {reduction!r}")
+    return NUMBERS[reduction]
 
 
 def reduced(loss: Any, reduction: str) -> Any:
     """The mean, the sum, or the loss as it is."""
-    if reduction not in _REDUCTIONS:
-        raise Refused(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
+    number_of(reduction)
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
@@ -61,8 +66,7 @@ def cross_entropy(
         and len(places) == places.numel() == len(scores) > 0
     ):
         return mean_cross_entropy(input, label.reshape([-1]) if places.ndim == 2 else label, ignore_index)
-    if reduction not in _REDUCTIONS:
-        raise Refused(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
+    number_of(reduction)
     if input.ndim == 0 or not -input.ndim <= axis < input.ndim:
         raise Refused(f"cross_entropy: axis {axis} is outside input of shape {list(input.shape)}")
     axis %= input.ndim
@@ -150,8 +154,7 @@ def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: 
 
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None) -> Tensor:
     """-input[label]: input [n, classes, ...] holds log probabilities, label [n, ...] integers."""
-    if reduction not in _REDUCTIONS:
-        raise Refused(f"reduction: expected one of {', '.join(_REDUCTIONS)}, got {reduction!r}")
+    number_of(reduction)
     if input.ndim < 2:
         raise Refused(f"nll_loss: expected input [n, classes, ...], got shape {[*input.shape]}")
     if weight is not None and list(weight.shape) != [input.shape[1]]:

@@ -9,6 +9,7 @@ from ...ops.normalization import normalize_batch, normalize_groups, normalize_la
 from ...ops.norms import p_norm
 from ...ops.pooling import avg_pool
 from ...ops.shape import number, pad_constant
+from .convolution import channels_back
 
 __all__ = [
     "batch_norm",
@@ -106,11 +107,11 @@ def batch_norm(
         channels[0],
     ):  # nothing or one value a channel has no spread: as in Paddle it stays as it is
         value = x + sum((p * 0).sum() for p in (weight, bias) if p is not None)  # whose gradients are zeros
-        return value.moveaxis(1, -1) if last else value
+        return channels_back(value, last)
     value = normalize_batch(
         x, weight, bias, running_mean.data, running_var.data, own, float(momentum), float(epsilon)
     )
-    return value.moveaxis(1, -1) if last else value
+    return channels_back(value, last)
 
 
 def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None) -> Tensor:
@@ -130,7 +131,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
         raise Refused(f"group_norm: num_groups {num_groups} does not divide the channels of {[*x.shape]}")
     weight, bias = (_fits(n, v, [x.shape[1]]) for n, v in (("weight", weight), ("bias", bias)))
     value = normalize_groups(x, weight, bias, num_groups, float(epsilon))
-    return value.moveaxis(1, -1) if last else value
+    return channels_back(value, last)
 
 
 def instance_norm(
@@ -164,7 +165,7 @@ def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW
     squares = pad_constant((x * x).reshape([n, 1, c, -1]), [0, 0, size // 2, (size - 1) // 2], 0.0)
     means = avg_pool(squares, (size, 1), (1, 1), (0, 0), False, True).reshape(x.shape)
     value = x / (means * alpha + k) ** beta
-    return value.moveaxis(1, -1) if last else value
+    return channels_back(value, last)
 
 
 def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None) -> Tensor:

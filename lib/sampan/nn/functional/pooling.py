@@ -12,7 +12,7 @@ from ...engine.apply import wrap
 from ...engine.tensor import Refused, Tensor
 from ...ops.pooling import ADAPTIVE_MAX, MAX, adaptive_pool, at_places, avg_pool, max_pool, put_at_places
 from ...ops.shape import pad_constant
-from .convolution import FORMATS, by_hand, channels_first, ints, paddings
+from .convolution import FORMATS, by_hand, channels_back, channels_first, ints, paddings
 
 # fmt: off
 __all__ = [
@@ -101,7 +101,7 @@ class _Windows:
     def given_back(self, value: Any) -> Any:
         """`value` in the format that x came in."""
         value = value.squeeze(2) if self.n == 1 else value
-        return value.moveaxis(1, -1) if self.last else value
+        return channels_back(value, self.last)
 
 
 def _largest(
@@ -263,8 +263,7 @@ def _adaptive(
         x, size = x.unsqueeze(2), (1, *size)
     if not largest:
         value = adaptive_pool(x, size)
-        value = value.squeeze(2) if n == 1 else value
-        return value.moveaxis(1, -1) if last else value
+        return channels_back(value.squeeze(2) if n == 1 else value, last)
     places = ADAPTIVE_MAX[len(size)](x.data, size)[1]
     found = [at_places(x, places)] + ([wrap(places.to(torch.int32))] if return_mask else [])
     found = [f.squeeze(2) for f in found] if n == 1 else found

@@ -8,7 +8,7 @@ import torch
 from ...engine.tensor import Refused, Tensor, is_tensor
 from ...ops.resampling import pixels_gathered, pixels_shuffled, resized, sampled, windows, windows_summed
 from ...ops.shape import pad_constant, unshared
-from .convolution import FORMATS, by_hand, channels_first, ints
+from .convolution import FORMATS, by_hand, channels_back, channels_first, ints
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 # fmt: off
@@ -99,7 +99,7 @@ def interpolate(
             value = (value.moveaxis(axis, -1) @ _mixing(value, axis, length, factor)).moveaxis(-1, axis)
     else:
         value = resized(x, lengths, mode + " smooth" * antialias, (align_corners, *factors))
-    return value.moveaxis(1, -1) if last else value
+    return channels_back(value, last)
 
 
 def _mixing(x: Any, axis: int, length: int, factor: float | None) -> Tensor:
@@ -179,7 +179,7 @@ def _rearranged(x: Any, factor: Any, name: str, data_format: str, function: Any)
         raise Refused(f"{name}: expected a positive int, got {factor}")
     x, last = channels_first(x, 2, data_format)
     value = function(x, factor)
-    return value.moveaxis(1, -1) if last else value
+    return channels_back(value, last)
 
 
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None) -> Tensor:
