@@ -369,16 +369,34 @@ def dense_part(value: Any) -> Any:
     return tensor.values() if isinstance(value, Tensor) and value.is_sparse() else value
 
 
-def _start(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str) -> tuple[Any, Any]:
-    tensor, gradient = dense_part(tensor), dense_part(gradient)
+def _roots(
+    tensors: Sequence[Tensor], gradients: Any, recorded: bool, name: str, blocked: Any = ()
+) -> list[tuple[Any, Any]]:
+    """(Node or leaf, gradient) of each tensor that is on the tape and not `blocked`; ones where no gradient
+    is given."""
+    given = _listed(gradients) or [None] * len(tensors)
+    if len(given) != len(tensors):
+        raise Refused(f"{name}: expected {len(tensors)}, one per tensor, got {len(given)}")
+    return [
+        (tensor.node or tensor, _initial(tensor, dense_part(gradient), recorded, name))
+        for tensor, gradient in zip(map(dense_part, tensors), given, strict=True)
+        if not tensor.stop_gradient and (tensor.node or tensor) not in blocked
+    ]
+
+
+def _listed(tensors: Any) -> list[Any]:
+    """A list of Tensors from a list, one Tensor or None."""
+    return [] if tensors is None else [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def _initial(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str) -> Any:
+    """The gradient with which a walk starts at `tensor`: a Tensor if the walk is recorded, else a buffer."""
     if gradient is None:
         initial: Any = _ones_like(tensor.data)
-        return tensor.node or tensor, Tensor(initial) if recorded else initial
+        return Tensor(initial) if recorded else initial
     if not isinstance(gradient, Tensor):
         raise TypeError(f"{name}: expected a Tensor or None, got {type(gradient).__name__}")
-    if (
-        gradient.data.shape == (1,) and not tensor.data.ndim
-    ):  # as gradients of numbers were given before Paddle 2.5
+    if gradient.data.shape == (1,) and not tensor.data.ndim:  # Paddle's form before 2.5
         gradient = gradient.reshape([])
     if gradient.data.shape != tensor.data.shape:
         raise Refused(
@@ -386,7 +404,7 @@ def _start(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str) -
         )
     if gradient.data.dtype is not tensor.data.dtype:
         gradient = gradient.astype(tensor.data.dtype)
-    return tensor.node or tensor, gradient if recorded else gradient.data
+    return gradient if recorded else gradient.data
 
 
 def backward(
@@ -407,19 +425,8 @@ def backward(
     if type(tensors) is Tensor and grad_tensors is None and not tensors.stop_gradient:  # the usual call
         run(((tensors.node or tensors, _ones_like(tensors.data)),), retain_graph)
         return
-    given: list[Any]
-    if isinstance(tensors, Tensor):
-        tensors, given = [tensors], [grad_tensors]
-    else:
-        tensors = list(tensors)
-        given = list(grad_tensors or [None] * len(tensors))
-    if len(given) != len(tensors):
-        raise Refused(f"grad_tensors: expected {len(tensors)}, one per tensor, got {len(given)}")
-    roots = []
-    for tensor, gradient in zip(tensors, given, strict=True):
-        if not tensor.stop_gradient:  # else nothing is on the tape behind it: nothing to do, as in Paddle
-            roots.append(_start(tensor, gradient, False, "grad_tensor"))
-    run(roots, retain_graph)
+    given: Any = [grad_tensors] if isinstance(tensors, Tensor) else grad_tensors
+    run(_roots(_listed(tensors), given, False, "grad_tensors"), retain_graph)
 
 
 declared.backward = backward
@@ -453,23 +460,12 @@ def grad(
     """
     if not only_inputs:
         raise Refused("only_inputs: only True is supported, got False")
-    outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    outputs, inputs = _listed(outputs), _listed(inputs)
     if not outputs or not inputs:
         raise Refused(f"grad: expected outputs and inputs, got {len(outputs)} and {len(inputs)}")
-    given = (
-        [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(outputs))
-    )
-    if len(given) != len(outputs):
-        raise Refused(f"grad_outputs: expected {len(outputs)}, one per output, got {len(given)}")
-    constants = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or [])
-    targets, others = ([t.node or t for t in map(dense_part, ts)] for ts in (inputs, constants))
+    targets, others = ([t.node or t for t in map(dense_part, ts)] for ts in (inputs, _listed(no_grad_vars)))
     blocked = set(others)
-    roots = [
-        _start(t, g, create_graph, "grad_outputs")
-        for t, g in zip(map(dense_part, outputs), given, strict=True)
-        if not t.stop_gradient and (t.node or t) not in blocked
-    ]
+    roots = _roots(outputs, grad_outputs, create_graph, "grad_outputs", blocked)
     with set_grad_enabled(create_graph):
         found = run(roots, True, create_graph, targets, blocked)
     results: list[Tensor | None] = []
@@ -478,23 +474,25 @@ def grad(
     tensor: Any
     for position, (tensor, key) in enumerate(zip(inputs, targets, strict=True)):
         gradient = None if key in blocked else found.get(key)
-        if gradient is None and key not in blocked and _vanishes([made for made, _ in roots], key):
-            gradient = torch.zeros_like(dense_part(tensor).data)
-            gradient = Tensor(gradient) if create_graph else gradient
-        if gradient is None and not allow_unused and key not in blocked:
-            raise ValueError(
-                f"inputs[{position}] {tensor._brief()} is not part of what the outputs were computed from; "
-                "pass allow_unused=True to get None for it"
-            )
-        if gradient is not None and not isinstance(gradient, Tensor):
+        if gradient is None and key not in blocked:
+            if _vanishes([made for made, _ in roots], key):
+                zeros = torch.zeros_like(dense_part(tensor).data)
+                gradient = Tensor(zeros) if create_graph else zeros
+            elif not allow_unused:
+                raise ValueError(
+                    f"inputs[{position}] {tensor._brief()} is not part of what the outputs were computed "
+                    "from; pass allow_unused=True to get None for it"
+                )
+        if gradient is None:
+            results.append(None)
+            continue
+        if not isinstance(gradient, Tensor):
             gradient = _shown(gradient, owners)
-        elif create_graph and gradient is not None and gradient.data.data_ptr() in owners:
+        elif gradient.data.data_ptr() in owners:
             with set_grad_enabled(True):
                 gradient = declared.assign(gradient)
-        if gradient is not None and create_graph and gradient.node is None:
-            gradient = wrap(
-                gradient.data
-            )  # of something linear: a constant, and as in Paddle one to derive by
+        if create_graph and gradient.node is None:  # a constant, which can be derived by, as in Paddle
+            gradient = wrap(gradient.data)
             gradient.stop_gradient = False
-        results.append(tensor.like(gradient) if gradient is not None and tensor.is_sparse() else gradient)
+        results.append(tensor.like(gradient) if tensor.is_sparse() else gradient)
     return results

@@ -117,69 +117,93 @@ class PyLayer:
         context = PyLayerContext()
         with walk.no_grad():
             result = cls.forward(context, *args, **kwargs)
-        listed = result if isinstance(result, (tuple, list)) else (result,)
-        if not any(isinstance(r, Tensor) for r in listed):
+        outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+        if not any(isinstance(o, Tensor) for o in outputs):
             returned = describe(result)
             raise WrongKind(f"{cls.__name__}.forward: expected to return at least one Tensor, got {returned}")
-        taken = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
-        tensors, sparse = [walk.dense_part(a) for a in taken], [a.is_sparse() for a in taken]
-        if not walk.is_grad_enabled() or all(t.stop_gradient for t in tensors):
+        inputs = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+        if not walk.is_grad_enabled() or all(walk.dense_part(t).stop_gradient for t in inputs):
             return result
-        outputs = list(result) if isinstance(result, (tuple, list)) else [result]
-        marked = {id(t) for t in context._not_differentiable}
-        found = [(i, o.data) for i, o in enumerate(outputs) if isinstance(o, Tensor) and id(o) not in marked]
-        places = [i for i, buffer in found if buffer.is_floating_point() or buffer.is_complex()]
-
-        # Of each Tensor among the outputs: its place, and what a gradient of zeros is made from.
-        shown = {i: (o.data.shape, o.data.dtype) for i, o in enumerate(outputs) if isinstance(o, Tensor)}
-        count = len(tensors)  # not the tensors themselves: the tape keeps what forward saves, and no more
-
-        def pullback(gradients: Any) -> tuple[Any, ...]:
-            arrived = dict(zip(places, gradients if type(gradients) is tuple else (gradients,), strict=True))
-            recorded = any(isinstance(g, Tensor) for g in arrived.values())
-            zeros = torch.zeros if context.materialize_grads else (lambda shape, dtype: None)
-            if context.consistent:
-                arrived = {
-                    i: g if g is None or g.dtype == shown[i][1] else g.to(shown[i][1])
-                    for i, g in arrived.items()
-                }
-            given = [arrived[i] if i in arrived else zeros(s, dtype=t) for i, (s, t) in shown.items()]
-            # Copies, for backward may write into them, and the walk may read the same memory elsewhere.
-            wrapped = [Tensor(_copied(g)) if isinstance(g, torch.Tensor) else g for g in given]
-            with walk.set_grad_enabled(recorded):
-                found = cls.backward(context, *wrapped)
-            found = found if isinstance(found, (tuple, list)) else (found,)
-            odd = [describe(g) for g in found if g is not None and not isinstance(g, Tensor)]
-            if odd:
-                wanted = "expected Tensors and None"
-                raise WrongKind(f"{cls.__name__}.backward: {wanted} to be returned, got {', '.join(odd)}")
-            if len(found) != count:
-                wanted = f"{count} gradients, one per Tensor given to forward"
-                raise ValueError(f"{cls.__name__}.backward: expected {wanted}, got {len(found)}")
-            if any(g is not None and s and not g.is_sparse() for g, s in zip(found, sparse, strict=True)):
-                raise WrongKind(
-                    f"{cls.__name__}.backward: expected a sparse gradient for a sparse input, got a dense one"
-                )
-            found = tuple(map(walk.dense_part, found))
-            return found if recorded else tuple(None if g is None else g.data for g in found)
-
-        edges = [None if t.stop_gradient else (t.node or t) for t in tensors]
-        node = Node(_operator_for(cls), edges, {"saved": pullback})
-        if not context.materialize_grads:
-            node.materialized = False
-        context._node = weakref.ref(node)
-        of = {id(outputs[place]): index for index, place in enumerate(places)}
-        context._results = {i: of[id(saved)] for i, saved in enumerate(context._saved) if id(saved) in of}
-        buffers = [outputs[i].data.view_as(outputs[i].data) for i in places]
-        if len(places) > 1:
-            wrapped = wrap_outputs(node, buffers)
-        else:
-            wrapped = tuple(Tensor(b, stop_gradient=False) for b in buffers)
-            for tensor in wrapped:
-                tensor.node = node
-        for place, tensor in zip(places, wrapped, strict=True):
-            outputs[place] = tensor
+        _record(_Backward(cls, context, inputs, outputs), inputs, outputs)
         return type(result)(outputs) if isinstance(result, (tuple, list)) else outputs[0]
+
+
+class _Backward:
+    """What a Node keeps of a PyLayer's call: the gradients of its inputs, by its `backward`.
+
+    It holds what forward saved, and no other input or output.
+    """
+
+    def __init__(self, kind: Any, context: Any, inputs: list[Tensor], outputs: list[Any]) -> None:
+        self.kind, self.context = kind, context
+        self.sparse = [t.is_sparse() for t in inputs]
+        # Of each Tensor among the outputs: its place, and what a gradient of zeros is made from.
+        self.shapes = {
+            i: (o.data.shape, o.data.dtype) for i, o in enumerate(outputs) if isinstance(o, Tensor)
+        }
+        constant = {id(t) for t in context._not_differentiable}
+        self.places = [
+            i
+            for i, (_, dtype) in self.shapes.items()
+            if id(outputs[i]) not in constant and (dtype.is_floating_point or dtype.is_complex)
+        ]
+
+    def __call__(self, gradients: Any) -> tuple[Any, ...]:
+        arrived = gradients if type(gradients) is tuple else (gradients,)
+        recorded = any(isinstance(g, Tensor) for g in arrived)
+        given = self._of_all_outputs(dict(zip(self.places, arrived, strict=True)))
+        with walk.set_grad_enabled(recorded):
+            found = self.kind.backward(self.context, *given)
+        found = found if isinstance(found, (tuple, list)) else (found,)
+        self._check(found)
+        found = tuple(map(walk.dense_part, found))
+        return found if recorded else tuple(None if g is None else g.data for g in found)
+
+    def _of_all_outputs(self, arrived: dict[int, Any]) -> list[Any]:
+        """A gradient for each Tensor that forward returned, as its `backward` expects them."""
+        given: list[Any] = []
+        for place, (shape, dtype) in self.shapes.items():
+            gradient = arrived.get(place)
+            if place not in arrived and self.context.materialize_grads:
+                gradient = torch.zeros(shape, dtype=dtype)
+            elif gradient is not None and self.context.consistent and gradient.dtype != dtype:
+                gradient = gradient.to(dtype)
+            # A copy: backward may write into it, and the walk may read the same memory elsewhere.
+            given.append(Tensor(_copied(gradient)) if isinstance(gradient, torch.Tensor) else gradient)
+        return given
+
+    def _check(self, found: Any) -> None:
+        """Refuse what is not one gradient for each input."""
+        name, count = f"{self.kind.__name__}.backward", len(self.sparse)
+        odd = [describe(g) for g in found if g is not None and not isinstance(g, Tensor)]
+        if odd:
+            raise WrongKind(f"{name}: expected Tensors and None to be returned, got {', '.join(odd)}")
+        if len(found) != count:
+            wanted = f"{count} gradients, one per Tensor given to forward"
+            raise ValueError(f"{name}: expected {wanted}, got {len(found)}")
+        if any(g is not None and s and not g.is_sparse() for g, s in zip(found, self.sparse, strict=True)):
+            raise WrongKind(f"{name}: expected a sparse gradient for a sparse input, got a dense one")
+
+
+def _record(call: _Backward, inputs: list[Tensor], outputs: list[Any]) -> None:
+    """Make a Node for a call, and put Tensors that it made in the places of the outputs."""
+    tensors, context, places = [walk.dense_part(t) for t in inputs], call.context, call.places
+    edges = [None if t.stop_gradient else (t.node or t) for t in tensors]
+    node = Node(_operator_for(call.kind), edges, {"saved": call})
+    if not context.materialize_grads:
+        node.materialized = False
+    context._node = weakref.ref(node)
+    of = {id(outputs[place]): index for index, place in enumerate(places)}
+    context._results = {i: of[id(saved)] for i, saved in enumerate(context._saved) if id(saved) in of}
+    buffers = [outputs[i].data.view_as(outputs[i].data) for i in places]
+    if len(places) > 1:
+        made = wrap_outputs(node, buffers)
+    else:
+        made = tuple(Tensor(b, stop_gradient=False) for b in buffers)
+        for tensor in made:
+            tensor.node = node
+    for place, tensor in zip(places, made, strict=True):
+        outputs[place] = tensor
 
 
 def _copied(gradient: torch.Tensor) -> torch.Tensor:
