@@ -57,6 +57,7 @@ FLOORS = [
 # The files of the engine: each imports only from those before it.
 ENGINE = [
     "printing",
+    "conversion",
     "tape",
     "tensor",
     "refusal",

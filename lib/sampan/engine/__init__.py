@@ -3,6 +3,7 @@
 A file imports only from those before it in this list:
 
 - printing: how a Tensor is shown
+- conversion: buffers from Python's numbers and NumPy's arrays, and back
 - tape: Node, one recorded call of an operator; which memory was written in place
 - tensor: the class Tensor, and the errors for arguments
 - refusal: how an error from torch or NumPy is worded for the function that was called

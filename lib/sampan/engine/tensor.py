@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..dtype import DTYPES, NAMES, DataType, Place, Size, as_device, as_dtype, default_dtype, name_of
+from ..dtype import DTYPES, DataType, Place, Size, as_device, as_dtype, name_of
 from . import printing, tape
+from .conversion import UNKNOWN_TO_NUMPY, buffer_from, from_numbers
+from .conversion import to_numpy as to_numpy
 from .tape import Node
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ zero_gradient: Any = (
     SimpleNamespace()
 )  # stands for a gradient that was cleared: zeros, made only when looked at
 _names = iter(range(1 << 62))
-_UNKNOWN_TO_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 
 
 # Files of this library, and what `generated.define` makes from text.
@@ -110,11 +111,11 @@ class Tensor(Methods):
         if not isinstance(stop_gradient, bool):  # Paddle's second argument is the place
             place, stop_gradient = stop_gradient, True
         if place is not None:
-            data = to_tensor(data, place=place).data
+            data = buffer_from(data, place=place)
         elif isinstance(data, Tensor):
             data = data.data
         elif not isinstance(data, torch.Tensor):
-            data = to_tensor(data).data
+            data = buffer_from(data)
         self.data = data.detach() if data.requires_grad else data
         self.stop_gradient = stop_gradient
         self.node = None
@@ -520,7 +521,7 @@ class Tensor(Methods):
 
     def set_value(self, value: Any) -> None:
         """Overwrite the values, keeping shape, dtype and place. Raises ValueError for another shape."""
-        source = value.data if isinstance(value, Tensor) else _from_python(value)
+        source = value.data if isinstance(value, Tensor) else from_numbers(value)
         if source.shape != self.data.shape:
             raise Refused(f"set_value: expected shape {[*self.shape]}, got {list(source.shape)}")
         if not torch.can_cast(source.dtype, self.data.dtype):
@@ -560,7 +561,7 @@ class Tensor(Methods):
         return f"{type(self).__name__}{name} {name_of(self.dtype)}{[*self.shape]}"
 
     def __repr__(self) -> str:
-        shown = self.data.to(torch.float32) if self.data.dtype in _UNKNOWN_TO_NUMPY else self.data
+        shown = self.data.to(torch.float32) if self.data.dtype in UNKNOWN_TO_NUMPY else self.data
         body = printing.layout(shown.cpu().resolve_conj().resolve_neg().numpy(), 7)
         return (
             f"Tensor(shape={list(self.shape)}, dtype={name_of(self.dtype)}, place={self.place}, "
@@ -599,15 +600,6 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor)
 
 
-def to_numpy(data: torch.Tensor) -> np.ndarray:
-    """The array over a buffer's memory, of its bits for bfloat16; of a copy for a GPU's and for lazy
-    conjugates."""
-    data = data.cpu()
-    return (
-        data.view(torch.uint16) if data.dtype is torch.bfloat16 else data.resolve_conj().resolve_neg()
-    ).numpy()
-
-
 def _from_numpy(kind: type[Tensor], array: np.ndarray, dtype: str, stop_gradient: bool) -> Tensor:
     return kind(torch.from_numpy(array).view(as_dtype(dtype)), stop_gradient=stop_gradient)
 
@@ -624,45 +616,8 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     >>> x.shape, str(x.dtype)
     (paddle.Size([2, 2]), 'paddle.float32')
     """
-    device = as_device(place)
-    target = None if dtype is None else as_dtype(dtype)
-    if isinstance(data, Tensor):
-        buffer = data.data.clone()
-    elif isinstance(data, torch.Tensor):
-        buffer = data.detach().clone()
-    else:
-        buffer = _from_python(data)
-        if buffer.dtype is torch.uint16 and target is not torch.uint16:
-            buffer = buffer.view(torch.bfloat16)  # what `numpy` made of it
-        if target is None and not isinstance(data, np.ndarray | np.generic) and not _holds_tensor(data):
-            if buffer.is_floating_point():
-                target = default_dtype()
-            elif buffer.is_complex():
-                target = torch.complex128 if default_dtype() is torch.float64 else torch.complex64
-    return Tensor(buffer.to(device=device, dtype=target or buffer.dtype), stop_gradient)
-
-
-def _from_python(data: Any) -> torch.Tensor:
-    """A buffer with a copy of numbers, nested lists or an array. Raises TypeError or ValueError."""
-    try:
-        array = np.array(_plain(data), order="C")
-        if array.dtype.name not in NAMES and array.dtype != object:
-            raise TypeError(f"its entries are {array.dtype.name}, expected one of {', '.join(NAMES)}")
-        if array.dtype == object and not isinstance(data, (list, tuple, np.ndarray)):
-            raise TypeError("expected numbers, lists of them, an array or a Tensor")
-        if array.dtype == object:
-            raise ValueError("its entries are no numbers or its rows have different lengths")
-        return torch.from_numpy(array)
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"to_tensor: cannot make an array of {type(data).__name__}: {error}") from None
-
-
-def _plain(data: Any) -> Any:
-    if isinstance(data, Tensor):
-        return to_numpy(data.data)
-    if isinstance(data, torch.Tensor):
-        return data.numpy()
-    return [_plain(d) for d in data] if isinstance(data, (list, tuple)) else data
+    source = data.data if isinstance(data, Tensor) else data
+    return Tensor(buffer_from(source, dtype, place), stop_gradient)
 
 
 def _as_numbers(given: Any) -> Any:
@@ -673,10 +628,3 @@ def _as_numbers(given: Any) -> Any:
             raise TypeError("a Tensor of several entries is no number")
         return given.__index__()
     return type(given)([_as_numbers(g) for g in given]) if type(given) in (list, tuple) else given
-
-
-def _holds_tensor(data: Any) -> bool:
-    """Whether a nested list holds Tensors, which keep their dtype."""
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, (Tensor, torch.Tensor))
