@@ -12,6 +12,7 @@ from .dtype import as_device, as_dtype, default_dtype
 from .engine.operator import as_method
 from .engine.spelling import factory, give
 from .engine.tensor import Refused, Tensor, WrongKind, declared, to_tensor
+from .ops.assembly import on_own_axes
 from .ops.shape import _ints
 
 # fmt: off
@@ -217,11 +218,9 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
     vectors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
     if indexing == "xy":
         vectors[:2] = vectors[1::-1]
-    n = len(vectors)
     shape = [v.size for v in vectors]
-    apart = [declared.reshape(v, [1] * i + [-1] + [1] * (n - 1 - i)) for i, v in enumerate(vectors)]
-    grids = [declared.expand(v, shape) for v in apart]
-    if indexing == "ij" or n < 2:
+    grids = [declared.expand(v, shape) for v in on_own_axes(vectors)]
+    if indexing == "ij" or len(vectors) < 2:
         return grids
     return [grids[1], grids[0], *grids[2:]]
 

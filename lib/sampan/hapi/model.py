@@ -257,12 +257,10 @@ class Model:
     def _evaluate(self, loader: Any, chain: Any, num_iters: int | None) -> dict[str, Any]:
         for metric in self._metrics:
             metric.reset()
-        modes = [(layer, layer.training) for layer in self.network.sublayers(include_self=True)]
-        self.network.eval()
         total, count = 0.0, 0
-        chain.call("on_eval_begin", {})
         logs: dict[str, Any] = {}
-        try:
+        with state.evaluating(self.network):
+            chain.call("on_eval_begin", {})
             for step, batch in enumerate(feed.batches(loader)):
                 chain.call("on_eval_batch_begin", step, {})
                 inputs, labels = feed.split(batch, self._arity)
@@ -277,9 +275,6 @@ class Model:
                 chain.call("on_eval_batch_end", step, logs)
                 if num_iters is not None and step + 1 >= num_iters:
                     break
-        finally:
-            for layer, mode in modes:
-                layer.training = mode
         chain.call("on_eval_end", logs)
         return logs
 

@@ -1,6 +1,8 @@
 """The state of a training run in one file, from which it continues as if it had never stopped."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,18 @@ def set_chance(state: dict[str, Any]) -> None:
 
 def _lists(value: Any) -> Any:
     return [_lists(v) for v in value] if isinstance(value, tuple) else value
+
+
+@contextmanager
+def evaluating(network: Any) -> Iterator[None]:
+    """Within the block every layer is in evaluation mode; then each is in its own mode again."""
+    modes = [(layer, layer.training) for layer in network.sublayers(include_self=True)]
+    network.eval()
+    try:
+        yield
+    finally:
+        for layer, mode in modes:
+            layer.training = mode
 
 
 def check_finite(network: Any, what: str) -> None:

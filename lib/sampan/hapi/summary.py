@@ -9,6 +9,7 @@ from ..dtype import as_device, as_dtype, default_dtype
 from ..engine.backward import no_grad
 from ..engine.tensor import Tensor
 from ..nn import Layer
+from .state import evaluating
 
 
 def _shapes(value: Any) -> Any:
@@ -41,16 +42,12 @@ def _inputs(input_size: Any, dtypes: Any) -> list[Any]:
 def watched(net: Layer, layers: list[Layer], note: Callable[..., None], inputs: list[Any]) -> None:
     """Run `net` once as in evaluation, with `note(layer, inputs, outputs)` after each of `layers`."""
     handles = [layer.register_forward_post_hook(note) for layer in layers]
-    modes = [(layer, layer.training) for layer in net.sublayers(include_self=True)]
-    net.eval()
     try:
-        with no_grad():
+        with evaluating(net), no_grad():
             net(*inputs)
     finally:
         for handle in handles:
             handle.remove()
-        for layer, mode in modes:
-            layer.training = mode
 
 
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:

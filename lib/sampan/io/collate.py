@@ -1,7 +1,7 @@
 """From samples to a batch of buffers, and from buffers to Tensors."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,17 +34,21 @@ def default_collate_fn(batch: Any) -> Any:
 
     Returns buffers. Raises ValueError when samples differ in shape, TypeError for anything else.
     """
-    return _whole(batch) if type(batch) is tuple else _stack(batch, "sample")
+    if type(batch) is not tuple:
+        return _stack(batch, "sample")
+    return _mapped(batch, lambda v: torch.from_numpy(v) if isinstance(v, np.ndarray) else _buffer_of(v))
 
 
-def _whole(batch: Any) -> Any:
-    if isinstance(batch, np.ndarray):
-        return torch.from_numpy(batch)
-    if isinstance(batch, Tensor):
-        return batch if batch.is_sparse() else batch.data
-    if isinstance(batch, (list, tuple)):
-        return [_whole(part) for part in batch]
-    return {k: _whole(v) for k, v in batch.items()} if isinstance(batch, Mapping) else batch
+def _mapped(tree: Any, leaf: Callable[[Any], Any]) -> Any:
+    """`leaf` of every entry of nested lists, tuples (which become lists) and dictionaries."""
+    if isinstance(tree, (list, tuple)):
+        return [_mapped(part, leaf) for part in tree]
+    return {k: _mapped(v, leaf) for k, v in tree.items()} if isinstance(tree, Mapping) else leaf(tree)
+
+
+def _buffer_of(value: Any) -> Any:
+    """The buffer of a dense Tensor; anything else as it is."""
+    return value.data if isinstance(value, Tensor) and not value.is_sparse() else value
 
 
 def _stack(samples: Sequence[Any], where: str) -> Any:
@@ -103,23 +107,21 @@ def samples_of(batch: Any) -> Any:
 
 def to_tensors(batch: Any, device: torch.device | None = None) -> Any:
     """Buffers and arrays in nested lists and dictionaries as Tensors, on a device."""
-    if isinstance(batch, torch.Tensor):
-        return Tensor(batch if device is None else batch.to(device, non_blocking=True))
-    if isinstance(batch, np.ndarray):
-        return to_tensors(torch.from_numpy(batch), device) if batch.dtype in _KINDS else batch
-    if isinstance(batch, np.generic):
-        return to_tensors(torch.as_tensor(batch), device)
-    if isinstance(batch, Tensor):
-        return batch if device is None or batch.is_sparse() else Tensor(batch.data.to(device))
-    if isinstance(batch, (list, tuple)):
-        return [to_tensors(part, device) for part in batch]
-    return {k: to_tensors(v, device) for k, v in batch.items()} if isinstance(batch, Mapping) else batch
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype in _KINDS:
+            value = torch.from_numpy(value)
+        elif isinstance(value, np.generic):
+            value = torch.as_tensor(value)
+        if isinstance(value, torch.Tensor):
+            return Tensor(value if device is None else value.to(device, non_blocking=True))
+        if isinstance(value, Tensor) and device is not None and not value.is_sparse():
+            return Tensor(value.data.to(device))
+        return value
+
+    return _mapped(batch, moved)
 
 
 def to_buffers(batch: Any) -> Any:
     """Tensors in nested lists and dictionaries as buffers: how a worker hands a batch over."""
-    if isinstance(batch, Tensor):
-        return batch if batch.is_sparse() else batch.data
-    if isinstance(batch, (list, tuple)):
-        return [to_buffers(part) for part in batch]
-    return {k: to_buffers(v) for k, v in batch.items()} if isinstance(batch, Mapping) else batch
+    return _mapped(batch, _buffer_of)

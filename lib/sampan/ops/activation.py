@@ -4,16 +4,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 
 from ..dtype import as_dtype
-from ..engine.apply import AxisError
 from ..engine.operator import composite, operator
 from ..engine.tensor import Refused, Tensor
 from ..generated import define
 from .elementwise import Buffer, aten, sigmoid, tanh
 from .joining import concat, equal_views
+from .shape import _free, scalar
 
 softmax_backward = torch._softmax_backward_data
 log_softmax_backward = torch._log_softmax_backward_data
@@ -82,18 +81,12 @@ def activation(
         "complex_slope": complex_slope,
         "Buffer": Buffer,
         "NUMBERS": (float, int),
-        "number_of": _number,
+        "number_of": scalar,
     }
     define(source, f"activation {name}", namespace)
     body = namespace[name]
     body.__doc__, body.__module__ = f"{doc}\n\nElementwise, any shape.", __name__
     return operator(namespace[f"{name}_by_x"], **facts)(body)
-
-
-def _number(value: Any) -> Any:
-    """A number of NumPy's or in a 0-d tensor as one of Python's; anything else as it is."""
-    known = isinstance(value, (np.generic, np.ndarray, torch.Tensor, Tensor))
-    return value.item() if known and math.prod(value.shape) == 1 else value
 
 
 _SIXTH = (0.1666667, 0.5)  # what torch has a kernel for
@@ -320,10 +313,8 @@ def _gelu_slope(x: Any, kind: str) -> Any:
 
 
 def _axis(x: Any, axis: int) -> int:
-    n = max(x.ndim, 1)
-    if not -n <= axis < n:
-        raise AxisError(f"axis {axis} is outside an array of {x.ndim} axes")
-    return axis
+    """`axis` counted from the front; a number counts as a vector of one entry."""
+    return _free(x, axis, x.ndim == 0)
 
 
 def _softmax_by_x(g: Any, out: Any, axis: int, saved: torch.dtype) -> Any:
@@ -392,7 +383,7 @@ def swiglu(x, y=None, name=None) -> Tensor:
 @composite()
 def maxout(x, groups, axis=1, name=None) -> Tensor:
     """The largest of each `groups` neighbours along `axis` (Goodfellow et al., 2013)."""
-    at = _axis(x, axis) % max(x.ndim, 1)
+    at = _axis(x, axis)
     if groups < 1 or x.shape[at] % groups:
         raise Refused(f"maxout: groups {groups} does not divide axis {axis} of {list(x.shape)}")
     return x.reshape([*x.shape[:at], x.shape[at] // groups, groups, *x.shape[at + 1 :]]).max(at + 1)

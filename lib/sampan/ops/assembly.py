@@ -68,9 +68,14 @@ def cartesian_prod(x, name=None) -> Tensor:
     if len(x) == 1:
         return x[0]
     shape = [tensor.size for tensor in x]
-    n = len(x)
-    grids = [expand_view(reshape(t, [1] * i + [-1] + [1] * (n - 1 - i)), shape) for i, t in enumerate(x)]
+    grids = [expand_view(t, shape) for t in on_own_axes(x)]
     return reshape(stack(grids, -1), [-1, len(x)])
+
+
+def on_own_axes(vectors: Any) -> list[Any]:
+    """Views of n vectors with n axes each, the i-th along axis i: they broadcast to a grid."""
+    n = len(vectors)
+    return [reshape(v, [1] * i + [-1] + [1] * (n - 1 - i)) for i, v in enumerate(vectors)]
 
 
 @composite(method="")

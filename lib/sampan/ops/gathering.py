@@ -7,11 +7,10 @@ from typing import Any
 import torch
 
 from ..dtype import name_of
-from ..engine.apply import AxisError
 from ..engine.operator import composite, operator
 from ..engine.tensor import Refused, Tensor, WrongKind
 from .indexing import getitem, setitem, spread
-from .shape import _ints, assign, cast, expand, expand_view, reshape, squeeze
+from .shape import _free, _ints, along, assign, cast, expand, expand_view, reshape, squeeze
 
 # fmt: off
 __all__ = [
@@ -56,9 +55,8 @@ def _spread_along(indices: Any, shape: Any, axis: int) -> Any:
     """`indices` repeated along the axes other than `axis` to the lengths in `shape`."""
     if indices.ndim != len(shape):
         raise Refused(f"indices have {indices.ndim} axes, the array has {len(shape)}")
-    if not -len(shape) <= axis < len(shape):
-        raise AxisError(f"axis {axis} is outside an array of {len(shape)} axes")
     target = list(shape)
+    axis = _free(indices, axis)
     target[axis] = indices.shape[axis]
     return indices if list(indices.shape) == target else indices.expand(target)
 
@@ -289,8 +287,8 @@ def index_add(x, index, axis, value, alpha=1, name=None) -> Tensor:
 @composite(method="", inplace="rewrite")
 def index_fill(x, index, axis, value, name=None) -> Tensor:
     """`x` with `value` in the slices of `axis` that `index` names."""
-    before = (slice(None),) * (axis % max(x.ndim, 1))
-    return setitem(x, value, (*before, _several(_integers(index.data, "index")).reshape(-1)))
+    places = _several(_integers(index.data, "index")).reshape(-1)
+    return setitem(x, value, along(axis % max(x.ndim, 1), places))
 
 
 @composite(method="", inplace="rewrite")

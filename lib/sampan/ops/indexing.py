@@ -191,13 +191,19 @@ def where(condition, x=None, y=None, name=None) -> Any:
 as_method(where)
 
 
+def _broadcast(x: Any, mask: Any) -> tuple[Any, Any]:
+    """Both in the shape that they broadcast to."""
+    if list(mask.shape) == list(x.shape):
+        return x, mask
+    shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
+    return expand_view(x, shape), expand_view(mask, shape)
+
+
 @composite(method="", inplace="rewrite")
 def masked_scatter(x, mask, value, name=None) -> Tensor:
     """A copy of `x` whose entries where `mask` (broadcast) is true are the first ones of `value`, in
     order."""
-    if list(mask.shape) != list(x.shape):
-        shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
-        x, mask = expand_view(x, shape), expand_view(mask, shape)
+    x, mask = _broadcast(x, mask)
     count = int(mask.data.sum())
     if count > value.size:
         raise Refused(f"masked_scatter: value: expected at least {count} entries, got {value.size}")
@@ -216,9 +222,7 @@ def masked_select(x, mask, name=None) -> Tensor:
     """The entries of `x` where `mask` is true, as a vector; the two broadcast."""
     if mask.dtype != torch.bool:
         raise WrongKind(f"masked_select: mask: expected bools, got {name_of(mask.dtype)}")
-    if list(mask.shape) != list(x.shape):
-        shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
-        x, mask = expand_view(x, shape), expand_view(mask, shape)
+    x, mask = _broadcast(x, mask)
     return getitem(x, mask)
 
 

@@ -10,7 +10,7 @@ from ..dtype import name_of
 from ..engine.operator import as_method, composite, operator
 from ..engine.spelling import spelled
 from ..engine.tensor import Refused, Tensor, WrongKind, declared, to_tensor
-from .shape import _free, _ints, expand, flatten, reshape, unsqueeze
+from .shape import _free, _ints, along, expand, flatten, reshape, unsqueeze
 
 # fmt: off
 __all__ = [
@@ -274,8 +274,7 @@ def tensor_split(x, num_or_indices, axis=0, name=None) -> list[Tensor]:
     if not isinstance(num_or_indices, (list, tuple)):
         raise Refused(f"tensor_split: num_or_indices: expected an int or a list, got {num_or_indices!r}")
     cuts = [slice(i).indices(length)[1] for i in _ints(num_or_indices, "num_or_indices")]
-    before = (slice(None),) * axis
-    return [x[(*before, slice(a, b))] for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
+    return [x[along(axis, slice(a, b))] for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
 
 
 def _axis_split(name: str, axis: int, least: int, doc: str) -> Callable[..., list[Tensor]]:

@@ -34,6 +34,18 @@ def number(value: Any, name: str) -> Any:
     return value.item()
 
 
+def scalar(value: Any) -> Any:
+    """A number of NumPy's, or in an array or tensor with one entry, as one of Python's; anything else as it
+    is."""
+    known = isinstance(value, (np.generic, np.ndarray, torch.Tensor, Tensor))
+    return value.item() if known and math.prod(value.shape) == 1 else value
+
+
+def along(axis: int, part: Any) -> tuple[Any, ...]:
+    """An index that takes `part` of one axis, and all of the axes before it."""
+    return (*[slice(None)] * axis, part)
+
+
 def _free(x: Any, axis: int, extra: int = 0) -> int:
     """`axis` counted from the front; AxisError outside."""
     n = x.ndim + extra

@@ -10,7 +10,7 @@ from ..dtype import as_dtype
 from ..engine.operator import as_method, composite, operator
 from ..engine.tensor import Refused, Tensor, declared
 from .indexing import getitem, setitem, spread
-from .shape import _free, _ints, assign, expand_view, flip, permute, reshape, unshared
+from .shape import _free, _ints, along, assign, expand_view, flip, permute, reshape, unshared
 
 # fmt: off
 __all__ = [
@@ -59,7 +59,7 @@ def select_scatter(x, values, axis, index, name=None) -> Tensor:
     axis = _free(x, axis)
     if list(values.shape) != [n for i, n in enumerate(x.shape) if i != axis]:
         raise RuntimeError(f"select_scatter: values: a slice of {list(x.shape)} is no {list(values.shape)}")
-    return setitem(x, values, (*(builtins.slice(None),) * axis, index))
+    return setitem(x, values, along(axis, index))
 
 
 @composite()
@@ -83,7 +83,7 @@ def narrow(input, dim, start, length) -> Tensor:
     first = start + n if start < 0 else start
     if not (first >= 0 and length >= 0 and first + length <= n):
         raise Refused(f"narrow: {length} slices from {start} do not lie in an axis of length {n}")
-    return getitem(input, (*(builtins.slice(None),) * axis, builtins.slice(first, first + length)))
+    return getitem(input, along(axis, builtins.slice(first, first + length)))
 
 
 def _diagonal_scatter_by_x(g: Any, offset: int, axis1: int, axis2: int) -> Any:

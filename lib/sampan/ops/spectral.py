@@ -108,8 +108,6 @@ def _planned(x: Any, s: Any, axes: Any) -> tuple[list[int] | None, list[int]]:
 
 def _transform(kind: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
     """The transform `kind` (of one axis) over several axes."""
-    if not isinstance(x, Tensor):
-        raise WrongKind(f"x: expected a Tensor, got {type(x).__name__}")
     if not isinstance(norm, str) or norm not in _NORMS:
         raise Refused(f'norm: expected "forward", "backward" or "ortho", got {norm!r}')
     if x.data.dtype is torch.bool:

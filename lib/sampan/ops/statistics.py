@@ -15,7 +15,7 @@ from .indexing import diag, select
 from .joining import concat_tensors, stack
 from .reduction import _axes, _kept, cumsum, sum
 from .search import sort
-from .shape import flatten, moveaxis, pad_constant, reshape
+from .shape import along, flatten, moveaxis, pad_constant, reshape
 
 # fmt: off
 __all__ = [
@@ -76,8 +76,6 @@ def _interpolated(rows: Any, place: torch.Tensor, how: str) -> Any:
 
 
 def _quantile(x: Any, q: Any, axis: Any, keepdim: bool, interpolation: str, skip_nan: bool) -> Any:
-    if not isinstance(x, Tensor):
-        raise WrongKind(f"quantile: x: expected a Tensor, got {type(x).__name__}")
     if isinstance(q, Tensor) and q.ndim > 1:
         raise Refused(f"quantile: q: expected a number or a vector, got shape {[*q.shape]}")
     wanted = q.reshape([-1]).tolist() if isinstance(q, Tensor) else [q] if isinstance(q, (int, float)) else q
@@ -164,8 +162,6 @@ def middle(x, mode, skip_nan):
 
 
 def _median(x: Any, axis: Any, keepdim: bool, mode: str, skip_nan: bool) -> Any:
-    if not isinstance(x, Tensor):
-        raise WrongKind(f"median: x: expected a Tensor, got {type(x).__name__}")
     if mode not in ("avg", "min"):
         raise Refused(f'median: mode: expected "avg" or "min", got {mode!r}')
     if isinstance(axis, (list, tuple)) and not (axis and skip_nan):
@@ -350,8 +346,7 @@ def _areas(y: Any, x: Any, dx: Any, axis: int) -> Any:
         width = reshape(width, [-1 if i == axis else 1 for i in range(y.ndim)]) if x.ndim == 1 else width
     else:
         width = 1.0 if dx is None else dx
-    before = (slice(None),) * axis
-    return (y[(*before, slice(1, None))] + y[(*before, slice(None, -1))]) * width * 0.5
+    return (y[along(axis, slice(1, None))] + y[along(axis, slice(None, -1))]) * width * 0.5
 
 
 @composite(method="")

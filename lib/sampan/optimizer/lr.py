@@ -4,9 +4,8 @@ counted)."""
 import math
 from typing import Any
 
-import numpy as np
-
 from ..engine.tensor import Refused, Tensor, WrongKind
+from ..ops.shape import scalar
 
 # fmt: off
 __all__ = [
@@ -32,7 +31,7 @@ class LRScheduler:
     keys: Any = ("last_epoch", "last_lr")
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
-        self.base_lr = self.last_lr = float(_number(learning_rate, "learning_rate"))
+        self.base_lr = self.last_lr = float(number(learning_rate, "learning_rate"))
         self.last_epoch = last_epoch
         self.verbose = verbose
         self.step()
@@ -78,17 +77,9 @@ class LRScheduler:
     set_dict = set_state_dict
 
 
-def plain(value: Any) -> Any:
-    """A number of NumPy's, or in a tensor or array with one entry, as one of Python's; anything else as it
-    is."""
-    if isinstance(value, Tensor | np.ndarray | np.generic) and value.size == 1:
-        return value.item()
-    return value
-
-
-def _number(value: Any, name: str, least: float = 0.0, below: float = math.inf, whole: bool = False) -> Any:
+def number(value: Any, name: str, least: float = 0.0, below: float = math.inf, whole: bool = False) -> Any:
     """`value`, if it is a number from `least` to below `below`."""
-    value = plain(value)
+    value = scalar(value)
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         raise WrongKind(f"{name}: expected a {'whole ' * whole}number, got {type(value).__name__}")
     if not least <= value < below:
@@ -113,8 +104,8 @@ class NoamDecay(LRScheduler):
     """lr * d_model^-0.5 * min(epoch^-0.5, epoch * warmup_steps^-1.5) (Vaswani et al. 2017, formula 3)."""
 
     def __init__(self, d_model, warmup_steps, learning_rate=1.0, last_epoch=-1, verbose=False):
-        self.d_model = _number(d_model, "d_model", 1)
-        self.warmup_steps = _number(warmup_steps, "warmup_steps", 1)
+        self.d_model = number(d_model, "d_model", 1)
+        self.warmup_steps = number(warmup_steps, "warmup_steps", 1)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -145,7 +136,7 @@ class PolynomialDecay(LRScheduler):
     def __init__(
         self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False
     ):
-        self.decay_steps = _number(decay_steps, "decay_steps", 1)
+        self.decay_steps = number(decay_steps, "decay_steps", 1)
         self.end_lr, self.power, self.cycle = end_lr, power, cycle
         if power <= 0:
             raise ValueError(f"power: expected a positive number, got {power}")
@@ -166,9 +157,9 @@ class LinearWarmup(LRScheduler):
 
     def __init__(self, learning_rate, warmup_steps, start_lr, end_lr, last_epoch=-1, verbose=False):
         if not isinstance(learning_rate, LRScheduler):
-            _number(learning_rate, "learning_rate")
+            number(learning_rate, "learning_rate")
         self.learning_rate = learning_rate
-        self.warmup_steps = _number(warmup_steps, "warmup_steps", 1, whole=True)
+        self.warmup_steps = number(warmup_steps, "warmup_steps", 1, whole=True)
         self.start_lr, self.end_lr = start_lr, end_lr
         if not end_lr > start_lr:
             raise Refused(f"end_lr: expected more than start_lr ({start_lr}), got {end_lr}")
@@ -200,7 +191,7 @@ class _Gamma(LRScheduler):
     bounds = (-math.inf, math.inf)
 
     def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
-        self.gamma = _number(gamma, "gamma", *self.bounds)
+        self.gamma = number(gamma, "gamma", *self.bounds)
         super().__init__(learning_rate, last_epoch, verbose)
 
 
@@ -235,7 +226,7 @@ class MultiStepDecay(LRScheduler):
     def __init__(self, learning_rate, milestones, gamma=0.1, last_epoch=-1, verbose=False):
         if not isinstance(milestones, tuple | list):
             raise TypeError(f"milestones: expected a list or tuple, got {type(milestones).__name__}")
-        self.milestones, self.gamma = list(milestones), _number(gamma, "gamma", -math.inf, 1)
+        self.milestones, self.gamma = list(milestones), number(gamma, "gamma", -math.inf, 1)
         if any(a >= b for a, b in zip(self.milestones, self.milestones[1:], strict=False)):
             raise ValueError(f"milestones: expected ascending numbers, got {milestones}")
         super().__init__(learning_rate, last_epoch, verbose)
@@ -248,8 +239,8 @@ class StepDecay(LRScheduler):
     """lr * gamma^(epoch // step_size)."""
 
     def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):
-        self.step_size = _number(step_size, "step_size", 1, whole=True)
-        self.gamma = _number(gamma, "gamma", -math.inf, 1)
+        self.step_size = number(step_size, "step_size", 1, whole=True)
+        self.gamma = number(gamma, "gamma", -math.inf, 1)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -296,8 +287,8 @@ class CosineAnnealingDecay(LRScheduler):
     """
 
     def __init__(self, learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False):
-        self.T_max = _number(T_max, "T_max", 1, whole=True)
-        self.eta_min = float(_number(eta_min, "eta_min", -math.inf))
+        self.T_max = number(T_max, "T_max", 1, whole=True)
+        self.eta_min = float(number(eta_min, "eta_min", -math.inf))
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -319,12 +310,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     paper)."""
 
     def __init__(self, learning_rate, T_0, T_mult=1, eta_min=0, last_epoch=-1, verbose=False):
-        self.T_0 = self.T_i = _number(T_0, "T_0", 1, whole=True)
-        self.T_mult, self.eta_min = _number(T_mult, "T_mult", 1, whole=True), eta_min
+        self.T_0 = self.T_i = number(T_0, "T_0", 1, whole=True)
+        self.T_mult, self.eta_min = number(T_mult, "T_mult", 1, whole=True), eta_min
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        self.T_cur, self.T_i = _number(self.last_epoch, "epoch"), self.T_0
+        self.T_cur, self.T_i = number(self.last_epoch, "epoch"), self.T_0
         if self.T_mult == 1:
             self.T_cur %= self.T_0
         while self.T_cur >= self.T_i:
@@ -343,7 +334,7 @@ class LinearLR(LRScheduler):
             if not low <= value <= 1:
                 raise ValueError(f"{name}: expected a number up to 1, above 0 at the start, got {value}")
         self.start_factor, self.end_factor = start_factor, end_factor
-        self.total_steps = _number(total_steps, "total_steps", 1)
+        self.total_steps = number(total_steps, "total_steps", 1)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -377,10 +368,10 @@ class OneCycleLR(LRScheduler):
         last_epoch=-1,
         verbose=False,
     ):
-        top = _number(max_learning_rate, "max_learning_rate")
-        low = _number(end_learning_rate, "end_learning_rate")
-        steps = self.total_steps = _number(total_steps, "total_steps", 1, whole=True)
-        start = top / _number(divide_factor, "divide_factor", -math.inf)
+        top = number(max_learning_rate, "max_learning_rate")
+        low = number(end_learning_rate, "end_learning_rate")
+        steps = self.total_steps = number(total_steps, "total_steps", 1, whole=True)
+        start = top / number(divide_factor, "divide_factor", -math.inf)
         if not isinstance(phase_pct, float):
             raise TypeError(f"phase_pct: expected a float, got {type(phase_pct).__name__}")
         if not 0 <= phase_pct <= 1 or (three_phase and phase_pct >= 0.5):
@@ -423,9 +414,9 @@ class CyclicLR(LRScheduler):
         last_epoch=-1,
         verbose=False,
     ):
-        self.max_lr = float(_number(max_learning_rate, "max_learning_rate"))
-        up = _number(step_size_up, "step_size_up", 1, whole=True)
-        down = up if step_size_down is None else _number(step_size_down, "step_size_down", 1, whole=True)
+        self.max_lr = float(number(max_learning_rate, "max_learning_rate"))
+        up = number(step_size_up, "step_size_up", 1, whole=True)
+        down = up if step_size_down is None else number(step_size_down, "step_size_down", 1, whole=True)
         self.cycle_size, self.step_up_pct = up + down, up / (up + down)
         self.amplitude = self.max_lr - base_learning_rate
         if not isinstance(exp_gamma, float):
@@ -478,12 +469,12 @@ class ReduceOnPlateau(LRScheduler):
         mode, threshold_mode = mode.lower(), threshold_mode.lower()
         self.mode = _choice(mode, "mode", "min", "max")
         self.threshold_mode = _choice(threshold_mode, "threshold_mode", "rel", "abs")
-        self.factor, self.patience = _number(factor, "factor", -math.inf, 1), patience
+        self.factor, self.patience = number(factor, "factor", -math.inf, 1), patience
         self.threshold, self.cooldown = threshold, cooldown
         self.min_lr, self.epsilon = min_lr, epsilon
         self.cooldown_counter = self.num_bad_epochs = 0
         self.best: float | None = None
-        self.base_lr = self.last_lr = float(_number(learning_rate, "learning_rate"))
+        self.base_lr = self.last_lr = float(number(learning_rate, "learning_rate"))
         self.last_epoch = 0
         self.verbose = verbose
 

@@ -18,9 +18,11 @@ from ..engine.backward import no_grad
 from ..engine.tensor import Tensor, WrongKind, zero_gradient
 from ..kernels.arena import filled_like
 from ..nn.clip import ClipGrad
+from ..ops.shape import scalar
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from ..row_sparse import RowGradient, rows_of, step_rows
-from .lr import LRScheduler, plain
+from .lr import LRScheduler
+from .lr import number as checked
 
 _HALF = (torch.float16, torch.bfloat16)
 _MASTER = "_fp32_master_0"  # what Paddle adds to the name of a parameter that is stepped in float32
@@ -80,7 +82,7 @@ class Optimizer:
         multi_precision=False,
         **settings,
     ):
-        learning_rate = plain(learning_rate) if isinstance(learning_rate, np.generic) else learning_rate
+        learning_rate = scalar(learning_rate) if isinstance(learning_rate, np.generic) else learning_rate
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float | LRScheduler):
             raise WrongKind(f"learning_rate: expected a number or a scheduler, got {learning_rate!r}")
         if not isinstance(learning_rate, LRScheduler) and not math.isfinite(learning_rate):
@@ -454,18 +456,13 @@ def _clipped(clip: ClipGrad, gradients: list[Any]) -> list[Any]:
 
 def number(value: Any, name: str, below: float = math.inf) -> float:
     """`value`, a number or a Tensor with one, from 0 to below `below`."""
-    found = plain(value)
-    if not isinstance(found, int | float):
-        raise WrongKind(f"{name}: expected a number, got {type(value).__name__}")
-    if not 0 <= found < below:
-        raise ValueError(f"{name}: expected a number from 0 to below {below}, got {found}")
-    return float(found)
+    return float(checked(value, name, below=below))
 
 
 def _regularizer(value: Any) -> WeightDecayRegularizer | None:
     if value is None or isinstance(value, WeightDecayRegularizer):
         return value
-    value = plain(value)
+    value = scalar(value)
     if not isinstance(value, int | float):
         raise TypeError(f"weight_decay: expected a number, a decay or None, got {type(value).__name__}")
     return L2Decay(float(value)) if value else None
