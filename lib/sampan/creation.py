@@ -25,7 +25,7 @@ __all__ = [
 
 
 def _sizes(shape: Any) -> list[int]:
-    """A shape as a list of ints. Raises ValueError for negative lengths, TypeError for what is no int."""
+    """A shape as a list of ints. Raises ValueError for negative lengths, TypeError for anything but ints."""
     sizes = _ints(shape, "shape")
     if builtins.any(n < 0 for n in sizes):
         raise Refused(f"shape: expected lengths of 0 or more, got {sizes}")
@@ -60,13 +60,13 @@ def _full(sizes: Any, value: Any, kind: torch.dtype, device: Any) -> Tensor:
 
 @factory()
 def zeros(shape, dtype=None, name=None) -> Tensor:
-    """Zeros of a shape, in the default floating dtype unless told."""
+    """Zeros of a shape, in the default floating dtype unless given."""
     return Tensor(torch.zeros(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
 @factory()
 def ones(shape, dtype=None, name=None) -> Tensor:
-    """Ones of a shape, in the default floating dtype unless told."""
+    """Ones of a shape, in the default floating dtype unless given."""
     return Tensor(torch.ones(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
 
 
@@ -80,7 +80,7 @@ def empty(shape, dtype=None, name=None) -> Tensor:
 def full(shape, fill_value, dtype=None, name=None) -> Tensor:
     """`fill_value` everywhere: a number, a string of one, a tensor with one entry.
 
-    dtype: unless told the default floating dtype, for ints too; bool for bools, complex128 for complex
+    dtype: unless given the default floating dtype, for ints too; bool for bools, complex128 for complex
     numbers.
     """
     value = _fill(fill_value)
@@ -96,26 +96,26 @@ def _like(x: Any, value: Any, dtype: Any) -> Tensor:
 
 @factory("out")
 def zeros_like(x, dtype=None, name=None) -> Tensor:
-    """Zeros with the shape, place and (unless told) dtype of `x`."""
+    """Zeros with the shape, place and (unless given) dtype of `x`."""
     return _like(x, 0, dtype)
 
 
 @factory("out")
 def ones_like(x, dtype=None, name=None) -> Tensor:
-    """Ones with the shape, place and (unless told) dtype of `x`."""
+    """Ones with the shape, place and (unless given) dtype of `x`."""
     return _like(x, 1, dtype)
 
 
 @factory("out")
 def empty_like(x, dtype=None, name=None) -> Tensor:
-    """Uninitialised memory with the shape, place and (unless told) dtype of `x`."""
+    """Uninitialised memory with the shape, place and (unless given) dtype of `x`."""
     kind = x.data.dtype if dtype is None else as_dtype(dtype)
     return Tensor(torch.empty(x.data.shape, dtype=kind, device=x.data.device))
 
 
 @factory("out")
 def full_like(x, fill_value, dtype=None, name=None) -> Tensor:
-    """`fill_value` with the shape, place and (unless told) dtype of `x`."""
+    """`fill_value` with the shape, place and (unless given) dtype of `x`."""
     return _like(x, fill_value, dtype)
 
 
@@ -145,7 +145,7 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None) -> Tensor:
 
 @factory("pin_memory")
 def range(start=0, end=None, step=1, dtype=None, *, name=None) -> Tensor:
-    """start, start + step, ... up to and including end, in the default floating dtype unless told."""
+    """start, start + step, ... up to and including end, in the default floating dtype unless given."""
     first, last, step = _counted(start, end, step, dtype)
     steps = torch.arange(max(0, math.floor((last - first) / step) + 1), dtype=torch.float64)
     return Tensor((first + steps * step).to(as_device(None), _kind(dtype)))
@@ -174,7 +174,7 @@ def logspace(start, stop, num, base=10.0, dtype=None, name=None) -> Tensor:
 
 
 def _count(value: Any, name: str) -> int:
-    """A number of rows or columns. Raises TypeError for what is no integer of 0 or more."""
+    """A number of rows or columns. Raises TypeError for anything but an int of 0 or more."""
     value = _plain(value)
     if not isinstance(value, int) or value < 0:
         raise WrongKind(f"{name}: expected an int of 0 or more, got {value!r}")
@@ -302,7 +302,7 @@ def _new_of(function: Any) -> None:
     method.__name__ = f"new_{function.__name__}"
     parameters = [*first, *shown[1:-2], *keywords, *shown[-2:]]
     method.__signature__ = inspect.Signature(parameters)
-    method.__doc__ = f"`{function.__name__}` in this tensor's dtype and place, unless told otherwise."
+    method.__doc__ = f"`{function.__name__}` in this tensor's dtype and place, unless given."
     as_method(method)
 
 

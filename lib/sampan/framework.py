@@ -106,7 +106,7 @@ def to_dlpack(x):
 
 
 def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None):
-    """A Parameter outside a layer: bias zeros, weights XavierUniform unless told."""
+    """A Parameter outside a layer: bias zeros, weights XavierUniform unless given."""
     made: Any = Layer().create_parameter(list(shape), attr, dtype, is_bias, default_initializer)
     if name is not None:
         made.name = name

@@ -1,7 +1,7 @@
 """Sampan and torch in one program: layers of one train inside the other, without copying.
 
 Tensors cross by sharing memory: `Tensor(torch_tensor)`, `tensor.data`, DLPack both ways. `tensor.numpy()` and
-`np.asarray(tensor)` copy, as in Paddle; `tensor.data.numpy()` looks at the memory of a tensor on the CPU.
+`np.asarray(tensor)` copy, as in Paddle; `tensor.data.numpy()` shares the memory of a tensor on the CPU.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .nn.parameter import Parameter
 
 
 class _LayerFunction(torch.autograd.Function):
-    """One entry of torch's tape that stands for everything a Sampan layer does."""
+    """One entry of torch's tape for all operators of a Sampan layer."""
 
     @staticmethod
     def forward(ctx: Any, module: TorchModule, count: int, *buffers: torch.Tensor) -> Any:

@@ -69,5 +69,5 @@ def find(module: str, name: str) -> Any:
 
 
 def names_of(module: str) -> list[str]:
-    """`__dir__` of a package: also the names that were not asked for yet."""
+    """`__dir__` of a package: also the names that were not imported yet."""
     return sorted({*vars(sys.modules[module]), *table().places.get(module.partition(".")[2] or ".", ())})

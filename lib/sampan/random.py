@@ -35,13 +35,13 @@ def seed(seed) -> torch.Generator:
 
 
 def get_rng_state(device: Any = None) -> list[torch.Tensor]:
-    """The state of the CPU generator and of each GPU's, to be given back to `set_rng_state`."""
+    """The state of the CPU generator and of each GPU's, for `set_rng_state`."""
     states = [torch.get_rng_state()]
     return states + (torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [])
 
 
 def set_rng_state(state_list: list[torch.Tensor], device: Any = None) -> None:
-    """Continue from states that `get_rng_state` returned. Raises ValueError where there is none."""
+    """Continue from states that `get_rng_state` returned. Raises ValueError for an empty list."""
     if not state_list:
         raise Refused("set_rng_state: expected the list that get_rng_state returned, got an empty one")
     torch.set_rng_state(state_list[0])
@@ -136,19 +136,19 @@ def randperm(n, dtype="int64", name=None) -> Tensor:
 
 @spelled()
 def rand_like(input, name=None, *, dtype=None, device=None, requires_grad=False) -> Tensor:
-    """Uniform in [0, 1), with the shape and (unless told) dtype and place of `input`."""
+    """Uniform in [0, 1), with the shape and (unless given) dtype and place of `input`."""
     return rand(input.shape, dtype or input.dtype, device=device or input.place, requires_grad=requires_grad)
 
 
 @spelled()
 def randn_like(x, dtype=None, name=None, *, device=None, requires_grad=False) -> Tensor:
-    """Standard normal, with the shape and (unless told) dtype and place of `x`."""
+    """Standard normal, with the shape and (unless given) dtype and place of `x`."""
     return randn(x.shape, dtype or x.dtype, device=device or x.place, requires_grad=requires_grad)
 
 
 @spelled()
 def randint_like(x, low=0, high=None, dtype=None, name=None) -> Tensor:
-    """Integers from low up to, not including, high, with the shape and (unless told) dtype of `x`."""
+    """Integers from low up to, not including, high, with the shape and (unless given) dtype of `x`."""
     low, high = _bounds(low, high)
     drawn = torch.randint(low, high, x.data.shape, device=x.data.device)
     return Tensor(drawn.to(x.data.dtype if dtype is None else as_dtype(dtype)))

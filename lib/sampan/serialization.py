@@ -165,7 +165,7 @@ def _for_paddle(obj: Any) -> Any:
 def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
     """What `save` wrote, on the CPU. return_numpy: arrays in place of Tensors.
 
-    path: a name, or a binary stream, which is read from where it stands to the end of what one `save` wrote.
+    path: a name, or a binary stream, which is read from its position to the end of what one `save` wrote.
     Pickles are read by an unpickler that admits arrays and plain values only; keep_name_table=True keeps the
     table of names that is written with a state_dict. Raises FileNotFoundError, EOFError for a stream at its
     end, and ValueError for a file that is cut off, changed or of another kind.
@@ -201,7 +201,7 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
             names = list(file.keys())
             # Copies: the file may be replaced while they are in use.
             buffers = {name: file.get_tensor(name).clone() for name in names}
-    except FileNotFoundError:  # another process has deleted it since
+    except FileNotFoundError:  # it was removed in the meantime
         raise NoSuchFile(f"load: there is no file {os.fspath(path)!r}") from None
     except (SafetensorError, OSError) as error:
         raise ValueError(

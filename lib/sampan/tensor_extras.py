@@ -1,4 +1,4 @@
-"""Tensor's small methods: conversions by name, facts that older programs ask for, tensors like this one."""
+"""Tensor's small methods: conversions by name, properties of Paddle's older API, tensors like this one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -95,7 +95,7 @@ as_method(create_parameter)
 
 
 def _apply(self: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
-    """`func(x)`, for a tensor that wants no gradient."""
+    """`func(x)`, for a tensor that requires no gradient."""
     if not self.stop_gradient:
         raise RuntimeError("apply: the tensor wants a gradient, and `func` is not recorded on the tape")
     return func(self)
@@ -152,12 +152,12 @@ def __copy_to(self, place, blocking=True) -> Tensor:
 
 
 def __share_buffer_to(self, other) -> None:
-    """Let another tensor look at this one's memory."""
+    """Let another tensor share this one's memory."""
     other.data = self.data
 
 
 def __is_shared_buffer_with(self, other) -> bool:
-    """Whether both look at one memory."""
+    """Whether both share one buffer."""
     return self.data.untyped_storage().data_ptr() == other.data.untyped_storage().data_ptr()
 
 

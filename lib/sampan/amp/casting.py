@@ -69,7 +69,7 @@ last_dtype = "float32"  # of the last auto_cast that was entered: what a GradSca
 
 class Casting:
     """Casts an operator's inputs, by its `amp` and the level: O1 all but what needs float32 where nothing
-    asks for float32, O2 all but what never can; OD only what gains by half precision.
+    asks for float32, O2 all but what must stay in float32; OD only what gains by half precision.
 
     white, black: names of operators that are cast to half precision, or to float32, all the same.
     """

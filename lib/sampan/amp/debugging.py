@@ -75,7 +75,7 @@ def check_numerics(tensor, op_type, var_name, debug_mode=DebugMode.CHECK_NAN_INF
 
 
 class TensorCheckerConfig:
-    """What `enable_tensor_checker` looks at: operators by name (all, or checked_op_list, without
+    """What `enable_tensor_checker` checks: operators by name (all, or checked_op_list, without
     skipped_op_list), in the steps debug_step = (first, last); each call of enable_tensor_checker is one step.
     output_dir: a folder for what is else printed.
     """

@@ -1,4 +1,4 @@
-"""What a callback is: methods that Model calls as training goes on."""
+"""What a callback is: methods that Model calls during training."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -59,8 +59,8 @@ class Callback:
 class CallbackList:
     """Callbacks in order; `call("on_epoch_end", epoch, logs)` calls that method of each.
 
-    Only callbacks that define a method are called for it, so that one a batch costs nothing where nobody
-    listens.
+    Only callbacks that define a method are called for it, so that events of each batch cost nothing if no
+    callback uses them.
     """
 
     def __init__(self, callbacks: Iterable[Callback], model: Any, params: dict[str, Any]) -> None:

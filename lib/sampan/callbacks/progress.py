@@ -14,7 +14,7 @@ class ProgBarLogger(Callback):
     """verbose 1: a bar that is redrawn in place (on a terminal), 2: a line every `log_freq` steps, 0:
     nothing.
 
-    Where standard output is no terminal, verbose 1 prints one line an epoch.
+    If standard output is not a terminal, verbose 1 prints one line per epoch.
     """
 
     def __init__(self, log_freq: int = 1, verbose: int = 2) -> None:

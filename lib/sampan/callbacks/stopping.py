@@ -17,7 +17,8 @@ class EarlyStopping(Callback):
 
     With patience 0 that is after the first one, as in Paddle.
 
-    mode: "min", "max", or "auto" (max for names with "acc"). min_delta: a smaller change is no improvement.
+    mode: "min", "max", or "auto" (max for names with "acc"). min_delta: smaller changes do not
+    count as improvements.
     baseline: the value to beat at first. save_best_model: the best so far is saved as `save_dir/best_model`.
     """
 
@@ -146,7 +147,7 @@ class ReduceLROnPlateau(Callback):
 class LRScheduler(Callback):
     """Steps the optimizer's schedule after every batch (by_step) or every epoch (by_epoch).
 
-    ReduceOnPlateau is given the epoch's evaluation loss, or the training loss where there is no evaluation.
+    ReduceOnPlateau is given the epoch's evaluation loss, or the training loss without evaluation.
     Model adds one by step unless the list of callbacks has one.
     """
 

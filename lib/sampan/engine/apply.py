@@ -25,7 +25,7 @@ _Buffer = torch.Tensor
 # What torch raises for input that it cannot take.
 REFUSALS = (RuntimeError, IndexError, TypeError, AttributeError, ValueError, KeyError)
 _OF_A_KIND = (TypeError, AttributeError, NotImplementedError)
-# Parameters of an operator that are no tensors: an array there stands for its numbers.
+# Parameters that take numbers, not tensors: an array given for one is read as numbers.
 _LISTS = frozenset(
     (
         "atol",
@@ -69,13 +69,13 @@ def put(things: list[tuple[int, Any]], thing: Any) -> Iterator[None]:
 
 
 def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], arrays: bool = True) -> Any:
-    """Call an operator: unwrap, run its function, and record on the tape when an input asks for its gradient.
+    """Call an operator: unwrap, run its function, and record on the tape if an input requires a gradient.
 
     The one way in for every operator. arrays: NumPy arrays are taken as Tensors, as beside Python's
     operators; Paddle's functions refuse them.
     """
     buffers: list[Any] = list(args)
-    wrapped, wanted = False, 0  # whether there is a Tensor; bits of the inputs that ask for their gradient
+    wrapped, wanted = False, 0  # whether there is a Tensor; bits of the inputs that require a gradient
     try:
         cast = mine(casts) if casts else None
         if cast is not None:
@@ -152,12 +152,12 @@ def setting(operator: Operator, name: str, buffers: list[Any], settings: dict[st
 
 
 def _taken(operator: Operator, args: tuple[Any, ...], place: int, arrays: bool) -> torch.Tensor:
-    """The buffer of an array among the arguments, where arrays are taken or stand for a list of numbers."""
+    """The buffer of an array among the arguments, where arrays are accepted or read as a list of numbers."""
     if not arrays and _LISTS.isdisjoint(operator.parameters[place : place + 1]):
         no_array(operator.name, operator.parameters, args)
     array = args[place]
     if not array.flags.writeable or any(step < 0 for step in array.strides):
-        array = array.copy()  # torch cannot look at it
+        array = array.copy()  # torch cannot wrap it
     return torch.from_numpy(array)
 
 
@@ -166,7 +166,7 @@ def _is_half(value: Any) -> bool:
 
 
 def _widened(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """float16 as float32 beside a complex number: torch's complex32 is no dtype here."""
+    """float16 as float32 beside a complex number: Paddle has no complex32."""
     return tuple(declared.cast(value, torch.float32) if _is_half(value) else value for value in args)
 
 

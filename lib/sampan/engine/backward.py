@@ -39,7 +39,7 @@ class enable_grad(torch.enable_grad):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operators record at present, in this thread."""
+    """Whether operators record in this thread."""
     return torch.is_grad_enabled()
 
 
@@ -90,7 +90,7 @@ def fit(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
 
 
 def gradients_of(node: Node, gradient: Any, recorded: bool) -> tuple[Any, ...]:
-    """The gradients of a Node's inputs; None where none is asked for."""
+    """The gradients of a Node's inputs; None for an input that needs none."""
     operator, edges = node.operator, node.edges
     kept: Any = _over_tensors(node) if recorded else node.kept
     conjugate = operator.holomorphic and gradient.is_complex()
@@ -181,12 +181,12 @@ def run(
     end it.
 
     Without `targets`, gradients end in the leaves' `.grad`. With them (Nodes or leaves) nothing is
-    accumulated: the gradients of the targets come back in a dict, and only what leads to them is computed.
+    accumulated: the gradients of the targets are returned in a dict, and only what leads to them is computed.
     """
     collected: dict[Any, Any] = {}
     wanted = None if targets is None else set(targets)
     gradients: dict[Any, Any] = {}
-    # Addresses of memory that is a leaf's gradient already, or the caller's: never given out twice.
+    # Addresses of memory that is already a leaf's gradient or the caller's: no leaf may share it.
     owners: set[int] = set()
     for key, gradient in roots:
         owners.add((gradient.data if create_graph else gradient).data_ptr())
@@ -242,7 +242,7 @@ def run(
             into = gradients if type(edge) is Node else collected
             before = into.get(edge)
             into[edge] = part if before is None else before + part
-    # Only now: memory that becomes a leaf's gradient may have been another Node's on the way.
+    # Only after the walk: until then other Nodes may still read the memory of a leaf's gradient.
     if wanted is None:
         for leaf, gradient in collected.items():
             _hand_over(leaf, gradient, create_graph, owners)
@@ -250,7 +250,7 @@ def run(
 
 
 def _hand_over(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) -> None:
-    """Add a gradient to that of a leaf, and say so. One that is no buffer has `onto` and `tensor`."""
+    """Add a gradient to that of a leaf, and call its hooks. One of rows (`RowGradient`) adds itself."""
     if leaf._hooks is not None:
         gradient = _call_hooks(leaf._hooks, gradient, recorded, owners)
     before = None if leaf._grad is zero_gradient else leaf._grad
@@ -275,8 +275,7 @@ def _hand_over(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) ->
 def _handing_over(
     order: Sequence[Node], gradients: dict[Any, Any], collected: dict[Any, Any], owners: set[int]
 ) -> Iterator[Node]:
-    """The Nodes of `order`; behind the last one that leads to a leaf with a hook for it, that leaf gets its
-    gradient.
+    """The Nodes of `order`. After the last Node that leads to a leaf with a hook, the leaf gets its gradient.
 
     So the gradients of the last layers can be sent while those of the first are computed.
     """
@@ -293,8 +292,7 @@ def _handing_over(
             left[edge] -= 1
             if left[edge] == 0 and edge in collected:
                 gradient = collected.pop(edge)
-                # A hook may write to what it gets, which may be the memory of a gradient that is still on its
-                # way.
+                # A hook may write to its gradient, whose memory other pending gradients may share.
                 for pending in (*gradients.values(), *collected.values()):
                     parts = pending if isinstance(pending, list) else [pending]  # a list: of several outputs
                     owners.update(
@@ -327,8 +325,7 @@ def _filled(node: Node, gradients: list[Any], recorded: bool) -> tuple[Any, ...]
 
 
 def _owned(gradient: torch.Tensor, owners: set[int]) -> torch.Tensor:
-    """`gradient` in memory that nobody else holds: what is kept here is added to in place by later
-    backwards."""
+    """`gradient` in memory that no other tensor shares: later backwards add to it in place."""
     address = gradient.data_ptr()
     if address in owners or not gradient.is_contiguous() or gradient.storage_offset():
         gradient = gradient.clone(memory_format=torch.contiguous_format)
@@ -338,17 +335,17 @@ def _owned(gradient: torch.Tensor, owners: set[int]) -> torch.Tensor:
 
 
 def _call_hooks(hooks: Sequence[Callable[..., Any]], gradient: Any, recorded: bool, owners: set[int]) -> Any:
-    if not hooks:  # they were taken away
+    if not hooks:  # they were removed
         return gradient
     shown = gradient if recorded else _shown(gradient, owners)
-    for hook in list(hooks):  # one that takes itself away must not hide the next
+    for hook in list(hooks):  # a hook that removes itself must not hide the next
         result = hook(shown)
         shown = shown if result is None else result
     return shown if recorded else shown._carried()
 
 
 def _shown(gradient: Any, owners: set[int]) -> Tensor:
-    """A gradient of the walk as a Tensor, which a program may keep."""
+    """A gradient of the walk as a Tensor that a user may keep."""
     return wrap(_owned(gradient, owners)) if isinstance(gradient, torch.Tensor) else gradient.tensor()
 
 
@@ -417,7 +414,7 @@ def backward(
     """Add the gradients of `tensors` to the `.grad` of every leaf they depend on.
 
     grad_tensors: the gradient to start from for each tensor, of its shape; None means ones (as in Paddle,
-    also when the tensor is no scalar: the gradient of its sum).
+    also when the tensor is not a scalar: the gradient of its sum).
     retain_graph: keep the tape for another backward.
     dump_backward_graph_path: is for Paddle's developers; `sampan.visual` draws the tape.
     Raises RuntimeError when the tape was freed, or when memory that it needs was overwritten.

@@ -1,6 +1,6 @@
-"""Shorter ways for the most frequent calls: operators of one or two inputs, and their step backwards.
+"""Faster paths for the most frequent calls: operators of one or two inputs, and their backward step.
 
-Nothing here adds a behaviour: what it does is what `apply` and `autograd` do, written out for these cases.
+It adds no behaviour: it does what `apply` and `backward` do, unrolled for these cases.
 With the environment variable SAMPAN_FAST=0 nothing of it is used; tests/test_fast.py runs the tests of the
 tape that way.
 """
@@ -91,7 +91,7 @@ def _of_two(operator: Operator, usual: Any, arrays: bool) -> Any:
 def step(
     node: Node, gradient: Any, gradients: dict[Any, Any], collected: dict[Any, Any], fit: Callable[..., Any]
 ) -> bool:
-    """Hand the gradient of a Node on, if it is of the usual kind: one output, no hook, a derivative for each
+    """Pass the gradient of a Node on to its inputs, if it has one output, no hook, and a derivative for each
     input.
 
     fit: brings a gradient to the shape and dtype of its input. False where nothing was done.

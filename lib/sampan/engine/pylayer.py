@@ -16,7 +16,7 @@ _saving: list[tuple[Any, Any]] = []  # the hooks of the saved_tensors_hooks that
 
 class saved_tensors_hooks:
     """Context manager: what a PyLayer saves inside goes through `pack_hook`, and through `unpack_hook` when
-    it is wanted back. Operators keep buffers, which no hook sees."""
+    it is read. Operators keep buffers, which no hook sees."""
 
     def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
         self._hooks = (pack_hook, unpack_hook)
@@ -215,7 +215,7 @@ _operators: dict[type, Operator] = {}
 
 
 def _operator_for(cls: type) -> Operator:
-    """The Operator that stands for a PyLayer class on the tape, in drawings of it and in error messages."""
+    """The Operator of a PyLayer's Nodes: its name appears in drawings of the tape and in errors."""
     if cls not in _operators:
         _operators[cls] = recorded_by_hand(cls.__name__)
     return _operators[cls]

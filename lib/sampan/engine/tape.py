@@ -1,4 +1,4 @@
-"""The tape's entries. One Node stands for one recorded call of an operator."""
+"""The tape's entries: one Node per recorded call of an operator."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ class Node:
         return node
 
 
-# Whether any leaf was ever asked to say when its gradient is complete; see `backward.run`.
+# Whether any leaf has a hook for its complete gradient; see `backward.run`.
 leaves_report = False
 
 
 # In-place changes. A write stamps the memory with the tape's clock; a Node that is older than the stamp on a
-# buffer which its derivatives read would work on overwritten memory. Nothing is paid until a write happens.
+# buffer which its derivatives read would use overwritten memory. This costs nothing until the first write.
 # The memory also counts the writes of operators. Both are read and written here alone.
 last_write = 0
 
@@ -103,7 +103,7 @@ def version(buffer: torch.Tensor) -> int:
 
 
 def replaced(before: torch.Tensor, after: torch.Tensor) -> None:
-    """Note that `after` takes the place of `before`: one version more, though nothing was overwritten."""
+    """Note that `after` replaces `before`: one version more, though nothing was overwritten."""
     memory: Any = after.untyped_storage()
     memory.writes = version(before) + 1
 
@@ -156,8 +156,7 @@ def check_unwritten(node: Node, order: Sequence[Node]) -> None:
 
 
 # An in-place change of a view changes its base too, but only the view's own Tensor moves on along the tape.
-# Whoever uses the base afterwards would get gradients as if nothing had happened: such a use is refused in
-# backward.
+# A later use of the base would get gradients that ignore the change: backward refuses it.
 _through_view: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
 
 

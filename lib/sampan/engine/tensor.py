@@ -1,6 +1,6 @@
-"""The Tensor: a torch buffer, whether it wants a gradient, and what made it.
+"""The Tensor: a torch buffer, whether it requires a gradient, and the Node that made it.
 
-The methods that everyone reads stand here. Every operator becomes a method by its declaration (see
+The methods that are not operators are defined here. Every operator becomes a method by its declaration (see
 operator.py), and Python's own operators call them (see ops/signs.py); the generated `tensor_methods.pyi`
 lists them all.
 """
@@ -31,10 +31,8 @@ else:
 
 declared: Any = (
     SimpleNamespace()
-)  # what is made of Tensors and used by their methods: every operator, backward
-zero_gradient: Any = (
-    SimpleNamespace()
-)  # stands for a gradient that was cleared: zeros, made only when looked at
+)  # operators and `backward`, which Tensor's methods call but which are defined above this file
+zero_gradient: Any = SimpleNamespace()  # the `_grad` of a cleared gradient: zeros, allocated only when read
 _names = iter(range(1 << 62))
 
 
@@ -232,7 +230,7 @@ class Tensor(Methods):
         self._grad = Tensor(value.data.clone(), value.stop_gradient) if type(value) is Tensor else value
 
     def _carried(self) -> Any:
-        """What backward carries on of a gradient that a program gave it in this Tensor: the buffer."""
+        """The buffer with which backward continues when a hook returns this Tensor."""
         return self.data
 
     def gradient(self) -> np.ndarray | None:
@@ -259,7 +257,7 @@ class Tensor(Methods):
         declared.backward(self, grad_tensor, retain_graph)
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
-        """Zero the gradient, or forget it (set_to_zero=False). The zeros are made only if somebody looks."""
+        """Zero the gradient, or forget it (set_to_zero=False). The zeros are allocated only when read."""
         self._grad = zero_gradient if set_to_zero and self._grad is not None else None
 
     clear_grad = clear_gradient
@@ -279,8 +277,8 @@ class Tensor(Methods):
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
         """Call `hook(tensor)` as soon as backward has added all of this leaf's gradient to its `.grad`.
 
-        It is called during the walk, while gradients of earlier layers are still to come: what sends
-        gradients to other processes can begin then. Of a backward with `create_graph` it is called at its
+        It is called during the walk, before the gradients of earlier layers are computed, so that gradients
+        can be sent to other processes meanwhile. Of a backward with `create_graph` it is called at its
         end. torch's name for it.
         """
         if self.node is not None or self.stop_gradient:
@@ -294,7 +292,7 @@ class Tensor(Methods):
         return HookHandle(self._complete_hooks, hook)
 
     def retain_grads(self) -> None:
-        """Keep the gradient of a tensor that is no leaf in its `.grad`.
+        """Keep the gradient of a tensor that is not a leaf in its `.grad`.
 
         It is the gradient of what the tensor is now, also when the tensor is changed in place afterwards, as
         in Paddle.
@@ -333,7 +331,7 @@ class Tensor(Methods):
     # --- leaving and changing representation ---
 
     def numpy(self, blocking: bool = True) -> np.ndarray:
-        """A copy of the values as a NumPy array; `x.data.numpy()` and DLPack look at the memory itself.
+        """A copy of the values as a NumPy array; `x.data.numpy()` and DLPack share its memory.
 
         NumPy has no bfloat16: as in Paddle its bits come as uint16, which `to_tensor` takes for bfloat16
         again.
@@ -429,7 +427,7 @@ class Tensor(Methods):
     def to(self, *args: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Tensor:
         """Convert by dtype, place, or another tensor's both: `to("float64")`, `to("gpu:0")`, `to(other)`.
 
-        A copy where a dtype is named; the tensor itself where nothing else is to be done.
+        A copy if a dtype is given; the tensor itself if place and dtype are already as asked.
         """
         for arg in args:
             if isinstance(arg, Tensor):
@@ -478,7 +476,7 @@ class Tensor(Methods):
     # --- changing in place ---
 
     def _write(self, value: Tensor) -> Tensor:
-        """Take the value of `value`, and its place on the tape: the last step of every in-place operator."""
+        """Take the value of `value` and its Node: the last step of every in-place operator."""
         data = self.data
         if value.data.shape != data.shape:
             raise Refused(f"in place: the result has shape {[*value.shape]}, the tensor has {[*self.shape]}")
@@ -549,7 +547,7 @@ class Tensor(Methods):
         return self
 
     def _before(self) -> Tensor:
-        """This tensor as it is now, for an operator to be tied to, while the tensor itself moves on."""
+        """A Tensor of the present value and Node: the input of an operator whose result is written back."""
         before = Tensor(self.data, self.stop_gradient)
         before.node = self.node
         return before
@@ -582,13 +580,13 @@ _SIGNS = frozenset(
 
 
 class HookHandle:
-    """Takes a hook away again: `handle.remove()`."""
+    """Removes a hook: `handle.remove()`."""
 
     def __init__(self, hooks: list[Any], hook: Any) -> None:
         self._hooks, self._hook = hooks, hook
 
     def remove(self) -> bool:
-        """True when the hook was still there."""
+        """True if the hook was still registered."""
         if self._hook in self._hooks:
             self._hooks.remove(self._hook)
             return True
@@ -610,7 +608,7 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     dtype: floats, also in lists, become the default dtype, ints int64, bools bool; arrays and Tensors keep
     theirs, but an array of uint16 holds the bits of bfloat16, as `numpy` gives them.
     place: `cpu`, `gpu:N` or a Place; the current one when None.
-    Raises TypeError or ValueError when `data` is ragged or holds something that is no number.
+    Raises TypeError or ValueError when `data` is ragged or holds something that is not a number.
 
     >>> x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]], stop_gradient=False)
     >>> x.shape, str(x.dtype)

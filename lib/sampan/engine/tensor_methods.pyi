@@ -96,7 +96,7 @@ class Methods:
     def _is_initialized(self) -> builtins.bool:
         """"""
     def _is_shared_buffer_with(self, other: Any) -> builtins.bool:
-        """Whether both look at one memory."""
+        """Whether both share one buffer."""
     def _numel(self) -> builtins.int:
         """"""
     def _register_backward_hook(self, hook: Any) -> None:
@@ -104,7 +104,7 @@ class Methods:
     def _set_grad_ivar(self, gradient: Any) -> None:
         """Assign `grad`, as Paddle's own Python code does."""
     def _share_buffer_to(self, other: Any) -> None:
-        """Let another tensor look at this one's memory."""
+        """Let another tensor share this one's memory."""
     def _zero_grads(self) -> Any:
         """"""
     def abs(self, name: str | None = None, out: Any = None) -> Tensor:
@@ -177,7 +177,7 @@ class Methods:
     ) -> Tensor:
         """Whether some entry over `axis` is true."""
     def apply(self, func: Any) -> Tensor:
-        """`func(x)`, for a tensor that wants no gradient."""
+        """`func(x)`, for a tensor that requires no gradient."""
     def apply_(self, func: Any) -> Tensor:
         """Overwrite the values by `func(x)`."""
     def argmax(
@@ -295,7 +295,7 @@ class Methods:
     def bool(self) -> Tensor:
         """A copy as bool, or the tensor itself where it has that dtype."""
     def broadcast_shape(self, y_shape: Any) -> list[builtins.int]:
-        """The shape that arrays of two shapes broadcast to; -1 stands for a length that is not known."""
+        """The shape that arrays of two shapes broadcast to; -1 means an unknown length."""
     def broadcast_shapes(self) -> list[builtins.int]:
         """The shape that arrays of these shapes broadcast to."""
     def broadcast_tensors(self, name: str | None = None) -> list[Tensor]:
@@ -407,13 +407,13 @@ class Methods:
         is_bias: builtins.bool = False,
         default_initializer: Any = None,
     ) -> Any:
-        """A Parameter outside a layer: bias zeros, weights XavierUniform unless told."""
+        """A Parameter outside a layer: bias zeros, weights XavierUniform unless given."""
     def create_tensor(self, name: str | None = None, persistable: builtins.bool = False) -> Tensor:
         """An empty tensor."""
     def cross(
         self, y: Any, axis: builtins.int | Sequence[builtins.int] | None = 9, name: str | None = None
     ) -> Tensor:
-        """The vector products along `axis`, of length 3; 9 stands for the first such axis."""
+        """The vector products along `axis`, of length 3; 9 means the first such axis."""
     def cummax(
         self,
         axis: builtins.int | Sequence[builtins.int] | None = None,
@@ -809,7 +809,7 @@ class Methods:
     def is_floating_point(self) -> builtins.bool:
         """Whether x has a float dtype."""
     def is_integer(self) -> builtins.bool:
-        """Whether x has an integer dtype; bool is none."""
+        """Whether x has an integer dtype; bool does not count."""
     def is_same_shape(self, y: Any) -> builtins.bool:
         """"""
     def is_selected_rows(self) -> builtins.bool:
@@ -985,7 +985,7 @@ class Methods:
         unpack_pivots: builtins.bool = True,
         name: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """P, L and U from what `lu` gave: x both triangles, y the pivots. What is not asked for is empty."""
+        """P, L and U from what `lu` gave: x both triangles, y the pivots. Parts not requested are empty."""
     def masked_fill(self, mask: Any, value: Any, name: str | None = None) -> Tensor:
         """`value` where `mask` is true, `x` elsewhere."""
     def masked_fill_(self, mask: Any, value: Any, name: str | None = None) -> Tensor:
@@ -1026,7 +1026,7 @@ class Methods:
         dtype: Any = None,
         out: Any = None,
     ) -> Tensor:
-        """The mean over `axis` (an int, a list, or None for all), worked out in `dtype`. Of integers, its whole part."""
+        """The mean over `axis` (an int, a list, or None for all), computed in `dtype`. For integers it is truncated."""
     def median(
         self,
         axis: builtins.int | Sequence[builtins.int] | None = None,
@@ -1091,7 +1091,7 @@ class Methods:
     def nan_to_num(
         self, nan: builtins.float = 0.0, posinf: Any = None, neginf: Any = None, name: str | None = None
     ) -> Tensor:
-        """x with NaN and the infinities replaced; unless told, by 0 and the largest and smallest finite numbers."""
+        """x with NaN and the infinities replaced; unless given, by 0 and the largest and smallest finite numbers."""
     def nan_to_num_(
         self, nan: builtins.float = 0.0, posinf: Any = None, neginf: Any = None, name: str | None = None
     ) -> Tensor:
@@ -1151,7 +1151,7 @@ class Methods:
         requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False,
     ) -> Tensor:
-        """`empty` in this tensor's dtype and place, unless told otherwise."""
+        """`empty` in this tensor's dtype and place, unless given."""
     def new_full(
         self,
         size: Any,
@@ -1161,7 +1161,7 @@ class Methods:
         requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False,
     ) -> Tensor:
-        """`full` in this tensor's dtype and place, unless told otherwise."""
+        """`full` in this tensor's dtype and place, unless given."""
     def new_ones(
         self,
         size: Any,
@@ -1170,7 +1170,7 @@ class Methods:
         requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False,
     ) -> Tensor:
-        """`ones` in this tensor's dtype and place, unless told otherwise."""
+        """`ones` in this tensor's dtype and place, unless given."""
     def new_zeros(
         self,
         size: Any,
@@ -1179,7 +1179,7 @@ class Methods:
         requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False,
     ) -> Tensor:
-        """`zeros` in this tensor's dtype and place, unless told otherwise."""
+        """`zeros` in this tensor's dtype and place, unless given."""
     def nextafter(self, y: Any, name: str | None = None) -> Tensor:
         """The dtype's next number after x, towards y."""
     def nonzero(self, as_tuple: builtins.bool = False, out: Any = None) -> Any:
@@ -1313,7 +1313,7 @@ class Methods:
     ) -> Tensor:
         """Each slice along `axis` (of the flattened array when None) repeated: as often as an int or a vector says."""
     def reshape(self, shape: Any, name: str | None = None) -> Tensor:
-        """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle)."""
+        """The same entries in another shape; -1 is inferred, 0 keeps that axis (as in Paddle)."""
     def reshape_(self, shape: Any, name: str | None = None) -> Tensor:
         """`reshape` in place: x keeps its memory and gets the other shape."""
     def resize_(self, shape: Any, fill_zero: builtins.bool = False, name: str | None = None) -> Tensor:
@@ -1700,7 +1700,7 @@ class Methods:
     def unflatten(
         self, axis: builtins.int | Sequence[builtins.int] | None, shape: Any, name: str | None = None
     ) -> Tensor:
-        """`x` with one axis cut into several, of lengths `shape`; -1 is worked out. A view."""
+        """`x` with one axis cut into several, of lengths `shape`; -1 is inferred. A view."""
     def unfold(
         self,
         axis: builtins.int | Sequence[builtins.int] | None,

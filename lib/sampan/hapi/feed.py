@@ -49,7 +49,7 @@ def tensors(value: Any) -> list[Any]:
 
 
 def inputs_of(forward: Any) -> int | None:
-    """How many inputs a network's forward asks for; None when it takes any number."""
+    """How many inputs a network's forward requires; None when it takes any number."""
     given = inspect.signature(forward).parameters.values()
     plain = [p for p in given if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     takes_any = any(p.kind is p.VAR_POSITIONAL for p in given)
@@ -57,7 +57,7 @@ def inputs_of(forward: Any) -> int | None:
 
 
 def split(batch: Any, inputs: int | None) -> tuple[list[Any], list[Any]]:
-    """(inputs, labels) of a batch. Where the number of inputs is open, the last field is the label."""
+    """(inputs, labels) of a batch. If the number of inputs is unknown, the last field is the label."""
     fields = as_list(batch)
     if inputs is None:
         inputs = max(len(fields) - 1, 1)

@@ -14,7 +14,7 @@ def train_epoch(
     """Train on every batch once.
 
     batches: pairs (inputs, labels) of lists of Tensors. loss_function(outputs, *labels) gives a Tensor with
-    one value. after_batch(loss, outputs, labels) keeps the books: metrics, progress, callbacks.
+    one value. after_batch(loss, outputs, labels) updates metrics, progress and callbacks.
     """
     for inputs, labels in batches:
         outputs = network(*inputs)

@@ -67,7 +67,7 @@ class Model:
             self._precision.decorate(self.network, optimizer)
 
     def _forward(self, *inputs: Any) -> Any:
-        """The network, in the precision that was asked for."""
+        """The network's outputs, in the prepared precision."""
         if self._precision is None:
             return self.network(*inputs)
         with self._precision.casting():
@@ -76,7 +76,7 @@ class Model:
     # --- one batch ---
 
     def _loss_of(self, outputs: Any, *labels: Any) -> Tensor:
-        """The loss of a batch, refused where it is not finite: before it can reach the parameters."""
+        """The loss of a batch. FloatingPointError if it is not finite, before the parameters change."""
         if self._loss is None:
             raise RuntimeError("loss: call prepare(optimizer, loss) before training")
         loss = self._plain_loss(outputs, *labels)
@@ -91,7 +91,7 @@ class Model:
         return loss
 
     def _measure(self, outputs: Any, labels: list[Any]) -> list[Any]:
-        """Let every metric count a batch; returns what they say of it."""
+        """Update every metric with a batch; returns their values for it."""
         with no_grad():
             seen = [m.compute(*feed.as_list(outputs), *labels) for m in self._metrics]
             return [m.update(*feed.as_list(found)) for m, found in zip(self._metrics, seen, strict=True)]
@@ -194,8 +194,8 @@ class Model:
             evaluation = feed.as_loader(eval_data, batch_size, False, False, num_workers, "eval_data")
         run = Run(self, loader, epochs, save_dir, save_steps, num_iters, accumulate_grad_batches)
         listeners = self._callbacks(callbacks, log_freq, verbose, save_dir, save_freq)
-        told = {"epochs": epochs, "steps": run.steps, "verbose": verbose, "save_dir": save_dir}
-        run.callbacks = _callbacks.CallbackList(listeners, self, self._params(evaluation, loader, **told))
+        facts = {"epochs": epochs, "steps": run.steps, "verbose": verbose, "save_dir": save_dir}
+        run.callbacks = _callbacks.CallbackList(listeners, self, self._params(evaluation, loader, **facts))
         self.stop_training = False
         self._kept = None
         run.callbacks.call("on_train_begin", {})
@@ -223,7 +223,7 @@ class Model:
         return first + listed + ([_callbacks.ModelCheckpoint(save_freq, save_dir)] if wanted else [])
 
     def _params(self, evaluation: Any, loader: Any, **given: Any) -> dict[str, Any]:
-        """What callbacks are told of a run."""
+        """The `params` of callbacks."""
         steps = None if evaluation is None else feed.length(evaluation)
         names = ["loss", *(n for m in self._metrics for n in feed.as_list(m.name()))]
         facts = {"evaluates": evaluation is not None, "eval_steps": steps, "metrics": names}
@@ -287,7 +287,7 @@ class Model:
         verbose: int = 1,
         callbacks: Any = None,
     ) -> list[Any]:
-        """One entry an output of the network: a tuple of arrays, one a batch; stack_outputs: one array.
+        """One entry per output of the network: a tuple of arrays, one per batch; stack_outputs: one array.
         Labels are left out."""
         loader = feed.as_loader(test_data, batch_size, False, False, num_workers, "test_data")
         chain = self._watched(callbacks, loader, 1, verbose)

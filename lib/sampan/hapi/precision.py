@@ -21,7 +21,7 @@ class Precision:
 
     @staticmethod
     def of(configs: Any) -> Precision | None:
-        """What amp_configs, a level or a dictionary, stand for; None for no mixed precision."""
+        """The Precision for amp_configs, a level or a dictionary; None without mixed precision."""
         given = {"level": configs} if isinstance(configs, str) else dict(configs or {"level": "O0"})
         if given.setdefault("level", "O1") not in ("O0", "O1", "O2"):
             raise ValueError(f"amp_configs: expected the level 'O0', 'O1' or 'O2', got {given['level']!r}")
@@ -34,7 +34,7 @@ class Precision:
         self.amp.decorate(network, optimizer, self.level, self.dtype)
 
     def scale(self, loss: Any) -> None:
-        """Let the gradients be those of the scaled loss; the loss itself stays, for the books."""
+        """Let the gradients be those of the scaled loss; the loss itself stays, for reports."""
         if self.scaler.is_enable() and not loss.stop_gradient:
             loss.register_hook(self.scaler.scale)
 

@@ -1,4 +1,4 @@
-"""One run of `Model.fit`: its epochs, and how it is written down and taken up again."""
+"""One run of `Model.fit`: its epochs, and how it is saved and resumed."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from .precision import EveryFew, stepping
 
 
 class Run:
-    """One call of `fit`: where it stands, and how that is written and read."""
+    """One call of `fit`: its progress, and how that is saved and restored."""
 
     def __init__(
         self, model: Any, loader: Any, epochs: int, folder: Any, save_steps: Any, num_iters: Any, every: int
@@ -25,7 +25,7 @@ class Run:
         self.callbacks: Any = None
         self.epoch = self.step = self.done = 0
         self.totals = [0.0, 0]  # loss times samples, samples of this epoch
-        self.chance: Any = None  # where chance stood when this epoch began
+        self.chance: Any = None  # the random generators at the start of this epoch
         self.optimizer = stepping(model._optimizer, model._precision, every, self.steps)
 
     @property
@@ -36,7 +36,7 @@ class Run:
         """Train from the present step on; says whether the epoch was finished."""
         model = self.model
         present = None
-        if self.step:  # in the middle of an epoch: the same order once more, then chance as it stood
+        if self.step:  # inside an epoch: the same order again, then the saved random generators
             present = state.chance() if self.chance is None else self.present
             state.set_chance(self.chance)
         else:
@@ -99,7 +99,7 @@ class Run:
         model._kept = state.write(self.folder, content)
 
     def restore(self) -> None:
-        """Continue where the state in the folder stands, if there is one."""
+        """Continue from the state in the folder, if there is one."""
         saved = state.read(self.folder)
         if saved is None:
             return

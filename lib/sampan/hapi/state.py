@@ -17,7 +17,7 @@ FILE = "resume.sampan"
 
 
 def chance() -> dict[str, Any]:
-    """Where every source of chance stands: torch's (CPU and GPUs), NumPy's and Python's."""
+    """The state of every random generator: torch's (CPU and GPUs), NumPy's and Python's."""
     name, keys, *rest = np.random.get_state(legacy=True)
     numpy = [name, np.asarray(keys).astype(np.int64), *rest]
     return {"torch": list(get_rng_state()), "numpy": numpy, "python": list(_lists(random.getstate()))}
@@ -65,7 +65,7 @@ def write(folder: str | Path, state: dict[str, Any]) -> Path:
 
 
 def read(folder: str | Path) -> dict[str, Any] | None:
-    """The state in `folder`, None where there is none. ValueError for a damaged or foreign file."""
+    """The state in `folder`, None if there is none. ValueError for a damaged or foreign file."""
     path = Path(folder) / FILE
     if not path.exists():
         return None

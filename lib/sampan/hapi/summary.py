@@ -20,7 +20,7 @@ def _shapes(value: Any) -> Any:
 
 
 def _inputs(input_size: Any, dtypes: Any) -> list[Any]:
-    """Zeros of the shapes; tuples of them for shapes that stand in a tuple."""
+    """Zeros of the shapes; a tuple of them for a tuple of shapes."""
     many = isinstance(input_size, list) and bool(input_size) and not isinstance(input_size[0], int | None)
     sizes: Sequence[Any] = [getattr(s, "shape", s) for s in (input_size if many else [input_size])]
     kinds = dtypes if isinstance(dtypes, list | tuple) else [dtypes] * len(sizes)

@@ -90,7 +90,7 @@ def _fill(samples: Sequence[torch.Tensor], where: str) -> torch.Tensor:
 
 
 def _buffer(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """Memory for a batch; in a worker it is shared memory, so that handing it over copies nothing."""
+    """Memory for a batch; in a worker it is shared memory, so that sending it copies nothing."""
     if get_worker_info() is None:
         return torch.empty(shape, dtype=dtype)
     storage = torch.UntypedStorage._new_shared(dtype.itemsize * math.prod(shape))
@@ -123,5 +123,5 @@ def to_tensors(batch: Any, device: torch.device | None = None) -> Any:
 
 
 def to_buffers(batch: Any) -> Any:
-    """Tensors in nested lists and dictionaries as buffers: how a worker hands a batch over."""
+    """Tensors in nested lists and dictionaries as buffers: how a worker sends a batch."""
     return _mapped(batch, _buffer_of)

@@ -14,7 +14,7 @@ from .sampler import BatchSampler
 
 
 class _Skipping:
-    """A batch sampler that leaves out the first batches: how training goes on inside an epoch."""
+    """A batch sampler that leaves out the first batches: how training resumes inside an epoch."""
 
     def __init__(self, batches: Any) -> None:
         self.batches, self.skip = batches, 0
@@ -45,7 +45,7 @@ class DataLoader:
     and drop_last. batch_size None: samples as they are, in their order; shuffle and drop_last then change
     nothing. collate_fn: from a list of samples to a batch.
     num_workers: processes that make batches, 0 for this one; each holds prefetch_factor batches ready.
-    timeout: seconds to wait for a batch from a worker, 0 for ever. places: where the batches go.
+    timeout: seconds to wait for a batch from a worker, 0 without limit. places: where the batches go.
     The order and the workers' seeds follow from `sampan.seed`.
 
     Raises RuntimeError that names the worker when one dies; an exception in a worker's data set arrives as it
@@ -171,7 +171,7 @@ class DataLoader:
 
 
 def _watched(iterator: Any) -> Iterator[Any]:
-    """torch's iterator, with a worker's death told in full."""
+    """torch's iterator, with a full description of a worker that died."""
     while True:
         try:
             batch = next(iterator)

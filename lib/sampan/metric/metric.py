@@ -31,7 +31,7 @@ class Metric(abc.ABC):
     def name(self) -> str | list[str]: ...
 
     def compute(self, *args: Any) -> Any:
-        """By default hands on the outputs and labels as they are."""
+        """By default returns the outputs and labels unchanged."""
         return args
 
     def state_dict(self) -> dict[str, Any]:

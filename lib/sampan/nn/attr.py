@@ -32,7 +32,7 @@ class ParamAttr:
 
     @staticmethod
     def of(value: Any) -> ParamAttr | None:
-        """The ParamAttr that `value` stands for: one, a name, an initializer, True or None (the defaults), or
+        """The ParamAttr for `value`: one, a name, an initializer, True or None (the defaults), or
         False (no parameter: None comes back). TypeError for anything else."""
         if value is False:
             return None

@@ -218,12 +218,12 @@ class Bilinear(WithBias):
 
 
 class Embedding(Layer):
-    """The rows of a table [num_embeddings, embedding_dim] that ids of any shape ask for.
+    """The rows of a table [num_embeddings, embedding_dim] selected by ids of any shape.
 
-    padding_idx: this row is zeros and stays so. max_norm: longer rows are shortened to it when they are asked
-    for.
+    padding_idx: this row is zeros and stays so. max_norm: longer rows are shortened to it when they are
+    looked up.
     _weight: the table to begin with; _freeze: it gets no gradient. Its gradient is a RowSparse, by which
-    optimizers step the rows that were read alone; sparse=False, written out, asks for a dense one.
+    optimizers step the rows that were read alone; an explicit sparse=False makes it dense.
 
     >>> table = paddle.nn.Embedding(10, 4)
     >>> table(paddle.to_tensor([[1, 3, 3]])).shape

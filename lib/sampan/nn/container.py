@@ -155,7 +155,7 @@ class _Dict(_Holder):
         self._add(key, value)
 
     def __delitem__(self, key: str) -> None:
-        del self._entries()[key]  # KeyError for a name that is not here
+        del self._entries()[key]  # KeyError for an unknown name
         delattr(self, key)
 
     def keys(self) -> Iterable[str]:

@@ -191,7 +191,7 @@ class Conv2D(_Padded, axes=2, data_format="NCHW"):
     """2-D convolution: [batch, in, H, W] to [batch, out, H', W']; weight [out, in / groups, kh, kw], bias
     [out].
 
-    padding: a number, two, four, "same" or "valid"; padding_mode: what stands there: "zeros", "reflect",
+    padding: a number, two, four, "same" or "valid"; padding_mode: what is put there: "zeros", "reflect",
     "replicate" or "circular" (then padding is a number). H' = (H + 2 padding - dilation (kh - 1) - 1) /
     stride + 1. The weight starts Normal(0, sqrt(2 / (in kh kw))), the bias at 0.
 

@@ -24,7 +24,7 @@ class FunctionLayer(Layer):
 
     of: the function. inputs: how many of its first parameters forward takes; the others are settings. takes:
     the layer's settings in its own order, where they are fewer or in another. shows: those that its repr
-    shows (see Layer._shows), all unless told. private: the settings that are also attributes under Paddle's
+    shows (see Layer._shows), all unless given. private: the settings that are also attributes under Paddle's
     private name, `_axis` for `axis`; "*" for all of them. Further keywords are other defaults, or values of
     settings that the layer does not take.
     """
@@ -67,7 +67,7 @@ class FunctionLayer(Layer):
         for name, parameter in rest.items():
             if name != "training":
                 setattr(cls, name, parameter.default)
-        cls._values = attrgetter(*rest, "_inputs")  # of one name alone it would be no tuple
+        cls._values = attrgetter(*rest, "_inputs")  # of one name alone it would not be a tuple
         names = [n for n in rest if n not in _OWN] if takes is None else takes.split()
         for name in names if cls._private == "*" else cls._private.split():
             setattr(cls, f"_{name}", alias(name))

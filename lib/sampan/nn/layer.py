@@ -33,7 +33,7 @@ def alias(name: str) -> Any:
 
 
 def _hooks() -> Any:
-    """A layer's hooks of one kind by their id. The layer gets the dictionary when it is first asked for."""
+    """A layer's hooks of one kind by their id. The dictionary is created on first use."""
     return functools.cached_property(lambda self: OrderedDict())
 
 
@@ -60,7 +60,9 @@ class Layer:
     # What repr shows: attributes; "label:" before one is another name, "?" after it: where it is not usual.
     _shows: Any = ""
     _buffer_names: dict[str, bool] = {}  # name: persistable; an own dict as soon as there is a buffer
-    _emptied: frozenset[str] = frozenset()  # what None has replaced: it keeps its place
+    _emptied: frozenset[str] = (
+        frozenset()
+    )  # names whose value was replaced by None: they keep their place in the order
     _forward_pre_hooks, _forward_post_hooks, _state_dict_hooks = _hooks(), _hooks(), _hooks()
     _forward_pre_hooks_with_kwargs_flag, _forward_post_hooks_with_kwargs_flag = _hooks(), _hooks()
     _forward_post_hooks_always_called = _hooks()
@@ -174,7 +176,7 @@ class Layer:
         device: Any = None,
     ) -> Parameter | None:
         """A new Parameter, or None for `attr=False`. Biases start at 0, weights XavierUniform, unless
-        told."""
+        given."""
         attr = ParamAttr.of(attr)
         if attr is None:
             return None
@@ -231,7 +233,7 @@ class Layer:
         self.add_parameter(name, param)
 
     def _found(self, target: str, kind: Any) -> Any:
-        """What stands at a dotted name, if it is of this kind. AttributeError otherwise."""
+        """The attribute at a dotted name, if it is of this kind. AttributeError otherwise."""
         place: Any = self
         atoms = target.split(".") if target else []
         for depth, atom in enumerate(atoms):
@@ -269,7 +271,7 @@ class Layer:
         raise RuntimeError(f"{type(self).__name__}.get_extra_state: it has none")
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
-        """Keep a Tensor that is no parameter; it goes where the layer goes, and into state_dict if
+        """Keep a Tensor that is not a parameter; it moves with the layer, and is saved in state_dict if
         persistable."""
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"tensor: expected a Tensor or None, got {type(tensor).__name__}")
@@ -371,7 +373,7 @@ class Layer:
         return [p for _, p in self.named_parameters(include_sublayers=include_sublayers)]
 
     def named_buffers(self, prefix="", include_sublayers=True, remove_duplicate=True):
-        """(structured name, Tensor) of every Tensor that is no parameter."""
+        """(structured name, Tensor) of every Tensor that is not a parameter."""
         return self._named(_buffers_of, prefix, include_sublayers, remove_duplicate)
 
     def buffers(self, include_sublayers: bool = True) -> list[Tensor]:
@@ -476,8 +478,8 @@ class Layer:
         return self
 
     def to(self, device=None, dtype=None, blocking=None, non_blocking=None):
-        """Move parameters and buffers to a place, and floating ones to a dtype, as they stand in the
-        layer."""
+        """Move parameters and buffers to a place, and floating ones to a dtype, in
+        place."""
         target = None if device is None else as_device(device)
         kind = None if dtype is None else as_dtype(dtype)
         return self._convert_all(target, kind, ())

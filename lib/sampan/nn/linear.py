@@ -82,7 +82,7 @@ class Flatten(Layer):
 
 
 class Identity(Layer):
-    """Gives back what it gets; takes any arguments, so that it can stand in for any layer."""
+    """Returns its input; takes any arguments, so that it can replace any layer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

@@ -44,7 +44,7 @@ def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenera
 
 @contextlib.contextmanager
 def guard(new_generator: Any = None) -> Iterator[None]:
-    """Names begin anew inside, with a prefix where one is given (a str, or a generator of names)."""
+    """Names are counted from 0 inside, with a prefix where one is given (a str, or a generator of names)."""
     text = new_generator.decode() if isinstance(new_generator, bytes) else new_generator
     before = switch(UniqueNameGenerator(text) if isinstance(text, str) else text)
     try:

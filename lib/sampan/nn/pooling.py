@@ -21,7 +21,7 @@ __all__ = [
 
 
 class _Pool(FunctionLayer, shows="kernel_size stride padding"):
-    """Pooling by windows; stride is the window's size unless told. See the function for the settings."""
+    """Pooling by windows; stride is the window's size unless given. See the function for the settings."""
 
     # Paddle's names in two and three dimensions.
     ksize, divisor = alias("kernel_size"), alias("divisor_override")

@@ -194,7 +194,7 @@ class GRUCell(_Cell):
         self._build(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
 
 
-def _turned(x: Any) -> Any:
+def _batch_and_time_swapped(x: Any) -> Any:
     return x.transpose([1, 0, *range(2, x.ndim)])
 
 
@@ -228,7 +228,7 @@ def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False
     if states is None:
         states = cell.get_initial_states(inputs, batch_dim_idx=1 - axis)
     if not time_major:
-        inputs = map_structure(_turned, inputs)
+        inputs = map_structure(_batch_and_time_swapped, inputs)
     if lengths is not None:
         lengths = (lengths if isinstance(lengths, Tensor) else Tensor(lengths)).astype("int64")
         if lengths.shape != (batch := [flatten(inputs)[0].shape[1]]):
@@ -239,7 +239,9 @@ def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False
         h, c = states if cell.mode == "LSTM" else (states, None)
         weights = (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
         outputs, *last = recurrent(inputs, h, c, *weights, lengths, cell.mode, bool(reverse))
-        return outputs if time_major else _turned(outputs), tuple(last) if cell.mode == "LSTM" else last[0]
+        return outputs if time_major else _batch_and_time_swapped(outputs), tuple(
+            last
+        ) if cell.mode == "LSTM" else last[0]
     steps = flatten(inputs)[0].shape[0]
     found: list[Any] = [None] * steps
     for t in range(steps - 1, -1, -1) if reverse else range(steps):

@@ -125,7 +125,7 @@ def weight_norm(layer: Layer, name: str = "weight", dim: int | None = 0) -> Laye
 
 
 def remove_weight_norm(layer: Layer, name: str = "weight") -> Layer:
-    """Make the weight a plain parameter again. ValueError where there is no weight norm."""
+    """Make the weight a plain parameter again. ValueError if it has no weight norm."""
     for made in vars(layer).get("_computed", ()):
         if made.name == name and made.tag == "weight_norm":
             made.refresh()

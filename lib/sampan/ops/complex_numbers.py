@@ -14,7 +14,7 @@ __all__ = ["angle", "as_complex", "as_real", "complex", "conj", "imag", "polar",
 
 
 def _check_wide(x: Any) -> None:
-    """Refuse halves: torch would make complex32 of them, which is no dtype of Paddle's."""
+    """Refuse halves: torch would make complex32 of them, which Paddle does not have."""
     if x.dtype is torch.float16:
         raise WrongKind("complex numbers are made of float32 or float64, got float16")
 

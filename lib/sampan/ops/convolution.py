@@ -15,14 +15,14 @@ convolution_backward = torch.ops.aten.convolution_backward.default._op
 
 
 def _backward(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], mask: list[bool]) -> Any:
-    """The gradients of input, weight and bias that `mask` asks for, in one call."""
+    """The gradients of input, weight and bias selected by `mask`, in one call."""
     transposed, groups = settings[3], settings[5]
     outs = [weight.shape[1] * groups if transposed else weight.shape[0]]
     return convolution_backward(g, x, weight, outs, *settings, mask)
 
 
-def _turned(settings: tuple[Any, ...], x: Any, g: Any, weight: Any) -> tuple[Any, ...]:
-    """The settings of the convolution that maps the gradient of the output back to one of x's shape."""
+def _transposed(settings: tuple[Any, ...], x: Any, g: Any, weight: Any) -> tuple[Any, ...]:
+    """The settings of the transposed convolution, which maps an output's gradient to one of x's shape."""
     stride, padding, dilation, transposed, _, groups = settings
     if transposed:
         return (stride, padding, dilation, False, (0,) * len(stride), groups)
@@ -34,11 +34,11 @@ def _turned(settings: tuple[Any, ...], x: Any, g: Any, weight: Any) -> tuple[Any
 
 def _gradients(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], needed: list[bool]) -> tuple[Any, ...]:
     """The three gradients by operators."""
-    forward = settings if not settings[3] else _turned(settings, x, g, weight)
+    forward = settings if not settings[3] else _transposed(settings, x, g, weight)
     # of the convolution that is not transposed: output, input
     small, large = (x, g) if settings[3] else (g, x)
     return (
-        convolve(g, weight, None, _turned(settings, x, g, weight)) if needed[0] else None,
+        convolve(g, weight, None, _transposed(settings, x, g, weight)) if needed[0] else None,
         convolve_weight(small, large, tuple(weight.shape), forward) if needed[1] else None,
         g.sum(axis=[0, *range(2, len(g.shape))]) if needed[2] else None,
     )
@@ -66,7 +66,7 @@ def convolve(x, weight, bias, settings):
 
 @operator(
     lambda gg, x, settings: convolve(x, gg, None, settings),
-    lambda gg, g, x, settings: convolve(g, gg, None, _turned(settings, x, g, gg)),
+    lambda gg, g, x, settings: convolve(g, gg, None, _transposed(settings, x, g, gg)),
 )
 def convolve_weight(g, x, shape, settings):
     """The gradient of a convolution, not transposed, by a weight of `shape`: linear in `g` and in `x`."""

@@ -1,4 +1,4 @@
-"""Matrices taken apart (Cholesky, QR, LU, SVD, eigenvectors) and the equations that this solves.
+"""Decompositions of matrices (Cholesky, QR, LU, SVD, eigenvectors) and linear equations.
 
 A matrix is the last two axes, any axes before them are a batch. Derivatives: M. Giles, "An extended
 collection of matrix derivative results for forward and reverse mode algorithmic differentiation", 2008; S.
@@ -233,7 +233,7 @@ def lu(x, pivot=True, get_infos=False, name=None) -> tuple[Tensor, ...]:
 
 @composite(method="")
 def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None) -> tuple[Tensor, Tensor, Tensor]:
-    """P, L and U from what `lu` gave: x both triangles, y the pivots. What is not asked for is empty."""
+    """P, L and U from what `lu` gave: x both triangles, y the pivots. Parts not requested are empty."""
     if x.ndim < 2 or y.ndim < 1:
         raise Refused(f"lu_unpack: expected x [..., m, n] and y [..., k], got {[*x.shape]} and {[*y.shape]}")
     nothing = Tensor(torch.empty(0, dtype=x.data.dtype))
@@ -273,8 +273,8 @@ def eigvalsh(x, UPLO="L", name=None) -> Tensor:
 def _eig_by_x(g: Any, out: Any, saved: bool) -> Any:
     (gw, gv), (w, v) = g, out
     one = identity(w, w.shape[-1])
-    turned = adjoint(v) @ gv
-    inner = turned - adjoint(v) @ (v * real(turned.diagonal(0, -2, -1)).unsqueeze(-2))
+    projected = adjoint(v) @ gv
+    inner = projected - adjoint(v) @ (v * real(projected.diagonal(0, -2, -1)).unsqueeze(-2))
     gaps = (w.unsqueeze(-2) - w.unsqueeze(-1) + one).conj()
     inner = inner / gaps * (1 - one) + diagonals(gw, 0, -2, -1)
     whole = solve_matrix(adjoint(v), inner @ adjoint(v))
@@ -298,16 +298,16 @@ def _svd_by_x(g: Any, out: Any) -> Any:
     m, n, k = u.shape[-2], vh.shape[-1], s.shape[-1]
     u, gu, vh, gvh = u[..., :k], gu[..., :k], vh[..., :k, :], gvh[..., :k, :]
     row, column = s.unsqueeze(-2), s.unsqueeze(-1)
-    turned, other = adjoint(u) @ gu, vh @ adjoint(gvh)
-    turned, other = turned - adjoint(turned), other - adjoint(other)
-    inner = (turned * row + other * column) / (row * row - column * column + identity(s, k))
+    left, right = adjoint(u) @ gu, vh @ adjoint(gvh)
+    left, right = left - adjoint(left), right - adjoint(right)
+    inner = (left * row + right * column) / (row * row - column * column + identity(s, k))
     inner = inner + diagonals(gs, 0, -2, -1)
-    if turned.dtype.is_complex:
-        inner = inner + diagonals(turned.diagonal(0, -2, -1) / (s * 2), 0, -2, -1)
-    left = u @ inner
+    if left.dtype.is_complex:
+        inner = inner + diagonals(left.diagonal(0, -2, -1) / (s * 2), 0, -2, -1)
+    rows = u @ inner
     if m > k:
-        left = left + (gu - u @ (adjoint(u) @ gu)) / row
-    result = left @ vh
+        rows = rows + (gu - u @ (adjoint(u) @ gu)) / row
+    result = rows @ vh
     return result + u @ ((gvh - gvh @ adjoint(vh) @ vh) / column) if n > k else result
 
 

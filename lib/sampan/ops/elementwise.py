@@ -474,7 +474,7 @@ def lerp(x, y, weight, name=None):
 
 @operator(lambda g, x: g * x.isfinite(), method="", inplace="rewrite")
 def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
-    """x with NaN and the infinities replaced; unless told, by 0 and the largest and smallest finite
+    """x with NaN and the infinities replaced; unless given, by 0 and the largest and smallest finite
     numbers."""
     return torch.nan_to_num(x, nan, posinf, neginf)
 

@@ -37,8 +37,8 @@ def _from_front(index: Any, length: int) -> Any:
 def _found(pick, x, axis, index, *more):
     """pick(x, axis, index, *more), with negative indices counted from the end, and that index.
 
-    On the CPU the kernels refuse negative ones, so that usual indices need no look at them; a GPU must not be
-    given any. `pick` may run twice, so it must not write into its arguments: a refused call may have written
+    On the CPU the kernels refuse negative ones, so non-negative indices need no check; a GPU must not get
+    any. `pick` may run twice, so it must not write into its arguments: a refused call may have written
     in part.
     """
     if not index.is_cuda:

@@ -144,9 +144,9 @@ def _put(target: torch.Tensor, value: Any, index: Any) -> None:
     if not flips:
         target[key] = value
         return
-    turned = target.flip(flips)  # torch has no views with negative strides
-    turned[key] = value
-    target.copy_(turned.flip(flips))
+    flipped = target.flip(flips)  # torch has no views with negative strides
+    flipped[key] = value
+    target.copy_(flipped.flip(flips))
 
 
 @operator(amp="as_is")
@@ -183,7 +183,7 @@ def where(condition, x=None, y=None, name=None) -> Any:
         raise WrongKind(f"where: expected a bool condition, got {name_of(condition.dtype)}")
     kinds = {v.data.dtype for v in (x, y) if isinstance(v, Tensor)}
     if len(kinds) == 2 and torch.float16 in kinds and builtins.any(kind.is_complex for kind in kinds):
-        # torch would choose complex32, which is no dtype of Paddle's
+        # torch would choose complex32, which Paddle does not have
         x, y = (cast(v, torch.float32) if v.data.dtype is torch.float16 else v for v in (x, y))
     return select(condition, x, y)
 

@@ -1,4 +1,4 @@
-"""The names that declarations ask for: second names, and in-place twins.
+"""The other names of declared functions: aliases, and in-place twins.
 
 `x.add_(y)` computes what `x.add(y)` does and writes it into x's memory. How, is the fact `inplace` of the
 declaration of `add`: one of `KINDS`.

@@ -75,7 +75,7 @@ def _tensors(x: Any) -> list[Any]:
 
 
 def _atleast(n: int, doc: str) -> Any:
-    """Make atleast_1d, atleast_2d or atleast_3d. A vector's new axes stand around it, a matrix's after it."""
+    """Make atleast_1d, atleast_2d or atleast_3d. New axes go around a vector and after a matrix."""
 
     def grown(x: Any) -> Any:
         x = x if isinstance(x, Tensor) else to_tensor(x)
@@ -144,7 +144,7 @@ def broadcast_shapes(*shapes) -> list[int]:
 
 
 def broadcast_shape(x_shape, y_shape) -> list[int]:
-    """The shape that arrays of two shapes broadcast to; -1 stands for a length that is not known."""
+    """The shape that arrays of two shapes broadcast to; -1 means an unknown length."""
     first, second = _ints(x_shape, "x_shape"), _ints(y_shape, "y_shape")
     if -1 not in (*first, *second):
         return broadcast_shapes(first, second)

@@ -135,7 +135,7 @@ def tensordot(x, y, axes=2, name=None) -> Tensor:
     """The sums of products over axes of x and y: the last and first `axes` of them, or those of a list or two
     lists.
 
-    Of two lists of different lengths the shorter one goes on like the other; an axis of length 1 is
+    Of two lists of different lengths the shorter one continues with the other's entries; axes of length 1
     broadcast.
     """
     axes = axes.tolist() if isinstance(axes, Tensor) else axes
@@ -184,7 +184,7 @@ def cross_product(x, y, axis):
 
 @composite(method="")
 def cross(x, y, axis=9, name=None) -> Tensor:
-    """The vector products along `axis`, of length 3; 9 stands for the first such axis."""
+    """The vector products along `axis`, of length 3; 9 means the first such axis."""
     if axis == 9:
         axis = next((i for i, n in enumerate(x.shape) if n == 3), None)
         if axis is None:
@@ -319,7 +319,7 @@ def _contract_back(g: Any, tensors: Any, letters: Any, output: str, needed: list
 
 @operator(joint=_contract_back, holomorphic=True)
 def contract(*tensors, letters, output):
-    """The sums of products that `einsum` stands for; no operand names an axis twice."""
+    """The sums of products of `einsum`, for operands that name no axis twice."""
     value = torch.einsum(f"{','.join(letters)}->{output}", *tensors)
     if len(tensors) == 1 and len(output) == len(letters[0]):  # a transpose, for which torch gives a view
         value = value.clone(memory_format=torch.contiguous_format)

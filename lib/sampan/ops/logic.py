@@ -28,7 +28,7 @@ def _truth(
 
     def binary(x, y, name=None):
         value = function(x, y)
-        if not isinstance(value, torch.Tensor):  # Python's own comparison with something that is no number
+        if not isinstance(value, torch.Tensor):  # Python compared it with something that is not a number
             raise WrongKind(f"expected tensors and numbers, got {type(x).__name__} and {type(y).__name__}")
         return value
 
@@ -164,4 +164,4 @@ def _integral(kind: torch.dtype) -> bool:
 
 is_complex = _kind("is_complex", lambda kind: kind.is_complex, "Whether x has a complex dtype.")
 is_floating_point = _kind("is_floating_point", lambda k: k.is_floating_point, "Whether x has a float dtype.")
-is_integer = _kind("is_integer", _integral, "Whether x has an integer dtype; bool is none.")
+is_integer = _kind("is_integer", _integral, "Whether x has an integer dtype; bool does not count.")

@@ -92,10 +92,10 @@ def normalize_groups(x, weight, bias, groups, epsilon):
 
 def _group_gradients(g: Any, x: Any, weight: Any, groups: int, epsilon: float) -> tuple[Any, Any, Any]:
     """The three gradients by operators."""
-    apart = [x.shape[0], groups, -1]
-    unit, scale = _unit(x.reshape(apart), [-1], epsilon)
+    grouped = [x.shape[0], groups, -1]
+    unit, scale = _unit(x.reshape(grouped), [-1], epsilon)
     gw = g if weight is None else g * weight.reshape([-1] + [1] * (x.ndim - 2))
-    dx = _through(gw.reshape(apart), unit, scale, [-1]).reshape(x.shape)
+    dx = _through(gw.reshape(grouped), unit, scale, [-1]).reshape(x.shape)
     axes = [0, *range(2, x.ndim)]
     return dx, (g * unit.reshape(x.shape)).sum(axis=axes), g.sum(axis=axes)
 

@@ -96,7 +96,7 @@ def dist(x, y, p=2, name=None) -> Tensor:
 def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=None) -> Tensor:
     """The p-norms of the differences between all rows of x [..., n, k] and of y [..., m, k]: [..., n, m].
 
-    compute_mode: for p = 2 |x|^2 + |y|^2 - 2 x y may stand for the differences, which is faster and less
+    compute_mode: for p = 2 |x|^2 + |y|^2 - 2 x y may replace the differences, which is faster and less
     exact: above 25 rows ("..._if_necessary"), always, or never ("donot_use_mm_for_euclid_dist").
     """
     modes = ("if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
@@ -215,9 +215,9 @@ def unit_like(x):
 
 
 def _matrix_exp_by_x(g: Any, x: Any) -> Any:
-    """The derivative in the direction g stands in the upper right block of exp [[x, g], [0, x]]."""
-    n, turned = x.shape[-1], adjoint(x)
-    above, below = concat_tensors(turned, g, axis=-1), concat_tensors(turned * 0, turned, axis=-1)
+    """The derivative in the direction g is the upper right block of exp [[x, g], [0, x]]."""
+    n, xh = x.shape[-1], adjoint(x)
+    above, below = concat_tensors(xh, g, axis=-1), concat_tensors(xh * 0, xh, axis=-1)
     return matrix_exp(concat_tensors(above, below, axis=-2))[..., :n, n:]
 
 
@@ -268,14 +268,14 @@ def svd_lowrank(x, q=None, niter=2, M=None, name=None) -> tuple[Tensor, Tensor, 
     if not 0 <= q <= builtin_min(m, n) or niter < 0:
         raise Refused(f"svd_lowrank: expected 0 <= q <= {builtin_min(m, n)}, niter >= 0, got {q}, {niter}")
     x = x if M is None else x - expand_view(M, x.shape)
-    turned = m < n
-    x = adjoint(x) if turned else x
+    wide = m < n
+    x = adjoint(x) if wide else x
     basis = qr(x @ Tensor(torch.randn(x.shape[-1], q, dtype=x.data.dtype, device=x.data.device)))[0]
     for _ in range(niter):
         basis = qr(x @ qr(adjoint(x) @ basis)[0])[0]
     u, s, vh = svd(adjoint(basis) @ x)
     u, v = basis @ u, adjoint(vh)
-    return (v, s, u) if turned else (u, s, v)
+    return (v, s, u) if wide else (u, s, v)
 
 
 @composite(method="")

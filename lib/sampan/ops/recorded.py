@@ -11,7 +11,7 @@ def recorded(function: Callable[..., Any], inputs: Sequence[Any], gradients: Any
     """The gradients of `inputs` through `function`, which computes a fused operator's value with other
     operators.
 
-    gradients: what arrives for its value, or for each of its values. None for inputs that ask for none.
+    gradients: those of its value, or of each of its values. None for inputs that need no gradient.
     """
     places = [k for k, v in enumerate(inputs) if isinstance(v, Tensor) and not v.stop_gradient]
     given = list(gradients) if isinstance(gradients, list | tuple) else [gradients]

@@ -90,10 +90,10 @@ def _by_loops(x, h, c, weights, length, mode, reverse):
     ends = torch.full((batch,), steps) if length is None else length
     x_, r_, h_ = given.numpy(), kept.numpy(), hidden.numpy()
     c_, ends_ = h_ if cell is None else cell.numpy(), ends.numpy()
-    turned = w_hh.t()
+    w_hh_t = w_hh.t()
     for t in range(steps - 1, -1, -1) if reverse else range(steps):
         at, s = t + 1 - after, t if mode == "GRU" else 0
-        torch.addmm(b_hh, hidden[at], turned, out=kept[s])
+        torch.addmm(b_hh, hidden[at], w_hh_t, out=kept[s])
         step(x_[t], r_[s], h_[at], c_[at], h_[t + after], c_[t + after], ends_, t)
     value = hidden[after : after + steps]
     if length is not None:

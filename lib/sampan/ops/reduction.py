@@ -1,4 +1,4 @@
-"""Sums, means, extremes and what else folds axes away."""
+"""Reductions: sums, means, extremes and others."""
 
 import math
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def _axes(x: Any, axis: Any) -> list[int]:
     axes = []
     for a in given:
         try:
-            # a bool is no index here: it was meant for keepdim
+            # a bool is refused: it was meant for keepdim
             a = index(None if a is True or a is False else a)  # type: ignore[arg-type]
         except TypeError:
             raise WrongKind(f"axis: expected an int, a list of ints or None, got {axis!r}") from None
@@ -89,8 +89,8 @@ def _mean_back(g: Any, saved: Any) -> Any:
 
 @operator(_mean_back, method="", out=True, amp="float32")
 def mean(x, axis=None, keepdim=False, name=None, *, dtype=None):
-    """The mean over `axis` (an int, a list, or None for all), worked out in `dtype`. Of integers, its whole
-    part."""
+    """The mean over `axis` (an int, a list, or None for all), computed in `dtype`. For integers it is
+    truncated."""
     given = x.dtype
     if dtype is not None:
         x = x.to(as_dtype(dtype))

@@ -1,4 +1,4 @@
-"""Images at other places: windows laid side by side, other sizes, sampling along a grid; rows of a table."""
+"""Images resampled: windows as columns, other sizes, sampling along a grid; rows of a table."""
 
 from typing import Any
 
@@ -92,7 +92,7 @@ def _rows_at_by_weight(g: Any, x: Any, padding: int, by_frequency: bool, as_rows
 def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):
     """The rows `x`, any shape of ints, of weight [n, d]; zeros for the row `padding`, which gets no gradient.
 
-    by_frequency: a row's gradient is divided by how often it was asked for. as_rows: weight is a leaf, and
+    by_frequency: a row's gradient is divided by how often it was looked up. as_rows: weight is a leaf, and
     its first gradient is a RowGradient.
     """
     value = rows_read(weight, x)

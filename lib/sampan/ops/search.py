@@ -146,7 +146,7 @@ def unique(
 ) -> Any:
     """What occurs in x, in ascending order: entries, or slices along `axis`.
 
-    After it, where asked for, in `dtype`: the index of the first occurrence of each, for each entry of x the
+    Then, if requested, in `dtype`: the index of the first occurrence of each, for each entry of x the
     place of its equal in the result, and how often each occurs.
     """
     axis = None if axis is None or (isinstance(axis, (list, tuple)) and not axis) else int(axis)
@@ -174,7 +174,7 @@ def unique_consecutive(
 ) -> Any:
     """x without the entries (slices along `axis`) that equal the one before them.
 
-    After it, where asked for, in `dtype`: for each entry of x its place in the result, and the lengths of the
+    Then, if requested, in `dtype`: for each entry of x its place in the result, and the lengths of the
     runs.
     """
     data = x.data.flatten() if axis is None else x.data

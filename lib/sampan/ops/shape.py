@@ -56,7 +56,7 @@ def _free(x: Any, axis: int, extra: int = 0) -> int:
 
 @operator(lambda g, saved: g.reshape(saved), method="", view=True, inplace="reshape", sizes=True)
 def reshape(x, shape, name=None):
-    """The same entries in another shape; -1 is worked out, 0 keeps that axis (as in Paddle).
+    """The same entries in another shape; -1 is inferred, 0 keeps that axis (as in Paddle).
 
     A view where the strides allow it, a copy elsewhere and of a 0-d array.
 
@@ -183,9 +183,9 @@ def tile(x, repeat_times, name=None) -> Tensor:
     times = _ints(repeat_times, "repeat_times")
     shape = [1] * (len(times) - x.ndim) + list(x.shape)
     times = [1] * (len(shape) - len(times)) + times
-    apart = [n for s in shape for n in (1, s)]
+    split = [n for s in shape for n in (1, s)]
     repeated = [n for s, r in zip(shape, times, strict=True) for n in (r, s)]
-    return reshape(expand(reshape(x, apart), repeated), [s * r for s, r in zip(shape, times, strict=True)])
+    return reshape(expand(reshape(x, split), repeated), [s * r for s, r in zip(shape, times, strict=True)])
 
 
 @operator(lambda g, saved: g.flip(saved), method="", aliases="reverse")

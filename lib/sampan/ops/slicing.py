@@ -188,7 +188,7 @@ def view_as(x, other, name=None) -> Tensor:
 
 @composite(method="")
 def unflatten(x, axis, shape, name=None) -> Tensor:
-    """`x` with one axis cut into several, of lengths `shape`; -1 is worked out. A view."""
+    """`x` with one axis cut into several, of lengths `shape`; -1 is inferred. A view."""
     axis = _free(x, axis)
     return reshape(x, [*x.shape[:axis], *_ints(shape, "shape"), *x.shape[axis + 1 :]])
 
@@ -204,8 +204,8 @@ def rot90(x, k=1, axes=[0, 1], name=None) -> Tensor:  # noqa: B006
     order = list(range(x.ndim))
     if k % 2:
         order[first], order[second] = second, first
-    turned = flip(x, [[], [second], [first, second], [first]][k % 4]) if k % 4 else x
-    return permute(turned, order)
+    flipped = flip(x, [[], [second], [first, second], [first]][k % 4]) if k % 4 else x
+    return permute(flipped, order)
 
 
 @composite(method="")

@@ -51,7 +51,7 @@ def fft_r2c(x, axes, norm, onesided):
 
 def _fft_c2r_by_x(g: Any, axes: list[int], norm: int, length: int) -> Any:
     half = length // 2 + 1
-    # those that stand for two
+    # entries that represent two of the whole transform
     weight = torch.full((half,), 2.0, dtype=as_dtype(g.dtype), device=g.data.device)
     weight[0] = 1.0
     weight[(length + 1) // 2 :] = 1.0
@@ -82,7 +82,7 @@ def _resized(x: Any, sizes: list[int], axes: list[int]) -> Any:
 
 
 def _whole(name: str, given: Any) -> list[int]:
-    """The numbers of a list, of a tensor, or of another sequence of whole numbers; a single one is none."""
+    """The numbers of a list, of a tensor, or of another sequence of ints; a single int is refused."""
     found = given if isinstance(given, range) else given.tolist() if hasattr(given, "tolist") else given
     if not isinstance(found, (list, tuple, range)) or not all(_is_whole(n) for n in found):
         raise WrongKind(f"{name}: expected a list of ints, got {describe(given)}")
@@ -137,7 +137,7 @@ _DOCS = {
     "fft": "The Fourier transform, the sums of x exp(-2 pi i k t / n)",
     "ifft": "The inverse of `fft`, with a scale of 1 / n",
     "rfft": "The Fourier transform of real x: the half of the result that determines the rest",
-    "irfft": "The inverse of `rfft`: a real result, of 2 (m - 1) entries unless told",
+    "irfft": "The inverse of `rfft`: a real result, of 2 (m - 1) entries unless given",
     "hfft": "The Fourier transform of x that equals its own conjugate mirror, given by its first half: "
     "a real result",
     "ihfft": "The inverse of `hfft`: half of the inverse Fourier transform of real x",
@@ -274,7 +274,7 @@ def stft(
     frames].
 
     hop_length: n_fft // 4 when None. window: [win_length], ones when None, in the middle of n_fft entries.
-    center: frames stand around their place, the signal is padded by `pad_mode` ("reflect" or "constant").
+    center: each frame is centred at its time, the signal is padded by `pad_mode` ("reflect" or "constant").
     normalized: scaled by 1 / sqrt(n_fft). onesided: n_fft // 2 + 1 frequencies; True for a real signal when
     None.
     """

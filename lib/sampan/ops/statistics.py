@@ -203,7 +203,7 @@ def bincount(x, weights=None, minlength=0, name=None):
 
 
 def _range(x: torch.Tensor, low: float, high: float) -> tuple[float, float]:
-    """The ends of a histogram: those of x where both are 0, a unit apart where they are one."""
+    """The ends of a histogram: those of x where both are 0, one unit apart where they are equal."""
     if low == high == 0 and x.numel():
         low, high = float(x.min()), float(x.max())
     if low > high or not math.isfinite(high - low):
@@ -289,8 +289,8 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None) -> T
     centred = rows - (weighted.sum(axis=1) / total).unsqueeze(1)
     divisor = total - (ddof if aweights is None or not ddof else (weight * weights[-1]).sum() / total)
     divisor = divisor.clip(min=0) if isinstance(divisor, Tensor) else max(divisor, 0)
-    turned = weighted.t()
-    product = centred @ (turned.conj() if x.dtype.is_complex else turned)
+    transposed = weighted.t()
+    product = centred @ (transposed.conj() if x.dtype.is_complex else transposed)
     return (product / divisor if isinstance(divisor, Tensor) or divisor else product * math.inf).squeeze()
 
 

@@ -203,7 +203,7 @@ class NAdam(Optimizer):
 
 
 class RAdam(Optimizer):
-    """Adam without its second moment as long as that rests on too few steps (rho_t <= 5), and rectified after
+    """Adam without its second moment while that averages too few steps (rho_t <= 5), and rectified after
     that."""
 
     rule, state_names = "radam", ("moment1", "moment2")

@@ -294,7 +294,7 @@ class Optimizer:
         return []
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
-        """`backward`, if nobody has called it, and a step; returns ([], pairs of parameter and gradient)."""
+        """`backward`, unless it was called, and a step; returns ([], pairs of parameter and gradient)."""
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         return self.apply_gradients(pairs), pairs
 
@@ -426,7 +426,7 @@ class Optimizer:
     def _steps_of(
         self, state_dict: dict[str, Any], name: str, settings: dict[str, Any], held: list[Any]
     ) -> int:
-        """How many steps lie behind a state that Paddle wrote: told by a count or a power, if it keeps
+        """The number of steps of a state that Paddle wrote: from a count or a power, if it keeps
         one."""
         if (count := state_dict.get(self._key(name, "m"))) is not None:
             return int(np.ravel(count)[0])

@@ -29,6 +29,5 @@ if TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
     from ...names.losses import *  # noqa: F403
     from ...names.transducer import *  # noqa: F403
 
-# What is no operator takes Paddle's other names of arguments too, and says which of its arguments did not
-# fit.
+# Functions that are not operators take Paddle's other names of arguments too, and name themselves in errors.
 _spell(globals())

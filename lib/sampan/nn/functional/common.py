@@ -69,7 +69,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
 
 
 def _around(x: Any, axis: int, before: int, after: int, mode: str) -> Tensor:
-    """Which entry along `axis` stands at each place of the padded axis."""
+    """For each place of the padded axis, the index of the entry that it copies."""
     m = x.shape[axis]
     longest = m - 1 if mode == "reflect" else m if mode == "circular" else math.inf
     if max(before, after) > longest or m == 0:
@@ -85,7 +85,7 @@ def zeropad2d(x, padding, data_format="NCHW", name=None) -> Tensor:
     return pad(x, padding, "constant", 0.0, data_format)
 
 
-AUTOMATIC: Any = 0  # equal to the False of Paddle's signature, and told apart from one that was written
+AUTOMATIC: Any = 0  # equals the False of Paddle's signature, but can be distinguished from an explicit False
 
 
 def embedding(
@@ -102,9 +102,9 @@ def embedding(
 
     padding_idx: this row reads as zeros and gets no gradient. max_norm: longer rows (in the norm norm_type)
     are first shortened to it, in place. scale_grad_by_freq: a row's gradient is divided by how often it was
-    asked for.
-    The gradient of a table is a RowSparse, whatever the flag says: the rows that were read, and a Tensor to
-    everybody else. sparse=False, written out, asks for a dense one. Raises ValueError for ids and padding_idx
+    looked up.
+    The gradient of a table is a RowSparse, whatever the flag says: the rows that were read; to other
+    code it is a Tensor. An explicit sparse=False makes it dense. Raises ValueError for ids and padding_idx
     outside, TypeError for ids of another kind.
     """
     if not isinstance(x, Tensor):

@@ -195,7 +195,7 @@ def conv2d_transpose(
     weight: [channels, out / groups, kh, kw].
     Returns [batch, out, height', width'], height' = (height - 1) stride - pads + dilation (kh - 1) + 1 +
     output_padding; or, as stride lengths fit one output, of the given output_size. Raises ValueError when
-    that is none of them.
+    that is not possible.
     """
     return _convolution(
         2, x, weight, bias, stride, padding, dilation, groups, data_format, output_padding, output_size

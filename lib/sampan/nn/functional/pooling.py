@@ -187,7 +187,7 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window: x [batch, channels, height, width] (or "NHWC").
 
-    exclusive: divide by the number of entries that are no padding. divisor_override: the mean is taken times
+    exclusive: divide by the number of entries that are not padding. divisor_override: the mean is taken times
     the window's size and divided by this instead (as Paddle has it, also where windows hold padding).
     """
     return _mean(2, x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
