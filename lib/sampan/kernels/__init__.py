@@ -1,11 +1,9 @@
 """Hot loops: arrays in, arrays out. A kernel picks its device and its parallel form; a caller never sees
 either.
 
-Look kernels up late (`kernels.name`), so that another version can take a kernel's place.
+Look kernels up late (`kernels.name`), so that another version can take a kernel's place. Those of sparse
+tensors and of embeddings are modules of their own, `kernels.sparse` and `kernels.embedding`.
 """
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from .cpu_optimizer import adam_numbers as adam_numbers
 from .cpu_optimizer import adam_step as adam_step
@@ -16,12 +14,3 @@ from .fused import fused as fused
 from .fused import names_in as names_in
 from .fused import worth_fusing as worth_fusing
 from .registry import listeners as listeners
-
-if TYPE_CHECKING:
-    from . import sparse as sparse
-
-
-def __getattr__(name: str) -> Any:
-    if name == "sparse":  # the kernels of a module of its own: loaded with it
-        return import_module(".sparse", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

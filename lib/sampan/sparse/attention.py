@@ -6,16 +6,16 @@ from typing import Any
 
 import torch
 
-from .. import kernels, ops
+from .. import ops
 from ..dtype import name_of
 from ..engine.operator import operator
 from ..engine.tensor import Tensor
-from ..kernels.device import array, buffer, empty
+from ..kernels import sparse as kernels
+from ..kernels.device import array, arrays, buffer
 from ..ops.recorded import recorded
-from .elementwise import sparse
-from .operators import _array, _buffer, row_softmax, sddmm, spmm
+from .operators import kernel_input, row_softmax, sddmm, spmm
 from .pattern import Rows, sorted_rows
-from .tensor import SparseTensor, rows_of
+from .tensor import SparseTensor, by_rows, expect_sparse
 
 __all__ = ["attention"]
 
@@ -62,14 +62,13 @@ def _masked_back(g: Any, q: Any, k: Any, v: Any, rows: Rows, saved: Any) -> tupl
     length, width = q.shape[2:]
     if g.shape != q.shape:  # a hook may have returned it
         raise ValueError(f"gradient: expected shape {list(q.shape)}, got {list(g.shape)}")
-    given = tuple(_array(x.reshape(-1, width)) for x in (q, k, v, g))
-    gradients = tuple(empty(given[0].shape, given[0]) for _ in range(3))
+    given = [kernel_input(x.reshape(-1, width)) for x in (q, k, v, g)]
+    gradients = [torch.empty_like(given[0]) for _ in range(3)]
     turned, _ = rows.turned
     across = (turned.cuts, turned.crows, turned.cols, array(turned.turned[1]))
-    kernels.sparse.attend_back(
-        (rows.cuts, rows.crows, rows.cols), across, given, width**-0.5, length, saved, gradients
-    )
-    return tuple(_buffer(x, q).reshape(q.shape) for x in gradients)
+    along = (rows.cuts, rows.crows, rows.cols)
+    kernels.attend_back(along, across, arrays(*given), width**-0.5, length, saved, arrays(*gradients))
+    return tuple(x.to(q.dtype).reshape(q.shape) for x in gradients)
 
 
 @operator(joint=_masked_back, amp="half")
@@ -81,10 +80,11 @@ def masked_attention(q, k, v, rows):
     """
     one_kind(q, k, v)
     heads, length, width = q.shape[1:]
-    a, b, c = (_array(x.reshape(-1, width)) for x in (q, k, v))
-    weights, out = empty((heads, rows.nnz), a), empty(a.shape, a)
-    kernels.sparse.attend((rows.cuts, rows.crows, rows.cols), a, b, c, width**-0.5, length, weights, out)
-    return _buffer(out, q).reshape(q.shape), weights
+    given = [kernel_input(x.reshape(-1, width)) for x in (q, k, v)]
+    weights, out = given[0].new_empty((heads, rows.nnz)), torch.empty_like(given[0])
+    kept, into = arrays(weights, out)
+    kernels.attend((rows.cuts, rows.crows, rows.cols), *arrays(*given), width**-0.5, length, kept, into)
+    return out.to(q.dtype).reshape(q.shape), kept
 
 
 def _seen(rows: Rows, masks: int, batch: int, padding: Any, among: Any) -> Rows:
@@ -124,7 +124,7 @@ def attention(
             f"{list(key.shape)} and {list(value.shape)}"
         )
     batch, heads, length, _ = query.shape
-    lead = sparse(sparse_mask, "sparse_mask").shape[:-2]
+    lead = expect_sparse(sparse_mask, "sparse_mask").shape[:-2]
     masks = math.prod(lead)
     if len(lead) > 1 or sparse_mask.shape[-2:] != [length, length] or masks not in (1, batch, batch * heads):
         raise ValueError(
@@ -139,7 +139,7 @@ def attention(
             raise ValueError(f"{what}: expected shape {shape}, got {list(mask.shape)}")
     if 0 in query.shape:
         return query * key * value
-    rows = rows_of(sparse_mask, "sparse_mask")
+    rows, _ = by_rows(sparse_mask, "sparse_mask")
     if key_padding_mask is not None and masks < batch:
         rows, masks = repeated(rows, masks, batch), batch
     if key_padding_mask is not None or attn_mask is not None:

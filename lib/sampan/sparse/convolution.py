@@ -9,12 +9,11 @@ import torch
 from ..dtype import as_dtype, name_of
 from ..engine.operator import operator
 from ..engine.tensor import Refused, Tensor
-from ..kernels import sparse as loops
+from ..kernels import sparse as kernels
 from ..kernels.device import array, buffer
 from ..nn.functional.convolution import ints, paddings
-from .elementwise import sparse
 from .rulebook import Book, book
-from .tensor import SparseTensor
+from .tensor import SparseTensor, expect_sparse
 
 __all__ = [
     "avg_pool2d",
@@ -105,13 +104,13 @@ def sparse_conv(x, weight, bias, book, groups):
     if _in_loops(x, book, groups):
         wide = book.ordered(wide)
         added = None if start is None else start.contiguous().numpy()
-        loops.gathered_products(book.near, _words(x), wide.contiguous().numpy(), added, out.numpy())
+        kernels.gathered_products(book.near, _words(x), wide.contiguous().numpy(), added, out.numpy())
     else:
         out.copy_(start) if start is not None else out.zero_()
         for matrix, (inside, outside) in zip(wide, book.pairs, strict=True):
             if len(inside):
                 part = _product(x.index_select(0, inside).to(kind), matrix, groups)
-                loops.add_rows(array(out), array(outside), array(part.contiguous()))
+                kernels.add_rows(array(out), array(outside), array(part.contiguous()))
     return out.to(x.dtype)
 
 
@@ -126,7 +125,7 @@ def sparse_conv_weight(x, g, book, groups):
     _expect(g, book.outputs.nnz, g.shape[-1], "gradient")
     width, kind = x.shape[1] // groups, _summed_in(x.dtype)
     if _in_loops(x, book, groups):
-        out = book.ordered(torch.from_numpy(loops.outer_products(book.near, _words(x), _words(g))))
+        out = book.ordered(torch.from_numpy(kernels.outer_products(book.near, _words(x), _words(g))))
     else:
         out = x.new_zeros((len(book.pairs), width, g.shape[1]), dtype=kind)
         for matrix, (inside, outside) in zip(out, book.pairs, strict=True):
@@ -141,7 +140,7 @@ def sparse_max_pool(x, book):
     """The largest of the entries that each output's window holds, channel by channel. x: [inputs,
     channels]."""
     _expect(x, book.inputs.nnz, x.shape[-1], "x")
-    out, winner = loops.largest(book.near, array(x.to(_summed_in(x.dtype)).contiguous()))
+    out, winner = kernels.largest(book.near, array(x.to(_summed_in(x.dtype)).contiguous()))
     return buffer(out).to(x.dtype), (buffer(winner), x.shape[0])
 
 
@@ -165,7 +164,7 @@ def sparse_sum_pool(x, book):
     _expect(x, book.inputs.nnz, x.shape[-1], "x")
     wide = x.to(_summed_in(x.dtype)).contiguous()
     if isinstance(book.near, np.ndarray):
-        out = buffer(loops.neighbour_sums(book.near, array(wide)))
+        out = buffer(kernels.neighbour_sums(book.near, array(wide)))
     else:
         out = wide.new_zeros((book.outputs.nnz, x.shape[1]))
         for inside, outside in book.pairs:
@@ -194,7 +193,7 @@ def means_spread(g, pattern, scale):
 def with_channels(x: Any) -> SparseTensor:
     """`x` with no place twice, which must be sparse with its channels as the one dense axis. Raises
     ValueError otherwise."""
-    if sparse(x).dense_dim() != 1 or not x.is_sparse_coo():
+    if expect_sparse(x).dense_dim() != 1 or not x.is_sparse_coo():
         raise ValueError(
             f"x: expected the channels as the one dense axis of coordinates, got {x.dense_dim()} dense axes "
             f"and layout {x.pattern.layout.upper()}, of shape {list(x.shape)}"

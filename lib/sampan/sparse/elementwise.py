@@ -6,15 +6,16 @@ from typing import Any
 
 import torch
 
-from .. import kernels, ops
+from .. import ops
 from ..dtype import as_dtype
 from ..engine.tensor import Tensor
+from ..kernels import sparse as kernels
 from ..kernels.device import array, buffer
 from ..ops.indexing import getitem
 from ..ops.shape import expand_view
 from .operators import entries_picked, entries_summed
 from .pattern import Coo, Csr, Rows
-from .tensor import SparseTensor, dense_to_coo
+from .tensor import SparseTensor, dense_to_coo, expect_sparse
 
 __all__ = [
     "abs",
@@ -43,18 +44,11 @@ __all__ = [
 ]
 
 
-def sparse(x: Any, name: str = "x") -> SparseTensor:
-    """`x`, which must be sparse. Raises TypeError otherwise."""
-    if not isinstance(x, SparseTensor):
-        raise TypeError(f"{name}: expected a sparse tensor, got {type(x).__name__}")
-    return x
-
-
 def of_entries(name: str, function: Callable[..., Any], doc: str = "") -> Callable[..., SparseTensor]:
     """A function f with f(0) = 0, of each entry. Entries of one place are added up first."""
 
     def apply(x, name=None):
-        x = sparse(x).distinct()
+        x = expect_sparse(x).distinct()
         return x.like(function(x.entries))
 
     apply.__name__ = apply.__qualname__ = name
@@ -77,7 +71,7 @@ tan, tanh = of_entries("tan", ops.tan), of_entries("tanh", ops.tanh)
 
 def pow(x: SparseTensor, factor: float, name: str | None = None) -> SparseTensor:
     """Each entry to the power `factor`, which must be above 0 for the pattern to stay."""
-    x = sparse(x).distinct()
+    x = expect_sparse(x).distinct()
     return x.like(ops.pow(x.entries, factor))
 
 
@@ -85,7 +79,7 @@ def cast(
     x: SparseTensor, index_dtype: Any = None, value_dtype: Any = None, name: str | None = None
 ) -> SparseTensor:
     """The same tensor with its indices in `index_dtype` (int32 or int64) and its values in `value_dtype`."""
-    x = sparse(x)
+    x = expect_sparse(x)
     entries = x.entries if value_dtype is None else ops.cast(x.entries, value_dtype)
     if index_dtype is None:
         return x.like(entries)
@@ -125,7 +119,7 @@ def _united(x: SparseTensor, y: SparseTensor) -> tuple[Coo | Csr, torch.Tensor |
     of_x, of_y = _keys(x, by_rows), _keys(y, by_rows)
     if x.nnz() == y.nnz() and all(torch.equal(buffer(a), buffer(b)) for a, b in zip(of_x, of_y, strict=True)):
         return x.pattern, None, None
-    crows, keys, from_x, from_y = kernels.sparse.union(*of_x, *of_y)
+    crows, keys, from_x, from_y = kernels.union(*of_x, *of_y)
     shape, kind = x.pattern.shape, x.pattern.kind
     pattern: Coo | Csr
     if x.is_sparse_csr():
@@ -220,12 +214,12 @@ def multiply(x: Any, y: Any, name: str | None = None) -> SparseTensor:
     if not isinstance(x, SparseTensor):
         x, y = y, x
     if isinstance(y, SparseTensor):
-        x, y = _matching(sparse(x), y, "multiply")
+        x, y = _matching(expect_sparse(x), y, "multiply")
         pattern, from_x, from_y = _united(x, y)
         if from_x is None:
             return SparseTensor(pattern, x.entries * y.entries)
         return SparseTensor(pattern, entries_picked(x.entries, from_x) * entries_picked(y.entries, from_y))
-    x = sparse(x).distinct()
+    x = expect_sparse(x).distinct()
     return x.like(x.entries * (y if isinstance(y, (int, float, complex)) else _other(x, y, "multiply")))
 
 
@@ -234,7 +228,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> SparseTensor:
 
     By another sparse tensor every place has an entry, as Paddle has it: 0 / 0 is nan.
     """
-    x = sparse(x).distinct()
+    x = expect_sparse(x).distinct()
     if not isinstance(y, SparseTensor):
         return x.like(
             ops.divide(x.entries, y if isinstance(y, (int, float, complex)) else _other(x, y, "divide"))

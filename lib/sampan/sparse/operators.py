@@ -9,46 +9,43 @@ from typing import Any
 
 import torch
 
-from .. import kernels
 from ..engine.operator import operator
-from ..kernels.device import array, buffer, empty
+from ..kernels import sparse as kernels
+from ..kernels.device import array, arrays, buffer
 from .pattern import Rows
 
-_KINDS = (torch.float32, torch.float64, torch.int64, torch.complex128)  # of these there are loops
+_DTYPES = (torch.float32, torch.float64, torch.int64, torch.complex128)  # of these there are loops
 
 
-def _array(values: torch.Tensor) -> Any:
-    """A buffer as the kernels take it: contiguous, of the next wider type that has loops."""
-    if values.dtype not in _KINDS:
-        wider = torch.float32 if values.is_floating_point() else torch.int64
-        values = values.to(torch.complex128 if values.is_complex() else wider)
-    return array(values.resolve_conj().contiguous())
+def kernel_input(x: torch.Tensor) -> torch.Tensor:
+    """A buffer as the kernels take it: contiguous, of the next wider dtype that has loops."""
+    if x.dtype not in _DTYPES:
+        wider = torch.float32 if x.is_floating_point() else torch.int64
+        x = x.to(torch.complex128 if x.is_complex() else wider)
+    return x.resolve_conj().contiguous()
 
 
-def _buffer(values: Any, like: torch.Tensor) -> torch.Tensor:
-    made = buffer(values)
-    return made if made.dtype is like.dtype else made.to(like.dtype)
-
-
-def _of(rows: Rows, values: torch.Tensor) -> Any:
+def _values(rows: Rows, values: torch.Tensor) -> torch.Tensor:
     """The values of a matrix's entries as the kernels take them.
 
-    Raises ValueError where they are not as many: their memory may have been set to another since, or a hook
-    may have returned them.
+    Raises ValueError for another number of them: their memory may have been replaced since, or a hook may
+    have returned them.
     """
     if values.shape != (len(rows.cols),):
         raise ValueError(f"values: expected {rows.nnz}, one for each entry, got shape {list(values.shape)}")
-    return _array(values)
+    return kernel_input(values)
 
 
-def _dense(x: torch.Tensor, height: int) -> Any:
+def _dense(x: torch.Tensor, height: int) -> torch.Tensor:
+    """A dense matrix as the kernels take it. Raises ValueError for another height."""
     if x.ndim != 2 or x.shape[0] != height:
         raise ValueError(f"expected a dense matrix of {height} rows, got shape {list(x.shape)}")
-    return _array(x)
+    return kernel_input(x)
 
 
 def _matrix(rows: Rows, values: torch.Tensor) -> tuple[Any, Any, Any]:
-    return rows.crows, rows.cols, _of(rows, values)
+    """(crows, cols, values) of a sparse matrix."""
+    return rows.crows, rows.cols, array(_values(rows, values))
 
 
 def _conj(x: Any) -> Any:
@@ -62,10 +59,10 @@ def _conj(x: Any) -> Any:
 )
 def spmm(values, x, rows):
     """A x for the sparse A with these entries. values: [entries], x: [columns, k]; returns [rows, k]."""
-    v, dense = _of(rows, values), _dense(x, rows.shape[1])
-    out = empty((rows.shape[0], dense.shape[1]), v)
-    kernels.sparse.times_dense(rows.cuts, rows.crows, rows.cols, v, dense, out)
-    return _buffer(out, values)
+    v, dense = _values(rows, values), _dense(x, rows.shape[1])
+    out = v.new_empty((rows.shape[0], dense.shape[1]))
+    kernels.times_dense(rows.cuts, rows.crows, rows.cols, *arrays(v, dense, out))
+    return out.to(values.dtype)
 
 
 @operator(
@@ -78,9 +75,9 @@ def sddmm(x, y, rows):
     a, b = _dense(x, rows.shape[0]), _dense(y, rows.shape[1])
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"expected x and y of one width, got shapes {list(x.shape)} and {list(y.shape)}")
-    out = empty(len(rows.cols), a)
-    kernels.sparse.sampled(rows.cuts, rows.crows, rows.cols, a, b, out)
-    return _buffer(out, x)
+    out = a.new_empty(len(rows.cols))
+    kernels.sampled(rows.cuts, rows.crows, rows.cols, *arrays(a, b, out))
+    return out.to(x.dtype)
 
 
 @operator(lambda g, rows: turned(g, rows.turned[0]))
@@ -97,10 +94,8 @@ def _spgemm_by_b(g: Any, a: Any, left: Rows, right: Rows, at: Rows) -> Any:
 @operator(lambda g, b, left, right, at: spgemm_dots(g, _conj(b), at, right, left), _spgemm_by_b)
 def spgemm(a, b, left, right, at):
     """A B at the entries of `at`. a: [entries of left], b: [entries of right]; returns [entries of at]."""
-    out = kernels.sparse.product_values(
-        _matrix(left, a), _matrix(right, b), right.shape[1], (at.crows, at.cols)
-    )
-    return _buffer(out, a)
+    out = kernels.product_values(_matrix(left, a), _matrix(right, b), right.shape[1], (at.crows, at.cols))
+    return buffer(out).to(a.dtype)
 
 
 @operator(
@@ -110,19 +105,17 @@ def spgemm(a, b, left, right, at):
 def spgemm_dots(p, q, rows, others, at):
     """P Q^T at the entries of `at`, few of those that it has. p: [entries of rows], q: [entries of
     others]."""
-    out = kernels.sparse.product_dots(
-        _matrix(rows, p), _matrix(others, q), rows.shape[1], (at.crows, at.cols)
-    )
-    return _buffer(out, p)
+    out = kernels.product_dots(_matrix(rows, p), _matrix(others, q), rows.shape[1], (at.crows, at.cols))
+    return buffer(out).to(p.dtype)
 
 
 @operator(lambda g, out, rows: row_softmax_back(g, out, rows), amp="float32")
 def row_softmax(values, rows):
     """e^v over the sum of e^v of its row. values: [entries]."""
-    v = _of(rows, values)
-    out = empty(v.shape, v)
-    kernels.sparse.softmax(rows.cuts, rows.crows, v, out)
-    return _buffer(out, values)
+    v = _values(rows, values)
+    out = torch.empty_like(v)
+    kernels.softmax(rows.cuts, rows.crows, *arrays(v, out))
+    return out.to(values.dtype)
 
 
 @operator(
@@ -131,9 +124,10 @@ def row_softmax(values, rows):
 )
 def row_softmax_back(g, y, rows):
     """y (g - the sum of y g over the row)."""
-    into = empty(rows.nnz, _of(rows, y))
-    kernels.sparse.softmax_back(rows.cuts, rows.crows, _of(rows, y), _of(rows, g), into)
-    return _buffer(into, y)
+    weights, slopes = _values(rows, y), _values(rows, g)
+    out = torch.empty_like(weights)
+    kernels.softmax_back(rows.cuts, rows.crows, *arrays(weights, slopes, out))
+    return out.to(y.dtype)
 
 
 @operator(lambda g, rows: row_sums(g, rows))
@@ -151,7 +145,8 @@ def row_sums(values, rows):
 def entries_summed(a, b, sign, from_a, from_b):
     """a[from_a] + sign b[from_b], where -1 picks 0 and no other place occurs twice. int32 places."""
     if a.ndim == 1 and b.dtype is a.dtype:
-        out = _buffer(kernels.sparse.united(_array(a), _array(b), sign, array(from_a), array(from_b)), a)
+        x, y, *places = arrays(kernel_input(a), kernel_input(b), from_a, from_b)
+        out = buffer(kernels.united(x, y, sign, *places)).to(a.dtype)
     else:
         out = entries_picked(a, from_a) + sign * entries_picked(b, from_b)
     return out, (a.shape[0], b.shape[0])
@@ -184,16 +179,15 @@ def entries_placed(values, places, count):
 
 
 def _columns(values: torch.Tensor) -> Any:
-    return _array(values).reshape(values.shape[0], math.prod(values.shape[1:]))
+    return array(kernel_input(values)).reshape(values.shape[0], math.prod(values.shape[1:]))
 
 
 @operator(lambda g, segments: entries_spread(g, segments))
 def entries_joined(values, segments):
-    """The values of entries that share a place added up, place by place. segments: see
-    kernels.sparse.grouped."""
+    """The values of entries that share a place added up, place by place. segments: see `kernels.grouped`."""
     if values.shape[0] != len(segments[1]):
         raise ValueError(f"values: expected {len(segments[1])}, one for each entry, got {values.shape[0]}")
-    out = _buffer(kernels.sparse.segment_sums(segments, _columns(values)), values)
+    out = buffer(kernels.segment_sums(segments, _columns(values))).to(values.dtype)
     return out.reshape(-1, *values.shape[1:])
 
 
@@ -202,5 +196,5 @@ def entries_spread(g, segments):
     """For each entry what its place has: the transpose of `entries_joined`."""
     if g.shape[0] != len(segments[0]) - 1:
         raise ValueError(f"values: expected {len(segments[0]) - 1}, one for each place, got {g.shape[0]}")
-    out = _buffer(kernels.sparse.segment_spread(segments, _columns(g)), g)
+    out = buffer(kernels.segment_spread(segments, _columns(g))).to(g.dtype)
     return out.reshape(-1, *g.shape[1:])

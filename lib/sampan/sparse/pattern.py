@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import kernels
+from ..kernels import sparse as kernels
 from ..kernels.device import array, buffer, empty
 
 Array = Any  # a NumPy array, or a buffer on a GPU
@@ -64,13 +64,13 @@ class Rows:
 
     @cached_property
     def cuts(self) -> Array:
-        return kernels.sparse.cuts(self.crows)
+        return kernels.cuts(self.crows)
 
     @cached_property
     def rows(self) -> Array:
         """The row of each entry."""
         rows = empty(self.nnz, self.cols)
-        kernels.sparse.rows_of(self.crows, rows)
+        kernels.rows_of(self.crows, rows)
         return rows
 
     @cached_property
@@ -78,7 +78,7 @@ class Rows:
         """The transpose, and for each of its entries the place of that entry here."""
         crows, cols = empty(self.shape[1] + 1, self.crows), empty(self.nnz, self.cols)
         found = empty(self.nnz, self.cols)
-        kernels.sparse.transpose(self.crows, self.cols, self.shape[1], crows, cols, found)
+        kernels.transpose(self.crows, self.cols, self.shape[1], crows, cols, found)
         back, order = Rows(crows, cols, self.shape[::-1]), buffer(found)
         places = torch.empty_like(order)
         places[order] = torch.arange(len(order), dtype=order.dtype, device=order.device)
@@ -89,7 +89,7 @@ class Rows:
         """Where the product with another matrix has entries; the last such pattern is kept."""
         kept, product = self.__dict__.get("product", (None, None))
         if kept is None or kept() is not other:
-            crows, cols = kernels.sparse.product_columns(
+            crows, cols = kernels.product_columns(
                 (self.crows, self.cols), (other.crows, other.cols), other.shape[1]
             )
             product = Rows(crows, cols, (self.shape[0], other.shape[1]))
@@ -97,7 +97,7 @@ class Rows:
         return product
 
 
-Segments = tuple[Array, Array]  # which entries make one: see kernels.sparse.grouped
+Segments = tuple[Array, Array]  # which entries make one: see kernels.grouped
 
 
 def _starts(rows: Array, height: int) -> Array:
@@ -111,9 +111,9 @@ def _starts(rows: Array, height: int) -> Array:
 def sorted_rows(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Rows, Segments | None]:
     """The entries (row, column) in any order, also repeated, as `Rows`; and which make each, None if
     unchanged."""
-    if kernels.sparse.ascending(rows, cols):
+    if kernels.ascending(rows, cols):
         return Rows(_starts(rows, shape[0]), cols, shape), None
-    crows, unique, segments = kernels.sparse.grouped(rows, cols, shape[0])
+    crows, unique, segments = kernels.grouped(rows, cols, shape[0])
     return Rows(crows, unique, shape), segments
 
 
@@ -160,7 +160,7 @@ class Coo:
             return None
         crows, cols = empty(shape[0] + 1, None, "int32"), empty(count, None, "int32")
         places = array(indices)
-        if not kernels.sparse.compressed(places[0], places[1], shape[1], crows, cols):
+        if not kernels.compressed(places[0], places[1], shape[1], crows, cols):
             return None
         made = Coo(None, shape, rows=Rows(crows, cols, shape), kind=indices.dtype)  # type: ignore[arg-type]
         once = Coo(None, shape, rows=made.by_rows, kind=indices.dtype)

@@ -8,10 +8,10 @@ import torch
 from .. import linalg, ops
 from ..dtype import as_dtype
 from ..engine.tensor import Tensor
-from .elementwise import add, sparse
+from .elementwise import add
 from .operators import sddmm, spgemm, spmm
 from .structure import transpose
-from .tensor import SparseTensor, rows_of, with_rows
+from .tensor import SparseTensor, by_rows, expect_sparse, with_rows
 
 __all__ = ["addmm", "masked_matmul", "matmul", "mv", "pca_lowrank"]
 
@@ -31,25 +31,23 @@ def matmul(x: Any, y: Any, name: str | None = None) -> Any:
     """x y, where x, y or both are sparse: [n, k] and [k, m], or batches [batch, n, k] and [batch, k, m].
 
     A dense factor gives a dense product; two sparse ones a sparse product in the layout of x, whose backward
-    stays
-    sparse: each gradient is computed at its matrix's entries alone. Values that cancel keep their entry.
-    Where the entries of such a product are is kept with x's pattern, for the next product with y's. Both
-    layouts. Raises ValueError for shapes that do not fit, and for a sparse product of 2^31 entries or more.
+    stays sparse: each gradient is computed at its matrix's entries alone. Values that cancel keep their
+    entry. Where the entries of such a product are is cached with x's pattern, for the next product with y's.
+    Both layouts. Raises ValueError for shapes that do not fit, and for a sparse product of 2^31 entries or
+    more.
     """
     shape = _shape_of(x, y, "matmul")
-    if not isinstance(y, SparseTensor):
-        a = sparse(x).ordered()
-        if len(shape) == 2:
-            return spmm(a.entries, y, rows_of(a, "matmul"))
-        flat = ops.reshape(y, [-1, shape[-1]])
-        return ops.reshape(spmm(a.entries, flat, rows_of(a, "matmul")), shape)
-    if not isinstance(x, SparseTensor):
+    if isinstance(y, SparseTensor) and not isinstance(x, SparseTensor):
         axes = [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2]
         return ops.transpose(matmul(y.transpose(axes), ops.transpose(x, axes)), axes)
-    a, b = x.ordered(), y.ordered()
-    left, right = rows_of(a, "matmul"), rows_of(b, "matmul")
-    product = left.times(right)
-    return with_rows(product, spgemm(a.entries, b.entries, left, right, product), a, shape)
+    left, a = by_rows(x, "matmul")
+    if isinstance(y, SparseTensor):
+        right, b = by_rows(y, "matmul")
+        product = left.times(right)
+        return with_rows(product, spgemm(a, b, left, right, product), x, shape)
+    if len(shape) == 2:
+        return spmm(a, y, left)
+    return ops.reshape(spmm(a, ops.reshape(y, [-1, shape[-1]]), left), shape)
 
 
 def mv(x: SparseTensor, vec: Tensor, name: str | None = None) -> Tensor:
@@ -69,11 +67,11 @@ def masked_matmul(x: Tensor, y: Tensor, mask: SparseTensor, name: str | None = N
     """x y at the entries of `mask` alone, in its layout: [n, k] and [k, m], or batches of them. The mask's
     values are not read."""
     shape = _shape_of(x, y, "masked_matmul")
-    if list(sparse(mask, "mask").shape) != shape:
+    if list(expect_sparse(mask, "mask").shape) != shape:
         raise ValueError(f"mask: expected shape {shape}, that of the product, got {list(mask.shape)}")
     turned = ops.transpose(y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
     flat = [ops.reshape(t, [-1, t.shape[-1]]) if t.ndim > 2 else t for t in (x, turned)]
-    return mask.in_order(sddmm(*flat, rows_of(mask, "mask")))
+    return mask.in_order(sddmm(*flat, by_rows(mask, "mask")[0]))
 
 
 def pca_lowrank(
@@ -84,7 +82,7 @@ def pca_lowrank(
     Randomised subspace iteration with `niter` steps (Halko, Martinsson and Tropp 2011, algorithms 4.4 and
     5.1). center: the columns' means are taken off first. q: min(6, n, m) where None.
     """
-    n, m = sparse(x).shape
+    n, m = expect_sparse(x).shape
     q = min(6, n, m) if q is None else q
     if not 0 <= q <= min(n, m) or niter < 0:
         raise ValueError(

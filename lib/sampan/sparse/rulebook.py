@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..kernels import sparse as loops
+from ..kernels import sparse as kernels
 from ..kernels.device import array, buffer, empty
 from .pattern import Array, Coo
 
@@ -56,7 +56,7 @@ class Book:
 def _turned(near: Array, count: int) -> Array:
     """[offsets, count]: for each input the output that it is the neighbour of, or -1."""
     if isinstance(near, np.ndarray):
-        return loops.turned(near, count)
+        return kernels.turned(near, count)
     back = near.new_full((len(near), count + 1), -1)  # the last column takes what is nobody's neighbour
     places = torch.arange(near.shape[1], dtype=near.dtype, device=near.device).expand_as(near)
     return back.scatter_(1, near.long() % (count + 1), places)[:, :count].contiguous()
@@ -123,11 +123,11 @@ def neighbours(places: Array, offsets: np.ndarray, shape: Ints) -> Array:
                 f"places[{axis}]: expected 0 to {length - 1}, for shape {list(shape)}, got {int(low)} to "
                 f"{int(high)}"
             )
-    found = loops.table(_numbers(places, sizes), batch * math.prod(sizes))
+    found = kernels.table(_numbers(places, sizes), batch * math.prod(sizes))
     if isinstance(places, np.ndarray) and len(offsets) % 2 and np.array_equal(offsets, -offsets[::-1]):
-        return loops.mutual_neighbours(places, _grid(sizes), offsets, found)
+        return kernels.mutual_neighbours(places, _grid(sizes), offsets, found)
     zero, one = _grid((0, 0, 0)), _grid((1, 1, 1))
-    return loops.neighbours(places, _grid(sizes), offsets, one, zero, found)
+    return kernels.neighbours(places, _grid(sizes), offsets, one, zero, found)
 
 
 def _checked(near: Array, offsets: int, count: int) -> Array:
@@ -165,13 +165,13 @@ def _built(inputs: Coo, kernel: Ints, stride: Ints, pads: Any, dilation: Ints, k
             f"{list(pads)}"
         )
     many = empty(places.shape[1] * offsets.shape[0], places)
-    find = loops.spread if kind == "transposed" else loops.reached
+    find = kernels.spread if kind == "transposed" else kernels.reached
     count = find(places, _grid(sizes), offsets, _grid(stride), pad, many)
-    outputs = _from_numbers(loops.distinct(many[:count], batch * math.prod(sizes)), inputs, sizes)
+    outputs = _from_numbers(kernels.distinct(many[:count], batch * math.prod(sizes)), inputs, sizes)
     if kind == "transposed":  # seen from the outputs it is the strided one
-        found = loops.table(array(outputs.flat), batch * math.prod(sizes))
-        near = loops.neighbours(places, _grid(sizes), offsets, _grid(stride), pad, found)
+        found = kernels.table(array(outputs.flat), batch * math.prod(sizes))
+        near = kernels.neighbours(places, _grid(sizes), offsets, _grid(stride), pad, found)
         return Book(near, outputs, inputs).turned
-    found = loops.table(array(inputs.flat), batch * math.prod(before))
-    near = loops.neighbours(_places(outputs), _grid(before), offsets, _grid(stride), pad, found)
+    found = kernels.table(array(inputs.flat), batch * math.prod(before))
+    near = kernels.neighbours(_places(outputs), _grid(before), offsets, _grid(stride), pad, found)
     return Book(near, inputs, outputs)

@@ -10,17 +10,17 @@ import torch
 from ..dtype import as_dtype
 from ..engine.tensor import Tensor
 from ..ops.joining import concat as join
-from .elementwise import at_entries, sparse
+from .elementwise import at_entries
 from .operators import entries_picked
 from .pattern import Coo
-from .tensor import SparseTensor
+from .tensor import SparseTensor, expect_sparse
 
 __all__ = ["coalesce", "concat", "is_same_shape", "mask_as", "reshape", "slice", "sum", "transpose"]
 
 
 def coalesce(x: SparseTensor, name: str | None = None) -> SparseTensor:
     """Entries in lexicographic order of their places, those of one place added up."""
-    return sparse(x).coalesce()
+    return expect_sparse(x).coalesce()
 
 
 def is_same_shape(x: Any, y: Any) -> bool:
@@ -36,7 +36,7 @@ def _as_before(x: SparseTensor, made: SparseTensor) -> SparseTensor:
 def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> SparseTensor:
     """The axes in the order `perm`, the entries in the order they had. Sparse axes stay before dense ones."""
     axes = [int(a) % max(x.ndim, 1) for a in perm]
-    lead = len(sparse(x).pattern.shape)
+    lead = len(expect_sparse(x).pattern.shape)
     if sorted(axes) != list(range(x.ndim)) or set(axes[:lead]) != set(range(lead)):
         raise ValueError(
             f"perm: expected an order of {x.ndim} axes, the {lead} sparse ones first, got {list(perm)}"
@@ -58,7 +58,7 @@ def reshape(
     One length may be -1, whatever is left; 0 is x's own at that axis, unless x has no places at all. input:
     another name for x.
     """
-    x = sparse(input if x is None else x)
+    x = expect_sparse(input if x is None else x)
     lead = list(x.pattern.shape)
     dense = list(x.shape[len(lead) :])
     total = math.prod(lead)
@@ -81,7 +81,7 @@ def reshape(
 
 def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None = None) -> SparseTensor:
     """x[starts:ends] along each of `axes`; bounds count from the end where negative, and are clipped."""
-    lead = len(sparse(x).pattern.shape)
+    lead = len(expect_sparse(x).pattern.shape)
     axes, starts, ends = (
         v.tolist() if isinstance(v, Tensor) else [int(i) for i in v] for v in (axes, starts, ends)
     )
@@ -110,7 +110,7 @@ def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None =
 
 def concat(x: Sequence[SparseTensor], axis: int = 0, name: str | None = None) -> SparseTensor:
     """Tensors of one layout behind one another along a sparse axis; their other lengths are equal."""
-    tensors = [sparse(t, f"x[{i}]") for i, t in enumerate(x)]
+    tensors = [expect_sparse(t, f"x[{i}]") for i, t in enumerate(x)]
     if not tensors:
         raise ValueError("x: expected one tensor or more, got an empty list")
     first = tensors[0]
@@ -134,7 +134,7 @@ def concat(x: Sequence[SparseTensor], axis: int = 0, name: str | None = None) ->
 
 def mask_as(x: Tensor, mask: SparseTensor, name: str | None = None) -> SparseTensor:
     """A dense tensor's values at the entries of `mask`, in its layout; the mask's values are not read."""
-    mask = sparse(mask, "mask").distinct()
+    mask = expect_sparse(mask, "mask").distinct()
     if list(x.shape) != list(mask.shape):
         raise ValueError(f"mask: expected x's shape {list(x.shape)}, got {list(mask.shape)}")
     return mask.like(at_entries(x, mask.pattern))
@@ -148,7 +148,7 @@ def sum(
     Of all axes it has shape [1], of compressed rows [1, 1], as in Paddle; compressed rows sum over the last
     axis, which stays with length 1. bool sums as int64, and so does int32 over all axes or dense ones.
     """
-    coo = sparse(x).as_coo()
+    coo = expect_sparse(x).as_coo()
     entries = coo.entries
     given = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     if any(not -x.ndim <= a < x.ndim for a in given):

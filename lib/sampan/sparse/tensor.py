@@ -379,11 +379,22 @@ def dense_to_csr(x: Tensor) -> SparseTensor:
     return dense_to_coo(x).as_csr()
 
 
-def rows_of(x: SparseTensor, what: str) -> Rows:
-    """The entries by rows, of coordinates too. Raises ValueError for entries that are themselves arrays."""
+def expect_sparse(x: Any, name: str = "x") -> SparseTensor:
+    """`x`. Raises TypeError unless it is sparse."""
+    if not isinstance(x, SparseTensor):
+        raise TypeError(f"{name}: expected a sparse tensor, got {type(x).__name__}")
+    return x
+
+
+def by_rows(x: Any, function: str) -> tuple[Rows, Tensor]:
+    """(the pattern in rows, the values in its order) of a sparse tensor, of coordinates too.
+
+    Raises TypeError for a dense tensor, ValueError for entries that are themselves arrays.
+    """
+    x = expect_sparse(x).ordered()
     if x.entries.data.ndim > 1:
-        raise ValueError(f"{what}: expected no dense axes, got {x.dense_dim()} in shape {list(x.shape)}")
-    return x.ordered().pattern.by_rows
+        raise ValueError(f"{function}: expected no dense axes, got {x.dense_dim()} in shape {list(x.shape)}")
+    return x.pattern.by_rows, x.entries
 
 
 def with_rows(rows: Rows, entries: Tensor, like: SparseTensor, shape: Sequence[int]) -> SparseTensor:

@@ -8,10 +8,10 @@ from ..attention import attention as attention
 from ..blocks import block_attention as block_attention
 from ..convolution import *  # noqa: F403
 from ..convolution import __all__ as _convolutions
-from ..elementwise import of_entries, sparse
+from ..elementwise import of_entries
 from ..operators import row_softmax
 from ..structure import transpose
-from ..tensor import SparseTensor, rows_of
+from ..tensor import SparseTensor, by_rows, expect_sparse
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 
@@ -23,7 +23,7 @@ relu6 = of_entries("relu6", ops.relu6)
 
 def leaky_relu(x: SparseTensor, negative_slope: float = 0.01, name: str | None = None) -> SparseTensor:
     """x where it is above 0, else negative_slope x, of each entry."""
-    x = sparse(x).distinct()
+    x = expect_sparse(x).distinct()
     return x.like(ops.leaky_relu(x.entries, negative_slope))
 
 
@@ -33,7 +33,7 @@ def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseT
 
     A dense axis has its softmax within each entry.
     """
-    x = sparse(x).distinct()
+    x = expect_sparse(x).distinct()
     axis, lead = axis % x.ndim, len(x.pattern.shape)
     if axis >= lead:
         return x.like(ops.softmax(x.entries, axis - lead + 1))
@@ -45,7 +45,8 @@ def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseT
         return transpose(softmax(transpose(x, swapped), lead - 1), swapped)
     once = x.ordered()
     if not x.dense_dim():
-        return x.in_order(row_softmax(once.entries, rows_of(once, "softmax")))
+        rows, values = by_rows(once, "softmax")
+        return x.in_order(row_softmax(values, rows))
     # Each place within an entry is a matrix of its own.
     width = math.prod(once.entries.shape[1:])
     columns = ops.unbind(ops.reshape(once.entries, [once.nnz(), width]), 1)
