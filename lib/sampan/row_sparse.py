@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from .dtype import DTYPES, DataType, Place, Size, as_dtype, name_of
 from .engine.tensor import Refused, Tensor, WrongKind
-from .kernels import embedding as loops
+from .kernels import embedding as kernels
 from .kernels.arena import LENT_FROM, copied
 from .kernels.cpu_embedding import all_inside
 from .kernels.device import arrays, buffer
@@ -73,9 +72,9 @@ class RowGradient:
     def coalesced(self) -> tuple[torch.Tensor, torch.Tensor]:
         """(ids [n], rows [n, d]): each row once, its gradients added up in the order in which they came."""
         kind = self.dtype
-        found, *given = self.given(kind if kind in _LOOPS else torch.float32)
-        ids, rows = buffer(found[0]), buffer(loops.sums(found, *given)).to(kind)
-        return (ids.clone(), rows.clone()) if self.merged else (ids, rows)
+        given = self.given(kind if kind in _LOOPS else torch.float32)
+        ids, rows = map(buffer, kernels.sums(*given))
+        return (ids.clone(), rows.to(kind, copy=True)) if self.merged else (ids, rows.to(kind))
 
     def sums(self, keep: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
         """As `coalesced`, to be read alone: it may be the gradient's own memory. keep: for whoever asks
@@ -98,26 +97,23 @@ class RowGradient:
         return dense.index_add_(0, ids, rows.to(dense.dtype))
 
     def given(self, kind: torch.dtype, loop: bool = True) -> tuple[Any, Any, Any, Any]:
-        """What the kernels take: the ids found, which (empty: each its own), scale (empty: 1), rows of dtype
-        `kind`. loop: for the loops of its device; else for those that take buffers."""
+        """The kernels' arguments: (ids, rows of the table, whether no id repeats), which (empty: i), scale
+        (empty: 1), rows of dtype `kind`. loop: for the kernels of its device; else for those of buffers."""
         ids, rows, which, scale = self.joined()
         if which is None:
             which = ids.new_empty(0, dtype=torch.int32)
         factors = rows.new_empty(0, dtype=kind) if scale is None else scale.to(kind).contiguous()
-        # which: made here, below the number of rows; the others may be anybody's, from a hook for example
+        # `which` is made here, below the number of rows; the others may come from a hook, for example.
         if len(rows if which.numel() == 0 else which) < len(ids) or 0 < len(factors) < len(ids):
             raise ValueError(
                 f"gradient: expected a row for each of {len(ids)} ids, got {len(rows)} rows and "
                 f"{len(factors)} factors"
             )
         taken: Sequence[Any] = (ids, which, factors, rows.to(kind).contiguous())
-        taken = arrays(*taken) if loop else taken
-        if self.merged and isinstance(taken[0], np.ndarray):
+        first, which, factors, rows = arrays(*taken) if loop else taken
+        if self.merged and first is not ids:  # a loop reads its rows without asking where they are
             check_ids(ids, self.shape[0], "gradient: ids")
-            found = taken[0], np.empty(0, np.int32)
-        else:
-            found = loops.distinct(taken[0], self.shape[0])
-        return found, taken[1], taken[2], taken[3]
+        return (first, self.shape[0], self.merged), which, factors, rows
 
     # --- others made of it ---
 
@@ -358,7 +354,7 @@ def step_rows(
             f"{list(gradient.shape)}, got {[list(part.shape) for part in table]}"
         )
     given = gradient.given(kind if kind in _LOOPS else torch.float32, loop)
-    loops.step(*given, rule, arrays(*table) if loop else table, numbers, everywhere)
+    kernels.step(*given, rule, arrays(*table) if loop else table, numbers, everywhere)
 
 
 def _plain(part: Part) -> tuple[torch.Tensor, torch.Tensor]:

@@ -37,17 +37,19 @@ def test_sums_of_any_width_and_number_of_threads(width, dtype, shared):
     rows = rng.standard_normal((9 if shared else ids.size, width)).astype(dtype)
     which = rng.integers(0, 9, ids.size).astype(np.int32) if shared else np.empty(0, np.int32)
     scale = rng.standard_normal(ids.size if shared else 0).astype(dtype)
-    found = cpu_embedding.distinct(ids, COUNT)
     expected = np.zeros((COUNT, width))
     each = rows[which] * scale[:, None] if shared else rows
     np.add.at(expected, ids[ids >= 0], each[ids >= 0].astype(float))
-    most, sums = numba.get_num_threads(), []
+    most, found, sums = numba.get_num_threads(), [], []
     try:
         for threads in (1, most):
             numba.set_num_threads(threads)
-            sums.append(cpu_embedding.sums(found, which, scale, rows))
+            chosen, summed = cpu_embedding.sums((ids, COUNT, False), which, scale, rows)
+            found.append(chosen)
+            sums.append(summed)
     finally:
         numba.set_num_threads(most)
+    np.testing.assert_array_equal(*found)
     np.testing.assert_array_equal(*sums)
     np.testing.assert_allclose(
         sums[0], expected[found[0]], rtol=1e-3 if dtype == "float32" else 1e-9, atol=1e-3
@@ -87,6 +89,8 @@ def test_an_id_outside_is_not_read(read, wrong, size):
 
 def test_sums_that_are_there_are_taken_as_they_are():
     none, rows = np.empty(0, np.int32), np.arange(6.0).reshape(2, 3)
-    assert cpu_embedding.sums((np.array([7, 2]), none), none, np.empty(0), rows) is rows
-    nobody = (np.empty(0, np.int64), none)
-    assert cpu_embedding.sums(nobody, none, np.empty(0), rows).shape == (0, 3)
+    ids = np.array([7, 2])
+    chosen, summed = cpu_embedding.sums((ids, COUNT, True), none, np.empty(0), rows)
+    assert chosen is ids and summed is rows
+    chosen, summed = cpu_embedding.sums((ids[:0], COUNT, False), none, np.empty(0), rows)
+    assert chosen.shape == (0,) and summed.shape == (0, 3)

@@ -42,18 +42,18 @@ def buffers(*arrays):
 @given(occurrences(), st.sampled_from(["sgd", "momentum", "adagrad", "ftrl", "adamw"]), st.booleans())
 def test_distinct_rows_sums_and_steps(found, name, everywhere):
     ids, which, scale, rows = found
-    rows_named, others = cpu_embedding.distinct(ids, COUNT), gpu.distinct(torch.from_numpy(ids), COUNT)
-    order = np.argsort(rows_named[0])
-    np.testing.assert_array_equal(others[0].numpy(), rows_named[0][order])
-    summed = gpu.sums(others, *buffers(which, scale, rows)).numpy()
-    np.testing.assert_allclose(
-        summed, cpu_embedding.sums(rows_named, which, scale, rows)[order], rtol=1e-12, atol=1e-12
-    )
+    named, others = (ids, COUNT, False), (torch.from_numpy(ids), COUNT, False)
+    chosen, expected = cpu_embedding.sums(named, which, scale, rows)
+    order = np.argsort(chosen)
+    found, summed = gpu.sums(others, *buffers(which, scale, rows))
+    assert torch.equal(found, gpu.distinct(others[0], COUNT)[0])
+    np.testing.assert_array_equal(found.numpy(), chosen[order])
+    np.testing.assert_allclose(summed.numpy(), expected[order], rtol=1e-12, atol=1e-12)
     names, numbers, _ = cpu_optimizer.RULES[name]
     arrays = [np.abs(np.random.default_rng(i).standard_normal((COUNT, rows.shape[1]))) + 1.0 for i in range(len(names.split()) - 1)]  # fmt: skip
     given_numbers = [0.1 + 0.05 * i for i in range(len(numbers.split()))]
     tables = buffers(*arrays)
-    cpu_embedding.step(rows_named, which, scale, rows, name, arrays, given_numbers, everywhere)
+    cpu_embedding.step(named, which, scale, rows, name, arrays, given_numbers, everywhere)
     gpu.step(others, *buffers(which, scale, rows), name, tables, given_numbers, everywhere)
     for mine, theirs in zip(arrays, tables, strict=True):
         np.testing.assert_allclose(mine, theirs.numpy(), rtol=1e-9, atol=1e-12)
@@ -90,8 +90,8 @@ def test_the_largest_that_is_not_a_number_carries_on():
 def test_rows_of_half_precision_are_summed_and_stepped_in_float32(dtype):
     table = torch.ones(3, 2, dtype=dtype)
     rows = torch.full((3000, 2), 1e-4)
-    found = gpu.distinct(torch.zeros(3000, dtype=torch.int64), 3)
-    gpu.step(found, torch.arange(3000), torch.empty(0), rows, "sgd", [table], [1.0], False)
+    named = (torch.zeros(3000, dtype=torch.int64), 3, False)
+    gpu.step(named, torch.arange(3000), torch.empty(0), rows, "sgd", [table], [1.0], False)
     torch.testing.assert_close(
         table, torch.tensor([[0.7, 0.7], [1, 1], [1, 1]], dtype=dtype)
     )  # one by one: 1

@@ -30,9 +30,9 @@ LARGEST_SLOTS = 1 << 25  # rows with a slot of 4 bytes each; above it the ids ar
 AHEAD = 12  # rows
 SLOTS_AHEAD = 32
 
-# Distinct ids, in the order in which they first came; for each occurrence its place among them, -1 where it
-# names no row. No places at all: each distinct id has one occurrence, its own.
-Found = tuple[np.ndarray, np.ndarray]
+# What a batch names: the id of each occurrence (flat int64, -1 for no row), the number of rows of the table,
+# and whether no id repeats and none is outside.
+Named = tuple[np.ndarray, int, bool]
 
 
 @njit(inline="always")
@@ -101,10 +101,11 @@ def _slots(count: int) -> np.ndarray:
     return slots
 
 
-def distinct(ids: np.ndarray, count: int) -> Found:
-    """Which rows of a table with `count` rows the `ids` (flat int64) name, each once. An id of -1 names none.
+def distinct(ids: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows of a table with `count` rows the `ids` (flat int64) name: (distinct ids in the order in
+    which they first came, for each occurrence its place among them or -1). An id of -1 names no row.
 
-    Raises ValueError for ids outside: whose memory was overwritten since the look-up.
+    Raises ValueError for ids outside: their memory was overwritten since the look-up.
     """
     found, place = np.empty(ids.size, np.int64), np.empty(ids.size, np.int32)
     if count <= LARGEST_SLOTS:
@@ -152,19 +153,23 @@ def _sums(place, which, scale, rows, lane, parts, out):
 _sums_loop = Loop(_sums, PARALLEL_FROM, "row_sums")
 
 
-def sums(found: Found, which: np.ndarray, scale: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """[distinct, d]: the gradients of each distinct row added up, in the order in which they came."""
-    (distinct, place), (_, width) = found, rows.shape
-    if place.size < distinct.size:  # each has its sum
-        return rows
-    out = lent((distinct.size, width), torch.float64 if rows.dtype == np.float64 else torch.float32).numpy()
+def sums(
+    named: Named, which: np.ndarray, scale: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(distinct ids [n], [n, d]: their rows' gradients added up in the order in which they came)."""
+    ids, count, unique = named
+    if unique:
+        return ids, rows
+    found, place = distinct(ids, count)
+    width = rows.shape[1]
+    out = lent((found.size, width), torch.float64 if rows.dtype == np.float64 else torch.float32).numpy()
     # Threads take columns: they share the work evenly, and no sum depends on how many there are. 1 KB at
     # least: of less, each core fetches lines beside its own that the other writes, and two take up to twice
     # the time of one (measured).
     lane = 1024 // rows.itemsize
     parts = max(1, min(-(-width // lane), get_num_threads()))
     _sums_loop(place, which, scale, rows, lane, parts, out, size=place.size * width)
-    return out
+    return found, out
 
 
 # --- look-up ------------------------------------------------------------------------------------------------
@@ -330,7 +335,7 @@ def _step(name: str, everywhere: bool) -> Loop:
 
 
 def step(
-    found: Found,
+    named: Named,
     which: np.ndarray,
     scale: np.ndarray,
     rows: np.ndarray,
@@ -339,14 +344,14 @@ def step(
     numbers: Any,
     everywhere: bool,
 ) -> None:
-    """Apply the rule `name` of `RULES` to the rows that `found` names; `everywhere`: to the others too, with
+    """Apply the rule `name` of `RULES` to the rows that a batch names; `everywhere`: to the others too, with
     gradient 0.
 
     arrays: the table and its state, each [count, d].
     """
-    places, g = found[0], sums(found, which, scale, rows)
+    places, g = sums(named, which, scale, rows)
     if everywhere:
-        places = np.full(len(arrays[0]), -1, np.int32)
-        places[found[0]] = np.arange(found[0].size, dtype=np.int32)
-    typed = [rows.dtype.type(x) for x in numbers]
+        found, places = places, np.full(len(arrays[0]), -1, np.int32)
+        places[found] = np.arange(found.size, dtype=np.int32)
+    typed = map(rows.dtype.type, numbers)
     _step(name, everywhere)(places, g, *arrays, *typed, size=places.size * rows.shape[1])

@@ -12,29 +12,29 @@ from .cpu_optimizer import rule_step
 from .cuda_sparse import _before, _sums
 
 Buffer = torch.Tensor
-Found = tuple[Buffer, Buffer, Buffer]
+Named = tuple[Buffer, int, bool]
 
 
-def distinct(ids: Buffer, count: int) -> Found:
+def distinct(ids: Buffer, count: int) -> tuple[Buffer, Buffer, Buffer]:
     """(distinct ids, ascending; where the occurrences of each begin, and the last's end; the occurrences in
     that order).
 
     An id of -1 names none.
     """
-    turned, order = ids.sort(stable=True)
-    named = turned >= 0
-    found, counts = turned[named].unique_consecutive(return_counts=True)
+    ascending, order = ids.sort(stable=True)
+    named = ascending >= 0
+    found, counts = ascending[named].unique_consecutive(return_counts=True)
     return found, _before(counts), order[named]
 
 
-def sums(found: Found, which: Buffer, scale: Buffer, rows: Buffer) -> Buffer:
-    """[distinct, d]: the gradients of each distinct row added up; of occurrence i, scale[i] * rows[which[i]].
+def sums(named: Named, which: Buffer, scale: Buffer, rows: Buffer) -> tuple[Buffer, Buffer]:
+    """(distinct ids [n], [n, d]: their rows' gradients added up; of occurrence i, scale[i] * rows[which[i]]).
 
     `scale` may be empty: 1; `which` too: i.
     """
-    _, starts, order = found
+    found, starts, order = distinct(*named[:2])
     each = rows.index_select(0, which.index_select(0, order) if len(which) else order)
-    return _sums(each if not len(scale) else each * scale.index_select(0, order)[:, None], starts)
+    return found, _sums(each if not len(scale) else each * scale.index_select(0, order)[:, None], starts)
 
 
 def bag_sums(table: Buffer, ids: Buffer, starts: Buffer, scale: Buffer) -> Buffer:
@@ -63,7 +63,7 @@ def dots(table: Buffer, ids: Buffer, which: Buffer, g: Buffer) -> Buffer:
 
 
 def step(
-    found: Found,
+    named: Named,
     which: Buffer,
     scale: Buffer,
     rows: Buffer,
@@ -72,13 +72,13 @@ def step(
     numbers: Sequence[float],
     everywhere: bool,
 ) -> None:
-    """Apply the rule `name` of `RULES` to the rows that `found` names; `everywhere`: to the others too, with
+    """Apply the rule `name` of `RULES` to the rows that a batch names; `everywhere`: to the others too, with
     gradient 0.
 
     arrays: the table and its state, each [count, d]; of any float dtype: rows of half precision are stepped
     in float32.
     """
-    chosen, g = found[0], sums(found, which, scale, rows)
+    chosen, g = sums(named, which, scale, rows)
     if everywhere:
         table = arrays[0]
         dense = torch.zeros_like(table).index_copy_(0, chosen, g.to(table.dtype))

@@ -1,10 +1,9 @@
-"""The embeddings' kernels as they are called. Look them up late: see `device.on_device` for which device's
-runs."""
+"""The embeddings' kernels as they are called: each is the CPU's loop and the GPU's kernel of its name, see
+`on_device`."""
 
 from . import cpu_embedding
 from .device import on_device
 
-distinct = on_device(cpu_embedding.distinct, "cuda_embedding.distinct")
 sums = on_device(cpu_embedding.sums, "cuda_embedding.sums")
 step = on_device(cpu_embedding.step, "cuda_embedding.step")
 bag_sums = on_device(cpu_embedding.bag_sums, "cuda_embedding.bag_sums")

@@ -251,8 +251,8 @@ class Optimizer:
         """
         if not self.rule or not (self.by_rule or type(self).update is Optimizer.update):
             return False
-        rule, numbers = self.rule, self.numbers(lr, slot.steps, settings)
         rests, kept = self.rests(settings), self.kept(lr, slot, settings) if self.decoupled else 1.0
+        rule, numbers = self.rule, self.numbers(lr, slot.steps, settings)
         if kept != 1.0 and rests and rule == "adam":
             rule, numbers = "adamw", (*numbers, kept)
         elif kept != 1.0:

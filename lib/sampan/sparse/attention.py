@@ -68,7 +68,7 @@ def _masked_back(g: Any, q: Any, k: Any, v: Any, rows: Rows, saved: Any) -> tupl
     across = (turned.cuts, turned.crows, turned.cols, array(turned.turned[1]))
     along = (rows.cuts, rows.crows, rows.cols)
     kernels.attend_back(along, across, arrays(*given), width**-0.5, length, saved, arrays(*gradients))
-    return tuple(x.to(q.dtype).reshape(q.shape) for x in gradients)
+    return tuple(x.type_as(q).reshape(q.shape) for x in gradients)
 
 
 @operator(joint=_masked_back, amp="half")
@@ -84,7 +84,7 @@ def masked_attention(q, k, v, rows):
     weights, out = given[0].new_empty((heads, rows.nnz)), torch.empty_like(given[0])
     kept, into = arrays(weights, out)
     kernels.attend((rows.cuts, rows.crows, rows.cols), *arrays(*given), width**-0.5, length, kept, into)
-    return out.to(q.dtype).reshape(q.shape), kept
+    return out.type_as(q).reshape(q.shape), kept
 
 
 def _seen(rows: Rows, masks: int, batch: int, padding: Any, among: Any) -> Rows:

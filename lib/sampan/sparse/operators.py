@@ -60,9 +60,9 @@ def _conj(x: Any) -> Any:
 def spmm(values, x, rows):
     """A x for the sparse A with these entries. values: [entries], x: [columns, k]; returns [rows, k]."""
     v, dense = _values(rows, values), _dense(x, rows.shape[1])
-    out = v.new_empty((rows.shape[0], dense.shape[1]))
+    out = v.new_empty(rows.shape[0], dense.shape[1])
     kernels.times_dense(rows.cuts, rows.crows, rows.cols, *arrays(v, dense, out))
-    return out.to(values.dtype)
+    return out.type_as(values)
 
 
 @operator(
@@ -77,7 +77,7 @@ def sddmm(x, y, rows):
         raise ValueError(f"expected x and y of one width, got shapes {list(x.shape)} and {list(y.shape)}")
     out = a.new_empty(len(rows.cols))
     kernels.sampled(rows.cuts, rows.crows, rows.cols, *arrays(a, b, out))
-    return out.to(x.dtype)
+    return out.type_as(x)
 
 
 @operator(lambda g, rows: turned(g, rows.turned[0]))
@@ -95,7 +95,7 @@ def _spgemm_by_b(g: Any, a: Any, left: Rows, right: Rows, at: Rows) -> Any:
 def spgemm(a, b, left, right, at):
     """A B at the entries of `at`. a: [entries of left], b: [entries of right]; returns [entries of at]."""
     out = kernels.product_values(_matrix(left, a), _matrix(right, b), right.shape[1], (at.crows, at.cols))
-    return buffer(out).to(a.dtype)
+    return buffer(out).type_as(a)
 
 
 @operator(
@@ -106,7 +106,7 @@ def spgemm_dots(p, q, rows, others, at):
     """P Q^T at the entries of `at`, few of those that it has. p: [entries of rows], q: [entries of
     others]."""
     out = kernels.product_dots(_matrix(rows, p), _matrix(others, q), rows.shape[1], (at.crows, at.cols))
-    return buffer(out).to(p.dtype)
+    return buffer(out).type_as(p)
 
 
 @operator(lambda g, out, rows: row_softmax_back(g, out, rows), amp="float32")
@@ -115,7 +115,7 @@ def row_softmax(values, rows):
     v = _values(rows, values)
     out = torch.empty_like(v)
     kernels.softmax(rows.cuts, rows.crows, *arrays(v, out))
-    return out.to(values.dtype)
+    return out.type_as(values)
 
 
 @operator(
@@ -127,7 +127,7 @@ def row_softmax_back(g, y, rows):
     weights, slopes = _values(rows, y), _values(rows, g)
     out = torch.empty_like(weights)
     kernels.softmax_back(rows.cuts, rows.crows, *arrays(weights, slopes, out))
-    return out.to(y.dtype)
+    return out.type_as(y)
 
 
 @operator(lambda g, rows: row_sums(g, rows))
@@ -146,7 +146,7 @@ def entries_summed(a, b, sign, from_a, from_b):
     """a[from_a] + sign b[from_b], where -1 picks 0 and no other place occurs twice. int32 places."""
     if a.ndim == 1 and b.dtype is a.dtype:
         x, y, *places = arrays(kernel_input(a), kernel_input(b), from_a, from_b)
-        out = buffer(kernels.united(x, y, sign, *places)).to(a.dtype)
+        out = buffer(kernels.united(x, y, sign, *places)).type_as(a)
     else:
         out = entries_picked(a, from_a) + sign * entries_picked(b, from_b)
     return out, (a.shape[0], b.shape[0])
@@ -187,7 +187,7 @@ def entries_joined(values, segments):
     """The values of entries that share a place added up, place by place. segments: see `kernels.grouped`."""
     if values.shape[0] != len(segments[1]):
         raise ValueError(f"values: expected {len(segments[1])}, one for each entry, got {values.shape[0]}")
-    out = buffer(kernels.segment_sums(segments, _columns(values))).to(values.dtype)
+    out = buffer(kernels.segment_sums(segments, _columns(values))).type_as(values)
     return out.reshape(-1, *values.shape[1:])
 
 
@@ -196,5 +196,5 @@ def entries_spread(g, segments):
     """For each entry what its place has: the transpose of `entries_joined`."""
     if g.shape[0] != len(segments[0]) - 1:
         raise ValueError(f"values: expected {len(segments[0]) - 1}, one for each place, got {g.shape[0]}")
-    out = buffer(kernels.segment_spread(segments, _columns(g))).to(g.dtype)
+    out = buffer(kernels.segment_spread(segments, _columns(g))).type_as(g)
     return out.reshape(-1, *g.shape[1:])

@@ -11,7 +11,7 @@ from ..convolution import __all__ as _convolutions
 from ..elementwise import of_entries
 from ..operators import row_softmax
 from ..structure import transpose
-from ..tensor import SparseTensor, by_rows, expect_sparse
+from ..tensor import SparseTensor, expect_sparse
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 
@@ -44,11 +44,11 @@ def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseT
         swapped[axis], swapped[lead - 1] = swapped[lead - 1], swapped[axis]
         return transpose(softmax(transpose(x, swapped), lead - 1), swapped)
     once = x.ordered()
+    rows = once.pattern.by_rows
     if not x.dense_dim():
-        rows, values = by_rows(once, "softmax")
-        return x.in_order(row_softmax(values, rows))
-    # Each place within an entry is a matrix of its own.
+        return x.in_order(row_softmax(once.entries, rows))
+    # Each element of an entry is a matrix of its own.
     width = math.prod(once.entries.shape[1:])
     columns = ops.unbind(ops.reshape(once.entries, [once.nnz(), width]), 1)
-    parts = [row_softmax(column, once.pattern.by_rows) for column in columns]
+    parts = [row_softmax(column, rows) for column in columns]
     return x.in_order(ops.reshape(ops.stack(parts, 1), once.entries.shape))
