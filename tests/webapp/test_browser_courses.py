@@ -108,7 +108,7 @@ def test_verdicts_attempts_changes_and_former_copies(
         assert axe(narrow) == []
         no_sideways(narrow)
         screenshot(narrow, "copy-zh-narrow-dark")
-        narrow.get_by_role("button", name="改回用这一份").first.click()
+        narrow.get_by_role("button", name="改用这一份").first.click()
         narrow.wait_for_url(f"**/studio/courses/{LESSON}/copy")
         assert "# <b>mine</b>" in copy.read_text("utf-8")
         former = Course(NOTEBOOKS, studio.home).lesson(LESSON)
@@ -133,7 +133,7 @@ def test_a_copy_that_is_no_notebook(page: Any, studio: Studio, axe: Any) -> None
     copy.write_text(json.dumps({"mine": "<b>true</b>"}))
     try:
         page.goto(f"{studio.url}studio/courses/03_kernels/copy")
-        page.get_by_text("This copy cannot be read as a notebook.").wait_for()
+        page.get_by_text("This copy is not a readable notebook.").wait_for()
         assert axe(page) == []
     finally:
         copy.unlink()

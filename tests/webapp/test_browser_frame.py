@@ -184,9 +184,9 @@ def test_workbench_asks_nobody_else(page: Any, studio_url: str, screenshot: Any)
 def test_an_error_is_a_page_of_the_studio(page: Any, studio_url: str, axe: Any) -> None:
     page.watch.expect(r"404 .*/nowhere")
     page.goto(f"{studio_url}studio/nowhere")
-    assert page.get_by_role("heading", level=1).inner_text() == "There is nothing at this address."
+    assert page.get_by_role("heading", level=1).inner_text() == "There is no page at this address."
     assert axe(page) == []
-    page.get_by_role("link", name="To Home").click()
+    page.get_by_role("link", name="Go to Home").click()
     page.wait_for_url("**/studio")
 
 

@@ -161,10 +161,10 @@ def test_no_place_outside_the_queue(
     page = new_page(at=small, locale="en-US")
     page.watch.expect(r"503 .*/studio/page/tape")
     page.goto(f"{small.url}studio/page/tape")
-    assert "No place is free now" in page.locator("main").inner_text()
+    assert "All places are in use" in page.locator("main").inner_text()
     assert axe(page) == []
     screenshot(page, "no-place")
-    page.get_by_role("link", name="Wait for a place").click()
+    page.get_by_role("link", name="Wait in the queue").click()
     page.get_by_text("1st of 1", exact=True).wait_for()
     page.get_by_role("button", name="Leave the queue").click()
     page.wait_for_url("**/studio")
@@ -189,7 +189,7 @@ def test_a_kernel_on_the_sessions_page(
     )
     page = new_page(at=small, locale="en-US")
     page.goto(f"{small.url}studio/sessions")
-    page.get_by_text("Nothing runs.").wait_for()
+    page.get_by_text("No session is running.").wait_for()
     kernel = start_notebook(api, small)
     card = page.locator(".sp-session", has_text="mine.ipynb")
     card.wait_for()  # live
@@ -198,11 +198,11 @@ def test_a_kernel_on_the_sessions_page(
     until(lambda: re.fullmatch(r"[1-9]\d* MB", memory.inner_text()))
     page.evaluate("window.stayed = true")
     assert card.get_by_text("7 h 5", exact=False).count() == 1
-    extend = card.get_by_role("button", name="One hour more")
+    extend = card.get_by_role("button", name="Extend by one hour")
     extend.focus()
     page.keyboard.press("Enter")
     card.get_by_text("8 h 5", exact=False).wait_for()
-    assert page.evaluate("document.activeElement.textContent").startswith("One hour more")  # focus stays
+    assert page.evaluate("document.activeElement.textContent").startswith("Extend by one hour")  # focus stays
     assert axe(page) == []
     screenshot(page, "sessions-en-wide-light")
 
@@ -231,7 +231,7 @@ def test_a_kernel_on_the_sessions_page(
 
     card.get_by_role("link", name="Open in the workbench").wait_for()
     card.get_by_role("button", name="Stop").click()
-    page.get_by_text("Nothing runs.").wait_for()
+    page.get_by_text("No session is running.").wait_for()
     assert kernel not in [entry["id"] for entry in api.get(f"{small.url}api/kernels").json()]
 
 
@@ -298,7 +298,7 @@ def test_a_job_with_its_curves(
     card.locator(".sp-curve").nth(1).wait_for(timeout=60_000)
     assert "GPU 0, simulated" in card.inner_text()
     until(lambda: card.get_by_role("progressbar").get_attribute("value") == "0.500")
-    card.get_by_text("The end of its log").click()
+    card.get_by_text("End of the log").click()
     card.get_by_text("half of <b>it</b> is done").wait_for()
     no_sideways(page)
     assert axe(page) == []

@@ -70,15 +70,15 @@ def test_a_job_is_followed_to_its_end_and_its_status_is_ours(
     )
     assert status == 3
     begun, printed, over, made = out.splitlines()
-    id = re.fullmatch(r"Job (\S+) has begun on cpu:0\.", begun)
+    id = re.fullmatch(r"Job (\S+) has started on cpu:0\.", begun)
     assert id is not None
     assert printed == "['3', '--epochs', '5', '--gpu', '1']"  # what is no option of ours is the script's
-    assert over == f"Job {id[1]}: failed." and made.startswith("What it made (1) lies in ")
+    assert over == f"Job {id[1]}: failed." and made.startswith("Output files (1): ")
     assert jobs.find(id[1]).ask.memory == 1 << 30
 
     assert sampan("job", "log", id[1][-6:])[:2] == (0, f"{printed}\n")
     head, row = sampan("job", "list")[1].splitlines()
-    assert head.split() == ["id", "state", "device", "progress", "ran", "title"]
+    assert head.split() == ["id", "state", "device", "progress", "runtime", "title"]
     assert row.split()[:4] == [id[1], "failed", "cpu:0", "50%"]
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     assert "失败" in sampan("job", "list")[1]
@@ -96,7 +96,7 @@ def test_a_session_of_a_job_is_listed_extended_and_stopped(sampan: Run) -> None:
         assert time.monotonic() < end
         time.sleep(0.05)
     head, row = sampan("session", "list")[1].splitlines()
-    assert head.split()[:4] == ["id", "device", "owner", "what"]
+    assert head.split()[:4] == ["id", "device", "owner", "type"]
     session, device, _, what, memory, _, left, title = row.split()
     assert (device, what, title) == ("cpu:0", "job", "endless.py")
     assert re.fullmatch(r"0\.\dG/4\.0G", memory) and re.fullmatch(r"0:09:\d\d|0:10:00", left)
@@ -109,9 +109,9 @@ def test_a_session_of_a_job_is_listed_extended_and_stopped(sampan: Run) -> None:
     assert status == 1 and "24 hours" in err
 
     status, _, err = sampan("run", "train.py", "0")
-    assert status == 1 and err.startswith("No place is free now")
+    assert status == 1 and err.startswith("All places are in use")
     status, out, _ = sampan("run", "--queue", "train.py", "0")
-    assert status == 0 and "waits for its place" in out
+    assert status == 0 and "is waiting in the queue" in out
     waiting = out.split()[1]
     assert sampan("job", "cancel", waiting)[0] == 0
     assert sampan("job", "remove", id)[0] == 1
@@ -119,14 +119,14 @@ def test_a_session_of_a_job_is_listed_extended_and_stopped(sampan: Run) -> None:
     assert sampan("session", "stop", session)[0] == 0
     assert sampan("job", "log", id, "--follow")[0] == 1
     assert jobs.find(id).state == "cancelled"
-    assert sampan("session", "list")[1] == "No session runs.\n"
+    assert sampan("session", "list")[1] == "No session is running.\n"
 
 
 def test_stopping_what_no_server_runs(sampan: Run) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as process:
         lease = here.store().take(Ask("ann", "notebook", memory=1 << 20), holder=machine.holder(process.pid))
         assert isinstance(lease, Lease)
-        assert sampan("session", "list")[1] == "No session runs.\n"  # it is ann's
+        assert sampan("session", "list")[1] == "No session is running.\n"  # it is ann's
         assert lease.id[:8] in sampan("session", "list", "--everyone")[1]
         assert sampan("session", "stop", lease.id[:8])[0] == 0
         assert process.wait(timeout=10) != 0

@@ -116,7 +116,7 @@ def test_a_cancelled_job_leaves_nothing_behind(home: Path) -> None:
 def test_a_job_waits_for_its_turn_or_not(home: Path) -> None:
     first = script(home, ENDLESS)
     running(first)
-    with pytest.raises(Refused, match="No place is free"):
+    with pytest.raises(Refused, match="All places are in use"):
         script(home, "print('never')", queue=False)
     second = script(home, "print('begun')")
     assert until(lambda: jobs.find(second.id).supervisor)

@@ -309,7 +309,7 @@ def test_a_start_without_a_free_place_says_why_and_leaves_the_queue(
         with pytest.raises(NoSession) as refusal:
             asyncio.run(new(specs, wait_s=0.2).start_kernel())
         assert refusal.value.status_code == 503
-        assert "No place is free" in refusal.value.sentence and "没有空位" in refusal.value.sentence_zh
+        assert "All places are in use" in refusal.value.sentence and "没有空位" in refusal.value.sentence_zh
         assert here.store().queue() == []
     finally:
         here.store().release(other.id)

@@ -50,7 +50,7 @@ def test_used_up_until_the_next_week(open_store: Callable[..., SqlStore], clock:
         store.take(AMY)
     monday = datetime.datetime.fromtimestamp(week(clock.now), datetime.UTC) + datetime.timedelta(days=7)
     assert str(over.value) == (
-        f"This week's 2 CPU hours are used up. There are new ones from {monday:%Y-%m-%d} 00:00 UTC."
+        f"This week's 2 CPU hours are used up. New hours are available from {monday:%Y-%m-%d} 00:00 UTC."
     )
     assert (
         over.value.sentence_zh == f"本周的 2 小时 CPU 时间已用完，{monday:%Y-%m-%d} 00:00 UTC 起有新的额度。"

@@ -47,8 +47,8 @@ def test_the_life_of_a_kernel(crowded: Studio, api: requests.Session) -> None:
 
         refused = api.post(kernels, json={"name": "sampan"})
         assert refused.status_code == 503
-        assert refused.json()["message"].startswith("No place is free now")
-        assert "No place is free now" in refused.reason
+        assert refused.json()["message"].startswith("All places are in use")
+        assert "All places are in use" in refused.reason
         chinese = {"Accept-Language": "en", "Cookie": "sampan_lang=zh"}  # the setting, not the browser
         refused = api.post(kernels, json={"name": "sampan"}, headers=chinese)
         assert refused.status_code == 503 and refused.json()["message"].startswith("现在没有空位，你前面")

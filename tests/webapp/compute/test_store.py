@@ -204,7 +204,7 @@ def test_extend(open_store: Callable[..., SqlStore], clock: Clock) -> None:
     lease = granted(store.take(replace(AMY, seconds=3600)))
     assert store.extend(lease.id, 60).ends == clock.now + 3660
     assert store.extend(lease.id, 24 * 3600).ends == clock.now + 7200  # as far as is allowed
-    with pytest.raises(Impossible, match=r"3\.0 hours were asked for; a session may last 2 hours"):
+    with pytest.raises(Impossible, match=r"Requested: 3\.0 hours; a session may last 2 hours"):
         store.extend(lease.id, 3600)
     with pytest.raises(ValueError, match="seconds must be more than 0, got -1"):
         store.extend(lease.id, -1)
@@ -240,9 +240,9 @@ def test_what_this_machine_can_never_give(store: SqlStore) -> None:
     with pytest.raises(Impossible, match="This machine has no GPU") as refusal:
         store.take(GPU)
     assert refusal.value.sentence_zh == "这台机器没有 GPU。" and isinstance(refusal.value, ValueError)
-    with pytest.raises(Impossible, match=r"65\.0 GiB of memory were asked for; this machine has 64\.0 GiB"):
+    with pytest.raises(Impossible, match=r"Requested: 65\.0 GiB of memory; this machine has 64\.0 GiB"):
         store.take(replace(AMY, memory=65 * GIB))
-    with pytest.raises(Impossible, match=r"25\.0 hours were asked for; a session may last 24 hours"):
+    with pytest.raises(Impossible, match=r"Requested: 25\.0 hours; a session may last 24 hours"):
         store.take(replace(AMY, seconds=25 * 3600))
     assert store.queue() == []
 

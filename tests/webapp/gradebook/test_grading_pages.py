@@ -72,7 +72,7 @@ def classroom(studio: Studio, visitor: Visitor) -> Classroom:
     reply = visitor.post(
         f"/{CLASS}/import", files={"file": ("work.zip", packed.getvalue())}, assignment="week1"
     )
-    assert "1 new or changed submissions" in reply.text and "the name does not say whose it is" in reply.text
+    assert "1 new or changed submissions" in reply.text and "the file name does not identify the learner" in reply.text
     assert "Left out" not in visitor.get(f"/{CLASS}").text  # said once
     hand_in(made, "bob")
     (made.folder("submitted", "week1", "eve")).mkdir(parents=True)
@@ -93,7 +93,7 @@ def test_a_run_by_the_button(visitor: Visitor, classroom: Classroom) -> None:
     assert "The last run graded 3 of 3." in board and "1 of them could not be graded." in board
     assert "<html" not in board  # a piece of the page, not the page
     table = visitor.get(f"/{CLASS}").text
-    for words in ("Passed", "Not attempted", "Could not be graded", "Grade 2 not passed again"):
+    for words in ("Passed", "Not attempted", "Could not be graded", "Grade the 2 not passed again"):
         assert words in table
     assert {o.student: o.trouble for o in outcomes_of(classroom)} == {"amy": "", "bob": "", "eve": "link"}
 
@@ -119,7 +119,7 @@ def test_a_submission_can_be_looked_at_and_does_nothing(visitor: Visitor, classr
     assert "A symbolic link was handed in" in link.text
     unread = visitor.get(f"/{CLASS}/work/week1/{NOTEBOOK}/eve/notebook")
     assert (
-        unread.text == "What was handed in cannot be shown."
+        unread.text == "The submission cannot be shown."
         and "text/plain" in unread.headers["Content-Type"]
     )
 
@@ -151,7 +151,7 @@ def test_what_does_not_fit_is_said_in_words(visitor: Visitor, classroom: Classro
             visitor.post(f"/{CLASS}/import", files={"file": ("a.zip", b"x")}, assignment="week1"),
             "no zip file",
         ),
-        (visitor.get(f"/{CLASS}/alike/week1/nothing"), "does not fit"),
+        (visitor.get(f"/{CLASS}/alike/week1/nothing"), "not possible in the current state"),
     ):
         assert reply.status_code == 409 and words in reply.text
     assert visitor.get(f"/{CLASS}", assignment="week9").status_code == 404
@@ -196,7 +196,7 @@ def test_a_run_that_was_killed_is_said_so(visitor: Visitor, classroom: Classroom
     killed = Run(pid=2**22 + 1, started=1.0, scope="new", total=9, done=4)
     path.write_text(json.dumps(asdict(killed)))
     try:
-        assert "The last run broke off: 4 of 9 were graded." in visitor.get(f"/{CLASS}").text
+        assert "The last run was interrupted: 4 of 9 were graded." in visitor.get(f"/{CLASS}").text
     finally:
         path.write_text(before)
 

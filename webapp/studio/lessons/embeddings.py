@@ -1,4 +1,4 @@
-"""Notebook 06: a table's look-up and its gradient, repeated ids as one, Adagrad that touches few rows, a cache of rows."""
+"""Notebook 06: a table's look-up and its gradient, coalesced ids, Adagrad on few rows, a cache of rows."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _read() -> list[Case]:
             dtype="float32",
         ),
         Case(
-            name=("the row that stands for nothing", "代表“无”的那一行"),
+            name=("the padding row reads as zeros", "填充行读出全零"),
             driver="table_read",
             args=(np.array([1, 3]), _TABLE, 3),
             expected=np.array([[1.0, 1.5], [0.0, 0.0]], F),
             hint=(
-                "Here padding is 3: whoever asks for row 3 gets zeros, whatever the table has there.",
-                "此处 padding 为 3：查询第 3 行得到全零，不论表中存的是什么。",
+                "Here padding is 3: row 3 reads as zeros, whatever the table has there.",
+                "此处 padding 为 3：第 3 行读出全零，不论表中存的是什么。",
             ),
         ),
     ]
@@ -49,8 +49,8 @@ def _added() -> list[Case]:
             args=(g, np.array([3, 0, 1]), 4, -1),
             expected=np.array([[2.0, 20.0], [3.0, 30.0], [0.0, 0.0], [1.0, 10.0]], F),
             hint=(
-                "Row i of g belongs to row ids[i] of out: row 0 of g to row 3. Nobody asked for row 2, it stays zero.",
-                "g 的第 i 行归到 out 的第 ids[i] 行：g 的第 0 行归到第 3 行。没有人查询第 2 行，它保持为零。",
+                "Row i of g is added to row ids[i] of out: row 0 of g to row 3. Id 2 does not occur, so row 2 stays zero.",
+                "g 的第 i 行加到 out 的第 ids[i] 行：g 的第 0 行加到第 3 行。编号 2 没有出现，第 2 行保持为零。",
             ),
         ),
         Case(
@@ -59,8 +59,8 @@ def _added() -> list[Case]:
             args=(g, np.array([3, 0, 1]), 4, 0),
             expected=np.array([[0.0, 0.0], [3.0, 30.0], [0.0, 0.0], [1.0, 10.0]], F),
             hint=(
-                "Here padding is 0: what came for row 0 is dropped.",
-                "此处 padding 为 0：归到第 0 行的梯度被丢弃。",
+                "Here padding is 0: the gradient of row 0 is dropped.",
+                "此处 padding 为 0：第 0 行的梯度被丢弃。",
             ),
         ),
     ]
@@ -70,12 +70,12 @@ def _merged() -> list[Case]:
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [10.0, 10.0]], F)
     return [
         Case(
-            name=("one id that comes twice", "一个编号出现两次"),
+            name=("one id twice", "一个编号出现两次"),
             driver="rows_merged",
             args=(np.array([7, 2, 7]), rows, 9),
             expected=(np.array([2, 7]), np.array([[0.0, 1.0], [11.0, 10.0]], F)),
             hint=(
-                "Id 7 comes at places 0 and 2: once in the answer, with both rows added up. Item 0 has the ids, item 1 a row for each.",
+                "Id 7 is at positions 0 and 2: it is in the answer once, with the sum of both rows. Item 0 has the ids, item 1 a row for each.",
                 "编号 7 出现在位置 0 和 2：答案中只出现一次，对应两行之和。第 0 项是编号，第 1 项是每个编号的一行。",
             ),
         ),
@@ -85,7 +85,7 @@ def _merged() -> list[Case]:
             args=(np.array([5, 8, 0]), rows, 9),
             expected=(np.array([0, 5, 8]), rows[[2, 0, 1]]),
             hint=(
-                "Nothing is to be added here. The check sorts your answer by id before it compares.",
+                "There is nothing to add here. The check sorts your answer by id before it compares.",
                 "这里无需相加。检查会先按编号排序再比较。",
             ),
         ),
@@ -117,7 +117,7 @@ def _stepped() -> list[Case]:
                 np.array([[64.0, 0.25], [0.0, 0.0], [9.0, 9.0]], F),
             ),
             hint=(
-                "In the first step the root of moment is |g|, so every weight moves by the whole rate, up or down, however small its "
+                "In the first step the root of moment is |g|, so every weight moves by the full learning rate, up or down, however small its "
                 "gradient.",
                 "第一步中 moment 的平方根等于 |g|，所以每个权重都移动一个完整的学习率，不论梯度多小。",
             ),
@@ -129,7 +129,7 @@ def _asked() -> list[Case]:
     none = np.zeros(0, L)
     return [
         Case(
-            name=("there is room for all", "空间足够"),
+            name=("the cache is not full", "缓存未满"),
             driver="cache_asked",
             args=([np.array([5, 3]), np.array([3, 8])], 4, 10),
             expected=[
@@ -137,13 +137,13 @@ def _asked() -> list[Case]:
                 [1, 0, np.array([8]), np.array([-1]), np.array([3, 8])],
             ],
             hint=(
-                "Of each batch: hits, how many had to leave, which rows came in, which left for each of them (-1: none), and which row "
-                "lies at each place that you gave out. In the second batch row 3 is there: a hit.",
-                "每批依次为：命中数、离开的行数、进入的行、各自替换掉的行（-1 表示没有）、给出的每个位置上的行。第二批中第 3 行已在缓存，是一次命中。",
+                "For each batch: hits, number of evicted rows, loaded rows, the row that each of them replaced (-1: none), and the row "
+                "at each place that you returned. In the second batch row 3 is cached: a hit.",
+                "每批依次为：命中数、淘汰的行数、载入的行、各自替换掉的行（-1 表示没有）、返回的每个位置上的行。第二批中第 3 行已在缓存，是一次命中。",
             ),
         ),
         Case(
-            name=("the oldest leaves", "最久未用者离开"),
+            name=("the oldest row is evicted", "淘汰最久未用的行"),
             driver="cache_asked",
             args=([np.array([1, 2]), np.array([3]), np.array([2, 3])], 2, 10),
             expected=[
@@ -152,8 +152,8 @@ def _asked() -> list[Case]:
                 [2, 0, none, none, np.array([2, 3])],
             ],
             hint=(
-                "Two places. When row 3 comes, row 1 has been asked for longest ago: it leaves, and row 3 takes its place.",
-                "只有两个位置。第 3 行到来时，第 1 行最久没有被查询：它离开，第 3 行占用它的位置。",
+                "Two places. When row 3 is loaded, row 1 is the least recently used one: it is evicted, and row 3 takes its place.",
+                "只有两个位置。载入第 3 行时，第 1 行最久未用：它被淘汰，第 3 行占用它的位置。",
             ),
         ),
     ]  # fmt: skip
@@ -164,8 +164,8 @@ LESSONS = (
         slot="ops.resampling.rows_at",
         hints=(
             "Nothing is computed here: rows are copied. Which loop runs over the ids, and which over the columns?",
-            "For each i: look at ids[i] first. Is it a row of the table at all? Python and NumPy take -1 for the last row, machine "
-            "code takes it for whatever lies before the table.",
+            "For each i: check ids[i] first. Is it a row of the table? Python and NumPy read -1 as the last row, machine "
+            "code reads the memory before the table.",
             "r = ids[i]; if r < 0 or r >= table.shape[0], raise IndexError. Else row = out[i]: zeros where r == padding, and "
             "otherwise the numbers of table[r], one after the other.",
         ),
@@ -174,9 +174,9 @@ LESSONS = (
     Lesson(
         slot="ops.resampling.rows_summed",
         hints=(
-            "It is the look-up run backwards: what was read from a row goes back to that row.",
-            "The same two loops. But several i may name the same row, and then all that they bring is added up.",
-            "for each i with ids[i] != padding: total = out[ids[i]], row = g[i], and for each j: total[j] += row[j]. One i after the "
+            "It is the look-up in reverse: the gradient of a copied row goes back to that row.",
+            "The same two loops. But several i may have the same row, and then their gradients are added up.",
+            "for each i with ids[i] != padding: total = out[ids[i]], row = g[i], and for each j: total[j] += row[j]. Add one i after the "
             "other, so that no addition gets lost.",
         ),
         cases=_added,
@@ -184,9 +184,9 @@ LESSONS = (
     Lesson(
         slot="row_sparse.RowSparse.coalesced",
         hints=(
-            "Equal ids have to find each other. Two ways: put them side by side, or remember where each was first seen.",
-            "A stable sort puts them side by side: order = np.argsort(ids, kind='stable'). Where a sorted id differs from the one "
-            "before it, a new group begins. Or a dictionary: id to its place among the distinct ones. Leave out the ids of -1 "
+            "Equal ids must be found. Two ways: sort them so that they are adjacent, or remember where each was first seen.",
+            "A stable sort makes them adjacent: order = np.argsort(ids, kind='stable'). Where a sorted id differs from the one "
+            "before it, a new group starts. Or a dictionary: id to its index among the distinct ones. Drop the ids of -1 "
             "first.",
             "With the sort: np.flatnonzero of 'differs from the one before' are the starts, and np.add.reduceat(rows, starts) adds "
             "up each group. With the dictionary: which[i] = "
@@ -197,24 +197,24 @@ LESSONS = (
     Lesson(
         slot="optimizer.Adagrad.update_rows",
         hints=(
-            "Two lines of the formula, two lines of code: first the moment, then the weights. For the rows that have a gradient alone.",
+            "Two lines of the formula, two lines of code: first the moment, then the weights, only for the rows that have a gradient.",
             "gradient.coalesced() is your merge: (ids, rows), each row of the table once. Only then may rows be squared: (a + b)^2 "
             "is not a^2 + b^2.",
-            "moment[ids] += rows * rows, then table[ids] -= lr * rows / (moment[ids].sqrt() + settings['epsilon']). epsilon stands "
-            "outside of the root.",
+            "moment[ids] += rows * rows, then table[ids] -= lr * rows / (moment[ids].sqrt() + settings['epsilon']). epsilon is added "
+            "to the root, not under it.",
         ),
         cases=_stepped,
     ),
     Lesson(
         slot="kernels.cpu_embedding_cache.ask",
         hints=(
-            "A queue of places, from the newest to the oldest. Who is asked for goes to its front; who stands at its end leaves when "
-            "somebody new needs the place.",
-            "To the front: if the place is there already, nothing is to be done. Else its two neighbours are joined (at the end of the "
-            "queue there is just one, and ends[1] changes), and it is put before ends[0].",
+            "A queue of places, from the newest to the oldest. A row that is used moves to the front; the row at the end is evicted when "
+            "a new row needs the place.",
+            "To the front: if the place is there already, there is nothing to do. Else its two neighbours are linked (at the end of the "
+            "queue there is only one, and ends[1] changes), and it is put before ends[0].",
             "Out of the queue: before, after = newer[place], older[place]; older[before] = after; newer[after] = before, or, when "
             "after is -1, ends[1] = before. In front: older[place] = ends[0], newer[ends[0]] = place, newer[place] = -1, ends[0] = "
-            "place. Who leaves: place = ends[1]; note left[count] = row_at[place], set place_of of that row to 0, and gone += 1.",
+            "place. Eviction: place = ends[1]; store left[count] = row_at[place], set place_of of that row to 0, and gone += 1.",
         ),
         cases=_asked,
     ),
@@ -224,28 +224,28 @@ LESSONS = (
 PREDICTIONS = (
     Prediction(
         name="embeddings.bytes",
-        question="A table of ten million rows, 64 numbers of float32 each. A batch names 4,096 ids. How many bytes has the dense gradient?",
+        question="A table of ten million rows, 64 numbers of float32 each. A batch has 4,096 ids. How many bytes does the dense gradient take?",
         answer=10_000_000 * 64 * 4,
         unit=" bytes",
-        why="As many as the table, whatever the batch names. The rows of the batch alone are 4,096 x 64 x 4, about a million: 2,400 times less.",
+        why="As many as the table, whatever ids the batch has. The rows of the batch alone are 4,096 x 64 x 4, about a million: 2,400 times less.",
         tolerance=0.01,
     ),
     Prediction(
         name="embeddings.distinct",
-        question="A batch of 1,000 ids, drawn evenly from a table of 1,000 rows. How many different ones are among them, about?",
+        question="A batch of 1,000 ids, drawn evenly from a table of 1,000 rows. About how many different ids are among them?",
         answer=1000 * (1 - math.exp(-1)),
         unit=" ids",
-        why="Each row is missed by all 1,000 draws with probability (1 - 1/1000)^1000, about 1/e: 368 rows are not named at all. With Zipf's "
-        "law it would be far fewer yet.",
+        why="Each row is missed by all 1,000 draws with probability (1 - 1/1000)^1000, about 1/e: 368 rows do not occur at all. With Zipf's "
+        "law there would be even fewer different ids.",
         tolerance=0.02,
     ),
     Prediction(
         name="embeddings.round",
-        question="Rows 0 to 99 are asked for in order, again and again, 1,000 look-ups in all. A cache holds 90 of them, and the least recently "
-        "used gives way. How many hits?",
+        question="Rows 0 to 99 are looked up in order, again and again, 1,000 look-ups in total. A cache holds 90 of them and evicts the least recently "
+        "used one. How many hits?",
         answer=0,
         unit=" hits",
-        why="Row 0 is needed again after 99 others, and the cache remembers 90: each row has left just before it comes back. LRU is good "
-        "where what was asked for lately is asked for soon, and of no use for going round in circles.",
+        why="Row 0 is needed again after 99 others, and the cache holds 90: each row was evicted just before it is needed again. LRU works well "
+        "when recent rows are soon needed again, and fails on a cyclic scan.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Notebook 03: a matrix product in three orders, and what a processor makes of them."""
+"""Notebook 03: a matrix product in three loop orders, and their speed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _rows() -> list[Case]:
             ),
         ),
         Case(
-            name=("one row, no bias to speak of", "一行，偏置为零"),
+            name=("one row, a bias of zeros", "一行，偏置为零"),
             driver="value",
             args=(np.ones((1, 4), F), _square(4, 0), np.zeros(4, F)),
             expected=_square(4, 0).sum(0, keepdims=True),
@@ -104,10 +104,10 @@ LESSONS = (
     Lesson(
         slot="ops.linalg.affine",
         hints=(
-            "Turn the two inner loops round. What is then read in the innermost one, and how far apart do the reads lie?",
+            "Swap the two inner loops. What does the innermost one then read, and how far apart are the reads in memory?",
             "For each row i of x: set the row of out to the bias; then for each k, add x[i, k] times row k of weight.",
-            "Take views first, `row = out[i]` and `other = weight[k]`, and loop over `range(row.size)`: loops of that form "
-            "become vector instructions.",
+            "Take views first, `row = out[i]` and `other = weight[k]`, and loop over `range(row.size)`: the compiler "
+            "vectorizes loops of this form.",
         ),
         cases=_rows,
     ),
@@ -117,7 +117,7 @@ LESSONS = (
             "Each pass over a row of out reads it and writes it. How many rows of y could be added in one pass?",
             "Let k go up in steps of four: four numbers of x, four rows of y, one pass over the row of out that adds all "
             "four products.",
-            "`whole = length - length % 4` is where the steps of four end. What is left, one to three rows, is added one at a "
+            "`whole = length - length % 4` is where the steps of four end. The remaining rows, one to three, are added one at a "
             "time, as before.",
         ),
         cases=_strips,
@@ -132,7 +132,7 @@ def _worth_it() -> float:
 PREDICTIONS: tuple[Any, ...] = (
     Prediction(
         name="kernels.stride",
-        question="y is a [512, 512] matrix of float32, rows one after the other. How many bytes lie between y[k, j] and "
+        question="y is a [512, 512] matrix of float32, rows one after the other. How many bytes are between y[k, j] and "
         "y[k + 1, j]?",
         answer=512 * 4,
         unit=" bytes",
@@ -141,18 +141,18 @@ PREDICTIONS: tuple[Any, ...] = (
     ),
     Prediction(
         name="kernels.intensity",
-        question="A product of two [512, 512] float32 matrices: how many operations for each byte, if each of the three "
+        question="A product of two [512, 512] float32 matrices: how many operations per byte, if each of the three "
         "matrices moves only once?",
         answer=2 * 512**3 / (3 * 512 * 512 * 4),
-        unit=" operations a byte",
+        unit=" operations per byte",
         why="2 n^3 operations over 12 n^2 bytes, n / 6. It grows with n: a large product can keep a processor busy, an addition "
         "of arrays (1 operation for 12 bytes) never can.",
         tolerance=0.05,
     ),
     Prediction(
         name="kernels.parallel",
-        question="A loop takes 1 ns for an element. Starting two threads costs 20 us, then each does half. From how many "
-        "elements on are two threads faster?",
+        question="A loop takes 1 ns for an element. Starting two threads costs 20 us, then each does half. Above how many "
+        "elements are two threads faster?",
         answer=_worth_it,
         unit=" elements",
         why="n ns against n / 2 ns + 20,000 ns: equal at n = 40,000. Below, the start costs more than it saves, so a library "

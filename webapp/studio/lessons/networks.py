@@ -22,8 +22,8 @@ def _convolution() -> list[Case]:
             args=(image, corner),
             expected=np.array([[[[1 + 5, 2 + 6], [4 + 8, 5 + 9]]]], F),
             hint=(
-                "At each place: the filter times what lies under it, added up. It fits in two places each way.",
-                "每个位置上：滤波器与其下的数逐项相乘再相加；每个方向有两个位置。",
+                "At each position: the filter times the pixels under it, summed. It fits at two positions in each direction.",
+                "每个位置上：滤波器与它覆盖的像素逐项相乘再相加；每个方向有两个位置。",
             ),
         ),
         Case(
@@ -45,7 +45,7 @@ def _convolution() -> list[Case]:
             driver="on_tensors",
             args=(np.concatenate([image, 10 * image], axis=1), np.ones((1, 2, 1, 1), F)),
             expected=11 * image,
-            hint=("What all channels give is added up.", "各通道的结果要相加。"),
+            hint=("The results of all channels are added up.", "各通道的结果要相加。"),
         ),
     ]
 
@@ -91,11 +91,11 @@ def _attention() -> list[Case]:
     sharp = np.array([0.0, 0.0, 50.0], F).reshape(1, 3, 1, 1)
     return [
         Case(
-            name=("nobody stands out: the mean", "都一样：取平均"),
+            name=("equal scores: the mean", "分数相同：取平均"),
             driver="on_tensors",
             args=(zeros, zeros, values),
             expected=np.full((1, 3, 1, 1), 4.0),
-            hint=("Equal scores give equal shares, 1/3 each.", "分数相同，权重各占三分之一。"),
+            hint=("Equal scores give equal weights, 1/3 each.", "分数相同，权重各占三分之一。"),
         ),
         Case(
             name=("one key fits: its value", "一个键吻合：取它的值"),
@@ -108,14 +108,14 @@ def _attention() -> list[Case]:
             ),
         ),
         Case(
-            name=("looking backwards only", "只看过去"),
+            name=("causal: earlier tokens only", "因果：只看过去的词元"),
             driver="on_tensors",
             args=(zeros, zeros, values, None, 0.0, True),
             expected=np.array([1.0, 2.0, 4.0]).reshape(1, 3, 1, 1),
             hint=(
-                "With is_causal the first token sees itself, the second two, the third three. What is not seen has a score "
+                "With is_causal the first token sees itself, the second two, the third three. Every other key has a score "
                 "of minus infinity before the softmax.",
-                "is_causal 时第一个只看自己，第二个看两个，第三个看三个；看不见的在 softmax 之前分数为负无穷。",
+                "is_causal 时，第一个词元只看自己，第二个看两个，第三个看三个；其余的键在 softmax 之前分数为负无穷。",
             ),
         ),
     ]
@@ -125,10 +125,10 @@ LESSONS = (
     Lesson(
         slot="nn.functional.conv2d",
         hints=(
-            "Do not slide the filter over the picture: slide the picture under each of the filter's few numbers. For a 3 x 3 "
-            "filter that is nine pictures, shifted.",
-            "First pad. The result has (height - kh) // stride + 1 rows. For each i and j of the filter, the numbers that it "
-            "meets are a slice of the picture that begins at row i and column j and goes on in steps of the stride.",
+            "Do not move the filter over the image: shift the image under each of the filter's few numbers. For a 3 x 3 "
+            "filter that is nine shifted images.",
+            "First pad. The result has (height - kh) // stride + 1 rows. For each i and j of the filter, the numbers that "
+            "it multiplies are a slice of the image that starts at row i and column j, in steps of the stride.",
             "Each slice is [batch, channels, rows, columns], and weight[:, :, i, j] is [out, channels]: "
             'paddle.einsum("nchw,oc->nohw", slice, weight[:, :, i, j]) adds over the channels. Add all of these up.',
         ),
@@ -137,11 +137,11 @@ LESSONS = (
     Lesson(
         slot="nn.LSTMCell.forward",
         hints=(
-            "Everything comes from one long row of numbers: the input times weight_ih plus the state h times weight_hh, and both "
-            "biases. Cut it in four.",
-            "The four pieces are i, f, g, o, in this order: sigmoid for i, f and o, tanh for g. Then c is forgotten a little, and "
-            "something new is added.",
-            "c = f * c + i * g, and h = o * tanh(c). weight_ih is [4 size, inputs]: multiply by its transpose. Give back "
+            "Everything is computed from one long row of numbers: the input times weight_ih plus the state h times weight_hh, and both "
+            "biases. Split it in four.",
+            "The four pieces are i, f, g, o, in this order: sigmoid for i, f and o, tanh for g. Then a part of c is forgotten, and "
+            "a part of g is added.",
+            "c = f * c + i * g, and h = o * tanh(c). weight_ih is [4 size, inputs]: multiply by its transpose. Return "
             "h, (h, c).",
         ),
         cases=_cell,
@@ -149,12 +149,12 @@ LESSONS = (
     Lesson(
         slot="nn.functional.scaled_dot_product_attention",
         hints=(
-            "Every query asks every key how well they fit: a product of two vectors. The scores become shares, and the shares mix "
+            "The score of a query and a key is the product of two vectors. Softmax turns scores into weights of "
             "the values.",
-            "Heads work apart, so bring them forward: [batch, heads, time, features]. Then scores = q @ k.mT, divided by the square "
+            "Each head is computed separately, so move the heads forward: [batch, heads, time, features]. Then scores = q @ k.mT, divided by the square "
             "root of the number of features, and softmax along the last axis.",
-            "paddle.triu(paddle.ones([n, m]), 1) is 1 where a key is later than the query: take a very large number away from these "
-            "scores. An attn_mask is added to the scores. Last, bring the axes back.",
+            "paddle.triu(paddle.ones([n, m]), 1) is 1 where a key is later than the query: subtract a very large number from these "
+            "scores. An attn_mask is added to the scores. At the end, move the axes back.",
         ),
         cases=_attention,
     ),
@@ -163,11 +163,11 @@ LESSONS = (
 PREDICTIONS = (
     Prediction(
         name="networks.convolution",
-        question="A convolution with filters of 3 x 3 from 16 channels to 32, with a bias. How many parameters, for pictures of "
+        question="A convolution with filters of 3 x 3 from 16 channels to 32, with a bias. How many parameters, for images of "
         "any size?",
         answer=32 * 16 * 9 + 32,
         unit=" parameters",
-        why="32 filters of 16 x 3 x 3 numbers and one bias each. A fully connected layer between two pictures of 16 x 28 x 28 and "
+        why="32 filters of 16 x 3 x 3 numbers and one bias each. A fully connected layer between two images of 16 x 28 x 28 and "
         "32 x 28 x 28 numbers would need 315 million.",
     ),
     Prediction(
@@ -181,9 +181,9 @@ PREDICTIONS = (
     ),
     Prediction(
         name="networks.first_loss",
-        question="A GPT that has just been made chooses among 65 characters without any preference. What is its loss, in nats?",
+        question="A new GPT gives each of 65 characters the same probability. What is its loss, in nats?",
         answer=math.log(65),
-        why="-ln(1/65) = ln 65. Knowing how often each character comes would bring it down to about 3.3.",
+        why="-ln(1/65) = ln 65. Using the frequencies of the characters would bring it down to about 3.3.",
         tolerance=0.03,
     ),
 )

@@ -13,13 +13,13 @@ F, I, L = np.float32, np.int32, np.int64
 def _compressed() -> list[Case]:
     return [
         Case(
-            name=("one entry a row, rows mixed up", "每行一个元素，行序打乱"),
+            name=("one entry per row, rows in any order", "每行一个元素，行序打乱"),
             driver="rows_grouped",
             args=(np.array([2, 0, 1]), np.array([1, 0, 2]), 3),
             expected=(np.arange(4), np.array([0, 2, 1]), np.arange(4), np.array([1, 2, 0])),
             hint=(
-                "Item 0 is crows: row r owns the places crows[r] to crows[r + 1]. Item 1 has the columns row by row. Item 3 is the "
-                "order: entry 1 is of row 0, so it comes first.",
+                "Item 0 is crows: row r has the places crows[r] to crows[r + 1]. Item 1 has the columns row by row. Item 3 is the "
+                "order: entry 1 is in row 0, so it is first.",
                 "第 0 项是 crows，第 1 项是逐行的列号，第 3 项是次序：第 1 个元素在第 0 行，所以排在最前。",
             ),
         ),
@@ -29,8 +29,8 @@ def _compressed() -> list[Case]:
             args=(np.array([1, 0, 1]), np.array([0, 1, 2]), 2),
             expected=(np.array([0, 1, 3]), np.array([1, 0, 2]), np.arange(4), np.array([1, 0, 2])),
             hint=(
-                "Row 0 has one entry and row 1 has two: their running total is 0, 1, 3. Each entry takes the next free place "
-                "of its row, and that place moves on by one.",
+                "Row 0 has one entry and row 1 has two: their cumulative sum is 0, 1, 3. Each entry takes the next free place "
+                "of its row, and the free place moves on by one.",
                 "第 0 行一个，第 1 行两个，累加得 0, 1, 3。每个元素占用本行的下一个空位，空位随即后移。",
             ),
         ),
@@ -51,7 +51,7 @@ def _times() -> list[Case]:
             args=(*_SMALL, x),
             expected=np.array([[4.0, 40.0], [10.0, 100.0]]),
             hint=(
-                "Row 1 has the entries 1 to 3 (without 3): 1 times row 0 of x and 3 times row 2 of x, added up. A row of out "
+                "Row 1 has the entries 1 to 3 (without 3): 1 times row 0 of x plus 3 times row 2 of x. A row of out "
                 "starts at zero, whatever it held before.",
                 "第 1 行的元素编号为 1 和 2：x 的第 0 行乘 1，加上第 2 行乘 3。out 的每一行先清零。",
             ),
@@ -61,7 +61,7 @@ def _times() -> list[Case]:
             driver="rows_times",
             args=(np.arange(4, dtype=I), np.arange(3, dtype=I), np.ones(3, F), x),
             expected=x,
-            hint=("Entry e stands in column cols[e]: it takes row cols[e] of x.", "元素 e 取 x 的第 cols[e] 行。"),
+            hint=("Entry e is in column cols[e]: it takes row cols[e] of x.", "元素 e 取 x 的第 cols[e] 行。"),
         ),
     ]  # fmt: skip
 
@@ -76,7 +76,7 @@ def _sampled() -> list[Case]:
             args=(_SMALL[0], _SMALL[1], x, y),
             expected=np.array([2.0, 3.0, 70.0]),
             hint=(
-                "Entry 2 stands in row 1 and column 2: row 1 of x times row 2 of y, 3 * 10 + 4 * 10.",
+                "Entry 2 is in row 1 and column 2: row 1 of x times row 2 of y, 3 * 10 + 4 * 10.",
                 "元素 2 在第 1 行第 2 列：x 的第 1 行与 y 的第 2 行的内积。",
             ),
         ),
@@ -134,8 +134,8 @@ def _near() -> list[Case]:
             args=(row, along, [1, 8, 8, 8]),
             expected=np.array([[-1, 0, 1, -1], [0, 1, 2, 3], [1, 2, -1, -1]], I),
             hint=(
-                "An array of int32, a row for each offset, a column for each entry. Offset (0, 0, -1), entry 1: at x - 1 stands entry "
-                "0. Entry 3 has nobody beside it: -1.",
+                "An array of int32, a row for each offset, a column for each entry. Offset (0, 0, -1), entry 1: at x - 1 is entry "
+                "0. Entry 3 has no neighbour: -1.",
                 "表的每一行对应一个偏移，每一列对应一个元素。偏移 (0, 0, -1) 处，元素 1 的邻居是元素 0；元素 3 没有邻居，记 -1。",
             ),
             dtype="int32",
@@ -158,12 +158,12 @@ LESSONS = (
     Lesson(
         slot="kernels.sparse.grouped",
         hints=(
-            "To sort by small whole numbers nothing has to be compared. How many entries has each row? Then you know where each row "
-            "begins, and where its next entry goes.",
-            "Count into starts[key + 1], add up from left to right, and starts[k] is where key k begins. Then walk over the entries "
+            "Sorting by small integers needs no comparisons. How many entries does each row have? Then you know where each row "
+            "starts, and where its next entry goes.",
+            "Count into starts[key + 1], take the cumulative sum, and starts[k] is where key k starts. Then go over the entries "
             "in order: each goes to the next free place of its key. Keep these free places in a copy of starts.",
             "order[free[key]] = e, then free[key] += 1. And in grouped: sort by columns first; then sort the rows, taken in that "
-            "order. Entries of one row keep the order that they had, so their columns ascend. Entry k of the second order is an "
+            "order. Entries of one row keep their order, so their columns ascend. Entry k of the second order is an "
             "index into the first.",
         ),
         cases=_compressed,
@@ -174,16 +174,16 @@ LESSONS = (
             "A row of the product is a sum of rows of x: one for each entry of the row, times its value.",
             "for each r: set row r of out to 0; for e from crows[r] to crows[r + 1]: add values[e] times row cols[e] of x.",
             "Take views first, `row = out[r]` and `other = x[cols[e]]`, and loop over `range(row.size)`: as in notebook 03, "
-            "that form becomes vector instructions.",
+            "the compiler vectorizes this form.",
         ),
         cases=_times,
     ),
     Lesson(
         slot="kernels.sparse.sampled",
         hints=(
-            "x times the transpose of y would have a number at every place. Which of them are wanted?",
-            "The same two loops as before: over the rows r, over the entries e of each. What is written is out[e].",
-            "out[e] is the sum over j of x[r, j] * y[cols[e], j]. Start each sum anew.",
+            "x times the transpose of y would have a number at every place. Which of them are needed?",
+            "The same two loops as before: over the rows r, over the entries e of each. Write to out[e].",
+            "out[e] is the sum over j of x[r, j] * y[cols[e], j]. Start each sum at zero.",
         ),
         cases=_sampled,
     ),
@@ -195,18 +195,18 @@ LESSONS = (
             "The gradient of v[e] is g[r] times x[c]: a sampled product. Row c of x reaches those rows that have an entry in column "
             "c: the gradient of x is the transposed matrix times g.",
             "at_entries(g, x, rows) is the first. For the second, `turned, order = rows.turned`: the transposed pattern, and for "
-            "each of its entries where it stood. Its values are picked(values, order).",
+            "each of its entries its index before. Its values are picked(values, order).",
         ),
         cases=_product,
     ),
     Lesson(
         slot="sparse.rulebook.neighbours",
         hints=(
-            "27 questions for each entry: who stands there? Searching all entries each time would take entries times entries. What "
-            "answers such a question at once?",
-            "A dictionary from a place (b, z, y, x) to the number of its entry. Fill it first. Then ask it for every place plus "
-            "offset; `.get(place, -1)` answers -1 where nobody stands.",
-            "near = np.full((len(offsets), places.shape[1]), -1, np.int32). Make the keys of plain ints: "
+            "For each entry and each of 27 offsets: which entry is there? Searching all entries each time would be quadratic. Which "
+            "data structure answers this at once?",
+            "A dictionary from a place (b, z, y, x) to the number of its entry. Fill it first. Then look up every place plus "
+            "offset; `.get(place, -1)` returns -1 where there is no entry.",
+            "near = np.full((len(offsets), places.shape[1]), -1, np.int32). Use plain ints as keys: "
             "`places.T.tolist()` gives rows of them, and `tuple(row)` can be a key. The batch number stays as it is.",
         ),
         cases=_near,
@@ -236,11 +236,11 @@ PREDICTIONS = (
     ),
     Prediction(
         name="sparse.break_even",
-        question="A dense product makes 60 billion multiplications and additions a second, zeros included. A sparse one makes 12 billion, but only at "
+        question="A dense product does 60 billion multiplications and additions per second, zeros included. A sparse one does 12 billion, but only at "
         "its entries. Up to what density (0 to 1) is the sparse one faster?",
         answer=12 / 60,
-        why="n density / 12 against n / 60. A sparse loop jumps about in memory, so each of its operations costs more, and it has "
-        "to save many of them. Memory breaks even much later: at 0.5, where an entry's value and index fill the room of two zeros.",
+        why="n density / 12 against n / 60. A sparse loop jumps around in memory, so each of its operations costs more, and it has "
+        "to save many of them. Memory breaks even much later: at 0.5, where an entry's value and index take the memory of two zeros.",
         tolerance=0.05,
     ),
 )

@@ -28,8 +28,8 @@ def _unbroadcast() -> list[Case]:
             args=(gradient, (3,)),
             expected=np.array([5.0, 7.0, 9.0]),
             hint=(
-                "Each element was used once in every row: its gradients of all rows add up.",
-                "每行的梯度要相加。",
+                "Each element was used once in every row: its gradients from all rows add up.",
+                "每个元素在各行都用了一次：各行的梯度要相加。",
             ),
         ),
         Case(
@@ -38,8 +38,8 @@ def _unbroadcast() -> list[Case]:
             args=(gradient, (2, 1)),
             expected=np.array([[6.0], [15.0]]),
             hint=(
-                "Add up along the row, and keep the axis: the shape is [2, 1], not [2].",
-                "沿行相加并保留该轴。",
+                "Sum along each row, and keep the axis: the shape is [2, 1], not [2].",
+                "沿每一行求和并保留该轴：形状是 [2, 1]，不是 [2]。",
             ),
         ),
         Case(
@@ -55,9 +55,9 @@ def _unbroadcast() -> list[Case]:
             args=(gradient, (3,)),
             expected=np.array([5.0, 7.0, 9.0]),
             hint=(
-                "In a second derivative the gradient is a Tensor. Use what buffers and Tensors share: .sum(axis=..., "
+                "In a second derivative the gradient is a Tensor. Use methods that buffers and Tensors share: .sum(axis=..., "
                 "keepdim=True), .reshape, .ndim, .shape.",
-                "求二阶导数时梯度是 Tensor：请用两者共有的方法。",
+                "求二阶导数时梯度是 Tensor：请用缓冲区和 Tensor 共有的方法。",
             ),
         ),
     ]
@@ -82,8 +82,8 @@ def _multiply() -> list[Case]:
             args=([x, y], ONES(3, np.float32)),
             expected=(np.array([10.0, 40.0, 90.0]), [y, x]),
             hint=(
-                "The pullback gives one gradient an input, as a tuple, in the order x, y.",
-                "每个输入一个梯度，顺序 x、y。",
+                "The pullback returns a tuple with one gradient for each input, in the order x, y.",
+                "拉回函数返回一个元组，每个输入一个梯度，顺序为 x、y。",
             ),
         ),
     ]
@@ -98,12 +98,12 @@ def fault_of_order(parents: list[list[int | None]], roots: list[int], came: Any)
                 reached.add(parent)
                 todo.append(parent)
     if not isinstance(came, (list, tuple)) or any(type(label) is not int for label in came):
-        return "a list of nodes was expected", "应返回节点列表"
+        return "expected a list of nodes", "应返回节点列表"
     if len(came) != len(set(came)):
-        return "a node comes twice", "有节点出现两次"
+        return "a node is in the list twice", "有节点出现两次"
     if set(came) != reached:
         return (
-            f"{len(reached)} nodes were expected, {len(came)} came",
+            f"expected {len(reached)} nodes, got {len(came)}",
             f"应有 {len(reached)} 个节点，得到 {len(came)} 个",
         )
     place = {label: index for index, label in enumerate(came)}
@@ -111,7 +111,7 @@ def fault_of_order(parents: list[list[int | None]], roots: list[int], came: Any)
         for parent in parents[label]:
             if parent is not None and place[parent] < place[label]:
                 return (
-                    f"node {parent} comes before node {label}, which still has gradient to send to it",
+                    f"node {parent} is before node {label}, which still has to send it a gradient",
                     f"节点 {parent} 排在节点 {label} 之前，而后者还要向它传梯度",
                 )
     return None
@@ -133,20 +133,20 @@ def _order() -> list[Case]:
         _order_case(
             ("a chain 0 <- 1 <- 2", "链 0 <- 1 <- 2"),
             [[1], [2], [None]],
-            ("The root first, then what it was made from, and so on.", "先根，再到它的来源。"),
+            ("The root first, then its parents, and so on.", "先是根，再是它的父节点，依此类推。"),
         ),
         _order_case(
-            ("a diamond: 0 is made from 1 and 2, both from 3", "菱形：0 来自 1 和 2，两者都来自 3"),
+            ("a diamond: 0 is made from 1 and 2, both from 3", "菱形：0 由 1 和 2 算出，两者都由 3 算出"),
             [[1, 2], [3, None], [3], [None, None]],
             (
-                "Node 3 gets gradient from 1 and from 2: it comes once, after both.",
+                "Node 3 gets gradients from 1 and from 2: it is listed once, after both.",
                 "节点 3 只出现一次，在 1 和 2 之后。",
             ),
         ),
         _order_case(
-            ("the same parent twice, as in x * x", "同一个来源出现两次，如 x * x"),
+            ("the same parent twice, as in x * x", "同一个父节点出现两次，如 x * x"),
             [[1, 1], [None]],
-            ("A node may be a parent twice over; it is visited once.", "同一节点只访问一次。"),
+            ("A node can be the parent of both inputs; it is visited once.", "同一节点只访问一次。"),
         ),
     ]
 
@@ -155,34 +155,34 @@ LESSONS = (
     Lesson(
         slot="autograd.unbroadcast",
         hints=(
-            "Broadcasting used one number in several places. Every place sends a gradient back, and they add up. "
+            "Broadcasting used one number in several places. Each use sends back a gradient, and they add up. "
             "So: along which axes was the input repeated?",
             "There are two kinds: axes that the input did not have at all (on the left), and axes where it has "
             "length 1 and the gradient has more.",
-            "First sum away the leading axes until the number of axes agrees: `gradient.sum(axis=0)` in a loop. Then "
-            "walk over the axes of `shape` and, where it says 1, sum with `keepdim=True`.",
+            "First sum over the leading axes until the number of axes is equal: `gradient.sum(axis=0)` in a loop. Then "
+            "go over the axes of `shape` and, where the length is 1, sum with `keepdim=True`.",
         ),
         cases=_unbroadcast,
     ),
     Lesson(
         slot="ops.multiply",
         hints=(
-            "A body gives back two things: the value, and a function that turns the gradient of the value into the "
+            "A body returns two things: the value, and a function from the gradient of the value to the "
             "gradients of the inputs.",
             "The derivative of x * y with respect to x is y, and with respect to y it is x. The gradient g of the "
             "value multiplies both: that is the chain rule.",
-            "Give back a pair: the product, and a `lambda g: (..., ...)` with one entry for x and one for y.",
+            "Return a pair: the product, and a `lambda g: (..., ...)` with one entry for x and one for y.",
         ),
         cases=_multiply,
     ),
     Lesson(
         slot="autograd.topological_order",
         hints=(
-            "A node may send its gradient on only when all of it has arrived. Who has to come before it?",
-            "Walk into the depth: put a node on a list once you have dealt with all of its parents. Read backwards, "
-            "that list has every node after its consumers. Remember which nodes you have seen.",
-            "Calling yourself for each parent fails on a tape of thousands of nodes. Keep a stack of pairs (node, "
-            "done?): pop one; when it is done, append it to the list; else push it again as done and its parents.",
+            "A node may pass its gradient on only when all parts of it have arrived. Which nodes must come before it?",
+            "Search depth first: append a node to a list after all of its parents are done. Reversed, "
+            "that list has every node after its consumers. Keep a set of the nodes that you have seen.",
+            "Recursion fails on a tape of thousands of nodes. Keep a stack of pairs (node, "
+            "done?): pop one; when it is done, append it to the list; else push it again as done, then push its parents.",
         ),
         cases=_order,
     ),

@@ -1,4 +1,4 @@
-"""Notebook 02: steps downhill, and the loop around them."""
+"""Notebook 02: optimizer steps, and the training loop."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def _sgd() -> list[Case]:
             args=([0], [np.array([1.0, 2.0], F)], [np.array([4.0, -2.0], F)], 0.5),
             expected=[[np.array([-1.0, 3.0])]],
             hint=(
-                "1 - 0.5 * 4 and 2 - 0.5 * (-2), written into the parameter's own memory (sub_ or [...] =).",
-                "写进参数自己的内存。",
+                "1 - 0.5 * 4 and 2 - 0.5 * (-2), written into the memory of the parameter (sub_ or [...] =).",
+                "结果要原地写入参数的内存（sub_ 或 [...] =）。",
             ),
         ),
         Case(
@@ -34,7 +34,7 @@ def _sgd() -> list[Case]:
                 0.1,
             ),
             expected=[[np.zeros((2, 2)), np.array([-0.1])]],
-            hint=("Every parameter in the list takes its own step.", "列表中每个参数都要更新。"),
+            hint=("Every parameter in the list is updated.", "列表中每个参数都要更新。"),
         ),
     ]
 
@@ -59,8 +59,8 @@ def _adam() -> list[Case]:
             ),
             expected=[[np.array([0.9, 1.1])], [np.array([0.025, -0.4])], [np.array([0.000625, 0.16])]],
             hint=(
-                "In its first step Adam walks lr in the direction of the sign, however large the gradient is. The moments "
-                "are kept for the next step: write them in place.",
+                "In its first step Adam moves by lr in the direction of the sign, however large the gradient is. The moments "
+                "are needed in the next step: update them in place.",
                 "第一步只看梯度的符号，步长为 lr；两个矩要原地更新。",
             ),
         ),
@@ -119,9 +119,9 @@ LESSONS = (
     Lesson(
         slot="kernels.sgd_step",
         hints=(
-            "The gradient points uphill. Which way do you want to go, and how far?",
-            "Walk over parameters and gradients together with `zip`. The function gives nothing back: it changes the "
-            "parameters where they lie.",
+            "The loss grows in the direction of the gradient. In which direction should the step go, and how far?",
+            "Loop over parameters and gradients together with `zip`. The function returns nothing: it changes the "
+            "parameters in place.",
             "A buffer has `sub_` (subtract in place), and its keyword `alpha=` is a factor.",
         ),
         cases=_sgd,
@@ -140,9 +140,9 @@ LESSONS = (
     Lesson(
         slot="hapi.train_epoch",
         hints=(
-            "Five things happen for every batch: outputs, loss, gradients, a step, and keeping the books.",
+            "Every batch needs outputs, a loss, gradients, a step, cleared gradients, and a call of after_batch.",
             "A batch is a pair (inputs, labels) of lists: the network takes `*inputs`, the loss takes the outputs and "
-            "`*labels`. And gradients add up in a parameter until somebody clears them.",
+            "`*labels`. And gradients accumulate in a parameter until they are cleared.",
             "In order: call the network, call the loss function, backward on the loss, step of the optimizer, clear_grad of "
             "the optimizer, after_batch with (loss, outputs, labels).",
         ),
@@ -174,7 +174,7 @@ PREDICTIONS = (
         question="Before it has learned anything, the network gives all ten digits about the same probability. What is "
         "the cross-entropy?",
         answer=math.log(10),
-        why="-ln(1/10) = ln 10. A first loss far above it means that the network starts out sure of wrong answers.",
+        why="-ln(1/10) = ln 10. A first loss far above it means that the new network is confident in wrong answers.",
         tolerance=0.05,
     ),
 )

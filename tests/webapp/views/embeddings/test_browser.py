@@ -127,7 +127,7 @@ def test_words_films_and_the_cache(
     on.learn(0, "words", "100", 4)
     on.state(0, "done")
     plot = on.drawn(0)
-    assert "By PCA" in plot.locator(".sx-plot-summary").inner_text()
+    assert "PCA: the three" in plot.locator(".sx-plot-summary").inner_text()
     eye = on.layout(0, "scene.camera.eye.x")
     plot.locator(".sx-plot-frame").press("ArrowLeft")
     page.wait_for_function(
@@ -163,7 +163,7 @@ def test_words_films_and_the_cache(
     page.wait_for_function("document.querySelector('.em-map select').value.startsWith('PCA')")
     on.choose("field.method", "method.tsne")
     page.wait_for_function(
-        "document.querySelector('.sx-plot-summary').innerText.includes('By t-SNE')", timeout=OPENING_MS
+        "document.querySelector('.sx-plot-summary').innerText.includes('t-SNE: which points')", timeout=OPENING_MS
     )
 
     # films

@@ -86,12 +86,12 @@ def test_matrices_and_a_cloud(
     assert re.match(
         r"Sparse is .* dense and takes 1/\d+ of its memory\.", page.locator(".sx-verdict").inner_text()
     )
-    assert "Both give the same" in page.locator(".sx-result").inner_text()
+    assert "Both results" in page.locator(".sx-result").inner_text()
 
     pattern = sparse.drawn(0)
     screenshot(page, "sparse", docs=True, full_page=False)
     wide = sparse.layout(0, "xaxis.range")
-    pattern.get_by_role("button", name="Nearer").click()
+    pattern.get_by_role("button", name="Zoom in").click()
     page.wait_for_function(
         "w => { const r = document.querySelector('.sx-plot-paper').layout.xaxis.range; return r[1] - r[0] < w; }",
         arg=wide[1] - wide[0],
@@ -112,7 +112,7 @@ def test_matrices_and_a_cloud(
     sparse.slide("density", "Home")  # 65,536 x 65,536 and 0.001 %: sparse alone
     sparse.measured(entries="42950")
     assert (
-        "Only sparse was measured. Written out, the matrix would take 16 GB"
+        "Only sparse was measured. In dense format the matrix would take 16 GB"
         in page.locator(".sx-verdict").inner_text()
     )
     assert alert.count() == 0
@@ -131,7 +131,7 @@ def test_matrices_and_a_cloud(
     )
     for _ in range(2):
         sparse.slide("resolution", "ArrowLeft")  # 16: quick
-    page.wait_for_function("document.querySelectorAll('.sx-form')[1].innerText.includes('of 4,096 places')")
+    page.wait_for_function("document.querySelectorAll('.sx-form')[1].innerText.includes('of 4,096 voxels')")
     sparse.choose("seconds", sparse.t("seconds", count=15))
     sparse.press("train", ".sx-form >> nth=1")
     page.wait_for_selector('.sx-live .sx-status[data-state="running"]', timeout=OPENING_MS)

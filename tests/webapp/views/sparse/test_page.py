@@ -225,7 +225,7 @@ def row(sparse: tuple[float, int], dense: tuple[float, int]) -> Row:
     ("sparse", "dense", "said"),
     [
         ((1e-3, 100), (14e-3, 6000), "Sparse is 14 times as fast as dense and takes 1/60 of its memory."),
-        ((3e-3, 2000), (1e-3, 1000), "Sparse is 3.0 times slower than dense and takes 2.0 times its memory."),
+        ((3e-3, 2000), (1e-3, 1000), "Sparse takes 3.0 times as long as dense and takes 2.0 times its memory."),
         ((1e-3, 1000), (1.05e-3, 950), "Sparse is about as fast as dense and takes about the same memory."),
     ],
 )
@@ -333,7 +333,7 @@ def test_a_sweep_is_drawn_or_cancelled(monkeypatch: pytest.MonkeyPatch, no_data:
     part.ask(sweep=True)
     settled(part)
     assert len(json.loads(part.curve.figure)["data"]) == 4
-    assert part.curve.summary.startswith("Times a dense matrix, Power law, 128 × 128, CSR.")
+    assert part.curve.summary.startswith("Product with a dense matrix, Power law, 128 × 128, CSR.")
 
     before = part.curve.figure
     slow = threading.Event()

@@ -104,11 +104,11 @@ def test_a_walk_goes_forward_in_order_and_backward_in_the_other() -> None:
     forward = ["mm", "add", "relu", "sum"]
     assert names == [("forward", n) for n in forward] + [("backward", n) for n in reversed(forward)]
     product = dict(made.steps[0]["rows"])
-    assert product["shapes in"] == "[4, 3] [3, 2]" and product["goes out"] == "[4, 2]"
+    assert product["input shapes"] == "[4, 3] [3, 2]" and product["output"] == "[4, 2]"
     assert product["operations"] == str(2 * 4 * 3 * 2)
     assert product["bytes moved"] == str(4 * (12 + 6 + 8)) and product["dtype"] == "float32"
     back = dict(made.steps[-1]["rows"])
-    assert back["gradient arrives"] == "[4, 2]"
+    assert back["incoming gradient"] == "[4, 2]"
     assert sorted(value for name, value in back.items() if name.startswith("to ")) == [
         "[3, 2] → w",
         "[4, 3] → x",

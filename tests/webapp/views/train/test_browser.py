@@ -153,7 +153,7 @@ def test_train_compare_look_draw(
     assert 0 < pictures.count() <= 12
     assert all(pictures.evaluate_all("all => all.map(e => e.naturalWidth === 8)"))
     assert all(
-        re.fullmatch(r"A \d that was taken for a \d", alt)
+        re.fullmatch(r"A \d, predicted as \d", alt)
         for alt in pictures.evaluate_all("a => a.map(e => e.alt)")
     )
 
@@ -169,7 +169,7 @@ def test_train_compare_look_draw(
     screenshot(page, "train-whole")
     page.locator(".tr-sketch").screenshot(path=screenshot(page, "train-draw"))
 
-    example = page.get_by_role("button", name="Use a test picture")
+    example = page.get_by_role("button", name="Use a test image")
     example.focus()
     page.keyboard.press("Enter")
     page.wait_for_function("/Right|Wrong/.test(document.querySelector('.tr-answer').innerText)")

@@ -223,7 +223,7 @@ def test_a_diverged_run_teaches_and_the_page_goes_on(page: TrainPage) -> None:
     page.form.optimizer.value = "SGD"
     page.form.learning_rate.value = "1e30"
     train(page)
-    assert "the loss stopped being a number" in page.status.value and "for example 0.01" in page.status.value
+    assert "the loss became infinite or NaN" in page.status.value and "for example 0.01" in page.status.value
     assert not page.table.rows[0]["can_show"]
     page.form.learning_rate.value = "0.1"
     train(page)
