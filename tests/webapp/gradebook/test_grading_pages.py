@@ -72,7 +72,10 @@ def classroom(studio: Studio, visitor: Visitor) -> Classroom:
     reply = visitor.post(
         f"/{CLASS}/import", files={"file": ("work.zip", packed.getvalue())}, assignment="week1"
     )
-    assert "1 new or changed submissions" in reply.text and "the file name does not identify the learner" in reply.text
+    assert (
+        "1 new or changed submissions" in reply.text
+        and "the file name does not identify the learner" in reply.text
+    )
     assert "Left out" not in visitor.get(f"/{CLASS}").text  # said once
     hand_in(made, "bob")
     (made.folder("submitted", "week1", "eve")).mkdir(parents=True)
@@ -118,10 +121,7 @@ def test_a_submission_can_be_looked_at_and_does_nothing(visitor: Visitor, classr
     link = visitor.get(f"/{CLASS}/work/week1/{NOTEBOOK}/eve")
     assert "A symbolic link was handed in" in link.text
     unread = visitor.get(f"/{CLASS}/work/week1/{NOTEBOOK}/eve/notebook")
-    assert (
-        unread.text == "The submission cannot be shown."
-        and "text/plain" in unread.headers["Content-Type"]
-    )
+    assert unread.text == "The submission cannot be shown." and "text/plain" in unread.headers["Content-Type"]
 
 
 def test_similarity(visitor: Visitor, classroom: Classroom) -> None:

@@ -163,7 +163,8 @@ def test_words_films_and_the_cache(
     page.wait_for_function("document.querySelector('.em-map select').value.startsWith('PCA')")
     on.choose("field.method", "method.tsne")
     page.wait_for_function(
-        "document.querySelector('.sx-plot-summary').innerText.includes('t-SNE: which points')", timeout=OPENING_MS
+        "document.querySelector('.sx-plot-summary').innerText.includes('t-SNE: which points')",
+        timeout=OPENING_MS,
     )
 
     # films

@@ -225,7 +225,11 @@ def row(sparse: tuple[float, int], dense: tuple[float, int]) -> Row:
     ("sparse", "dense", "said"),
     [
         ((1e-3, 100), (14e-3, 6000), "Sparse is 14 times as fast as dense and takes 1/60 of its memory."),
-        ((3e-3, 2000), (1e-3, 1000), "Sparse takes 3.0 times as long as dense and takes 2.0 times its memory."),
+        (
+            (3e-3, 2000),
+            (1e-3, 1000),
+            "Sparse takes 3.0 times as long as dense and takes 2.0 times its memory.",
+        ),
         ((1e-3, 1000), (1.05e-3, 950), "Sparse is about as fast as dense and takes about the same memory."),
     ],
 )

@@ -153,8 +153,7 @@ def test_train_compare_look_draw(
     assert 0 < pictures.count() <= 12
     assert all(pictures.evaluate_all("all => all.map(e => e.naturalWidth === 8)"))
     assert all(
-        re.fullmatch(r"A \d, predicted as \d", alt)
-        for alt in pictures.evaluate_all("a => a.map(e => e.alt)")
+        re.fullmatch(r"A \d, predicted as \d", alt) for alt in pictures.evaluate_all("a => a.map(e => e.alt)")
     )
 
     train.draw(ONE)
