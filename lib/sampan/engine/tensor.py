@@ -104,6 +104,7 @@ class Tensor(Methods):
     node: Node | None
     stop_gradient: bool
     _complete_hooks: list[Any] | None = None  # see register_post_accumulate_grad_hook
+    persistable: bool = False  # Paddle's label of what belongs to a model's state
 
     def __init__(self, data: Any = (), stop_gradient: Any = True, *, place: Any = None) -> None:
         if not isinstance(stop_gradient, bool):  # Paddle's second argument is the place
@@ -168,14 +169,6 @@ class Tensor(Methods):
     @name.setter
     def name(self, value: str) -> None:
         self._name = value
-
-    @property
-    def persistable(self) -> bool:
-        return getattr(self, "_persistable", False)
-
-    @persistable.setter
-    def persistable(self, value: bool) -> None:
-        self._persistable = value
 
     @property
     def inplace_version(self) -> int:

@@ -291,7 +291,14 @@ thresholded_relu = activation(
 
 
 def _gelu_by_x(g: Any, x: Any, saved: str) -> Any:
-    return gelu_backward(g, x, approximate=saved) if g.__class__ is Buffer else g * _gelu_slope(x, saved)
+    if g.__class__ is Buffer:
+        return gelu_backward(g, x, approximate=saved)
+    if saved == "none":
+        density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+        return g * (((x * math.sqrt(0.5)).erf() + 1) * 0.5 + x * density)
+    c = math.sqrt(2 / math.pi)
+    t = (c * (x + 0.044715 * x * x * x)).tanh()
+    return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x))
 
 
 @operator(_gelu_by_x)
@@ -300,16 +307,6 @@ def gelu(x, approximate=False, name=None):
     (Hendrycks and Gimpel, 2016)."""
     kind = approximate if isinstance(approximate, str) else "tanh" if approximate else "none"
     return torch.nn.functional.gelu(x, approximate=kind), kind
-
-
-def _gelu_slope(x: Any, kind: str) -> Any:
-    """The derivative of gelu, by operators."""
-    if kind == "none":
-        density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
-        return ((x * math.sqrt(0.5)).erf() + 1) * 0.5 + x * density
-    c = math.sqrt(2 / math.pi)
-    t = (c * (x + 0.044715 * x * x * x)).tanh()
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x)
 
 
 def _axis(x: Any, axis: int) -> int:
@@ -358,19 +355,17 @@ def parametric_relu(x, weight):
 
 
 def _glu_by_x(g: Any, x: Any, axis: int) -> Any:
-    return glu_backward(g, x, axis) if g.__class__ is Buffer else _glu_slope(g, x, axis)
+    if g.__class__ is Buffer:
+        return glu_backward(g, x, axis)
+    a, b = equal_views(x, 2, axis)
+    s = b.sigmoid()
+    return concat([g * s, g * a * s * (1 - s)], axis)
 
 
 @operator(_glu_by_x)
 def glu(x, axis=-1, name=None):
     """a sigmoid(b) for the halves a and b of x along `axis` (Dauphin et al., 2017)."""
     return tnf.glu(x, _axis(x, axis))
-
-
-def _glu_slope(g: Any, x: Any, axis: int) -> Any:
-    a, b = equal_views(x, 2, axis)
-    s = b.sigmoid()
-    return concat([g * s, g * a * s * (1 - s)], axis)
 
 
 @composite()

@@ -32,8 +32,9 @@ def _transposed(settings: tuple[Any, ...], x: Any, g: Any, weight: Any) -> tuple
     return (stride, padding, dilation, True, rest, groups)
 
 
-def _gradients(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], needed: list[bool]) -> tuple[Any, ...]:
-    """The three gradients by operators."""
+def _convolve_back(g: Any, x: Any, weight: Any, settings: Any, saved: Any, needed: list[bool]) -> Any:
+    if g.__class__ is Buffer:
+        return tuple(_backward(g, saved, weight, settings, needed[:3]))
     forward = settings if not settings[3] else _transposed(settings, x, g, weight)
     # of the convolution that is not transposed: output, input
     small, large = (x, g) if settings[3] else (g, x)
@@ -42,12 +43,6 @@ def _gradients(g: Any, x: Any, weight: Any, settings: tuple[Any, ...], needed: l
         convolve_weight(small, large, tuple(weight.shape), forward) if needed[1] else None,
         g.sum(axis=[0, *range(2, len(g.shape))]) if needed[2] else None,
     )
-
-
-def _convolve_back(g: Any, x: Any, weight: Any, settings: Any, saved: Any, needed: list[bool]) -> Any:
-    if g.__class__ is Buffer:
-        return tuple(_backward(g, saved, weight, settings, needed[:3]))
-    return _gradients(g, x, weight, settings, needed)
 
 
 @operator(joint=_convolve_back, product=True, amp="half")

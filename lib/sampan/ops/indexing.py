@@ -1,7 +1,6 @@
 """Picking entries out and putting them in: indexing as NumPy has it, masks, where, diagonals."""
 
 import builtins
-import math
 from operator import index as as_int
 from typing import Any
 
@@ -76,11 +75,6 @@ def _axes_taken(part: Any) -> int:
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
     return part.ndim if isinstance(part, torch.Tensor) and part.dtype is torch.bool else 1
-
-
-def _places(index: Any, shape: Any) -> torch.Tensor:
-    """The flat positions that NumPy's indexing picks."""
-    return torch.from_numpy(np.ascontiguousarray(np.arange(math.prod(shape)).reshape(shape)[index]))
 
 
 @operator(lambda g, index, saved: spread(g, index, saved), view=True)

@@ -32,7 +32,11 @@ def _layer_back(
 ) -> tuple[Any, ...]:
     if g.__class__ is Buffer:
         return layer_norm_backward(g, x, x.shape[-1:], *saved, weight, bias, needed[:3])
-    return _layer_gradients(g, x, weight, epsilon)
+    unit, scale = _unit(x, [-1], epsilon)
+    outer = list(range(x.ndim - 1))
+    dx = _through(g if weight is None else g * weight, unit, scale, [-1])
+    product = g * unit
+    return dx, product.sum(axis=outer) if outer else product, g.sum(axis=outer) if outer else g
 
 
 @operator(joint=_layer_back, amp="float32")
@@ -40,15 +44,6 @@ def normalize_layer(x, weight, bias, epsilon):
     """Layer normalisation of the last axis of x (Ba, Kiros and Hinton, 2016); weight and bias may be None."""
     value, *statistics = torch.native_layer_norm(x, x.shape[-1:], weight, bias, epsilon)
     return value, tuple(statistics)
-
-
-def _layer_gradients(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, Any, Any]:
-    """The three gradients by operators."""
-    unit, scale = _unit(x, [-1], epsilon)
-    outer = list(range(x.ndim - 1))
-    dx = _through(g if weight is None else g * weight, unit, scale, [-1])
-    product = g * unit
-    return dx, product.sum(axis=outer) if outer else product, g.sum(axis=outer) if outer else g
 
 
 def _rms_back(g: Any, x: Any, weight: Any, epsilon: float) -> tuple[Any, Any]:
@@ -70,7 +65,12 @@ def _groups_back(
     g: Any, x: Any, weight: Any, groups: int, epsilon: float, saved: Any, needed: list[bool]
 ) -> tuple[Any, ...]:
     if g.__class__ is not Buffer:
-        return _group_gradients(g, x, weight, groups, epsilon)
+        grouped = [x.shape[0], groups, -1]
+        unit, scale = _unit(x.reshape(grouped), [-1], epsilon)
+        gw = g if weight is None else g * weight.reshape([-1] + [1] * (x.ndim - 2))
+        dx = _through(gw.reshape(grouped), unit, scale, [-1]).reshape(x.shape)
+        axes = [0, *range(2, x.ndim)]
+        return dx, (g * unit.reshape(x.shape)).sum(axis=axes), g.sum(axis=axes)
     affine = needed[1] or needed[2]  # torch takes both sums at once, and needs a place and a weight for them
     rows, mean, rstd, sizes = saved
     if weight is not None:
@@ -90,25 +90,24 @@ def normalize_groups(x, weight, bias, groups, epsilon):
     return value, (x, mean, rstd, sizes)
 
 
-def _group_gradients(g: Any, x: Any, weight: Any, groups: int, epsilon: float) -> tuple[Any, Any, Any]:
-    """The three gradients by operators."""
-    grouped = [x.shape[0], groups, -1]
-    unit, scale = _unit(x.reshape(grouped), [-1], epsilon)
-    gw = g if weight is None else g * weight.reshape([-1] + [1] * (x.ndim - 2))
-    dx = _through(gw.reshape(grouped), unit, scale, [-1]).reshape(x.shape)
-    axes = [0, *range(2, x.ndim)]
-    return dx, (g * unit.reshape(x.shape)).sum(axis=axes), g.sum(axis=axes)
-
-
 def _batch_back(
     g: Any, x: Any, weight: Any, training: bool, epsilon: float, saved: Any, needed: list[bool]
 ) -> tuple[Any, ...]:
-    # Of no samples torch's kernel divides by 0, which ends the process.
-    if g.__class__ is not Buffer or not x.numel():
-        return _batch_gradients(g, x, weight, saved[0], saved[1], training, epsilon)
-    if len(x) == 1 and g.stride() != x.stride():  # torch 2.13 then reads one of the two in a wrong order
-        g = torch.empty_like(x).copy_(g)
-    return batch_norm_backward(g, x, weight, *saved, training, epsilon, needed[:3])
+    if g.__class__ is Buffer and x.numel():  # without samples torch's kernel divides by 0: the process ends
+        if len(x) == 1 and g.stride() != x.stride():  # torch 2.13 then reads one of the two in a wrong order
+            g = torch.empty_like(x).copy_(g)
+        return batch_norm_backward(g, x, weight, *saved, training, epsilon, needed[:3])
+    axes, shape = [0, *range(2, x.ndim)], [1, -1] + [1] * (x.ndim - 2)
+    gw = g if weight is None else g * weight.reshape(shape)
+    if training:
+        unit, scale = _unit(x, axes, epsilon)
+        dx = _through(gw, unit, scale, axes)
+    else:
+        mean, variance, *_ = saved
+        scale = (variance.reshape(shape) + epsilon).rsqrt()
+        unit = (x - mean.reshape(shape)) * scale
+        dx = gw * scale
+    return dx, (g * unit).sum(axis=axes), g.sum(axis=axes)
 
 
 @operator(joint=_batch_back, amp="as_is")
@@ -128,17 +127,3 @@ def normalize_batch(x, weight, bias, mean, variance, training, momentum, epsilon
             running.mul_(momentum).add_(batch, alpha=1 - momentum)
             written(running)
     return value, (*kept, batch_mean, batch_rstd)
-
-
-def _batch_gradients(g, x, weight, mean, variance, training, epsilon):
-    """The three gradients by operators."""
-    axes, shape = [0, *range(2, x.ndim)], [1, -1] + [1] * (x.ndim - 2)
-    gw = g if weight is None else g * weight.reshape(shape)
-    if training:
-        unit, scale = _unit(x, axes, epsilon)
-        dx = _through(gw, unit, scale, axes)
-    else:
-        scale = (variance.reshape(shape) + epsilon).rsqrt()
-        unit = (x - mean.reshape(shape)) * scale
-        dx = gw * scale
-    return dx, (g * unit).sum(axis=axes), g.sum(axis=axes)

@@ -217,7 +217,21 @@ def cumsum(x, axis=None, dtype=None, name=None):
 
 
 def _cumprod_by_x(g: Any, x: Any, out: Any, dim: int | None) -> Any:
-    return _cumprod_back(g, x, out, dim or 0).reshape(x.shape).to(x.dtype)
+    """The sums of g out from each place on, divided by x; where there is a 0, the products without that
+    entry."""
+    given, axis = x, dim or 0
+    x = x.reshape(out.shape).to(out.dtype)
+    if x.dtype.is_complex:
+        x, out = x.conj(), out.conj()
+    if bool((x == 0).any()):
+        n = x.shape[axis]
+        itself = torch.eye(n, dtype=torch.bool, device=x.data.device)
+        rows = x.moveaxis(axis, -1).unsqueeze(-2) * ~itself + itself  # row i: without entry i
+        gradient = cumprod(rows, -1) * g.moveaxis(axis, -1).unsqueeze(-2)
+        gradient = gradient.triu().sum(-1).moveaxis(-1, axis)
+    else:
+        gradient = (g * out).flip([axis]).cumsum(axis=axis).flip([axis]) / x
+    return gradient.reshape(given.shape).to(given.dtype)
 
 
 @operator(_cumprod_by_x, method="", inplace="accumulate", out=True, amp="float32")
@@ -227,22 +241,20 @@ def cumprod(x, dim=None, *, dtype=None, name=None):
     return x.cumprod(dim, dtype=x.dtype) if dim is not None else x.reshape([-1]).cumprod(0, dtype=x.dtype)
 
 
-def _cumprod_back(g: Any, x: Any, out: Any, axis: int) -> Any:
-    """The sums of g out from each place on, divided by x; where there is a 0, the products without that
-    entry."""
-    x = x.reshape(out.shape).to(out.dtype)
-    if x.dtype.is_complex:
-        x, out = x.conj(), out.conj()
-    if not bool((x == 0).any()):
-        return (g * out).flip([axis]).cumsum(axis=axis).flip([axis]) / x
-    n = x.shape[axis]
-    itself = torch.eye(n, dtype=torch.bool, device=x.data.device)
-    rows = x.moveaxis(axis, -1).unsqueeze(-2) * ~itself + itself  # row i: without entry i
-    return (cumprod(rows, -1) * g.moveaxis(axis, -1).unsqueeze(-2)).triu().sum(-1).moveaxis(-1, axis)
-
-
 def _logcumsumexp_by_x(g: Any, x: Any, out: Any, axis: int | None) -> Any:
-    return _logcumsumexp_back(g, x, out, axis or 0).reshape(x.shape).to(x.dtype)
+    """exp(x) times the sums of g exp(-out) from each place on; for buffers in logarithms, so that nothing
+    overflows."""
+    given, axis = x, axis or 0
+    x = x.reshape(out.shape).to(out.dtype)
+    if isinstance(g, torch.Tensor):
+        up, down = (
+            (torch.logcumsumexp((part.log() - out).flip([axis]), axis).flip([axis]) + x).exp()
+            for part in (g.clamp(min=0), (-g).clamp(min=0))
+        )
+        gradient = up - down
+    else:
+        gradient = x.exp() * (g * (-out).exp()).flip([axis]).cumsum(axis=axis).flip([axis])
+    return gradient.reshape(given.shape).to(given.dtype)
 
 
 @operator(_logcumsumexp_by_x, method="")
@@ -251,19 +263,6 @@ def logcumsumexp(x, axis=None, dtype=None, name=None):
     given = x.dtype
     x = x.to(as_dtype(dtype) if dtype is not None else given if given.is_floating_point else default_dtype())
     return torch.logcumsumexp(x, axis) if axis is not None else torch.logcumsumexp(x.reshape([-1]), 0)
-
-
-def _logcumsumexp_back(g: Any, x: Any, out: Any, axis: int) -> Any:
-    """exp(x) times the sums of g exp(-out) from each place on; for buffers in logarithms, so that nothing
-    overflows."""
-    x = x.reshape(out.shape).to(out.dtype)
-    if isinstance(g, torch.Tensor):
-        up, down = (
-            (torch.logcumsumexp((part.log() - out).flip([axis]), axis).flip([axis]) + x).exp()
-            for part in (g.clamp(min=0), (-g).clamp(min=0))
-        )
-        return up - down
-    return x.exp() * (g * (-out).exp()).flip([axis]).cumsum(axis=axis).flip([axis])
 
 
 @operator(method="", out=True)

@@ -3,11 +3,15 @@
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
-from sampan.ops.indexing import _places
-
 from .declare import Array, integers, sampled
+
+
+def _places(index: Any, shape: Any) -> torch.Tensor:
+    """The flat positions that NumPy's indexing picks."""
+    return torch.from_numpy(np.ascontiguousarray(np.arange(math.prod(shape)).reshape(shape)[index]))
 
 
 def _spread_twin(x: Any, index: Any, shape: Any) -> Any:
