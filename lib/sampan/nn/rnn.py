@@ -201,25 +201,20 @@ def _batch_and_time_swapped(x: Any) -> Any:
 def _fits(cell: Any, inputs: Any, states: Any, kwargs: dict[str, Any]) -> bool:
     """Whether the fused operator can take the place of calling `cell` step by step: sizes that do not fit are
     refused there."""
-    if (
-        type(cell) not in (LSTMCell, GRUCell, SimpleRNNCell)
-        or cell.proj_size
-        or kwargs
-        or cell._forward_pre_hooks
-    ):
+    if type(cell) not in (LSTMCell, GRUCell, SimpleRNNCell) or cell.proj_size or kwargs:
         return False
     x: Any = getattr(inputs, "data", None)
-    if (
-        not isinstance(x, torch.Tensor)
-        or x.dtype is not cell.weight_ih.data.dtype
-        or cell._forward_post_hooks
-    ):
+    if cell._forward_pre_hooks or cell._forward_post_hooks or not isinstance(x, torch.Tensor) or x.ndim != 3:
         return False
-    plain = x.dtype in (torch.float32, torch.float64) and x.device.type == "cpu"
-    sizes = (
-        [list(s.shape) == [x.shape[1], cell.hidden_size] for s in flatten(states)] if x.ndim == 3 else [False]
+    known = x.dtype in (torch.float32, torch.float64) and x.dtype is cell.weight_ih.data.dtype
+    state = [x.shape[1], cell.hidden_size]
+    return (
+        known
+        and x.device.type == "cpu"
+        and x.shape[2] == cell.input_size
+        and x.numel() > 0
+        and all(list(s.shape) == state for s in flatten(states))
     )
-    return plain and all(sizes) and x.shape[2] == cell.input_size and x.numel() > 0
 
 
 def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False):
