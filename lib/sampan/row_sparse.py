@@ -77,8 +77,8 @@ class RowGradient:
         return (ids.clone(), rows.to(kind, copy=True)) if self.merged else (ids, rows.to(kind))
 
     def sums(self, keep: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
-        """As `coalesced`, to be read alone: it may be the gradient's own memory. keep: for whoever asks
-        next."""
+        """As `coalesced`, to be read alone: it may be the gradient's own memory. keep: cache the
+        result."""
         if self._sums is not None:
             return self._sums
         summed = self.parts[0][:2] if self.merged else self.coalesced()
@@ -138,7 +138,7 @@ class RowGradient:
         return RowGradient([(ids, rows, which, scale)], self.shape, self.merged, self._count)
 
     def own_values(self) -> torch.Tensor:
-        """The memory that holds its values: what changes all of them there changes the gradient."""
+        """The memory of its rows: writing to all of it changes the gradient."""
         ids, rows, which, scale = self.joined()
         self.parts = [(ids, rows.clone(memory_format=torch.contiguous_format), which, scale)]
         self._sums = None
@@ -165,23 +165,23 @@ class RowGradient:
     def onto(self, before: Any, owners: set[int]) -> Any:
         """What a leaf keeps: its gradient so far, `before` or None, and this one.
 
-        In memory that nobody else holds (see `backward.run`): the caller may write to its ids and rows later.
+        In memory that is not shared (see `backward.run`): the caller may write to its ids and rows later.
         """
         if before is not None:
             rows = rows_of(before)
             if rows is not None:
-                return rows + self.owned(owners)
+                return rows + self.unaliased(owners)
             self.added_to(before.data)
             return before
         if not self._to_sum(owners):
-            return self.owned(owners)
+            return self.unaliased(owners)
         # Later gradients are added to these in their order.
         ids, summed = self.sums()
         owners.add(summed.data_ptr())
         return RowGradient([(ids, summed, None, None)], self.shape, True, self.count)
 
-    def owned(self, owners: set[int]) -> RowGradient:
-        """The same gradient in memory that nobody else holds."""
+    def unaliased(self, owners: set[int]) -> RowGradient:
+        """The same gradient; rows in shared memory (`owners`) are copied."""
         kept: list[Part] = []
         for ids, rows, which, scale in self.parts:
             if rows.data_ptr() in owners:
@@ -191,8 +191,8 @@ class RowGradient:
         return RowGradient(kept, self.shape, self.merged, self._count)
 
     def _to_sum(self, owners: set[int]) -> bool:
-        """Whether a leaf's first gradient is added up at once: it was already, or it is one part of many rows
-        on a CPU that somebody else holds. A step would add them up anyway; else they were copied."""
+        """Whether a leaf's first gradient is added up at once: it was already, or it is one large part on a
+        CPU in shared memory. A step would add up its rows anyway, and otherwise they would be copied."""
         _, rows, which, _ = self.parts[0]
         if rows.dtype not in _LOOPS or self._sums is not None:
             return rows.dtype in _LOOPS
@@ -219,7 +219,7 @@ class RowSparse(Tensor):
 
     @property
     def is_row_sparse(self) -> bool:
-        """False once somebody has read the values."""
+        """False once its values were read."""
         return self._dense is None
 
     def rows(self) -> RowGradient:
@@ -366,7 +366,7 @@ def _plain(part: Part) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def check_ids(ids: torch.Tensor, count: int, name: str) -> None:
-    """Refuse ids that no table of `count` rows takes: the argument `name`, which one, and where it stands."""
+    """Refuse ids that no table of `count` rows takes: the argument `name`, which id, and its index."""
     if ids.dtype not in (torch.int32, torch.int64):
         raise WrongKind(f"{name}: expected int32 or int64, got {name_of(ids.dtype)}") from None
     if not all_inside(ids, count):

@@ -129,11 +129,11 @@ def test_the_order_in_which_rows_leave_is_that_of_a_dictionary(batches, size):
         array = np.array(ids, np.int64)
         if len(set(ids) | kept) > size:
             with pytest.raises(ValueError, match=f"at most {size} different .* got {len(set(ids) | kept)}"):
-                table.ask(array, table.kept)
+                table.ask(array, table.pinned)
             found = {row: int(table._place_of[row]) - 1 for row in range(16) if table._place_of[row]}
             assert found == known  # what is there; its order may be another
             return
-        places, came, left, hits, gone = table.ask(array, table.kept)
+        places, came, left, hits, gone = table.ask(array, table.pinned)
         asked, expected, new, old = {}, [], [], []
         for row in ids:
             place = known.pop(row, asked.pop(row, None))
@@ -153,7 +153,7 @@ def test_the_order_in_which_rows_leave_is_that_of_a_dictionary(batches, size):
         assert places.tolist() == expected and came.reshape(-1, 2).tolist() == new and left.tolist() == old
         assert (hits, gone) == (len(ids) - len(new), sum(row >= 0 for row in old))
         if then == "keep":
-            table.keep(places)
+            table.pin(places)
             kept |= set(ids)
         elif then == "step":
             table._stepped, kept = True, set()

@@ -197,7 +197,7 @@ def asked(words, chars):
         (lambda m: m(*asked([[1, 2]], [[[1], [9]]])), ValueError, r"chars\[0, 1, 0\]: expected an id from 0 to 8, got 9"),
         (lambda m: m(*asked([[-1]], [[[1]]])), ValueError, r"words\[0, 0\].*got -1"),
         (lambda m: m(*asked([[1]], [[[-2]]])), ValueError, "got -2"),
-        (lambda m: m(*asked([[1.0]], [[[1]]])), TypeError, "words: expected a Tensor of int32 or int64, got float64"),
+        (lambda m: m(*asked([[1.0]], [[[1]]])), TypeError, "words: expected int32 or int64, got float64"),
         (lambda m: m(*asked([[1]], [[[1.0]]])), TypeError, "chars: .*got float64"),
         (lambda m: m(*asked([[True]], [[[1]]])), TypeError, "words: .*got bool"),
         (lambda m: m([[1]], *asked([[[1]]], None)[:1]), TypeError, "words: expected a Tensor of int32 or int64, got list"),

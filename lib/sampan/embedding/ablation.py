@@ -53,7 +53,7 @@ class Ablation:
         ]
         for row in rows:
             facts = [run.facts for run in self.runs if run.dim == row["dim"]]
-            # What only some runs told has no mean that could stand beside the others.
+            # Facts that only some runs returned are left out: their mean would not be comparable.
             common = [key for key in facts[0] if all(key in other for other in facts)]
             row.update({key: float(np.mean([other[key] for other in facts])) for key in common})
         return rows

@@ -266,7 +266,7 @@ class DynamicEmbedding(GrowingLayer):
         return np.flatnonzero((self._seen[:rows] > 0) & (self._last[:rows] >= moment))
 
     def free(self, rows: np.ndarray) -> None:
-        """These rows are nobody's."""
+        """Mark these rows as free."""
         self._seen[rows] = self._last[rows] = 0
 
     def put(
@@ -291,7 +291,7 @@ class DynamicEmbedding(GrowingLayer):
         self._known = False
 
     def _rebuild(self) -> None:
-        """After somebody has set `ids`: each row gets its id again."""
+        """After `ids` was set: each row gets its id again."""
         if self._known:
             return
         rows, live = self.growth.rows, self._seen[: self.growth.rows] > 0

@@ -219,7 +219,7 @@ def _open_safetensors(path: Path) -> TableFile:
         header.pop("__metadata__", None)
         end = max([0, *(facts["data_offsets"][1] for facts in header.values())])
         if end != size - 8 - length:
-            raise _bad(path, f"its header tells of {end} bytes, there are {size - 8 - length}")
+            raise _bad(path, f"its header names {end} bytes, there are {size - 8 - length}")
         names = [name for name in header if name != "ids"]
         name = names[0] if len(names) == 1 else "rows"  # another program may have called them otherwise
         rows = _mapped(path, header, name, 8 + length)

@@ -23,7 +23,7 @@ class Growth:
     Each tensor shows the first `rows` of memory reserved for `capacity`; nothing is copied when it grows.
     """
 
-    partial = False  # all rows are at hand
+    partial = False  # all rows are in memory
 
     def __init__(self, capacity: int) -> None:
         self.capacity, self.rows = capacity, 0
@@ -36,7 +36,7 @@ class Growth:
         self._start: Callable[[torch.Tensor], States] | None = None
         self.moment = self.stepped_at = 0  # the last look-up, and the last one before a step
         self.steps = 0
-        self.moved_all = False  # rows have moved that nobody had asked for: by a step, or all were set
+        self.moved_all = False  # rows changed that were not looked up: by a step, or because all were set
 
     def add(self, tensor: Any, width: tuple[int, ...], dtype: Any) -> np.ndarray:
         """Let `tensor` show memory of the table; returns all of it, [capacity, *width]."""
@@ -56,7 +56,7 @@ class Growth:
                 tensor.data = torch.from_numpy(whole[:rows])
 
     def begin(self, rows: np.ndarray) -> None:
-        """These rows are new, or somebody else's from now on: an optimizer's state of them starts again."""
+        """These rows are new, or belong to another id now: an optimizer's state of them starts again."""
         self._begun.append(rows)
 
     def settle(self) -> None:
@@ -109,7 +109,7 @@ class GrowingLayer(nn.Layer):
     """A layer whose table lies in memory of its own, where more rows are to come."""
 
     def _convert(self, target: Any, kind: Any) -> None:
-        """Nothing: the table stays on the CPU and in its dtype, whatever the network around it becomes."""
+        """Nothing: the table stays on the CPU and in its dtype when the network is converted."""
 
 
 class GrowingParameter(Parameter):
@@ -130,7 +130,7 @@ class GrowingTensor(Tensor):
     __slots__ = ("changed", "growth")
 
     growth: Growth
-    changed: Callable[[], None]  # called after somebody has set its values
+    changed: Callable[[], None]  # called after its values were set
 
     def set_value(self, value: Any) -> None:
         super().set_value(_shown(self, value))

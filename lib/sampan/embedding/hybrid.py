@@ -1,5 +1,4 @@
-"""A table of which the rows in use lie in fast memory and the rest elsewhere: in host memory, or in a
-file."""
+"""A table with a cache for the rows in use and a store for all rows: in host memory, or in a file."""
 
 from __future__ import annotations
 
@@ -28,15 +27,14 @@ MOST_MARKS = 1 << 30
 
 
 class Backed:
-    """The arrays of a table twice: `cache_rows` rows of each at hand, all rows in a store; they come and go
-    together.
+    """The arrays of a table twice: `cache_rows` rows of each in a cache, all rows in a store.
 
-    The weights are the first array, an optimizer's state the others: what steps the rows at hand never sees
-    the store. Rows whose gradient is still to come are kept; they do not leave. A row that has no state yet
-    begins it when it comes.
+    The weights are the first array, an optimizer's state the others; rows of all of them are fetched and
+    evicted together, and an optimizer steps the cache alone. Rows whose gradient is still to come are pinned:
+    they are not evicted. A row without a state gets its first one when it is fetched.
     """
 
-    partial = True  # rows that are not at hand cannot be stepped: see Optimizer
+    partial = True  # rows that are not cached cannot be stepped: see Optimizer
 
     def __init__(
         self,
@@ -60,7 +58,7 @@ class Backed:
             else np.memmap(files.path("stored.bin"), np.uint8, "r+")
         )
         self.states, self.steps = ([], 0) if files is None else (files.states, files.steps)
-        self._here = [
+        self._caches = [
             reserved((cache_rows, width), np.float32, dense=True)
         ]  # the states too, once they are stepped
         self._stores = (
@@ -70,41 +68,39 @@ class Backed:
         )
         self._start: Callable[[torch.Tensor], States] | None = None
         self._stepped = True
-        self._one = threading.Lock()  # what brings rows, and what begins a state, go one after the other
+        self._lock = threading.Lock()  # serialises row fetches and the creation of a state
         self._broken: BaseException | None = None
         self.hits = self.misses = self.evicted = 0
 
     @property
-    def at_hand(self) -> np.ndarray:
-        """The weights' rows, by place."""
-        return self._here[0]
+    def cached(self) -> np.ndarray:
+        """The weights in the cache, by place."""
+        return self._caches[0]
 
     # --- rows come and go ---
 
     @property
-    def kept(self) -> int:
-        """The mark of the places that must not leave now; 0 where there are none."""
+    def pinned(self) -> int:
+        """The mark of the places that must not be evicted now; 0 where there are none."""
         return 0 if self._stepped else self._mark
 
-    def keep(self, places: np.ndarray) -> None:
-        """Keep these places, whose rows will change, until the optimizer has stepped them."""
+    def pin(self, places: np.ndarray) -> None:
+        """Pin these places, whose rows will change, until the optimizer has stepped them."""
         if self._stepped:
             self._mark, self._stepped = self._mark % MOST_MARKS + 1, False
         cache_loops.mark(places, self._nodes, self._mark, self.dirty)
 
-    def bring(self, rows: np.ndarray, kept: int) -> np.ndarray:
-        """Have these rows at hand beside those that are `kept`, and return their places. Raises ValueError
-        where they are more than the cache holds; then nothing has moved."""
-        with self._one:
-            if self._broken is not None:
-                raise RuntimeError(
-                    "rows were on their way when an error came; make the table again"
-                ) from self._broken
-            places, came, left, hits, gone = self.ask(rows, kept)
+    def fetch(self, rows: np.ndarray, pinned: int) -> np.ndarray:
+        """Fetch these rows into the cache beside those with the mark `pinned`, and return their places.
+
+        Raises ValueError where they are more than the cache holds; then nothing has moved."""
+        with self._lock:
+            self._expect_whole()
+            places, came, left, hits, gone = self.ask(rows, pinned)
             try:
-                self._moved(came[:, 0].copy(), came[:, 1].copy(), left)
+                self._swap(came[:, 0].copy(), came[:, 1].copy(), left)
             except BaseException as error:
-                self._broken = error  # who is where and what lies there no longer agree
+                self._broken = error  # the index and the content of the cache no longer agree
                 raise
             self.hits, self.misses, self.evicted = (
                 self.hits + hits,
@@ -113,23 +109,27 @@ class Backed:
             )
         return places
 
-    def _moved(self, new: np.ndarray, where: np.ndarray, left: np.ndarray) -> None:
-        """Rows go, and others come to their places."""
+    def _expect_whole(self) -> None:
+        if self._broken is not None:
+            raise RuntimeError("a previous transfer of rows failed; make the table again") from self._broken
+
+    def _swap(self, new: np.ndarray, where: np.ndarray, left: np.ndarray) -> None:
+        """Evict rows, and put others in their places."""
         self._put_back(left, where)
         known, stated = self._stored[new] >= WEIGHTS, self._stored[new] == STATED
-        self._stores[0].read(new[known], self.at_hand, where[known])
-        self._draw(new[~known], where[~known], self.at_hand)
+        self._stores[0].read(new[known], self.cached, where[known])
+        self._draw(new[~known], where[~known], self.cached)
         self._read_states(new[stated], where[stated])
         self._begin(where[~stated])
         self.dirty[where] = False
 
     def _read_states(self, rows: np.ndarray, places: np.ndarray) -> None:
-        for here, store in zip(self._here[1:], self._stores[1:], strict=False):
+        for here, store in zip(self._caches[1:], self._stores[1:], strict=False):
             store.read(rows, here, places)
 
-    def ask(self, rows: np.ndarray, kept: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
-        """Which place each row gets: (places; for each that comes in, itself and its place; who had that
-        place before, or -1; how many were found; how many have to leave). No row has moved yet."""
+    def ask(self, rows: np.ndarray, pinned: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
+        """Which place each row gets: (places; for each row to fetch, itself and its place; the row that had
+        that place before, or -1; how many were cached; how many are evicted). No row has moved yet."""
         places, came, left = (
             np.empty(rows.size, np.int64),
             np.empty((rows.size, 2), np.int64),
@@ -137,12 +137,21 @@ class Backed:
         )
         self._batch = self._batch % MOST_MARKS + 1
         count, gone, hits = cache_loops.ask(
-            rows, self._place_of, self._row_at, self._nodes, self._ends, self._batch, kept, places, came, left
+            rows,
+            self._place_of,
+            self._row_at,
+            self._nodes,
+            self._ends,
+            self._batch,
+            pinned,
+            places,
+            came,
+            left,
         )
         if count < 0:
             beside = (
-                self._row_at[(self._nodes[:, cache_loops.KEPT] == kept) & (self._row_at >= 0)]
-                if kept
+                self._row_at[(self._nodes[:, cache_loops.KEPT] == pinned) & (self._row_at >= 0)]
+                if pinned
                 else rows[:0]
             )
             raise ValueError(
@@ -152,42 +161,39 @@ class Backed:
         return places, came[:count], left[:count], hits, gone
 
     def values(self, rows: np.ndarray) -> np.ndarray:
-        """The present values of some rows, wherever they lie; none moves."""
+        """The present values of some rows, cached or not; none moves."""
         found = np.empty((len(rows), self.width), np.float32)
         places, each = self._place_of[rows] - 1, np.arange(len(rows))
         here, known = places >= 0, self._stored[rows] > 0
-        cache_loops.copy_rows(found, each[here], self.at_hand, places[here].astype(np.int64))
+        cache_loops.copy_rows(found, each[here], self.cached, places[here].astype(np.int64))
         self._stores[0].read(rows[~here & known], found, each[~here & known])
         self._draw(rows[~here & ~known], each[~here & ~known], found)
         return found
 
     def _put_back(self, rows: np.ndarray, places: np.ndarray) -> None:
-        """Into the store what was changed at hand. rows: -1 for none."""
+        """Write changed rows of the cache into the store. rows: -1 for none."""
         chosen = (rows >= 0) & self.dirty[places]
         rows, places = rows[chosen], places[chosen]
         if not len(rows):
             return
         if self._files is not None:
             self._files.note(rows, self._stored, self._stores)
-        for here, store in zip(self._here, self._stores, strict=False):
+        for here, store in zip(self._caches, self._stores, strict=False):
             store.write(rows, here, places)
-        self._stored[rows] = STATED if len(self._here) > 1 else np.maximum(self._stored[rows], WEIGHTS)
+        self._stored[rows] = STATED if len(self._caches) > 1 else np.maximum(self._stored[rows], WEIGHTS)
 
     def _used(self) -> np.ndarray:
         """The places that have a row."""
         return np.flatnonzero(self._row_at >= 0)
 
     def flush(self) -> None:
-        """Put everything back into the store, and onto the disk where that is a file; then it counts, see
+        """Write every changed row into the store, and onto the disk where that is a file; then it counts, see
         undo."""
-        with self._one:
-            if self._broken is not None:
-                raise RuntimeError(
-                    "rows were on their way when an error came; make the table again"
-                ) from self._broken
+        with self._lock:
+            self._expect_whole()
             used = self._used()
             self._put_back(self._row_at[used], used)
-            # what waits for its step changes after this
+            # Pinned rows are stepped after this.
             self.dirty[used] = (self._nodes[used, cache_loops.KEPT] == self._mark) & (not self._stepped)
             if isinstance(self._stored, np.memmap):
                 self._stored.flush()
@@ -199,7 +205,7 @@ class Backed:
     # --- an optimizer's state ---
 
     def state(self, slot: Any, optimizer: Any, rests: bool) -> None:
-        """Give a slot the state of the rows at hand: `optimizer` is about to step it; see Growth. The table
+        """Give a slot the state of the cached rows: `optimizer` is about to step it; see Growth. The table
         counts the steps."""
         names = list(optimizer.state_names)
         if self.states and names != self.states:
@@ -208,20 +214,19 @@ class Backed:
                 f"of the rule that stepped them; expected one with the same, got {', '.join(names) or 'none'}"
             )
         if names:
-            if len(self._here) == 1:
-                with self._one:
+            if len(self._caches) == 1:
+                with self._lock:
                     self._start = optimizer.start
                     self._first_state(names)
-            self._start = (
-                optimizer.start
-            )  # without the lock: a step must not wait for rows that come for the next one
+            # Without the lock: a step must not wait for rows that are fetched for the next one.
+            self._start = optimizer.start
             self.steps += 1
             slot.steps = self.steps
         self._stepped = True
-        slot.state = tuple(torch.from_numpy(here) for here in self._here[1:])
+        slot.state = tuple(torch.from_numpy(here) for here in self._caches[1:])
 
     def _first_state(self, names: list[str]) -> None:
-        """Make room for a state, and read or begin it for the rows at hand."""
+        """Make room for a state, and read or begin it for the cached rows."""
         if not self.states:
             if self._files is not None:
                 self._files.begin()
@@ -229,7 +234,7 @@ class Backed:
             else:
                 self._stores += [Store(self.rows, self.width) for _ in names]
         self.states = names
-        self._here += [reserved((self.cache_rows, self.width), np.float32, dense=True) for _ in names]
+        self._caches += [reserved((self.cache_rows, self.width), np.float32, dense=True) for _ in names]
         used = self._used()
         stated = self._stored[self._row_at[used]] == STATED
         self._read_states(self._row_at[used[stated]], used[stated])
@@ -237,36 +242,36 @@ class Backed:
 
     def grow(self, rows: int) -> None:
         raise TypeError(
-            "weight: the rows at hand are no checkpoint of the table; flush() and open `path` again, or "
+            "weight: the cached rows are not a checkpoint of the table; flush() and open `path` again, or "
             "export_table"
         )
 
     def _begin(self, places: np.ndarray) -> None:
         if self._start is not None and len(places):
-            begun = self._start(torch.from_numpy(self.at_hand[places]))
-            for here, values in zip(self._here[1:], begun, strict=True):
+            begun = self._start(torch.from_numpy(self.cached[places]))
+            for here, values in zip(self._caches[1:], begun, strict=True):
                 here[places] = values.numpy()
 
 
 class HybridEmbedding(GrowingLayer):
-    """A table [num_embeddings, embedding_dim] of which `cache_rows` rows are at hand, the least recently used
-    give way.
+    """A table [num_embeddings, embedding_dim] of which `cache_rows` rows are cached; the least recently used
+    are evicted.
 
     The rest is in host memory, taken as it is first written, or under `path` in memory-mapped files, which
-    another HybridEmbedding goes on from. Rows come back with their optimizer's state. `prefetch(ids)` brings
-    the next batch on a thread of its own while this one is computed. store: how weights lie there, in
-    float32, float16, bfloat16 or int8 with a scale a row; they are float32 at hand, and what is added up is.
-    Rules that leave rows without a gradient alone step it: SGD, Adagrad, Ftrl, Adam and AdamW with lazy_mode;
-    others raise TypeError, and so does one that has not the state of the rule before it. initializer, seed:
-    as of DynamicEmbedding.
+    another HybridEmbedding continues from. Rows are fetched with their optimizer's state. `prefetch(ids)`
+    fetches the next batch on a thread of its own while this one is computed. store: the dtype of the stored
+    weights, float32, float16, bfloat16 or int8 with a scale for each row; in the cache, and in sums, they are
+    float32. Rules that leave rows without a gradient alone step it: SGD, Adagrad, Ftrl, Adam and AdamW with
+    lazy_mode; others raise TypeError, and so does one with another state than the rule before it.
+    initializer, seed: as of DynamicEmbedding.
 
-    path: whoever opens the files finds the rows, their state and the number of steps (Adam's correction of
-    its bias) as of the last `flush`, also after a kill at any moment; what came after it is undone. For that,
-    a row that is overwritten for the first time since a flush is copied, so the files grow to twice the table
-    at most until the next one. A power cut may leave rows of several moments, but not if it comes between a
+    path: a table that opens the files finds the rows, their state and the number of steps (for Adam's bias
+    correction) as of the last `flush`, also after a kill at any moment: later changes are undone. For that, a
+    row that is overwritten for the first time since a flush is copied, so the files grow to at most twice the
+    table until the next one. A power cut may leave rows of several moments, but not if it comes between a
     flush and the next change. One at a time writes: opening raises ValueError while another has not flushed,
     for another table's folder, and for files missing or not of their size. Several threads of training, and a
-    checkpoint by `state_dict`, which has the rows at hand alone, are not supported.
+    checkpoint by `state_dict`, which has the cached rows alone, are not supported.
 
     Raises ValueError where the batches between two steps, and one that is prefetched, name more rows than the
     cache holds.
@@ -312,7 +317,7 @@ class HybridEmbedding(GrowingLayer):
             )
 
         self._rows = Backed(num_embeddings, self.cache_rows, embedding_dim, files, store, draw)
-        self.weight = GrowingParameter(torch.from_numpy(self._rows.at_hand))
+        self.weight = GrowingParameter(torch.from_numpy(self._rows.cached))
         self.weight.growth = self._rows  # type: ignore[assignment]
         self._coming: tuple[np.ndarray, threading.Thread, list[Any]] | None = None
 
@@ -326,26 +331,26 @@ class HybridEmbedding(GrowingLayer):
         if ready is not None and np.array_equal(ready[0], flat):
             places = ready[1]
         else:
-            places = self._rows.bring(flat, self._rows.kept)
+            places = self._rows.fetch(flat, self._rows.pinned)
         if self.training and is_grad_enabled() and not self.weight.stop_gradient:
-            self._rows.keep(places)
+            self._rows.pin(places)
         at = Tensor(torch.from_numpy(places).reshape(ids.data.shape))
         out = rows_at(at, self.weight, -1, False, True)
         return out if ids.data.device.type == "cpu" else out.to(ids.place)
 
     def prefetch(self, ids: Tensor) -> None:
-        """Begin to bring the rows of the next batch, beside those of the present one; the next call is to ask
+        """Begin to fetch the rows of the next batch, beside those of the present one; the next call is to ask
         for them.
 
-        Where the cache cannot hold both, nothing is brought, and the next call brings its own."""
+        Where the cache cannot hold both, nothing is fetched, and the next call fetches its own."""
         flat = self._checked(integers(ids))
         self._arrived()
-        kept = self._rows.kept
+        pinned = self._rows.pinned
         result: list[Any] = []
 
         def run() -> None:
             try:
-                result.append(self._rows.bring(flat, kept))
+                result.append(self._rows.fetch(flat, pinned))
             except BaseException as error:  # raised where the rows are asked for
                 result.append(error)
 
@@ -381,14 +386,14 @@ class HybridEmbedding(GrowingLayer):
         self._rows.flush()
 
     def rows(self, ids: np.ndarray) -> np.ndarray:
-        """The present values of some rows, wherever they lie. ids: int32 or int64, an array [n]; [n,
+        """The present values of some rows, cached or not. ids: int32 or int64, an array [n]; [n,
         embedding_dim]"""
         flat = self._checked(torch.from_numpy(numbers("ids", ids)))
         self._arrived()
         return self._rows.values(flat)
 
     def statistics(self) -> dict[str, float]:
-        """Look-ups that found their row at hand, that did not, rows that gave way; the share found."""
+        """Look-ups whose row was cached (hits), and was not (misses), rows evicted; the share of hits."""
         self._arrived()
         asked = self._rows.hits + self._rows.misses
         return {

@@ -1,4 +1,4 @@
-"""Which row an id has, for ids without bounds: a hash table that grows without stopping anybody."""
+"""Which row an id has, for ids without bounds: a hash table that grows in small steps."""
 
 import secrets
 

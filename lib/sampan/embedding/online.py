@@ -2,8 +2,8 @@
 `redis`).
 
 A table `name` takes these keys: `name:meta`, a hash with dim, dtype and the version; `name:current`, the
-generation in use; `name:<generation>:<id>`, a row's numbers, little-endian; `name:lock`, while somebody
-replaces the table.
+generation in use; `name:<generation>:<id>`, a row's numbers, little-endian; `name:lock`, while a
+program replaces the table.
 
 A change is seen whole or not at all: `put` and `remove` are one transaction of the server, and so is every
 `get`; `replace` writes a generation beside the one in use and then changes the one key that names it. So
@@ -282,8 +282,8 @@ class RedisRows:
         """Bring the server what changed in a table since the last push of this object; returns how many rows
         went.
 
-        The first push, and one after somebody else's change, replaces the table. A later one reads all rows,
-        compares what they hash to (64 bits, at 16 bytes a row of memory here; one change in 2^32 is missed)
+        The first push, and one after another program's change, replaces the table. A later one reads all
+        rows, compares their hashes (64 bits, at 16 bytes of memory a row here; one change in 2^32 is missed)
         and sends those that differ: so rows count too that an optimizer moved without a gradient. Ids that
         the layer has lost are taken away. More changes than `atomic` replace the table again.
         """
@@ -293,7 +293,7 @@ class RedisRows:
         ids, hashed = self._hashed(table)
         before, self._pushed = self._pushed, None  # unknown, should the server be lost now
         version = self.version
-        if before is not None and before[2] != version:  # somebody else has changed the table
+        if before is not None and before[2] != version:  # another program has changed the table
             before = None
         if before is None:
             changed, lost = ids, ids[:0]
@@ -361,7 +361,7 @@ class RedisRows:
         return found.astype(np.int64)
 
     def _rounded(self, rows: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):  # what is too large is told below, by its place
+        with np.errstate(over="ignore"):  # too large values are reported below, by their place
             return np.ascontiguousarray(rows, self._kind)
 
     def _bytes(self, rows: Any, count: int) -> list[bytes]:

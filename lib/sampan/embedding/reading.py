@@ -76,7 +76,7 @@ class ArrayTable(Table):
 
 
 class WeightTable(Table):
-    """The weights of a layer that has all rows at hand."""
+    """The weights of a layer that has all rows in one Tensor."""
 
     def __init__(self, weight: Tensor) -> None:
         self._weight = weight
@@ -126,7 +126,7 @@ class DynamicTable(Table):
 
 
 class HybridTable(Table):
-    """All rows of a table of which some are at hand."""
+    """All rows of a table with a cache."""
 
     dtype = np.dtype(np.float32)
 
@@ -139,7 +139,7 @@ class HybridTable(Table):
         return self._layer._rows.values(np.ascontiguousarray(ids, np.int64))
 
     def _settled(self) -> None:
-        """Waits for what a thread is bringing, which stays for who asked for it."""
+        """Wait for a prefetch; its rows stay for the call that asks for them."""
         if self._layer._coming is not None:
             self._layer._coming[1].join()
 
@@ -148,8 +148,8 @@ class HybridTable(Table):
         backed = self._layer._rows
         for start in range(0, len(ids), backed.cache_rows):  # through the cache, as a step's rows go
             some = np.ascontiguousarray(ids[start : start + backed.cache_rows], np.int64)
-            places = backed.bring(some, backed.kept)
-            backed.at_hand[places] = rows[start : start + backed.cache_rows]
+            places = backed.fetch(some, backed.pinned)
+            backed.cached[places] = rows[start : start + backed.cache_rows]
             backed.dirty[places] = True
         written(self._layer.weight.data)
 

@@ -279,7 +279,7 @@ def _empty(kind: str, metric: str, table: Table, lists: int | None) -> Any:
         return index
     usual = max(1, min(int(4 * math.sqrt(table.count)), table.count // FEWEST))
     index = faiss.IndexIVFFlat(faiss.IndexFlat(table.dim, measure), table.dim, lists or usual, measure)
-    # Who asks for many lists gets them, without a warning on the terminal.
+    # A large number of lists is allowed, without FAISS's warning on the terminal.
     index.cp.min_points_per_centroid = 1
     return index
 

@@ -1,8 +1,8 @@
 """A growing table on disk: a folder with everything once, and what changed since, file by file.
 
 `manifest.json` names the files that count, in order; it is replaced in one piece after they are on the disk.
-Whoever is killed in between leaves a file that no manifest names, which the next save takes away. One writer
-at a time is let in; readers need not wait for it.
+A process that is killed in between leaves a file that no manifest names, which the next save removes. There
+is one writer at a time; readers need not wait for it.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def write(layer: DynamicEmbedding, folder: str | Path, whole: bool = False) -> P
     again, and the state that the optimizer has of it; with all of them, the counts of ids that wait for a
     row. All are written where the folder is new or holds another table, where it has MOST_FILES files, after
     the step of a rule that moves rows without a gradient (the exact one of Adam or Momentum), and after
-    somebody has set the values of all. Raises OSError, and leaves what was there, when the disk is full.
+    the values of all were set. Raises OSError, and leaves what was there, when the disk is full.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
         known: list[str] = _manifest(folder)["files"] if (folder / MANIFEST).exists() else []
         files, since, last, growth = [], 0, layer.saved, layer.growth
-        # Where somebody else has written in between, everything is written again.
+        # After another writer everything is written again.
         mine = last is not None and last.folder == str(folder) and known[-1:] == [last.file]
         if last is not None and mine and not (whole or growth.moved_all) and len(known) < MOST_FILES:
             files, since = known, last.since

@@ -1,5 +1,4 @@
-"""Where rows lie that are not at hand: all rows of one array, in memory or in a file, as they are or in fewer
-bits."""
+"""The store behind a cache: all rows of one array, in memory or in a file, in float32 or in fewer bits."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""The files of a table of which some rows are at hand: whoever was killed leaves them as they were at the
-last flush.
+"""The files of a table with a cache. After a crash of the process they are rolled back to the last flush.
 
 `table.json` says which table it is, what state its rows have, and how often it was flushed; it is replaced in
 one piece, and from that moment a flush counts. Before a row of the files is overwritten for the first time
 since, what was there goes to the end of `undo-N.bin`, N being that number (a log of undos; Gray and Reuter
-1992, chapter 10). Whoever opens the files next puts it back. Writes of a process that is killed reach the
-files; those of a machine that loses its power may not.
+1992, chapter 10). The next table that opens the files puts it back. Writes of a process that is killed reach
+the files; those of a machine that loses its power may not.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Files:
     flushed.
 
     facts: what must be the same whenever it is opened: rows, width, initializer, seed, store. Raises
-    ValueError for the folder of another table, one that somebody is writing, and for a file that is missing
+    ValueError for the folder of another table, one that is being written, and for a file that is missing
     or not of its size.
     """
 
@@ -143,7 +142,7 @@ class Files:
                     else f"has {found} bytes instead of {size}: it was cut or changed"
                 )
                 raise ValueError(f"path: {self.path(name)} {state}")
-            if found != size:  # whoever began to make it was killed
+            if found != size:  # its writer was killed
                 with open(self.path(name), "wb") as file:
                     file.truncate(size)
         for path in [*self.folder.glob("state*.bin"), *self.folder.glob(".*.tmp")]:

@@ -23,7 +23,7 @@ TABLES: dict[str, Callable[[], Any]] = {
     "bags": lambda: EmbeddingBag(ROWS, WIDTH, mode="sum"),
     "largest of bags": lambda: EmbeddingBag(ROWS, WIDTH, mode="max"),
     "ids without bounds": lambda: DynamicEmbedding(None, WIDTH, admission=2, capacity=ROWS, eviction="lru"),
-    "rows at hand": lambda: HybridEmbedding(2 * ROWS, WIDTH, ROWS),
+    "cached rows": lambda: HybridEmbedding(2 * ROWS, WIDTH, ROWS),
 }
 
 

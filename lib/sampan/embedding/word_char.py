@@ -8,25 +8,21 @@ from typing import Any
 import torch
 
 from .. import nn, ops
-from ..dtype import name_of
 from ..engine.tensor import Tensor
 from ..nn import functional as F
+from ..row_sparse import check_ids
 from .bag import embedding_bag
+from .operators import integers
 
 JOINTS = ("concat", "gate", "sum")
 POOLINGS = ("mean", "max", "conv")
 
 
 def _ids(x: Any, name: str, count: int) -> torch.Tensor:
-    """The ids of a Tensor, each from 0 to below `count`."""
-    if not isinstance(x, Tensor) or x.data.dtype not in (torch.int32, torch.int64):
-        kind = name_of(x.dtype) if isinstance(x, Tensor) else type(x).__name__
-        raise TypeError(f"{name}: expected a Tensor of int32 or int64, got {kind}")
-    wrong = (x.data < 0) | (x.data >= count)
-    if wrong.any():
-        at = wrong.nonzero()[0].tolist()
-        raise ValueError(f"{name}{at}: expected an id from 0 to {count - 1}, got {int(x.data[tuple(at)])}")
-    return x.data
+    """The ids of a Tensor. Raises TypeError or ValueError unless each is from 0 to below `count`."""
+    ids = integers(x, name)
+    check_ids(ids, count, name)
+    return ids
 
 
 def _check_padding(name: str, count: int, padding_idx: int) -> None:
@@ -42,7 +38,7 @@ class CharEmbedding(nn.Layer):
     pooling: their "mean" (as in Chen et al. 2015), their "max", column by column, or "conv": a convolution
     over three neighbouring characters, then the largest over the word's places (dos Santos and Zadrozny 2014,
     formulas 2 and 3).
-    padding_idx: no character, at whatever place; its row is zeros and never trains, and a word without
+    padding_idx: no character, at any position; its row is zeros and never trains, and a word without
     characters is zeros. The gradient of the table is a RowSparse. Raises ValueError for another pooling, a
     padding_idx or ids outside, TypeError for ids that are no ints.
     """

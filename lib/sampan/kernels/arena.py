@@ -53,10 +53,9 @@ _waiting: dict[int, np.ndarray] = {}
 
 
 def lent(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    """A buffer with anything in it, for a large result. When nobody holds it any more, its memory waits for
-    the next.
+    """An uninitialised buffer, for a large result. Its memory is reused after its last reference is gone.
 
-    At most MOST_KEPT bytes wait. A buffer, and no array: whatever is made from it keeps it alive.
+    At most MOST_KEPT bytes wait to be reused. A buffer and not an array: views of it keep it alive.
     """
     size = math.prod(shape) * dtype.itemsize
     if size < LENT_FROM:

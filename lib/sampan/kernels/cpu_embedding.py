@@ -4,8 +4,8 @@ step.
 A batch names row ids[i] for each of its occurrences i. The gradient of an occurrence is never stored: it is
 scale[i] * rows[which[i]] (`scale` may be empty: 1; `which` too: i). Occurrences are added up as they came,
 which reads the rows one after the other and finds most sums in the caches, since few ids make up most of a
-batch; then each row of the table is read and written once. Where a row lies cannot be foretold: it is asked
-for before it is needed, a few rows ahead.
+batch; then each row of the table is read and written once. The hardware cannot predict where a row lies,
+so it is prefetched a few rows ahead.
 """
 
 import threading
@@ -37,14 +37,14 @@ Named = tuple[np.ndarray, int, bool]
 
 @njit(inline="always")
 def columns_ahead(array, row, begin, end):
-    """Ask for some columns of a row, 64 bytes at a time."""
+    """Prefetch some columns of a row, 64 bytes at a time."""
     for j in range(begin, end, 64 // array.itemsize):
         prefetch(array, row * array.shape[1] + j)
 
 
 @njit(inline="always")
 def row_ahead(array, row):
-    """Ask for a row."""
+    """Prefetch a row."""
     columns_ahead(array, row, 0, array.shape[1])
 
 

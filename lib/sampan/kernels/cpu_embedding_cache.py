@@ -11,7 +11,7 @@ from .cpu_embedding import row_ahead
 from .cpu_sparse_machine import prefetch
 
 NEWER, OLDER, ASKED, KEPT = range(4)
-AHEAD = 16  # rows: where they lie cannot be foretold, so they are asked for before they are needed
+AHEAD = 16  # rows that are prefetched: the hardware cannot predict where they lie
 
 # One thread, and without the interpreter's lock: they run beside a computation, on a thread of their own.
 

@@ -3,8 +3,8 @@
 Extendible hashing (Fagin et al. 1979): the first bits of an id's hash choose, through a `directory`, a
 segment of SEGMENT slots, in which the id is looked for by linear probing. A segment that is three quarters
 full is split in two, which touches nothing else, so no insertion waits for the whole table. A slot is (id,
-row + 1); 0 marks a free one, as fresh memory has it. Where a slot lies cannot be foretold, so it is asked for
-AHEAD ids before it is needed. A secret `salt` goes into the hash, so that nobody can send ids that all want
+row + 1); 0 marks a free one, as fresh memory has it. The hardware cannot predict where a slot lies, so it is
+prefetched AHEAD ids before. A secret `salt` goes into the hash, so that nobody can send ids that all want
 one slot, or that make the directory double forever.
 """
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numba
 
-listeners: list[Callable[[str], None]] = []  # told the name of each loop that runs: see trace
+listeners: list[Callable[[str], None]] = []  # called with the name of each loop that runs: see trace
 
 
 class Loop:

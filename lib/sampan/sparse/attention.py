@@ -41,7 +41,17 @@ def step_by_step(q: Any, k: Any, v: Any, rows: Rows) -> Any:
     return spmm(row_softmax(sddmm(q, k, rows) * q.shape[-1] ** -0.5, rows), v, rows)
 
 
-def one_kind(q: Any, k: Any, v: Any) -> None:
+def expect_one_shape(query: Tensor, key: Tensor, value: Tensor) -> Any:
+    """[batch, heads, length, width], which all three have. Raises ValueError otherwise."""
+    if query.ndim != 4 or not list(query.shape) == list(key.shape) == list(value.shape):
+        raise ValueError(
+            f"query, key, value: expected one shape [batch, heads, length, width], got {list(query.shape)}, "
+            f"{list(key.shape)} and {list(value.shape)}"
+        )
+    return query.shape
+
+
+def expect_one_dtype(q: Any, k: Any, v: Any) -> None:
     if not q.dtype == k.dtype == v.dtype or not q.is_floating_point():
         raise TypeError(
             f"expected query, key and value of one floating dtype, got {name_of(q.dtype)}, "
@@ -75,10 +85,10 @@ def _masked_back(g: Any, q: Any, k: Any, v: Any, rows: Rows, saved: Any) -> tupl
 def masked_attention(q, k, v, rows):
     """softmax(q k^T / sqrt(width)) v at the entries of `rows`: masks on the diagonal, each for its heads.
 
-    q, k, v: [masks, heads, length, width]. The weights are kept for the way back. Source: Vaswani et al.
+    q, k, v: [masks, heads, length, width]. The weights are saved for the derivative. Source: Vaswani et al.
     2017, formula 1.
     """
-    one_kind(q, k, v)
+    expect_one_dtype(q, k, v)
     heads, length, width = q.shape[1:]
     given = [kernel_input(x.reshape(-1, width)) for x in (q, k, v)]
     weights, out = given[0].new_empty((heads, rows.nnz)), torch.empty_like(given[0])
@@ -87,7 +97,7 @@ def masked_attention(q, k, v, rows):
     return out.type_as(q).reshape(q.shape), kept
 
 
-def _seen(rows: Rows, masks: int, batch: int, padding: Any, among: Any) -> Rows:
+def _unmasked(rows: Rows, masks: int, batch: int, padding: Any, among: Any) -> Rows:
     """The entries that neither mask hides with a 0."""
     length = rows.shape[0] // masks
     row, col = buffer(rows.rows).long(), buffer(rows.cols).long()
@@ -118,12 +128,7 @@ def attention(
     off the mask, which costs a new pattern each time: hide what never changes in `sparse_mask`. A query that
     sees nothing gets 0. Returns [batch, heads, length, width]. Raises ValueError for shapes that do not fit.
     """
-    if query.ndim != 4 or not list(query.shape) == list(key.shape) == list(value.shape):
-        raise ValueError(
-            f"query, key, value: expected one shape [batch, heads, length, width], got {list(query.shape)}, "
-            f"{list(key.shape)} and {list(value.shape)}"
-        )
-    batch, heads, length, _ = query.shape
+    batch, heads, length, _ = expect_one_shape(query, key, value)
     lead = expect_sparse(sparse_mask, "sparse_mask").shape[:-2]
     masks = math.prod(lead)
     if len(lead) > 1 or sparse_mask.shape[-2:] != [length, length] or masks not in (1, batch, batch * heads):
@@ -143,7 +148,7 @@ def attention(
     if key_padding_mask is not None and masks < batch:
         rows, masks = repeated(rows, masks, batch), batch
     if key_padding_mask is not None or attn_mask is not None:
-        rows = _seen(rows, masks, batch, key_padding_mask, attn_mask)
+        rows = _unmasked(rows, masks, batch, key_padding_mask, attn_mask)
     shape = [masks, batch * heads // masks, *query.shape[2:]]
     return ops.reshape(
         masked_attention(*(ops.reshape(x, shape) for x in (query, key, value)), rows), query.shape

@@ -12,7 +12,7 @@ from ..dtype import name_of
 from ..engine.operator import operator
 from ..engine.tensor import Tensor
 from ..ops.recorded import recorded
-from .attention import one_kind
+from .attention import expect_one_dtype, expect_one_shape
 
 __all__ = ["BlockMask", "block_attention", "create_block_mask", "sliding_window"]
 
@@ -79,8 +79,7 @@ def create_block_mask(seen: Any, length: int | None = None, block_size: int = 64
     """The blocks of a mask. seen: a bool matrix [length, length], or a function of query and key numbers.
 
     The function gets int64 buffers [queries, 1] and [1, keys] and returns bool [queries, keys], some rows of
-    the mask at a time: `lambda q, k: k <= q` is the causal mask. Whatever it says is kept exactly, also
-    inside of blocks.
+    the mask at a time: `lambda q, k: k <= q` is the causal mask. The mask is exact inside of blocks too.
     """
     if not callable(seen):
         matrix = seen.data if isinstance(seen, Tensor) else torch.as_tensor(seen)
@@ -137,7 +136,7 @@ def sliding_window(
 
 
 def _scores(q: Any, k: Any, hidden: Any) -> Any:
-    """[heads * rows, block, m * block]; what is hidden has the least number there is, so that no row has a
+    """[heads * rows, block, m * block]; hidden scores are the dtype's least number, so that no row has a
     nan."""
     scores = torch.bmm(q, k.mT)
     if hidden is not None:
@@ -146,7 +145,7 @@ def _scores(q: Any, k: Any, hidden: Any) -> Any:
     return scores
 
 
-def _unseen(weights: Any, hidden: Any) -> Any:
+def _zero_hidden_queries(weights: Any, hidden: Any) -> Any:
     """A query that sees nothing has no weights."""
     if hidden is not None and bool(hidden.all(-1).any()):
         weights.view(-1, *hidden.shape).masked_fill_(hidden.all(-1, keepdim=True), 0)
@@ -160,7 +159,7 @@ def _picked(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 def _add(out: torch.Tensor, places: torch.Tensor, values: torch.Tensor) -> None:
-    """The opposite of `_picked`: blocks that several rows share are added up, in one order always."""
+    """The transpose of `_picked`: blocks that several rows share are added up, always in the same order."""
     values = values.reshape(len(out), places.numel(), *out.shape[2:])
     if out.is_cuda:  # its index_add_ adds in any order
         out.transpose(0, 1).index_put_((places.flatten(),), values.transpose(0, 1), accumulate=True)
@@ -197,13 +196,13 @@ def _blockwise_back(
 def blockwise_attention(q, k, v, mask, scale):
     """softmax(q k^T scale) v at the blocks of `mask`. q, k, v: [heads, blocks, block, width]. The weights are
     kept."""
-    one_kind(q, k, v)
+    expect_one_dtype(q, k, v)
     kind = torch.float32 if q.dtype in (torch.float16, torch.bfloat16) else q.dtype
     a, b, c = q.to(kind) * scale, k.to(kind), v.to(kind)
     out, kept = torch.zeros_like(a), []
     for part in _parts(a, mask):
         here = part.rows[:, None]
-        weights = _unseen(
+        weights = _zero_hidden_queries(
             _scores(_picked(a, here), _picked(b, part.cols), part.hidden).softmax(-1), part.hidden
         )
         out[:, part.rows] = torch.bmm(weights, _picked(c, part.cols)).view(len(a), -1, *a.shape[2:])
@@ -240,19 +239,13 @@ def block_attention(
     """softmax(Q K^T scale) V where `mask` lets through; scale is 1 / sqrt(width) unless given.
 
     query, key, value: [batch, heads, length, width]; half precision is summed in float32. A query that sees
-    nothing gets
-    0. Work grows with `mask.density`, the blocks kept, and not with what they let through: it pays where
-       blocks are nearly full. Measured on one thread with blocks of 64 and width 64, forward and backward: 4
-       to 5 times as fast as dense attention at a density of 0.15, 1.5 times at 0.45; beside `attention` over
-       the same entries level where blocks are 0.85 full, 1.5 times as fast at 0.9, half as fast at 0.65.
-       Raises ValueError for shapes that do not fit.
+    nothing gets 0. Work grows with `mask.density`, the share of blocks that is computed, and not with what
+    they let through: it pays where blocks are nearly full. Measured on one thread with blocks of 64 and width
+    64, forward and backward: 4 to 5 times as fast as dense attention at a density of 0.15, 1.5 times at 0.45;
+    as fast as `attention` over the same entries where blocks are 0.85 full, 1.5 times as fast at 0.9, half as
+    fast at 0.65. Raises ValueError for shapes that do not fit.
     """
-    if query.ndim != 4 or not list(query.shape) == list(key.shape) == list(value.shape):
-        raise ValueError(
-            f"query, key, value: expected one shape [batch, heads, length, width], got {list(query.shape)}, "
-            f"{list(key.shape)} and {list(value.shape)}"
-        )
-    batch, heads, length, width = query.shape
+    batch, heads, length, width = expect_one_shape(query, key, value)
     if length != mask.length:
         raise ValueError(f"mask: expected one of length {length}, got {mask.length}")
     size, count = mask.block_size, len(mask.layout)

@@ -43,14 +43,14 @@ def _summed_in(kind: torch.dtype) -> torch.dtype:
 
 
 def _words(x: torch.Tensor) -> np.ndarray:
-    """The bits of x's values, as the loops read them; float16, which they do not know, as float32."""
+    """The bits of x's values, as the loops read them; float16, for which there are no loops, as float32."""
     x = x.float() if x.dtype is torch.float16 else x
     return x.contiguous().view(_BITS[x.dtype]).numpy()
 
 
 def _expect(x: torch.Tensor, entries: int, channels: int, what: str) -> None:
-    """Loops trust these lengths; the memory of values may have been set to another, or a hook may have
-    returned it."""
+    """The loops do not check these lengths; the values' memory may have been replaced, or returned by a
+    hook."""
     if x.shape != (entries, channels):
         raise ValueError(
             f"{what}: expected {[entries, channels]}, a row for each entry, got shape {list(x.shape)}"
@@ -65,24 +65,24 @@ def _product(x: torch.Tensor, weight: torch.Tensor, groups: int) -> torch.Tensor
     """[n, in] times [in / groups, out], group by group."""
     if groups == 1:
         return x @ weight
-    apart = x.reshape(x.shape[0], groups, -1).transpose(0, 1)
-    grouped = weight.reshape(weight.shape[0], groups, -1).transpose(0, 1)
-    return torch.bmm(apart, grouped).transpose(0, 1).reshape(x.shape[0], -1)
+    inputs = x.reshape(x.shape[0], groups, -1).transpose(0, 1)
+    weights = weight.reshape(weight.shape[0], groups, -1).transpose(0, 1)
+    return torch.bmm(inputs, weights).transpose(0, 1).reshape(x.shape[0], -1)
 
 
-def _turned(weight: Any, groups: int) -> Any:
+def _transposed(weight: Any, groups: int) -> Any:
     """The weight of the transposed product: [offsets, in / groups, out] to [offsets, out / groups, in]."""
     k, n, m = weight.shape
     if groups == 1:
         return weight.transpose(1, 2) if isinstance(weight, torch.Tensor) else weight.transpose([0, 2, 1])
-    apart = weight.reshape([k, n, groups, m // groups])
+    split = weight.reshape([k, n, groups, m // groups])
     order = [0, 3, 2, 1]
-    apart = apart.permute(order) if isinstance(weight, torch.Tensor) else apart.transpose(order)
-    return apart.reshape([k, m // groups, groups * n])
+    split = split.permute(order) if isinstance(weight, torch.Tensor) else split.transpose(order)
+    return split.reshape([k, m // groups, groups * n])
 
 
 @operator(
-    lambda g, weight, book, groups: sparse_conv(g, _turned(weight, groups), None, book.turned, groups),
+    lambda g, weight, book, groups: sparse_conv(g, _transposed(weight, groups), None, book.turned, groups),
     lambda g, x, book, groups: sparse_conv_weight(x, g, book, groups),
     lambda g: g.sum(0),
     amp="half",
@@ -115,7 +115,7 @@ def sparse_conv(x, weight, bias, book, groups):
 
 
 @operator(
-    lambda h, g, book, groups: sparse_conv(g, _turned(h, groups), None, book.turned, groups),
+    lambda h, g, book, groups: sparse_conv(g, _transposed(h, groups), None, book.turned, groups),
     lambda h, x, book, groups: sparse_conv(x, h, None, book, groups),
 )
 def sparse_conv_weight(x, g, book, groups):
@@ -218,16 +218,16 @@ def _three(values: tuple[Any, ...], fill: Any) -> tuple[Any, ...]:
 def _book(
     x: SparseTensor, axes: int, kernel: Any, stride: Any, padding: Any, dilation: Any, kind: str
 ) -> Book:
-    steps, apart = ints(stride, axes, "stride"), ints(dilation, axes, "dilation")
-    spans = [d * (k - 1) + 1 for k, d in zip(kernel, apart, strict=True)]
+    steps, gaps = ints(stride, axes, "stride"), ints(dilation, axes, "dilation")
+    spans = [d * (k - 1) + 1 for k, d in zip(kernel, gaps, strict=True)]
     pads = tuple(paddings(padding, x.shape[1:-1], spans, steps, True))
     return book(
-        x.pattern, _three(tuple(kernel), 1), _three(steps, 1), _three(pads, (0, 0)), _three(apart, 1), kind
+        x.pattern, _three(tuple(kernel), 1), _three(steps, 1), _three(pads, (0, 0)), _three(gaps, 1), kind
     )
 
 
 def _with_key(x: SparseTensor, key: str | None, made: Book) -> None:
-    """Books by key go along with the patterns, so that an inverse convolution finds the one to undo."""
+    """Store a rulebook by its key with both patterns, so that an inverse convolution finds it."""
     keys = x.pattern.__dict__.setdefault("keys", {})
     if key is not None:
         keys[key] = made
@@ -292,7 +292,7 @@ def subm_conv3d(
     """Submanifold convolution: entries stay where they are, so that the pattern never thickens (Graham et al.
     2018).
 
-    As conv3d; the kernel is centred whatever `padding` and `stride` say, as in Paddle. key: a name under
+    As conv3d; the kernel is centred and `padding` and `stride` are ignored, as in Paddle. key: a name under
     which an inverse convolution finds its rulebook; layers over one pattern share it without.
     """
     return _convolution(3, "submanifold", x, weight, bias, 1, 0, dilation, groups, data_format, key)

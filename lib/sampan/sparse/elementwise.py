@@ -44,29 +44,27 @@ __all__ = [
 ]
 
 
-def of_entries(name: str, function: Callable[..., Any], doc: str = "") -> Callable[..., SparseTensor]:
-    """A function f with f(0) = 0, of each entry. Entries of one place are added up first."""
+def of_entries(function: Callable[..., Any]) -> Callable[..., SparseTensor]:
+    """A function f with f(0) = 0, applied to each entry of a coalesced tensor."""
 
     def apply(x, name=None):
         x = expect_sparse(x).distinct()
         return x.like(function(x.entries))
 
-    apply.__name__ = apply.__qualname__ = name
-    apply.__doc__ = (
-        doc or f"{name}(x) of each entry; where there is none it stays 0, so {name} keeps the pattern."
-    )
+    name = apply.__name__ = apply.__qualname__ = function.__name__
+    apply.__doc__ = f"{name}(x) of each entry; where there is none it stays 0, so {name} keeps the pattern."
     return apply
 
 
-abs = of_entries("abs", ops.abs)
-asin, asinh = of_entries("asin", ops.asin), of_entries("asinh", ops.asinh)
-atan, atanh = of_entries("atan", ops.atan), of_entries("atanh", ops.atanh)
-deg2rad, rad2deg = of_entries("deg2rad", ops.deg2rad), of_entries("rad2deg", ops.rad2deg)
-expm1, log1p = of_entries("expm1", ops.expm1), of_entries("log1p", ops.log1p)
-isnan, neg = of_entries("isnan", ops.isnan), of_entries("neg", ops.neg)
-sin, sinh = of_entries("sin", ops.sin), of_entries("sinh", ops.sinh)
-sqrt, square = of_entries("sqrt", ops.sqrt), of_entries("square", ops.square)
-tan, tanh = of_entries("tan", ops.tan), of_entries("tanh", ops.tanh)
+abs = of_entries(ops.abs)
+asin, asinh = of_entries(ops.asin), of_entries(ops.asinh)
+atan, atanh = of_entries(ops.atan), of_entries(ops.atanh)
+deg2rad, rad2deg = of_entries(ops.deg2rad), of_entries(ops.rad2deg)
+expm1, log1p = of_entries(ops.expm1), of_entries(ops.log1p)
+isnan, neg = of_entries(ops.isnan), of_entries(ops.neg)
+sin, sinh = of_entries(ops.sin), of_entries(ops.sinh)
+sqrt, square = of_entries(ops.sqrt), of_entries(ops.square)
+tan, tanh = of_entries(ops.tan), of_entries(ops.tanh)
 
 
 def pow(x: SparseTensor, factor: float, name: str | None = None) -> SparseTensor:
@@ -151,12 +149,7 @@ def _matching(x: SparseTensor, y: SparseTensor, what: str) -> tuple[SparseTensor
 
 def at_entries(x: Any, pattern: Coo | Csr) -> Tensor:
     """The values of a dense Tensor at the places of a coalesced pattern: [nnz, dense axes ...]."""
-    coo = (
-        pattern
-        if isinstance(pattern, Coo)
-        else SparseTensor(pattern, Tensor(torch.empty(0))).as_coo().pattern
-    )
-    return getitem(x, tuple(coo.indices))
+    return getitem(x, tuple(pattern.as_coo().indices))
 
 
 def _other(x: SparseTensor, y: Any, what: str) -> Tensor:

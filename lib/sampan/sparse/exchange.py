@@ -60,7 +60,9 @@ def from_torch(x: torch.Tensor, stop_gradient: bool = True) -> SparseTensor:
     made = sparse_coo_tensor(
         Tensor(x._indices()), Tensor(x._values().detach()), list(x.shape), stop_gradient=stop_gradient
     )
-    made.pattern.coalesced = x.is_coalesced() and made.pattern.ascends()  # torch lets anybody set its flag
+    made.pattern.coalesced = (
+        x.is_coalesced() and made.pattern.ascends()
+    )  # the flag of a torch tensor may be wrong
     return made
 
 
@@ -77,7 +79,7 @@ def to_torch(x: SparseTensor) -> torch.Tensor:
     )
 
 
-def _apart(x: SparseTensor) -> dict[str, Any]:
+def _to_parts(x: SparseTensor) -> dict[str, Any]:
     places = [Tensor(x.pattern.indices)] if isinstance(x.pattern, Coo) else [x.crows(), x.cols()]
     facts = {"coalesced": x.is_coalesced(), "stop_gradient": x.stop_gradient}
     return {
@@ -89,8 +91,8 @@ def _apart(x: SparseTensor) -> dict[str, Any]:
     }
 
 
-def _together(parts: dict[str, Any]) -> SparseTensor:
-    """Checked as any other input is: the file may be anybody's."""
+def _from_parts(parts: dict[str, Any]) -> SparseTensor:
+    """The tensor, checked as any other input is: a file is not trusted."""
     make: Any = sparse_coo_tensor if parts["layout"] == "coo" else sparse_csr_tensor
     made: SparseTensor = make(
         *parts["places"], parts["values"], parts["shape"], stop_gradient=parts["stop_gradient"]
@@ -98,4 +100,4 @@ def _together(parts: dict[str, Any]) -> SparseTensor:
     return made.ordered() if parts["coalesced"] else made
 
 
-kinds["sparse"] = (SparseTensor, _apart, _together)
+kinds["sparse"] = (SparseTensor, _to_parts, _from_parts)

@@ -207,6 +207,9 @@ class Coo:
             flat = flat * length + self.indices[axis]
         return flat
 
+    def as_coo(self) -> "Coo":
+        return self
+
     def ascends(self) -> bool:
         """Whether the entries are in lexicographic order, each place once."""
         return bool((self.flat[1:] > self.flat[:-1]).all())
@@ -313,6 +316,10 @@ class Csr:
             None if rows is None else rows.on(device),
             self.kind,
         )
+
+    def as_coo(self) -> Coo:
+        """The same entries by coordinates."""
+        return Coo(None, self.shape, rows=self.by_rows, kind=self.kind)
 
     @cached_property
     def parts(self) -> tuple[torch.Tensor, torch.Tensor]:

@@ -69,8 +69,8 @@ def masked_matmul(x: Tensor, y: Tensor, mask: SparseTensor, name: str | None = N
     shape = _shape_of(x, y, "masked_matmul")
     if list(expect_sparse(mask, "mask").shape) != shape:
         raise ValueError(f"mask: expected shape {shape}, that of the product, got {list(mask.shape)}")
-    turned = ops.transpose(y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
-    flat = [ops.reshape(t, [-1, t.shape[-1]]) if t.ndim > 2 else t for t in (x, turned)]
+    transposed = ops.transpose(y, [*range(y.ndim - 2), y.ndim - 1, y.ndim - 2])
+    flat = [ops.reshape(t, [-1, t.shape[-1]]) if t.ndim > 2 else t for t in (x, transposed)]
     return mask.in_order(sddmm(*flat, by_rows(mask, "mask")[0]))
 
 
@@ -88,9 +88,11 @@ def pca_lowrank(
         raise ValueError(
             f"q: expected 0 to {min(n, m)} for shape {[n, m]}, and niter 0 or more, got {q} and {niter}"
         )
-    turned = transpose(x, [1, 0]).ordered()
+    transposed = transpose(x, [1, 0]).ordered()
     mean = (
-        matmul(turned, Tensor(torch.full((n, 1), 1.0 / n, dtype=as_dtype(x.dtype), device=x.pattern.device)))
+        matmul(
+            transposed, Tensor(torch.full((n, 1), 1.0 / n, dtype=as_dtype(x.dtype), device=x.pattern.device))
+        )
         if center
         else None
     )
@@ -99,12 +101,12 @@ def pca_lowrank(
         out = matmul(x, b)
         return out if mean is None else out - ops.matmul(mean, b, transpose_x=True)
 
-    def times_turned(b: Tensor) -> Tensor:
-        out = matmul(turned, b)
+    def times_transposed(b: Tensor) -> Tensor:
+        out = matmul(transposed, b)
         return out if mean is None else out - ops.matmul(mean, b.sum(0, keepdim=True))
 
     basis = linalg.qr(times(Tensor(torch.randn(m, q, dtype=as_dtype(x.dtype), device=x.pattern.device))))[0]
     for _ in range(niter):
-        basis = linalg.qr(times(linalg.qr(times_turned(basis))[0]))[0]
-    u, s, vh = linalg.svd(ops.transpose(times_turned(basis), [1, 0]), full_matrices=False)
+        basis = linalg.qr(times(linalg.qr(times_transposed(basis))[0]))[0]
+    u, s, vh = linalg.svd(ops.transpose(times_transposed(basis), [1, 0]), full_matrices=False)
     return ops.matmul(basis, u), s, ops.transpose(vh, [1, 0])

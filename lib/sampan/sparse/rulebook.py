@@ -21,8 +21,8 @@ class Book:
     """For each offset of a kernel the pairs (entry of the input, entry of the output) that it joins.
 
     near: [offsets, outputs], the input's entry or -1. Within an offset no entry occurs twice, on either side.
-    mutual: who is near at an offset has the other near at the opposite one, offsets[-1 - k], so that the same
-    table serves both ways. backwards: the table's offsets stand in the opposite order.
+    mutual: if b is a's neighbour at offsets[k], a is b's at the opposite one, offsets[-1 - k], so that the
+    same table serves both directions. backwards: the table's offsets are in reverse order.
     """
 
     def __init__(
@@ -47,17 +47,17 @@ class Book:
     @cached_property
     def turned(self) -> "Book":
         """The same pairs from the output to the input: of the gradient, and of the inverse convolution."""
-        near = self.near if self.mutual else _turned(self.near, self.inputs.nnz)
+        near = self.near if self.mutual else _reversed(self.near, self.inputs.nnz)
         back = Book(near, self.outputs, self.inputs, self.mutual, self.backwards != self.mutual)
         back.__dict__["turned"] = self
         return back
 
 
-def _turned(near: Array, count: int) -> Array:
+def _reversed(near: Array, count: int) -> Array:
     """[offsets, count]: for each input the output that it is the neighbour of, or -1."""
     if isinstance(near, np.ndarray):
         return kernels.turned(near, count)
-    back = near.new_full((len(near), count + 1), -1)  # the last column takes what is nobody's neighbour
+    back = near.new_full((len(near), count + 1), -1)  # the last column takes the -1, which is no neighbour
     places = torch.arange(near.shape[1], dtype=near.dtype, device=near.device).expand_as(near)
     return back.scatter_(1, near.long() % (count + 1), places)[:, :count].contiguous()
 
@@ -72,8 +72,8 @@ def _grid(sizes: Sequence[int]) -> np.ndarray:
 
 
 def _places(pattern: Coo) -> Array:
-    """[4, entries]: batch and three axes; two-dimensional patterns get a first axis of length 1. A copy:
-    learners get it."""
+    """[4, entries]: batch and three axes; two-dimensional patterns get a first axis of length 1. A copy,
+    since it is passed to learners' functions."""
     places = pattern.indices.to(torch.int64, copy=True)
     if len(places) == 3:
         places = torch.cat([places[:1], torch.zeros_like(places[:1]), places[1:]])
@@ -131,7 +131,7 @@ def neighbours(places: Array, offsets: np.ndarray, shape: Ints) -> Array:
 
 
 def _checked(near: Array, offsets: int, count: int) -> Array:
-    """What `neighbours` gave, in int32. Nothing is read outside, whatever it is: learners write it too."""
+    """The result of `neighbours`, in int32, checked since learners write that function too."""
     found = buffer(near)
     if tuple(found.shape) != (offsets, count):
         raise ValueError(f"neighbours: expected shape {[offsets, count]}, got {list(found.shape)}")
@@ -139,7 +139,7 @@ def _checked(near: Array, offsets: int, count: int) -> Array:
         raise ValueError(
             f"neighbours: expected -1 to {count - 1}, got {int(found.min())} to {int(found.max())}"
         )
-    return array(found.to(torch.int32, copy=True).contiguous())  # the learner keeps theirs
+    return array(found.to(torch.int32, copy=True).contiguous())  # a copy: the learner may change theirs
 
 
 def _built(inputs: Coo, kernel: Ints, stride: Ints, pads: Any, dilation: Ints, kind: str) -> Book:

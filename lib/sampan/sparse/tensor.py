@@ -61,7 +61,7 @@ class SparseTensor(Tensor):
 
     __slots__ = ("entries", "pattern")
 
-    if TYPE_CHECKING:  # the room's functions become methods: see its __init__
+    if TYPE_CHECKING:  # the functions of `sparse` become methods: see its __init__
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -182,7 +182,7 @@ class SparseTensor(Tensor):
     clear_gradient = clear_grad
 
     def retain_grads(self) -> None:
-        """Keep the gradient of a tensor that is no leaf in its `.grad`."""
+        """Keep the gradient of a tensor that is not a leaf in its `.grad`."""
         self.entries.retain_grads()
 
     def register_hook(self, hook: Any) -> HookHandle:
@@ -209,7 +209,7 @@ class SparseTensor(Tensor):
         return SparseTensor(self.pattern, self.entries.clone())
 
     def copy_(self, other: Any, blocking: bool = True) -> "SparseTensor":
-        """Become a copy of `other`: its shape, its places and its values, outside of the tape. Returns this
+        """Become a copy of `other`: its shape, its pattern and its values, outside of the tape. Returns this
         tensor.
 
         Raises RuntimeError, as Paddle does, for a dense tensor, another layout or another dtype.
@@ -227,13 +227,13 @@ class SparseTensor(Tensor):
 
     # --- other layouts ---
 
-    def _apart(self, made: "SparseTensor") -> "SparseTensor":
-        """`made` with values of its own, as Paddle's conversions have them."""
+    def _unshared(self, made: "SparseTensor") -> "SparseTensor":
+        """`made` with a copy of the values if it shares this tensor's, as Paddle's conversions do."""
         return made.like(made.entries.clone()) if made.entries is self.entries else made
 
     def coalesce(self, name: str | None = None) -> "SparseTensor":
         """Entries in lexicographic order of their places, those of one place added up; a copy."""
-        return self._apart(self.ordered())
+        return self._unshared(self.ordered())
 
     def ordered(self) -> "SparseTensor":
         """`coalesce` without a copy where nothing is to be done."""
@@ -273,21 +273,18 @@ class SparseTensor(Tensor):
         own."""
         if sparse_dim is not None and sparse_dim != len(self.pattern.shape):
             return dense_to_coo(self.to_dense(), sparse_dim)
-        return self if isinstance(self.pattern, Coo) else self._apart(self.as_coo())
+        return self if isinstance(self.pattern, Coo) else self._unshared(self.as_coo())
 
     def as_coo(self) -> "SparseTensor":
         """`to_sparse_coo` without a copy of the values."""
-        if isinstance(self.pattern, Coo):
-            return self
-        pattern = Coo(None, self.pattern.shape, rows=self.pattern.by_rows, kind=self.pattern.kind)
-        return SparseTensor(pattern, self.entries)
+        return self if isinstance(self.pattern, Coo) else SparseTensor(self.pattern.as_coo(), self.entries)
 
     def to_sparse_csr(self) -> "SparseTensor":
         """Compressed rows of a matrix, or of a batch of matrices, with values of their own.
 
         Raises ValueError for other shapes.
         """
-        return self if isinstance(self.pattern, Csr) else self._apart(self.as_csr())
+        return self if isinstance(self.pattern, Csr) else self._unshared(self.as_csr())
 
     def as_csr(self) -> "SparseTensor":
         """`to_sparse_csr` without a copy of the values."""

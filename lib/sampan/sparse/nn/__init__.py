@@ -108,7 +108,7 @@ class BatchNorm(_OfEntries, dense.BatchNorm1D):
 class SyncBatchNorm(_OfEntries, dense.SyncBatchNorm):
     """BatchNorm whose statistics are those of all processes. In one process they are the same.
 
-    The channels are the dense axis whatever `data_format` says.
+    The channels are the dense axis; `data_format` is ignored.
     """
 
     @classmethod

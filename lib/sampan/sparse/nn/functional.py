@@ -17,8 +17,8 @@ __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 
 __all__ = ["attention", "block_attention", "leaky_relu", "relu", "relu6", "softmax", *_convolutions]
 
-relu = of_entries("relu", ops.relu)
-relu6 = of_entries("relu6", ops.relu6)
+relu = of_entries(ops.relu)
+relu6 = of_entries(ops.relu6)
 
 
 def leaky_relu(x: SparseTensor, negative_slope: float = 0.01, name: str | None = None) -> SparseTensor:
