@@ -127,9 +127,9 @@ def test_the_week_by_days(sessions: Sessions, clock: Clock) -> None:
     clock.now = today
     lend(sessions)  # runs now
     lend(sessions, "bob")
-    clock.now = time.time()
+    clock.now = now
     week = sessions.week("ann")
     assert [day for day, _ in week] == [today - back * DAY_S for back in range(6, -1, -1)]
     used = [seconds for _, seconds in week]
     assert used[:3] == [0, 0, 0] and used[3:6] == pytest.approx([3600, 3600, 0])
-    assert used[6] == pytest.approx(time.time() - today, abs=30)
+    assert used[6] == pytest.approx(now - today, abs=30)
