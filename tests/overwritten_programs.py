@@ -714,9 +714,13 @@ def _flat(named: Any) -> Iterator[Any]:
         yield named
 
 
+def _is_call(thing: Any) -> bool:
+    return callable(thing) and not isinstance(thing, (paddle.Tensor, np.ndarray))
+
+
 def _overwrite(named: Any, value: int, place: Any) -> None:
     for thing in _flat(named):
-        if callable(thing) and not isinstance(thing, (paddle.Tensor, np.ndarray)):
+        if _is_call(thing):
             thing()
             continue
         buffer = thing.data if isinstance(thing, paddle.Tensor) else thing
@@ -732,12 +736,14 @@ def _overwrite(named: Any, value: int, place: Any) -> None:
             )
 
 
-def _moments(name: str) -> Iterator[Callable[[int, Any], None]]:
-    """For each yield of a program a function (value, place) that overwrites what is named there, and goes on."""
+def _moments(name: str) -> Iterator[tuple[Callable[[int, Any], None], tuple[tuple[int, Any], ...]]]:
+    """For each yield of a program a function (value, place) that overwrites what is named there, and goes on; and what to
+    try: once where only functions are named, which take no value."""
     if name not in with_files:
         going = programs[name]()
         for named in going:
-            yield lambda value, place, named=named: (_overwrite(named, value, place), list(going))
+            tries = TRIES[:1] if all(map(_is_call, _flat(named))) else TRIES
+            yield lambda value, place, named=named: (_overwrite(named, value, place), list(going)), tries
         return
     for moment in range(len(list(programs[name]()))):
 
@@ -746,7 +752,7 @@ def _moments(name: str) -> Iterator[Callable[[int, Any], None]]:
                 if at == moment:
                     _overwrite(named, value, place)
 
-        yield again
+        yield again, TRIES
 
 
 def _forked(work: Callable[[], None]) -> int:
@@ -777,8 +783,8 @@ def main(chosen: list[str]) -> None:
     crashes, runs = [], 0
     for name in chosen or list(programs):
         list(programs[name]())  # loads the loops, which the forks then have
-        for moment, go_on in enumerate(_moments(name)):
-            for value, place in TRIES:
+        for moment, (go_on, tries) in enumerate(_moments(name)):
+            for value, place in tries:
                 ended = _forked(lambda go_on=go_on, v=value, p=place: go_on(v, p))
                 runs += 1
                 if ended:
