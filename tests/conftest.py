@@ -10,6 +10,10 @@ THREADS = 2
 # Before the libraries are imported: their pools read these once. Child processes inherit them.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = str(THREADS)
+if (
+    "PYTEST_XDIST_WORKER" in os.environ
+):  # the threads of the other process need the processor that waiting ones would use
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import pytest  # noqa: E402
 import torch  # noqa: E402

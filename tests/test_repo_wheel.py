@@ -17,7 +17,7 @@ from studio.attempts import Attempts
 from tests.webapp.running import start_studio
 from tools.size import ROOT
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 # A folder of the repository: its place in the wheel.
 PLACES = {

@@ -12,8 +12,6 @@ import pytest
 
 import sampan
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

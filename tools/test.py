@@ -35,8 +35,8 @@ BROWSER_PACKAGES: dict[str, Callable[[], bool]] = {
     # Without it Chinese pages are photographed as empty boxes.
     "fonts-noto-cjk": lambda: has_chinese_font(),
 }
-# Processes for the step `unit`. More than one needs every parameter's id to be the same in each process.
-WORKERS = int(os.environ.get("SAMPAN_TEST_PROCESSES", "1"))
+# Processes for the steps whose tests may run side by side. More than two were never tried: each test may use two threads.
+WORKERS = int(os.environ.get("SAMPAN_TEST_PROCESSES") or min(2, os.cpu_count() or 1))
 NO_TESTS_COLLECTED = 5  # pytest's exit status
 
 
@@ -104,20 +104,22 @@ def types() -> Result:
 
 
 def unit() -> Result:
-    """What may run beside other tests; in several processes, each file is in one of them."""
+    """What may run beside everything else."""
     reason = install(UNIT_PACKAGES)
     if reason:
         print(reason, flush=True)  # the tests that need it skip by name
-    beside = ("-n", str(WORKERS), "--dist", "loadfile", "--max-worker-restart", "1") if WORKERS > 1 else ()
-    chosen = ("-m", "not alone and not browser and not course")
-    return pytest("unit", *beside, *chosen, "--ignore=tests/test_smoke.py", "tests")
+    chosen = ("-m", "not servers and not alone and not browser and not course")
+    return pytest("unit", *beside(), *chosen, "--ignore=tests/test_smoke.py", "tests")
+
+
+def servers() -> Result:
+    """What starts servers and processes and waits for them: two at a time, but beside nothing that computes."""
+    return pytest("servers", *beside(), "-m", "servers and not alone and not browser", *marked("servers"))
 
 
 def alone() -> Result:
-    """What counts on time, measures, or starts servers, one after the other."""
-    files = (ROOT / "tests").rglob("test_*.py")  # only these are collected
-    marked = [str(path.relative_to(ROOT)) for path in sorted(files) if "mark.alone" in path.read_text()]
-    return pytest("alone", "-m", "alone and not browser", *marked)
+    """What measures or counts on time, one after the other."""
+    return pytest("alone", "-m", "alone and not browser", *marked("alone"))
 
 
 def notebooks() -> Result:
@@ -125,7 +127,9 @@ def notebooks() -> Result:
     if not found:
         return Result(failed=1, broken=["notebooks: there is none"])
     # --nbval-current-env: the kernel is this environment's, whatever kernelspecs the machine has installed.
-    return pytest("notebooks", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", *found)
+    return pytest(
+        "notebooks", *beside(), "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", *found
+    )
 
 
 def course() -> Result:
@@ -137,6 +141,19 @@ def browser() -> Result:
     if reason:
         return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
     return pytest("browser", "-m", "browser", "tests/webapp")
+
+
+def beside() -> tuple[str, ...]:
+    """pytest's options for tests that may run side by side: each file in one process, in the order of the files."""
+    if WORKERS == 1:
+        return ()
+    return "-n", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "1"
+
+
+def marked(mark: str) -> list[str]:
+    """The test files with that mark: only these are collected."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [str(path.relative_to(ROOT)) for path in files if f"mark.{mark}" in path.read_text("utf-8")]
 
 
 def install(packages: dict[str, Callable[[], bool]]) -> str:
@@ -172,6 +189,7 @@ STEPS: dict[str, Callable[[], Result]] = {
     "lint": lint,
     "types": types,
     "unit": unit,
+    "servers": servers,
     "alone": alone,
     "notebooks": notebooks,
     "course": course,
@@ -184,6 +202,8 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"unknown step {', '.join(unknown)}; there are: {', '.join(STEPS)}", file=sys.stderr)
         return 2
+    # Hundreds of processes import the same files; where this is set, each of them would compile them again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     total, rows = Result(), []
     for name in names or list(STEPS):
         print(f"\n=== {name}", flush=True)

@@ -17,7 +17,7 @@ if shutil.which("redis-server") is None:
     pytest.skip("no Redis on this machine (apt-get install redis-server)", allow_module_level=True)
 redis = pytest.importorskip("redis", reason="no Redis client (pip install sampan[redis])")
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 
 @pytest.fixture(scope="module")

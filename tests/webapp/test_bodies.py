@@ -11,7 +11,7 @@ import requests
 from studio.server.bodies import ANONYMOUS_BYTES
 from tests.webapp.running import Studio
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 MiB = 2**20
 

@@ -17,7 +17,7 @@ import requests
 from studio.server.pages import PAGE_POLICY
 from tests.webapp.running import Studio
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 Ask = Callable[..., requests.Response]

@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.alone
-
 SHOW = "import sys; print('nbformat' in sys.modules, 'lark' in sys.modules)"
 
 

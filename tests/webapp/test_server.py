@@ -11,7 +11,7 @@ import requests
 
 from tests.webapp.running import Studio
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 PAGES = ["studio", "studio/courses", "studio/health", "studio/sessions", "studio/sessions/live"]
 LIGHT_S = 0.3

@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from studio.trouble import trouble
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 
 def test_a_full_disk() -> None:

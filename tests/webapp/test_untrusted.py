@@ -15,7 +15,7 @@ import pytest
 from studio.server import untrusted
 from studio.server.untrusted import LARGEST, POLICY, notebook_html
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)><a href='javascript:alert(1)'>x</a>"

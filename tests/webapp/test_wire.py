@@ -14,8 +14,6 @@ from hypothesis.extra import numpy as hnp
 
 from studio.grading import wire
 
-pytestmark = pytest.mark.alone
-
 arrays = hnp.arrays(
     dtype=st.sampled_from(["float32", "float64", "int64", "uint8", "bool", "complex64"]),
     shape=hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4),

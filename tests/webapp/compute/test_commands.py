@@ -17,7 +17,7 @@ from studio.cli import main
 from studio.compute import commands, here, jobs, machine
 from studio.compute.lease import Ask, Lease
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 SCRIPT = """
 import sys, sampan

@@ -24,7 +24,7 @@ from studio.compute.sessions import Session, Sessions
 from studio.paths import JUPYTER_SHARE
 from studio.server.kernels import StudioKernels
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 PATIENCE = Patience(idle=100, idle_open=300, warning=20, page=1000, unseen=180, start=60)
 

@@ -10,8 +10,6 @@ import sampan as paddle
 from studio.compute import curves
 from studio.compute.curves import Progress
 
-pytestmark = pytest.mark.alone
-
 
 def test_a_bar_of_tqdm() -> None:
     # As tqdm 4.70 draws it into a file.

@@ -18,7 +18,7 @@ from studio.compute.lease import Ask, Lease, Refused
 from studio.compute.zygote.client import Zygote
 from tests.webapp.running import until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 ENDLESS = "import time\nprint('begun', flush=True)\ntime.sleep(600)\n"
 

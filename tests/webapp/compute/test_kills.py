@@ -16,7 +16,7 @@ import pytest
 from tests.webapp.compute import postgres
 from tests.webapp.compute.conftest import new_database
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 ROUNDS = 500
 SEED = os.environ.get("SAMPAN_TEST_SEED", "1")

@@ -12,7 +12,7 @@ import pytest
 from studio.compute.cgroup import sweep
 from studio.compute.limits import Limits
 
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(sys.platform == "win32", reason="rlimits are POSIX")]
+pytestmark = [pytest.mark.servers, pytest.mark.skipif(sys.platform == "win32", reason="rlimits are POSIX")]
 ROOMY = Limits(memory=1 << 30, processes=64)
 
 

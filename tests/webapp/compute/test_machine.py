@@ -27,7 +27,7 @@ from studio.compute.machine import (
 )
 from tests.webapp.compute.conftest import GIB
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 CARDS = [Device(f"gpu:{n}", "gpu", "NVIDIA H200", 141 * GIB, f"GPU-{n}{n}{n}{n}-aaaa") for n in range(3)]
 

@@ -20,7 +20,7 @@ from studio.compute.quota import Quota
 from studio.compute.sql import SqlStore, open_store
 from tests.webapp.compute.conftest import GIB, machine
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 REVISIONS = ["1", "2"]
 ASK = {

@@ -36,7 +36,7 @@ from studio.paths import JUPYTER_SHARE
 from studio.server.kernels import StudioKernels
 from tests.webapp.running import until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from studio.compute.quota import Quota, week
 from studio.compute.sql import SqlStore
 from tests.webapp.compute.conftest import GIB, Clock
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 AMY = Ask("amy", "notebook", memory=GIB)
 HOUR = 3600.0

@@ -16,7 +16,7 @@ from studio.compute import machine
 from studio.compute.sql import open_store
 from tests.webapp.running import Studio, start_studio, until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from studio.compute.quota import Quota
 from studio.compute.sql import SqlStore
 from tests.webapp.compute.conftest import GIB, Clock
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 AMY, BOB, EVE = (Ask(name, "notebook", memory=GIB) for name in ("amy", "bob", "eve"))
 GPU = Ask("amy", "job", kind="gpu", memory=GIB)

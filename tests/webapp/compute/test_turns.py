@@ -16,7 +16,7 @@ from studio.compute.turns import AGEING_S, AWAKE_S, Free, order, priority, turn,
 from tests.webapp.compute.conftest import GIB, Clock, machine
 from tests.webapp.compute.queueing import play, thirty_sessions
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 NOW = 1_000_000.0
 NOTEBOOK = Ask("amy", "notebook", memory=GIB)

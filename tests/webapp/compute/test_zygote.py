@@ -26,7 +26,7 @@ from studio.compute.zygote.client import SOCKET, UNKNOWN_STATUS, Child, NotReady
 from studio.compute.zygote.spawn import Spawn, encode, open_pair
 
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.servers,
     pytest.mark.skipif(sys.platform != "linux", reason="a warm process to fork is for Linux"),
 ]
 

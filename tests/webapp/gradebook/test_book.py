@@ -23,7 +23,7 @@ from studio.grading import release
 from studio.grading.verdict import parse_result
 from tests.webapp.gradebook.conftest import EXERCISE, NOTEBOOK, ROOT
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 
 def outcome(student: str, notebook: str = NOTEBOOK, **values: Any) -> Outcome:

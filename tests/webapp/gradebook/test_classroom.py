@@ -12,8 +12,6 @@ from studio.gradebook import classroom
 from studio.gradebook.classroom import Classroom, Submission
 from studio.gradebook.submissions import MOST_BYTES, Unreadable, read
 
-pytestmark = pytest.mark.alone
-
 
 def touch(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)

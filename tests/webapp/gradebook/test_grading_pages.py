@@ -22,7 +22,7 @@ from studio.grading import release
 from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, hand_in, outcomes_of
 from tests.webapp.running import Studio, free_port, start_studio
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 DEADLINE_S = 180.0
 CLASS = "Klasse 数学 Ü"

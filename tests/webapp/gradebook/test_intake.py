@@ -14,7 +14,7 @@ from studio.gradebook.classroom import Classroom
 from studio.gradebook.intake import take_in
 from tests.webapp.gradebook.conftest import NOTEBOOK
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 FILE = f"{NOTEBOOK}.ipynb"
 

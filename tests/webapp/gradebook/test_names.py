@@ -19,7 +19,7 @@ from studio.gradebook.table import table
 from studio.grading import release
 from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, grade
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 CLASS, WEEK = "数学 Grüße 1", "Übung 1"
 LEARNERS = ("Jürgen Müller", "李 明", "Seán O'Brien", "Ángel-María")

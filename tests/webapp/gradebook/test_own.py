@@ -16,7 +16,7 @@ from studio.gradebook.classroom import OWN, OWN_ASSIGNMENT, Classroom, Submissio
 from studio.grading.verdict import Verdict, parse_report
 from tests.webapp.gradebook.conftest import EXERCISE, NOTEBOOK, ROOT
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 INSTRUCTOR = ROOT / "notebooks" / f"{NOTEBOOK}.ipynb"
 SECOND = ROOT / "notebooks" / "01_tensors_and_the_tape.ipynb"

@@ -29,7 +29,7 @@ from studio.gradebook.table import table
 from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, WRONG, grade, hand_in, outcomes_of
 from tests.webapp.running import until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 DEADLINE_S = 200.0
 

@@ -16,8 +16,6 @@ from studio.gradebook.similar import Fingerprints, compare, fingerprints, side_b
 from tests.webapp.gradebook.conftest import NOTEBOOK, hand_in
 from tools.made_class import renamed
 
-pytestmark = pytest.mark.alone
-
 STUB = "def solve(rows, limit):\n    found = {}\n    for index, row in enumerate(rows):\n        found[index] = None\n    return found\n"
 ODD = '''
 def solve(rows, limit):

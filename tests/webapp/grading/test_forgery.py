@@ -13,7 +13,7 @@ import pytest
 
 from tests.webapp.grading.book import HEAD, SOLUTION
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 WRONG = HEAD + "    return gradient.sum(0).sum(0).reshape(shape) + 7"
 RIGHT = HEAD + SOLUTION

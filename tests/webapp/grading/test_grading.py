@@ -22,7 +22,7 @@ from studio.grading import grader, release, sandbox, service
 from studio.grading.sandbox import Warm
 from tests.webapp.grading.book import CHECKS, HEAD, IMPORT, SOLUTION, book
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 
 def test_the_solution_passes_and_the_command_says_so_in_json(course, capsys):

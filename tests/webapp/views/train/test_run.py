@@ -16,8 +16,6 @@ from studio.views.train.runs import Run, RunList
 from studio.views.train.settings import Settings
 from tests.webapp.running import until
 
-pytestmark = pytest.mark.alone
-
 WAIT_S = 120
 
 
@@ -68,6 +66,7 @@ def test_every_optimizer_trains_both_models(optimizer: str) -> None:
     assert run.failure is None and run.result is not None and run.result.accuracy > 0.8
 
 
+@pytest.mark.alone
 def test_cancel_stops_within_a_second_and_keeps_what_was_learned() -> None:
     run = Run(Settings("digits", "lenet", epochs=500)).start()
     began = time.monotonic()
