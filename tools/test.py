@@ -123,13 +123,12 @@ def alone() -> Result:
 
 
 def notebooks() -> Result:
+    """One after the other: each trains in as many threads as there are cores, and a cell has 300 seconds."""
     found = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
     if not found:
         return Result(failed=1, broken=["notebooks: there is none"])
     # --nbval-current-env: the kernel is this environment's, whatever kernelspecs the machine has installed.
-    return pytest(
-        "notebooks", *beside(), "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", *found
-    )
+    return pytest("notebooks", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", *found)
 
 
 def course() -> Result:
