@@ -1,4 +1,4 @@
-"""What came of each check, kept over restarts: a small file for each notebook in the Studio's private folder."""
+"""The results of all checks, kept over restarts: one small file for each notebook in the Studio's private folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .course import keep_under_dated_name
 from .grading.verdict import StoppedCell, Verdict, parse_result
 from .runtime import write_atomically
 
-KEPT = 30  # attempts of one notebook; older ones leave, their numbers go on
+KEPT = 30  # attempts of one notebook; older ones are dropped, the numbering continues
 
 log = logging.getLogger(__name__)
 
@@ -40,16 +40,16 @@ class History:
     """The attempts at one notebook, oldest first."""
 
     attempts: tuple[Attempt, ...] = ()
-    set_aside: bool = False  # the copy that was checked last has been put aside since
+    set_aside: bool = False  # the copy that was checked last has been archived since
 
     @property
     def last(self) -> Attempt | None:
-        """The latest word on the present copy, if there is one."""
+        """The latest verdict on the present copy, if there is one."""
         return self.attempts[-1] if self.attempts and not self.set_aside else None
 
     @property
     def best(self) -> Attempt | None:
-        """The attempt with the most points, of equals the latest: what a new copy does not take away."""
+        """The attempt with the most points (the latest of equals); a fresh copy does not reset it."""
         return max(self.attempts, key=lambda attempt: (attempt.verdict.earned, attempt.number), default=None)
 
 
@@ -60,7 +60,7 @@ class Attempts:
         self.folder = folder
 
     def history(self, lesson_id: str) -> History:
-        """A file that cannot be read is put aside under a dated name, and says so in the log."""
+        """A file that cannot be read is renamed with a date, and the log says so."""
         path = self._path(lesson_id)
         try:
             told = json.loads(path.read_text("utf-8"))
@@ -69,11 +69,11 @@ class Attempts:
             return History()
         except (ValueError, KeyError, TypeError) as error:
             kept = keep_under_dated_name(path, datetime.now())
-            log.warning("%s is no history of attempts (%r); it is kept as %s", path.name, error, kept.name)
+            log.warning("%s is not a history of attempts (%r); it is kept as %s", path.name, error, kept.name)
             return History()
 
     def add(self, lesson_id: str, verdict: Verdict) -> Attempt:
-        """Write one more down, as of now."""
+        """Append an attempt, with the present time."""
         with self._alone(lesson_id):
             before = self.history(lesson_id).attempts
             attempt = Attempt(before[-1].number + 1 if before else 1, time.time(), verdict)
@@ -81,14 +81,14 @@ class Attempts:
         return attempt
 
     def put_aside(self, lesson_id: str) -> None:
-        """The copy has been replaced: the last verdict speaks of another one now."""
+        """The copy was replaced: the last verdict belongs to another copy now."""
         with self._alone(lesson_id):
             before = self.history(lesson_id)
             if before.last is not None:
                 self._write(lesson_id, before.attempts, set_aside=True)
 
     def _alone(self, lesson_id: str) -> FileLock:
-        """One writer of a history at a time, in this Studio or another one: what one adds to is what the other wrote."""
+        """Lock a history for one writer, in this Studio or another one, so that no update is lost."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return FileLock(self.folder / f".{lesson_id}.lock")
 
@@ -109,7 +109,7 @@ def _attempt(entry: dict[str, Any]) -> Attempt:
 
 
 def _flat(exercise: dict[str, Any]) -> dict[str, Any]:
-    """As results are written now; each of its texts was a table by language before."""
+    """A result in the present format; older files stored each text as a table by language."""
     if "titles" not in exercise:
         return exercise
     kept = {name: value for name, value in exercise.items() if not isinstance(value, dict)}

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from .grading.release import grade_id
 
 AROUND = 3  # unchanged lines shown before and after a change
-LONGEST = 3000  # lines of one cell that are compared one by one; more than that says only that they differ
+LONGEST = 3000  # lines of one cell that are compared one by one; for longer cells only the fact that they differ is reported
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class CellChange:
 
 def changes(original: Any, mine: Any) -> list[CellChange]:
     """The cells of two notebooks (nbformat 4) whose text differs, in the order of the learner's. Outputs and
-    metadata do not count: running a notebook is no change of it."""
+    metadata are ignored: running a notebook does not change it."""
     found: list[CellChange] = []
     left = dict(enumerate(original.cells))
     partners = _partners(original.cells, mine.cells)
@@ -53,7 +53,7 @@ def changes(original: Any, mine: Any) -> list[CellChange]:
             if cell.source.strip():
                 found.append(_change("added", number, cell, "", cell.source))
             continue
-        # What stood before the partner in the original and has no partner itself was removed here.
+        # Unmatched cells of the original before this match were removed here.
         for index in [index for index in left if index < partner and index not in partners.values()]:
             found.append(_change("removed", index + 1, left[index], left.pop(index).source, ""))
         before = left.pop(partner)
@@ -105,7 +105,7 @@ def _change(
 
 def _lines(old: list[str], new: list[str]) -> Iterator[Line]:
     groups = list(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(AROUND))
-    shown = 0  # lines of `new` that were passed already
+    shown = 0  # lines of `new` that are already processed
     for group in groups:
         if group[0][3] > shown:
             yield Line("gap")

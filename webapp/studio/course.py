@@ -16,7 +16,7 @@ from .grading import release
 
 _DATED = re.compile(
     r"(\d{4}-\d\d-\d\d) (\d\d)\.(\d\d)\.(\d\d)( \(\d+\))?"
-)  # as keep_under_dated_name writes it
+)  # as keep_under_dated_name formats it
 _KERNEL = {"name": "sampan", "display_name": "Sampan", "language": "python"}
 
 
@@ -53,7 +53,7 @@ class Lesson:
         return "" if self.edited is None else datetime.fromtimestamp(self.edited).strftime("%Y-%m-%d %H:%M")
 
     def kept(self) -> list[KeptCopy]:
-        """Former copies that were put aside, the latest first."""
+        """Former copies, archived, the latest first."""
         found = []
         for path in self.copy.parent.glob(f"{self.id} *{self.copy.suffix}"):
             dated = _DATED.fullmatch(path.stem.removeprefix(f"{self.id} "))
@@ -65,7 +65,7 @@ class Lesson:
 
 @dataclass(frozen=True)
 class KeptCopy:
-    """A former copy beside the present one; `when` is the date and time at which it was put aside, as text."""
+    """A former copy in the folder of the present one; `when` is the date and time at which it was archived, as text."""
 
     path: Path
     when: str
@@ -81,7 +81,7 @@ class Course:
         self._making: dict[str, asyncio.Lock] = {}
 
     def lessons(self) -> list[Lesson]:
-        """All notebooks in the order of their names. One that cannot be read raises ValueError by name."""
+        """All notebooks in the order of their names. For one that cannot be read, raises a ValueError that names it."""
         return [self._lesson(path) for path in sorted(self.folder.glob("*.ipynb"))]
 
     def lesson(self, lesson_id: str) -> Lesson | None:
@@ -128,16 +128,17 @@ class Course:
         return lesson.copy
 
     async def start_again(self, lesson: Lesson) -> Path:
-        """A fresh copy; the one so far stays beside it under a name with date and time.
+        """A fresh copy; the present one is kept in the same folder under a name with date and time.
 
-        The fresh copy is written completely before the old one is moved: a full disk leaves the old one in its place.
+        The fresh copy is written completely before the old one is moved, so a full disk leaves the old one
+        unchanged.
         """
         async with self._making.setdefault(lesson.id, asyncio.Lock()):
             await self._make(lesson, keep=True)
         return lesson.copy
 
     async def restore(self, lesson: Lesson, kept: KeptCopy) -> Path:
-        """`kept` is the copy to work in again. The one so far is put aside, and `kept` stays where it is too."""
+        """Make the former copy `kept` the present one. The present one is archived, and `kept` is not deleted."""
         async with self._making.setdefault(lesson.id, asyncio.Lock()):
             fresh = lesson.copy.with_name(f".{lesson.copy.stem}.restored.ipynb")
             try:
@@ -150,7 +151,7 @@ class Course:
         return lesson.copy
 
     async def _make(self, lesson: Lesson, keep: bool) -> None:
-        """Write the learner's copy; `keep` moves one that is there aside first."""
+        """Write the learner's copy; `keep` archives an existing one first."""
         lesson.copy.parent.mkdir(parents=True, exist_ok=True)
         fresh = lesson.copy.with_name(f".{lesson.copy.stem}.new.ipynb")
         try:
@@ -181,7 +182,7 @@ def _run_in_our_kernel(path: Path) -> None:
 
 
 def keep_under_dated_name(path: Path, now: datetime) -> Path:
-    """Move `path` beside itself to "name 2026-11-21 18.57.03.ipynb"; never onto another file."""
+    """Rename `path` in its folder to "name 2026-11-21 18.57.03.ipynb"; never onto another file."""
     stamp = now.strftime("%Y-%m-%d %H.%M.%S")
     for count in range(1, 1000):
         number = "" if count == 1 else f" ({count})"
@@ -195,7 +196,7 @@ def keep_under_dated_name(path: Path, now: datetime) -> Path:
 
 
 def move_without_replacing(source: Path, target: Path) -> None:
-    """A rename that raises FileExistsError where `target` exists, whoever made it and whenever."""
+    """A rename that raises FileExistsError where `target` exists, also if another process has just created it."""
     try:
         os.link(source, target)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""What a learner's code may see of the server's environment: what it needs to compute, and no secret."""
+"""The part of the server's environment that a learner's code may see: what it needs to compute, without secrets."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _NAMES = frozenset(
 _FAMILIES = ("LC_", "SAMPAN_", "OMP_", "MKL_", "OPENBLAS_", "NUMBA_", "TORCH_")
 _SECRET_WORDS = ("TOKEN", "TICKET", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "API_KEY", "CREDENTIAL")
 
-# For work of which several run beside each other on one machine: threads of their own would only wait for each other.
+# For several processes at the same time on one machine: their own threads would only wait for each other.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """A copy with the names a kernel or a grader needs. A name that speaks of a secret never passes."""
+    """A copy with the names a kernel or a grader needs. A name that suggests a secret is never passed on."""
     return {
         name: value
         for name, value in environment.items()

@@ -1,4 +1,4 @@
-"""Figures as people read them: spans of time, sizes, places in a queue."""
+"""Formats numbers for people: durations, sizes, places in a queue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def size(memory: float) -> str:
 
 
 def ordinal(number: int, lang: str) -> str:
-    """ "1st", "2nd", "11th"; Chinese sentences bring their own words around the bare number."""
+    """ "1st", "2nd", "11th"; Chinese sentences use the plain number."""
     if lang != "en":
         return str(number)
     teen = 10 <= number % 100 <= 20

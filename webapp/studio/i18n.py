@@ -1,9 +1,8 @@
-"""English and Chinese: `t("home.title", lang)` looks a sentence up in `locale/<lang>/*.json`.
+"""English and Chinese: `t("home.title", lang)` looks up a sentence in `locale/<lang>/*.json`.
 
-Each JSON file is a flat object of dotted keys; its keys start with the file's name (`train.json`: `train.*`),
-so that two people can write pages without touching the same file. Values may hold `{names}`, filled by
-keyword. There is no fallback from one language to the other: a missing sentence is an error, and a test
-proves that none is missing.
+Each JSON file is a flat object of dotted keys; its keys start with the file's name (`train.json`: `train.*`), so
+that two people can write pages without editing the same file. Values may contain `{names}`, filled by keyword.
+There is no fallback between the languages: a missing sentence is an error, and a test checks that none is missing.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from urllib.parse import parse_qs
 from .paths import LOCALE
 
 LANGUAGES = ("en", "zh")
-NAMES = {"en": "English", "zh": "中文"}  # each in its own language, so that its readers find it
+NAMES = {"en": "English", "zh": "中文"}  # each in its own language
 HTML_LANGUAGE = {"en": "en", "zh": "zh-Hans"}
 THEMES = ("system", "light", "dark")
 LANGUAGE_COOKIE = "sampan_lang"
@@ -56,7 +55,7 @@ def negotiate(cookie: str | None, accept_language: str) -> str:
         try:
             weight = float(quality) if quality else 1.0
         except ValueError:
-            continue  # a malformed preference is no preference
+            continue  # ignore a malformed preference
         language = tag.split("-")[0].lower()
         if language in LANGUAGES and weight > 0:
             ranked.append((-weight, place, language))
@@ -64,7 +63,7 @@ def negotiate(cookie: str | None, accept_language: str) -> str:
 
 
 def of_terminal() -> str:
-    """The language of the commands: that of the terminal they are typed into."""
+    """The language of the commands: that of the terminal."""
     text = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
     return negotiate(None, text.split(".")[0].replace("_", "-"))
 

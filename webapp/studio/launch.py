@@ -21,8 +21,8 @@ from .trouble import Trouble, trouble
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8866
-START_WAIT_S = 60  # how long a second `sampan studio` waits for a first one that is still starting
-# Parts of JupyterLab that ask for servers which are not here, or for the internet; and a developer's tool.
+START_WAIT_S = 60  # how long a second `sampan studio` waits while a first one is starting
+# Parts of JupyterLab that request servers which do not exist here, or the internet; and a developer tool.
 LAB_WITHOUT = (
     "@jupyterlab/lsp-extension",
     "@jupyterlab/fileeditor-extension:language-server",
@@ -40,8 +40,8 @@ LAB_WITHOUT = (
 def launch(port: int | None, browser: bool) -> int:
     """Run the Studio until it is stopped; returns the exit status.
 
-    Without `port`: a Studio of the same workspace that already runs is pointed at instead of starting another,
-    and a taken port is passed over for the next. With `port`: exactly that one, or a message that says why not.
+    Without `port`: if a Studio of the same workspace already runs, its address is printed instead of starting
+    another, and a port in use is skipped. With `port`: exactly that one, or a message with the reason.
     """
     home = workspace()
     try:
@@ -52,11 +52,12 @@ def launch(port: int | None, browser: bool) -> int:
         return _fail(f"The workspace cannot be used: {error}")
     print(about_former(home), end="", flush=True)
 
-    lock = FileLock(state / "starting.lock")  # two starts at the same moment: the second one waits and looks
+    # two starts at the same moment: the second one waits, then checks
+    lock = FileLock(state / "starting.lock")
     try:
         lock.acquire(timeout=START_WAIT_S)
     except Timeout:
-        return _fail(f"Another Studio has been starting for over {START_WAIT_S} s. See its own terminal.")
+        return _fail(f"Another Studio has been starting for over {START_WAIT_S} s. See its terminal.")
     try:
         running = runtime.find(state)
         if port is None and running is not None:
@@ -90,7 +91,7 @@ def _serve(home: Path, state: Path, port: int | None, browser: bool, started: Ca
 
 _ADVICE: dict[Trouble | None, str] = {
     "full": "The disk that holds {home} is full. Free some space, then start again.",
-    "locked": "Another program keeps the database in {home} locked. Close it, then start again.",
+    "locked": "Another program has locked the database in {home}. Close it, then start again.",
     "read_only": "{home} cannot be written to. Choose another workspace with SAMPAN_HOME.",
 }
 
@@ -101,7 +102,7 @@ def _not_started(error: Exception, home: Path) -> str:
 
 
 def configuration(home: Path, port: int | None, token: str, open_browser: bool) -> Config:
-    """Everything the Studio sets in Jupyter, in one place."""
+    """All settings that the Studio makes in Jupyter."""
     c = Config()
     server = c.ServerApp
     server.ip = HOST
@@ -110,21 +111,22 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     server.open_browser = open_browser
     server.root_dir = str(home)
     server.default_url = "/studio"
-    server.allow_root = True  # in a container there is often nobody else; it listens on 127.0.0.1 only
+    server.allow_root = True  # a container often has only root; it listens on 127.0.0.1 only
     server.allow_unauthenticated_access = False
-    server.answer_yes = True  # one Ctrl-C stops it: notebooks are saved, kernels are told
+    server.answer_yes = True  # one Ctrl-C stops it: notebooks are saved, kernels are shut down
     c.Application.log_level = "WARN"
     server.terminals_enabled = False
     server.static_immutable_cache = ["/voila/kept/"]  # see server/frontend.py
     server.tornado_settings = {
         "xsrf_cookie_kwargs": {"samesite": "Strict"},
-        # No pings: with tornado 6.6 (timeout <= interval) jupyter_server takes every pong for late and closes a
-        # living connection each minute, in the middle of a training run. On one machine TCP tells who is gone.
+        # No pings: with tornado 6.6 (timeout <= interval) jupyter_server counts every pong as late and closes a
+        # working connection each minute, in the middle of a training run. On one machine TCP detects closed
+        # connections.
         "ws_ping_interval": 0,
     }
-    # Exactly these. jupyter_server finds no others (find_extensions=False).
+    # Exactly these. jupyter_server loads no others (find_extensions=False).
     server.jpserver_extensions = {"jupyterlab": True, "studio.server": True}
-    server.reraise_server_extension_failures = True  # a Studio without one of them has not started
+    server.reraise_server_extension_failures = True  # if one of them fails, the start fails
 
     c.IdentityProvider.token = token
     c.IdentityProvider.cookie_options = {"samesite": "Strict"}
@@ -140,13 +142,13 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     c.KernelSpecManager.allowed_kernelspecs = {"sampan"}
     c.MultiKernelManager.default_kernel_name = "sampan"
     c.AsyncIOLoopKernelManager.restarter_class = "studio.server.kernels.Restarter"
-    c.KernelManager.transport_encryption = "auto"  # other users of the machine cannot listen in on a kernel
+    c.KernelManager.transport_encryption = "auto"  # other users of the machine cannot connect to a kernel
     c.MappingKernelManager.cull_idle_timeout = 0  # compute/culling.py warns before it culls
     return c
 
 
 def _jupyter_folders(state: Path) -> None:
-    """The Studio's own Jupyter folders, so that it is the same whatever else is installed for this person."""
+    """The Studio's own Jupyter folders, so that other installations of this user do not affect it."""
     for name in ("config", "data", "runtime"):
         folder = state / "jupyter" / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -160,7 +162,7 @@ def _jupyter_folders(state: Path) -> None:
 
 
 def has_browser() -> bool:
-    """Whether there is a browser window to open: not on a machine without a screen."""
+    """Whether a browser window can be opened: not on a machine without a screen."""
     if sys.platform.startswith("linux") and not (
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     ):
@@ -173,7 +175,7 @@ def has_browser() -> bool:
 
 
 def about_former(home: Path) -> str:
-    """What to say about the folder that earlier versions used as the workspace, or ""."""
+    """The message about the folder that earlier versions used as the workspace, or ""."""
     former = Path.home() / FORMER
     if os.environ.get("SAMPAN_HOME") or not state_folder(former).is_dir():
         return ""
@@ -182,7 +184,7 @@ def about_former(home: Path) -> str:
     if checkout(former) is not None:
         return (
             f"\n  {former} is a checkout of Sampan and no longer the workspace, which is {home}.\n"
-            f"  What an earlier version kept is still in {state_folder(former)} and {former / 'notebooks'}.\n"
+            f"  Data of the earlier version are still in {state_folder(former)} and {former / 'notebooks'}.\n"
         )
     return ""
 

@@ -1,4 +1,4 @@
-"""Where the Studio's own files lie, and where the learner's work goes."""
+"""Paths of the Studio's own files and of the learner's workspace."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent
 STATIC = PACKAGE / "static"
 LOCALE = PACKAGE / "locale"
-# The parts of the stylesheet in static/, in the order in which a page links them: a later one may change what an earlier
-# one says.
+# The parts of the stylesheet in static/, in the order in which a page links them: a later one overrides earlier ones.
 STYLES = (
     "studio.css",
     *(
@@ -28,7 +27,7 @@ DEFAULT, FORMER = "sampan-work", "sampan"
 
 
 def _inside_or_in_the_clone(name: str, clone: Path) -> Path:
-    """`studio/<name>` in an installed wheel; in a clone, the same folder in its place there."""
+    """`studio/<name>` in an installed wheel; in a clone, the corresponding folder."""
     inside = PACKAGE / name
     return inside if inside.is_dir() else clone / name
 
@@ -49,10 +48,10 @@ class WorkspaceError(ValueError):
 
 
 def workspace() -> Path:
-    """The learner's folder: `SAMPAN_HOME`, else `~/sampan-work`, else `~/sampan` where an earlier version made it.
+    """The learner's folder: `SAMPAN_HOME`, else `~/sampan-work`, else `~/sampan` if an earlier version created it.
 
-    Raises WorkspaceError when it is relative, is not a folder, or is (or lies in) a checkout of Sampan: the course's
-    copies would be the instructor's notebooks, with their solutions.
+    Raises WorkspaceError when it is relative, is not a folder, or is inside a checkout of Sampan, where the course
+    would open the instructor's notebooks with their solutions.
     """
     text = os.environ.get("SAMPAN_HOME", "")
     folder = Path(text).expanduser() if text else _default()
@@ -64,7 +63,7 @@ def workspace() -> Path:
         found = checkout(place)
         if found is not None:
             raise WorkspaceError(
-                f"the workspace must lie outside of every checkout of Sampan, but {place} lies in {found}: "
+                f"the workspace must be outside of every checkout of Sampan, but {place} is in {found}: "
                 "the course would open the instructor's notebooks with their solutions. "
                 "Set SAMPAN_HOME to another folder"
             )
@@ -78,7 +77,7 @@ def _default() -> Path:
 
 
 def checkout(folder: Path) -> Path | None:
-    """The checkout of Sampan that `folder` is or lies in, after links are followed; None where it lies in none."""
+    """The checkout of Sampan that contains `folder`, after following links; None if there is none."""
     place = folder.resolve()
     parts = ("lib/sampan", "webapp/studio", "notebooks/checks")
     return next((p for p in (place, *place.parents) if all((p / part).is_dir() for part in parts)), None)
@@ -90,5 +89,5 @@ def state_folder(home: Path) -> Path:
 
 
 def stylesheet() -> str:
-    """All styles as one text, for a page that is a file of its own."""
+    """All styles as one text, for a self-contained page."""
     return "\n".join((STATIC / name).read_text("utf-8") for name in STYLES)

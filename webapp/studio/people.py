@@ -1,4 +1,4 @@
-"""Who is at work: the name that leases, jobs and marks stand under."""
+"""The user: the name under which leases, jobs and marks are stored."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 
 
 def me() -> str:
-    """The learner's name under JupyterHub, else this person's name on the machine."""
+    """The learner's name under JupyterHub, else the user name on this machine."""
     return os.environ.get("JUPYTERHUB_USER") or getpass.getuser()
 
 
 def is_admin() -> bool:
-    """Whether everyone's sessions may be seen and stopped: on one's own Studio one is one's own admin."""
+    """Whether this user may see and stop all sessions; in a personal Studio the user is the admin."""
     return not os.environ.get("JUPYTERHUB_USER")

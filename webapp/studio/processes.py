@@ -1,4 +1,4 @@
-"""Processes beside the server: a clean environment, and stopped with everything that they started."""
+"""Child processes of the server: with a clean environment, and stopped together with their descendants."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DRAIN_S = 2.0
 
 
 async def start(command: Sequence[str], stdin: int = DEVNULL, longest_line: int = 65536) -> Process:
-    """Start a program without secrets in its environment, one thread for its arithmetic; its output can be read.
-    Cancelling leaves none behind."""
+    """Start a program without secrets in its environment, with one compute thread and piped output. Cancelling
+    leaves no process behind."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *command,
@@ -32,7 +32,8 @@ async def start(command: Sequence[str], stdin: int = DEVNULL, longest_line: int 
         )
     )
     try:
-        # Shielded: cancelled half-way, asyncio (3.11) can wait for ever for the pipes of the process it gave up.
+        # Shielded: if it is cancelled half-way, asyncio (3.11) can wait for ever for the pipes of the abandoned
+        # process.
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         await stop(await starting)
@@ -47,17 +48,17 @@ async def stop(process: Process) -> None:
 
 
 async def _gone(process: Process) -> None:
-    """Returns when a killed process is buried. One that fled its family may still hold the pipes: not waited for long."""
+    """Returns when a killed process is reaped. A detached descendant may still hold the pipes: do not wait long."""
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_S):
             await process.communicate()
 
 
 class Companion:
-    """A program that stays beside us and answers lines: started when it is first needed, again when it has gone.
+    """A persistent program that answers lines: started when first needed, restarted when it has ended.
 
-    `words` is the end of what it said on stderr, at most `most_words` characters. Starting and ending take turns, so that
-    who ends one does not lose sight of the next, which another has started meanwhile.
+    `words` is the end of its stderr, at most `most_words` characters. Starting and ending are serialised by a lock,
+    so that a process started meanwhile is not lost.
     """
 
     def __init__(self, command: Sequence[str], longest_line: int, most_words: int) -> None:
@@ -68,7 +69,7 @@ class Companion:
         self.words = ""
 
     async def running(self) -> Process:
-        """The process, started now if there is none."""
+        """The process, started now if it is not running."""
         async with self._turn:
             if self._process is None or self._process.returncode is not None:
                 await self._end()
@@ -83,7 +84,7 @@ class Companion:
             self.words = (self.words + part.decode(errors="replace"))[-self._most_words :]
 
     async def last_words(self) -> str:
-        """`words`, when the process has gone and all was heard, or nearly all."""
+        """`words`, after the process has ended and its stderr was read."""
         if self._listening is not None:
             await asyncio.wait([self._listening], timeout=DRAIN_S)
         return self.words
@@ -94,7 +95,7 @@ class Companion:
             await self._end()
 
     async def _end(self) -> None:
-        # Forgotten first: whoever is cancelled in here must not leave one behind that is taken for alive.
+        # Cleared first: if this is cancelled, no dead process may be taken for a running one.
         process, self._process = self._process, None
         listening, self._listening = self._listening, None
         lives = process is not None and process.returncode is None
@@ -108,7 +109,7 @@ class Companion:
 
 
 async def end(pid: int, patience: float = 3.0) -> None:
-    """Interrupt a process, ask it to end, then kill it; `patience` in seconds for each. Nothing of it is left."""
+    """Interrupt a process, ask it to end, then kill it; `patience` in seconds for each. No descendant is left."""
     family: list[psutil.Process] = []
     try:
         process = psutil.Process(pid)
@@ -118,7 +119,7 @@ async def end(pid: int, patience: float = 3.0) -> None:
             deadline = time.monotonic() + patience
             while time.monotonic() < deadline and process.status() != psutil.STATUS_ZOMBIE:
                 await asyncio.sleep(0.05)
-    except psutil.NoSuchProcess:  # it went by itself; its children may not have
+    except psutil.NoSuchProcess:  # it ended by itself; its children may still run
         for child in family:
             if child.is_running():
                 stop_tree(child.pid)
@@ -127,7 +128,8 @@ async def end(pid: int, patience: float = 3.0) -> None:
 
 
 def stop_tree(pid: int) -> None:
-    """Kill a process and all its descendants. A kernel leads a session of its own: a group is not enough."""
+    """Kill a process and all its descendants. A kernel has its own session, so killing the process group is not
+    enough."""
     try:
         family = [psutil.Process(pid)]
         family += family[0].children(recursive=True)
@@ -135,7 +137,7 @@ def stop_tree(pid: int) -> None:
         return
     for process in family:
         try:
-            process.send_signal(signal.SIGSTOP)  # so that none starts another while we go through them
+            process.send_signal(signal.SIGSTOP)  # so that none starts another meanwhile
         except psutil.NoSuchProcess:
             continue
     try:

@@ -1,4 +1,4 @@
-"""Which Studio is running: a small file per port, trusted only while its process lives."""
+"""Which Studio is running: a small file per port, valid only while its process runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Running:
 
     @property
     def address(self) -> str:
-        """The address that opens the Studio at once."""
+        """The address with the token."""
         return f"{self.url}studio?token={self.token}"
 
     def lives(self) -> bool:
@@ -47,7 +47,7 @@ class Running:
         request = urllib.request.Request(
             f"{self.url}studio/health", headers={"Authorization": f"token {self.token}"}
         )
-        # No proxy: this is 127.0.0.1, whatever the environment says about the rest of the world.
+        # No proxy: this is 127.0.0.1, whatever the environment sets for other hosts.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(request, timeout=timeout) as reply:
@@ -65,7 +65,7 @@ def _file(state: Path, port: int) -> Path:
 
 
 def write(state: Path, running: Running) -> None:
-    """Atomically, readable by its owner only: the token is in it."""
+    """Write it atomically, readable only by its owner, because it contains the token."""
     write_atomically(_file(state, running.port), json.dumps(asdict(running)).encode())
 
 
@@ -78,7 +78,7 @@ def find(state: Path) -> Running | None:
     for path in sorted(state.glob("studio-*.json")):
         try:
             running = Running(**json.loads(path.read_text("utf-8")))
-        except (ValueError, TypeError):  # foreign or of another version: it tells us nothing
+        except (ValueError, TypeError):  # foreign or of another version: ignored
             path.unlink(missing_ok=True)
             continue
         if running.lives():
@@ -88,7 +88,7 @@ def find(state: Path) -> Running | None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Either the whole content stands under `path`, or what stood there before. Mode 0600."""
+    """Write `path` atomically, with mode 0600."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -1,4 +1,4 @@
-"""Which trouble of the machine an exception reports, so that people read what to do instead of a traceback."""
+"""Recognises problems of the machine in an exception, so that people read what to do instead of a traceback."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SQLITE: dict[int, Trouble] = {
 
 
 def trouble(error: BaseException | None) -> Trouble | None:
-    """Of an exception or of one that caused it; None for anything else.
+    """The problem that an exception or its cause reports; None for anything else.
 
-    A full disk and a file system mounted read-only are known by their errno, SQLite's own errors by their code.
+    A full disk and a file system mounted read-only are recognised by errno, SQLite's errors by their code.
     """
     for one in _causes(error):
         if isinstance(one, OSError) and one.errno in _ERRNO:

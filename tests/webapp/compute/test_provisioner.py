@@ -293,7 +293,7 @@ def test_a_session_that_dies_while_the_store_is_out_of_reach_leaves_no_task_that
                 assert time.monotonic() < deadline
                 await asyncio.sleep(0.02)
             await manager.provisioner._looking  # type: ignore[union-attr]
-        assert "could not keep its place" in caplog.text
+        assert "keeping the lease of a session that ended failed" in caplog.text
         await manager.shutdown_kernel(now=True)
 
     asyncio.run(run())

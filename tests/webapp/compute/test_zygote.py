@@ -27,7 +27,7 @@ from studio.compute.zygote.spawn import Spawn, encode, open_pair
 
 pytestmark = [
     pytest.mark.servers,
-    pytest.mark.skipif(sys.platform != "linux", reason="a warm process to fork is for Linux"),
+    pytest.mark.skipif(sys.platform != "linux", reason="the warm process needs Linux"),
 ]
 
 WAIT_S = 60

@@ -59,7 +59,7 @@ def test_a_computed_setting_is_named(tmp_path: Path) -> None:
 
 
 def test_no_folder_no_class(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="a class is a folder"):
+    with pytest.raises(ValueError, match="class: expected a folder"):
         Classroom(tmp_path / "nothing")
 
 

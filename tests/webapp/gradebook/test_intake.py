@@ -104,7 +104,7 @@ def test_links_bombs_and_damage_are_left_out(classroom: Classroom, tmp_path: Pat
 def test_what_is_no_zip_file(classroom: Classroom, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "work.zip"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"work\.zip is no zip file"):
+    with pytest.raises(ValueError, match=r"work\.zip is not a readable zip file"):
         take_in(classroom, "week1", path)
 
 

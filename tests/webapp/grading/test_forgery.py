@@ -187,7 +187,7 @@ def test_nor_the_derivatives_of_the_librarys_operator(course, graded, way_back, 
         f'{borrowed}@learn.exercise("ops.sin")\ndef sin(x):\n    return x.sin(), {way_back}'
     ).exercises
     assert result.passed is right
-    assert right or "is not there while this exercise is graded" in result.message
+    assert right or "is not available while this exercise is graded" in result.message
 
 
 def test_code_nested_too_deeply_to_be_read(graded):
@@ -215,10 +215,10 @@ def test_what_is_no_file_of_ones_own_is_not_read(course, tmp_path, warm):
     with large.open("wb") as file:
         file.truncate(500 << 20)
     for path, words in (
-        (link, "a symbolic link came"),
-        (pipe, "a regular file is expected"),
-        (folder, "a regular file is expected"),
-        (large, "at most 20 MB are expected, 500 MB came"),
+        (link, "got a symbolic link"),
+        (pipe, "expected a regular file"),
+        (folder, "expected a regular file"),
+        (large, "expected at most 20 MB, got 500 MB"),
     ):
         with pytest.raises(ValueError, match=words):
             read_submission(path)

@@ -1,4 +1,4 @@
-"""What a lease means for the process that runs under it: its variables and its limits; and what to say without one."""
+"""The environment variables and limits of a process that runs under a lease; and the message when there is no place."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def environment_of(lease: Lease, state: Path) -> dict[str, str]:
 
 
 def limits_of(lease: Lease) -> Limits:
-    """What the operating system holds the session to."""
+    """The limits that the operating system enforces on the session."""
     return Limits(
         memory=lease.ask.memory + (CUDA if lease.device.startswith("gpu:") else 0), processes=PROCESSES
     )
@@ -47,7 +47,7 @@ def threads() -> int:
 
 
 def full(place: Place) -> Refused:
-    """What to say to somebody who finds no free place and does not wait for one."""
+    """The message for a caller that finds no free place and does not wait."""
     if place.wait is None:
         return Refused(*(t("compute.full", lang, ahead=place.ahead) for lang in ("en", "zh")))
     minutes = max(1, round(place.wait / 60))

@@ -1,4 +1,4 @@
-"""Groups of processes that the kernel holds to limits together (cgroup v2), where this machine lets us make them."""
+"""Control groups (cgroup v2): limits for a group of processes, where this machine lets us create them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _PREFIX = "sampan-"
 
 @dataclass(frozen=True)
 class Cgroup:
-    """A group of processes that the kernel holds to limits together, and can kill together."""
+    """A group of processes with common limits, which the kernel can kill together."""
 
     folder: Path
 
     def add(self, pid: int) -> None:
-        """Take a process in; its children are born in it. OSError when the kernel refuses."""
+        """Add a process; its children start in the group. OSError when the kernel refuses."""
         (self.folder / "cgroup.procs").write_text(str(pid))
 
     def out_of_memory(self) -> bool:
-        """Whether the kernel has killed something here because the memory was used up."""
+        """Whether the kernel has killed a process of the group because memory ran out."""
         events = dict(line.split() for line in (self.folder / "memory.events").read_text().splitlines())
         return int(events.get("oom_kill", 0)) > 0
 
     def kill(self) -> None:
-        """Kill all that is inside, also what left its process group or session."""
+        """Kill all processes of the group, including those that left their process group or session."""
         with suppress(FileNotFoundError):  # before Linux 5.14 there is no such file
             switch = os.open(self.folder / "cgroup.kill", os.O_WRONLY)
             try:
@@ -40,8 +40,8 @@ class Cgroup:
                 os.close(switch)
 
     def remove(self) -> None:
-        """Give it back to the machine, when what was killed in it has gone. Nothing happens when it is gone already;
-        OSError when something in it still lives after a second."""
+        """Remove the group once its killed processes are gone. No-op if it is gone already; OSError if a process in
+        it is still alive after a second."""
         end = time.monotonic() + 1.0
         while True:
             try:
@@ -57,13 +57,13 @@ class Cgroup:
 
 
 def own_name(name: str) -> str:
-    """What a group of this process is called: whoever finds it later can tell whether its maker still runs."""
+    """The name of a group of this process. It tells a later reader whether its creator still runs."""
     me = machine.holder(os.getpid())
     return f"{_PREFIX}{_numbers()}-{me.pid}-{me.started:.0f}-{name}"
 
 
 def sweep(root: Path = CGROUPS) -> list[str]:
-    """Kill and remove the groups whose makers were killed before they could; their names.
+    """Kill and remove the groups whose creators were killed before they could; return their names.
 
     Groups made where processes are numbered otherwise (another container) are left alone. One that cannot be removed
     yet is there for the next sweep.
@@ -73,7 +73,7 @@ def sweep(root: Path = CGROUPS) -> list[str]:
         try:
             _, _, pid, since, _ = folder.name.split("-", 4)
             maker = Holder(int(pid), float(since))
-        except ValueError:  # no name of ours
+        except ValueError:  # not a name of ours
             continue
         if machine.alive(maker):
             continue

@@ -33,10 +33,10 @@ Everything that is not an option of ours goes to the script; after -- all of it 
 
 def add_to(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """The parsers of the three commands."""
-    session = commands.add_parser("session", help="what runs: list, stop, extend", description="What runs.")
+    session = commands.add_parser("session", help="sessions: list, stop, extend", description="What runs.")
     what = session.add_subparsers(required=True, metavar="what")
     found = what.add_parser("list", help="sessions, what they use, and how long they may")
-    found.add_argument("--everyone", action="store_true", help="not mine alone")
+    found.add_argument("--everyone", action="store_true", help="of all users")
     found.set_defaults(run=_list)
     stop = what.add_parser("stop", help="interrupt, then end")
     stop.add_argument("id", help="the beginning is enough")
@@ -62,12 +62,12 @@ def add_to(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
         "job", help="background jobs: list, log, cancel", description="Background jobs."
     )
     what = job.add_subparsers(required=True, metavar="what")
-    found = what.add_parser("list", help="how they stand, newest first")
-    found.add_argument("--everyone", action="store_true", help="not mine alone")
+    found = what.add_parser("list", help="their states, newest first")
+    found.add_argument("--everyone", action="store_true", help="of all users")
     found.set_defaults(run=_jobs)
-    log = what.add_parser("log", help="what a job printed")
+    log = what.add_parser("log", help="the output of a job")
     log.add_argument("id", help="the beginning or the end is enough")
-    log.add_argument("--follow", action="store_true", help="until it is over; its exit status becomes ours")
+    log.add_argument("--follow", action="store_true", help="until it ends; return its exit status")
     log.set_defaults(run=_log)
     for name, help, run_it in (("cancel", "interrupt, then end", _cancel), ("remove", "delete one", _remove)):
         one = what.add_parser(name, help=help)
@@ -85,15 +85,15 @@ def _job_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time", type=duration, default=duration("4h"), metavar="4h", help="such as 30m (4h)"
     )
-    parser.add_argument("--queue", action="store_true", help="wait for a place where none is free")
-    parser.add_argument("--follow", action="store_true", help="show what it prints until it is over")
+    parser.add_argument("--queue", action="store_true", help="wait in the queue if no place is free")
+    parser.add_argument("--follow", action="store_true", help="show its output until it ends")
 
 
 def size(text: str) -> int:
     """Bytes, from 512M or 1.5G. Raises argparse.ArgumentTypeError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg])i?b?", text.strip().lower())
     if found is None or not float(found[1]):
-        raise argparse.ArgumentTypeError(f"a size such as 512M or 4G is expected, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a size such as 512M or 4G, got {text!r}")
     return int(float(found[1]) * _UNITS[found[2]])
 
 
@@ -101,7 +101,7 @@ def duration(text: str) -> float:
     """Seconds, from 90s, 30m, 2h or 1d. Raises argparse.ArgumentTypeError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text.strip().lower())
     if found is None or not float(found[1]):
-        raise argparse.ArgumentTypeError(f"a time such as 30m or 2h is expected, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a time such as 30m or 2h, got {text!r}")
     return float(found[1]) * _SECONDS[found[2]]
 
 
@@ -111,7 +111,7 @@ def _gpu(text: str) -> float:
     except ValueError:
         share = 0.0
     if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"one GPU (1), or a part of one (0.5), can be had, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected one GPU (1) or a part of one (0.5), got {text!r}")
     return share
 
 
@@ -187,7 +187,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     parser = argparse.ArgumentParser(prog="sampan run", allow_abbrev=False, add_help=False)
     _job_options(parser)
-    # What stood before the script is the default for what stands among its arguments.
+    # Options before the script are the defaults of options among its arguments.
     parser.set_defaults(**{name: getattr(arguments, name) for name in vars(parser.parse_args([]))})
     words = arguments.rest
     place = words.index("--") if "--" in words else len(words)
@@ -291,10 +291,10 @@ def _follow(job: Job) -> int:
     place = 0
     try:
         while True:
-            job = jobs.find(job.id)  # before the log: what it printed last is printed too
+            job = jobs.find(job.id)  # read before the log, so that its last output is printed too
             if job.log_file.exists():
                 with open(job.log_file, "rb") as log:
-                    if log.seek(0, 2) < place:  # it was cut
+                    if log.seek(0, 2) < place:  # the log was truncated
                         place = 0
                     log.seek(place)
                     for part in iter(partial(log.read, 1 << 16), b""):

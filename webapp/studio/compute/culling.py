@@ -1,7 +1,7 @@
-"""Sessions that nobody uses end, with a warning before; and every session ends when its time is up.
+"""Culling: idle sessions end after a warning, and every session ends when its time is up.
 
-Runs in the server. A kernel counts as used while it computes, when anything came from it, or when somebody
-pressed "keep". Jupyter's own culler is off: it ends a kernel without a word, or never while a tab is open.
+Runs in the server. A kernel counts as used while it computes, when it sent a message, or when "keep" was pressed.
+Jupyter's own culler is off: it ends a kernel without a warning, or never while a tab is open.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MINUTE = 60.0
 @dataclass(frozen=True)
 class Patience:
     """In seconds: how long a session may be idle before it is stopped, with a tab open and without; how long before
-    that it is warned; how old a page may become, extended or not, and how long it stands when no browser shows it: nobody can
-    come back to it, a page that is opened again is another one; how long a kernel may take to start; how long others (a job's
-    supervisor, another server) have to end what they run; how often one looks."""
+    that it is warned; how old a page may become, extended or not, and how long it is kept when no browser shows it
+    (a page that is opened again gets a new kernel); how long a kernel may take to start; how long others (a job's
+    supervisor, another server) have to end what they run; the interval of the checks."""
 
     idle: float = 20 * MINUTE
     idle_open: float = 60 * MINUTE
@@ -48,7 +48,7 @@ class Patience:
 
 
 class Culler:
-    """Looks after all sessions of this machine; `kernels` is the server's kernel manager."""
+    """Culls the sessions of this machine; `kernels` is the server's kernel manager."""
 
     def __init__(self, sessions: Sessions, kernels: Any, patience: Patience | None = None) -> None:
         self.sessions = sessions
@@ -60,16 +60,16 @@ class Culler:
         ] = {}  # since when a lease that we hold has had no kernel, or a page no browser
 
     async def run(self) -> None:
-        """For ever. One session that cannot be ended does not stop the rest."""
+        """Loop forever. An error with one session does not stop the others."""
         while True:
             await asyncio.sleep(self.patience.look)
             try:
                 await self.look()
             except Exception:
-                log.exception("sessions could not be looked after")
+                log.exception("checking sessions failed")
 
     async def look(self, now: float | None = None) -> None:
-        """Once: warn, and end what is to end."""
+        """One pass: warn sessions, and end those that are due."""
         now = time.time() if now is None else now
         standing = await asyncio.to_thread(self.sessions.standing)
         self._alone = {id: since for id, since in self._alone.items() if any(s.id == id for s in standing)}
@@ -85,7 +85,7 @@ class Culler:
         why, culled_at = self._over(session, kernel, now), 0.0
         if kernel is not None and not why:
             idle_until = self._idle_until(session, kernel, now)
-            why = "nobody used it" if now >= idle_until else ""
+            why = "it was idle" if now >= idle_until else ""
             culled_at = 0.0 if now < idle_until - self.patience.warning else idle_until
         if why:
             log.info("session %s (%s) ends: %s", session.id, session.lease.ask.title, why)
@@ -107,9 +107,9 @@ class Culler:
         if now > lease.ends + (self.patience.others if kernel is None else 0.0):
             return "its time is up"
         if lease.ask.purpose == "page" and now > lease.granted + self.patience.page:
-            return "no page is open for as long as this"
+            return "a page may not be open this long"
         if kernel is None and lease.holder == machine.holder(os.getpid()):
-            # It is starting; or it died too often, and Jupyter has given it up.
+            # It is starting, or Jupyter gave up after it died too often.
             since = self._alone.setdefault(session.id, now)
             return "its kernel did not start" if now - since > self.patience.start else ""
         if lease.ask.purpose == "page" and self._started(kernel) and not self._connections(session):
@@ -126,7 +126,7 @@ class Culler:
         return int(self.kernels.kernel_model(session.kernel)["connections"])
 
     def _idle_until(self, session: Session, kernel: Any, now: float) -> float:
-        """When it will be stopped, if nothing happens until then."""
+        """When it will be stopped if it stays idle."""
         if not self._started(kernel):
             return now + self.patience.idle
         model = self.kernels.kernel_model(session.kernel)

@@ -1,4 +1,4 @@
-"""How far a job is and what it measures: from what it told, or from the bars and lines in its log."""
+"""Progress and measured values of a job, from its progress file or from the bars and lines in its log."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _STEP = re.compile(r"\bstep (\d+)/(\d+)\b")
 _EPOCH = re.compile(r"\bEpoch (\d+)/(\d+)")
 _VALUE = re.compile(rf"\b([A-Za-z_][\w./]*)\s?[:=]\s?({_NUMBER})(?![\w:])")
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
-_READ = 4 << 20  # bytes of what a job told that are looked at, from the end
+_READ = 4 << 20  # bytes of a job's progress file that are read, from its end
 
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` (0: nobody knows how many), with the values that go with it."""
+    """`done` of `total` (0: unknown), with the values that go with it."""
 
     done: float
     total: float
@@ -43,7 +43,7 @@ def last(path: Path) -> Progress | None:
 
 
 def told(path: Path) -> Curves:
-    """Every value in a file of `sampan.session.progress`, over what was done."""
+    """Every value in a file of `sampan.session.progress`, by step."""
     found: Curves = defaultdict(list)
     for line in _lines(path):
         for name, value in line.values.items():
@@ -82,7 +82,7 @@ def logged(log: str) -> Curves:
 
 
 def readable(log: str) -> str:
-    """As a terminal would show it: of a line that was drawn over itself, the last."""
+    """The log as a terminal would show it: after carriage returns only the last version of a line."""
     return "\n".join(
         next((part for part in reversed(line.split("\r")) if part.strip()), "") for line in log.split("\n")
     )
@@ -93,7 +93,7 @@ def _values(line: str) -> dict[str, float]:
 
 
 def _lines(path: Path) -> list[Progress]:
-    """Whole lines that are what they should be: the file is the job's own, and a job writes what it likes."""
+    """Complete, valid lines: the job writes this file, so anything may be in it."""
     try:
         with open(path, "rb") as file:
             size = file.seek(0, 2)

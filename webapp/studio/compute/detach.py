@@ -1,6 +1,6 @@
-"""Starts a job's supervisor apart from everything: python -m studio.compute.detach <job's folder>.
+"""Starts a job's supervisor as a detached process: python -m studio.compute.detach <job's folder>.
 
-It prints the supervisor's process number and is gone; no terminal and no server has a hold on the supervisor.
+It prints the supervisor's process number and exits, so neither a terminal nor the server owns the supervisor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    if pid := os.fork():  # before anything is imported: whoever started us waits for this
+    if pid := os.fork():  # before anything is imported: the caller waits for this line
         print(pid, flush=True)
         os._exit(0)
     os.setsid()

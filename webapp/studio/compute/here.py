@@ -15,7 +15,7 @@ from .sql import SqlStore, open_store
 
 
 def state() -> Path:
-    """The Studio's private folder in the workspace; it is made when it is missing."""
+    """The Studio's private folder in the workspace; created if missing."""
     folder = state_folder(workspace())
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder

@@ -1,9 +1,10 @@
-"""Jobs: scripts that run in the background under a lease, with a log, progress, and a folder for what they make.
+"""Jobs: scripts that run in the background under a lease, with a log, progress, and a folder for output files.
 
-A job is a folder, `<state>/jobs/<id>`: `job.json` says how it stands, `log.txt` is what it printed, `progress.jsonl`
-what it told through `sampan.session.progress`, `artefacts/` what it made. A supervisor of its own runs it
-(`supervisor.py`), so a job outlives the terminal and the server; only the supervisor writes `job.json`. What follows
-only reads, and asks: `start`, `all`, `find`, `cancel`, `remove`. From the server call them through `asyncio.to_thread`.
+A job is a folder, `<state>/jobs/<id>`: `job.json` is its state, `log.txt` its output, `progress.jsonl` what it
+reported through `sampan.session.progress`, `artefacts/` its output files. A supervisor process runs it
+(`supervisor.py`), so a job outlives the terminal and the server; only the supervisor writes `job.json`. The
+functions here only read and send requests: `start`, `all`, `find`, `cancel`, `remove`. From the server call them
+through `asyncio.to_thread`.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ State = Literal["waiting", "running", "done", "failed", "cancelled", "lost"]
 Why = Literal["", "time", "memory", "killed", "lease", "start"]
 OVER: frozenset[State] = frozenset(["done", "failed", "cancelled", "lost"])
 LOG_SHOWN = 64 << 10  # bytes of the log's end
-_STARTING_S = 30.0  # a job whose supervisor has not said its name by then never will
+_STARTING_S = 30.0  # a job whose supervisor has not written its process number by then has failed to start
 
 
 @dataclass(frozen=True)
 class Job:
-    """How a job stands. Times in seconds since 1970, 0.0 for what has not happened; `status` as the shell shows it.
+    """The state of a job. Times in seconds since 1970, 0.0 for what has not happened; `status` is the exit status
+    as a shell shows it.
 
-    While it waits, `ahead` others come before it and `wait` is the estimate in seconds (None: cannot tell).
+    While it waits, `ahead` others come before it and `wait` is the estimate in seconds (None: unknown).
     """
 
     id: str
@@ -68,7 +70,7 @@ class Job:
 
     @property
     def artefacts(self) -> Path:
-        """The folder for what it makes; it finds it as `sampan.session.artefacts()`."""
+        """The folder for its output files, `sampan.session.artefacts()` for the job."""
         return self.folder / "artefacts"
 
     @property
@@ -81,20 +83,20 @@ class Job:
         return 0.0 if not self.started else (self.ended or time.time()) - self.started
 
     def log(self, most: int = LOG_SHOWN) -> str:
-        """The end of what it printed, at most so many bytes; bars that were drawn over themselves once."""
+        """The end of its output, at most so many bytes; of redrawn progress bars only the last version."""
         return curves.readable(_tail(self.log_file, most))
 
     def progress(self) -> Progress | None:
-        """The last it told, or that is to be read from a bar in its log; None: nothing yet."""
+        """The last progress that it reported, or that a bar in its log shows; None: nothing yet."""
         return curves.last(self.folder / "progress.jsonl") or curves.bar(_tail(self.log_file, 4096))
 
     def curve(self) -> dict[str, builtins.list[tuple[float, float]]]:
-        """For each value that it told of: (step, value) in order. From its log where it told of none."""
+        """For each reported value: (step, value) in order; from the log if it reported none."""
         told = curves.told(self.folder / "progress.jsonl")
         return told or curves.logged(_tail(self.log_file, 1 << 20))
 
     def files(self) -> builtins.list[Path]:
-        """What it has made, by name."""
+        """Its output files, by name."""
         return sorted(path for path in self.artefacts.rglob("*") if path.is_file() and not path.is_symlink())
 
 
@@ -106,15 +108,15 @@ def start(
     cwd: str | os.PathLike[str] | None = None,
     queue: bool = True,
 ) -> Job:
-    """Begin a job. Without `queue` only if a place is free now.
+    """Start a job. Without `queue`, only if a place is free now.
 
-    Raises FileNotFoundError when there is no such script, and `lease.Refused` when there is no place: full (without
+    Raises FileNotFoundError if the script does not exist, and `lease.Refused` if there is no place: full (without
     `queue`), over quota, or more than this machine can give.
     """
     folder = Path(cwd or Path.cwd()).absolute()
     file = folder / script
     if not file.is_file():
-        raise FileNotFoundError(f"there is no script {str(script)!r} in {folder}")
+        raise FileNotFoundError(f"script {str(script)!r} was not found in {folder}")
     store = here.store()
     answer = store.take(ask)
     ticket = answer.ticket if isinstance(answer, Place) else answer.id
@@ -139,7 +141,7 @@ def start(
 
 
 def all(owner: str | None = None) -> builtins.list[Job]:
-    """Somebody's jobs, or everyone's; newest first."""
+    """The jobs of one owner, or of all; newest first."""
     found = [_read(path.parent) for path in (here.state() / "jobs").glob("*/job.json")]
     return sorted(
         (job for job in found if job is not None and owner in (None, job.ask.owner)),
@@ -149,7 +151,7 @@ def all(owner: str | None = None) -> builtins.list[Job]:
 
 
 def find(beginning: str, owner: str | None = None) -> Job:
-    """The one whose id begins, or ends, so. LookupError when there is none, or more than one."""
+    """The job whose id begins or ends with this text. LookupError unless it is exactly one."""
     found = [
         job
         for job in all(owner)
@@ -161,7 +163,7 @@ def find(beginning: str, owner: str | None = None) -> Job:
 
 
 def cancel(id: str) -> Job:
-    """Ask a job to end: it is interrupted, then killed. Nothing happens when it is over. LookupError: no such job."""
+    """Ask a job to end: it is interrupted, then killed. No-op if it has ended. LookupError: no such job."""
     job = find(id)
     if not job.over:
         (job.folder / "cancel").touch()
@@ -169,7 +171,7 @@ def cancel(id: str) -> Job:
 
 
 def remove(id: str) -> None:
-    """Delete a job that is over, with all that it made. ValueError while it is not; LookupError: no such job."""
+    """Delete a job that has ended, with its output files. ValueError while it runs; LookupError: no such job."""
     job = find(id)
     if not job.over:
         raise ValueError(f"the job {job.id} is {job.state}: cancel it first")
@@ -183,7 +185,7 @@ def write(job: Job) -> None:
 
 
 def read(folder: Path) -> Job:
-    """As it was last written. FileNotFoundError when there is none."""
+    """The job as last written. FileNotFoundError if there is none."""
     values: dict[str, Any] = json.loads((folder / "job.json").read_text("utf-8"))
     values["ask"] = Ask(**values["ask"])
     values["supervisor"] = Holder(**values["supervisor"]) if values["supervisor"] else None
@@ -191,7 +193,7 @@ def read(folder: Path) -> Job:
 
 
 def _read(folder: Path) -> Job | None:
-    """As it stands: lost, when the process that looked after it is gone."""
+    """The present state: "lost" if its supervisor is gone."""
     try:
         job = read(folder)
     except FileNotFoundError:  # removed meanwhile
@@ -204,7 +206,7 @@ def _read(folder: Path) -> Job | None:
         gone = not machine.alive(job.supervisor)
     if not gone:
         return job
-    again = read(folder)  # it may have written its last word just before it went
+    again = read(folder)  # it may have written its final state just before it exited
     return again if again.over else replace(again, state="lost")
 
 
@@ -213,9 +215,9 @@ def _folder(id: str) -> Path:
 
 
 def _start_supervisor(folder: Path) -> int:
-    """It leaves this process at once, and says its number."""
+    """Start the supervisor, detached from this process; returns its process number."""
     environment = clean_environment(os.environ)
-    if "SAMPAN_STORE" in os.environ:  # for the supervisor alone: what it runs does not get it
+    if "SAMPAN_STORE" in os.environ:  # for the supervisor only: the script does not inherit it
         environment["SAMPAN_STORE"] = os.environ["SAMPAN_STORE"]
     begun = subprocess.run(
         [sys.executable, "-m", "studio.compute.detach", str(folder)],

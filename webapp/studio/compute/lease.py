@@ -1,4 +1,4 @@
-"""What is asked of the machine and what was granted: plain values, shared by every store and every caller."""
+"""Requests and leases as plain values, shared by every store and every caller."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Purpose = Literal["grading", "page", "notebook", "job"]
 
 @dataclass(frozen=True)
 class Ask:
-    """What somebody wants. `memory` in bytes, `seconds` of wall time, `share` of one GPU's memory (0 to 1).
+    """A request. `memory` in bytes, `seconds` of wall time, `share` of one GPU's memory (0 to 1).
 
-    Raises ValueError for what no machine could give.
+    Raises ValueError for what no machine could grant.
     """
 
     owner: str
     purpose: Purpose
-    title: str = ""  # what people know it by: a notebook's path, a page's name, a script
+    title: str = ""  # shown to people: a notebook's path, a page's name, a script
     kind: Kind = "cpu"
     share: float = 1.0
     memory: int = 2 << 30
@@ -43,7 +43,8 @@ class Ask:
 
 @dataclass(frozen=True)
 class Holder:
-    """The process that uses a lease; `started` tells it from a later one with the same number (`machine.holder`)."""
+    """The process that uses a lease; `started` distinguishes it from a later one with the same number
+    (`machine.holder`)."""
 
     pid: int
     started: float
@@ -51,10 +52,10 @@ class Holder:
 
 @dataclass(frozen=True)
 class Lease:
-    """What was granted. Times are seconds since 1970. `device` is "cpu:3" (a slot), "gpu:0", or "sim:0" (simulated).
+    """A lease. Times are seconds since 1970. `device` is "cpu:3" (a slot), "gpu:0", or "sim:0" (simulated).
 
-    `id` is that of the ticket, when there was one. Past `ends` it stands until its holder is gone: whoever runs
-    sessions ends that process.
+    `id` is that of the ticket, if there was one. After `ends` it stays until its holder is gone; culling ends that
+    process.
     """
 
     id: str
@@ -71,7 +72,7 @@ class Lease:
 
 @dataclass(frozen=True)
 class Place:
-    """A place in the queue: `ahead` others come first, `wait` is the estimate in seconds (None: cannot tell)."""
+    """A place in the queue: `ahead` others come first, `wait` is the estimate in seconds (None: unknown)."""
 
     ticket: str
     ahead: int
@@ -91,7 +92,7 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Use:
-    """A lease that is over, as it was booked. `seconds` counts a part of a GPU as that part of the time."""
+    """The record of an ended lease. `seconds` is weighted by the share of the GPU."""
 
     id: str
     ask: Ask
@@ -105,7 +106,7 @@ class Use:
 
 
 class Refused(Exception):
-    """A lease that waiting will not bring, said to people in both languages."""
+    """A request that waiting cannot satisfy, with the reason in both languages."""
 
     def __init__(self, sentence: str, sentence_zh: str) -> None:
         super().__init__(sentence)
@@ -113,25 +114,26 @@ class Refused(Exception):
 
 
 class OverQuota(Refused):
-    """This person has used up the hours of this week; the sentences say when it eases."""
+    """This person has used up the hours of this week; the message says when there are new ones."""
 
 
 class Impossible(Refused, ValueError):
-    """This machine can never give that: no such device, more memory than it has, longer than is allowed."""
+    """This machine can never grant that: no such device, more memory than it has, longer than is allowed."""
 
 
 class Store(Protocol):
-    """The one way to leases and queue. Direct client: `sql.SqlStore`. Every call is one short transaction and blocks:
-    from the server always through `asyncio.to_thread`. Each first takes back what belongs to processes that are gone."""
+    """The interface to leases and queue. Direct client: `sql.SqlStore`. Every call is one short transaction and
+    blocks: from the server always through `asyncio.to_thread`. Each first takes back the leases of processes that
+    are gone."""
 
     def take(self, ask: Ask, ticket: str | None = None, holder: Holder | None = None) -> Lease | Place:
-        """The lease when a device is free and nobody is before you, else the place in the queue. Call again with
-        the ticket every second or two: one that sleeps for 5 s lets others pass, and after 30 s it is dropped (a later
-        call starts again at the end). A ticket that was granted meanwhile returns its lease, which stays for 10 s
-        after each such call until it is bound; if the lease has a holder, somebody uses it already.
-        With a `holder` the lease is bound to that process at once, and a ticket that somebody redeemed before counts
-        as none: of two that come with one ticket, the second asks anew.
-        Raises `OverQuota`, and `Impossible` (a ValueError) for what this machine can never give."""
+        """The lease if a device is free and the queue before you is empty, else the place in the queue. Call again
+        with the ticket every second or two: a ticket not renewed for 5 s lets others pass, and after 30 s it is
+        dropped (a later call starts again at the end). A ticket that was granted meanwhile returns its lease, which
+        stays for 10 s after each such call until it is bound; if the lease has a holder, it is in use already. With
+        a `holder` the lease is bound to that process at once, and a ticket that was redeemed before is ignored: of
+        two callers with one ticket, the second makes a new request. Raises `OverQuota`, and `Impossible` (a
+        ValueError) for what this machine can never grant."""
         ...
 
     def bind(self, lease: str, holder: Holder) -> None:
@@ -140,24 +142,24 @@ class Store(Protocol):
         ...
 
     def release(self, lease: str) -> None:
-        """Gives it back; its use is booked. Nothing happens when it is gone already."""
+        """Gives it back and records its use. No-op if it is gone already."""
         ...
 
     def leave(self, ticket: str) -> None:
-        """Out of the queue; a lease that was granted and that no process uses goes back too."""
+        """Leave the queue; a granted lease that no process uses is given back too."""
         ...
 
     def extend(self, lease: str, seconds: float) -> Lease:
-        """More wall time: as much as quota and the longest time allow. LookupError: no such lease.
-        Raises `OverQuota` and `Impossible` when that is nothing."""
+        """More wall time: as much as quota and the longest time allow. LookupError: no such lease. Raises
+        `OverQuota` and `Impossible` if that is zero."""
         ...
 
     def leases(self, owner: str | None = None) -> list[Lease]:
-        """All that stand, oldest first."""
+        """All leases, oldest first."""
         ...
 
     def queue(self, owner: str | None = None) -> list[Ticket]:
-        """Who waits, in the order in which they would be served."""
+        """The waiting requests, in the order in which they would be served."""
         ...
 
     def uses(self, since: float, owner: str | None = None) -> list[Use]:

@@ -15,15 +15,15 @@ from .cgroup import CGROUPS, Cgroup, delegated, own_name
 if sys.platform != "win32":
     import resource
 
-_GRACE_S = 5  # between the signal that tells of the end of CPU time and the one that cannot be caught
+_GRACE_S = 5  # between the signal for the CPU time limit and the one that cannot be caught
 
 
 @dataclass(frozen=True)
 class Limits:
     """`memory` and `file_bytes` in bytes, `cpu_seconds` of all threads together; None sets no limit.
 
-    `processes` counts threads too, as the kernel does, and on top of those that this person runs already: the
-    operating system counts per person, not per session. It does not hold for root; a `cgroup` does.
+    `processes` counts threads too, as the kernel does, in addition to those that this user runs already: the
+    operating system counts per user, not per session. It does not limit root; a `cgroup` does.
     """
 
     memory: int
@@ -33,7 +33,7 @@ class Limits:
     cpu_seconds: int | None = None
 
     def apply(self) -> None:
-        """Bind this process, before the first line of what it is to run; there is no way back up.
+        """Apply the limits to this process, before its program starts; they cannot be raised again.
 
         Memory is limited as data (heap and private mappings), not as address space: torch and CUDA reserve
         many times what they use.
@@ -51,7 +51,8 @@ class Limits:
             _lower(resource.RLIMIT_CPU, self.cpu_seconds, self.cpu_seconds + _GRACE_S)
 
     def cgroup(self, name: str, root: Path = CGROUPS) -> Cgroup | None:
-        """A cgroup v2 with these limits, beside the nearest of our own ancestors that lets us; None where none does."""
+        """A cgroup v2 with these limits, next to our nearest ancestor in which we may create one; None if there is
+        none."""
         parent = delegated(root)
         if parent is None:
             return None
@@ -62,7 +63,7 @@ class Limits:
             (folder / "pids.max").write_text(str(self.processes))
             with suppress(FileNotFoundError):  # only where the machine swaps
                 (folder / "memory.swap.max").write_text("0")
-        except OSError:  # read-only or not delegated after all: the rlimits hold
+        except OSError:  # read-only or not delegated: only the rlimits apply
             with suppress(OSError):
                 folder.rmdir()
             return None

@@ -1,4 +1,4 @@
-"""What this machine can lend, and whether a process on it still runs."""
+"""The devices and memory of this machine, and whether a process on it still runs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import pynvml
 from .lease import Holder, Kind
 from .settings import whole
 
-# A session's memory is a ceiling that few come near: together they may be promised this many times what there is.
+# Few sessions come near their memory limit, so memory is overcommitted by this factor.
 OVERCOMMIT = 2
-SLOT_MEMORY = 2 << 30  # bytes a CPU slot is reckoned with
+SLOT_MEMORY = 2 << 30  # bytes assumed for a CPU slot
 SIMULATED_MEMORY = 8 << 30
 
 
 @dataclass(frozen=True)
 class Device:
-    """Something to lend. `id` is "cpu:3", "gpu:0" or "sim:0"; `memory` in bytes is a GPU's own; `uuid` is NVML's."""
+    """A device. `id` is "cpu:3", "gpu:0" or "sim:0"; `memory` in bytes is a GPU's own; `uuid` is NVML's."""
 
     id: str
     kind: Kind
@@ -41,12 +41,12 @@ class Machine:
 
     @property
     def promised(self) -> int:
-        """Bytes that all leases together may be promised."""
+        """Bytes that all leases together may have."""
         return OVERCOMMIT * self.memory
 
     @property
     def slot_memory(self) -> int:
-        """Bytes that every CPU slot can have at the same time: who asks for no more never waits for memory."""
+        """Bytes that every CPU slot can have at the same time: a request for no more never waits for memory."""
         return min(self.memory, self.promised // sum(device.kind == "cpu" for device in self.devices))
 
     def device(self, id: str) -> Device:
@@ -73,7 +73,7 @@ def this_machine() -> Machine:
 
 
 def default_slots(cores: int, memory: int) -> int:
-    """Enough that one learner can have a few things open, on two cores as well, and never more than fit in memory."""
+    """Enough for a few open things per learner, on two cores as well, and never more than fit in memory."""
     return max(1, min(max(4, 2 * cores), OVERCOMMIT * memory // SLOT_MEMORY))
 
 
@@ -84,7 +84,7 @@ def machine_memory() -> int:
         try:
             text = Path(limit).read_text().strip()
         except OSError:
-            continue  # the other version of cgroups, or none
+            continue  # cgroups of the other version, or no cgroups
         if text.isdigit():
             total = min(total, int(text))
     return total
@@ -109,13 +109,13 @@ def gpus() -> list[Device]:
 
 
 def visible(found: list[Device], names: str | None) -> list[Device]:
-    """Those among them that CUDA_VISIBLE_DEVICES lets through: numbers or beginnings of UUIDs; unset means all."""
+    """Those of them that CUDA_VISIBLE_DEVICES selects: numbers or beginnings of UUIDs; unset means all."""
     if names is None:
         return found
     seen = []
     for name in (part.strip() for part in names.split(",")):
         match = [x for x in found if name and (x.id == f"gpu:{name}" or x.uuid.startswith(name))]
-        if not match:  # as CUDA reads it: what follows an unknown one does not count
+        if not match:  # as CUDA reads it: entries after an unknown one are ignored
             break
         seen += match
     return seen
@@ -123,9 +123,10 @@ def visible(found: list[Device], names: str | None) -> list[Device]:
 
 @cache
 def boot() -> str:
-    """Where and since when a process number means something: this boot of the machine, this set of processes.
+    """The scope of process numbers: this boot of the machine and this pid namespace.
 
-    Leases with another one are no processes of ours: the machine was started anew, or they are another machine's.
+    Leases with another scope do not belong to our processes: the machine was rebooted, or they belong to another
+    machine.
     """
     try:
         started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -135,13 +136,13 @@ def boot() -> str:
 
 
 def started(pid: int) -> float | None:
-    """When a process started, in a clock of the kernel's that nobody sets; None when it does not run.
+    """When a process started, by a kernel clock that is never adjusted; None if it does not run.
 
     Not psutil's create_time, which moves when the machine's clock is set.
     """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name, in parentheses, may itself hold spaces and parentheses.
+            # The name, in parentheses, may itself contain spaces and parentheses.
             fields = file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
@@ -160,5 +161,5 @@ def alive(holder: Holder) -> bool:
     """Whether the process still runs; a later one that got the same number does not count."""
     try:
         return started(holder.pid) == holder.started
-    except PermissionError:  # another person's, on a machine that hides them: there is something at least
+    except PermissionError:  # another user's process, on a machine that hides them: it exists at least
         return True

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import psutil
 import pynvml
 
-_FRESH_S = 1.0  # cores in use are an average since the look before; two looks closer than this count as one
+# cores in use are an average since the last measurement; two that are closer than this count as one
+_FRESH_S = 1.0
 
 
 @dataclass(frozen=True)
 class Reading:
-    """`memory` in bytes, what is shared with other processes counted in parts; `cores` in use since the last look.
+    """`memory` in bytes, shared pages divided among their processes (PSS); `cores` in use since the last
+    measurement.
 
-    `gpu_memory` in bytes and `gpu` as the busy part of the whole card (0 to 1); None where NVML cannot tell.
+    `gpu_memory` in bytes and `gpu` as the busy part of the whole card (0 to 1); None if NVML does not report it.
     """
 
     memory: int = 0
@@ -25,12 +27,10 @@ class Reading:
 
 
 class Meter:
-    """Remembers each process between two looks, as cores in use are a difference."""
+    """Stores the CPU time of each process between two measurements, as cores in use are a difference."""
 
     def __init__(self) -> None:
-        self._before: dict[
-            int, tuple[float, float, float]
-        ] = {}  # seconds of CPU time, when, and what came of it
+        self._before: dict[int, tuple[float, float, float]] = {}  # seconds of CPU time, when, and the result
 
     def read(self, pid: int, device: str = "") -> Reading:
         """Of a process and all its descendants; zeros when it is gone."""
@@ -40,7 +40,7 @@ class Meter:
         except psutil.NoSuchProcess:
             self._before.pop(pid, None)
             return Reading()
-        if pid not in self._before:  # the first look: an average since it began
+        if pid not in self._before:  # the first measurement: an average since it started
             self._before[pid] = (0.0, time.monotonic() - (time.time() - family[0].create_time()), 0.0)
         memory, seconds, pids = 0, 0.0, set()
         for process in family:
@@ -76,7 +76,7 @@ def _gpu(device: str, pids: set[int]) -> tuple[int | None, float | None]:
         ours = [p for p in pynvml.nvmlDeviceGetComputeRunningProcesses(handle) if p.pid in pids]
         busy = pynvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
         return sum(int(p.usedGpuMemory or 0) for p in ours), busy
-    except pynvml.NVMLError:  # the card does not tell, or is gone
+    except pynvml.NVMLError:  # the card does not report it, or is gone
         return None, None
     finally:
         pynvml.nvmlShutdown()

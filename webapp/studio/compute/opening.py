@@ -1,4 +1,4 @@
-"""Opening a database of leases: its address, its engine, and its form brought up to date."""
+"""Opening a database of leases: its URL, its engine, and the migration of its schema."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def address(url: str | None) -> URL:
     except ArgumentError:
         # Not the text itself: a password may be in it.
         raise ValueError(
-            f"SAMPAN_STORE must be a URL, sqlite:///... or postgresql://..., got {len(given)} characters that are none"
+            f"SAMPAN_STORE must be a URL, sqlite:///... or postgresql://..., got {len(given)} other characters"
         ) from None
     if found.drivername == "sqlite" and found.database not in (None, "", ":memory:"):
         return found
@@ -47,8 +47,8 @@ def address(url: str | None) -> URL:
 
 
 def open_engine(url: URL) -> Engine:
-    """An engine on a database of the newest form. ValueError when it has a newer one than is known here;
-    ModuleNotFoundError when PostgreSQL's driver is not installed."""
+    """An engine on a database with the newest schema. ValueError if its schema is newer than this version knows;
+    ModuleNotFoundError if PostgreSQL's driver is not installed."""
     engine = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
     try:
         with reader(engine).connect() as connection:
@@ -57,10 +57,10 @@ def open_engine(url: URL) -> Engine:
             return engine
         if found is not None and int(found) > int(schema.REVISION):
             raise ValueError(
-                f"the database of leases has form {found}, and this version of Sampan knows {schema.REVISION} at most: "
+                f"the database of leases has schema {found}, and this version of Sampan knows {schema.REVISION} at most: "
                 "update Sampan, or give SAMPAN_STORE another address"
             )
-        with engine.begin() as connection:  # whoever comes second waits here, and then finds nothing to do
+        with engine.begin() as connection:  # a second process waits here, and then finds nothing to do
             upgrade(connection)
     except BaseException:
         engine.dispose()
@@ -70,7 +70,7 @@ def open_engine(url: URL) -> Engine:
 
 def upgrade(connection: Connection, revision: str = "head") -> None:
     """Bring the database to a revision, through Alembic and inside the connection's transaction."""
-    from alembic import command  # imported when there is something to do: it takes a tenth of a second
+    from alembic import command  # imported only when needed: it takes a tenth of a second
     from alembic.config import Config
 
     config = Config()
@@ -93,15 +93,16 @@ def _revision(connection: Connection) -> str | None:
 def _sqlite(url: URL) -> Engine:
     path = Path(url.database or "")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.opening", timeout=WAIT_S * 2):  # two that find it damaged must not both move it
+    # two processes that find it damaged must not both move it
+    with FileLock(f"{path}.opening", timeout=WAIT_S * 2):
         _set_damaged_aside(path)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # names of people are in it
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # it contains people's names
         _write_ahead(path)
     engine = create_engine(url, connect_args={"timeout": WAIT_S})
 
     @event.listens_for(engine, "connect")
     def connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # the driver begins no transactions of its own
+        connection.isolation_level = None  # the driver must not begin transactions by itself
         connection.execute("pragma synchronous=normal")
 
     @event.listens_for(engine, "begin")
@@ -113,9 +114,10 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _set_damaged_aside(path: Path) -> None:
-    """Move a database that SQLite cannot read out of the way, with its journal; a new one takes its place.
+    """Move a database that SQLite cannot read out of the way, with its journal; a new one replaces it.
 
-    It holds leases and the queue, which begin anew with the machine. The damaged file is kept: a person may want to recover its history.
+    It holds leases and the queue, which start empty after a reboot anyway. The damaged file is kept, so that its
+    history can be recovered.
     """
     if not path.exists() or path.stat().st_size == 0 or not _is_damaged(path):
         return
@@ -135,14 +137,15 @@ def _is_damaged(path: Path) -> bool:
         with closing(sqlite3.connect(path, timeout=WAIT_S)) as connection:
             return connection.execute("pragma quick_check(1)").fetchone() != ("ok",)
     except sqlite3.DatabaseError as error:
-        # Not a locked file or a full disk: those are sound, and they are reported by what comes next.
+        # Not for a locked file or a full disk: the database is intact then, and the next call reports the error.
         return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _write_ahead(path: Path) -> None:
-    """Readers and a writer do not stop each other from now on: the file itself remembers it.
+    """Switch to write-ahead logging, so that readers and a writer do not block each other; the file stores this
+    mode.
 
-    Of several that say so at once SQLite turns all but one away, without the usual patience.
+    If several processes do this at once, SQLite refuses all but one, without the usual timeout.
     """
     end = time.monotonic() + WAIT_S
     with closing(sqlite3.connect(path, timeout=WAIT_S)) as connection:
@@ -157,7 +160,7 @@ def _write_ahead(path: Path) -> None:
 
 
 def _postgresql(url: URL) -> Engine:
-    # A process that stands still in the middle of a transaction must not keep the lock from all others.
+    # A process that hangs in a transaction must not keep the lock.
     patience = (
         f"-c idle_in_transaction_session_timeout={int(WAIT_S * 500)} -c lock_timeout={int(WAIT_S * 1000)}"
     )

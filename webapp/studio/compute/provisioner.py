@@ -1,8 +1,8 @@
-"""How a kernel of the Studio starts, whoever starts it: with a lease, a clean environment and limits.
+"""Starts every kernel of the Studio with a lease, a clean environment and limits.
 
 Lab, Voilà, nbclient and grading all start kernels through the kernelspec, and so through this one place. Where
-Jupyter ends or restarts a kernel, the lease passes to the server until the next process has it: between two
-processes it is nobody else's.
+Jupyter ends or restarts a kernel, the server holds the lease until the next process has it, so that no other
+process can take it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .cgroup import Cgroup
 from .lease import Ask, Lease, Place, Purpose, Refused, Store
 from .zygote.client import NotReady, Spawn, Zygote
 
-_LOOK_S = 0.3  # between two looks at the queue
+_LOOK_S = 0.3  # between two checks of the queue
 
 
 class NoSession(web.HTTPError):
-    """503 with the sentence that says why and when; Lab, Voilà, our pages and the command line show it."""
+    """503 with the reason and the estimated wait; Lab, Voilà, our pages and the command line show it."""
 
     def __init__(self, refusal: Refused) -> None:
         super().__init__(503, f"{refusal.sentence}\n{refusal.sentence_zh}", reason=refusal.sentence)
@@ -42,7 +42,7 @@ class NoSession(web.HTTPError):
 
 
 class SessionProvisioner(LocalProvisioner):
-    """LocalProvisioner under a lease. Settings stand in kernel.json, or in the server's configuration."""
+    """LocalProvisioner under a lease. Settings are in kernel.json or in the server's configuration."""
 
     wait_s = Float(3.0, config=True, help="how long a start waits for a free place before it answers 503")
     memory_gb = Float(4.0, config=True, help="memory of a session, in GiB, where the machine has it")
@@ -57,7 +57,7 @@ class SessionProvisioner(LocalProvisioner):
     gpu_share = Float(0.25, config=True, help="the part of a GPU's memory that a session gets")
 
     lease: Lease | None = None
-    of_a_page = False  # known even when the lease is over
+    of_a_page = False  # known even after the lease has ended
     _cgroup: Cgroup | None = None
     _runs = False  # the kernel itself is the lease's holder
     _looking: asyncio.Task[None] | None = None
@@ -68,7 +68,7 @@ class SessionProvisioner(LocalProvisioner):
         assert self.lease is not None
         try:
             prepared = await super().pre_launch(**kwargs)
-            # After super(), which fills the environment of the kernelspec in.
+            # After super(), which fills in the environment of the kernelspec.
             environment = clean_environment(prepared.get("env") or os.environ)
             environment.update(environment_of(self.lease, here.state()))
             if "QUERY_STRING" in environment:
@@ -113,7 +113,7 @@ class SessionProvisioner(LocalProvisioner):
         return status
 
     def _watch(self, pid: int) -> None:
-        """Hear of its death at once: Jupyter looks every few seconds, and until then its lease would be free to take."""
+        """Detect its death at once: Jupyter checks every few seconds, and until then its lease could be taken."""
         if not hasattr(os, "pidfd_open"):
             return
         loop, end = asyncio.get_running_loop(), os.pidfd_open(pid)
@@ -122,8 +122,8 @@ class SessionProvisioner(LocalProvisioner):
             try:
                 await self.poll()
             except (SQLAlchemyError, OSError):
-                # Nobody waits for this task. The lease comes back all the same, once its process is seen to be gone.
-                self.log.exception("a session that ended could not keep its place")
+                # Nothing awaits this task. The lease is returned anyway once its process is gone.
+                self.log.exception("keeping the lease of a session that ended failed")
 
         def died() -> None:
             loop.remove_reader(end)
@@ -139,12 +139,12 @@ class SessionProvisioner(LocalProvisioner):
             try:
                 await self._give_back()
             except (SQLAlchemyError, OSError):
-                # A server that stops must not hang on it: the lease comes back once its process is seen to be gone.
-                self.log.exception("a session's place could not be given back")
+                # A server that stops must not hang here: the lease is returned anyway once its process is gone.
+                self.log.exception("giving back a session's lease failed")
         await super().cleanup(restart)
 
     async def _forked(self, cmd: list[str], kwargs: dict[str, Any]) -> bool:
-        """Start it from the warm process, where there is one that is ready."""
+        """Start it from the warm process if one is ready."""
         assert self.lease is not None
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
         spawn = Spawn(
@@ -158,14 +158,14 @@ class SessionProvisioner(LocalProvisioner):
         try:
             self.process: Any = await Zygote(here.state()).spawn(spawn)
         except NotReady as reason:
-            self.log.info("A kernel starts the ordinary way: %s", reason)
+            self.log.info("A kernel starts without the warm process: %s", reason)
             return False
         self.pid = self.pgid = self.process.pid
         self.cwd = spawn.cwd
         return True
 
     async def _have_a_lease(self, environment: dict[str, str]) -> None:
-        """The lease of the process before, or a new one."""
+        """The lease of the previous process, or a new one."""
         if self.lease is not None and await self._hold():
             return
         ticket = None if self.lease is not None else _ticket(environment)
@@ -173,7 +173,7 @@ class SessionProvisioner(LocalProvisioner):
         self.of_a_page = self.lease.ask.purpose == "page"
 
     async def _granted(self, ask: Ask, ticket: str | None) -> Lease:
-        """Waits a moment at most: to whoever waits for this, nothing can be shown meanwhile. Raises NoSession."""
+        """Waits only briefly, because the caller cannot show progress meanwhile. Raises NoSession."""
         end, current = time.monotonic() + self.wait_s, ticket
         try:
             while True:
@@ -182,7 +182,7 @@ class SessionProvisioner(LocalProvisioner):
                     return answer
                 current = answer.ticket
                 if time.monotonic() > end:
-                    if current != ticket:  # nobody but us knows it
+                    if current != ticket:  # only this function knows the ticket
                         await asyncio.to_thread(here.store().leave, current)
                     raise full(answer)
                 await asyncio.sleep(_LOOK_S)
@@ -193,7 +193,7 @@ class SessionProvisioner(LocalProvisioner):
         return here.store().take(ask, ticket, machine.holder(os.getpid()))
 
     async def _hold(self) -> bool:
-        """Until the next process runs, the lease is this one's. False when it was taken back."""
+        """Hold the lease in this process until the next one runs. False if it was taken back."""
         if self.lease is None:
             return False
         try:
@@ -212,7 +212,7 @@ class SessionProvisioner(LocalProvisioner):
             self._cgroup = None
 
     def ask(self, purpose: Purpose, title: str) -> Ask:
-        """What a page (`title` is its name) or a notebook (its path) asks for."""
+        """The request of a page (`title` is its name) or a notebook (its path)."""
         ours = here.store().machine
         real = any(device.id.startswith("gpu:") for device in ours.devices)
         gpu = self.kind == "gpu" or (self.kind == "auto" and purpose == "notebook" and real)
@@ -227,7 +227,7 @@ class SessionProvisioner(LocalProvisioner):
         )
 
     def _ask(self, environment: dict[str, str]) -> Ask:
-        """What is asked for where no ticket says it: Voilà names the page, Lab the notebook."""
+        """The request if there is no ticket: Voilà names the page, Lab the notebook."""
         page = environment.get("SCRIPT_NAME", "").rstrip("/").rpartition("/")[2]
         return (
             self.ask("page", page) if page else self.ask("notebook", environment.get("JPY_SESSION_NAME", ""))
@@ -235,7 +235,7 @@ class SessionProvisioner(LocalProvisioner):
 
 
 async def _finish(granting: Any, store: Store) -> Lease | Place:
-    """Wait for a thread that may come back with a lease; cancelled meanwhile, the lease goes back."""
+    """Wait for a thread that may return a lease; if cancelled meanwhile, give the lease back."""
     task: asyncio.Task[Lease | Place] = asyncio.ensure_future(granting)
     try:
         return await asyncio.shield(task)
@@ -247,7 +247,7 @@ async def _finish(granting: Any, store: Store) -> Lease | Place:
 
 
 def _ticket(environment: dict[str, str]) -> str | None:
-    """The ticket of our waiting page: Voilà passes the query string on, others a variable."""
+    """The ticket of our waiting page: Voilà passes the query string, others an environment variable."""
     query = parse_qs(environment.get("QUERY_STRING", ""))
     return query.get("ticket", [None])[-1] or environment.get("SAMPAN_TICKET") or None
 

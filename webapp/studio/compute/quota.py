@@ -1,4 +1,4 @@
-"""How much of the machine one person may have: hours a week, and the longest that one session may last."""
+"""Limits for one person: hours a week, and the longest that one session may last."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Quota:
         )
 
     def check(self, ask: Ask, machine: Machine) -> None:
-        """Raises Impossible when waiting will not help."""
+        """Raises Impossible if waiting cannot help."""
         if ask.kind == "gpu" and not any(device.kind == "gpu" for device in machine.devices):
             raise Impossible(*_both("quota.no_gpu"))
         if ask.memory > machine.memory:

@@ -17,7 +17,7 @@ from .lease import Lease
 
 @dataclass(frozen=True)
 class Record:
-    """`ends` and `culled_at` in seconds since 1970, `memory` in bytes. `culled_at` is 0 while nobody finds it idle."""
+    """`ends` and `culled_at` in seconds since 1970, `memory` in bytes. `culled_at` is 0 unless the session is idle."""
 
     id: str
     owner: str
@@ -34,7 +34,7 @@ class Record:
 
 
 def of(lease: Lease, kernel: str = "", job: str = "") -> Record:
-    """What a lease says, for the session that runs under it."""
+    """The record of a lease for the session that runs under it."""
     ask = lease.ask
     return Record(
         id=lease.id,
@@ -52,12 +52,12 @@ def of(lease: Lease, kernel: str = "", job: str = "") -> Record:
 
 
 def path(state: Path, lease_id: str) -> Path:
-    """Where the record of a session lies."""
+    """The path of a session's record."""
     return state / "sessions" / f"{lease_id}.json"
 
 
 def write(state: Path, record: Record) -> Path:
-    """Atomically; returns where."""
+    """Write it atomically; returns its path."""
     file = path(state, record.id)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, json.dumps(asdict(record)).encode())
@@ -73,7 +73,7 @@ def read(state: Path, lease_id: str) -> Record | None:
 
 
 def keep(state: Path, lease_id: str) -> None:
-    """As `sampan.session.keep()` does from inside: whoever uses it wants it, idle or not."""
+    """Like `sampan.session.keep()` from inside: do not cull the session although it is idle."""
     path(state, lease_id).with_suffix(".keep").touch()
 
 
@@ -86,7 +86,7 @@ def kept(state: Path, lease_id: str) -> float:
 
 
 def remove(state: Path, lease_id: str) -> None:
-    """Nothing happens when it is gone already."""
+    """No-op if it is gone already."""
     file = path(state, lease_id)
     file.unlink(missing_ok=True)
     file.with_suffix(".keep").unlink(missing_ok=True)

@@ -10,7 +10,7 @@ metadata = MetaData()
 
 
 def _ask() -> list[Column]:
-    """The columns of an `Ask`, by its own names."""
+    """The columns of an `Ask`, with its field names."""
     return [
         Column("owner", String, nullable=False),
         Column("purpose", String, nullable=False),
@@ -22,8 +22,8 @@ def _ask() -> list[Column]:
     ]
 
 
-# `boot` says where `pid` means something, and so which machine's devices these are (machine.boot).
-# `seen` is when the holder was last known to live; before there is one, when the lease was last asked for.
+# `boot` is the scope of `pid`, and so tells which machine's devices these are (machine.boot).
+# `seen` is when the holder was last seen alive; before there is a holder, when the lease was last requested.
 lease = Table(
     "lease",
     metadata,
@@ -38,7 +38,7 @@ lease = Table(
     Column("started", Double),
     Index("lease_owner", "owner", "kind"),
 )
-# Whatever the code does, the database lends nothing whole twice.
+# Whatever the code does, the database never lends a whole device twice.
 _whole = text("share >= 1")
 Index("lease_whole", lease.c.boot, lease.c.device, unique=True, sqlite_where=_whole, postgresql_where=_whole)
 
@@ -52,7 +52,7 @@ ticket = Table(
     Column("seen", Double, nullable=False),
 )
 
-# Leases that are over.
+# Ended leases.
 use = Table(
     "use",
     metadata,

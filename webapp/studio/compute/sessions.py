@@ -1,4 +1,4 @@
-"""Sessions as people see them: what runs, what it uses, how long it may; and the ways to stop or extend one.
+"""Sessions for people: what runs, what it uses, how long it may run; and how to stop or extend one.
 
 `Sessions` blocks only where a method is not `async`: from the server call those through `asyncio.to_thread`.
 """
@@ -27,9 +27,9 @@ _LEFT_S = 60.0  # a record this old without a lease is left over
 
 @dataclass(frozen=True)
 class Session:
-    """A lease with what runs under it. Times in seconds since 1970; `culled_at` is 0 unless it will be for idleness.
+    """A lease with what runs under it. Times in seconds since 1970; `culled_at` is 0 unless the session is idle.
 
-    `kernel` is its kernel's id in the server, `job` the id of its job; both empty for what somebody started elsewhere.
+    `kernel` is its kernel's id in the server, `job` the id of its job; both empty if it was started elsewhere.
     """
 
     lease: Lease
@@ -57,15 +57,15 @@ class Sessions:
         self._meter = Meter()
 
     def running(self, owner: str | None = None) -> list[Session]:
-        """Somebody's sessions, or everyone's; oldest first."""
+        """The sessions of one owner, or of all; oldest first."""
         return [self._session(lease) for lease in self.store.leases(owner)]
 
     def standing(self) -> list[Session]:
-        """Everyone's, without what they use: that takes a while to find out."""
+        """All sessions, without their resource use, which takes time to measure."""
         return [self._session(lease, look=False) for lease in self.store.leases()]
 
     def find(self, beginning: str, owner: str | None = None) -> Session:
-        """The one whose id begins so. LookupError when there is none, or more than one."""
+        """The session whose id begins with this text. LookupError unless it is exactly one."""
         found = [lease for lease in self.store.leases(owner) if lease.id.startswith(beginning)]
         if len(found) != 1 or not beginning:
             raise LookupError(f"{len(found)} sessions have an id that begins with {beginning!r}")
@@ -78,20 +78,20 @@ class Sessions:
         return lease
 
     def note(self, lease_id: str, **values: Any) -> None:
-        """Change what the session can read about itself; nothing happens when it is gone."""
+        """Change the record that the session reads; no-op if the session is gone."""
         about = record.read(self.state, lease_id)
         if about is not None and replace(about, **values) != about:
             record.write(self.state, replace(about, **values))
 
     def sweep(self) -> None:
-        """Remove what killed processes have left of sessions that are over."""
+        """Remove the records that killed processes left of ended sessions."""
         standing = {lease.id for lease in self.store.leases()}
         for file in (self.state / "sessions").glob("*.json"):
             if file.stem not in standing and time.time() - file.stat().st_mtime > _LEFT_S:
                 record.remove(self.state, file.stem)
 
     async def stop(self, session: Session) -> None:
-        """Interrupt, then ask it to end, then kill; the lease goes back."""
+        """Interrupt, then terminate, then kill; the lease is given back."""
         if session.job:
             try:
                 await asyncio.to_thread(jobs.cancel, session.job)
@@ -126,7 +126,7 @@ class Sessions:
         return Session(lease, reading, about.kernel, about.job, about.culled_at)
 
     async def _stop_kernel(self, kernel: str) -> bool:
-        """Through the server that runs it: killed behind its back, it would be started again."""
+        """Through the server that runs it: if it were only killed, the server would restart it."""
         if not kernel:
             return False
         if self.kernels is not None:
@@ -139,7 +139,7 @@ class Sessions:
 
 
 def _ask_to_stop(studio: runtime.Running, kernel: str) -> bool:
-    """False when that Studio does not know the kernel, or does not answer."""
+    """False if that Studio does not know the kernel or does not answer."""
     request = urllib.request.Request(
         f"{studio.url}api/kernels/{kernel}",
         method="DELETE",

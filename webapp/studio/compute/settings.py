@@ -1,4 +1,4 @@
-"""Numbers from the environment, with errors that name what came."""
+"""Numbers from the environment, with errors that show the value."""
 
 from __future__ import annotations
 

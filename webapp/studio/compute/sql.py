@@ -37,14 +37,14 @@ from .schema import lease as leases
 from .schema import ticket as tickets
 from .schema import use as uses
 
-UNBOUND_S = 10.0  # a lease that no process uses goes back so long after it was last asked for
-TICKET_S = 30.0  # a ticket that is not asked for is dropped
-SEEN_EVERY_S = 60.0  # how often it is written down that a holder still lives
-AWAY_S = 600.0  # a holder that nobody saw for so long, on a machine that is not this one, is gone
-LOOKING = 0.25  # the part of the time that looking after processes may take
-RECENT_S = 86400.0  # use that counts when it is decided who goes first
+UNBOUND_S = 10.0  # an unused lease is taken back this long after its last request
+TICKET_S = 30.0  # a ticket that is not renewed is dropped
+SEEN_EVERY_S = 60.0  # how often `seen` is updated while a holder is alive
+AWAY_S = 600.0  # a holder on another machine that was not seen for so long counts as gone
+LOOKING = 0.25  # the share of time that checking processes may take
+RECENT_S = 86400.0  # past use that counts for the order of the queue
 HISTORY_S = 7 * 86400.0  # sessions from which the length of others is estimated
-# Use that nobody asks about any more is forgotten: quota, chart and estimates look back a week. A day more for a
+# Old use is deleted: quota, chart and estimates look back a week. A day more for a
 # machine of another time zone, or whose clock was set.
 KEPT_S = 8 * 86400.0
 FORGET_EVERY_S = 3600.0
@@ -55,7 +55,7 @@ ASK = tuple(field.name for field in fields(Ask))
 class SqlStore:
     """`lease.Store` on a database. Safe for threads and for any number of processes; open it after a fork, not before.
 
-    One of its own for each process: it holds the engine with its connections. `close()` when it is no longer needed.
+    Open one in each process: it holds the engine with its connections. `close()` when it is no longer needed.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class SqlStore:
         with self._engine.begin() as c:
             row = c.execute(select(leases).where(leases.c.id == ticket)).first() if ticket else None
             if row is not None and row.owner != ask.owner:
-                raise ValueError(f"the ticket {ticket!r} belongs to somebody else than {ask.owner!r}")
+                raise ValueError(f"the ticket {ticket!r} does not belong to {ask.owner!r}")
             if row is not None and row.boot == self._boot and (holder is None or row.pid is None):
                 return self._redeem(c, row, holder, now)
             id = ticket if ticket and row is None else uuid.uuid4().hex
@@ -109,7 +109,8 @@ class SqlStore:
             if row is None:
                 raise LookupError(f"there is no lease {lease!r}: it was taken back")
             before = _lease(row).holder
-            free = (None, holder, machines.holder(os.getpid()))  # the last: we hand our own on
+            # the last: a process may pass on its own lease
+            free = (None, holder, machines.holder(os.getpid()))
             if before not in free and machines.alive(before):
                 raise ValueError(f"the lease {lease!r} is used by process {before.pid}, which still runs")
             self._redeem(c, row, holder, self._clock())
@@ -171,14 +172,14 @@ class SqlStore:
     # Steps of a transaction
 
     def _redeem(self, c: Connection, row: Row[Any], holder: Holder | None, now: float) -> Lease:
-        """A lease that stands is asked for again, or gets another holder."""
+        """Renew an existing lease, or give it another holder."""
         values = {"seen": now, **_columns(holder)}
         c.execute(update(leases).where(leases.c.id == row.id).values(values))
         lease = _lease(row)
         return replace(lease, holder=holder or lease.holder)
 
     def _grant(self, c: Connection, ask: Ask, id: str, holder: Holder | None, now: float) -> Lease | Place:
-        """The lease, else the place in the queue, where the ticket stands from then on."""
+        """The lease, else the place in the queue; the ticket is in the queue from then on."""
         waiting = self._waiting(c, now)
         mine = next((ticket for ticket in waiting if ticket.id == id), None)
         if mine is None:
@@ -196,7 +197,7 @@ class SqlStore:
         return _lease(c.execute(select(leases).where(leases.c.id == id)).one())
 
     def _wait(self, c: Connection, mine: Ticket, now: float) -> None:
-        """Keep the ticket in the queue, and drop those that nobody asks for."""
+        """Keep the ticket in the queue, and drop tickets that are not renewed."""
         c.execute(delete(tickets).where(tickets.c.boot == self._boot, tickets.c.seen < now - TICKET_S))
         values = {"boot": self._boot, "seen": now}
         if not c.execute(update(tickets).where(tickets.c.id == mine.id).values(values)).rowcount:
@@ -222,7 +223,7 @@ class SqlStore:
         return [Ticket(row.id, _ask(row), row.asked, row.seen) for row in c.execute(found)]
 
     def _in_order(self, c: Connection, waiting: list[Ticket], now: float) -> list[Ticket]:
-        """The queue as it will be served."""
+        """The queue in the order of service."""
         if len(waiting) < 2:
             return waiting
         count = select(leases.c.owner, leases.c.kind, func.count()).group_by(leases.c.owner, leases.c.kind)
@@ -241,7 +242,7 @@ class SqlStore:
     def _used(
         self, c: Connection, since: float, now: float, owner: str | None = None
     ) -> Mapping[turns.Person, float]:
-        """Seconds since then, of everybody or of one, grading aside."""
+        """Seconds used since then, of all owners or of one, without grading."""
         total: dict[turns.Person, float] = {}
         for table, ended in ((uses, uses.c.ended), (leases, None)):
             begun = case((table.c.granted > since, table.c.granted), else_=since)
@@ -256,14 +257,15 @@ class SqlStore:
         return total
 
     def _left(self, c: Connection, ask: Ask, now: float) -> float:
-        """Seconds of quota; infinite where there is none."""
+        """Seconds of quota; infinite if there is no quota."""
         hours = self.quota.hours(ask.kind)
         if hours is None or ask.purpose == "grading":
             return float("inf")
         return hours * 3600 - self._used(c, week(now), now, ask.owner).get((ask.owner, ask.kind), 0.0)
 
     def _hold_to_quota(self, c: Connection, ask: Ask, now: float) -> None:
-        """All that this person has of this kind ends when the quota does: two sessions use it up in half the time."""
+        """All sessions of this kind that this person has end when the quota is used up: two sessions use it up in
+        half the time."""
         left = self._left(c, ask, now)
         if left == float("inf"):
             return
@@ -273,7 +275,7 @@ class SqlStore:
         c.execute(update(leases).where(theirs, leases.c.ends > end).values(ends=end))
 
     def _end(self, c: Connection, which: ColumnElement[bool], ended: ColumnElement[float]) -> None:
-        """Take leases away and book their use."""
+        """Remove leases and record their use."""
         columns = [uses.c.id, *(uses.c[name] for name in ASK), uses.c.device, uses.c.granted]
         gone = select(*(leases.c[column.name] for column in columns), ended).where(which)
         c.execute(insert(uses).from_select([*columns, uses.c.ended], gone))
@@ -285,9 +287,9 @@ class SqlStore:
     # Looking after processes
 
     def _look(self) -> None:
-        """Take back the leases of processes that are gone, and those that no process came for.
+        """Take back the leases of processes that are gone, and leases that no process has used.
 
-        Skipped while the last one was so long ago only that looking would take up more than a small part of the time.
+        Skipped if the last check was so recent that checking would take more than a small share of the time.
         """
         begun = time.monotonic()
         if begun < self._next_look:
@@ -308,10 +310,10 @@ class SqlStore:
         if gone or live:
             with self._engine.begin() as c:
                 for row in gone:
-                    # Unless it was bound anew, or asked for, meanwhile.
+                    # Unless it was bound again, or renewed, meanwhile.
                     same = (leases.c.id == row.id) & (leases.c.seen == row.seen)
                     same &= leases.c.pid.is_(None) if row.pid is None else leases.c.pid == row.pid
-                    # A holder that was looked after all the time has only just died; what else is gone, who knows when.
+                    # A holder that was checked all the time has died just now; when another one ended is unknown.
                     lately = row.pid is not None and now - row.seen < 2 * SEEN_EVERY_S
                     self._end(c, same, literal(now, Double) if lately else leases.c.seen)
                 if live:

@@ -1,4 +1,4 @@
-"""What looks after one job: waits for its place, runs the script, writes down how it stands (`jobs.py`)."""
+"""The supervisor of one job: waits for its place, runs the script, writes its state (`jobs.py`)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from .limits import Limits
 from .zygote.client import Child, NotReady, Spawn, Zygote
 
 LOG_MOST = 256 << 20  # bytes: a job that prints without end must not fill the disk
-_LOOK_S = 0.2  # between two looks at the script, and at what was asked of us
-_QUEUE_S = 2.0  # between two looks at the queue
+_LOOK_S = 0.2  # between two checks of the script and of requests
+_QUEUE_S = 2.0  # between two checks of the queue
 _OUT_OF_MEMORY = (
     "MemoryError",
     "torch.OutOfMemoryError",
@@ -37,12 +37,12 @@ _OUT_OF_MEMORY = (
 
 
 def supervise(folder: Path) -> None:
-    """Runs the job to its end. What it cannot do it says in the job's log."""
+    """Runs the job to its end. Errors of its own go to the job's log."""
     asyncio.run(Supervisor(folder).run())
 
 
 class Supervisor:
-    """Of one job, from its place in the queue to its last word."""
+    """Supervises one job, from its place in the queue to its final state."""
 
     def __init__(self, folder: Path) -> None:
         self.job = jobs.read(folder)
@@ -59,7 +59,7 @@ class Supervisor:
                 outcome = await self._run(lease)
             finally:
                 self.store.release(lease.id)
-            self._over(*outcome)  # whoever reads this finds nothing of it left
+            self._over(*outcome)  # a reader of the final state finds no process left
         except Refused as refusal:
             self._print(f"{refusal.sentence}\n{refusal.sentence_zh}")
             self._over("failed", "lease")
@@ -69,11 +69,11 @@ class Supervisor:
             raise
 
     async def _wait(self) -> Lease | None:
-        """Its lease; None when it was cancelled before its turn."""
+        """Its lease; None if it was cancelled before its turn."""
         ticket = self.job.ticket
         while not self._cancelled:
             answer = self.store.take(self.job.ask, ticket)
-            if isinstance(answer, Lease):  # ours already, where it was free when the job was started
+            if isinstance(answer, Lease):  # already granted, if a place was free when the job was started
                 self.store.bind(answer.id, machine.holder(os.getpid()))
                 return answer
             ticket = answer.ticket
@@ -116,11 +116,11 @@ class Supervisor:
         return "failed", why or ("memory" if memory else killed), status
 
     async def _start(self, lease: Lease, limits: Limits) -> Child | subprocess.Popen[bytes]:
-        """From the warm process where there is one, which spares a job its first seconds."""
+        """Fork from the warm process if there is one, which saves the first seconds."""
         environment = {
             **clean_environment(os.environ),
             **environment_of(lease, self.state),
-            "PYTHONUNBUFFERED": "1",  # what it prints is in the log at once
+            "PYTHONUNBUFFERED": "1",  # unbuffered: its output is in the log at once
             "SAMPAN_JOB": str(self.job.folder),
         }
         log = self.job.log_file
@@ -142,12 +142,12 @@ class Supervisor:
             )
 
     async def _watch(self, process: Child | subprocess.Popen[bytes], lease: Lease) -> Why:
-        """Until it has ended, or must end; says why it must."""
+        """Wait until it has ended or must end; returns why it must."""
         ends = lease.ends
         while not _has_ended(process) and not self._cancelled:
             if time.time() > ends:
                 ends = next((now.ends for now in self.store.leases() if now.id == lease.id), 0.0)
-                if time.time() > ends:  # nobody has extended it
+                if time.time() > ends:  # it was not extended
                     return "time"
             with suppress(FileNotFoundError):
                 if self.job.log_file.stat().st_size > LOG_MOST:
@@ -178,14 +178,14 @@ class Supervisor:
 
 
 def _has_ended(process: Child | subprocess.Popen[bytes]) -> bool:
-    """Our own child is not buried by this: its number stays its own until its group is gone."""
+    """This does not reap our child, so its process number stays valid until its group is gone."""
     if isinstance(process, Child):
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 async def _end(process: Child | subprocess.Popen[bytes]) -> None:
-    """Gently, then not; nothing of its process group is left."""
+    """Interrupt, terminate, then kill its whole process group."""
     if not _has_ended(process):
         await processes.end(process.pid)
     if isinstance(process, subprocess.Popen):  # for a fork its zygote does this
@@ -195,7 +195,7 @@ async def _end(process: Child | subprocess.Popen[bytes]) -> None:
 
 
 def _tied(limits: Limits) -> Callable[[], None]:
-    """What a child does before its first line: limits, and an end of its own when the supervisor is killed."""
+    """Runs in the child before its program: sets limits, and makes it end when the supervisor is killed."""
     libc = ctypes.CDLL(None)  # loaded before the fork
     supervisor = os.getpid()
 

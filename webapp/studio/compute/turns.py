@@ -1,4 +1,4 @@
-"""Whose turn it is: the order of the queue, which device an ask gets, and how long the others will wait."""
+"""Scheduling: the order of the queue, the device for a request, and the estimated wait of the others."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .machine import Machine
 
 # Short and interactive work goes first.
 PRIORITY: dict[Purpose, int] = {"grading": 0, "page": 1, "notebook": 1, "job": 2}
-SHORT_S = 600.0  # a job that asks for no more goes with the interactive work
-AGEING_S = 1800.0  # who waits this long moves up by one priority: nobody waits for ever
-AWAKE_S = 5.0  # who has not asked for this long lets others pass
+SHORT_S = 600.0  # a job that requests no more gets the priority of interactive work
+AGEING_S = 1800.0  # a request that waits this long moves up by one priority, so that none starves
+AWAKE_S = 5.0  # a ticket that was not renewed for this long lets others pass
 
 Person = tuple[str, Kind]
 
@@ -27,10 +27,11 @@ def priority(ask: Ask) -> int:
 def order(
     tickets: Iterable[Ticket], held: Mapping[Person, int], used: Mapping[Person, float], now: float
 ) -> list[Ticket]:
-    """The queue as it will be served: by priority, then who holds less, then who has used less of late, then by arrival.
+    """The queue in the order of service: by priority, then owners with fewer leases, then with less recent use,
+    then by arrival.
 
-    Of somebody's second ticket we say that they hold the first already: so two people take turns, however many
-    tickets one of them has.
+    For an owner's second ticket, the first counts as a lease: so two people take turns, however many tickets one of
+    them has.
     """
     before: Counter[tuple[Person, int]] = Counter()
     ranked: list[tuple[tuple[int, int, float, int], Ticket]] = []
@@ -57,7 +58,7 @@ def suited(machine: Machine, ask: Ask) -> list[str]:
 
 
 class Free:
-    """What is not lent: a part of each device, and memory."""
+    """The free part of each device, and free memory."""
 
     def __init__(self, machine: Machine, lent: Mapping[str, float], memory: int) -> None:
         """`lent`: the part of each device that is lent, by its id; `memory`: bytes that are lent."""
@@ -66,7 +67,7 @@ class Free:
         self._memory = machine.promised - memory
 
     def take(self, ask: Ask) -> str | None:
-        """The id of a device with room, which is now lent; None when there is none."""
+        """Lend a device with free capacity and return its id; None if there is none."""
         if ask.memory > self._memory and ask.purpose != "grading":  # which is short, and waits for no session
             return None
         room = [id for id in suited(self._machine, ask) if self._lent.get(id, 0.0) + ask.share <= 1 + 1e-9]
@@ -80,7 +81,7 @@ class Free:
 
 
 def turn(mine: Ticket, line: Iterable[Ticket], free: Free, now: float) -> str | None:
-    """The device that is mine once everybody before me in `line` has theirs; None: not yet."""
+    """The device for ticket `mine` after all tickets before it in `line` got theirs; None: not yet."""
     blocked: set[str] = set()
     for ticket in line:
         if ticket.id != mine.id and now - ticket.seen > AWAKE_S:
@@ -88,7 +89,8 @@ def turn(mine: Ticket, line: Iterable[Ticket], free: Free, now: float) -> str | 
         device = None if lane(ticket.ask) in blocked else free.take(ticket.ask)
         if ticket.id == mine.id:
             return device
-        if device is None:  # nobody slips past: a whole GPU would never come free if parts of it were lent on
+        # no request overtakes: a whole GPU would never become free if parts of it were lent on
+        if device is None:
             blocked.add(lane(ticket.ask))
     raise LookupError(f"the ticket {mine.id!r} is not in the queue")
 
@@ -101,11 +103,11 @@ def wait(
     typical: Mapping[Purpose, float],
     now: float,
 ) -> float | None:
-    """Seconds until one of the `devices` is mine, estimated: each session lasts as long as such sessions lasted on
-    average (`typical`), and no longer than it may. None when nothing runs that could end.
+    """The estimated seconds until one of the `devices` is free for this ticket: each session lasts as long as such
+    sessions lasted on average (`typical`), and no longer than it may. None if nothing runs that could end.
 
-    The time that a session has run already is not taken off: of sessions that may last minutes or hours, one that
-    has run long is no nearer to its end.
+    The elapsed time of a session is not subtracted: lengths vary from minutes to hours, so a session that has run
+    long is not nearer to its end.
     """
     running = [lease for lease in leases if lease.device in devices]
     ends = [min(max(0.0, x.ends - now), typical.get(x.ask.purpose, math.inf)) for x in running]

@@ -15,11 +15,11 @@ from . import report
 from .classroom import Classroom
 from .similar import Pair
 
-MOST_SIDES = 50  # pairs whose sources stand in the file: the least likely come first
+MOST_SIDES = 50  # pairs whose sources are in the file, the least likely ones first
 
 
 def add_to(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The command's parser, beside the others of `sampan class`."""
+    """The command's parser, next to the others of `sampan class`."""
     similar = what.add_parser(
         "similar", help="submissions that are alike beyond what the exercise makes alike"
     )
@@ -78,7 +78,7 @@ def _table(notebook: str, found: report.Report) -> str:
 
 
 def as_html(name: str, assignment: str, notebooks: list[tuple[str, report.Report, dict[Pair, Any]]]) -> str:
-    """One page without scripts; what learners wrote stands in it as text."""
+    """One page without scripts; the learners' code is in it as text."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -1,7 +1,7 @@
 """nbgrader's gradebook through its own Python API.
 
-A graded exercise lands in `auto_score` of the grade cell `check-<slot>` of the same notebook, as nbgrader's own
-autograder would write it: formgrader, manual grades, comments and every export go on as a teacher knows them.
+The score of an exercise is written to `auto_score` of the grade cell `check-<slot>` of the same notebook, as
+nbgrader's own autograder would write it: formgrader, manual grades, comments and all exports keep working.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ FORMULA = tuple("=+-@＝＋－＠")
 
 @contextmanager
 def opened(classroom: Classroom) -> Iterator[Gradebook]:
-    """The class's gradebook, made if there is none and brought up to this nbgrader's schema and ours if it is older."""
-    from nbgrader.api import Gradebook  # seconds of imports, needed by few processes
+    """The class's gradebook, created if missing, and migrated to the schemas of this nbgrader and of Sampan if it
+    is older."""
+    from nbgrader.api import Gradebook  # imports take seconds, and few processes need them
 
     with FileLock(classroom.private / "gradebook.lock"):
         _prepare(classroom)
@@ -67,8 +68,8 @@ def opened(classroom: Classroom) -> Iterator[Gradebook]:
 
 @contextmanager
 def writing(classroom: Classroom) -> Iterator[None]:
-    """One writer at a time in a class, of all threads and processes: rows that two make at once exclude each other, and
-    the later verdict has to be the one that is kept."""
+    """One writer at a time in a class, of all threads and processes: rows inserted by two at once would conflict,
+    and the later verdict must be kept."""
     with FileLock(classroom.private / "writing.lock", thread_local=False):
         yield
 
@@ -119,9 +120,9 @@ def _upgrade(classroom: Classroom) -> None:
 
 
 def know(classroom: Classroom, assignment: str, notebook: str, released: Any) -> None:
-    """Enters a notebook's cells and points, by nbgrader's own hand; `released` also gets its checksums.
+    """Enters a notebook's cells and points, with nbgrader's own code; `released` also gets its checksums.
 
-    Raises `ValueError` when graded cells have come or gone since somebody has handed it in.
+    Raises `ValueError` if graded cells were added or removed after the first submission.
     """
     from nbgrader.preprocessors import ComputeChecksums, SaveCells
 
@@ -149,12 +150,12 @@ def knows(gradebook: Gradebook, assignment: str, notebook: str) -> bool:
 def enter(gradebook: Gradebook, outcome: Outcome) -> None:
     """The verdict and the marks of one notebook, in one transaction. A teacher's own marks are never touched.
 
-    What could not be graded gets no points and waits for the teacher's eyes. Raises `ValueError` when the gradebook has
-    no cell for an exercise.
+    A submission that could not be graded gets no points and is marked for manual grading. Raises `ValueError` when
+    the gradebook has no cell for an exercise.
     """
     assignment, student, name = outcome.assignment, outcome.student, outcome.notebook
     gradebook.update_or_create_student(student)
-    with gradebook.db.no_autoflush:  # nbgrader's own way of adding one is warned about otherwise
+    with gradebook.db.no_autoflush:  # nbgrader's own way to add one causes a warning
         submission = gradebook.update_or_create_submission(assignment, student)
         notebook = _submitted(gradebook, submission, name)
     grades = {grade.name: grade for grade in notebook.grades}
@@ -164,8 +165,9 @@ def enter(gradebook: Gradebook, outcome: Outcome) -> None:
         raise ValueError(f"{assignment}/{name}: the gradebook has no graded cell {', '.join(unknown)}")
     if outcome.stamped:
         when = datetime.fromtimestamp(outcome.submitted, UTC).replace(tzinfo=None)
-        submission.timestamp = max(when, submission.timestamp or when)  # of the notebook that came last
-    else:  # as nbgrader does: its formgrader takes a submission for graded when this is what timestamp.txt says
+        # of the notebook that was handed in last
+        submission.timestamp = max(when, submission.timestamp or when)
+    else:  # as nbgrader does: its formgrader counts a submission as graded if this equals timestamp.txt
         submission.timestamp = None
     for cell, grade in grades.items():
         if cell in earned or (outcome.trouble and cell.startswith("check-")):
@@ -176,7 +178,7 @@ def enter(gradebook: Gradebook, outcome: Outcome) -> None:
 
 
 def _submitted(gradebook: Gradebook, submission: Any, name: str) -> Any:
-    """The notebook's row in a submission; made now when the notebook joined the assignment later."""
+    """The notebook's row in a submission; created now if the notebook was added to the assignment later."""
     from nbgrader.api import Comment, Grade, MissingEntry, SubmittedNotebook
 
     assignment, student = submission.assignment.name, submission.student.id
@@ -224,7 +226,7 @@ def marks(gradebook: Gradebook) -> list[dict[str, Any]]:
 
 
 def as_csv(rows: list[dict[str, Any]]) -> str:
-    """For a spreadsheet: quoted where it must be, and no text that one would run as a formula."""
+    """For a spreadsheet: quoted where necessary, and no text that it would run as a formula."""
     out = StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -237,7 +239,7 @@ def _defused(value: Any) -> Any:
         return "" if value is None else value
     text = value.replace(
         "\r", " "
-    )  # which a spreadsheet would take for the end of the line, and csv does not quote
+    )  # a spreadsheet would read it as the end of the line, and csv does not quote it
     return f"'{text}" if text.lstrip().startswith(FORMULA) else text
 
 

@@ -2,7 +2,7 @@
 
 CLASS/source/ASSIGNMENT/NOTEBOOK.ipynb              the instructor's version, its hidden checks in checks/ beside it
 CLASS/release/ASSIGNMENT/NOTEBOOK.ipynb             what learners get
-CLASS/submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb   what came back
+CLASS/submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb   what was handed in
 CLASS/autograded/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb  the same with its verdicts, for nbgrader's formgrader
 CLASS/gradebook.db                                  nbgrader's gradebook, and the verdicts (`outcomes.py`)
 CLASS/.sampan/                                      the state of a grading run (`run.py`), and locks
@@ -21,7 +21,7 @@ from studio.grading.cells import parse
 from studio.paths import NOTEBOOKS
 
 PRIVATE = ".sampan"
-OWN = "own"  # the class of whoever works in this Studio: their own checks land in it
+OWN = "own"  # the class of this Studio's own user, with their own checks
 OWN_ASSIGNMENT = "course"
 SETTINGS = "nbgrader_config.py"
 # Of a class, an assignment, a notebook or a learner, as a folder's name: in any script, with spaces inside.
@@ -30,7 +30,7 @@ NAME = re.compile(r"[^\W_]([\w.@' -]{0,62}[\w.@'-])?")
 
 @dataclass(frozen=True, order=True)
 class Submission:
-    """One notebook that a learner has handed in, whatever lies at that place."""
+    """One notebook that a learner has handed in; the file may be anything."""
 
     student: str
     assignment: str
@@ -42,7 +42,7 @@ class Submission:
 
 
 class Classroom:
-    """The folder of one class. `course` holds the instructor's notebooks that the class has no `source` of its own for.
+    """The folder of one class. `course` has the instructor's notebooks for which the class has no `source`.
 
     Raises `ValueError` when the folder or its nbgrader_config.py cannot be used.
     """
@@ -50,7 +50,7 @@ class Classroom:
     def __init__(self, folder: Path, course: Path = NOTEBOOKS) -> None:
         self.root = Path(os.path.abspath(folder))
         if not self.root.is_dir():
-            raise ValueError(f"a class is a folder, {str(folder)!r} is none")
+            raise ValueError(f"class: expected a folder, got {str(folder)!r}")
         self.course = course
         settings = _settings(self.root / SETTINGS)
         self.course_id = settings.get("course_id", "default_course") or "default_course"
@@ -59,7 +59,7 @@ class Classroom:
             step: settings.get(f"{step}_directory", step)
             for step in ("source", "release", "submitted", "autograded")
         }
-        # Half a minute of patience: a grading run and the Studio's pages may write at the same moment.
+        # A timeout of half a minute: a grading run and the Studio's pages may write at the same moment.
         self.database = settings.get("db_url") or f"sqlite:///{self.root / 'gradebook.db'}?timeout=30"
 
     @property
@@ -68,20 +68,21 @@ class Classroom:
 
     @property
     def private(self) -> Path:
-        """The Studio's own folder inside the class; made now if it is not there."""
+        """The Studio's own folder inside the class; created if missing."""
         folder = self.root / PRIVATE
         folder.mkdir(mode=0o700, exist_ok=True)
         return folder
 
     def folder(self, step: str, assignment: str, student: str = ".") -> Path:
-        """Where one assignment lies: of the class ("source", "release"), or of a student ("submitted", "autograded")."""
+        """The folder of one assignment: of the class ("source", "release"), or of a student ("submitted",
+        "autograded")."""
         place = self.layout.format(
             nbgrader_step=self.steps[step], student_id=student, assignment_id=assignment
         )
         return Path(os.path.normpath(self.root / place))
 
     def assignments(self) -> dict[str, list[str]]:
-        """{assignment: its notebooks}, both in the order of their names; without a source, what was handed in says it."""
+        """{assignment: its notebooks}, both in the order of their names; without a source, from the submissions."""
         found: dict[str, set[str]] = {}
         for step in ("source", "release"):
             for folder in _folders(self.folder(step, "x").parent):
@@ -93,7 +94,7 @@ class Classroom:
         return {name: sorted(found[name]) for name in sorted(found)}
 
     def students(self) -> list[str]:
-        """Who has handed in anything; a name that is a link counts, and is refused when it is read."""
+        """The learners with submissions; a link counts as one, and is refused when it is read."""
         folder = self.folder("submitted", "x", "x").parent.parent
         if not folder.is_dir():
             return []
@@ -125,20 +126,20 @@ class Classroom:
         return None
 
     def unchecked(self) -> list[tuple[str, str]]:
-        """(assignment, notebook) of what was handed in and has no hidden checks: Sampan's grader leaves it alone."""
+        """(assignment, notebook) of submissions without hidden checks, which Sampan's grader does not grade."""
         places = sorted({(s.assignment, s.notebook) for s in self.submissions()})
         return [place for place in places if self.instructor(*place) is None]
 
 
 def classes(home: Path) -> dict[str, Path]:
-    """The classes of a workspace by name: the folders in `classes/`. A link there is the teacher's own doing."""
+    """The classes of a workspace by name: the folders in `classes/`. A link there was made by the teacher."""
     return {
         folder.name: folder for folder in _folders(home / "classes") if NAME.fullmatch(composed(folder.name))
     }
 
 
 def create(home: Path, name: str) -> Classroom:
-    """An empty class. Raises `ValueError` for a name that is no folder's name, or is taken."""
+    """An empty class. Raises `ValueError` for a name that is not valid for a folder, or is taken."""
     name = checked(composed(name.strip(" ")))
     folder = home / "classes" / name
     try:
@@ -149,14 +150,14 @@ def create(home: Path, name: str) -> Classroom:
 
 
 def checked(name: str) -> str:
-    """The name itself. Raises `ValueError` when it could not be a folder's name everywhere."""
+    """The name itself. Raises `ValueError` if it is not valid for a folder on every system."""
     if not NAME.fullmatch(name):
-        raise ValueError(f"a name of letters, digits, spaces and . _ @ ' - is expected, {name!r} came")
+        raise ValueError(f"expected a name of letters, digits, spaces and . _ @ ' -, got {name!r}")
     return name
 
 
 def composed(name: str) -> str:
-    """The name with each letter as one character: some systems write an umlaut as a letter and two dots."""
+    """The name with each letter as one character: some systems store an umlaut as a letter and a combining mark."""
     return unicodedata.normalize("NFC", name)
 
 
@@ -167,9 +168,10 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _settings(path: Path) -> dict[str, str]:
-    """What nbgrader_config.py says of `c.CourseDirectory`, read and never run: a page must not execute a class's files.
+    """The settings of `c.CourseDirectory` in nbgrader_config.py, parsed but never executed: a page must not run a
+    class's files.
 
-    Raises `ValueError` for one of these settings that is computed instead of written down.
+    Raises `ValueError` if one of these settings is not a literal.
     """
     if not path.is_file():
         return {}

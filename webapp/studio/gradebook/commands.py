@@ -1,4 +1,4 @@
-"""`sampan grade` and `sampan class`: what a teacher does from the command line (`similar` is in alike.py)."""
+"""`sampan grade` and `sampan class`: the teacher's commands (`similar` is in alike.py)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     grade.add_argument("folder", type=Path, help="the class: a folder in nbgrader's layout")
     grade.add_argument(
-        "--course", type=Path, default=NOTEBOOKS, help="notebooks that the class has no source of"
+        "--course", type=Path, default=NOTEBOOKS, help="notebooks without a source in the class"
     )
     grade.add_argument("--workers", type=_count, metavar="N", help="submissions at a time (as many as cores)")
     grade.add_argument(
@@ -34,20 +34,22 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         nargs="?",
         const="all",
         choices=("all", "failed"),
-        help="also what has a verdict: everything, or what did not pass",
+        help="grade again: everything, or what did not pass",
     )
     grade.add_argument("--only", default="", metavar="STUDENT/ASSIGNMENT/NOTEBOOK", help="one submission")
-    grade.add_argument("--trust-learners", action="store_true", help="grade where there is no sandbox")
+    grade.add_argument(
+        "--trust-learners", action="store_true", help="grade without a sandbox if there is none"
+    )
     grade.set_defaults(run=_grade)
 
-    classes = commands.add_parser("class", help="hand out, take in, export", description="A class's files.")
+    classes = commands.add_parser("class", help="hand out, collect, export", description="A class's files.")
     what = classes.add_subparsers(required=True, metavar="what")
     release = what.add_parser("release", help="hand out an assignment")
-    release.add_argument("folder", type=Path, help="the class; made if it is not there")
+    release.add_argument("folder", type=Path, help="the class; created if missing")
     release.add_argument("assignment")
     release.add_argument("notebooks", type=Path, nargs="+", help="instructor's versions with their checks/")
     release.set_defaults(run=_release)
-    take = what.add_parser("import", help="take in what learners handed in")
+    take = what.add_parser("import", help="collect submissions")
     take.add_argument("folder", type=Path)
     take.add_argument("assignment")
     take.add_argument("source", type=Path, help="a folder or a zip file")
@@ -61,7 +63,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 256:
-        raise argparse.ArgumentTypeError(f"a number from 1 to 256 is expected, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to 256, got {text!r}")
     return int(text)
 
 
@@ -106,7 +108,7 @@ async def _run(classroom: object, arguments: argparse.Namespace) -> Run:
     task = asyncio.current_task()
     assert task is not None
 
-    def stop() -> None:  # once: a second click must not break off the cleaning up after the first
+    def stop() -> None:  # once: a second interrupt must not stop the clean-up after the first
         if not task.cancelling():
             task.cancel()
 

@@ -15,8 +15,9 @@ from .classroom import Classroom, checked
 def hand_out(classroom: Classroom, assignment: str, notebooks: Sequence[Path]) -> list[Path]:
     """Releases the instructor's `notebooks` as one assignment; returns the learners' copies.
 
-    The instructor's version and its hidden checks are copied to `source`, so that the class keeps being graded by what
-    was handed out. Raises `ValueError` when a notebook has no hidden checks, is broken, or shows a line of a solution.
+    The instructor's version and its hidden checks are copied to `source`, so that the class is always graded by the
+    version that was handed out. Raises `ValueError` if a notebook has no hidden checks, is broken, or shows a line
+    of a solution.
     """
     checked(assignment)
     if not notebooks:

@@ -1,8 +1,8 @@
-"""Taking in what learners have handed in, from a folder or a zip file, into nbgrader's `submitted` folder.
+"""Collects submissions from a folder or a zip file into nbgrader's `submitted` folder.
 
-Nothing is unpacked by its own name: each entry is matched against the class's notebooks and written to the place that
-we name. Understood are STUDENT/ASSIGNMENT/NOTEBOOK.ipynb, STUDENT/NOTEBOOK.ipynb (below any folders), and the flat
-STUDENT_..._NOTEBOOK.ipynb that learning platforms export.
+No entry is unpacked under its own name: each is matched with the class's notebooks and written to a path that we
+choose. Accepted names are STUDENT/ASSIGNMENT/NOTEBOOK.ipynb, STUDENT/NOTEBOOK.ipynb (below any folders), and the
+flat STUDENT_..._NOTEBOOK.ipynb that learning platforms export.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_UNPACKED = 512 << 20  # bytes of all notebooks together
 
 @dataclass
 class Taken:
-    """What came of it: names of submissions that are new or changed, and what was left out, with the kind of reason
+    """The result: names of new or changed submissions, and what was left out, with the kind of reason
     (`grading.left_out.<kind>`)."""
 
     submissions: list[str] = field(default_factory=list)
@@ -37,8 +37,8 @@ class Taken:
 
 
 def take_in(classroom: Classroom, assignment: str, source: Path) -> Taken:
-    """Copies the notebooks of one assignment from a folder or a zip file. Raises `ValueError` when it is neither, is
-    broken, or holds more than any class hands in; the class is as it was then."""
+    """Copies the notebooks of one assignment from a folder or a zip file. Raises `ValueError` if it is neither, is
+    broken, or has more than any class hands in; the class is then unchanged."""
     known = set(classroom.assignments().get(assignment, ()))
     if not known:
         raise ValueError(f"the class {classroom.name} has no assignment {assignment!r}; hand it out first")
@@ -48,7 +48,7 @@ def take_in(classroom: Classroom, assignment: str, source: Path) -> Taken:
         with zipfile.ZipFile(source) as archive:
             return _take(classroom, assignment, known, _of_zip(archive))
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        raise ValueError(f"{source.name} is no zip file that can be read: {error}") from error
+        raise ValueError(f"{source.name} is not a readable zip file: {error}") from error
 
 
 Entry = tuple[PurePosixPath, Callable[[], bytes]]
@@ -64,16 +64,16 @@ def _of_folder(folder: Path) -> Iterator[Entry]:
 
 def _of_zip(archive: zipfile.ZipFile) -> Iterator[Entry]:
     entries = archive.infolist()
-    # What the directory of the archive claims is not believed: `_unpack` counts as it reads.
+    # The sizes in the archive's directory are not trusted: `_unpack` counts as it reads.
     if len(entries) > MOST_ENTRIES:
-        raise ValueError(f"a class hands in at most {MOST_ENTRIES} files, the zip file holds {len(entries)}")
+        raise ValueError(f"expected at most {MOST_ENTRIES} files in the zip file, got {len(entries)}")
     for entry in entries:
         if not entry.is_dir():
             yield PurePosixPath(_file_name(entry)), partial(_unpack, archive, entry)
 
 
 def _file_name(entry: zipfile.ZipInfo) -> str:
-    """A name that is not marked as UTF-8 is read as that all the same where it can be: many programs do not mark it."""
+    """A name that is not marked as UTF-8 is decoded as UTF-8 if possible: many programs do not mark it."""
     if entry.flag_bits & 0x800:
         return entry.filename
     try:
@@ -99,7 +99,7 @@ def _take(classroom: Classroom, assignment: str, known: set[str], entries: Itera
     taken, found, total = Taken(), dict[tuple[str, str], bytes](), 0
     for name, content in entries:
         if name.suffix != ".ipynb" or name.name.startswith("._") or SIDE.intersection(name.parts):
-            continue  # what comes along
+            continue  # other files
         whose = _whose(name, assignment, known)
         if whose is None:
             taken.left_out.append((str(name), "unknown"))
@@ -113,19 +113,19 @@ def _take(classroom: Classroom, assignment: str, known: set[str], entries: Itera
                 continue
             total += len(found[whose])
             if total > MOST_UNPACKED:
-                raise ValueError(f"a class hands in at most {MOST_UNPACKED >> 20} MB, more came")
+                raise ValueError(f"expected at most {MOST_UNPACKED >> 20} MB of submissions, got more")
     now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f} UTC".encode()
     for (student, notebook), content_ in sorted(found.items()):
         target = classroom.folder("submitted", assignment, student) / f"{notebook}.ipynb"
         if _write(classroom, target, content_):
             taken.submissions.append(f"{student}/{assignment}/{notebook}")
-            # As `nbgrader collect` does. What a learner's own file of that name says is not believed.
+            # As `nbgrader collect` does. A learner's own file of that name is not trusted.
             write_atomically(target.with_name("timestamp.txt"), now)
     return taken
 
 
 def _whose(name: PurePosixPath, assignment: str, known: set[str]) -> tuple[str, str] | None:
-    """(student, notebook), or None where the name does not tell or names something outside."""
+    """(student, notebook), or None if the name does not identify them or points outside."""
     if name.is_absolute() or ".." in name.parts or "\\" in str(name):
         return None
     *folders, file = map(composed, name.parts)
@@ -141,7 +141,7 @@ def _whose(name: PurePosixPath, assignment: str, known: set[str]) -> tuple[str, 
 
 
 def _write(classroom: Classroom, target: Path, content: bytes) -> bool:
-    """Whether it was new. A link that lies at the place is replaced, never followed."""
+    """Returns whether it was new. A link at the target is replaced, never followed."""
     folder = classroom.root
     for part in target.parent.relative_to(classroom.root).parts:
         folder = folder / part
@@ -150,7 +150,7 @@ def _write(classroom: Classroom, target: Path, content: bytes) -> bool:
         folder.mkdir(exist_ok=True)
     if target.is_dir() and not target.is_symlink():
         raise ValueError(f"{target} is a folder where a notebook is expected")
-    with contextlib.suppress(FileNotFoundError, Unreadable):  # it is new, or something else lies there
+    with contextlib.suppress(FileNotFoundError, Unreadable):  # it is new, or the target is something else
         if read(classroom.root, target) == content:
             return False
     write_atomically(target, content)

@@ -1,8 +1,8 @@
-"""Classes of before: the verdicts lay in files, and marks were entered into the gradebook after them.
+"""Classes of earlier versions, which stored the verdicts in files and entered the marks afterwards.
 
     CLASS/.sampan/outcomes/ASSIGNMENT/NOTEBOOK/STUDENT.json
 
-They are taken into the gradebook when it is next opened, and their folder is kept under a dated name.
+They are imported into the gradebook when it is next opened, and their folder is renamed with a date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def take_over(gradebook: Gradebook, folder: Path) -> None:
-    """`folder` is the one of the files. An outcome whose notebook the gradebook does not know is left out: it is graded
+    """`folder` has the files. An outcome whose notebook the gradebook does not know is left out: it is graded
     again."""
     from nbgrader.api import MissingEntry
 
@@ -31,14 +31,15 @@ def take_over(gradebook: Gradebook, folder: Path) -> None:
             continue
         try:
             if not _kept(gradebook, outcome):
-                book.enter(gradebook, outcome)  # a kill came between the file and the marks
+                book.enter(gradebook, outcome)  # the run was killed between writing the file and the marks
         except (ValueError, MissingEntry):
             gradebook.db.rollback()
     folder.rename(folder.with_name(f"{folder.name}.{datetime.now():%Y-%m-%d-%H%M%S.%f}"))
 
 
 def _kept(gradebook: Gradebook, outcome: Outcome) -> bool:
-    """Keeps it beside its marks, where they have been entered. They are not entered again: a teacher has been there."""
+    """Stores it with its marks, if they were entered. They are not entered again, as a teacher may have changed
+    them."""
     from nbgrader.api import MissingEntry
 
     try:

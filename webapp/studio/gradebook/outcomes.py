@@ -1,9 +1,9 @@
 """The verdicts of a class: a table of ours in the class's gradebook.db, one row for each submitted notebook.
 
-A row is written in the transaction that enters the marks (`book.enter`): there is a verdict exactly where there are
-marks, whenever a run is killed, and a run that was killed goes on where the rows end. nbgrader's tools leave the table
-alone. A row belongs to nbgrader's own row of that notebook: where a teacher removes a submission or a learner from the
-gradebook, the verdict is gone too, and what lies there is graded again.
+A row is written in the transaction that enters the marks (`book.enter`): so there is a verdict exactly if there are
+marks, also after a run was killed, and a killed run continues after the last row. nbgrader's tools leave the table
+alone. A row belongs to nbgrader's own row of that notebook: where a teacher removes a submission or a learner from
+the gradebook, the verdict is gone too, and the submission is graded again.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ TABLE = Table(
 class Outcome:
     """How grading one submission ended. Times are seconds since 1970, `seconds` is how long grading took.
 
-    `trouble` is empty when it was graded; else the kind of what stood in the way (`grading.trouble.<kind>`), with
-    `detail` as far as there is one, and no exercises.
+    `trouble` is empty if it was graded; else the kind of problem (`grading.trouble.<kind>`), with `detail` if there
+    is one, and no exercises.
     """
 
     student: str
@@ -67,7 +67,7 @@ class Outcome:
 
 
 def parse(text: str) -> Outcome | None:
-    """An outcome from its JSON. One that cannot be read is as good as none: the submission is graded again."""
+    """An outcome from its JSON. One that cannot be read is ignored: the submission is graded again."""
     try:
         told = json.loads(text)
         return Outcome(**{**told, "exercises": tuple(map(parse_result, told["exercises"]))})
@@ -76,7 +76,7 @@ def parse(text: str) -> Outcome | None:
 
 
 def keep(gradebook: Gradebook, notebook: Any, outcome: Outcome) -> None:
-    """Puts the outcome of a submitted notebook (nbgrader's row) in the place of the one before; the caller commits."""
+    """Replaces the outcome of a submitted notebook (nbgrader's row); the caller commits."""
     told = json.dumps(asdict(outcome), ensure_ascii=False).encode("utf-8", "replace").decode()
     gradebook.db.flush()  # a row that is new gets its id now
     gradebook.db.execute(delete(TABLE).where(TABLE.c.submitted_notebook == notebook.id))

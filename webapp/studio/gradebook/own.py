@@ -1,4 +1,4 @@
-"""The class of whoever works in this Studio: what they check on the Courses page lands in a gradebook too.
+"""The class of this Studio's own user: their checks on the Courses page are entered in a gradebook too.
 
 It is a class like any other (`WORKSPACE/classes/own`), with one assignment that holds the whole course.
 """
@@ -23,7 +23,7 @@ from .submissions import mark
 def enter(home: Path, instructor: Path, content: bytes, verdict: Verdict, attempt: int) -> None:
     """Enters the verdict on a learner's own notebook, as of now; `content` is what was graded.
 
-    The gradebook opens in seconds the first time (imports) and in milliseconds then: to be called in a thread.
+    The gradebook opens in seconds the first time (imports) and in milliseconds then: call it in a thread.
     """
     folder = home / "classes" / OWN
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def enter(home: Path, instructor: Path, content: bytes, verdict: Verdict, attemp
 
 
 def _write(classroom: Classroom, instructor: Path, outcome: Outcome, content: bytes) -> None:
-    """Nothing, where a later check has been entered already: two may end in another order than they began."""
+    """No-op if a later check has been entered already: checks may end in another order than they began."""
     with book.opened(classroom) as gradebook:
         before = outcomes.load(gradebook, outcome.submission)
         known = book.knows(gradebook, OWN_ASSIGNMENT, outcome.notebook)

@@ -1,4 +1,4 @@
-"""The similarity report of one notebook of a class, in a process of its own: what strangers wrote is taken apart here.
+"""The similarity report of one notebook of a class, in a separate process, because it parses untrusted code.
 
     python -m studio.gradebook.report CLASS ASSIGNMENT NOTEBOOK [--pair STUDENT STUDENT]
 
@@ -22,14 +22,14 @@ from .classroom import Classroom, Submission
 from .similar import Fingerprints, Pair, SideBySide, compare, fingerprints, side_by_side
 from .submissions import Unreadable, read
 
-MOST_CODE = 200_000  # characters of one notebook's code: more is no exercise's answer
+MOST_CODE = 200_000  # characters of one notebook's code: no real submission has more
 LIMIT_S = 120.0
 LIMITS = Limits(memory=2 << 30, processes=16)
 
 
 @dataclass(frozen=True)
 class Report:
-    """`compared` and `left_out` are learners; left out is who has nothing that can be read, or far too much."""
+    """`compared` and `left_out` are learners; left out are those without readable code, or with far too much."""
 
     pairs: tuple[Pair, ...]
     compared: tuple[str, ...]
@@ -44,7 +44,7 @@ def report(classroom: Classroom, assignment: str, notebook: str) -> Report:
 def pair(
     classroom: Classroom, assignment: str, notebook: str, names: tuple[str, str]
 ) -> tuple[SideBySide, SideBySide]:
-    """The two sources. Raises `ValueError` when one of them is not there to be compared."""
+    """The two sources. Raises `ValueError` if one of them has nothing to compare."""
     stub, learners, _ = _all(classroom, assignment, notebook)
     missing = [name for name in names if name not in learners]
     if missing:
@@ -90,19 +90,19 @@ def _released(classroom: Classroom, assignment: str, notebook: str) -> bytes:
 
 
 def _code(notebook: bytes) -> list[str]:
-    """The sources of its code cells. Raises `ValueError` for what is no notebook."""
+    """The sources of its code cells. Raises `ValueError` if it is not a notebook."""
     try:
         cells = json.loads(notebook)["cells"]
         sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
         return [text if isinstance(text, str) else "".join(text) for text in sources]
     except (KeyError, TypeError) as error:
-        raise ValueError(f"no notebook: {error!r}") from error
+        raise ValueError(f"not a notebook: {error!r}") from error
 
 
 async def ask(classroom: Classroom, assignment: str, notebook: str, *names: str) -> Any:
-    """The report, or with two names the two sources, made by a process of its own.
+    """The report, or with two names the two sources, made by a separate process.
 
-    Raises `ValueError` when there is none, TimeoutError after `LIMIT_S` seconds.
+    Raises `ValueError` if there is none, TimeoutError after `LIMIT_S` seconds.
     """
     command = [sys.executable, "-m", "studio.gradebook.report", str(classroom.root), assignment, notebook]
     command += ["--course", str(classroom.course), *(["--pair", *names] if names else [])]

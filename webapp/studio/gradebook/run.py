@@ -1,7 +1,7 @@
-"""Grading a class: every submission once, several at a time within leases, and on from where a kill ended it.
+"""Grading a class: every submission once, several at a time within leases; a killed run can be continued.
 
-The state of a run lies in CLASS/.sampan/run.json for whoever wants to follow it, in this process or another one; a lock
-that dies with its process says whether it still runs.
+The state of a run is in CLASS/.sampan/run.json, for readers in any process; a lock that ends with its process says
+whether the run is alive.
 """
 
 from __future__ import annotations
@@ -48,17 +48,18 @@ class Busy(RuntimeError):
 
 @dataclass
 class Run:
-    """How a run stands. Times in seconds since 1970. `left` estimates the seconds to go, None: cannot tell yet.
+    """The state of a run. Times in seconds since 1970. `left` estimates the seconds to go, None: not known yet.
 
     `phase` "stopped" means that nothing can be graded on this machine now; `sentence` and `sentence_zh` say why.
     """
 
     pid: int
-    started: float  # of the process, to tell it from a later one
+    started: float  # of the process, to distinguish it from a later one
     scope: Scope
     only: str = ""  # one submission's name, or "" for the class
     began: float = 0.0
-    since: float = 0.0  # verdicts from before this are graded again, where the scope asks for it
+    # submissions with verdicts older than this are graded again, if the scope includes them
+    since: float = 0.0
     total: int = 0
     done: int = 0
     troubled: int = 0
@@ -107,7 +108,8 @@ async def grade_class(
     trust: bool = False,
     report: Callable[[Run], None] = lambda run: None,
 ) -> Run:
-    """Grades what `scope` asks for and returns how it went. Cancelling stops it; what is graded stays graded.
+    """Grades the submissions of `scope` and returns the final state. Cancelling stops it; what is graded stays
+    graded.
 
     "new" takes what has no verdict yet or has changed since, "failed" also what did not pass in full, "all" everything;
     `only` names a single submission. A run that was killed is continued with its own scope.
@@ -117,7 +119,7 @@ async def grade_class(
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise Busy(f"the class {classroom.name} is being graded already") from None
+        raise Busy(f"the class {classroom.name} is already being graded") from None
     with lock:
         me = psutil.Process()
         run = Run(me.pid, me.create_time(), scope, only, began=time.time(), since=time.time())
@@ -160,7 +162,8 @@ class _Grading:
             self.run.phase = "cancelled"
         except Refused as refusal:
             self._stop(refusal.sentence, refusal.sentence_zh)
-        except GradingError as refusal:  # of every submission alike; one's own trouble is in its outcome
+        # a problem of all submissions; that of a single one is in its outcome
+        except GradingError as refusal:
             self._stop(refusal.words("en"), refusal.words("zh"))
         except Exception as error:
             self._stop(repr(error), repr(error))
@@ -189,7 +192,7 @@ class _Grading:
             if tasks:
                 await asyncio.wait(tasks)
 
-    # ---- the clerk's thread: files and gradebook
+    # ---- in the one thread for files and gradebook
 
     def _open(self) -> None:
         """Opens the gradebook, and enters the cells of notebooks that it does not know yet."""
@@ -206,7 +209,7 @@ class _Grading:
         self.gradebook.db.expire_all()
 
     def _pending(self) -> list[Submission]:
-        """What is to be graded. Notebooks without hidden checks are not ours to grade; the run names them."""
+        """The submissions to grade. Notebooks without hidden checks are not graded; the run names them."""
         unchecked = self.classroom.unchecked()
         self.run.unchecked = ["/".join(place) for place in unchecked]
         graded = {outcome.submission: outcome for outcome in outcomes.all_of(self.gradebook)}
@@ -269,10 +272,10 @@ class _Grading:
         if trouble:
             return blank
         instructor = self.classroom.instructor(submission.assignment, submission.notebook)
-        assert instructor is not None  # _pending has looked
+        assert instructor is not None  # _pending has checked this
         copy = self.work / submission.student / submission.assignment / path.name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(content)  # what is graded is what was read once, whatever happens to the file
+        copy.write_bytes(content)  # the content that was read once is graded, whatever happens to the file
         autograded = (
             self.classroom.folder("autograded", submission.assignment, submission.student) / path.name
         )
@@ -302,7 +305,7 @@ class _Grading:
 
     @asynccontextmanager
     async def _leased(self, submission: Submission, grader: Grader) -> AsyncIterator[None]:
-        """A place on the machine, waited for in the queue like everybody else's."""
+        """A place on the machine, after waiting in the queue like all others."""
         ask = Ask(self.owner, "grading", f"{self.classroom.name}: {submission.name}", seconds=LEASE_S)
         ticket = None
         try:
@@ -326,14 +329,14 @@ class _Grading:
         self.run.left = spent / self.run.done * (self.run.total - self.run.done)
 
     def tell(self) -> None:
-        """Writes the state down for whoever follows, and says it to whoever started the run."""
+        """Writes the state for readers, and passes it to the caller's callback."""
         write_atomically(self.classroom.private / "run.json", json.dumps(asdict(self.run)).encode())
         self.report(self.run)
 
 
 def _handed_in(classroom: Classroom, path: Path) -> tuple[float, bool]:
-    """When, in seconds since 1970: what nbgrader's timestamp.txt beside it says, else when the file was last changed;
-    and whether it was the former."""
+    """When, in seconds since 1970: from nbgrader's timestamp.txt beside it, else the time of the last change; and
+    whether it was the former."""
     try:
         said = dateutil.parser.parse(read(classroom.root, path.with_name("timestamp.txt"))[:100].decode())
         return (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp(), True

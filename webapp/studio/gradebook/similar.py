@@ -1,12 +1,13 @@
 """Which submissions of a class are alike beyond what the exercise itself makes alike.
 
-Each learner's own code becomes the walk through its syntax tree without names, literals and docstrings; every run of
-`GRAM` nodes is a fingerprint (the k-grams of Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003, on trees instead
-of text). Fingerprints of the released stub count nothing, and one that many share counts little: log2(class / sharers)
-bits. So the one-line solution that everybody finds accuses nobody, while an odd detour that two have in common does.
+Each learner's own code becomes the preorder walk of its syntax tree without names, literals and docstrings; every
+sequence of `GRAM` nodes is a fingerprint (the k-grams of Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003,
+on trees instead of text). Fingerprints of the released stub are ignored, and one that many share has little weight:
+log2(class / sharers) bits. So the common one-line solution is not suspicious, while an unusual detour that two have
+in common is.
 
-Why not a library: pycode-similar 1.4 compares pairs alone (no stub, no class) and uses `ast.Str`, which Python 3.12 no
-longer has; copydetect 0.5 compares tokens, not trees, and brings matplotlib along.
+Why not a library: pycode-similar 1.4 compares pairs alone (no stub, no class) and uses `ast.Str`, which Python 3.12
+removed; copydetect 0.5 compares tokens, not trees, and depends on matplotlib.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from itertools import combinations
 from studio.grading.cells import parse
 
 GRAM = 12  # nodes in one fingerprint: about two lines
-LEAST_NODES = 25  # code with less of its own says nothing
+LEAST_NODES = 25  # shorter code is not compared
 LEAST_ALIKE = 0.5  # of the smaller one's own weight
 LEAST_BITS = 4.0
 MAGIC = re.compile(r"^\s*[%!?]|\?\s*$")
@@ -32,7 +33,8 @@ Gram = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """Of one learner's code: where each fingerprint was seen, as (first, last) lines counted from 1."""
+    """The fingerprints of one learner's code: where each fingerprint was seen, as (first, last) lines counted from
+    1."""
 
     source: str
     places: Mapping[Gram, tuple[tuple[int, int], ...]]
@@ -59,7 +61,7 @@ class SideBySide:
 
 
 def fingerprints(cells: Iterable[str]) -> Fingerprints:
-    """Of code cells. What is no Python (a cell that was left half-way) stays in the text and counts nothing."""
+    """Reads code cells. A cell that is not valid Python stays in the text and is ignored."""
     text: list[str] = []
     places: dict[Gram, list[tuple[int, int]]] = {}
     count = 0
@@ -81,7 +83,8 @@ def fingerprints(cells: Iterable[str]) -> Fingerprints:
 
 
 def _walk(node: ast.AST, line: int = 0) -> Iterable[tuple[str, int]]:
-    """(what kind of node, its line), parents first. Attributes keep their names: they are what a library is asked for."""
+    """(what kind of node, its line), parents first. Attributes keep their names, as they show which library
+    functions are used."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return  # a docstring, or another constant that does nothing
     if isinstance(node, (ast.expr_context, ast.alias, ast.Import, ast.ImportFrom)):
@@ -108,9 +111,7 @@ def compare(learners: Mapping[str, Fingerprints], stub: Fingerprints) -> list[Pa
     for first, second in combinations(sorted(own), 2):
         shared = sum(bits[gram] for gram in own[first] & own[second])
         alike = shared / min(weight[first], weight[second])
-        told = (
-            shared / GRAM
-        )  # neighbours overlap: each fingerprint tells one node that the one before has not
+        told = shared / GRAM  # neighbours overlap: each fingerprint adds one node to the one before
         if alike >= LEAST_ALIKE and told >= LEAST_BITS:
             found.append(Pair(first, second, min(1.0, alike), told))
     return sorted(found, key=lambda pair: (-pair.bits, -pair.alike, pair.first, pair.second))

@@ -1,4 +1,4 @@
-"""Reading what a stranger has handed in: never through a link, never more than a notebook's size."""
+"""Reads untrusted submissions: never through a link, never more than the size limit."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ MOST_BYTES = 20 << 20  # of one notebook
 
 @dataclass
 class Unreadable(Exception):
-    """It is not read. `kind` names the sentence for people (`grading.trouble.<kind>`), `mark` tells its state apart."""
+    """Raised for a submission that is not read. `kind` names the sentence for people (`grading.trouble.<kind>`),
+    `mark` identifies its state."""
 
     kind: str
     mark: str
 
 
 def read(root: Path, path: Path) -> bytes:
-    """The bytes at `path` below `root`. Raises `Unreadable` for a link on the way, for what is no file, and for too much.
+    """The bytes at `path` below `root`. Raises `Unreadable` for a link on the path, for anything but a file, and
+    for a file that is too large.
 
-    Every step is opened below the one before, so nothing can be exchanged for a link meanwhile.
+    Every part of the path is opened relative to the one before, so that nothing can be replaced by a link
+    meanwhile.
     """
     *folders, name = path.relative_to(root).parts
     steps = [(folder, os.O_DIRECTORY) for folder in folders]
-    steps.append((name, os.O_NONBLOCK))  # a pipe without a writer must not hold us up
+    steps.append((name, os.O_NONBLOCK))  # opening a pipe without a writer must not block
     with ExitStack() as opened:
         handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
         opened.callback(os.close, handle)
@@ -56,5 +59,5 @@ def _below(folder: int, name: str, flags: int) -> int:
 
 
 def mark(content: bytes) -> str:
-    """What tells one content from another."""
+    """A checksum of the content."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"

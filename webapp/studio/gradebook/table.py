@@ -1,4 +1,4 @@
-"""A class as a table: who stands where in which exercise, and which hidden case fails most."""
+"""A class as a table: the result of each learner in each exercise, and the hidden case that fails most."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Mark:
-    """One field. `kind` is a verdict (`verdict.<kind>`), "trouble", "marked" (by nbgrader or by hand), "waiting" (handed
-    in, not graded), "unchecked" (handed in, and without hidden checks not ours to grade) or "missing"; `earned` is what
-    the gradebook says."""
+    """One field. `kind` is a verdict (`verdict.<kind>`), "trouble", "marked" (by nbgrader or by hand), "waiting"
+    (handed in, not graded), "unchecked" (handed in, and without hidden checks not ours to grade) or "missing";
+    `earned` is from the gradebook."""
 
     kind: str
     earned: float | None
@@ -103,7 +103,7 @@ def assignments(classroom: Classroom) -> list[str]:
 
 
 def table(classroom: Classroom, assignment: str) -> Table:
-    """How an assignment stands."""
+    """The state of an assignment."""
     handed_in = {s for s in classroom.submissions() if s.assignment == assignment}
     unchecked = tuple(notebook for name, notebook in classroom.unchecked() if name == assignment)
     with book.opened(classroom) as gradebook:
@@ -168,7 +168,7 @@ def _cells(gradebook: Gradebook, assignment: str) -> list[tuple[str, str, float]
 
 
 def _grades(gradebook: Gradebook, assignment: str) -> dict[tuple[str, str, str], Any]:
-    """{(student, notebook, cell): grade} in one question: a class has hundreds."""
+    """{(student, notebook, cell): grade} in one query: a class has hundreds."""
     from nbgrader.api import Assignment, BaseCell, Grade, Notebook, SubmittedAssignment, SubmittedNotebook
 
     rows = (

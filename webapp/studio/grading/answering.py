@@ -1,4 +1,4 @@
-"""A process that answers lines of JSON, seen from inside: questions on its input, answers where its output was."""
+"""The side of a process that answers lines of JSON: questions on stdin, answers on the original stdout."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Next = Callable[[], dict[str, Any]]
 
 
 def begin() -> tuple[Next, Say]:
-    """(next question, say an answer). What else is printed goes to stderr. The process ends with its input."""
+    """(next question, say an answer). Other printed text goes to stderr. The process ends with its input."""
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything prints is no reply
+    os.dup2(2, 1)  # printed text must not mix with replies
     questions: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_follow, args=(sys.stdin.buffer, questions), daemon=True).start()
 
@@ -35,7 +35,8 @@ def begin() -> tuple[Next, Say]:
 
 
 def _follow(lines: IO[bytes], questions: queue.SimpleQueue[bytes]) -> None:
-    """The end of the input ends everything at once, also in the middle of a grading: nobody waits for it."""
+    """The end of the input ends the process and its children at once, also during a grading: the result is not
+    needed any more."""
     for line in lines:
         questions.put(line)
     for child in psutil.Process().children(recursive=True):

@@ -1,6 +1,6 @@
-"""The walls around the process that runs learners' code: bubblewrap's command line, and whether they stand here.
+"""The sandbox around the process that runs learners' code: bubblewrap's command line, and whether it works here.
 
-Imports neither the library nor torch: the server asks here too.
+Imports neither the library nor torch: the server imports this file too.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from .isolation import WORK
 
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
-LEARNER = 1000  # inside; outside it is whoever grades, or for root:
-NOBODY_ELSE = 64_000  # an account that owns nothing, since limits of processes do not bind root
+LEARNER = 1000  # inside; outside it is the user who grades, or for root:
+NOBODY_ELSE = 64_000  # an account that owns nothing, because process limits do not apply to root
 PROBE_SECONDS = 30.0
 TRUST = "SAMPAN_TRUST_LEARNERS"
 Text = tuple[str, str]  # English, Chinese
 
 
 def trusted() -> bool:
-    """Whether whoever runs this has said that learners' code may run without a sandbox."""
+    """Whether learners' code may run without a sandbox, by the setting of this user."""
     return os.environ.get(TRUST, "") == "1"
 
 
 def refusal(reason: Text) -> Text:
-    """Why nothing is graded where there is no sandbox, and what can be done."""
+    """Why nothing is graded without a sandbox, and what to do."""
     return (
         f"no sandbox, so nothing is graded: {reason[0]}. To grade without one, with all your rights given to the "
         f"notebook's code, use --trust-learners or set {TRUST}=1",
@@ -47,9 +47,9 @@ def command(program: list[str]) -> list[str]:
     """`program` inside bubblewrap: own namespaces, a read-only system, no network, a cleared environment.
 
     It sees the interpreter, the library, the Studio's code and the open data; not the course with its checks, the
-    repository, the workspace, or anybody's home. No account of its own is needed; started by root, it ends as one
-    that owns nothing. User namespaces stay allowed, once: each submission gets its own (`isolation.py`), and
-    switches them off behind it.
+    repository, the workspace, or any home folder. It needs no account of its own; started by root, it changes to
+    one that owns nothing. User namespaces stay allowed once: each submission creates its own (`isolation.py`) and
+    then disables them.
     """
     seen = _needed()
     inner = ["bwrap", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox"]
@@ -75,7 +75,7 @@ def command(program: list[str]) -> list[str]:
 
 
 def _needed() -> list[Path]:
-    """Folders that a learner's process reads, the outermost of each nest."""
+    """Folders that a learner's process reads, without folders inside others of them."""
     interpreter = Path(sys.executable).resolve().parents[1]
     found = {Path(sys.prefix), Path(sys.base_prefix), interpreter, paths.PACKAGE, _library()}
     found |= {folder for folder in _data() if folder.is_dir()}
@@ -96,7 +96,7 @@ def _library() -> Path:
 
 
 def _data() -> list[Path]:
-    """The folders of open data, as the library would look for them."""
+    """The folders of open data, as the library finds them."""
     spec = importlib.util.spec_from_file_location("sampan_places", _library() / "datasets" / "places.py")
     assert spec is not None and spec.loader is not None
     places = importlib.util.module_from_spec(spec)
@@ -106,13 +106,14 @@ def _data() -> list[Path]:
 
 
 def _hidden(seen: Iterable[Path]) -> list[Path]:
-    """Private folders that lie inside of what is seen, as in an environment that is the repository's own root."""
+    """Private folders inside the visible ones, for example if the environment is the root of the repository."""
     private = (paths.NOTEBOOKS, paths.NOTEBOOKS.parent / ".git", paths.workspace())
     return [path for path in private if path.is_dir() and any(path.is_relative_to(one) for one in seen)]
 
 
 def _as_nobody_else(seen: Iterable[Path]) -> list[str]:
-    """For root: everything as it is, but as an account that owns nothing; closed folders on the way are stepped over."""
+    """For root: the same command as an account that owns nothing; folders on the path that it may not enter are
+    replaced."""
     opened: list[str] = []
     made: set[Path] = set()
     for path in seen:
@@ -145,7 +146,7 @@ def _as_nobody_else(seen: Iterable[Path]) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """All that a learner's code finds in its environment."""
+    """The complete environment of a learner's code."""
     packages = (_library().parent, paths.PACKAGE.parent)
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
@@ -169,7 +170,8 @@ def _environment() -> list[str]:
 
 @functools.cache
 def available() -> Text | None:
-    """None where learners' code can be walled in, else why not, in both languages. Tried once, for real (0.3 s)."""
+    """None if learners' code can be sandboxed, else the reason in both languages. Tested once by a real start (0.3
+    s)."""
     if sys.platform != "linux":
         return "the sandbox needs Linux", "沙箱需要 Linux"
     for program, package in (("bwrap", "bubblewrap"), ("setpriv", "util-linux")):

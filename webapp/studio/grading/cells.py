@@ -2,10 +2,11 @@
 
 A course notebook trains networks and draws figures to show what the learner's functions do; no exercise uses any of
 it, and running it all took up to 42 s. So grading starts from the cells tagged `setup`, those that fill a slot, and
-the graded checks, looks which global names they use, and adds every cell that binds such a name, before or after, until
-nothing is added. Of the learner's own cells (changed or new) it also adds those that change what such a name holds
-(`table.append(x)`, `paddle.matmul = mine`), and all that cannot be foreseen: magics, `exec`, star imports, code that does
-not parse. The cells that were handed out change nothing behind the back of a name: the course is proved that way.
+the graded checks, looks which global names they use, and adds every cell that binds such a name, before or after,
+until nothing is added. Of the learner's own cells (changed or new) it also adds those that change what such a name
+holds (`table.append(x)`, `paddle.matmul = mine`), and everything that cannot be analysed: magics, `exec`, star
+imports, code that does not parse. The cells that were handed out do not change values through other names: the
+course's proof checks this.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ UNFORESEEN = {
     *("exec", "eval", "compile", "globals", "locals", "vars", "setattr", "delattr"),
     *("get_ipython", "__import__", "importlib"),
 }
-# What IPython may read as something else than Python: its magics, commands and questions, prompts, an indented beginning.
+# What IPython may read as something other than Python: its magics, commands and questions, prompts, an indented
+# beginning.
 IPYTHONS_OWN = re.compile(r"[%!?]|^\s*(?:[,;/]|>>>|\.\.\.|In \[)|\A\s", re.M)
 TRIES = 5  # at parsing one source
-MOST_CHARACTERS = 200_000  # of a cell that is looked into; a longer one is run as it is
+MOST_CHARACTERS = 200_000  # of a cell that is analysed; a longer one is always run
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Code:
 
     source: str
     given: bool
-    root: bool = False  # grading needs it whatever it binds
+    root: bool = False  # grading needs it whatever names it binds
     slots: tuple[str, ...] = ()  # the exercises that it fills or checks; none: it belongs to all of them
 
 
@@ -59,7 +61,7 @@ class Names:
 
 @dataclass
 class Look:
-    """A cell looked into: its names, and the same for each of its statements. `unreadable`: it is nested too deeply."""
+    """The analysis of a cell: its names, and those of each of its statements. `unreadable`: it is nested too deeply."""
 
     names: Names = field(default_factory=Names)
     statements: list[tuple[ast.stmt, Names]] = field(default_factory=list)
@@ -67,8 +69,8 @@ class Look:
 
 
 def parse(source: str) -> ast.Module:
-    """`ast.parse`. Before Python 3.11.8 all of a process count their depth in one place, so a parse fails when the
-    garbage collector runs another one meanwhile (a traceback that is logged) or a thread does: it is tried again.
+    """`ast.parse`. Before Python 3.11.8 all parses of a process share one depth counter, so a parse fails if the
+    garbage collector (a logged traceback) or a thread parses meanwhile: it is repeated.
     https://github.com/python/cpython/issues/106905"""
     for _ in range(TRIES - 1):
         try:
@@ -79,7 +81,7 @@ def parse(source: str) -> ast.Module:
 
 
 def look(source: str) -> Look:
-    """What a cell does to global names, scopes respected: what a function calls its own is no global name."""
+    """What a cell does to global names, with scopes: a local name of a function is not a global name."""
     found = Look()
     if len(source) > MOST_CHARACTERS:
         found.names.unforeseen = found.unreadable = True
@@ -102,7 +104,8 @@ def look(source: str) -> Look:
 
 
 def _python(source: str) -> str:
-    """A cell without what is IPython's own: magics become calls, and below `%%time` and the like stands Python."""
+    """A cell as Python without IPython's syntax: magics become calls, and the body of cell magics such as `%%time`
+    is Python."""
     if "\0" in source:  # before Python 3.11.4, parsing it is a ValueError
         raise SyntaxError("source code cannot contain null bytes")
     if not IPYTHONS_OWN.search(
@@ -116,7 +119,7 @@ def _python(source: str) -> str:
 
 
 def needed(cells: Sequence[Code], looks: Sequence[Look], slot: str) -> list[bool]:
-    """For each cell whether grading the exercise of that slot runs it."""
+    """For each cell, whether grading the exercise of that slot runs it."""
     names = [look.names for look in looks]
     modules = {name for one in names for name in one.imported}
     chosen = [

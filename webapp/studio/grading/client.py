@@ -1,4 +1,4 @@
-"""The grader beside us: a process of its own (`service.py`), asked, timed, and stopped whole.
+"""The client of the grader process (`service.py`): requests, time limits, and stopping it with all its children.
 
 The grader decides; this file only starts it, asks it, and stops it together with every process that it started. The
 desk (`desk.py`) has one of them, a class run (`gradebook/run.py`) has several.
@@ -21,8 +21,8 @@ from .verdict import Verdict, parse_report
 
 SERVICE = (sys.executable, "-m", "studio.grading.service")
 CELL_LIMIT_S = 60.0  # given to the grader: it stops a cell that runs longer, and names it
-TOTAL_LIMIT_S = 300.0  # for the grader as a whole, should it hang itself
-IDLE_S = 900.0  # without a question, before the grader is ended and its memory given back
+TOTAL_LIMIT_S = 300.0  # for the whole grader, in case it hangs itself
+IDLE_S = 900.0  # idle time after which the grader is ended and its memory freed
 MAX_REPORT_BYTES = 4_000_000
 MAX_WORDS = 4_000
 
@@ -30,8 +30,8 @@ MAX_WORDS = 4_000
 class GradingError(RuntimeError):
     """No verdict was reached; the message is for the log.
 
-    `kind`: "broken", this notebook cannot be graded; "refused", none can be on this machine (both are the grader's word,
-    and `words` says why); "timeout"; "crashed", the grader ended; "unreadable", what it said is no verdict.
+    `kind`: "broken", this notebook cannot be graded; "refused", none can be on this machine (the grader reports
+    both, and `words` says why); "timeout"; "crashed", the grader ended; "unreadable", its answer is not a verdict.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class GradingError(RuntimeError):
 
 @dataclass(frozen=True)
 class Step:
-    """Where a check is: at a "cell" of the notebook or at an "exercise", its number, and how many there are."""
+    """The progress of a check: at a "cell" of the notebook or at an "exercise", its number, and how many there are."""
 
     kind: Literal["cell", "exercise"]
     number: int
@@ -58,8 +58,8 @@ class Step:
 
 
 class Grader:
-    """A grader in a process of its own: started by `warm_up` or the first question, ended when nothing was asked for a
-    while, replaced when a check hangs or takes it down. One check at a time."""
+    """A grader in a process of its own: started by `warm_up` or the first question, ended after some idle time,
+    replaced if a check hangs or crashes it. One check at a time."""
 
     def __init__(self, command: Sequence[str] = SERVICE) -> None:
         self._companion = processes.Companion(command, MAX_REPORT_BYTES, MAX_WORDS)
@@ -67,7 +67,7 @@ class Grader:
         self._busy = False
 
     async def warm_up(self) -> Process:
-        """The process, started now if there is none."""
+        """The process, started now if it is not running."""
         process = await self._companion.running()
         if self._idle is not None:
             self._idle.cancel()
@@ -82,8 +82,8 @@ class Grader:
         progress: Callable[[Step], None] = lambda step: None,
         autograded: Path | None = None,
     ) -> Verdict:
-        """The verdict on `copy` against the instructor's version `source`. Cancelling this coroutine stops the grader.
-        `autograded` is where the copy that nbgrader's formgrader shows is written, if one is wanted.
+        """The verdict on `copy` against the instructor's version `source`. Cancelling this coroutine stops the
+        grader. `autograded` is the path for the copy that nbgrader's formgrader shows, if any.
 
         Raises GradingError when the notebook cannot be graded, when the grader takes longer than `limit` seconds,
         crashes, or reports nonsense.

@@ -1,4 +1,4 @@
-"""The desk where a learner's own notebooks are checked: one at a time, each can be cancelled, the last verdict is known."""
+"""Checks of a learner's own notebooks: one at a time; each can be cancelled; the last verdict is stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Job:
 
 
 class CheckDesk:
-    """Checks one at a time; a second one waits its turn. The last verdict of each notebook is remembered."""
+    """Checks one at a time; a second one waits its turn. The last verdict of each notebook is stored."""
 
     def __init__(self) -> None:
         self.grader = Grader()
@@ -62,14 +62,14 @@ class CheckDesk:
         """Stop a check that waits or runs; returns when its processes are gone."""
         job = self._jobs.get(lesson_id)
         if job is not None and job.task is not None and job.active:
-            if not job.task.cancelling():  # a second click must not break off the cleaning up after the first
+            if not job.task.cancelling():  # a second click must not stop the clean-up after the first
                 job.task.cancel()
             await asyncio.wait([job.task])
-            if job.active:  # it was cancelled before its first line, which so never ran
+            if job.active:  # it was cancelled before its first line ran
                 job.state = "cancelled"
 
     def forget(self, lesson_id: str) -> None:
-        """A verdict on a copy that was put aside says nothing about the fresh one."""
+        """The verdict on an archived copy does not apply to the fresh one."""
         job = self._jobs.get(lesson_id)
         if job is not None and not job.active:
             del self._jobs[lesson_id]
@@ -84,7 +84,7 @@ class CheckDesk:
             job.state = "cancelled"
         except GradingError as error:
             job.state, job.error = "failed", error
-        except Exception as error:  # else the page would show for ever that it runs
+        except Exception as error:  # else the page would show it as running for ever
             words = "".join(traceback.format_exception(error))
             job.state, job.error = "failed", GradingError("crashed", words)
         finally:

@@ -14,10 +14,11 @@ from sampan.learn.cases import Case
 class Exercise:
     """What is graded: a slot, its points, its titles, and the hidden cases drawn for one grading.
 
-    `cases(rng)` yields cases with fresh inputs; at least one must have an answer of 100 numbers or more, and at least
-    one must go through the library. All points are earned by all cases together; what a single one `earns` is kept when
-    a later one fails: so performance is graded in rungs, after everything else. `forbid` lists names that the learner's function may not use
-    (see `sampan.learn.forbid`), `absent` functions of the library that are taken away with the slot's own (`withheld.py`).
+    `cases(rng)` yields cases with fresh inputs; at least one must have an answer of 100 numbers or more, and at
+    least one must go through the library. All cases together earn the points; what a single one `earns` is kept if
+    a later one fails: this is how rungs of performance are graded, after all other cases. `forbid` lists names that
+    the learner's function may not use (see `sampan.learn.forbid`), `absent` functions of the library that are
+    removed together with the slot's own (`withheld.py`).
     """
 
     slot: str
@@ -27,12 +28,12 @@ class Exercise:
     cases: Callable[[np.random.Generator], Iterable[Case]]
     forbid: tuple[str, ...] = field(default=())
     absent: tuple[str, ...] = field(default=())
-    seconds: float = 10.0  # the longest one call may take
+    seconds: float = 10.0  # the time limit of one call
 
 
 @dataclass(frozen=True)
 class Lap:
-    """One answer to be timed, with inputs of its own, and the same work done outside by the plain program."""
+    """One timed answer on fresh inputs, and the same work done by the plain program outside the sandbox."""
 
     args: tuple[object, ...]
     expected: object
@@ -43,7 +44,7 @@ class Lap:
 class Race(Case):
     """A rung: right answers, given `times` as fast as a baseline that the grader runs itself.
 
-    `lap()` draws fresh inputs, so that no answer can be remembered; `per_lap` is how many times a lap asks for the work
+    `lap()` draws fresh inputs, so that no answer can be cached; `per_lap` is how many times a lap asks for the work
     that the baseline does once. `ratios` are those measured so far: rungs of one race share the list.
     """
 

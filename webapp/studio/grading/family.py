@@ -1,7 +1,7 @@
-"""All processes of one submission, read from /proc by their guard: what memory they use, whether they stand still.
+"""All processes of one submission, read from /proc by their guard: their memory, and whether they are stopped. They
+cannot change these numbers themselves.
 
-Nothing that they can do to themselves changes these numbers. Where there is no /proc (trusted code on another system)
-only the memory is known, as psutil tells it.
+Without /proc (trusted code on another system) only the memory is known, from psutil.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from pathlib import Path
 import psutil
 
 PROC = Path("/proc")
-GONE = (OSError, ValueError, IndexError)  # the process ended while it was looked at
+GONE = (OSError, ValueError, IndexError)  # the process ended while it was read
 QUIET = "TtZXx"  # states of a thread that runs no code: stopped, or ended
-ASLEEP = "D"  # in the kernel; it sees the signal to stop before it runs code of its own again
-SOCKET_BYTES = 512 << 10  # what a socket may keep in the kernel, which no process's memory shows
+ASLEEP = "D"  # in the kernel; it gets the stop signal before it runs its own code again
+SOCKET_BYTES = 512 << 10  # what a socket may buffer in the kernel, which is not counted in any process
 
 
 def members(pid: int) -> list[int]:
-    """The process and all its descendants that there are now."""
+    """The process and all its present descendants."""
     with suppress(psutil.NoSuchProcess):
         return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
     return []
 
 
 def used(pids: Iterable[int], limit: int, own_network: bool) -> int:
-    """Bytes that the processes use together: private and shared memory, page tables, and what sockets of a network of
-    their own may hold. Up to `limit` it is enough to add what each has mapped; above, what several share counts once."""
+    """Bytes that the processes use together: private and shared memory, page tables, and what sockets in their own
+    network namespace may buffer. Up to `limit` the sum of all mapped memory is used; above it, shared memory counts
+    once."""
     pids = list(pids)
     if not PROC.is_dir():
         return sum(_resident(pid) for pid in pids)
@@ -50,7 +51,8 @@ def _mapped(pid: int) -> int:
 
 
 def _share(pid: int) -> int:
-    """As `_mapped`, each page divided by the number of processes that have it; all of it where that is not told."""
+    """As `_mapped`, each page divided by the number of processes that share it (PSS); all of it if that is not
+    reported."""
     tables = _kilobytes(pid, "status", ("VmPTE",))
     return _kilobytes(pid, "smaps_rollup", ("Pss_Anon", "Pss_Shmem", "SwapPss")) + tables or _mapped(pid)
 
@@ -71,7 +73,7 @@ def _sockets(pid: int) -> int:
 
 
 def runs(pid: int, told: bool) -> bool:
-    """Whether any thread of a process may run code of its own; `told`: it has been told to stop."""
+    """Whether any thread of a process may run its own code; `told`: a stop signal was sent."""
     with suppress(*GONE):
         for task in (PROC / str(pid) / "task").iterdir():
             state = _fields(task)[0]
@@ -81,7 +83,7 @@ def runs(pid: int, told: bool) -> bool:
 
 
 def seconds(pid: int) -> float:
-    """Processor time that a process has used: in nanoseconds where the kernel counts them, else in its ticks."""
+    """Processor time that a process has used: in nanoseconds if the kernel counts them, else in ticks."""
     total = 0.0
     with suppress(*GONE):
         for task in (PROC / str(pid) / "task").iterdir():

@@ -1,7 +1,7 @@
 """The copy of a submission that nbgrader's formgrader shows: `autograded/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb`.
 
-Locked cells are the ones that were handed out, and each check says how it went. Nothing else of what the learner's file
-brings along is kept: formgrader shows outputs as they are, in the teacher's browser.
+Locked cells are those that were handed out, and each check shows its result. Nothing else of the learner's file is
+kept: formgrader shows outputs unchanged in the teacher's browser.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The grader: runs a learner's notebook in a process of its own and decides outside of it what is right.
+"""The grader: runs a learner's notebook in a separate process and judges the results outside of it.
 
     python -m studio.grading.grader COPY INSTRUCTOR --json [--time-limit 60]
 
@@ -34,14 +34,14 @@ from .submission import clean, read_submission
 from .verdict import Result
 
 SETUP_TAG = "setup"
-SHARE = 3  # all of a notebook's cells together may take so many times as long as one
+SHARE = 3  # the time limit of all cells of a notebook, in limits of one cell
 READ_SECONDS = 10.0  # for the code to be parsed
 Progress = Callable[[Literal["cell", "exercise"], int, int], None]
 
 
 @dataclass
 class Cell:
-    """How one code cell ended. `number` counts all cells of the notebook from 1, as a reader does."""
+    """How one code cell ended. `number` counts all cells of the notebook from 1, as a reader counts."""
 
     number: int
     grade_id: str | None
@@ -52,7 +52,7 @@ class Cell:
     traceback: str = ""
 
     def hear(self, end: Cell) -> None:
-        """How it ended in the process of one exercise; of several the first that was not well is kept."""
+        """Add how it ended in the process of one exercise; the first failure is kept."""
         self.ran = self.ran or end.ran
         if self.error is None:
             self.error, self.too_long, self.traceback = end.error, end.too_long, end.traceback
@@ -60,7 +60,7 @@ class Cell:
 
 @dataclass
 class Ending(Cell):
-    """How a cell ended in the process of one exercise; `gone` where it ended that process."""
+    """How a cell ended in the process of one exercise; `gone` if it ended that process."""
 
     gone: Gone | None = None
 
@@ -73,7 +73,7 @@ class Report:
     stopped: list[Cell] = field(default_factory=list)  # cells that did not end within the limit
     output: str = ""  # the end of what the learner's own code printed
     seconds: float = 0.0
-    sandboxed: bool = False  # False: the learner's code ran with the rights of whoever graded it
+    sandboxed: bool = False  # False: the learner's code ran with the rights of the user who graded it
 
     @property
     def points(self) -> float:
@@ -127,15 +127,15 @@ def grade(
 ) -> Report:
     """Grades a learner's copy. `time_limit` is in seconds, for one cell; a notebook whose cells together take three
     times as long is stopped too. `seed` fixes the hidden inputs (tests only; by default they are drawn fresh).
-    `progress` hears which cell runs, or which exercise is looked at, of how many. `warm` is the process to fork the
-    learner's from (who grades many keeps one); without it one is started and ended, with `trust_learners` even where there is no
-    sandbox.
+    `progress` is called with the cell that runs or the exercise that is checked, and their count. `warm` is the
+    process from which the learner's is forked (keep one to grade many notebooks); without it one is started and
+    ended, with `trust_learners` even without a sandbox.
 
-    Raises `ValueError` when a file is no notebook or has no checks, `NoSandbox`, and `RuntimeError` when no process can be
-    started.
+    Raises `ValueError` if a file is not a notebook or has no checks, `NoSandbox`, and `RuntimeError` if no process
+    can be started.
     """
     if not time_limit > 0:
-        raise ValueError(f"time_limit must be a positive number of seconds, {time_limit!r} came")
+        raise ValueError(f"grade: expected a positive number of seconds for time_limit, got {time_limit!r}")
     began = time.monotonic()
     learner, instructor = read_submission(notebook_path), read(instructor_path)
     exercises = load_checks(instructor_path)
@@ -160,8 +160,8 @@ def grade(
 
 
 class _Submission:
-    """One learner's notebook. Each exercise is graded in a process of its own, which lacks the library's version of that
-    one and has run just the cells that it needs: what one exercise does to its process, no other has to bear."""
+    """One learner's notebook. Each exercise is graded in a separate process without the library's version of it,
+    which has run only the cells that it needs; so one exercise cannot affect the process of another."""
 
     def __init__(
         self,
@@ -176,15 +176,13 @@ class _Submission:
         self.count = len(learner.cells)
         self.left = SHARE * limit
         self.output = ""
-        self.deadly: set[int] = (
-            set()
-        )  # cells that ended a process for whose exercise they were not the answer
+        self.deadly: set[int] = set()  # cells that ended the process of an exercise that they do not fill
         self.records, self.codes = _code_cells(learner, released)
         self.rules = [_rule(exercise, released) for exercise in exercises]
         self.readings: dict[str, Reading] = {}
 
     def grade(self, exercise: Exercise, rng: np.random.Generator, remaining: int) -> Result:
-        """`remaining` exercises, this one included, have what is left of the time for cells."""
+        """`remaining` exercises, this one included, share the remaining time for cells."""
         budget = self.left / remaining
         while True:
             with contextlib.closing(self.warm.fork(exercise.slot, exercise.absent)) as sandbox:
@@ -217,7 +215,7 @@ class _Submission:
         return [n for n in ends if exercise.slot in slots_of(self.codes[n].source)]
 
     def _read(self, sandbox: Sandbox) -> dict[str, Reading]:
-        """Where the code cannot be read in time, everything is run, and no rule is kept."""
+        """If the code cannot be parsed in time, every cell is run, and the exercise counts as unreadable."""
         message = {
             "kind": "read",
             "cells": [asdict(code) for code in self.codes],
@@ -270,7 +268,7 @@ def _rule(exercise: Exercise, released: Any) -> Rule:
 
 
 def _code_cells(learner: Any, released: Any) -> tuple[list[Cell], list[Code]]:
-    """The records of the learner's code cells, and what is run for each."""
+    """The records of the learner's code cells, and the code to run for each."""
     handed_out = {cell.source: cell for cell in released.cells if cell.cell_type == "code"}
     locked = {
         grade_id(cell): cell.source

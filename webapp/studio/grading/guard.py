@@ -1,7 +1,7 @@
 """The guard of one learner's process: forked between it and the warm process, outside of its namespaces.
 
-It ends everything of that submission when the grader lets go of the lifeline, or when all of it together takes too much
-memory; it makes it stand still while something else is timed. The learner's code can neither see nor signal it.
+It ends all processes of that submission when the grader closes the lifeline, or when together they use too much
+memory; it stops them while something else is timed. The learner's code can neither see nor signal it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ from . import family, isolation
 
 # The grader's requests and the guard's answers, one byte each.
 READY, STOP, GO_ON, MOVED, DONE, MEMORY = b"r", b"s", b"g", b"x", b"d", b"m"
-LOOK_SECONDS = 0.2  # how often memory is looked at
+LOOK_SECONDS = 0.2  # the interval of memory checks
 MOST_ROUNDS = 500  # of stopping: code that forks faster than this is ended
 ROUND_SECONDS = 0.001
-STILL_SECONDS = (
-    0.002  # of processor time that one who stands still may have used: on the way into standing still
-)
+STILL_SECONDS = 0.002  # processor time that a process may use before its stop takes effect
 
 
 def run(
@@ -58,14 +56,14 @@ def run(
     _end(pid, walled)
     if not walled:
         os.chdir("/")
-        shutil.rmtree(folder, ignore_errors=True)  # the learner's code may have closed what lies in it
-    with suppress(OSError):  # a grader that is gone need not hear it
+        shutil.rmtree(folder, ignore_errors=True)  # the learner's code may have removed permissions in it
+    with suppress(OSError):  # the grader may be gone
         lifeline.sendall(MEMORY if out_of_memory else DONE)
     return 0
 
 
 def _own_folder() -> str:
-    """A work folder in the open: no wall keeps the code in it, but nothing of it stays."""
+    """A work folder without a sandbox: the code is not confined to it, but it is deleted afterwards."""
     folder = tempfile.mkdtemp(prefix="sampan-grading-", dir="/tmp")
     os.environ.update(HOME=folder, TMPDIR=folder, IPYTHONDIR=os.path.join(folder, ".ipython"))
     os.chdir(folder)
@@ -73,7 +71,7 @@ def _own_folder() -> str:
 
 
 def _become(lifeline: socket.socket, keep: Sequence[int], learner: Callable[[], None]) -> None:
-    """The forked child: the learner's channel and output, and no other open file."""
+    """The forked child: keeps the learner's channel and output, and closes all other files."""
     status = 1
     try:
         lifeline.close()
@@ -93,10 +91,10 @@ def _become(lifeline: socket.socket, keep: Sequence[int], learner: Callable[[], 
 
 
 def _watch(lifeline: socket.socket, pid: int, memory: int, walled: bool) -> bool:
-    """Returns when the child has ended, the grader has let go, or too much memory is used (then True)."""
+    """Returns when the child has ended, the grader has closed the lifeline, or too much memory is used (then True)."""
     ended = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     waiting: list[socket.socket | int] = [lifeline] if ended is None else [lifeline, ended]
-    still: dict[int, float] = {}  # processor time of those that have to stand still
+    still: dict[int, float] = {}  # processor time of the stopped processes
     while True:
         ready, _, _ = select.select(waiting, [], [], LOOK_SECONDS)
         if ended in ready or (ended is None and not psutil.pid_exists(pid)):
@@ -117,10 +115,10 @@ def _watch(lifeline: socket.socket, pid: int, memory: int, walled: bool) -> bool
 
 
 def _stop(pid: int) -> dict[int, float]:
-    """Makes the family stand still; returns each one's processor time, nothing where they cannot be made to.
+    """Stops all processes of the family; returns the processor time of each, or nothing if they cannot be stopped.
 
-    One that has been stopped may be woken by another that has not been yet, so all of them are looked at again until
-    none runs; after that nothing is left that could wake them: timers and the like are refused (`syscalls.py`).
+    A stopped process may be continued by one that still runs, so the check is repeated until none runs; after that
+    nothing can continue them: timers and similar calls are refused (`syscalls.py`).
     """
     told: set[int] = set()
     for _ in range(MOST_ROUNDS):
@@ -136,7 +134,7 @@ def _stop(pid: int) -> dict[int, float]:
 
 
 def _stood_still(pid: int, still: dict[int, float]) -> bool:
-    """Whether nothing was born, and nothing has run, since `_stop`."""
+    """Whether no process was started and none has run since `_stop`."""
     now = family.members(pid)
     return set(now) <= still.keys() and all(
         family.seconds(member) - still[member] <= STILL_SECONDS for member in now

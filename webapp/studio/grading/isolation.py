@@ -1,8 +1,9 @@
-"""From a fork of the warm process to namespaces of its own: nothing in it can be seen by, or lives on to, another.
+"""From a fork of the warm process to namespaces of its own: no submission can see another or leave anything behind
+for it.
 
-The warm process stands inside bubblewrap already (`bubble.py`): a read-only system, no network, no rights. What bubblewrap
-does once for it is repeated here for each submission, because bubblewrap can only start a program anew, and
-that costs 3 to 4 s of imports a submission; a fork costs 0.03 s.
+The warm process already runs inside bubblewrap (`bubble.py`): a read-only system, no network, no rights. This file
+repeats for each submission what bubblewrap does once, because bubblewrap can only start a new program, which costs
+3 to 4 s of imports per submission; a fork costs 0.03 s.
 
     python -m studio.grading.isolation       tries all of it and ends with 0
 """
@@ -21,7 +22,7 @@ WORK = Path("/learner")  # the only place where a learner's code can write
 WORK_BYTES = 256 << 20
 SHARED_MEMORY_BYTES = 64 << 20
 WORK_FILES, SHARED_MEMORY_FILES = 20_000, 1_000  # each takes about a kilobyte of the kernel's memory
-# Memory of one process; the guard holds all processes of one submission together to the same.
+# Memory of one process; the guard applies the same limit to all processes of one submission together.
 LIMITS = Limits(memory=3 << 30, processes=64, files=256, file_bytes=WORK_BYTES)
 
 _NEW_MOUNTS = 0x00020000
@@ -51,13 +52,13 @@ def close_to_inspection() -> None:
 
 
 def settle(covered: Iterable[Path] = ()) -> None:
-    """In process 1 of the new namespaces: its own empty work folder, and no way to more rights from here on. The
-    `covered` files are empty from now on."""
+    """In process 1 of the new namespaces: its own empty work folder, and no way to gain rights again. The `covered`
+    files appear empty."""
     _call("unshare", ctypes.c_int(_NEW_MOUNTS))
     _mount("proc", Path("/proc"), "")
     _mount("tmpfs", WORK, f"size={WORK_BYTES},nr_inodes={WORK_FILES},mode=700")
     _mount("tmpfs", Path("/dev/shm"), f"size={SHARED_MEMORY_BYTES},nr_inodes={SHARED_MEMORY_FILES},mode=700")
-    for path in (*covered, Path("/dev/zero")):  # /dev/zero, mapped as shared, is memory without a limit
+    for path in (*covered, Path("/dev/zero")):  # /dev/zero, mapped as shared, is memory that no limit counts
         _call("mount", b"/dev/null", str(path).encode(), None, ctypes.c_ulong(_BIND), None)
     (WORK / "tmp").mkdir()
     os.chdir(WORK)

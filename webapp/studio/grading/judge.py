@@ -1,4 +1,4 @@
-"""The verdict on one exercise: the hidden cases are asked one at a time, and what comes back is judged here."""
+"""The verdict on one exercise: the hidden cases are sent one at a time, and the answers are judged here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .submission import clean
 from .verdict import Result, VerdictKind
 
 MOST_TRACEBACK, MOST_WORDS = 4000, 500  # characters
-MOST_CASES = 3  # all cases of an exercise together may take so many times as long as one call
+MOST_CASES = 3  # the time limit of all cases of an exercise, in limits of one call
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Fault:
 
 
 NO_FUNCTION = Fault(
-    "not_attempted", ("your notebook puts no function into this slot", "笔记本没有为这个练习提供函数")
+    "not_attempted", ("your notebook does not put a function into this slot", "笔记本没有为这个练习提供函数")
 )
 UNWRITTEN = Fault("not_attempted", ("not written yet", "尚未完成"))
 NEVER_RUN = Fault("failed", ("the library never ran your function", "库从未运行过你的函数"))
@@ -54,7 +54,8 @@ def rule_fault(reading: Reading) -> Fault | None:
     machinery of exercises and grading."""
     if reading.unreadable:
         return Fault(
-            "error", ("the code is nested too deeply or too long to be read", "代码嵌套过深或过长，无法读取")
+            "error",
+            ("the code is too deeply nested or too long to be parsed", "代码嵌套过深或过长，无法读取"),
         )
     if not reading.broken:
         return None
@@ -78,7 +79,7 @@ def refused(exercise: Exercise, fault: Fault) -> Result:
 
 
 def judge(sandbox: Sandbox, exercise: Exercise, rng: np.random.Generator, cells: Sequence[Any]) -> Result:
-    """The verdict on `exercise`, once the learner's cells have been run; `cells` tells how those ended that fill it."""
+    """The verdict on `exercise`, after the learner's cells have run; `cells` says how those that fill it ended."""
     fault, right, calls, before, earned = _ended(cells), 0, 0, 0, 0
     clock = _Clock(exercise)
     try:
@@ -104,7 +105,7 @@ def judge(sandbox: Sandbox, exercise: Exercise, rng: np.random.Generator, cells:
 
 
 class _Clock:
-    """How long the answers to the cases of one exercise take together; the laps of races are not among them."""
+    """How long the answers to the cases of one exercise take together; without the laps of races."""
 
     def __init__(self, exercise: Exercise) -> None:
         self.left = MOST_CASES * exercise.seconds
@@ -114,7 +115,7 @@ class _Clock:
 
 
 def _ended(cells: Sequence[Any]) -> Fault | None:
-    """Where the cell that fills the slot has ended the process, nothing is left to be asked."""
+    """Check whether the cell that fills the slot has ended the process."""
     cell = next((cell for cell in cells if cell.gone is not None), None)
     return None if cell is None else _blamed(cell, _kind(cell.gone.verdict))
 
@@ -144,7 +145,7 @@ class _WrongLap(Exception):
 
 
 def _pair(sandbox: Sandbox, exercise: Exercise, case: Race) -> float:
-    """How many times as fast as the baseline the learner's function was, on inputs that it has never seen."""
+    """How many times as fast as the baseline the learner's function was, on new inputs."""
     lap = case.lap()
     try:
         with sandbox.standing_still():
@@ -163,7 +164,7 @@ def _pair(sandbox: Sandbox, exercise: Exercise, case: Race) -> float:
 def _too_slow(case: Race) -> Text:
     reached = float(np.median(case.ratios))
     return (
-        f"{case.times:g} times the speed of the plain loop was expected, yours has {reached:.1f} times",
+        f"expected {case.times:g} times the speed of the plain loop, got {reached:.1f} times",
         f"应达到普通循环的 {case.times:g} 倍速度，你的是 {reached:.1f} 倍",
     )
 
@@ -178,7 +179,7 @@ def _answer(
     clock: list[float] | None = None,
 ) -> Fault | None:
     """What is wrong with the answer to one call, or None; `clock` gets the seconds from question to answer."""
-    token = secrets.token_hex(8)  # a reply prepared in advance cannot carry it
+    token = secrets.token_hex(8)  # a reply prepared in advance cannot contain it
     message = {"kind": "call", "id": token, "slot": exercise.slot, "driver": case.driver, "args": args}
     try:
         began = time.perf_counter()
@@ -199,7 +200,7 @@ def _answer(
 
 
 def _broke_off(reply: dict[str, Any], case: Case, limit: float) -> Fault | None:
-    """What the reply says about a call that gave no value. It can only take marks away: all of it is the learner's word."""
+    """The fault in a reply without a value. The reply is not trusted, but it can only lose points."""
     traceback = clean(str(reply.get("traceback") or "")[:MOST_TRACEBACK])
     if reply.get("missing") is True:
         return NO_FUNCTION
@@ -213,7 +214,7 @@ def _broke_off(reply: dict[str, Any], case: Case, limit: float) -> Fault | None:
         return None
     error = clean(str(reply["error"])[:300])
     if reply.get("memory") is True:
-        words = (f"your function asked for too much memory: {error}", f"函数占用的内存过多：{error}")
+        words = (f"your function needs too much memory: {error}", f"函数占用的内存过多：{error}")
         return Fault("out_of_memory", words, case.name, case.hint, traceback)
     words = (f"your function stopped with {error}", f"函数出错：{error}")
     return Fault("error", words, case.name, case.hint, f"{traceback}\n{error}" if traceback else error)
@@ -227,7 +228,7 @@ def _library_calls(sandbox: Sandbox, slot: str) -> int:
 
 
 def _cell_to_blame(cells: Sequence[Any]) -> Fault | None:
-    """Where a slot was never filled: the cell of the notebook that should have filled it and stopped."""
+    """For a slot that was never filled: the cell that should have filled it and stopped with an error."""
     cell = next((cell for cell in cells if cell.error is not None), None)
     return None if cell is None else _blamed(cell, "timed_out" if cell.too_long else "error")
 

@@ -1,5 +1,5 @@
-"""Compiled kernels where nothing can be written: numba reads those that lie beside the library's source, and keeps
-none. Named to numba by the environment of the learner's process (`bubble.py`)."""
+"""A numba cache for a read-only system: it reads the compiled kernels beside the library's source and stores none.
+Set by the environment of the learner's process (`bubble.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ReadOnly(caching.InTreeCacheLocator):
 
 
 def _keep_nothing(cache: Any, signature: Any, data: Any) -> None:
-    """What is compiled for a learner lives as long as the learner's process."""
+    """Kernels compiled for a learner are not cached on disk."""
 
 
 caching.Cache.save_overload = _keep_nothing  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Builds the learners' copies and proves that the course grades what it says.
+"""Builds the learners' copies and proves that the course grades correctly.
 
     python -m studio.grading.proof [NOTEBOOK ...]        (default: every notebook below notebooks/)
 
@@ -28,7 +28,7 @@ WRONG_NEEDED = 3
 
 @dataclass(frozen=True)
 class Proof:
-    """One statement about a notebook, whether it holds, and what was seen when it does not."""
+    """One statement about a notebook, whether it holds, and what was found if it does not."""
 
     notebook: str
     claim: str
@@ -41,8 +41,8 @@ class Proof:
 
 
 def prove(instructor_path: Path, wrong_folder: Path, out: Path, warm: Warm) -> Iterator[Proof]:
-    """Every proof of one notebook, in order; the learner's copy is written to `out` on the way. That the cells which
-    grading leaves out run as well is proved where the notebooks are run whole (`make test`, step notebooks)."""
+    """Every proof of one notebook, in order; the learner's copy is written to `out` on the way. The cells that
+    grading leaves out are tested by running whole notebooks (`make test`, step notebooks)."""
     name = instructor_path.stem
     instructor = read(instructor_path)
     exercises = load_checks(instructor_path)
@@ -99,12 +99,12 @@ def _marked(notebook: Any, key: str) -> list[Any]:
 def _wrong_slot(path: Path) -> str:
     slot = slot_of(path.read_text(encoding="utf-8"))
     if slot is None:
-        raise ValueError(f"{path.name}: a function under @learn.exercise(...) is expected")
+        raise ValueError(f"{path.name}: expected a function under @learn.exercise(...)")
     return slot
 
 
 def _rounds(files: Iterable[Path]) -> list[list[Path]]:
-    """Groups with at most one wrong solution an exercise: exercises are graded alone, so a group shares one run."""
+    """Groups with at most one wrong solution per exercise: exercises are graded alone, so a group shares one run."""
     groups: list[list[Path]] = []
     for file in files:
         slot = _wrong_slot(file)
@@ -122,7 +122,9 @@ def _replace(instructor: Any, files: list[Path]) -> Any:
         source, slot = file.read_text(encoding="utf-8"), _wrong_slot(file)
         cells = [cell for cell in _marked(made, "solution") if slot_of(cell.source) == slot]
         if len(cells) != 1:
-            raise ValueError(f"{file.name}: {len(cells)} cells of the notebook fill {slot}, one is expected")
+            raise ValueError(
+                f"{file.name}: expected one cell of the notebook that fills {slot}, got {len(cells)}"
+            )
         cells[0].source = source
     return made
 

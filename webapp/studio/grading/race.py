@@ -1,9 +1,9 @@
-"""Performance as a ratio that can be trusted: both sides timed by the grader, in turns, until the verdict is stable.
+"""Performance as a reliable ratio: the grader times both sides in turns until the verdict is stable.
 
-The clock is outside of the learner's process, and an answer counts from the moment its inputs are sent, so nothing can be
-computed ahead; while the baseline runs, all the learner's processes stand still. A machine that is busy with other
-things slows both sides of a pair. After each pair a sign test asks whether so many ratios on one side of the rung
-could be chance.
+The clock is outside of the learner's process, and an answer counts from the moment its inputs are sent, so nothing
+can be computed ahead; while the baseline runs, all the learner's processes are stopped. Other load on the machine
+slows both sides of a pair. After each pair a sign test asks whether so many ratios on one side of the rung could be
+chance.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-CHANCE = 0.02  # of a wrong verdict where the true ratio lies on the rung itself
+CHANCE = 0.02  # of a wrong verdict if the true ratio is exactly the rung
 FEWEST, MOST = 6, 24  # pairs
 
 
@@ -26,7 +26,7 @@ def won(ratios: list[float], times: float, another: Callable[[], float]) -> bool
 
 
 def verdict(ratios: Sequence[float], times: float) -> bool | None:
-    """None while more pairs are needed; after the most of them the median decides."""
+    """None while more pairs are needed; after the maximal number the median decides."""
     count, above = len(ratios), sum(ratio >= times for ratio in ratios)
     if count < FEWEST:
         return None
@@ -36,5 +36,5 @@ def verdict(ratios: Sequence[float], times: float) -> bool | None:
 
 
 def _by_chance(count: int, heads: int) -> float:
-    """The chance that of so many throws of a coin at least `heads` show heads."""
+    """The probability of at least `heads` heads in so many coin tosses."""
     return sum(math.comb(count, many) for many in range(heads, count + 1)) / float(2**count)

@@ -1,7 +1,8 @@
-"""A learner's code as text: which cells an exercise needs, and whether it keeps the exercise's rule.
+"""Static analysis of a learner's code: which cells an exercise needs, and whether the code follows the exercise's
+rule.
 
-Parsing what a stranger wrote can take long and much memory, so the grader lets a process inside the sandbox do it,
-before any of the learner's code has run there.
+Parsing untrusted code can take much time and memory, so a process inside the sandbox does it, before any of the
+learner's code has run there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MACHINERY = (
 
 @dataclass(frozen=True)
 class Rule:
-    """What may not be used in the exercise of a slot, but for what the handed-out cell (`given`) has itself."""
+    """The names that are forbidden in the exercise of a slot, except those in the handed-out cell (`given`)."""
 
     slot: str
     forbidden: tuple[str, ...]
@@ -101,7 +102,7 @@ def _is_machinery(name: str) -> bool:
 
 
 def answer(message: dict[str, Any]) -> dict[str, Any]:
-    """`read` as a question and an answer of plain values."""
+    """`read` with plain values as argument and result."""
     cells = [Code(**{**cell, "slots": tuple(cell["slots"])}) for cell in message["cells"]]
     rules = [Rule(rule["slot"], tuple(rule["forbidden"]), rule["given"]) for rule in message["rules"]]
     found = read(cells, rules)

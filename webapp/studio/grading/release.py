@@ -1,6 +1,7 @@
 """From an instructor's notebook to a learner's copy, in nbgrader's cell format.
 
-Solution regions become a stub, hidden tests and cells tagged `instructor` go, outputs and foreign metadata go.
+Solution regions become a stub, hidden tests and cells tagged `instructor`, outputs and foreign metadata are
+removed.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 SLOT = re.compile(r"""@learn\.exercise\(\s*["']([\w.]+)["']""")
 KEPT_NOTEBOOK_KEYS = ("kernelspec", "language_info", "sampan")
 KEPT_CELL_KEYS = ("nbgrader", "tags", "editable", "deletable")
-SHORTEST_LEAK = 12  # a solution line shorter than this ("total = 0") says nothing by itself
+SHORTEST_LEAK = 12  # a solution line shorter than this ("total = 0") does not reveal anything
 
 
 def read(path: str | os.PathLike[str]) -> Any:
-    """The notebook at that path, as nbformat 4. Raises `ValueError` when it is none."""
+    """The notebook at that path, as nbformat 4. Raises `ValueError` if it is not a notebook."""
     path = Path(path)
     if path.stat().st_size > 20 << 20:
         raise ValueError(
-            f"{path.name}: a notebook of at most 20 MB is expected, {path.stat().st_size} bytes came"
+            f"{path.name}: expected a notebook of at most 20 MB, got {path.stat().st_size} bytes"
         )
     try:
         notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
@@ -78,7 +79,7 @@ def regions(source: str, begin: str, end: str) -> tuple[list[tuple[int, int]], l
 
 
 def solution_lines(source: str) -> list[str]:
-    """The lines inside the solution regions that would tell something: no markers, comments or very short lines."""
+    """The lines inside the solution regions that would reveal something: no markers, comments or very short lines."""
     found, lines = regions(source, BEGIN_SOLUTION, END_SOLUTION)
     inside = (line.strip() for start, stop in found for line in lines[start + 1 : stop - 1])
     return [line for line in inside if len(line) >= SHORTEST_LEAK and not line.startswith("#")]
@@ -94,10 +95,10 @@ def _stub(source: str) -> str:
             stub = [f"{indent}# Your turn: write here."]
         else:
             stub = [
-                f"{indent}# Your turn: write here, in place of what raises.",
+                f"{indent}# Your turn: write here, instead of the line that raises.",
                 f"{indent}raise NotImplementedError(",
-                f"{indent}    \"{slot} is still yours to write. A nudge: learn.hint('{slot}'). \"",
-                f"{indent}    \"To read on with the library's own: learn.reference('{slot}')\"",
+                f"{indent}    \"{slot} is not written yet. For a hint: learn.hint('{slot}'). \"",
+                f"{indent}    \"To continue with the library's version: learn.reference('{slot}')\"",
                 f"{indent})",
             ]
         lines[start:stop] = stub
@@ -112,9 +113,9 @@ def _without_hidden(source: str) -> str:
 
 
 def release(instructor: Any) -> Any:
-    """The learner's copy of an instructor's notebook; the original is left as it is.
+    """The learner's copy of an instructor's notebook; the original is not changed.
 
-    Raises `ValueError` when a region is broken or a line of a solution stands anywhere else in the notebook.
+    Raises `ValueError` if a region is broken or a line of a solution is anywhere else in the notebook.
     """
     copy = nbformat.v4.new_notebook()
     copy.nbformat_minor = instructor.nbformat_minor
@@ -142,7 +143,7 @@ def release(instructor: Any) -> Any:
         copy.cells.append(made)
     found = leaks(instructor, copy)
     if found:
-        raise ValueError(f"a line of a solution stands outside its region: {found[0]!r}")
+        raise ValueError(f"a line of a solution is outside its region: {found[0]!r}")
     nbformat.validate(copy)
     return copy
 
@@ -167,7 +168,7 @@ def _texts(node: Any) -> list[str]:
 
 
 def write(notebook: Any, path: str | os.PathLike[str]) -> None:
-    """Writes a notebook so that a reader sees the old file or the whole new one, never half of it."""
+    """Writes a notebook atomically."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

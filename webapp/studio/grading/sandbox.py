@@ -1,9 +1,9 @@
 """The learner's process, seen from outside: forked from a warm one, asked, and ended by the grader.
 
-One warm process per grader, a fork for each submission: torch, numba, the library and IPython are imported once. The
-other way, a pool of sandboxes that are each started anew and thrown away, was measured (`benchmarks/grading.py`): for
-90 submissions it costs four to five minutes of processor time for imports alone and 200 MB for each sandbox that waits;
-forks cost ten seconds. A fork shares nothing that can be written: it gets namespaces, a work folder and limits of its own.
+One warm process per grader, a fork for each submission: torch, numba, the library and IPython are imported once.
+The alternative, a pool of sandboxes that are each used once, was measured (`benchmarks/grading.py`): for 90
+submissions it costs four to five minutes of processor time for imports alone and 200 MB for each waiting sandbox;
+forks cost ten seconds. A fork shares no writable state: it gets namespaces, a work folder and limits of its own.
 """
 
 from __future__ import annotations
@@ -30,15 +30,14 @@ from .submission import clean
 
 START_SECONDS = 120.0  # imports of the warm process, on a busy machine
 FORK_SECONDS = 30.0
-END_SECONDS = 20.0  # until the guard has seen the last of the learner's processes go
+END_SECONDS = 20.0  # until the guard has seen the end of all the learner's processes
 GRACE_SECONDS = 3.0  # after its own alarm, before it is killed
 OUTPUT_TAIL = 4096
-OWN_BYTES, OWN_TASKS = 1 << 30, 16  # of the warm process itself and the guard, beside the learner's
+OWN_BYTES, OWN_TASKS = 1 << 30, 16  # for the warm process and the guard, in addition to the learner's
 
 
 class NoSandbox(RuntimeError):
-    """Learners' code cannot be walled in on this machine, and nobody said that it may run without; `why` in both
-    languages."""
+    """There is no sandbox on this machine, and running without one was not allowed; `why` in both languages."""
 
     def __init__(self, reason: Text) -> None:
         self.why = bubble.refusal(reason)
@@ -49,7 +48,7 @@ available, trusted = bubble.available, bubble.trusted
 
 
 class Gone(Exception):
-    """The learner's process is no more; `fault` says why, `verdict` which kind of end it was."""
+    """The learner's process has ended; `fault` says why, `verdict` is the kind of end."""
 
     def __init__(self, fault: Text, verdict: str) -> None:
         super().__init__(fault[0])
@@ -57,9 +56,9 @@ class Gone(Exception):
 
 
 class Warm:
-    """The warm process. It starts at once and is waited for at the first `fork`; may be used from several threads.
+    """The warm process. It starts at once, and the first `fork` waits for it; safe for several threads.
 
-    Raises `NoSandbox` where there is none, unless `trust` (then `walled` is False where there is none).
+    Raises `NoSandbox` if there is none, unless `trust` (`walled` is False then).
     """
 
     def __init__(self, trust: bool = False, limits: Limits = LIMITS) -> None:
@@ -71,7 +70,7 @@ class Warm:
         self._start()
 
     def _start(self) -> None:
-        """Where this machine lets us, the kernel holds all of it to the limits together, over and above the rlimits."""
+        """If this machine allows it, a cgroup limits all processes together, in addition to the rlimits."""
         self._ready = False
         limits = self._limits
         group = Limits(limits.memory + OWN_BYTES, limits.processes + OWN_TASKS).cgroup(
@@ -96,7 +95,8 @@ class Warm:
             )
 
     def fork(self, slot: str = "", absent: Iterable[str] = ()) -> Sandbox:
-        """A fresh learner's process, without the library's own version of `slot` and of what else is `absent`. Raises `RuntimeError` with the warm process's last words when there is none."""
+        """A fresh learner's process, without the library's own version of `slot` and of the `absent` functions.
+        Raises `RuntimeError` with the warm process's last output if it has ended."""
         with self._turn:
             if self._ready and self.process.poll() is not None:  # it was killed: the next one
                 self._stop()
@@ -164,7 +164,7 @@ class Warm:
 
 
 class Sandbox:
-    """The process of one submission, thrown away after it."""
+    """The process of one submission, used once."""
 
     def __init__(self, channel: socket.socket, lifeline: socket.socket, output: int, walled: bool) -> None:
         self._channel, self._lifeline, self.walled = channel, lifeline, walled
@@ -176,13 +176,13 @@ class Sandbox:
         self._reader.start()
 
     def _drain(self, output: int) -> None:
-        """Keeps the last words of whatever is printed; there is no room to fill."""
+        """Keeps only the end of the output, so memory is bounded."""
         with open(output, "rb", buffering=0) as stream:
             while part := stream.read(1 << 20):
                 self._tail = (self._tail + part)[-OUTPUT_TAIL:]
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """The reply. Raises `Gone`, now and ever after, when there is none: the process is ended then."""
+        """The reply. Raises `Gone`, now and at every later call, if there is none: the process is ended then."""
         if self._gone is not None:
             raise self._gone
         deadline = time.monotonic() + seconds + GRACE_SECONDS
@@ -196,19 +196,19 @@ class Sandbox:
                 "timed_out",
             )
         except wire.WireError:
-            self.end("the process sent something that is no reply", "进程发回的不是应答")
+            self.end("the process sent something that is not a reply", "进程发回的不是应答")
         except (EOFError, OSError):
             self.end("the process ended while the code ran", "代码运行时进程意外结束")
         if not isinstance(reply, dict):
-            self.end("the process sent something that is no reply", "进程发回的不是应答")
+            self.end("the process sent something that is not a reply", "进程发回的不是应答")
         return reply
 
     def end(self, why: str, why_zh: str, verdict: str = "error") -> NoReturn:
-        """Ends the process for a reason, which every later question gets to hear."""
+        """Ends the process for a reason, which every later `ask` raises."""
         self.kill()
         if self._memory:
             why, why_zh = (
-                "the code took more memory than it may and was stopped",
+                "the code used more memory than allowed and was stopped",
                 "代码占用的内存超过限制，已被停止",
             )
             verdict = "out_of_memory"
@@ -217,7 +217,7 @@ class Sandbox:
 
     @contextlib.contextmanager
     def standing_still(self) -> Iterator[None]:
-        """Within the block none of the learner's processes runs, so that none can slow down what is timed here."""
+        """Within the block none of the learner's processes runs, so that they cannot slow down what is timed here."""
         self._order(guard.STOP)
         try:
             yield
@@ -237,10 +237,10 @@ class Sandbox:
             self._heard(answer)
             if answer == guard.MOVED:
                 self.end(
-                    "the code ran on, or could not be made to wait, while something else was timed",
+                    "the code kept running, or could not be stopped, while something else was timed",
                     "计时期间代码仍在运行，或无法使其等待",
                 )
-            self.end("the process ended, or could not be made to wait", "进程已结束，或无法使其等待")
+            self.end("the process ended, or could not be stopped", "进程已结束，或无法使其等待")
 
     def _heard(self, answer: bytes) -> None:
         self._memory = self._memory or answer == guard.MEMORY
@@ -253,7 +253,7 @@ class Sandbox:
         self._lifeline.settimeout(END_SECONDS)
         with contextlib.suppress(
             OSError
-        ):  # the guard has ended everything already, or died with the warm process
+        ):  # the guard has already ended all processes, or died with the warm process
             self._lifeline.shutdown(socket.SHUT_WR)
             while answer := self._lifeline.recv(1):
                 self._heard(answer)

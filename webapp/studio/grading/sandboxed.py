@@ -1,5 +1,5 @@
-"""The inside of grading: a warm process that forks for each submission, and what the fork does: it runs the learner's
-cells and answers calls, over one socket. Nothing here knows a right answer, and nothing decides a verdict.
+"""The inside of grading: a warm process that forks for each submission, and the fork, which runs the learner's
+cells and answers calls over one socket. It knows no right answers and decides no verdict.
 
 Started by `sandbox.py` as `python -m studio.grading.sandboxed FD walled|open LIMITS`. The warm process only imports: one
 thread, no torch operation, and no learner's code ever runs in it.
@@ -31,10 +31,10 @@ from studio.compute.limits import Limits
 from . import guard, isolation, reading, wire
 from .withheld import withhold
 
-MOST_REQUEST = 65536  # bytes of one to fork: the names of what the fork lacks, as JSON
+MOST_REQUEST = 65536  # bytes of a fork request: the names of the withheld functions, as JSON
 ERROR_TEXT = 500
 TRACEBACK_LINES = 12
-SAYING_SECONDS = 1.0  # for an error to say what it is
+SAYING_SECONDS = 1.0  # for an error to produce its text
 # What torch imports at the first use of `broadcast_shapes` and the like (all of SymPy: a second), and what the course's
 # cells import at their beginning.
 LATE = ("torch.fx.experimental.symbolic_shapes", "sampan.visual")
@@ -42,18 +42,18 @@ CELL = "<ipython-input-{}-cell>"  # the name that IPython's own tools expect of 
 
 
 class TooLong(BaseException):
-    """Raised by the alarm inside code that ran longer than it may; no `except Exception` catches it."""
+    """Raised by the alarm in code that exceeds its time limit; no `except Exception` catches it."""
 
 
 @contextlib.contextmanager
 def _within(seconds: float) -> Iterator[None]:
-    """Stops Python code after so many seconds. Code that swallows the alarm is ended by the grader from outside."""
+    """Stops Python code after so many seconds. Code that catches the alarm is ended by the grader from outside."""
 
     def ring(number: int, frame: Any) -> None:
         raise TooLong
 
     before = signal.signal(signal.SIGALRM, ring)
-    # again and again: a bare `except: pass` loop may catch one
+    # repeatedly: a bare `except: pass` loop may catch one
     signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
     try:
         yield
@@ -92,14 +92,14 @@ def _call(message: dict[str, Any]) -> dict[str, Any]:
     try:
         with _within(message["seconds"]):
             value = drivers.run(message["slot"], message["driver"], message["args"])
-    except BaseException as caught:  # SystemExit too: an answer is expected, whatever the function does
+    except BaseException as caught:  # SystemExit too: there must be an answer, whatever the function does
         error = caught
     missing = isinstance(error, (LookupError, ValueError)) and message["slot"] not in slots.filled()
     return {"id": message["id"], "value": value, "missing": missing, **_told(error)}
 
 
 def _told(error: BaseException | None) -> dict[str, Any]:
-    """What there is to say about how a piece of code ended."""
+    """A reply that describes how a piece of code ended."""
     words = (
         None if error is None else f"{type(error).__name__}: {_said(error)}".removesuffix(": ")[:ERROR_TEXT]
     )
@@ -114,7 +114,7 @@ def _told(error: BaseException | None) -> dict[str, Any]:
 
 
 def _said(error: BaseException) -> str:
-    """An error's own words; it may be of a class whose `__str__` raises, or never ends."""
+    """The text of an error; its `__str__` may raise or never end."""
     try:
         with _within(SAYING_SECONDS):
             return str(error)
@@ -123,7 +123,7 @@ def _said(error: BaseException) -> str:
 
 
 def _own_frames(error: BaseException | None) -> list[tuple[bool, str]]:
-    """The frames of the traceback that lie in cells: (whether it is the innermost of all, its text)."""
+    """The frames of the traceback that are in cells: (whether it is the innermost of all, its text)."""
     found = []
     if isinstance(error, SyntaxError) and error.filename:
         found.append((True, _line(error.filename, error.lineno or 0, "", error.text or "")))
@@ -167,13 +167,13 @@ def serve(channel: socket.socket) -> None:
             reply = {"library_calls": _counts()}
         try:
             wire.send(channel, reply)
-        except wire.WireError as error:  # an answer of too many bytes: say so instead
+        except wire.WireError as error:  # the answer has too many bytes: send that error instead
             wire.send(channel, {**reply, "value": None, "error": str(error)})
 
 
 def _learner(channel: int, walled: bool, limits: Limits, absent: list[str]) -> None:
-    """A fork becomes the learner's process, and stays it to its end. `absent`: the slot that it is asked about, whose
-    original it lacks, and what goes with that."""
+    """Turns a fork into the learner's process. `absent`: the slot that is graded, whose original is withheld, and
+    other withheld functions."""
     covered = withhold(absent[0], absent[1:]) if absent else []
     if walled:
         isolation.settle(covered)
@@ -187,7 +187,7 @@ def _learner(channel: int, walled: bool, limits: Limits, absent: list[str]) -> N
 
 
 def _compile_once() -> None:
-    """The first compilation sets numba up, which no learner's kernel should have to wait for."""
+    """Compile once, so that numba is initialised before a learner's kernel is compiled."""
 
     @numba.njit
     def rows(x: Any, out: Any) -> None:
@@ -208,10 +208,10 @@ def main(control: socket.socket, walled: bool, limits: Limits) -> None:
     if walled:
         from . import syscalls  # noqa: F401
     _compile_once()
-    if walled:  # else its files would lie in this person's own folders
+    if walled:  # else its files would be in the user's own folders
         _shell()
     gc.collect()
-    gc.freeze()  # a collection in a fork would copy every page it looks at
+    gc.freeze()  # a garbage collection in a fork would copy every page it touches
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     control.sendall(guard.READY)
     while True:
@@ -230,7 +230,7 @@ def main(control: socket.socket, walled: bool, limits: Limits) -> None:
 def _submission(
     lifeline: int, keep: Sequence[int], walled: bool, limits: Limits, learner: Callable[[], None]
 ) -> NoReturn:
-    """A fork of the warm process becomes the guard of one submission."""
+    """Turns a fork of the warm process into the guard of one submission."""
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

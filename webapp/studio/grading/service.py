@@ -1,12 +1,13 @@
-"""A grader that stays: imports and the warm process are paid once, then a check takes as long as its exercises.
+"""A persistent grader: imports and the warm process are started once, then a check takes only as long as its
+exercises.
 
     python -m studio.grading.service [--trust-learners]
 
-A line of JSON in: {"copy", "instructor", "seconds"}, and "autograded" where a copy for nbgrader's formgrader is wanted.
-Lines of JSON out: {"progress": [kind, number, count]} while it goes on, then one of {"report"}, {"broken": [English,
-Chinese]} for a notebook that cannot be graded, {"refused": [English, Chinese]} where none can be. Whatever else happens
-ends this process, with its last words on stderr, and `client.py` starts another. It ends with its input, and its
-children with it.
+A line of JSON in: {"copy", "instructor", "seconds"}, and "autograded" if a copy for nbgrader's formgrader is
+wanted. Lines of JSON out: {"progress": [kind, number, count]} during the check, then one of {"report"}, {"broken":
+[English, Chinese]} for a notebook that cannot be graded, {"refused": [English, Chinese]} if none can be. Any other
+error ends this process, with a traceback on stderr, and `client.py` starts another. When its input closes, it ends
+with its children.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .sandbox import NoSandbox, Warm
 
 
 def answer(question: dict[str, Any], warm: Warm, say: answering.Say) -> dict[str, Any]:
-    """What came of one notebook."""
+    """The result for one notebook."""
     copy, instructor = Path(question["copy"]), Path(question["instructor"])
     try:
         report = grade(
@@ -34,7 +35,8 @@ def answer(question: dict[str, Any], warm: Warm, say: answering.Say) -> dict[str
         )
     except NoChecks as error:
         return {"broken": error.why}
-    except (ValueError, RecursionError, MemoryError, OSError) as error:  # no notebook; JSON nested too deeply
+    # not a notebook, or JSON nested too deeply
+    except (ValueError, RecursionError, MemoryError, OSError) as error:
         return {"broken": [str(error) or repr(error)] * 2}
     except RuntimeError as error:
         return {"refused": [str(error)] * 2}

@@ -1,6 +1,6 @@
-"""The system calls that a learner's code may not make: whatever builds namespaces, looks into other processes, takes
-memory that no limit counts, sets clocks that wake a process, or speaks to parts of the kernel that computing never needs.
-libseccomp writes the filter."""
+"""The system calls that a learner's code may not make: those that create namespaces, inspect other processes,
+allocate memory that no limit counts, set timers that wake a process, or use parts of the kernel that computing
+never needs. libseccomp writes the filter."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ REFUSED = (
     *("swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "syslog", "vhangup", "lookup_dcookie"),
     *("iopl", "ioperm", "modify_ldt", "personality", "settimeofday", "stime", "clock_settime"),
     *("clock_adjtime", "adjtimex", "sethostname", "setdomainname", "migrate_pages", "move_pages"),
-    # Memory that belongs to no process, so that no limit counts it: what is shared goes through /dev/shm, which is small.
+    # Memory that belongs to no process, so that no limit counts it; shared memory uses /dev/shm, which is small.
     *("memfd_create", "memfd_secret", "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl"),
     *("msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink", "mq_notify", "vmsplice", "io_setup"),
-    # Clocks that signal a process which has to stand still. The interval timers of `setitimer` only send signals of their
-    # own, which wake nobody.
+    # Timers that could signal a stopped process. The interval timers of `setitimer` only send their own signals,
+    # which do not continue a process.
     *("timer_create", "timerfd_create"),
 )
 MAP_SHARED_ANONYMOUS = 0x21
-INT = 0xFFFFFFFF  # what the kernel reads of an argument that is an int
-PR_SET_PDEATHSIG, F_SETSIG = 1, 10  # other ways to choose a signal that comes without anybody running
+INT = 0xFFFFFFFF  # the bits that the kernel reads of an int argument
+PR_SET_PDEATHSIG, F_SETSIG = 1, 10  # other ways to set a signal that is sent without a running process
 
 
 def learners_filter() -> pyseccomp.SyscallFilter:
-    """A filter that answers EPERM; `load()` binds the calling process and all its children for good.
+    """A filter that answers EPERM; `load()` applies it permanently to the calling process and all its children.
 
-    A call that a machine's kernel does not have is left out. Code for a foreign architecture is killed.
+    A call that the kernel does not have is left out. Code for a foreign architecture is killed.
     """
     made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     refuse = pyseccomp.ERRNO(errno.EPERM)
@@ -51,14 +51,14 @@ def learners_filter() -> pyseccomp.SyscallFilter:
     )
     made.add_rule(refuse, "prctl", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, INT, PR_SET_PDEATHSIG))
     made.add_rule(refuse, "fcntl", pyseccomp.Arg(1, pyseccomp.MASKED_EQ, INT, F_SETSIG))
-    if _known("clone3"):  # its flags lie in memory, where no filter can look: libc falls back to clone
+    if _known("clone3"):  # its flags are in memory, which a filter cannot read: libc falls back to clone
         made.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")
     _only_families(made, pyseccomp.ERRNO(errno.EAFNOSUPPORT))
     return made
 
 
 def _only_families(made: pyseccomp.SyscallFilter, refuse: int) -> None:
-    """Families that are not confined to a network namespace (vsock) never open."""
+    """Sockets of families that a network namespace does not confine (vsock) are refused."""
     allowed = sorted(SOCKET_FAMILIES)
     for family in range(1 + allowed[-1]):
         if family not in allowed:

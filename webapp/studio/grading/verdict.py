@@ -1,4 +1,4 @@
-"""The verdict on a notebook, as the grader reports it, files keep it and pages show it; `judge.py` reaches it."""
+"""The verdict on a notebook, as the grader reports it, files store it and pages show it; `judge.py` decides it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ VerdictKind = Literal[
 
 @dataclass(frozen=True)
 class Result:
-    """The verdict on one exercise. `message` shows the first wrong number beside the expected one (cases are drawn anew for each check, so that
-    it cannot be copied), and never a line of a check."""
+    """The verdict on one exercise. `message` shows the first wrong number beside the expected one (cases are drawn
+    anew for each check, so that it cannot be copied), and never contains a line of a check."""
 
     id: str
     title: str
@@ -24,10 +24,10 @@ class Result:
     message: str
     message_zh: str
     library_calls: int = (
-        0  # how often the library ran the learner's function, cells and hidden cases together
+        0  # how often the library called the learner's function, cells and hidden cases together
     )
     verdict: VerdictKind = "failed"
-    case: str = ""  # the name of the case that was not right
+    case: str = ""  # the name of the case that failed
     case_zh: str = ""
     hint: str = ""
     hint_zh: str = ""
@@ -49,11 +49,11 @@ class StoppedCell:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check of a notebook came to."""
+    """The result of a check of a notebook."""
 
     exercises: tuple[Result, ...]
     stopped: tuple[StoppedCell, ...] = ()
-    sandboxed: bool = True  # False: graded with --trust-learners where there is no sandbox
+    sandboxed: bool = True  # False: graded with --trust-learners and without a sandbox
 
     @property
     def passed(self) -> int:
@@ -73,7 +73,7 @@ class Verdict:
 
 
 def parse_report(report: Any) -> Verdict:
-    """The verdict in the grader's report. Raises `ValueError`, `KeyError` or `TypeError` when it is none."""
+    """The verdict in the grader's report. Raises `ValueError`, `KeyError` or `TypeError` if it is not one."""
     return Verdict(
         exercises=tuple(parse_result(entry) for entry in report["exercises"]),
         stopped=tuple(StoppedCell(int(c["number"]), str(c["first_line"])) for c in report["stopped"]),

@@ -1,8 +1,8 @@
-"""Plain values over a socket: how the grader and the learner's process talk.
+"""Plain values over a socket: the protocol between the grader and the learner's process.
 
 A message is a tree of None, bool, int, float, str, list, tuple, dict with text keys, and arrays. On the wire it is
-one frame: two lengths, a JSON header, then the raw bytes of the arrays one after the other. Nothing in it can
-run code, sizes are limited, and whatever the other side sends is a claim of values, never a verdict.
+one frame: two lengths, a JSON header, then the raw bytes of the arrays one after the other. Nothing in it can run
+code, sizes are limited, and the other side can only send values, never a verdict.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ MAX_TEXT = 20_000
 
 
 class WireError(ValueError):
-    """A frame that is broken, too large, or holds something that is no plain value."""
+    """A frame that is broken, too large, or holds something that is not a plain value."""
 
 
 def encode(message: Any, most_text: int | None = MAX_TEXT) -> bytes:
-    """One frame; of a text no more than `most_text` characters. Raises `WireError` when the message is larger than a
+    """One frame; of a text no more than `most_text` characters. Raises `WireError` if the message is larger than a
     frame may be."""
     arrays: list[np.ndarray] = []
 
@@ -125,7 +125,7 @@ def _value(node: Any, arrays: list[np.ndarray], depth: int) -> Any:
 def send(
     channel: socket.socket, message: Any, deadline: float | None = None, most_text: int | None = MAX_TEXT
 ) -> None:
-    """Raises `TimeoutError` when the other side has not taken it by the deadline (a `time.monotonic()` value)."""
+    """Raises `TimeoutError` if the other side has not received it by the deadline (a `time.monotonic()` value)."""
     frame = encode(message, most_text)
     channel.settimeout(None if deadline is None else max(1e-3, deadline - time.monotonic()))
     channel.sendall(frame)

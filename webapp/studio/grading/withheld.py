@@ -1,7 +1,7 @@
-"""What a learner's process lacks: the library's own version of the function that it is asked about.
+"""Removes the library's own version of the graded function from a learner's process.
 
-The code of the function is replaced in place, so every reference to it (the slot's, another module's, a closure's, one
-that the garbage collector lists) leads to a function that only raises. The file with its source, the bytecode
+The code of the function is replaced in place, so every reference to it (the slot's, another module's, a closure's,
+one that the garbage collector lists) refers to a function that only raises. The file with its source, the bytecode
 and numba's compiled copies of it are returned, for the sandbox to cover.
 """
 
@@ -26,8 +26,8 @@ class Withheld(RuntimeError):
 
 
 def withhold(slot: str, others: Iterable[str] = ()) -> list[Path]:
-    """Takes the library's version of a slot out of this process, for good, with those of `others` (dotted names below
-    the library); returns the files that its source can be read from."""
+    """Removes the library's version of a slot from this process permanently, with those of `others` (dotted names
+    below the library); returns the files that its source can be read from."""
     files: set[Path] = set()
     for name in (slot, *others):
         for function in _functions(name):
@@ -38,7 +38,7 @@ def withhold(slot: str, others: Iterable[str] = ()) -> list[Path]:
 
 
 def _functions(name: str) -> list[Any]:
-    """The library's function of that name; with its derivatives where it is an operator's."""
+    """The library's function of that name, with its derivatives if it is an operator's."""
     taken = slots.get(name)
     derivatives, joint = taken.derivatives or ((), None)
     return [taken.original, *derivatives, joint]
@@ -52,7 +52,7 @@ def _family(function: Any, seen: set[int]) -> Iterator[FunctionType | Dispatcher
     python = function.py_func if isinstance(function, Dispatcher) else function
     if not isinstance(python, FunctionType):
         return
-    # What the library has generated may say no module.
+    # A generated function of the library may have no module.
     if not (python.__module__ or f"{slots.ROOT}.").startswith(f"{slots.ROOT}."):
         return
     yield function
@@ -74,7 +74,7 @@ def _files(function: FunctionType | Dispatcher) -> Iterator[Path]:
     module = sys.modules.get(python.__module__ or "")
     for name in {python.__code__.co_filename, getattr(module, "__file__", None)}:
         source = Path(name or "")
-        if source.is_file():  # not where the library has written the code itself
+        if source.is_file():  # not for code that the library has generated
             yield source
             yield from source.parent.glob(f"__pycache__/{source.stem}.*.pyc")
             yield from source.parent.glob(f"__pycache__/{source.stem}.{python.__qualname__}-*")
@@ -91,7 +91,7 @@ def _empty(function: FunctionType | Dispatcher, slot: str) -> None:
 
 
 def _forget_compiled(function: Any) -> None:
-    """The machine code that numba keeps of it, in memory and on disk."""
+    """Its machine code in numba's caches, in memory and on disk."""
     function._cache = NullCache()
     function._reset_overloads()
     function._can_compile = False
@@ -105,8 +105,9 @@ def withheld(*args, **settings):
 
 
 def _raises(slot: str, like: CodeType) -> CodeType:
-    """Code that only raises, with the free variables of another: a function's code can only be replaced by such."""
-    words = f"the library's own {slot} is not there while this exercise is graded"
+    """Code that only raises, with the same free variables: a function's `__code__` can only be replaced by such
+    code."""
+    words = f"the library's own {slot} is not available while this exercise is graded"
     module = compile(_RAISES.format(words=words), "<withheld>", "exec")
     (raises,) = (constant for constant in module.co_consts if isinstance(constant, CodeType))
     return raises.replace(co_freevars=like.co_freevars)

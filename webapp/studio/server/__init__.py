@@ -28,13 +28,13 @@ async def _start_jupyter_server_extension(server: Any) -> None:
 
 
 async def _afterwards(log: Any) -> None:
-    """What can wait until the Studio answers, and until the first page is there."""
+    """Work that can wait until the Studio answers and the first page is served."""
     from studio.compute import cgroup
 
     try:
         await asyncio.to_thread(cgroup.sweep)
         await asyncio.sleep(FIRST_PAGE_S)
-        # Seconds of imports, which else the first page of a class, or the first check's gradebook, would wait for.
+        # Imports that take seconds; otherwise the first page of a class or the first check would wait for them.
         await asyncio.to_thread(importlib.import_module, "nbgrader.api")
-    except Exception:  # the Studio runs all the same
-        log.exception("What the Studio does after its start broke off")
+    except Exception:  # the Studio runs without it
+        log.exception("The work after the Studio's start failed")

@@ -22,26 +22,26 @@ TASKS_END_S = 5.0
 
 
 class StudioServer(ServerApp):
-    """ServerApp that says where it is in its own words and can be found by a second `sampan studio`."""
+    """A ServerApp that prints its address in the Studio's words and that a second `sampan studio` can find."""
 
     state = Instance(Path, help="private folder of the Studio, for the runtime file")
     on_started = Callable(help="called once the address is known")
 
     def load_config_file(self, *args: Any, **kwargs: Any) -> None:
-        """Configuration comes from studio.launch alone: a file left by another program must not change it."""
+        """Configuration comes only from studio.launch: files of other programs must not change it."""
 
     def init_httpserver(self) -> None:
         super().init_httpserver()
         self.http_server.request_callback = BoundedBodies(self.web_app)
 
     def init_signal(self) -> None:
-        """Ctrl-C ends the loop from within, with a terminal or without: as an exception it may come while a worker thread is
-        being started, which then nobody ends, and Python waits for it for ever."""
+        """Ctrl-C ends the loop from within, with a terminal or without. As an exception it could be raised while a
+        worker thread starts; that thread would never be stopped, and Python would wait for it for ever."""
         super().init_signal()
         signal.signal(signal.SIGINT, self._interrupted)
 
     def _interrupted(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a second one does not wait
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C does not wait
         self.stop(from_signal=True)
 
     def start(self) -> None:
@@ -59,21 +59,22 @@ class StudioServer(ServerApp):
                 super().start()
                 self._end_tasks()
         except KeyboardInterrupt:
-            pass  # a second Ctrl-C, while the first one's end takes its time
+            pass  # a second Ctrl-C during the shutdown
         finally:
             runtime.remove(self.state, running)
 
     async def _stop(self) -> None:
-        """The loop ends whatever becomes of the kernels: Jupyter's own stays for ever when ending one of them fails."""
+        """The loop ends even if ending a kernel fails; Jupyter's own would then run for ever."""
         try:
             await asyncio.wait_for(self._cleanup(), kernels.END_S + TASKS_END_S)
         except Exception:
-            self.log.exception("not everything could be put away")
+            self.log.exception("the shutdown was not complete")
         finally:
             self.io_loop.stop()
 
     async def cleanup_kernels(self) -> None:
-        """End each kernel by itself. Jupyter's own gives up at the first that refuses, and for ever at one that never started."""
+        """Shut down each kernel separately. Jupyter's own method stops at the first failure, and hangs at a kernel
+        that never started."""
         left = self.kernel_manager.list_kernel_ids()
         ends = (kernels.end(self.kernel_manager, kernel) for kernel in left)
         for kernel, answer in zip(left, await asyncio.gather(*ends, return_exceptions=True), strict=True):
@@ -81,8 +82,8 @@ class StudioServer(ServerApp):
                 self.log.error("kernel %s could not be shut down: %r", kernel, answer)
 
     def _end_tasks(self) -> None:
-        """Cancel what still waits in the loop, as asyncio.run does: a worker thread of a library ends with the task
-        that it worked for, and until then Python would wait for the thread, and Ctrl-C not end the Studio."""
+        """Cancel all pending tasks, as asyncio.run does: a library's worker thread ends with its task; otherwise
+        Python would wait for the thread, and Ctrl-C would not end the Studio."""
         loop = self.io_loop.asyncio_loop  # type: ignore[attr-defined]
         tasks = asyncio.all_tasks(loop)
         for task in tasks:

@@ -29,7 +29,7 @@ STRICT_POLICY = (
     "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-# The status of an answer that the machine's trouble prevents: 507 is "insufficient storage".
+# The HTTP status for each problem of the machine: 507 is "insufficient storage".
 _TROUBLE: dict[Trouble, int] = {"full": 507, "locked": 503, "read_only": 507}
 
 
@@ -51,10 +51,10 @@ def _fingerprint(name: str) -> str:
 
 
 class StudioPage(JupyterHandler):
-    """A page for people: the visitor's language and theme, one look, errors in words."""
+    """A page for people, in the visitor's language and theme, with readable errors."""
 
     section = ""  # which entry of the navigation is the current one
-    waiting_page = ""  # where to wait for a place, when there was none for this
+    waiting_page = ""  # the waiting page, if there was no place
 
     @property
     def content_security_policy(self) -> str:
@@ -63,13 +63,13 @@ class StudioPage(JupyterHandler):
     def set_default_headers(self) -> None:
         super().set_default_headers()
         self.set_header("Referrer-Policy", "same-origin")
-        # Whoever uses the machine next must not see it by going back.
+        # The next user of the browser must not see it by going back.
         self.set_header("Cache-Control", "no-store")
 
     async def prepare(self, *args: Any, **kwargs: Any) -> None:
         await super().prepare(*args, **kwargs)
         if self.request.method == "GET" and self.current_user and self.get_query_argument("token", ""):
-            # It has become a cookie: keep the token out of the address bar, of history and of screenshots.
+            # The token is in a cookie now: keep it out of the address bar, the history and screenshots.
             parts = urlsplit(self.request.uri or "/")
             query = [pair for pair in parse_qsl(parts.query) if pair[0] != "token"]
             self.redirect(parts._replace(query=urlencode(query)).geturl())
@@ -86,11 +86,11 @@ class StudioPage(JupyterHandler):
         return chosen if chosen in i18n.THEMES else "system"
 
     def address(self, *parts: str) -> str:
-        """A path under /studio, whatever address the server itself lives under."""
+        """A path under /studio, with the server's base URL."""
         return url_path_join(self.base_url, "studio", *parts)
 
     def asset(self, name: str) -> str:
-        """The address of a file in static/; it changes with the content, so browsers may keep it for ever."""
+        """The address of a file in static/; it changes with the content, so browsers may cache it for ever."""
         return f"{self.address('static', name)}?v={_fingerprint(name)}"
 
     def fill(self, template: str, **values: Any) -> str:
@@ -127,7 +127,8 @@ class StudioPage(JupyterHandler):
         )
 
     def session_title(self, ask: Ask) -> str:
-        """What people know a session by: its page's title, or its notebook or script as it lies in the workspace."""
+        """The name of a session for people: its page's title, or the path of its notebook or script in the
+        workspace."""
         page = self.settings["studio_pages"].page(ask.title) if ask.purpose == "page" else None
         if page is not None:
             return str(page.title(self.language))
@@ -140,7 +141,7 @@ class StudioPage(JupyterHandler):
         self.finish(self.fill(template, **values))
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """An error page in the visitor's language; `reason` of a web.HTTPError may bring its own sentence."""
+        """An error page in the visitor's language; `reason` of a web.HTTPError may be a sentence for the visitor."""
         error = kwargs.get("exc_info", (None, None, None))[1]
         reason = getattr(error, "reason", None) or ""
         key = f"error.{status_code}" if status_code in (403, 404, 405, 409, 503) else "error.other"
@@ -165,7 +166,7 @@ def _swapped(say: Callable[[Any, str], str], lang: str, value: Any) -> str:
 
 
 class LoginHandler(StudioPage, LoginFormHandler):
-    """Jupyter's login in the Studio's words. Everything but the look is jupyter_server's."""
+    """Jupyter's login in the Studio's words. Everything except the look is jupyter_server's."""
 
     def _render(self, message: dict[str, str] | None = None) -> None:
         self.show("login.html", next=self.get_argument("next", default=self.address()), wrong=bool(message))
@@ -178,7 +179,7 @@ class LoginHandler(StudioPage, LoginFormHandler):
 
 
 class NotFound(StudioPage):
-    """Addresses under /studio that nothing answers."""
+    """Unknown addresses under /studio."""
 
     @web.authenticated
     def get(self, _path: str) -> None:

@@ -1,7 +1,7 @@
 """How large a request's body may be, decided before any of it is read.
 
-Tornado keeps a body in memory until it is complete, and only then runs the handler that asks who the visitor is. Without
-a limit of its own, a visitor who is not signed in could make the server hold hundreds of megabytes.
+Tornado keeps a body in memory until it is complete, and only then runs the handler that checks the login. Without
+this limit, a visitor who is not signed in could fill hundreds of megabytes of memory.
 """
 
 from __future__ import annotations
@@ -69,6 +69,6 @@ class _Message(httputil.HTTPMessageDelegate):
 
 
 async def _signed_in(application: web.Application, request: httputil.HTTPServerRequest) -> bool:
-    """Whether the server's identity provider knows who sends this request, by cookie, header or address."""
+    """Whether the server's identity provider recognises the sender of this request, by cookie, header or address."""
     user = application.settings["identity_provider"].get_user(JupyterHandler(application, request))
     return (await user if inspect.isawaitable(user) else user) is not None

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 WIDTH, HEIGHT = 340.0, 126.0  # of the week
 FLOOR, ROOF = 100.0, 20.0
 CURVE_WIDTH, CURVE_HEIGHT = 240.0, 72.0
-POINTS = 200  # of a curve that are drawn: more than there are pixels tell nothing
+POINTS = 200  # of a curve that are drawn: more would not be visible
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One day. Sizes in the picture's own units; `weekday` counts from Monday = 0."""
+    """One day. Sizes in SVG units; `weekday` counts from Monday = 0."""
 
     x: float
     y: float
@@ -33,7 +33,7 @@ def week(days: Sequence[tuple[float, float]]) -> list[Bar]:
     """A bar for each (midnight UTC, seconds)."""
     most = max(
         [3600.0, *(seconds for _, seconds in days)]
-    )  # of an hour and more: minutes do not look like much
+    )  # of an hour and more: minutes would look too small
     step = WIDTH / max(1, len(days))
     return [
         Bar(

@@ -38,7 +38,7 @@ class CoursePage(StudioPage):
         return lesson
 
     def standing(self, lesson: Lesson) -> dict[str, Any]:
-        """What course_card.html shows: the check that runs or broke off, else the last verdict on the present copy."""
+        """What course_card.html shows: the running or failed check, else the last verdict on the present copy."""
         history = self.attempts.history(lesson.id)
         return {
             "lesson": lesson,
@@ -60,7 +60,7 @@ class CoursePage(StudioPage):
         raise web.HTTPError(404, f"no former copy of {lesson.id} is named {name!r}")
 
     async def forget(self, lesson_id: str) -> None:
-        """A verdict on a copy that was put aside says nothing about the one in its place."""
+        """The verdict on an archived copy does not apply to the copy that replaced it."""
         self.desk.forget(lesson_id)
         await asyncio.to_thread(self.attempts.put_aside, lesson_id)
 
@@ -76,7 +76,7 @@ class Courses(CoursePage):
         standings = await self.standings()
         missing = await asyncio.to_thread(available)
         if missing is None or trusted():
-            await self.desk.grader.warm_up()  # so that the first check need not wait for imports
+            await self.desk.grader.warm_up()  # so that the first check does not wait for imports
         self.show(
             "courses.html",
             no_sandbox=None
@@ -88,7 +88,7 @@ class Courses(CoursePage):
 
 
 class Progress(CoursePage):
-    """How far one is in the whole course: the piece of the page that a check changes besides its own card."""
+    """The progress in the whole course: the part of the page that a check changes besides its own card."""
 
     @web.authenticated
     async def get(self) -> None:
@@ -96,7 +96,7 @@ class Progress(CoursePage):
 
 
 def progress(standings: list[dict[str, Any]]) -> dict[str, float]:
-    """What was solved in the best attempt at each notebook, of all there is."""
+    """The solved exercises of the best attempts at all notebooks, and the total."""
     best = [standing["best"].verdict for standing in standings if standing["best"]]
     return {
         "passed": sum(verdict.passed for verdict in best),
@@ -107,7 +107,8 @@ def progress(standings: list[dict[str, Any]]) -> dict[str, float]:
 
 
 class OpenCopy(CoursePage):
-    """To the learner's copy in Lab, past the queue if there is one; makes the copy on the first visit."""
+    """Redirects to the learner's copy in Lab, through the queue if there is one; creates the copy on the first
+    visit."""
 
     @web.authenticated
     async def post(self, lesson_id: str) -> None:
@@ -128,7 +129,7 @@ class StartAgain(CoursePage):
 
 
 class MyCopy(CoursePage):
-    """What was changed in the learner's copy (or in a former one, `?kept=`), all attempts, all former copies."""
+    """The changes in the learner's copy (or in a former one, `?kept=`), all attempts, all former copies."""
 
     @web.authenticated
     async def get(self, lesson_id: str) -> None:
@@ -154,7 +155,7 @@ def _compare(lesson: Lesson, path: Path) -> dict[str, Any]:
 
 
 class Restore(CoursePage):
-    """A former copy is the one to work in again; the present one is kept beside it."""
+    """Makes a former copy the present one; the present one is archived."""
 
     @web.authenticated
     async def post(self, lesson_id: str) -> None:
@@ -168,11 +169,11 @@ class Restore(CoursePage):
         self.redirect(self.address("courses", lesson_id, "copy"), status=303)
 
 
-_entering: set[asyncio.Task[None]] = set()  # asyncio itself keeps no task alive
+_entering: set[asyncio.Task[None]] = set()  # asyncio keeps only weak references to tasks
 
 
 class Check(CoursePage):
-    """POST begins a check; GET is how it stands, as the piece of the page that shows it."""
+    """POST starts a check; GET returns its state as the part of the page that shows it."""
 
     @web.authenticated
     async def post(self, lesson_id: str) -> None:
@@ -184,11 +185,11 @@ class Check(CoursePage):
 
     async def _grade(self, lesson: Lesson) -> Verdict:
         job = self.desk.job(lesson.id)
-        assert job is not None  # this is its work
+        assert job is not None  # the check uses the Studio
         content = await asyncio.to_thread(lesson.copy.read_bytes)
         verdict = await self.desk.grader.grade(lesson.copy, lesson.source, progress=job.moved)
         attempt = await asyncio.to_thread(self.attempts.add, lesson.id, verdict)
-        # Not waited for: the learner reads the verdict at once, the gradebook takes seconds the first time.
+        # Not awaited: the learner sees the verdict at once, the gradebook takes seconds the first time.
         entering = asyncio.create_task(self._enter(lesson, content, attempt))
         _entering.add(entering)
         entering.add_done_callback(_entering.discard)
@@ -198,7 +199,7 @@ class Check(CoursePage):
         what = (self.course.workspace, lesson.source, content, attempt.verdict, attempt.number)
         try:
             await asyncio.to_thread(own.enter, *what)
-        except Exception:  # the learner has the verdict all the same
+        except Exception:  # the learner has the verdict anyway
             self.log.exception("the verdict on %s is not in the gradebook", lesson.id)
 
     @web.authenticated

@@ -1,7 +1,7 @@
 """Voilà's front end in our pages: how it is configured, and the addresses its scripts are fetched from.
 
-Voilà serves its hundred scripts under names that stay the same from version to version, so that a browser asks for
-each of them again at every visit. Here their address holds a fingerprint of all versions, and they may be kept.
+Voilà serves its hundred scripts under names that do not change between versions, so a browser requests each of them
+at every visit. Here their address contains a hash of all versions, and they may be cached.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from . import kernels
 from .base import StudioPage
 
 TEMPLATE = "sampan"
-# Without Voilà's own widget manager no widget is drawn, and it takes the controls from Jupyter's. Any other extension
-# costs time and asks for modules that Voilà does not have. Plotly's (5 MB) is for figures that are not widgets: the
-# Studio's own widget asks for Plotly when a figure comes into sight (static/plot.js).
+# Without Voilà's own widget manager no widget is drawn, and it uses Jupyter's controls. Any other extension costs
+# time and requests modules that Voilà does not have. Plotly's (5 MB) is for figures that are not widgets: the
+# Studio's own widget asks for Plotly when a figure becomes visible (static/plot.js).
 EXTENSIONS = ["@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget"]
 
 
 def plotly_folder() -> str:
-    """Where the Python package keeps `plotly.min.js`; importing it would take a second."""
+    """The path of `plotly.min.js` in the Python package, without importing it, which takes a second."""
     found = find_spec("plotly")
     assert found is not None and found.submodule_search_locations is not None
     return str(Path(found.submodule_search_locations[0]) / "package_data")
@@ -41,7 +41,7 @@ def plotly_folder() -> str:
 
 @cache
 def fingerprint() -> str:
-    """Changes with the version of Voilà and of every extension."""
+    """A hash of the versions of Voilà and of all extensions."""
     digest = sha256(__version__.encode())
     for folder in get_voila_labextensions_path():
         for about in sorted(Path(folder).glob("**/package.json")):
@@ -57,7 +57,7 @@ def kept(base_url: str) -> str:
 def configuration(server: Any, prelaunch_hook: Any) -> VoilaConfiguration:
     configuration = VoilaConfiguration(parent=server)
     configuration.template = TEMPLATE
-    configuration.theme = "light"  # its variables are overridden by ours, which know light and dark
+    configuration.theme = "light"  # our variables override its own, and support light and dark
     configuration.allow_template_override = "NO"
     configuration.allow_theme_override = "NO"
     configuration.strip_sources = True
@@ -66,7 +66,7 @@ def configuration(server: Any, prelaunch_hook: Any) -> VoilaConfiguration:
     configuration.extension_allowlist = EXTENSIONS
     configuration.prelaunch_hook = prelaunch_hook
     configuration.page_config_hook = _page_config
-    # Its sign of life: an inline script, which our policy would refuse. It goes no further than PageHandler.
+    # Its heartbeat: an inline script, which our policy would refuse. PageHandler removes it.
     configuration.http_keep_alive_timeout = 1
     return configuration
 
@@ -77,7 +77,7 @@ def _page_config(page_config: dict[str, Any], base_url: str, **_kwargs: Any) -> 
         **page_config,
         "fullStaticUrl": url_path_join(here, "static"),
         "fullLabextensionsUrl": url_path_join(here, "labextensions"),
-        # Voilà asks a content network for MathJax unless both are null: then it takes the bundled one.
+        # Voilà loads MathJax from a CDN unless both are null: then it uses the bundled one.
         "fullMathjaxUrl": None,
         "mathjaxConfig": None,
     }
@@ -92,12 +92,12 @@ class ToStudio(StudioPage):
 
 
 class LeavePage(APIHandler):
-    """What a page says when it is left, at any moment and perhaps twice: so a kernel that starts, ends or is gone is no
-    error, as it is in Voilà's handler of this address."""
+    """The request of a page when it is closed, at any moment and perhaps twice: so unlike in Voilà's handler, a
+    kernel that starts, ends or is gone is not an error."""
 
     making: ClassVar[set[str]] = (
         set()
-    )  # kernels of pages that are being sent; who sends one ends what is not wanted
+    )  # kernels of pages that are being sent; the sender ends those that are not needed
 
     @web.authenticated
     async def post(self, kernel_id: str) -> None:
@@ -110,7 +110,7 @@ class LeavePage(APIHandler):
 
 
 def routes(server: Any) -> list[tuple[Any, ...]]:
-    """What the front end asks for by fixed addresses: its scripts, styles, widgets; and to stop its kernel."""
+    """The fixed addresses that the front end requests: its scripts, styles, widgets; and to stop its kernel."""
     extensions = get_voila_labextensions_path()
     themes = {
         "themes_url": "/voila/api/themes",

@@ -1,4 +1,4 @@
-"""Grading: a teacher's classes, who stands where, what was handed in, and the run that grades it."""
+"""Grading: a teacher's classes, the results, the submissions, and the run that grades them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass
 class Desk:
-    """What the pages share: the course, the runs that this server has begun, and what the last intake said."""
+    """Shared by the pages: the course, the runs that this server has started, and the result of the last intake."""
 
     home: Path
     course: Course
@@ -46,7 +46,7 @@ class Desk:
 
 
 class GradingPage(StudioPage):
-    """For whoever runs the Studio, and nobody else."""
+    """Only for the user who runs the Studio."""
 
     section = "grading"
 
@@ -65,7 +65,7 @@ class GradingPage(StudioPage):
         return self.tried(lambda: Classroom(folder, self.desk.course.folder))
 
     def tried(self, work: Callable[[], T]) -> T:
-        """What `work` returns; a ValueError of it is what the visitor reads."""
+        """The result of `work`; the visitor sees the message of its ValueError."""
         try:
             return work()
         except ValueError as error:
@@ -97,12 +97,12 @@ def _day(seconds: float) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Fit for a status line, which takes Latin-1 without line ends."""
+    """Converted for a status line, which must be Latin-1 without line ends."""
     return " ".join(text.split())[:300].encode("latin-1", "replace").decode("latin-1")
 
 
 class Classes(GradingPage):
-    """All of them, and a new one."""
+    """The list of classes, and the form for a new one."""
 
     @web.authenticated
     async def get(self) -> None:
@@ -117,7 +117,7 @@ class Classes(GradingPage):
 
 
 class ClassPage(GradingPage):
-    """Who stands where in one assignment."""
+    """The results of one assignment."""
 
     @web.authenticated
     async def get(self, name: str) -> None:
@@ -142,7 +142,7 @@ class ClassPage(GradingPage):
         )
 
     def table(self, room: Classroom, assignment: str, state: run.Run | None) -> table.Table:
-        """While a run is under way the page asks twice a second: the same table until one more is graded."""
+        """During a run the page polls twice a second: the table is cached until one more is graded."""
         progress = (state.began, state.done) if state is not None and state.lives else None
         known = self.desk.tables.get((room.name, assignment))
         if known is None or progress is None or known[0] != progress:
@@ -163,14 +163,14 @@ class Release(GradingPage):
 
 
 class TakeIn(GradingPage):
-    """A zip file of what was handed in."""
+    """A zip file of submissions."""
 
     @web.authenticated
     async def post(self, name: str) -> None:
         room, assignment = self.find(name), self.get_body_argument("assignment")
         files = self.request.files.get("file", [])
         if len(files) != 1 or len(files[0].body) > MOST_UPLOADED:
-            raise web.HTTPError(400, f"one zip file of at most {MOST_UPLOADED >> 20} MB is expected")
+            raise web.HTTPError(400, f"expected one zip file of at most {MOST_UPLOADED >> 20} MB")
         with tempfile.NamedTemporaryFile(suffix=".zip") as zipped:
             zipped.write(files[0].body)
             zipped.flush()
@@ -179,7 +179,7 @@ class TakeIn(GradingPage):
 
 
 class RunPage(GradingPage):
-    """Begins a run."""
+    """Starts a run."""
 
     @web.authenticated
     async def post(self, name: str) -> None:
@@ -240,11 +240,11 @@ def _csv(room: Classroom) -> str:
 
 
 class WorkPage(GradingPage):
-    """What one learner handed in, and its verdicts."""
+    """A learner's submission and its verdicts."""
 
     @property
     def content_security_policy(self) -> str:
-        return f"{STRICT_POLICY}; frame-src 'self'"  # the notebook below, which may do nothing at all
+        return f"{STRICT_POLICY}; frame-src 'self'"  # the notebook below, fully sandboxed
 
     def submission(self, room: Classroom, assignment: str, notebook: str, student: str) -> Submission:
         found = Submission(student, assignment, notebook)
@@ -272,7 +272,7 @@ def _outcome(room: Classroom, submission: Submission) -> Outcome | None:
 
 
 class WorkNotebook(WorkPage):
-    """The notebook itself, without anything that could run, for the frame on the page above."""
+    """The notebook itself, without active content, for the frame on the page above."""
 
     @property
     def content_security_policy(self) -> str:

@@ -22,7 +22,7 @@ _YEAR_DAYS = 365
 
 
 class Home(StudioPage):
-    """What there is, and where one left off."""
+    """The pages, the course, and where to continue."""
 
     section = "home"
 
@@ -49,13 +49,13 @@ class Home(StudioPage):
 
 
 def _short(folder: Path) -> str:
-    """With ~ for the home folder, as people write it."""
+    """The path with ~ for the home folder."""
     home = Path.home()
     return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
 
 
 class Health(APIHandler):
-    """Answers as long as the server can: another `sampan studio` asks before it points here."""
+    """Answers while the server works: another `sampan studio` checks this before it prints our address."""
 
     def set_default_headers(self) -> None:
         super().set_default_headers()
@@ -93,6 +93,6 @@ class Preferences(StudioPage):
         except ValueError:  # half an IPv6 address
             return self.address()
         # Browsers drop tabs and line breaks and read a backslash as a slash, so "/<tab>/host" is another host to them.
-        # urlsplit drops them too: such an address does not come back as it was given.
+        # urlsplit drops them too: so compare with the parsed address.
         inside = not parts.scheme and not parts.netloc and "\\" not in given and parts.geturl() == given
         return given if inside and given.startswith(self.base_url) else self.address()

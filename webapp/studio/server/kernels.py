@@ -1,4 +1,4 @@
-"""Which kernels there are: those that go through the Studio's provisioner, and no others; and how they end."""
+"""The allowed kernels, only those of the Studio's provisioner; and how they end."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from jupyter_client.ioloop import AsyncIOLoopKernelRestarter
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
 
-END_S = 15.0  # a start that hangs does not hang whoever waits for the end
+END_S = 15.0  # a start that hangs must not block the shutdown
 ASK_AGAIN_S = 0.1
 
 
 class StudioKernels(KernelSpecManager):
-    """KernelSpecManager whose allowed list also holds for a kernel that is asked for by name.
+    """KernelSpecManager whose allowed list also holds for a kernel that is requested by name.
 
-    Jupyter's own applies the list only when kernels are listed: `POST /api/kernels {"name": "python3"}` would
-    start the interpreter's stock kernel, past the provisioner and with the server's whole environment.
+    Jupyter's own applies the list only when kernels are listed: `POST /api/kernels {"name": "python3"}` would start
+    the interpreter's stock kernel, without the provisioner and with the server's whole environment.
     """
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
@@ -27,9 +27,10 @@ class StudioKernels(KernelSpecManager):
 
 
 class Restarter(AsyncIOLoopKernelRestarter):
-    """Jupyter's, which starts a kernel again that has died; but a page's kernel ends there, and gives its place back.
+    """Jupyter's, which restarts a kernel that has died; but a page's kernel is not restarted, and gives its place
+    back.
 
-    Started again it would know nothing of the page, which would show for ever what it last heard, and hold a place.
+    A restarted one would not know the page, which would show old output for ever and hold a place.
     """
 
     async def poll(self) -> None:  # type: ignore[override]  # as the class above: its own annotation is its base's
@@ -39,13 +40,13 @@ class Restarter(AsyncIOLoopKernelRestarter):
             await super().poll()
             return
         self.stop()
-        self._fire_callbacks("dead")  # the server forgets it, and its socket says so
+        self._fire_callbacks("dead")  # the server drops it, and its socket reports that
         await kernel.cleanup_resources()
 
 
 async def end(kernels: Any, kernel_id: str) -> None:
-    """End a kernel of the server's manager, if it is still there. Jupyter refuses while it starts, and fails when two ask
-    for its end at once: then it is asked again. Raises what Jupyter raises when that helps for 15 s neither."""
+    """End a kernel of the server's manager, if it is still there. Jupyter refuses while it starts, and fails for
+    two concurrent requests: then this tries again. Raises Jupyter's error if that fails for 15 s."""
     patience = time.monotonic() + END_S
     while kernel_id in kernels:
         try:

@@ -1,4 +1,4 @@
-"""Notebooks in Lab: their kernels get the place that was kept for them, or Lab hears in words why there is none."""
+"""Notebooks in Lab: their kernels get the place that was held for them, or Lab gets the reason as a sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from studio.compute.room import WaitingRoom
 
 
 class NotebookSessions(SessionManager):
-    """Jupyter's list of open notebooks. A kernel that it starts brings the ticket of its notebook, if there is one."""
+    """Jupyter's list of open notebooks. A kernel that it starts gets the ticket of its notebook, if there is one."""
 
     def get_kernel_env(self, path: str | None, name: Any = None) -> dict[str, str]:
         env: dict[str, str] = super().get_kernel_env(path, name)
@@ -30,8 +30,8 @@ class NotebookSessions(SessionManager):
 
 
 class _InWords(APIHandler):
-    """Where a kernel cannot start for want of a place, Lab's dialog shows the sentence in the visitor's language;
-    Jupyter's own handlers make a 500 of it, or know one language."""
+    """If a kernel cannot start because no place is free, Lab's dialog shows the reason in the visitor's language;
+    Jupyter's own handlers answer 500, or in one language."""
 
     async def in_words(self, starting: Awaitable[None]) -> None:
         try:

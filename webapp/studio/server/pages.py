@@ -1,8 +1,8 @@
 """Pages that compute: listed notebooks, run for this visitor and shown by Voilà without their source.
 
-Voilà's own extension is not loaded. It would serve every notebook of the workspace, a file tree and a contents
-API; here only what a listed page needs has an address. A page runs in the workspace, but lies in a folder of
-its own, which no other handler can read from or write to.
+Voilà's own extension is not loaded. It would serve every notebook of the workspace, a file tree and a contents API;
+here only the needs of listed pages have addresses. A page runs in the workspace, but its file is in a separate
+folder that no other handler can read or write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from studio import i18n
 from . import frontend, kernels
 from .base import StudioPage
 
-# Tried in a browser: JupyterLab's front end compiles its settings' schemas to code ('unsafe-eval') and puts style
+# Tested in a browser: JupyterLab's front end compiles its settings' schemas to code ('unsafe-eval') and puts style
 # elements into the page; anywidgets are modules of blob: addresses. No inline script is needed: none runs.
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
@@ -35,12 +35,12 @@ PAGE_POLICY = (
     "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
-SIGN_OF_LIFE = "voila_heartbeat"  # in what Voilà sends once a second while the kernel is silent
+SIGN_OF_LIFE = "voila_heartbeat"  # in the text that Voilà sends every second while the kernel is silent
 
 
 @dataclass(frozen=True)
 class Page:
-    """A listed page: `name` is its address, the words come from its notebook's `sampan` metadata."""
+    """A listed page: `name` is its address, the texts are from its notebook's `sampan` metadata."""
 
     name: str
     titles: dict[str, str]
@@ -54,7 +54,7 @@ class Page:
 
 
 class PageShelf:
-    """The notebooks of one folder that say in their metadata that they are pages."""
+    """The notebooks of one folder whose metadata declare them as pages."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -92,11 +92,12 @@ class PageContents(AsyncLargeFileManager):
         return model
 
     def mark_trusted_cells(self, nb: NotebookNode, path: str = "") -> None:
-        """They are the Studio's own files, and are run again before anything of them is shown."""
+        """They are the Studio's own files, and are run before their outputs are shown."""
 
 
 class _OwnNumber:
-    """The server's kernel manager, for one kernel whose number is known before it starts: the page begins with it."""
+    """The server's kernel manager, for one kernel whose id is chosen before it starts, because the page begins with
+    it."""
 
     def __init__(self, manager: Any, kernel_id: str) -> None:
         self._manager, self._kernel_id = manager, kernel_id
@@ -140,8 +141,8 @@ class PageHandler(StudioPage, TornadoVoilaHandler):
         self.kernel_id = str(uuid4())
         self.waiting_page = self.address("open/page", name)
         ticket = self.get_query_argument("ticket", "")
-        # Voilà hands the query string to the kernel: language and theme go in, and the ticket, which goes no further
-        # than the kernel's provisioner. Anything else stays out.
+        # Voilà passes the query string to the kernel: language, theme and the ticket, which only the kernel's
+        # provisioner reads. Everything else is removed.
         query = {"lang": self.language, "theme": self.theme} | ({"ticket": ticket} if ticket else {})
         self.request.query = urlencode(query)
         self.request.arguments = {}
@@ -156,12 +157,13 @@ class PageHandler(StudioPage, TornadoVoilaHandler):
             await kernels.end(super().kernel_manager, self.kernel_id)
 
     async def _send(self, path: str) -> None:
-        """The page as it is made. Whoever goes, or loads it again, before it is whole has no script yet that tells of it."""
+        """The page while it is generated. A visitor who leaves or reloads before it is complete has no script yet
+        that reports this."""
         async for html in self.get_generator(path=path):
             if SIGN_OF_LIFE in html:
                 if self.kernel_id in super().kernel_manager:
                     continue
-                self.finish(self.fill("page_unmade.html"))  # Voilà would wait for the kernel for ever
+                self.finish(self.fill("page_unmade.html"))  # else Voilà would wait for the kernel for ever
                 return
             self.write(html)
             try:
@@ -171,9 +173,9 @@ class PageHandler(StudioPage, TornadoVoilaHandler):
 
 
 def frame_of(handler: PageHandler, notebook: NotebookNode, cwd: str) -> NotebookNode:
-    """Voilà's prelaunch hook: gives the template the Studio's header and words through the metadata."""
+    """Voilà's prelaunch hook: passes the Studio's header and texts to the template through the metadata."""
     page = handler.shelf.page(handler.request.path.rstrip("/").rsplit("/", 1)[-1])
-    if page is None:  # the handler has checked; this is the second lock on the same door
+    if page is None:  # the handler has checked this already; check it again
         raise web.HTTPError(404)
     notebook.metadata["title"] = page.title(handler.language)
     notebook.metadata["studio"] = {

@@ -1,4 +1,4 @@
-"""The API reference, as `make docs` has written it: read-only files under /studio/docs."""
+"""The API reference, as `make docs` wrote it: read-only files under /studio/docs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .base import StudioPage
 
 
 class Reference(StudioPage, web.StaticFileHandler):
-    """A file of the reference; where it has not been built, a page that says how."""
+    """A file of the reference; if it has not been built, a page that says how to build it."""
 
     @property
     def content_security_policy(self) -> str:
@@ -24,14 +24,15 @@ class Reference(StudioPage, web.StaticFileHandler):
             "frame-ancestors 'none'"
         )
 
-    # Tornado's own takes the folder; here it is looked up, since SAMPAN_DOCS may name another.
+    # Tornado's own takes the folder; here it is looked up at each request, since SAMPAN_DOCS may change it.
     def initialize(self) -> None:  # type: ignore[override]
         super().initialize(path=str(documentation()))
 
     def compute_etag(self) -> str | None:
-        return super().compute_etag() if hasattr(self, "absolute_path") else None  # a page of ours is no file
+        # our own page is not a file
+        return super().compute_etag() if hasattr(self, "absolute_path") else None
 
-    # `authenticated` gives back a function of any arguments, which no longer fits the signature of Tornado's handler.
+    # `authenticated` returns a function of any arguments, which does not match the signature of Tornado's handler.
     @web.authenticated
     async def get(  # type: ignore[override]
         self, path: str | None, include_body: bool = True

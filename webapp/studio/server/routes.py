@@ -1,4 +1,4 @@
-"""Which address is answered by what."""
+"""The handler of each address."""
 
 from __future__ import annotations
 

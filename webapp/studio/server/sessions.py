@@ -1,4 +1,5 @@
-"""Sessions: what runs, what it uses, how long it may; the queue, jobs with their curves, and the week's use."""
+"""Sessions: what runs, what it uses, how long it may run; the queue, jobs with their curves, and the use of the
+week."""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ from .base import StudioPage
 
 EXTEND_S = 3600.0
 JOBS_SHOWN = 20
-LOOK_SECONDS = 1.0  # between two looks at how busy the cores are
-LOG_SHOWN = 4000  # characters of a job's log on the page; the whole of it has an address of its own
+LOOK_SECONDS = 1.0  # between two measurements of the busy cores
+LOG_SHOWN = 4000  # characters of a job's log on the page; the full log has its own address
 
 
 @dataclass(frozen=True)
 class Share:
-    """What is free of this machine: places and GPUs out of all, bytes of memory, cores that are busy."""
+    """The free resources of this machine: places and GPUs, bytes of memory; and the busy cores."""
 
     places: int
     of_places: int
@@ -45,8 +46,8 @@ class Share:
 
 
 class _Busy:
-    """How many cores were busy since the look before last, for whichever thread asks: psutil.cpu_percent remembers that for
-    each thread alone, and says 0 to one that asks for the first time."""
+    """How many cores were busy since the last measurement but one, for any thread: psutil.cpu_percent stores it per
+    thread, and returns 0 at a thread's first call."""
 
     def __init__(self) -> None:
         self._looks = [self._look()] * 2
@@ -60,7 +61,7 @@ class _Busy:
         if time.monotonic() - self._looks[1][0] > LOOK_SECONDS:
             self._looks = [self._looks[1], self._look()]
         (began, idle_before), (ended, idle) = self._looks
-        if ended == began:  # the first look
+        if ended == began:  # the first measurement
             return 0.0
         return min(max(count - (idle - idle_before) / (ended - began), 0.0), float(count))
 
@@ -69,7 +70,7 @@ _BUSY = _Busy()
 
 
 def share(machine: Machine, leases: list[Lease]) -> Share:
-    """The machine's free share. Blocks a moment: it asks the system."""
+    """The machine's free share. Blocks for a moment."""
     lent: dict[str, float] = {}
     for lease in leases:
         lent[lease.device] = lent.get(lease.device, 0.0) + lease.ask.share
@@ -101,11 +102,11 @@ class SessionPage(StudioPage):
 
     @property
     def everyone(self) -> bool:
-        """Whether this is the admin, looking at everybody's."""
+        """Whether the admin is viewing all sessions."""
         return people.is_admin() and self.get_query_argument("who", "") == "everyone"
 
     def find(self, session_id: str) -> Session:
-        """A session of theirs; for the admin, anybody's. 404 when it is over."""
+        """A session of this visitor; for the admin, of anyone. 404 if it has ended."""
         try:
             return self.sessions.find(session_id, None if people.is_admin() else people.me())
         except LookupError as error:
@@ -118,7 +119,7 @@ class SessionPage(StudioPage):
             raise web.HTTPError(404, str(error)) from error
 
     def back(self) -> None:
-        """Where the form was, if that is an address of ours; else the list."""
+        """The address of the form's page if it is ours, else the list."""
         there = self.get_body_argument("next", "")
         ours = there.startswith(self.address() + "/")
         self.redirect(there if ours else self.address("sessions"), status=303)
@@ -131,7 +132,7 @@ class SessionPage(StudioPage):
         return url_path_join(self.base_url, "lab/tree", url_escape(title, plus=False))
 
     def gather(self, owner: str | None) -> dict[str, Any]:
-        """Everything the page shows that changes by itself. Blocks."""
+        """All live data of the page. Blocks."""
         store, me = self.sessions.store, people.me()
         running = self.sessions.running(owner)
         return {
@@ -151,7 +152,7 @@ def _curves(job: Job) -> list[charts.Curve]:
 
 
 class Overview(SessionPage):
-    """/studio/sessions, and /studio/sessions/live: the piece of it that is drawn again."""
+    """/studio/sessions, and /studio/sessions/live: the part of it that is refreshed."""
 
     @web.authenticated
     async def get(self, live: str = "") -> None:
@@ -178,7 +179,7 @@ class Stop(SessionPage):
 
 
 class Extend(SessionPage):
-    """An hour more."""
+    """Extends a session by an hour."""
 
     @web.authenticated
     async def post(self, session_id: str) -> None:
@@ -193,7 +194,7 @@ class Extend(SessionPage):
 
 
 class Keep(SessionPage):
-    """Idle, but wanted: it is not culled for now."""
+    """Keeps an idle session: it is not culled for now."""
 
     @web.authenticated
     async def post(self, session_id: str) -> None:
@@ -204,7 +205,7 @@ class Keep(SessionPage):
 
 
 class Line(SessionPage):
-    """The status line of the session that runs this kernel, for the head of a page and the foot of a notebook."""
+    """The status line of the session that runs this kernel, for the header of a page and the footer of a notebook."""
 
     @web.authenticated
     async def get(self, kernel: str) -> None:
@@ -227,7 +228,7 @@ class CancelJob(SessionPage):
 
 
 class RemoveJob(SessionPage):
-    """Deletes a job that is over, with what it made."""
+    """Deletes a job that has ended, with its output files."""
 
     @web.authenticated
     async def post(self, job_id: str) -> None:
@@ -240,7 +241,7 @@ class RemoveJob(SessionPage):
 
 
 class JobFile(SessionPage):
-    """A job's log, or something it made: to be saved, never shown as a page of ours."""
+    """A job's log or an output file, as a download, never shown as a page."""
 
     @web.authenticated
     async def get(self, job_id: str, path: str) -> None:
@@ -249,7 +250,7 @@ class JobFile(SessionPage):
         found |= {file.relative_to(job.folder).as_posix(): file for file in job.files()}
         file: Path | None = found.get(path)
         if file is None:
-            raise web.HTTPError(404, f"the job {job.id} has made no {path!r}")
+            raise web.HTTPError(404, f"the job {job.id} has no output file {path!r}")
         self.set_header("Content-Type", "application/octet-stream")
         self.set_header("X-Content-Type-Options", "nosniff")
         name = url_escape(PurePosixPath(path).name, plus=False)

@@ -1,7 +1,6 @@
-"""Other people's notebooks, to be looked at: what they say, and nothing that could act in the reader's browser.
-
-Two walls. What is left of the notebook here is text, tables and pictures; no link, no script, no address. And it is
-to be served under a policy that runs nothing (`POLICY`), in a frame with the attribute `sandbox`.
+"""Shows other people's notebooks without anything active in the reader's browser. There are two protections: only
+text, tables and images of the notebook are kept, no link, no script, no address; and it must be served under a
+policy that runs nothing (`POLICY`), in a frame with the attribute `sandbox`.
 """
 
 from __future__ import annotations
@@ -81,10 +80,9 @@ img { max-width: 100%; }
 
 
 async def notebook_page(path: Path) -> str:
-    """`notebook_html`, made by a process with limits of time and memory: some texts take a parser of Markdown for
-    ever. Where it does not come to an end, the cells as plain text.
-
-    Raises ValueError where it is no notebook or too large.
+    """`notebook_html`, made by a process with limits of time and memory, because some texts make a Markdown parser
+    run for ever. If it does not finish, returns the cells as plain text. Raises ValueError if it is not a notebook
+    or too large.
     """
     process = await processes.start([sys.executable, "-m", "studio.server.untrusted", str(path)])
     page = words = b""
@@ -92,7 +90,7 @@ async def notebook_page(path: Path) -> str:
         async with asyncio.timeout(RENDER_SECONDS):
             page, words = await process.communicate()
     except TimeoutError:
-        pass  # what there is instead comes below
+        pass  # the fallback is below
     finally:
         await processes.stop(process)
     if process.returncode == 0 and page:
@@ -103,7 +101,7 @@ async def notebook_page(path: Path) -> str:
 
 
 def plain_html(path: Path) -> str:
-    """The sources of a notebook's cells and nothing else. Raises ValueError where it is no notebook."""
+    """Only the sources of a notebook's cells. Raises ValueError if it is not a notebook."""
     try:
         cells = json.loads(path.read_bytes()[: LARGEST + 1])["cells"]
         sources = [cell["source"] for cell in cells]
@@ -127,10 +125,10 @@ def _page(body: str, styles: str = "") -> str:
 def notebook_html(path: Path) -> str:
     """A notebook as one HTML page without anything that could run.
 
-    Raises ValueError where it is no notebook or too large, OSError where it cannot be read.
+    Raises ValueError if it is not a notebook or too large, OSError if it cannot be read.
     """
     if path.stat().st_size > LARGEST:
-        raise ValueError(f"the notebook has {path.stat().st_size} bytes; up to {LARGEST} are shown")
+        raise ValueError(f"expected a notebook of at most {LARGEST} bytes, got {path.stat().st_size}")
     try:
         notebook = nbformat.read(path, as_version=4)
         cells = [_bare(cell) for cell in notebook.cells if cell.cell_type in ("code", "markdown", "raw")]
@@ -140,7 +138,7 @@ def notebook_html(path: Path) -> str:
         KeyError,
         TypeError,
         RecursionError,
-    ) as error:  # nbformat takes much for granted
+    ) as error:  # nbformat raises many kinds of errors
         raise ValueError(f"this is not a notebook: {type(error).__name__}: {error}") from error
     exporter = HTMLExporter(template_name="basic", exclude_anchor_links=True)
     body, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=cells))

@@ -1,7 +1,8 @@
-"""The waiting page, /studio/open/...: a place in the queue for whoever opens a page or a notebook, then forward.
+"""The waiting page, /studio/open/...: a place in the queue for a visitor who opens a page or a notebook, then a
+redirect.
 
-With a free slot it only redirects. Else it gives out a ticket, which stands in its own address, so that a reload
-keeps the place: the address shows the queue, its event stream tells it live, and a form to it leaves the queue.
+With a free slot it only redirects. Else it creates a ticket, which is part of the address, so that a reload keeps
+the place: the address shows the queue, its event stream updates it, and a form to it leaves the queue.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from studio.compute.sessions import Sessions
 from .base import StudioPage
 
 LOOK_S = 1.0
-REFRESH_S = 5  # of the page itself, where scripts are off
+REFRESH_S = 5  # of the page itself, if scripts are off
 TICKET = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Where somebody wants to go, what people call it, and what it asks of the machine."""
+    """The target of a visitor, its name for people, and its request to the machine."""
 
     address: str
     title: str
@@ -63,7 +64,7 @@ class Open(StudioPage):
             self.set_status(503)
             await self._show(destination, refusal=refusal)
             return
-        except LookupError:  # they left the queue, and came back by this address
+        except LookupError:  # the visitor left the queue and returned by this address
             self.redirect(self.request.path)
             return
         if isinstance(answer, Place):
@@ -71,14 +72,14 @@ class Open(StudioPage):
                 self.redirect(f"{self.request.path}?ticket={answer.ticket}")
                 return
             await self._show(destination, place=answer)
-        elif answer.holder is not None:  # a used ticket, from history
+        elif answer.holder is not None:  # a used ticket, from the browser's history
             self.redirect(self.request.path)
         else:
             self.redirect(self._forward(destination, answer))
 
     @web.authenticated
     async def post(self, kind: str, path: str) -> None:
-        """Out of the queue."""
+        """Leaves the queue."""
         ticket = self._ticket(self.get_body_argument("ticket"))
         if ticket is not None:
             await self.room.leave(ticket)
@@ -113,10 +114,10 @@ class Open(StudioPage):
                 told = html
                 await asyncio.sleep(LOOK_S)
         except StreamClosedError:
-            return  # they have gone; the ticket falls silent
+            return  # the visitor is gone; the ticket is not renewed any more
 
     async def _tell(self, event: str, data: str) -> None:
-        """One event; without data a comment, by which a closed connection shows."""
+        """Send one event; without data a comment, which detects a closed connection."""
         lines = "".join(f"data: {line}\n" for line in data.splitlines())
         self.write(f"event: {event}\n{lines}\n" if lines else ":\n\n")
         await self.flush()
@@ -151,7 +152,8 @@ class Open(StudioPage):
             return Destination(address, page.title(self.language), offer.ask("page", path))
         if not path.endswith(".ipynb") or not await ensure_async(self.contents_manager.file_exists(path)):
             raise web.HTTPError(404, f"no notebook {path!r}")
-        title = str(Path(self.contents_manager.root_dir) / path)  # as notebooks.NotebookSessions hears it
+        # the path in the form that notebooks.NotebookSessions gets
+        title = str(Path(self.contents_manager.root_dir) / path)
         address = url_path_join(self.base_url, "lab/tree", url_escape(path, plus=False))
         return Destination(address, PurePosixPath(path).stem, offer.ask("notebook", title))
 

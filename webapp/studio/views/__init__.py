@@ -1,1 +1,1 @@
-"""What the pages that compute show: a folder for each page, `page.py` its beginning, and what they share in `common`."""
+"""The pages that compute: a folder for each page with `page.py` as its entry point, and shared code in `common`."""

@@ -1,5 +1,5 @@
-"""The Embeddings page in a real browser: train words and stop, look for neighbours, solve an analogy, train films, recommend, see cold
-rows, move the skew; both languages, phone and dark."""
+"""The Embeddings page in a real browser: train words and stop, look for neighbours, solve an analogy, train films,
+recommend, see cold rows, move the skew; both languages, phone and dark."""
 
 from __future__ import annotations
 

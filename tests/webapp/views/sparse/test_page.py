@@ -69,7 +69,9 @@ def test_real_matrices_are_what_the_data_hold(no_data: None) -> None:
     assert words.real and words.csr.sum() > 13_000 and 0.001 < words.density < 0.01
     digits = matrices.real("digits").csr
     assert digits.shape == (1437, 64) and 0.4 < matrices.real("digits").density < 0.6
-    with pytest.raises(FileNotFoundError, match=r"planetoid/cora\.npz is in no folder of SAMPAN_DATA"):
+    with pytest.raises(
+        FileNotFoundError, match=r"planetoid/cora\.npz was not found in the folders of SAMPAN_DATA"
+    ):
         matrices.REAL["cora_links"]()
 
 
@@ -359,7 +361,7 @@ def test_a_damaged_file_is_said_and_the_page_goes_on(tmp_path: Any, monkeypatch:
     part.name.value = "citeseer_links"
     settled(part)
     assert i18n.t("sparse.error.unexpected", "en") in part.message.value
-    assert "citeseer.npz is not a whole .npz file" in part.message.value
+    assert "citeseer.npz is not a complete .npz file" in part.message.value
     part.name.value = "banded"
     settled(part)
     assert part.message.value == "" and 'data-matrix="banded"' in part.about.value
@@ -424,7 +426,7 @@ def test_a_run_that_is_cancelled_can_be_used_and_one_that_fails_says_why(
 ) -> None:
     begun = threading.Event()
     run = CloudRun("made", 16, 600.0, on_change=lambda _: begun.set(), shapes=32).start()
-    with pytest.raises(RuntimeError, match="predict: expected a run that has learned, this one is"):
+    with pytest.raises(RuntimeError, match="predict: expected a trained network, got a run that is"):
         run.predict(np.zeros((16, 16, 16), bool))
     assert begun.wait(60)
     run.cancel()

@@ -74,7 +74,7 @@ def test_cancel_stops_within_a_second_and_keeps_what_was_learned() -> None:
         assert time.monotonic() - began < WAIT_S and run.failure is None
         time.sleep(0.01)
     assert run.progress().seconds_left is not None
-    with pytest.raises(RuntimeError, match="expected a finished run, this one is running"):
+    with pytest.raises(RuntimeError, match="expected a finished run, got one that is running"):
         run.predict(np.zeros((1, 8, 8), np.float32))
     asked = time.monotonic()
     run.cancel()

@@ -1,4 +1,4 @@
-"""Alembic's way in: `studio.compute.opening` hands it a connection that already holds the lock."""
+"""Alembic's entry point: `studio.compute.opening` hands it a connection that already holds the lock."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""From a fork of the zygote to a program of its own, as if it had been started the ordinary way."""
+"""Turns a fork of the zygote into an independent program, as if it had been started normally."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .spawn import Spawn, encode
 def prepare(spawn: Spawn, connection: socket.socket, outputs: list[int]) -> None:
     """Everything that must hold before the first line of the program.
 
-    What fails here is told to whoever asked, and ends the child.
+    An error here is reported to the caller and ends the child.
     """
     connection.setblocking(True)
     try:
@@ -46,12 +46,12 @@ def prepare(spawn: Spawn, connection: socket.socket, outputs: list[int]) -> None
     except Exception as error:
         connection.send(encode(error=f"{type(error).__name__}: {error}"))
         os._exit(1)
-    connection.detach()  # the lifeline stays open, and is nobody's to close
+    connection.detach()  # the lifeline stays open; nothing may close it
 
 
 def become(spawn: Spawn) -> NoReturn:
-    """Run the program, and end as Python ends; but leave it to the operating system to take the memory apart.
-    Python would visit every module that was imported: a third of a second, and a copy of each page it looks at."""
+    """Run the program and exit as Python does, but leave freeing the memory to the operating system. Python would
+    visit every module that was imported: a third of a second, and a copy of each page it looks at."""
     gc.enable()
     status = _run(spawn)
     threading._shutdown()  # type: ignore[attr-defined]  # waits for the program's threads, as at every end
@@ -59,7 +59,7 @@ def become(spawn: Spawn) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(
             AttributeError, ValueError, OSError
-        ):  # the program has taken it away, closed it, or nobody reads
+        ):  # the program has removed or closed it, or there is no reader
             stream.flush()
     if status < 0:
         signal.signal(-status, signal.SIG_DFL)
@@ -88,9 +88,10 @@ def _program(spawn: Spawn) -> None:
         from ipykernel.kernelapp import launch_new_instance
 
         sys.argv = ["ipykernel_launcher", *spawn.argv]
-        if "ipywidgets" in sys.modules:  # it offers itself to its kernel when it is imported: there was none
+        # it registers with the kernel when it is imported: there was none yet
+        if "ipywidgets" in sys.modules:
             sys.modules["ipywidgets"].register_comm_target()
-        # 1: somebody watches over it (here the lifeline), so it need not, nor tell a terminal how to connect.
+        # 1: a parent watches it (here the lifeline), so it need not poll, nor print how to connect.
         launch_new_instance(argv=[*spawn.argv, "--IPKernelApp.parent_handle=1"])
         return
     name, *arguments = spawn.argv
@@ -104,15 +105,15 @@ def _program(spawn: Spawn) -> None:
 
 
 def _say_ready(connection: socket.socket) -> None:
-    """With a descriptor of this process, which cannot come to mean another one as a number can."""
+    """Through a pidfd of this process: unlike a process number, it cannot refer to another process later."""
     own = os.pidfd_open(os.getpid())
     socket.send_fds(connection, [encode(ready=True, started=psutil.Process().create_time())], [own])
     os.close(own)
 
 
 def _tie(connection: socket.socket) -> None:
-    """When the other end closes, the operating system kills this process group: no thread of ours, no lock of
-    Python's has a say, and it holds as long as anybody here has the socket open."""
+    """When the other end closes, the operating system kills this process group: no thread or lock of Python is
+    involved, and it works as long as any process here has the socket open."""
     set_signal = 10  # F_SETSIG, which the fcntl module does not name
     fcntl.fcntl(connection, set_signal, signal.SIGKILL)
     fcntl.fcntl(connection, fcntl.F_SETOWN, -os.getpid())
@@ -127,13 +128,14 @@ def _restore_signals(what: str) -> None:
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ}:
         if number < signal.SIGRTMIN:
             signal.signal(number, signal.SIG_DFL)
-    # A kernel ignores interrupts but in its cells (ipykernel): so also while it starts, else it would end with a traceback.
+    # A kernel ignores interrupts except in its cells (ipykernel); so also while it starts, else it would end with a
+    # traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN if what == "kernel" else signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 def _redirect(outputs: list[int]) -> None:
-    """Nothing to read, and both outputs where they were asked to go. What is printed is there at the line's end."""
+    """No standard input, both outputs to the requested files, line buffered."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in zip([nothing, *outputs], (0, 1, 2), strict=False):
         os.dup2(source, target)
@@ -143,7 +145,7 @@ def _redirect(outputs: list[int]) -> None:
 
 
 def _forget_the_zygote() -> None:
-    """What libraries have remembered of the zygote's environment, and the random numbers all its forks would share."""
+    """Reset what libraries cached from the zygote's environment, and the random state that all forks would share."""
     time.tzset()
     tempfile.tempdir = None
     threads = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
@@ -168,7 +170,7 @@ def _forget_the_zygote() -> None:
 
 
 def _without_our_frames(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> Any:
-    """A traceback that begins in the program, not in what started it."""
+    """Print a traceback that begins in the program, without the frames that started it."""
     own = {__file__, str(Path(__file__).with_name("server.py")), runpy.run_path.__code__.co_filename}
     here = trace
     while here is not None and here.tb_frame.f_code.co_filename in own:

@@ -1,4 +1,4 @@
-"""The Studio's side of the zygote: start it and keep it fresh, have it fork, watch over the forks."""
+"""The Studio's side of the zygote: start it, keep it up to date, request forks, watch them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from studio.environment import clean_environment
 
 from .spawn import LONGEST, Spawn, encode, open_pair
 
-# What a notebook, a page or a job is likely to ask for; together they cost an ordinary kernel its first seconds.
+# What a notebook, a page or a job is likely to import; together they cost an ordinary kernel its first seconds.
 WARM = (
     *("torch", "numba", "threadpoolctl", "sampan", "sampan.learn"),
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.debugger"),
@@ -36,20 +36,20 @@ WARM = (
     *("sampan.models.recommender", "sampan.embedding.monitor"),
 )
 SOCKET = "zygote.sock"
-UNKNOWN_STATUS = 255  # the zygote died before its child: nobody was there to be told how the child ended
+UNKNOWN_STATUS = 255  # the zygote died before its child, so the exit status of the child is unknown
 ANSWER_S = 10.0
-_STATUS_S = 0.5  # between the end of a child and the zygote's word of it
+_STATUS_S = 0.5  # between the end of a child and the zygote's message about it
 _LOOK_S = 2.0
-_END_S = 2.0  # how long its end is waited for
+_END_S = 2.0  # how long to wait for its end
 _PAUSE_S = 10.0  # between two starts: files may be changing, one after the other
 
 
 class NotReady(Exception):
-    """No warm process now: start the ordinary way. It is warming up, is gone and will be back, or cannot be had."""
+    """No warm process now, start without it. It is warming up, is being restarted, or is not available."""
 
 
 class Child:
-    """A fork of the zygote, with the face of `subprocess.Popen`. It lives no longer than this object's process.
+    """A fork of the zygote with the interface of `subprocess.Popen`. It ends with the process of this object.
 
     `returncode` is its real exit status (negative: the signal that ended it), or `UNKNOWN_STATUS`.
     `started` is its start in seconds since 1970.
@@ -76,7 +76,7 @@ class Child:
         return status
 
     def send_signal(self, number: int) -> None:
-        """To this process alone; nothing happens when it has ended."""
+        """Send a signal to this process only; no-op if it has ended."""
         if self.poll() is None:
             with suppress(ProcessLookupError):  # it ended just now
                 signal.pidfd_send_signal(self._end, number)
@@ -88,7 +88,7 @@ class Child:
         self.send_signal(signal.SIGKILL)
 
     def end(self) -> None:
-        """Kill it and all that is in its process group, and wait for it."""
+        """Kill it and its process group, and wait for it."""
         if self.returncode is None:
             self._connection.shutdown(socket.SHUT_WR)  # the lifeline; its status can still be read
             self.wait()
@@ -110,8 +110,8 @@ class Child:
 
 
 class Zygote:
-    """The warm process of one Studio's state folder. Any process of the same person may have it fork; the first that
-    calls `ensure` owns it, and takes it along when it ends."""
+    """The warm process of one Studio's state folder. Any process of the same user may request forks; the first that
+    calls `ensure` owns it and stops it when it ends itself."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
@@ -123,8 +123,8 @@ class Zygote:
         self._one_at_a_time = threading.Lock()
 
     async def spawn(self, wanted: Spawn) -> Child:
-        """A fork that runs it, all set up. Raises `NotReady` at once when there is no warm process, and OSError with
-        the child's own words when it cannot be set up as asked (no such folder, ...)."""
+        """A fork that runs it, set up completely. Raises `NotReady` at once when there is no warm process, and
+        OSError with the child's message if it cannot be set up as asked (no such folder, ...)."""
         return await asyncio.to_thread(self._spawn, wanted)
 
     def _spawn(self, wanted: Spawn) -> Child:
@@ -145,8 +145,8 @@ class Zygote:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """`ensure` now and then, for as long as the block runs: it comes back when it died, and is fresh when packages
-        changed. At the end it is taken away."""
+        """Call `ensure` regularly while the block runs: it is restarted if it died or if packages changed. At the
+        end it is stopped."""
         over = threading.Event()
 
         def look() -> None:
@@ -165,13 +165,13 @@ class Zygote:
             self.stop()
 
     async def ensure(self) -> None:
-        """Start it when it is missing, again when it has died or when what it has imported has changed; at most
-        every ten seconds. Raises `NotReady` when it is not there yet."""
+        """Start it if it is missing, has died, or has imported files that changed since; at most every ten seconds.
+        Raises `NotReady` while it is not ready."""
         await asyncio.to_thread(self._ensure)
 
     def _ensure(self) -> None:
         if sys.platform != "linux":
-            raise NotReady("a warm process to fork is for Linux")
+            raise NotReady("the warm process needs Linux")
         with self._one_at_a_time:
             try:
                 self._ownership.acquire()
@@ -185,7 +185,7 @@ class Zygote:
                 raise NotReady("the warm process is warming up")
 
     def _hear(self) -> None:
-        """What it has said since the last time; and those that retired, buried."""
+        """Handle its messages since the last call, and reap retired ones."""
         while self._running is not None and _readable(self._running[1].fileno(), 0):
             message = self._running[1].recv(LONGEST)
             self._ready = message == encode(ready=True)
@@ -201,7 +201,7 @@ class Zygote:
         ours, theirs = open_pair()
         fd = str(theirs.fileno())
         command = [sys.executable, "-Xfrozen_modules=off", "-P", "-m", "studio.compute.zygote.server"]
-        # One thread: OpenBLAS starts its own when it is loaded. A child takes as many as it was granted.
+        # One thread: OpenBLAS starts its own when it is loaded. A child starts as many as its lease allows.
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         with theirs, open(self._state / "zygote.log", "wb", opener=_private) as log:
             process = subprocess.Popen(
@@ -211,16 +211,17 @@ class Zygote:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,  # an interrupt in the terminal is for the Studio, which will tell
+                start_new_session=True,  # an interrupt in the terminal is for the Studio, which then stops it
             )
         self._running, self._ready, self._began = (process, ours), False, time.monotonic()
 
     def stop(self) -> None:
-        """Let it go. It ends at once, or with the last job that it has forked."""
+        """Stop it. It ends at once, or with the last job that it has forked."""
         with self._one_at_a_time:
             self._hear()
             if self._running is not None and not self._ready:
-                self._running[0].kill()  # it has forked nothing, and would not look up before all is imported
+                # it has forked nothing, and would not react before all imports are done
+                self._running[0].kill()
             ending = self._retired if self._running is None else [*self._retired, self._running]
             for process, control in ending:
                 control.close()
@@ -232,7 +233,7 @@ class Zygote:
 
 
 def through(control: socket.socket) -> socket.socket:
-    """A connection to fork for, handed to a zygote over its control socket: for one that cannot be reached by path."""
+    """Pass a connection for a fork over the zygote's control socket, if it cannot be reached by path."""
     ours, theirs = open_pair()
     with theirs:
         socket.send_fds(control, [b"."], [theirs.fileno()])
@@ -240,7 +241,8 @@ def through(control: socket.socket) -> socket.socket:
 
 
 def ask(connection: socket.socket, wanted: Spawn) -> Child:
-    """The child that the zygote at the other end forks. Raises as `Zygote.spawn` does; the connection is taken over."""
+    """The child that the zygote at the other end forks. Raises as `Zygote.spawn` does; the child takes over the
+    connection."""
     try:
         connection.settimeout(ANSWER_S)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -257,7 +259,7 @@ def ask(connection: socket.socket, wanted: Spawn) -> Child:
     if "error" in answer:
         connection.close()
         raise OSError(f"the process could not be set up: {answer['error']}")
-    if "exit" in answer:  # it was killed before it could say that it is set up
+    if "exit" in answer:  # it was killed before it reported that it is set up
         connection.close()
         raise NotReady(f"the process ended at once, with status {answer['exit']}")
     described = {kind: data for _, kind, data in enclosed}
@@ -281,7 +283,8 @@ def _private(path: str, flags: int) -> int:
 
 
 def _readable(descriptor: int, timeout: float | None) -> bool:
-    """Within so many seconds (None: however long it takes). Not select.select, which stops at descriptor 1023."""
+    """Whether it becomes readable within so many seconds (None: no limit). Not select.select, which stops at
+    descriptor 1023."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(None if timeout is None else timeout * 1000))

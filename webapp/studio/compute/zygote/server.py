@@ -1,10 +1,10 @@
-"""The warm process: imports once, then forks for whoever asks.
+"""The warm process: imports once, then forks on request.
 
     python -m studio.compute.zygote.server --control FD [--socket PATH] module ...
 
-It imports the modules, says `{"ready": true}` on the inherited socket FD, and takes connections to fork for: those
-that arrive at PATH, and those that are handed to it through FD. When a file changes that it has imported, it says
-`{"stale": true}`; then, or when FD ends with the Studio, it takes no more and ends with its last fork: a job's.
+It imports the modules, sends `{"ready": true}` on the inherited socket FD, and takes connections to fork for: those
+to PATH, and those passed through FD. When an imported file changes, it sends `{"stale": true}`; then, or when FD
+closes with the Studio, it accepts no more and ends with its last fork, which is a job's.
 
 It stays safe to fork: one thread, no tensor computed, no GPU touched, no secret in the environment.
 """
@@ -28,13 +28,13 @@ from pathlib import Path
 from . import child
 from .spawn import LONGEST, Spawn, encode
 
-LOOK_S = 5.0  # how often it looks whether what it has imported has changed
+LOOK_S = 5.0  # how often it checks whether imported files have changed
 _OUTPUTS = 2
 
 
 @dataclass(frozen=True)
 class Fork:
-    """A running child: its process number, and the connection of whoever asked for it."""
+    """A running child: its process number, and the connection of the caller."""
 
     pid: int
     connection: socket.socket
@@ -55,7 +55,7 @@ class ForkServer:
         self._over = False
 
     def run(self) -> Spawn | None:
-        """Returns in every child, with what it is to be; in the zygote None, at its end."""
+        """Returns in every child the program to run; in the zygote None, at its end."""
         self._control.send(encode(ready=True))
         while not self._over:
             events = self._selector.select(LOOK_S)
@@ -76,8 +76,8 @@ class ForkServer:
         self._selector.register(what, selectors.EVENT_READ, react)
 
     def _retire(self) -> None:
-        """Takes no more requests, and ends with its last fork. A new one would run code that is no longer what is
-        installed, or there is no Studio that it could be for."""
+        """Accept no more requests, and end with the last fork. A new fork would run outdated code, or would have no
+        Studio."""
         if not self._retired:
             self._stamp = ()
             with suppress(BrokenPipeError, ConnectionResetError):  # the Studio is gone
@@ -91,7 +91,7 @@ class ForkServer:
 
     def _handed(self, _fd: int) -> None:
         message, descriptors = b"", list[int]()
-        with suppress(ConnectionResetError):  # it ended before it heard all that was said to it
+        with suppress(ConnectionResetError):  # it ended before it received all messages
             message, descriptors, *_ = socket.recv_fds(self._control, 1, 1)
         if not message:  # the Studio has ended: only jobs outlive it
             self._selector.unregister(self._control)
@@ -130,7 +130,7 @@ class ForkServer:
             self._forks[end] = Fork(pid, connection)
             self._watch(end, self._ended)
         except (OSError, ValueError, TypeError, KeyError) as error:
-            with suppress(OSError):  # whoever asked is gone
+            with suppress(OSError):  # the caller is gone
                 connection.send(encode(error=f"{type(error).__name__}: {error}"))
             connection.close()
         finally:
@@ -145,17 +145,15 @@ class ForkServer:
         self._selector.unregister(end)
         os.close(end)
         with suppress(ProcessLookupError, PermissionError):  # nothing is left of its group
-            os.killpg(
-                fork.pid, signal.SIGKILL
-            )  # before it is reaped: until then the number is surely its own
+            os.killpg(fork.pid, signal.SIGKILL)  # before it is reaped: until then its number cannot be reused
         status = os.waitstatus_to_exitcode(os.waitpid(fork.pid, 0)[1])
-        with suppress(OSError):  # whoever asked is gone
+        with suppress(OSError):  # the caller is gone
             fork.connection.send(encode(exit=status))
         fork.connection.close()
         self._over = self._over or (self._retired and not self._forks)
 
     def _be_child(self, spawn: Spawn, connection: socket.socket, outputs: list[int]) -> Spawn:
-        """Leave everything of the zygote behind but the lifeline."""
+        """Close all files of the zygote except the lifeline."""
         self._selector.close()
         for fork in self._forks.values():
             fork.connection.close()
@@ -167,7 +165,7 @@ class ForkServer:
 
 
 def stamp() -> tuple[tuple[str, int], ...]:
-    """When each file was written that this process has imported: about 3 ms for 2,000 files."""
+    """The modification times of all files that this process has imported: about 3 ms for 2,000 files."""
     stamps = []
     for module in tuple(sys.modules.values()):
         path = getattr(module, "__file__", None)
@@ -180,7 +178,7 @@ def stamp() -> tuple[tuple[str, int], ...]:
 
 
 def forbid_what_forks_badly() -> None:
-    """RuntimeError where something that was imported has begun a thread or reached for the GPU."""
+    """RuntimeError if an import has started a thread or used the GPU."""
     threads = os.listdir("/proc/self/task")
     if len(threads) != 1:
         raise RuntimeError(
@@ -196,7 +194,7 @@ def forbid_what_forks_badly() -> None:
 
 
 def _listen(path: Path) -> socket.socket:
-    """At `path`, for this person only. Renamed into place: there is never a moment without the right mode."""
+    """At `path`, for this person only. Renamed into place: it never exists with another mode."""
     door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     new = f"{path.name}.{os.getpid()}"
     os.chdir(path.parent)  # the address of a Unix socket may have 107 bytes; a path may be longer
@@ -222,7 +220,7 @@ def main() -> None:
     for name in arguments.modules:
         import_module(name)
     forbid_what_forks_badly()
-    # A child's first collection would touch, and so copy, every object: they are for ever.
+    # The first garbage collection of a child would touch, and so copy, every object: freeze them.
     gc.collect()
     gc.freeze()
     control = socket.socket(fileno=arguments.control)

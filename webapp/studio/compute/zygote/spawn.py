@@ -1,8 +1,8 @@
-"""What the Studio asks of the zygote, and what comes back: datagrams on one Unix socket for each child.
+"""The messages between the Studio and the zygote: datagrams on one Unix socket for each child.
 
-The Studio sends one `Spawn`, with the files that become the child's standard output and error. The child says
+The Studio sends one `Spawn`, with the files that become the child's standard output and error. The child sends
 `{"ready": true}` once it is set up, or `{"error": ...}`; the operating system adds its process number. At its end
-the zygote says `{"exit": status}`. Whoever asked keeps the socket open: it is the child's lifeline.
+the zygote sends `{"exit": status}`. The caller keeps the socket open: it is the child's lifeline.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Spawn:
     - "script": a file and its arguments;
     - "module": a module's name and its arguments, as after `python -m`.
 
-    `env` is the whole environment. `output` takes standard output and error, appended (None: where the caller's go).
+    `env` is the whole environment. `output` takes standard output and error, appended (None: those of the caller).
     """
 
     what: Literal["kernel", "script", "module"]
@@ -38,7 +38,7 @@ class Spawn:
     output: Path | None = None
 
     def encode(self) -> bytes:
-        """For the wire. The output is not in it: it travels as open files."""
+        """As sent on the socket, without the output files, which are sent as descriptors."""
         limits = None if self.limits is None else asdict(self.limits)
         return encode(
             what=self.what, argv=self.argv, env=dict(self.env), cwd=str(self.cwd), limits=limits, output=None
@@ -57,5 +57,5 @@ def encode(**message: Any) -> bytes:
 
 
 def open_pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected sockets of the zygote's kind."""
+    """Two connected sockets of the type that the zygote uses."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

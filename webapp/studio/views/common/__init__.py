@@ -1,1 +1,1 @@
-"""What several pages share: widgets, small pieces, figures, curves, and work in threads."""
+"""Shared by several pages: widgets, layout, figures, curves, and work in threads."""

@@ -1,4 +1,4 @@
-"""A curve that never grows: however long a run is, a chart gets a few hundred points."""
+"""A curve of bounded size: however long a run is, a chart gets a few hundred points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Curve:
         self._open: list[tuple[float, float]] = []  # the points of the mean that is being filled
 
     def add(self, x: float, y: float) -> None:
-        """Appends a point. A y that is not finite is left out: a chart has no place for it."""
+        """Appends a point. A y that is not finite is skipped."""
         if not (math.isfinite(x) and math.isfinite(y)):
             return
         self._open.append((x, y))
@@ -36,7 +36,7 @@ class Curve:
         return len(self._means) + bool(self._open)
 
     def points(self) -> tuple[list[float], list[float]]:
-        """(x values, y values), the last mean over the points that are there so far."""
+        """(x values, y values), the last mean over the points so far."""
         means = list(self._means)
         rest = list(self._open)
         if rest:

@@ -1,4 +1,4 @@
-"""Numbers as people read them and small pieces of HTML: nothing to load, readable by a screen reader, in the page's theme.
+"""Formats numbers for people and small HTML figures: no assets, readable by a screen reader, in the page's theme.
 
 Every text that comes from outside goes through `escape`.
 """
@@ -13,7 +13,7 @@ from studio.i18n import t
 
 
 def percent(value: float) -> str:
-    """0.9731 -> "97.3 %". What would round to 0.0 or 100.0 but is not, is told apart: "< 0.1 %", "> 99.9 %"."""
+    """0.9731 -> "97.3 %". Values that would only round to 0.0 or 100.0 are shown as "< 0.1 %", "> 99.9 %"."""
     if value in (0, 1):
         return f"{100 * value:.0f} %"
     if value < 0.0005:
@@ -24,7 +24,7 @@ def percent(value: float) -> str:
 
 
 def duration(seconds: float, lang: str) -> str:
-    """Seconds as a reader says them: 0.4 s, 8 s, 2 min 05 s, 1 h 03 min."""
+    """Seconds for people: 0.4 s, 8 s, 2 min 05 s, 1 h 03 min."""
     if seconds < 9.95:
         return t("train.seconds", lang, s=f"{seconds:.1f}")
     whole = round(seconds)
@@ -36,7 +36,7 @@ def duration(seconds: float, lang: str) -> str:
 
 
 def duration_short(seconds: float) -> str:
-    """Of one call: 3.2 µs, 0.45 ms, 1.20 s."""
+    """The time of one call: 3.2 µs, 0.45 ms, 1.20 s."""
     if seconds < 1e-4:
         return f"{seconds * 1e6:.1f} µs"
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
@@ -63,7 +63,7 @@ def bar(
     label: str,
     figures: Sequence[tuple[str, str, str]] = (),
 ) -> str:
-    """How far something is: a sentence, its bar (None: nobody knows), and figures (key, name, value) under it."""
+    """A progress display: a sentence, its bar (None: unknown), and figures (key, name, value) under it."""
     value = "" if fraction is None else f' value="{fraction:.4f}"'
     stats = "".join(
         f'<div class="sp-stat" data-figure="{key}"><span class="sp-label">{escape(name)}</span>'
@@ -78,8 +78,8 @@ def bar(
 
 
 def notice(text: str, bad: bool = False, more: str = "", detail: str = "", lang: str = "en") -> str:
-    """A message on the page; a bad one is read out at once. `detail` is the library's own sentence, in English: where
-    the page has another language, it stands folded up below the page's own."""
+    """A message on the page; a screen reader reads a bad one at once. `detail` is the library's message, in
+    English: on a page in another language it is folded up below the page's own sentence."""
     kind, role = ("sp-notice is-bad", "alert") if bad else ("sp-notice", "status")
     body = f"<p>{escape(text)}</p>"
     if more:

@@ -1,8 +1,7 @@
-"""What pages that compute are laid out with: fields, buttons, cards, a form beside its work.
+"""Layout of pages that compute: fields, buttons, cards, a form beside its results. The styles are in
+`static/sparse.css`, those of a card in the Studio's own sheet.
 
-The looks are in `static/sparse.css`, those of a card in the Studio's own sheet.
-
-Sentences come in from the page.
+The page passes the sentences.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ PLOT_WORDS = ("left", "right", "nearer", "farther", "spin", "stop", "reset", "ke
 
 
 def choice(label: str, options: Sequence[tuple[str, Any]], value: Any) -> widgets.Dropdown:
-    """One of several, its label above it."""
+    """A dropdown with its label above it."""
     return _labelled(widgets.Dropdown(options=options, value=value, description=label))
 
 
 def text_field(label: str, value: str = "", hint: str = "") -> widgets.Text:
-    """A line to type. Its value changes when the visitor presses Enter or leaves it."""
+    """A text field. Its value changes when the visitor presses Enter or leaves it."""
     return _labelled(widgets.Text(value=value, description=label, placeholder=hint, continuous_update=False))
 
 
@@ -50,7 +49,7 @@ def button(text: str, action: Callable[[], Any], style: str = "", disabled: bool
 
 
 def card(children: Sequence[widgets.Widget], *classes: str) -> widgets.VBox:
-    """A sheet of paper."""
+    """A card."""
     made = widgets.VBox(list(children))
     for name in ("sp-card", *classes):
         made.add_class(name)
@@ -58,14 +57,14 @@ def card(children: Sequence[widgets.Widget], *classes: str) -> widgets.VBox:
 
 
 def pair(*children: widgets.Widget) -> widgets.GridBox:
-    """Side by side where there is room."""
+    """Side by side if the window is wide enough."""
     made = widgets.GridBox(list(children))
     made.add_class("sx-pair")
     return made
 
 
 def beside(form: widgets.Widget, work: Sequence[widgets.Widget]) -> widgets.Box:
-    """A form, and the cards of what is done with it."""
+    """A form, and the cards of its results."""
     column = widgets.VBox(list(work))
     column.add_class("sx-work")
     made = widgets.Box([form, column])
@@ -81,7 +80,7 @@ def section(heading: str, lead: str, root: widgets.Widget) -> widgets.VBox:
 
 
 def begin_each(parts: Sequence[Any], refused: str, lang: str) -> None:
-    """Let each part of a page begin; one that cannot says `refused`, and why, in its `status`."""
+    """Start each part of a page; one that fails shows `refused` and the reason in its `status`."""
     for part in parts:
         try:
             part.begin()

@@ -1,6 +1,5 @@
-"""The widgets that this Studio draws itself: one ES module each in `static/`, no build, nothing from the net.
-
-They know nothing of training or of languages: sentences come in as traits.
+"""The Studio's own widgets: one ES module each in `static/`, without a build step and without network access. They
+do not depend on training or languages: sentences are traits.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from studio.paths import STATIC
 
 
 class Arrival(anywidget.AnyWidget):
-    """Nothing to see: `arrived` turns True when `root` stands in the visitor's page, whole (`static/arrival.js`)."""
+    """An invisible widget: `arrived` becomes True when `root` is completely shown in the visitor's page
+    (`static/arrival.js`)."""
 
     _esm = STATIC / "arrival.js"
     root = traitlets.Instance(ipywidgets.Widget).tag(sync=True, **ipywidgets.widget_serialization)
@@ -27,10 +27,10 @@ class Arrival(anywidget.AnyWidget):
 
 
 def put_up(root: Any, begin: Callable[[], None]) -> None:
-    """Puts a page on the screen, and calls `begin` in a thread once it stands there.
+    """Displays a page, and calls `begin` in a thread once it is shown.
 
-    Not before: a page takes over what its widgets show in one moment and listens to their changes from a later one, and
-    what changes in between it never learns. The library loads meanwhile.
+    Not before: the front end reads the state of the widgets at one moment and listens to changes from a later one,
+    so changes in between would be lost. The library loads meanwhile.
     """
     from IPython.display import display
 
@@ -39,7 +39,7 @@ def put_up(root: Any, begin: Callable[[], None]) -> None:
     display(root, arrival)
 
     def work() -> None:
-        with suppress(Exception):  # `begin` meets it again, and says it on the page
+        with suppress(Exception):  # `begin` raises it again, and shows it on the page
             import sampan  # noqa: F401
         there.wait()
         begin()
@@ -51,7 +51,8 @@ class LiveChart(anywidget.AnyWidget):
     """Lines that grow while something runs (`static/live_chart.js`).
 
     `finished` and `live` hold series {id, run, slot, kind, x, y}; `kind` is "train" or "test", `slot` 1..5 the
-    colour. `most` is the highest share of a percent chart. `summary` is for screen readers: change it when there is something to say, not with every point.
+    colour. `most` is the highest share of a percent chart. `summary` is for screen readers: change it only for
+    news, not with every point.
     """
 
     _esm = STATIC / "live_chart.js"
@@ -70,7 +71,8 @@ class LiveChart(anywidget.AnyWidget):
 class DigitPad(anywidget.AnyWidget):
     """A pad to draw on (`static/digit_pad.js`): `pixels` are side x side bytes, 255 is ink.
 
-    Sends {"clear": true} when the visitor cleared it. Setting `picture` (bytes of a square picture) shows it on the pad.
+    Sends {"clear": true} when the visitor cleared it. Setting `picture` (bytes of a square image) shows it on the
+    pad.
     """
 
     _esm = STATIC / "digit_pad.js"
@@ -78,13 +80,13 @@ class DigitPad(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     hint = traitlets.Unicode().tag(sync=True)
     clear_label = traitlets.Unicode().tag(sync=True)
-    # Buffers arrive as memoryviews, which the trait would refuse.
+    # Buffers are received as memoryviews, which the trait would refuse.
     pixels = traitlets.Bytes(b"").tag(sync=True, from_json=lambda value, _widget: bytes(value))
     picture = traitlets.Bytes(b"").tag(sync=True)
 
 
 class RunTable(anywidget.AnyWidget):
-    """The runs that are compared (`static/run_table.js`); sends {"show": id} and {"remove": id}."""
+    """The compared runs (`static/run_table.js`); sends {"show": id} and {"remove": id}."""
 
     _esm = STATIC / "run_table.js"
     columns = traitlets.List(traitlets.Dict()).tag(sync=True)
@@ -106,10 +108,10 @@ class TapeWalk(anywidget.AnyWidget):
 
 
 class Plot(anywidget.AnyWidget):
-    """A plotly figure in the page's theme, with buttons and keys to zoom or to turn it (`static/plot.js`).
+    """A plotly figure in the page's theme, with buttons and keys to zoom or rotate it (`static/plot.js`).
 
-    `figure` is its JSON, "" shows `empty`. `summary` says below it what it shows. Plots of one `group` that show space are
-    looked at from the same side. `words` are the sentences of its controls.
+    `figure` is its JSON, "" shows `empty`. `summary` is a text below it. 3D plots of one `group` share their
+    camera. `words` are the sentences of its controls.
     """
 
     _esm = STATIC / "plot.js"
@@ -123,7 +125,8 @@ class Plot(anywidget.AnyWidget):
 
 
 class Slider(anywidget.AnyWidget):
-    """A slider over `texts`; `index` is the one it stands on (`static/slider.js`). `live`: also while it is being moved."""
+    """A slider over `texts`; `index` is the present one (`static/slider.js`). `live`: also updated while it is
+    being moved."""
 
     _esm = STATIC / "slider.js"
     label = traitlets.Unicode().tag(sync=True)

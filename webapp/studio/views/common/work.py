@@ -1,6 +1,7 @@
-"""What takes its time, in a thread of its own: followed, cancelled, replaced by what is asked for later.
+"""Long-running work in a thread, with progress and cancellation, replaced by later requests. Independent of
+widgets.
 
-No widget is known here. `Work` is one thing that is done; `Latest` does one after the other.
+`Work` is one task; `Latest` runs one after the other.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ Wish = TypeVar("Wish")
 
 
 class Work:
-    """Something that `_work` does in a thread after `start()`.
+    """A task that `_work` does in a thread after `start()`.
 
-    States: waiting, loading, running once `_running()` was called, then done, cancelled or failed (`error` says how).
-    `on_change` is called from the thread, at its end for certain.
+    States: waiting, loading, running once `_running()` was called, then done, cancelled or failed (`error` says
+    how). `on_change` is called from the thread, always at its end.
     """
 
     def __init__(self, name: str, on_change: Callable[[Any], None] = lambda _: None) -> None:
@@ -35,11 +36,11 @@ class Work:
         return self
 
     def cancel(self) -> None:
-        """Asks it to stop, which it does after the step it is at. What was done till then can be used."""
+        """Asks it to stop after the present step. The results so far can be used."""
         self._cancel.set()
 
     def join(self, timeout: float | None = None) -> bool:
-        """Waits for the end; says whether it came."""
+        """Waits for the end; returns whether it has ended."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -49,12 +50,13 @@ class Work:
 
     @property
     def rests(self) -> bool:
-        """Whether what it makes can be used: it has ended well, or one is between two of its steps, in its own thread."""
+        """Whether its result can be used: it has ended without an error, or the caller is its own thread, between
+        two steps."""
         return self.state in ("done", "cancelled") or threading.current_thread() is self._thread
 
     @property
     def progress(self) -> float:
-        """How much of it is done, 0..1, before the end is known."""
+        """The fraction that is done, 0..1, for a work without its own measure."""
         return 0.0
 
     @property
@@ -68,20 +70,20 @@ class Work:
 
     @property
     def seconds_left(self) -> float | None:
-        """None as long as nothing can be said."""
+        """None if unknown."""
         gone = self.fraction - self._done_at_start
         if self.state != "running" or gone <= 0:
             return None
         return self.seconds * (1 - self.fraction) / gone
 
-    # ---- for those who do the work
+    # ---- for subclasses
 
     def _work(self) -> None:
-        """What is done; it looks at `_cancel` now and then."""
+        """The work itself; checks `_cancel` regularly."""
         raise NotImplementedError
 
     def _running(self) -> None:
-        """Time is counted from here: what came before was reading and compiling, and is no measure of the rest."""
+        """Start the clock: the time before was reading and compiling, and does not predict the rest."""
         self._began, self._done_at_start = time.monotonic(), self.fraction
         self.state = "running"
 
@@ -96,7 +98,7 @@ class Work:
         try:
             self._work()
             state = "cancelled" if self._cancel.is_set() else "done"
-        except Exception as error:  # whatever goes wrong belongs on the page, not in a log nobody reads
+        except Exception as error:  # show every error on the page: the visitor does not see the log
             state, self.error = "failed", f"{type(error).__name__}: {error}"
         self._ended = time.monotonic()
         self.state = state
@@ -104,9 +106,8 @@ class Work:
 
 
 class Latest(Generic[Wish]):
-    """Does what was asked for last, in one thread at a time: whoever moves a slider does not wait for what came before.
-
-    `do` fulfils a wish, `stop` ends the one that is being fulfilled, `rest` is called when nothing is left.
+    """Runs only the latest request, in one thread at a time, so that moving a slider does not wait for older
+    requests. `do` runs a request, `stop` ends the running one, `rest` is called when none is left.
     """
 
     def __init__(
@@ -130,18 +131,18 @@ class Latest(Generic[Wish]):
                 self._thread.start()
 
     def forget(self) -> None:
-        """Nothing is wished any more."""
+        """Drop all requests."""
         with self._lock:
             self._wishes = []
             self._stop()
 
     @property
     def waits(self) -> bool:
-        """Whether something newer waits for the present one to end."""
+        """Whether a newer request waits for the present one to end."""
         return bool(self._wishes)
 
     def wait(self, timeout: float = 60.0) -> None:
-        """Until nothing is done (for tests)."""
+        """Waits until no request is running (for tests)."""
         thread = self._thread
         if thread is not None:
             thread.join(timeout)
@@ -158,7 +159,8 @@ class Latest(Generic[Wish]):
 
 
 def one_core_less() -> int:
-    """How many threads compute from here on: a core stays with the browser and the server, or times would tell of them."""
+    """Sets the number of compute threads: one core is left for the browser and the server, which would disturb the
+    times."""
     import numba
     import torch
 

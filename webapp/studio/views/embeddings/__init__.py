@@ -1,1 +1,1 @@
-"""The page Embeddings: vectors of words, and of films and people, that are learned while one watches."""
+"""The page Embeddings: vectors of words, and of films and people, trained live."""

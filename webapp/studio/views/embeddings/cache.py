@@ -1,4 +1,4 @@
-"""The part "Which rows must be at hand" of the page "Embeddings": the hit rate of a cache while the skew is moved."""
+"""The part "Which rows to cache" of the page "Embeddings": the hit rate of a cache for a chosen skew."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .hits import DIM, LOOKUPS, ROWS, SHARES, SKEWS, HitMeasurement, Hits
 
 
 class CachePart:
-    """`root` is the widget. `begin()` in a thread, once the page stands, measures the first curve."""
+    """`root` is the widget. `begin()` measures the first curve; call it in a thread after the page is shown."""
 
     def __init__(self, lang: str) -> None:
         self.lang = lang
@@ -41,7 +41,7 @@ class CachePart:
             title=self._t("cache.chart"), format="percent", x_label=self._t("cache.axis"), x_max=100.0,
             kinds={"train": self._t("cache.best"), "test": self._t("cache.lru")}, empty=self._t("cache.empty"),
         )  # fmt: skip
-        self._rows: list[Hits] = []  # of the last whole curve
+        self._rows: list[Hits] = []  # of the last complete curve
         self._ready = False
         self._latest = Latest(self._fulfil, self._stop, name="cache")
         self.skew.observe(lambda _: self.ask(), "index")
@@ -49,7 +49,7 @@ class CachePart:
         self.root = self._layout()
 
     def ask(self) -> None:
-        """Measures at the skew that is chosen now."""
+        """Measures at the chosen skew."""
         if self._ready:
             self._latest.ask(SKEWS[self.skew.index])
 
@@ -60,7 +60,7 @@ class CachePart:
         self.ask()
 
     def wait(self, timeout: float = 60.0) -> None:
-        """Until nothing is being measured (for tests)."""
+        """Waits until no measurement is running (for tests)."""
         self._latest.wait(timeout)
 
     def _stop(self) -> None:

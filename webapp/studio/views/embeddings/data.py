@@ -1,6 +1,5 @@
-"""What the page "Embeddings" learns from: texts cut into words, and who liked which film. Nothing here knows a widget.
-
-Everything that is on this machine is offered, the richest first; the play and the made log are always there.
+"""The training data of the page "Embeddings": texts split into words, and ratings of films. Independent of widgets.
+All data on this machine are offered, the largest first; the play and the generated log are always available.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from typing import Any
 CHINESE = ("hotel_reviews", "shopping_reviews", "takeaway_reviews", "news_titles")  # cut into words by jieba
 ENGLISH = ("tinyshakespeare", "coriolanus")
 MADE, MOVIELENS = "made_log", "movielens_latest_small"
-LOG_ROWS, LOG_ITEMS = 60_000, 4_000  # of the made log
+LOG_ROWS, LOG_ITEMS = 60_000, 4_000  # of the generated log
 
 
 def texts() -> list[str]:
-    """The texts that can be learned from here."""
+    """The texts on this machine."""
     from sampan import datasets
 
     here = set(datasets.available())
@@ -26,14 +25,14 @@ def texts() -> list[str]:
 
 @lru_cache(1)
 def sentences(name: str) -> list[list[str]]:
-    """The words of a text, sentence by sentence. Cutting takes seconds: the last text is kept."""
+    """The words of a text, sentence by sentence. Splitting takes seconds, so the last text is cached."""
     from sampan.datasets.corpora import load_corpus
 
     return load_corpus(name)
 
 
 def logs() -> list[str]:
-    """The logs that can be learned from here."""
+    """The logs of ratings on this machine."""
     from sampan import datasets
 
     return [MOVIELENS, MADE] if MOVIELENS in datasets.available() else [MADE]
@@ -51,5 +50,5 @@ def ratings(name: str) -> Any:
 
 
 def language(name: str) -> str:
-    """Of a text's words, as HTML has it."""
+    """The language of a text's words, as an HTML attribute."""
     return "zh" if name in CHINESE else "en"

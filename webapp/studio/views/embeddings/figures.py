@@ -1,4 +1,5 @@
-"""What the page "Embeddings" shows, in the visitor's language: the library's map with other words, and light HTML."""
+"""What the page "Embeddings" shows, in the visitor's language: the library's map with translated labels, and plain
+HTML."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from .training import Table, VectorRun
 NAMED, LABEL = (
     24,
     26,
-)  # points that have their label beside them as long as none is marked, characters of a label
-LABELLED = 6  # of the marked points, the first ones: more would hide one another
+)  # points with a label while none is marked; characters of a label
+LABELLED = 6  # labelled points among the marked ones: more would overlap
 DOT, COLD, MARK = 4, 6, 8  # pixels of a point, of a cold one, and of one that is marked
 LONGEST = 1.6  # of the axes, as plotly measures a scene
 INK = "#1f2a37"  # of light paper; static/plot.js has the theme's
@@ -57,13 +58,13 @@ def map_of(
         marks = trace["mode"] == "markers+text"
         trace["mode"] = "markers"
         trace["marker"]["size"] = MARK if marks else DOT
-        if trace.get("name") == words("cold.group.cold", lang):  # few among many: to be found at a glance
+        if trace.get("name") == words("cold.group.cold", lang):  # few among many: easy to see
             trace["marker"] |= {"size": COLD, "opacity": 1}
     scene = figure["layout"]["scene"]
     spans = np.maximum(np.ptp(points, axis=0), 1e-9)
     wide = [
         float(span) for span in LONGEST * spans / spans.max()
-    ]  # one scale for all axes, and none leaves the frame
+    ]  # one scale for all axes, and all points inside the frame
     scene |= {"aspectmode": "manual", "aspectratio": dict(zip("xyz", wide, strict=True))}
     scene["annotations"] = [_name(points[at], labels[at]) for at in (here[:LABELLED] or _far(points))]
     said = [words(f"{kind}.map.shown", lang, shown=f"{len(numbers):,}", all=f"{len(table.labels):,}")]
@@ -79,14 +80,14 @@ def map_of(
 
 
 def _far(points: NDArray[np.float32]) -> list[int]:
-    """Some points, spread over all, those far from the middle before others: there is room for their labels."""
+    """A sample of all points, those far from the centre first, because there is space for their labels."""
     far = np.linalg.norm(points - points.mean(0), axis=1)
     parts = np.array_split(np.arange(len(points)), min(NAMED, len(points)))
     return [int(part[np.argmax(far[part])]) for part in parts]
 
 
 def _name(point: NDArray[np.float32], label: str) -> dict[str, Any]:
-    """A label beside its point: as large wherever it is."""
+    """A label beside its point, of constant size."""
     said = label if len(label) <= LABEL else label[: LABEL - 1].rstrip() + "…"
     x, y, z = (float(value) for value in point)
     return {
@@ -136,7 +137,7 @@ def ranked(
 def films(
     heading: str, lines: Sequence[tuple[str, str, bool]], kind: str, language: str, lang: str, note: str = ""
 ) -> str:
-    """Films (title, what is said of it, whether it stands out) under a heading."""
+    """A list of films (title, note, whether highlighted) under a heading."""
     items = "".join(
         f'<li class="{"is-hit" if hit else ""}"><span>{own(title, language, lang)}</span>'
         f'<span class="sp-number">{escape(said)}</span></li>'
@@ -150,7 +151,7 @@ def films(
 
 
 def ended_early(run: VectorRun, lang: str) -> str:
-    """Of a run that has nothing to show."""
+    """The sentence for a run without a map."""
     return words(f"train.{run.state}_early", lang)
 
 

@@ -1,5 +1,5 @@
-"""The part "Films and people" of the page "Embeddings": two towers on a log of ratings, the map of the films, rows that stayed
-cold, and what is recommended to whom."""
+"""The part "Films and people" of the page "Embeddings": two towers on a log of ratings, the map of the films, cold
+rows, and recommendations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .vectors import NEAREST, VectorsPart, close
 
 LEAST = (1, 2, 3, 5, 10, 20, 50, 100)  # updates; a row with fewer is called cold
 LIKED = 4.0  # stars
-NAMED, SHOWN = 12, 100  # cold films that the page names, and that its map has for certain
+NAMED, SHOWN = 12, 100  # cold films that the page lists and that its map always shows
 
 
 class FilmsPart(VectorsPart):
@@ -50,7 +50,7 @@ class FilmsPart(VectorsPart):
     # ---- what the visitor does
 
     def recommended(self) -> None:
-        """For the person whose number stands in the field; while something learns, after its next look."""
+        """Recommend for the person in the field; during training, at the next update."""
         with self._lock:
             run = self.run
             if not isinstance(run, FilmRun) or run.table is None:
@@ -60,7 +60,7 @@ class FilmsPart(VectorsPart):
                 self._advise(run)
 
     def next_user(self) -> None:
-        """Someone else, in a fixed order that jumps about."""
+        """Another person, in a fixed scattered order."""
         self.user.value = (self.user.value - 1 + 233) % self.user.max + 1
 
     # ---- what follows a run
@@ -156,7 +156,7 @@ class FilmsPart(VectorsPart):
         self.advice.value = f'<div class="em-pair" data-user="{user + 1}">{"".join(lists)}</div>'
         self.map.mark([int(place[item]) for item, _ in ranked[:NEAREST]])
 
-    # ---- what is its own
+    # ---- specific to this part
 
     def _sources(self) -> list[str]:
         return data.logs()

@@ -1,4 +1,4 @@
-"""How often a cache of rows has the row that is asked for, measured on HybridEmbedding itself. No widget is known here."""
+"""The hit rate of a cache of rows, measured on HybridEmbedding. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..common.work import Work, one_core_less
 ROWS, DIM = 20_000, 16
 LOOKUPS, WARM_UP, BATCH = 60_000, 20_000, 128  # look-ups measured, those before them, those of one call
 SKEWS = tuple(k / 20 for k in range(41))  # 0 to 2
-SHARES = (1, 2, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100)  # per cent of the rows are at hand
+SHARES = (1, 2, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100)  # per cent of the rows are cached
 
 
 @dataclass(frozen=True)
 class Hits:
-    """Of one size of the cache: `share` of the rows at hand, 0..1; `lru` the share of look-ups that found their row there;
-    `best` what it would be if always the most frequent rows were at hand; `evicted` rows that gave way."""
+    """One cache size: `share` of the rows that are cached, 0..1; `lru` the measured hit rate; `best` the hit rate
+    if the most frequent rows were always cached; `evicted` the number of evictions."""
 
     share: float
     lru: float
@@ -28,7 +28,8 @@ class Hits:
 
 
 class HitMeasurement(Work):
-    """Measures each of `shares` on one stream of ids, drawn by Zipf's law with this skew; `rows` grows meanwhile."""
+    """Measures each of `shares` on one stream of ids, drawn by Zipf's law with this skew; `rows` is filled
+    meanwhile."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class HitMeasurement(Work):
         ranks = zipf(WARM_UP + LOOKUPS, ROWS, self.skew, np.random.default_rng(0))
         spread = np.random.default_rng(1).permutation(ROWS)[
             ranks
-        ]  # which row is frequent says nothing of where it lies
+        ]  # the frequency of a row must not depend on its position
         for share in self._shares:
             row = self._measured(spread, ranks, share)
             if row is None:

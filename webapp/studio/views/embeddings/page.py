@@ -1,7 +1,8 @@
-"""The page "Embeddings": rows of words (words.py) and of films and people (films.py) that are learned while
-one watches, and which rows of a large table must be at hand (cache.py).
+"""The page "Embeddings": rows of words (words.py) and of films and people (films.py) that are trained live, and
+which rows of a large table to cache (cache.py).
 
-`EmbeddingsPage` only puts them together. The library takes seconds to load, so it does in a thread, after the page stands.
+`EmbeddingsPage` only combines them. The library takes seconds to load, so it is loaded in a thread after the page
+is shown.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .words import WordsPart
 
 
 class EmbeddingsPage:
-    """`root` is the whole page as one widget; `open()` makes it work."""
+    """`root` is the whole page as one widget; `open()` loads the library and enables it."""
 
     def __init__(self, lang: str = "en") -> None:
         self.lang = lang
@@ -41,12 +42,12 @@ class EmbeddingsPage:
         self.root.add_class("sx-page")
 
     def show(self) -> None:
-        """Puts the page on the screen; the library loads behind it."""
+        """Displays the page, then loads the library."""
         put_up(self.root, self.open)
 
     def open(self) -> None:
-        """Imports the library and lets each part begin, or says in it why that cannot be: nobody reads the log of a page's
-        kernel. Runs in a thread once the page stands."""
+        """Imports the library and starts each part, or shows the error in it, because the visitor does not see the
+        kernel's log. Runs in a thread after the page is shown."""
         begin_each(self.parts, self._t("error.library"), self.lang)
 
     def _t(self, key: str) -> str:
@@ -54,5 +55,5 @@ class EmbeddingsPage:
 
 
 def visitor_page() -> EmbeddingsPage:
-    """The page in the visitor's language, as the notebook makes it."""
+    """The page in the visitor's language, as created by the notebook."""
     return EmbeddingsPage(i18n.page_preferences()[0])

@@ -1,6 +1,5 @@
-"""Rows of vectors that are being learned: of words by skip-gram, of films by two towers. No widget knows it.
-
-What others look at is a `Table`, taken between two steps: it does not change any more.
+"""Training of embedding rows: words by skip-gram, films by two towers. Independent of widgets. Readers get a
+`Table`, an immutable snapshot taken between two steps.
 """
 
 from __future__ import annotations
@@ -19,30 +18,30 @@ from ..common.work import Work, one_core_less
 from . import data
 
 DIMS = (16, 32, 64, 100, 200)
-SPEED_S = 0.15  # of training that the speed is the mean of
-LOOK_S, LOOKS = 1.0, 12  # a look at most so often, and about so many in all
+SPEED_S = 0.15  # of training over which the speed is averaged
+LOOK_S, LOOKS = 1.0, 12  # seconds between two snapshots at least, and about how many in total
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows as they stood at one moment: `labels` [n], `vectors` float32 [n, dim], `counts` int64 [n], how often each was
-    in the data. The most frequent come first."""
+    """A snapshot of the rows: `labels` [n], `vectors` float32 [n, dim], `counts` int64 [n], how often each was in
+    the data. The most frequent come first."""
 
     labels: list[str]
     vectors: NDArray[np.float32]
     counts: NDArray[np.int64]
 
     def number(self, label: str) -> int | None:
-        """Of the row with this label."""
+        """The number of the row with this label."""
         return self._numbers.get(label)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        last = len(self.labels) - 1  # of two with one name the more frequent counts
+        last = len(self.labels) - 1  # of two with the same label, the more frequent one
         return {label: last - number for number, label in enumerate(reversed(self.labels))}
 
     def nearest(self, number: int, most: int = 10) -> list[tuple[int, float]]:
-        """(number, cosine) of the rows that point most nearly where this one does."""
+        """(number, cosine) of the rows with the largest cosine to this one."""
         lengths = np.maximum(np.linalg.norm(self.vectors, axis=1), 1e-12)
         cosines = self.vectors @ (self.vectors[number] / lengths[number]) / lengths
         cosines[number] = -np.inf
@@ -51,9 +50,9 @@ class Table:
 
 
 class VectorRun(Work):
-    """Learns rows from `source`. `on_change` is called a few times a second, `on_look` when `table` is new.
+    """Trains rows on `source`. `on_change` is called a few times a second, `on_look` when `table` is new.
 
-    `curves` are over seconds; `facts` what else is known of the present state.
+    `curves` are over seconds; `facts` has other figures of the present state.
     """
 
     lines: tuple[str, ...] = ()
@@ -82,14 +81,14 @@ class VectorRun(Work):
         return self._share
 
     def _steps(self) -> Generator[Any, None, None]:
-        """The library's steps, after the data were read."""
+        """The library's training steps, after the data are read."""
         raise NotImplementedError
 
     def _step(self, step: Any) -> None:
-        """Takes its figures down."""
+        """Records the figures of a step."""
 
     def _taken(self) -> Table:
-        """The rows as they stand."""
+        """The present rows."""
         raise NotImplementedError
 
     def _work(self) -> None:
@@ -98,11 +97,11 @@ class VectorRun(Work):
         with closing(self._steps()) as steps:
             for step in steps:
                 self._share = step.done
-                if not self._began and step.done > 0:  # what was before the first of them is compiling
+                if not self._began and step.done > 0:  # the time before the first of them is compilation
                     self._running()
                 if np.isfinite(
                     step.loss
-                ):  # none before the first step, and where a moment had nothing to learn from
+                ):  # NaN before the first step and for a window without training pairs
                     self.loss = float(step.loss)
                     self.curves["loss"].add(self.seconds, self.loss)
                 self._step(step)
@@ -119,7 +118,7 @@ class VectorRun(Work):
     def _look(self) -> None:
         table = self._taken()
         if not np.isfinite(table.vectors).all():
-            raise FloatingPointError("the rows are no finite numbers any more")
+            raise FloatingPointError("the rows contain NaN or infinity")
         self.table = table
         self._on_look(self)
 
@@ -133,7 +132,7 @@ class WordRun(VectorRun):
         super().__init__(*given, **named)
         self.model: Any = None
         self.words_per_second: float | None = None
-        self._words = self._window = 0  # trained on till now, and of that since the last point of the curve
+        self._words = self._window = 0  # words trained on so far, and since the last point of the curve
         self._spent = 0.0  # seconds of training in that window
 
     def _steps(self) -> Generator[Any, None, None]:
@@ -149,7 +148,7 @@ class WordRun(VectorRun):
         self.epoch = min(step.epoch + 1, self.epochs)
         count, self._words = step.words - self._words, step.words
         self._window, self._spent = self._window + count, self._spent + count / step.words_per_second
-        short = self._spent < SPEED_S  # the last sentences of an epoch are too few to measure by
+        short = self._spent < SPEED_S  # too few sentences are left in an epoch for a measurement
         if short and (step.done < 1 or self.words_per_second is not None):
             return
         self.words_per_second = self._window / max(self._spent, 1e-9)
@@ -163,8 +162,8 @@ class WordRun(VectorRun):
 class FilmRun(VectorRun):
     """Two towers, of people and of films; `model` is the library's TwoTower.
 
-    `order` is the film of each row of the table, `updates` how often that row was stepped. title_of: what a film without a
-    title is called.
+    `order` is the film of each row of the table, `updates` how often that row was updated. title_of: the label of a
+    film without a title.
     """
 
     lines = ("loss", "hit_rate")

@@ -1,4 +1,4 @@
-"""A map of vectors that turns: PCA at once, t-SNE on demand, some of them marked."""
+"""A 3D map of vectors: PCA at once, t-SNE on demand, some points marked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from ..common.work import Work
 from . import figures as show
 from .training import Table
 
-FREQUENT, SPREAD = 600, 200  # rows on the map: the most frequent ones, and some of the others from end to end
+# rows on the map: the most frequent ones, and an evenly spaced sample of the others
+FREQUENT, SPREAD = 600, 200
 
 
 def shown(count: int) -> NDArray[np.int64]:
@@ -35,8 +36,8 @@ def aligned(
     numbers: NDArray[np.int64],
     before: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """Points [n, 3] turned or mirrored so that those that were on the map before lie as nearly as can be where they lay (orthogonal
-    Procrustes): axes of PCA have no side of their own, and a map that learns must not jump."""
+    """Points [n, 3] rotated or mirrored to match the previous map as closely as possible (orthogonal Procrustes):
+    the signs of PCA axes are arbitrary, and a live map must not jump."""
     both, here, there = np.intersect1d(numbers, before, return_indices=True)
     if len(both) < 4:
         return points
@@ -45,11 +46,12 @@ def aligned(
 
 
 class _Broken(Exception):
-    """Raised in the thread of a projection that is not wanted any more."""
+    """Raised in the thread of a projection that was cancelled."""
 
 
 class Projection(Work):
-    """t-SNE of vectors [n, d] to `points` [n, 3]. scikit-learn's has no way to be stopped: an exception is raised in it."""
+    """t-SNE of vectors [n, d] to `points` [n, 3]. scikit-learn's cannot be cancelled, so an exception is raised in
+    its thread."""
 
     def __init__(
         self, vectors: NDArray[np.float32], on_change: Callable[[Any], None] = lambda _: None
@@ -79,7 +81,7 @@ class Projection(Work):
             with self._door:
                 self._inside = not self._cancel.is_set()
             try:
-                # A second thread that others keep from its core makes it many times slower.
+                # On a busy machine a second thread makes it many times slower.
                 with threadpool_limits(1, "openmp"):
                     self.points = projected(self._vectors, "tsne") if self._inside else None
             finally:
@@ -90,7 +92,7 @@ class Projection(Work):
 
 
 class VectorMap:
-    """`root` is the widget. `show` gives it rows, `mark` lets some stand out."""
+    """`root` is the widget. `show` sets the rows, `mark` highlights some of them."""
 
     def __init__(self, lang: str, kind: str) -> None:
         self.lang, self.kind = lang, kind
@@ -120,7 +122,8 @@ class VectorMap:
         self.root = widgets.VBox([tools, self.status, self.plot])
 
     def show(self, table: Table, groups: Sequence[str] | None = None, besides: Sequence[int] = ()) -> None:
-        """New rows, placed by PCA. groups: a name for each row, one colour a name. besides: rows that must not be missing."""
+        """Show new rows, projected by PCA. groups: a name for each row, one colour per name. besides: rows that are
+        always on the map."""
         with self._lock:
             if self.table is not None and self.table.labels != table.labels:
                 self._marked, self._placed = [], None
@@ -132,7 +135,7 @@ class VectorMap:
                 self._draw()
 
     def mark(self, numbers: Sequence[int]) -> None:
-        """These rows stand out, with their labels."""
+        """Highlight these rows, with their labels."""
         with self._lock:
             if self.table is not None:
                 self._marked = [int(number) for number in numbers]
@@ -204,7 +207,7 @@ class VectorMap:
             self.plot.figure, self.plot.summary = figure, said
 
     def _numbers(self, table: Table) -> NDArray[np.int64]:
-        """Of the rows that are on the map."""
+        """For the rows on the map."""
         more = np.array([*self._besides, *self._marked], np.int64)
         return np.union1d(shown(len(table.labels)), more)
 

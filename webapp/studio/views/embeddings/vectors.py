@@ -1,4 +1,4 @@
-"""What the parts "Words" and "Films and people" have in common: learn rows while one watches, turn their map, ask for neighbours."""
+"""Shared by the parts "Words" and "Films and people": live training, a 3D map, nearest neighbours."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from .vector_map import VectorMap
 
 NEAREST = 10
 TOPS = (0.1, 0.2, 0.5, 1.0)  # of the axis of hit rates
-QUOTED = 40  # characters of what somebody typed that an answer repeats
+QUOTED = 40  # characters of the visitor's input that an answer repeats
 
 
 class VectorsPart:
-    """`root` is the widget. `begin()` in a thread, once the page stands, offers the data and lets the visitor train.
+    """`root` is the widget. `begin()` offers the data and enables training; call it in a thread after the page is
+    shown.
 
-    `others_learn` says whether another part learns now: two at once would share the cores, and tell of that.
+    `others_learn` says whether another part is training: two at once would share the cores, and their speeds would
+    be wrong.
     """
 
     kind: ClassVar[str]
@@ -34,7 +36,7 @@ class VectorsPart:
     charts: ClassVar[tuple[tuple[str, str], ...]]  # (a curve of the run, its format)
     first_dim: ClassVar[int]
     first_epochs: ClassVar[int]
-    epochs_of: ClassVar[dict[str, int]] = {}  # of data that need others than the first
+    epochs_of: ClassVar[dict[str, int]] = {}  # of data that need other settings than the first
 
     def __init__(self, lang: str) -> None:
         self.lang = lang
@@ -42,7 +44,7 @@ class VectorsPart:
         self.others_learn: Callable[[], bool] = lambda: False
         self._lock = threading.RLock()
         self._ready = False
-        self._asked = ""  # whose neighbours are in the list
+        self._asked = ""  # the label whose neighbours are listed
         self.source = choice(self._k("field.source"), [(self._t("loading"), "")], "")
         self.about = widgets.HTML()
         self.dim = Slider(
@@ -66,14 +68,14 @@ class VectorsPart:
         self.asked.observe(lambda _: self.neighbours(), "value")
         self.root = self._layout()
 
-    # ---- what each part says and does in its own way
+    # ---- defined by each part
 
     def _sources(self) -> list[str]:
-        """Names of the data that are here, the richest first."""
+        """Names of the data on this machine, the largest first."""
         raise NotImplementedError
 
     def _about(self, name: str) -> str:
-        """Where data come from, as HTML."""
+        """The origin of the data, as HTML."""
         raise NotImplementedError
 
     def _run_of(self, source: str, dim: int, epochs: int) -> VectorRun:
@@ -84,11 +86,11 @@ class VectorsPart:
         raise NotImplementedError
 
     def _nearest(self, run: Any, label: str) -> tuple[str, list[tuple[str, float]]]:
-        """(the label as it is known, its neighbours with their cosines); KeyError for one that is not known."""
+        """(the label as in the table, its neighbours with their cosines); KeyError for an unknown label."""
         raise NotImplementedError
 
     def _language(self) -> str:
-        """Of the labels of what was learned."""
+        """The language of the labels."""
         raise NotImplementedError
 
     def _more(self) -> list[widgets.Widget]:
@@ -96,14 +98,14 @@ class VectorsPart:
         return []
 
     def _fresh(self, run: Any) -> None:
-        """A table is new: what else shows it is shown anew."""
+        """Called for a new table: update other displays of it."""
 
     def _groups(self, table: Table) -> Sequence[str] | None:
         """Colours of the map."""
         return None
 
     def _besides(self) -> Sequence[int]:
-        """Rows that must not be missing on the map."""
+        """Rows that are always on the map."""
         return ()
 
     # ---- what the visitor does
@@ -128,11 +130,11 @@ class VectorsPart:
             self.run.cancel()
             self.stop.disabled = True
             with self._lock:
-                if self.run.state == "loading":  # nothing can interrupt it there
+                if self.run.state == "loading":  # reading the data cannot be interrupted
                     self.message.value = notice(self._t("train.stopping"))
 
     def neighbours(self) -> None:
-        """Of what is in the search box, in the list and on the map; while something learns, after its next look."""
+        """Show the neighbours of the search text in the list and on the map; during training, at the next update."""
         with self._lock:
             label = self.asked.value.strip()
             run = self.run
@@ -149,7 +151,7 @@ class VectorsPart:
                 self.found.value = f'<p class="sp-muted" role="status">{escape(self._t("found.soon"))}</p>'
 
     def begin(self) -> None:
-        """Offers what is on this machine. The library is imported here."""
+        """Offers the data on this machine. Imports the library."""
         names = self._sources()
         self.source.options = [(self._k(f"source.{name}"), name) for name in names]
         self.source.value = names[0]
@@ -182,7 +184,7 @@ class VectorsPart:
         next(iter(self.graphs.values())).summary = said
 
     def _looked(self, run: Any) -> None:
-        """In the run's thread, or when it has ended."""
+        """Called in the run's thread, or after it has ended."""
         with self._lock:
             if self.run is None or run is not self.run or run.table is None:
                 return
@@ -214,7 +216,7 @@ class VectorsPart:
         return ()
 
     def _unknown(self, table: Table, label: str) -> str:
-        """A sentence that helps: what there is instead."""
+        """A helpful sentence: similar labels."""
         near = close(label, table.labels)
         key = "error.unknown" if near else "error.unknown_alone"
         quoted = label if len(label) <= QUOTED else label[: QUOTED - 1] + "…"
@@ -273,12 +275,12 @@ class VectorsPart:
 
 
 def folded(label: str) -> str:
-    """A label as it is compared: lower case, and of one width however it was typed."""
+    """A label normalised for comparison: lower case, and half width."""
     return normalize("NFKC", label).casefold()
 
 
 def close(label: str, labels: Sequence[str], most: int = 5) -> list[str]:
-    """Labels that look like one that is not among them: those that hold it first, then those that are spelt nearly so."""
+    """Labels similar to an unknown one: first those that contain it, then those with a similar spelling."""
     wanted = folded(label)
     holding = [known for known in labels if wanted in known.casefold()]
     found = holding[:most] if wanted else []

@@ -15,7 +15,7 @@ from . import figures as show
 from .training import Table, VectorRun, WordRun
 from .vectors import NEAREST, VectorsPart, folded
 
-# Tried in this order: the first of which the text has all three words stands in the box.
+# Tried in this order: the first one whose three words are all in the text is the default.
 ANALOGIES = (
     ("干净", "脏", "大"), ("远", "近", "贵"), ("中国", "北京", "日本"), ("we", "our", "you"), ("he", "his", "she"),
 )  # fmt: skip
@@ -129,5 +129,5 @@ class WordsPart(VectorsPart):
 
 
 def _known(table: Table, word: str) -> str | None:
-    """A word as the table has it, also when it was typed in capitals or in wide letters."""
+    """A word as in the table, also if it was typed in capitals or full-width letters."""
     return next((said for said in (word, folded(word)) if table.number(said) is not None), None)

@@ -1,1 +1,1 @@
-"""The page Sparse: what sparse and dense cost on a matrix, and a network on a cloud of points."""
+"""The page Sparse: what sparse and dense cost on a matrix, and a network on a point cloud."""

@@ -1,4 +1,4 @@
-"""The part "A cloud of points" of the page "Sparse": a shape that turns, and a network that learns its parts while one watches."""
+"""The part "Point cloud" of the page "Sparse": a 3D shape, and a network that is trained live to label its parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .training import RESOLUTIONS, SECONDS, CloudRun
 
 
 class CloudPart:
-    """`root` is the widget. `begin()` in a thread, once the page stands, shows the first shape and lets the visitor train."""
+    """`root` is the widget. `begin()` shows the first shape and enables training; call it in a thread after the
+    page is shown."""
 
     def __init__(self, lang: str) -> None:
         self.lang = lang
@@ -56,14 +57,14 @@ class CloudPart:
     # ---- what the visitor does
 
     def draw(self) -> None:
-        """Shows the chosen shape, and what the network says of it."""
+        """Shows the chosen shape, and the network's prediction for it."""
         with self._lock:
             if not self._ready:
                 return
             self.message.value = ""
             try:
                 self.shape = shape(self.kind.value, RESOLUTIONS[self.resolution.index], self._number)
-            except Exception as error:  # nobody reads the log of a page's kernel
+            except Exception as error:  # the visitor does not see the kernel's log
                 self._refuse("error.shape", error)
                 return
             self.resolution.layout.display = "none" if self.shape.fixed else ""
@@ -92,7 +93,7 @@ class CloudPart:
             self.stop.disabled = True
 
     def begin(self) -> None:
-        """Offers the shapes that are on this machine, and shows the first. The library is imported here."""
+        """Offers the shapes on this machine, and shows the first. Imports the library."""
         import sampan.models.point_cloud
         import sampan.visual.cloud  # noqa: F401
 

@@ -1,6 +1,6 @@
 """The part "Matrices" of the page "Sparse": choose a matrix and an operator, see its pattern, and what sparse and dense cost.
 
-What was asked for last is measured: whoever moves a slider does not wait for what came before.
+Only the latest request is measured, so that moving a slider does not wait for older requests.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .matrices import (
 from .measure import FORMATS, OPERATORS, ROUNDS, Measurement
 
 SWEEP = (0.0002, 0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0)
-SWEEP_SIZE = 1024  # at most: every density must have room
+SWEEP_SIZE = 1024  # at most, so that every density fits
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What the visitor has chosen when something was asked for."""
+    """The visitor's choices at the time of a request."""
 
     name: str
     size: int
@@ -46,7 +46,8 @@ class Wish:
 
 
 class ComparePart:
-    """`root` is the widget. `begin()` in a thread, once the page stands, offers the matrices and measures the first."""
+    """`root` is the widget. `begin()` offers the matrices and measures the first; call it in a thread after the
+    page is shown."""
 
     def __init__(self, lang: str) -> None:
         self.lang = lang
@@ -85,14 +86,14 @@ class ComparePart:
         for slider in (self.size, self.density):
             slider.observe(lambda _: self.ask(), "index")
         self._latest = Latest(self._fulfil_or_say, self._stop, self._rest, "compare")
-        self._shown: Wish | None = None  # whose figures stand side by side
+        self._shown: Wish | None = None  # whose figures are shown side by side
         self._ready = False
         self.root = self._layout()
 
     # ---- what the visitor does
 
     def ask(self, sweep: bool = False) -> None:
-        """Measures what is chosen now, and stops what was asked for before."""
+        """Measures the present choice, and stops an older measurement."""
         if not self._ready:
             return
         size, density = SIZES[self.size.index], DENSITIES[self.density.index]
@@ -102,7 +103,7 @@ class ComparePart:
         self._latest.forget()
 
     def begin(self) -> None:
-        """Offers the matrices that are on this machine, and measures the first. The library is imported here."""
+        """Offers the matrices on this machine, and measures the first. Imports the library."""
         import sampan.visual.sparsity  # noqa: F401
 
         names = available()
@@ -115,7 +116,7 @@ class ComparePart:
         self.ask()
 
     def wait(self, timeout: float = 60.0) -> None:
-        """Until nothing is being measured (for tests)."""
+        """Waits until no measurement is running (for tests)."""
         self._latest.wait(timeout)
 
     # ---- the thread
@@ -125,7 +126,7 @@ class ComparePart:
             self._fulfil(wish)
         except TooManyEntries as error:
             self._refuse(self._t("error.entries", count=show.large(error.count), most=f"{MOST_ENTRIES:,}"))
-        except Exception as error:  # nobody reads the log of a page's kernel
+        except Exception as error:  # the visitor does not see the kernel's log
             self._refuse(self._t("error.unexpected"), f"{type(error).__name__}: {error}")
 
     def _stop(self) -> None:
@@ -149,9 +150,9 @@ class ComparePart:
             self._sweep(wish)
 
     def _compare(self, wish: Wish) -> bool:
-        """Whether it came to its end."""
+        """Whether it was completed."""
         if wish != self._shown:
-            self.result.value, self._shown = "", None  # what stands there is of something else
+            self.result.value, self._shown = "", None  # the present figures are of something else
         matrix = real(wish.name) if wish.name not in MADE else made(wish.name, wish.size, wish.density)
         if matrix is not self.matrix:
             figure, summary = show.pattern(matrix, self.lang)
@@ -183,7 +184,7 @@ class ComparePart:
             self.curve.empty = self._t("curve.nothing") if not figure else self._t("curve.empty")
 
     def _run(self, measurement: Measurement) -> Measurement | None:
-        """The finished measurement; None when it was cancelled or has failed, which the page then says."""
+        """The finished measurement; None if it was cancelled or failed, which the page then shows."""
         self.measurement = measurement
         if self._latest.waits:
             return None
@@ -218,7 +219,7 @@ class ComparePart:
 
 
 def _ascending(done: Measurement) -> list[Any]:
-    """Its rows with densities that ascend: near the ends of the scale two of a kind can come to the same."""
+    """Its rows with strictly ascending densities: near the ends of the scale two can be equal."""
     kept: list[Any] = []
     for row in done.rows:
         if not kept or row.density > kept[-1].density:

@@ -1,4 +1,5 @@
-"""What the page "Sparse" shows, in the visitor's language: the library's figures with other words, and light HTML."""
+"""What the page "Sparse" shows, in the visitor's language: the library's figures with translated labels, and plain
+HTML."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from .training import Standing
 SCALE = [[0, "var(--sp-water)"], [1, "var(--sp-accent)"]]
 LINES = {"sparse": "var(--sp-run-1)", "dense": "var(--sp-run-2)"}
 
-ALIKE = 1.1  # a ratio nearer to one than this is none
+ALIKE = 1.1  # ratios closer to one than this count as equal
 
 
 def words(key: str, lang: str, **values: object) -> str:
@@ -30,7 +31,7 @@ def words(key: str, lang: str, **values: object) -> str:
 
 
 def share(density: float) -> str:
-    """0.00002 -> "0.002 %", 0.5 -> "50 %", with a space that does not break."""
+    """0.00002 -> "0.002 %", 0.5 -> "50 %", with a no-break space."""
     return f"{100 * density:.3g}\u00a0%" if density >= 1e-6 else f"{100 * density:.1g}\u00a0%"
 
 
@@ -44,7 +45,7 @@ def size(memory: float) -> str:
 
 
 def large(number: float) -> str:
-    """13,935; 2.1 million would need a word of its own: 2.1e9 is written so."""
+    """13,935; larger numbers as 2.1e9."""
     return f"{number:,.0f}" if number < 1e9 else f"{number:.2g}"
 
 
@@ -56,7 +57,7 @@ def ratio(value: float) -> str:
 
 
 def facts(matrix: Matrix, lang: str) -> str:
-    """Where a matrix comes from and how large it is."""
+    """The origin and size of a matrix."""
     rows, columns = matrix.csr.shape
     line = words(
         "facts",
@@ -95,7 +96,7 @@ def pattern(matrix: Matrix, lang: str) -> tuple[str, str]:
         map_.hovertemplate = words("hover.many", lang) + "<extra></extra>"
     else:
         map_.hovertemplate = words("hover.one", lang) + "<extra></extra>"
-    figure = json.loads(drawn.to_json())  # plotly in Python refuses colours that are variables
+    figure = json.loads(drawn.to_json())  # plotly in Python refuses CSS variables as colours
     figure["data"][0]["colorscale"] = SCALE
     return json.dumps(figure), words("pattern.many" if many else "pattern.one", lang)
 
@@ -116,7 +117,7 @@ def progress(measurement: Measurement, lang: str) -> str:
 
 
 def verdict(row: Row, lang: str) -> str:
-    """Time and memory against each other in words."""
+    """The comparison of time and memory in words."""
     if row.sparse is None or row.dense is None:
         return words(f"refused.{row.refused}", lang, needs=_needs(row), most=_most(row))
     time = row.dense.seconds / row.sparse.seconds
@@ -195,7 +196,8 @@ def _line(key: str, sparse: Side, dense: Side | None, of: Any, show: Any, lang: 
 
 
 def curve(rows: Sequence[Row], lang: str) -> tuple[str, str]:
-    """(the figure's JSON, where the two cross in words) of the rows that were measured both ways; ("", "") of fewer than two."""
+    """(the figure's JSON, the crossing point in words) of the rows that were measured in both formats; ("", "") for
+    fewer than two."""
     from sampan.visual.sparsity import costs, crossing
 
     both = [row for row in rows if row.sparse is not None and row.dense is not None]
@@ -240,7 +242,7 @@ def curve(rows: Sequence[Row], lang: str) -> tuple[str, str]:
 
 
 def shape_facts(shown: Shape, lang: str) -> str:
-    """Where a shape comes from, and how little of space it fills."""
+    """The origin of a shape, and the share of voxels that it fills."""
     filled, places = int(shown.grid.sum()), shown.grid.size
     good, origin = (" is-good", "real") if shown.real else ("", "made")
     line = words(
@@ -252,7 +254,8 @@ def shape_facts(shown: Shape, lang: str) -> str:
 
 
 def shape_cloud(shown: Shape, parts: Any, lang: str) -> tuple[str, str]:
-    """(the figure's JSON, what it shows): the shape's filled places, coloured by `parts`, or by height where they are None."""
+    """(the figure's JSON, what it shows): the shape's filled voxels, coloured by `parts`, or by height if they are
+    None."""
     from sampan.datasets.point_clouds import PARTS
     from sampan.visual.cloud import MOST_POINTS, cloud, thinned
 
@@ -270,7 +273,7 @@ def shape_cloud(shown: Shape, parts: Any, lang: str) -> tuple[str, str]:
 
 
 def shape_verdict(found: Any, parts: Any, lang: str) -> str:
-    """How much of one shape is rightly named."""
+    """The share of correct points of one shape."""
     from sampan.models.point_cloud import part_iou
 
     if parts is None:

@@ -1,6 +1,6 @@
-"""The matrices of the page "Sparse": made ones of a chosen size and density, and real ones as they come.
+"""The matrices of the page "Sparse": generated ones of a chosen size and density, and real ones.
 
-All are SciPy matrices by compressed rows, float32, without repeated or stored zero entries. Nothing here knows a widget.
+All are SciPy CSR matrices, float32, without duplicates or stored zeros. Independent of widgets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SEED = 20
 
 
 class TooManyEntries(ValueError):
-    """`count` entries were asked for; `MOST_ENTRIES` are allowed."""
+    """A request for `count` entries, more than `MOST_ENTRIES`."""
 
     def __init__(self, count: int) -> None:
         super().__init__(f"density: expected at most {MOST_ENTRIES:,} entries, got {count:,}")
@@ -38,7 +38,7 @@ class TooManyEntries(ValueError):
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix and where it comes from: `name` is one of MADE or REAL."""
+    """A matrix and its origin: `name` is one of MADE or REAL."""
 
     name: str
     csr: Any  # scipy.sparse.csr_matrix, float32
@@ -56,9 +56,9 @@ class Matrix:
 def made(name: str, size: int, density: float, seed: int = _SEED) -> Matrix:
     """A matrix [size, size] with density x size^2 entries (at least one), as near as its kind allows.
 
-    uniform: every place alike. powerlaw: row i and column j in proportion to 1 / sqrt(i j), so that few have many.
-    banded: all places near the diagonal. blocks: whole blocks of 16 x 16. Values are normal. TooManyEntries beyond
-    two million; ValueError for an unknown name, a density outside 0 to 1.
+    uniform: all places equally likely. powerlaw: row i and column j with probability proportional to 1 / sqrt(i j),
+    so that few have many. banded: all places near the diagonal. blocks: whole blocks of 16 x 16. Values are normal.
+    TooManyEntries beyond two million; ValueError for an unknown name, a density outside 0 to 1.
     """
     from scipy import sparse
 
@@ -103,7 +103,7 @@ def _powerlaw(rng: np.random.Generator, size: int, count: int) -> NDArray[np.int
 
 
 def _banded(_rng: np.random.Generator, size: int, count: int) -> NDArray[np.int64]:
-    """The diagonal and as many beside it, alternately above and below, as come nearest to `count`."""
+    """The diagonal and diagonals beside it, alternately above and below, with a total closest to `count`."""
     steps = np.arange(1, size)
     offsets = np.concatenate([[0], np.stack([steps, -steps], 1).ravel()])
     sums = np.cumsum(size - np.abs(offsets))
@@ -122,7 +122,7 @@ def _blocks(rng: np.random.Generator, size: int, count: int) -> NDArray[np.int64
 
 
 def _drawn(count: int, draw: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
-    """`count` different ones of what `draw` draws, or fewer where it repeats itself too much."""
+    """`count` distinct numbers drawn by `draw`, or fewer if it repeats too often."""
     found = np.unique(draw(count + count // 8))
     for _ in range(8):
         if len(found) >= count:
@@ -138,7 +138,7 @@ _PLACES = {"uniform": _uniform, "powerlaw": _powerlaw, "banded": _banded, "block
 
 
 def _words() -> Any:
-    """Lines x words of the bundled text: how often each word stands in each line."""
+    """Lines x words of the bundled text: how often each word occurs in each line."""
     from scipy import sparse
 
     import sampan
@@ -156,7 +156,7 @@ def _words() -> Any:
 
 
 def _digits() -> Any:
-    """Pictures x pixels of the handwritten digits: half of the paper is blank."""
+    """Images x pixels of the handwritten digits: half of the pixels are blank."""
     from scipy import sparse
 
     import sampan
@@ -170,9 +170,9 @@ def _planetoid(name: str, what: str) -> Any:
 
     path = _planetoid_file(name)
     if path is None:
-        raise FileNotFoundError(f"planetoid/{name}.npz is in no folder of SAMPAN_DATA")
+        raise FileNotFoundError(f"planetoid/{name}.npz was not found in the folders of SAMPAN_DATA")
     if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is not a whole .npz file")
+        raise ValueError(f"{path} is not a complete .npz file")
     with np.load(path, allow_pickle=False) as file:
         count = len(file["labels"])
         if what == "words":
@@ -183,7 +183,7 @@ def _planetoid(name: str, what: str) -> Any:
             matrix = sparse.csr_matrix(
                 (np.ones(len(rows), np.float32), (rows, columns)), shape=(count, count)
             )
-            matrix.data[:] = 1  # an edge that stands there twice is one
+            matrix.data[:] = 1  # merge duplicate edges
     matrix = matrix.astype(np.float32)
     matrix.eliminate_zeros()
     return matrix
@@ -216,7 +216,7 @@ def available() -> list[str]:
 
 @cache
 def real(name: str) -> Matrix:
-    """A real matrix. KeyError for an unknown name, FileNotFoundError where its file is not here."""
+    """A real matrix. KeyError for an unknown name, FileNotFoundError if its file is missing."""
     matrix = REAL[name]()
     matrix.sum_duplicates()
     matrix.sort_indices()

@@ -1,7 +1,7 @@
-"""Time and memory of an operator on a sparse matrix and on the same matrix written out, measured here and now.
+"""Time and memory of an operator on a sparse matrix and on the same dense matrix, measured on this machine.
 
-What would take too much memory or too long is not measured, and the row says so: a visitor must not be able to fill the
-machine.
+A measurement that would take too much memory or time is skipped, and its row says so: a visitor must not be able to
+overload the machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OPERATORS = ("product", "sampled", "softmax", "squared", "add", "transpose", "co
 COLUMNS = 64  # of the dense matrix that is multiplied with
 ROUNDS = 5
 ROUND_S = 0.02  # a shorter call is repeated until it fills this
-DENSE_BYTES = 2**26  # of the matrix written out; a call may need five times as much
+DENSE_BYTES = 2**26  # of the dense matrix; a call may need five times as much
 DENSE_STEPS = 2e10  # multiplications of one dense call: about a second
 SPARSE_STEPS = 3e8  # multiplications of sparse x sparse
 SPARSE_ENTRIES = 1e7  # of its result
@@ -32,11 +32,10 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Side:
-    """What one way of writing the matrix costs: seconds of a call, and bytes.
+    """The cost of one format: seconds per call, and bytes.
 
-    matrix: of the numbers and, where it is sparse, of the indices that the kernels read: what notebook 05 counts.
-    kept: of everything that is held for it, also what was prepared for the next call, such as the transpose.
-    result: of the result.
+    matrix: of the values and, if sparse, of the indices that the kernels read, as in notebook 05. kept: with
+    everything that is cached for it, such as the transpose. result: of the result.
     """
 
     seconds: float
@@ -47,9 +46,9 @@ class Side:
 
 @dataclass(frozen=True)
 class Row:
-    """One matrix measured. `dense` or `sparse` is None where it was not measured: `refused` says why (the name of a limit above,
-    in small letters, which is also a key of the locale) and `needs` how much it would have taken. `error` is the largest
-    difference of the two results over the largest value, None where they were not compared."""
+    """One matrix measured. `dense` or `sparse` is None if it was not measured: `refused` says why (the name of a
+    limit above, in small letters, which is also a key of the locale) and `needs` how much it would have taken.
+    `error` is the largest difference of the two results over the largest value, None if they were not compared."""
 
     density: float
     entries: int
@@ -62,7 +61,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Calls:
-    """An operator ready to be called both ways. `fresh` makes what a call uses up, outside the measured time."""
+    """An operator ready to be called both ways. `fresh` creates the inputs that a call consumes, outside the
+    measured time."""
 
     sparse: Callable[[Any], Any]
     dense: Callable[[Any], Any]
@@ -72,8 +72,8 @@ class Calls:
 
 
 class Measurement(Work):
-    """Measures `operator` on each matrix of `plan` (functions that make them). `rows` grows meanwhile; `on_change` is called
-    after each step."""
+    """Measures `operator` on each matrix of `plan` (functions that make them). `rows` is filled meanwhile;
+    `on_change` is called after each step."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Measurement(Work):
 
     @property
     def steps(self) -> int:
-        return len(self.plan) * (self._rounds + 1)  # the first is to make the matrix and call once
+        return len(self.plan) * (self._rounds + 1)  # the first is to create the matrix and call once
 
     @property
     def progress(self) -> float:
@@ -167,7 +167,7 @@ def timed(way: Callable[[Any], Any], fresh: Callable[[], Any]) -> float:
 
 
 def dense_refused(shape: tuple[int, int], operator: str) -> tuple[str, float]:
-    """Why a matrix of this shape is not measured written out, and what it would need: ("", 0) where it is."""
+    """Why a matrix of this shape is not measured in dense format, and what it would need: ("", 0) if it is measured."""
     rows, columns = shape
     size = 4.0 * rows * columns
     if size > DENSE_BYTES:
@@ -187,7 +187,7 @@ def product_steps(csr: Any) -> float:
 
 
 def values_and_indices(csr: Any) -> int:
-    """Bytes of a matrix as the library's compressed rows: float32 values, their columns, and where each row begins."""
+    """Bytes of a matrix as the library's compressed rows: float32 values, their columns, and the start of each row."""
     import sampan
 
     matrix = sampan.sparse.sparse_csr_tensor(
@@ -198,8 +198,8 @@ def values_and_indices(csr: Any) -> int:
 
 
 def held(thing: Any) -> int:
-    """Bytes of all arrays that something holds: of a sparse tensor its values, its pattern, and what was made of the
-    pattern and is kept with it."""
+    """Bytes of all arrays of an object: of a sparse tensor its values, its pattern, and everything cached with the
+    pattern."""
     import torch
 
     import sampan
@@ -233,7 +233,7 @@ def held(thing: Any) -> int:
 
 
 def tensors(matrix: Matrix, layout: str) -> Any:
-    """The matrix as a fresh sparse tensor, with nothing prepared."""
+    """The matrix as a fresh sparse tensor, without cached data."""
     import torch
 
     import sampan
@@ -252,11 +252,11 @@ def tensors(matrix: Matrix, layout: str) -> Any:
 
 
 def prepare(matrix: Matrix, layout: str, operator: str, dense: bool = True) -> Calls:
-    """The operator's two calls. `dense`: whether the matrix is written out at all."""
+    """The operator's two calls. `dense`: whether the dense matrix is created at all."""
     import sampan
 
     written = sampan.Tensor(tensors(matrix, layout).to_dense().data.contiguous()) if dense else None
-    a = tensors(matrix, layout)  # another one: writing it out leaves its mark
+    a = tensors(matrix, layout)  # another one: converting it to dense caches data
     rng = np.random.default_rng(1)
 
     def normal(*shape: int) -> Any:
@@ -301,7 +301,7 @@ def _softmax(_m: Matrix, _l: str, a: Any, written: Any, _normal: Any) -> Calls:
     softmax = sampan.nn.functional.softmax
 
     def same(sparse: Any, dense: Any) -> float:
-        return _difference(sparse, sampan.nan_to_num(dense))  # of a row without entries nothing is known
+        return _difference(sparse, sampan.nan_to_num(dense))  # a row without entries has no result
 
     return Calls(
         lambda _: sampan.sparse.nn.functional.softmax(a),
@@ -343,7 +343,8 @@ def _transpose(matrix: Matrix, layout: str, a: Any, written: Any, _normal: Any) 
     return Calls(
         lambda given: worked_out(sampan.sparse.transpose(given, [1, 0])),
         lambda _: sampan.Tensor(written.data.t().contiguous()),
-        lambda: tensors(matrix, layout),  # the transpose is kept with a pattern: a second call would find it
+        # the transpose is cached with the pattern: a second call would use it
+        lambda: tensors(matrix, layout),
         written,
         _difference,
     )
@@ -379,7 +380,7 @@ def _coalesce(matrix: Matrix, layout: str, a: Any, written: Any, _normal: Any) -
 
 
 def worked_out(tensor: Any) -> Any:
-    """The same tensor after its pattern, which is made when it is asked for, was asked for."""
+    """The same tensor after its pattern, which is computed lazily, was computed."""
     if tensor.is_sparse_coo():
         tensor.indices()
     else:

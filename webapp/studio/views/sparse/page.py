@@ -1,7 +1,8 @@
-"""The page "Sparse": what sparse and dense cost on a matrix (compare.py), and a network on a cloud of points
+"""The page "Sparse": what sparse and dense cost on a matrix (compare.py), and a network on a point cloud
 (cloud.py).
 
-`SparsePage` only puts the two together. The library takes seconds to load, so it does in a thread, after the page stands.
+`SparsePage` only combines the two. The library takes seconds to load, so it is loaded in a thread after the page is
+shown.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .compare import ComparePart
 
 
 class SparsePage:
-    """`root` is the whole page as one widget; `open()` makes it work."""
+    """`root` is the whole page as one widget; `open()` loads the library and enables it."""
 
     def __init__(self, lang: str = "en") -> None:
         self.lang = lang
@@ -35,12 +36,12 @@ class SparsePage:
         self.root.add_class("sx-page")
 
     def show(self) -> None:
-        """Puts the page on the screen; the library loads behind it."""
+        """Displays the page, then loads the library."""
         put_up(self.root, self.open)
 
     def open(self) -> None:
-        """Imports the library and shows the first of everything, or says on the page why that cannot be: nobody reads the
-        log of a page's kernel. Runs in a thread once the page stands."""
+        """Imports the library and shows the first of everything, or shows the error on the page, because the
+        visitor does not see the kernel's log. Runs in a thread after the page is shown."""
         begin_each(self.parts, self._t("error.library"), self.lang)
 
     def _t(self, key: str) -> str:
@@ -48,5 +49,5 @@ class SparsePage:
 
 
 def visitor_page() -> SparsePage:
-    """The page in the visitor's language, as the notebook makes it."""
+    """The page in the visitor's language, as created by the notebook."""
     return SparsePage(i18n.page_preferences()[0])

@@ -1,4 +1,5 @@
-"""The shapes of the page "Sparse": made ones with their parts, and real ones as voxels. Nothing here knows a widget."""
+"""The shapes of the page "Sparse": generated ones with labelled parts, and real ones as voxels. Independent of
+widgets."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 MADE = ("chair", "table", "lamp", "monitor")
-VOXELS = {"real_chair": 0, "real_monitor": 1}  # of ModelNet10, with their label there
+VOXELS = {"real_chair": 0, "real_monitor": 1}  # of ModelNet10, with their labels in it
 MESHES = {"bunny": "stanford-bunny", "teapot": "teapot", "cow": "cow"}
 VOXEL_RESOLUTION = 32
-SOURCES = ("made", "real")  # what a network may learn from
+SOURCES = ("made", "real")  # training data for the network
 TRAINED, HELD_OUT = 240, 16  # shapes
 HELD_OUT_SEED, SHOWN_SEED = 10_001, 10_002
 _DOTS = 60_000  # on the surface of a mesh
@@ -21,7 +22,8 @@ _DOTS = 60_000  # on the surface of a mesh
 
 @dataclass(frozen=True)
 class Shape:
-    """A shape as filled places [n, n, n] of space, z upwards; `parts` of each, in the order of np.nonzero, where known."""
+    """A shape as a voxel grid [n, n, n], z upwards; `parts` of the filled voxels, in the order of np.nonzero, if
+    known."""
 
     name: str
     grid: NDArray[np.bool_]
@@ -33,7 +35,7 @@ class Shape:
 
     @property
     def fixed(self) -> bool:
-        """Whether it has come as voxels, so that it has one resolution."""
+        """Whether it is stored as voxels, so that it has only one resolution."""
         return self.name in VOXELS
 
     @property
@@ -43,8 +45,8 @@ class Shape:
 
 
 def shape(name: str, resolution: int, number: int = 0) -> Shape:
-    """The `number`th shape of this name. None of them is among those that a network learns from. KeyError for an unknown
-    name, FileNotFoundError where its file is not here."""
+    """The `number`th shape of this name. None of them is in the training data. KeyError for an unknown name,
+    FileNotFoundError if its file is missing."""
     from sampan.datasets import point_clouds
 
     if name in MADE:
@@ -55,7 +57,7 @@ def shape(name: str, resolution: int, number: int = 0) -> Shape:
         data = _voxels("test")
         own = np.flatnonzero(data.labels == VOXELS[name])[
             HELD_OUT:
-        ]  # those before measure how good a network is
+        ]  # the ones before are the test data of the network
         at = int(own[number % len(own)])
         parts = data.parts[at]
         return Shape(name, data.grids[at], parts if (parts >= 0).any() else None)
@@ -65,12 +67,12 @@ def shape(name: str, resolution: int, number: int = 0) -> Shape:
 
 
 def turned(grid: NDArray[np.bool_], number: int) -> NDArray[np.bool_]:
-    """A quarter further about z with each number."""
+    """Rotated about z by a quarter turn per number."""
     return np.ascontiguousarray(np.rot90(grid, number % 4))
 
 
 def available() -> list[str]:
-    """The real shapes that are on this machine."""
+    """The real shapes on this machine."""
     from sampan import datasets
 
     here = set(datasets.available())
@@ -79,7 +81,7 @@ def available() -> list[str]:
 
 
 def learned_from(source: str, resolution: int, count: int = TRAINED) -> tuple[Any, Any]:
-    """Shapes to learn from, and others to be tried on. source: "made", or "real" chairs, whose parts are made from geometry."""
+    """Training shapes and test shapes. source: "made", or "real" chairs, whose labels are derived from geometry."""
     from sampan.datasets import point_clouds
 
     if source == "made":

@@ -1,4 +1,4 @@
-"""A network that learns to tell the parts of shapes. No widget knows it."""
+"""Training of a network that labels the parts of shapes. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ SECONDS = (15, 30, 60, 120)  # how long it may train
 RESOLUTIONS = (16, 24, 32, 40, 48)  # multiples of 8: the network halves the grid three times
 WIDTH, CHANNELS = 16, 4
 BATCH, RATE = 4, 1e-2
-LOOK = 12  # how often it is tried on the held-out shapes
+LOOK = 12  # how often it is tested on the held-out shapes
 MOST_EPOCHS = 1000
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a run is: `fraction` 0..1; figures that are not there yet are None."""
+    """The progress of a run: `fraction` 0..1; figures that are not known yet are None."""
 
     state: str
     fraction: float
     seconds: float
     steps: int
     loss: float | None
-    right: float | None  # share of the held-out points that are rightly named
+    right: float | None  # accuracy on the held-out points
     iou: float | None  # mean over the parts
 
 
 class CloudRun(Work):
-    """Trains a PointUNet on shapes of one `source` and resolution for some seconds. `on_change` is called a few times a second,
-    `on_look` whenever it was tried on held-out shapes: there it may predict."""
+    """Trains a PointUNet on shapes of one `source` and resolution for some seconds. `on_change` is called a few
+    times a second, `on_look` after each test on held-out shapes, where it may predict."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class CloudRun(Work):
 
     @property
     def can_predict(self) -> bool:
-        """Not while it learns, for anybody but itself: between two steps."""
+        """Whether it can predict: during training only in its own thread, between two steps."""
         return self.rests and self._steps > 0
 
     def standing(self) -> Standing:
@@ -81,11 +81,11 @@ class CloudRun(Work):
         )
 
     def predict(self, grid: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The part of each filled place of a shape [n, n, n], n a multiple of 8. RuntimeError before it has learned."""
+        """The part of each filled voxel of a shape [n, n, n], n a multiple of 8. RuntimeError before it is trained."""
         from sampan.models import point_cloud
 
         if not self.can_predict:
-            raise RuntimeError(f"predict: expected a run that has learned, this one is {self.state}")
+            raise RuntimeError(f"predict: expected a trained network, got a run that is {self.state}")
         found: NDArray[np.int64] = point_cloud.predict(self.network, grid[None])
         return found
 
@@ -103,7 +103,7 @@ class CloudRun(Work):
         for step in point_cloud.steps(
             self.network, data, point_cloud.parts_loss, MOST_EPOCHS, BATCH, RATE, share=lambda: self.progress
         ):
-            if not self._began:  # the first step compiles, and is no measure of the others
+            if not self._began:  # the first step compiles, so it is not timed
                 self._running()
             if not np.isfinite(step.loss):
                 raise FloatingPointError(f"loss: expected a number, got {step.loss} in step {step.step}")
@@ -118,7 +118,7 @@ class CloudRun(Work):
         self._look(held_out)
 
     def _look(self, held_out: Any) -> None:
-        """How well it does on shapes that it does not learn from."""
+        """Accuracy and IoU on the test shapes."""
         from sampan.models import point_cloud
 
         parts = np.concatenate(held_out.parts)

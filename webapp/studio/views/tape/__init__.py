@@ -1,1 +1,1 @@
-"""The page Tape: what the library records, and how it walks back."""
+"""The page Tape: the operators that the library records, forward and backward."""

@@ -1,7 +1,8 @@
-"""A few lines of arithmetic on Tensors, walked over as a syntax tree: nothing of Python is reached but what stands here.
+"""An evaluator of a few lines of arithmetic on Tensors, by their syntax tree: only the Python that is handled here
+can run. Lines are `name = expression`, the last one an expression.
 
-Lines are `name = expression`, the last one an expression. Names are the library's operators, the ways to make a Tensor in
-`MAKERS`, and what the lines before have named. A named Tensor that was made, and not computed, is a parameter.
+Names are the library's operators, the creation functions in `MAKERS`, and names assigned in earlier lines. A named
+Tensor that was created, not computed, is a parameter.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ SIGNS: dict[type[ast.AST], Callable[..., Any]] = {
 
 
 class ExpressionError(ValueError):
-    """What is wrong with a text: `key` names the sentence for the visitor, `values` fill it, `line` counts from one.
-    `detail` is the library's own sentence, where it refused."""
+    """An error in a text: `key` names the sentence for the visitor, `values` fill it, `line` counts from one.
+    `detail` is the library's message, if it raised an error."""
 
     def __init__(self, key: str, line: int = 0, detail: str = "", **values: object) -> None:
         super().__init__(f"{key} {values} {detail}")
@@ -41,7 +42,7 @@ class ExpressionError(ValueError):
 
 @cache
 def vocabulary() -> dict[str, Callable[..., Any]]:
-    """Every function that an expression may call, by name: differentiable operators, and what makes a Tensor."""
+    """Every function that an expression may call, by name: differentiable operators, and creation functions."""
     import sampan
 
     found = {}
@@ -79,7 +80,7 @@ def evaluate(text: str) -> tuple[Any, dict[str, Any]]:
 
 
 class _Walk:
-    """One run over the lines, with the names that they have given."""
+    """One evaluation of the lines, with the names that they assign."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {}
@@ -183,7 +184,7 @@ class _Walk:
         return self._run(node, lambda: vocabulary()[name](*positional, **settings))
 
     def _bounded(self, node: ast.Call, arguments: list[Any]) -> None:
-        """Refuses a shape, or a length, of too many numbers before memory is asked for."""
+        """Refuses a shape, or a length, of too many numbers before memory is allocated."""
         for argument in arguments:
             lengths = argument if isinstance(argument, (list, tuple)) else [argument]
             sizes = [abs(length) for length in lengths if isinstance(length, int)]
@@ -195,9 +196,7 @@ class _Walk:
             return work()
         except ExpressionError:
             raise
-        except (
-            Exception
-        ) as error:  # whatever the library refuses is said to the visitor, with its own sentence
+        except Exception as error:  # every error of the library is shown to the visitor, with its message
             detail = f"{type(error).__name__}: {error}"
             raise ExpressionError("refused", line=_line(node), detail=detail) from error
 

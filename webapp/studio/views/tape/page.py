@@ -1,7 +1,7 @@
-"""The page "Tape": a few lines or a small network, run once, and walked forward and backward step by step.
+"""The page "Tape": a few lines or a small network, run once, and shown forward and backward step by step.
 
-`TapePage` only connects: the expression (expression.py), the walk (walk.py), the picture (common/widgets.py). The library takes
-seconds to load, so it does in a thread, after the page stands.
+`TapePage` only connects: the expression (expression.py), the walk (walk.py), the picture (common/widgets.py). The
+library takes seconds to load, so it is loaded in a thread after the page is shown.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXAMPLES = {
     "convolution": "image = randn([1, 1, 6, 6])\nfilters = randn([2, 1, 3, 3])\nrelu(conv2d(image, filters)).mean()",
 }
 SEED = 7
-DIGITS = 4  # pictures in the batch of a network
+DIGITS = 4  # images in the batch of a network
 SENTENCE = "a sampan is a small boat"
 
 Made = tuple[Any, Mapping[str, Any]]
@@ -73,7 +73,7 @@ MODELS: dict[str, Callable[[], Made]] = {"mlp": mlp, "lenet": lenet, "gpt": gpt}
 
 
 class TapePage:
-    """`root` is the whole page as one widget; `load_library()` makes it work."""
+    """`root` is the whole page as one widget; `load_library()` enables it."""
 
     def __init__(self, lang: str = "en") -> None:
         self.lang = lang
@@ -107,7 +107,7 @@ class TapePage:
         self.root.add_class("tp-page")
 
     def start(self) -> None:
-        """Runs what is chosen and shows its walk, or says what is wrong with it."""
+        """Runs the chosen program and shows its walk, or its error."""
         if not self.ready.is_set():
             return
         name = self.program.value
@@ -115,7 +115,7 @@ class TapePage:
             made = Walk(MODELS.get(name, self._evaluated), self.lang)
         except ExpressionError as error:
             self._explain(error)
-        except Exception as error:  # it belongs on the page: nobody reads the log of a page's kernel
+        except Exception as error:  # show it on the page: the visitor does not see the kernel's log
             detail = f"{type(error).__name__}: {error}"
             self.status.value = figures.notice(
                 self._t("error.unexpected"), bad=True, detail=detail, lang=self.lang
@@ -130,7 +130,7 @@ class TapePage:
             }
 
     def load_library(self) -> None:
-        """Imports the library, then shows the first walk. Runs in a thread once the page stands."""
+        """Imports the library, then shows the first walk. Runs in a thread after the page is shown."""
         import sampan  # noqa: F401
 
         self.run.disabled = False
@@ -138,11 +138,11 @@ class TapePage:
         self.start()
 
     def show(self) -> None:
-        """Puts the page on the screen; the library loads behind it."""
+        """Displays the page, then loads the library."""
         put_up(self.root, self.open)
 
     def open(self) -> None:
-        """`load_library`, with its error on the page: nobody reads the log of a page's kernel."""
+        """`load_library`, with its error on the page, because the visitor does not see the kernel's log."""
         try:
             self.load_library()
         except Exception as error:
@@ -198,5 +198,5 @@ WORDS = (
 
 
 def visitor_page() -> TapePage:
-    """The page in the visitor's language, as the notebook makes it."""
+    """The page in the visitor's language, as created by the notebook."""
     return TapePage(i18n.page_preferences()[0])

@@ -1,6 +1,6 @@
-"""A program's walk over the tape, forward and backward, as plain data for the page that shows it.
+"""A program's walk over the tape, forward and backward, as plain data for the page.
 
-One step is one call of an operator, or of its derivatives. Nothing here knows a widget; words are looked up by `t`.
+One step is one call of an operator, or of its derivatives. Independent of widgets; texts are looked up by `t`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ Row = tuple[str, str]
 
 
 class Walk:
-    """`run` is called once, under a trace, and gives (result, names of parameters). Then one backward from the result.
+    """`run` is called once, under a trace, and returns (result, names of parameters). Then one backward from the
+    result.
 
-    boxes: [{id, x, y, kind, title, shape, forward, backward}], where the last two are the steps at which a value
-    and a gradient are there. lines: [[from box, to box, [x, y, x, y, ...]]]. steps: [{phase, box, title, rows, source}].
+    boxes: [{id, x, y, kind, title, shape, forward, backward}], where the last two are the steps after which the
+    value and the gradient are known. lines: [[from box, to box, [x, y, x, y, ...]]]. steps: [{phase, box, title,
+    rows, source}].
     sources: operator -> {file, parts: [[text, kind]]}. totals: {forward, backward} -> {bytes, flops, seconds, steps}.
     """
 
@@ -120,7 +122,7 @@ class Walk:
         ]
 
     def _edges(self, node: Any) -> list[tuple[str, Any]]:
-        """(parameter, what made it) of each input that is a Tensor, as far as the tape tells."""
+        """(parameter, what made it) of each input that is a Tensor, if the tape has it."""
         names = node.operator.parameters
         pairs = [(names[i] if i < len(names) else f"#{i}", edge) for i, edge in enumerate(node.edges)]
         return [(name, edge) for name, edge in pairs if edge is not None] or pairs[:1]
@@ -148,7 +150,7 @@ class Walk:
         }
 
     def _gradient_at(self, key: Any) -> int:
-        """The step after which the gradient of this value is complete: the last of those that send a part of it."""
+        """The step after which the gradient of this value is complete: the last of the steps that add to it."""
         users = [node for node in self._backward_at if any(edge is key for edge in node.edges)]
         users += [
             node.edges[0]
@@ -167,7 +169,7 @@ class Walk:
         return round((x - left + 0.5) * COLUMN), round((top - layer + 0.5) * LAYER)
 
     def _lines(self) -> list[list[Any]]:
-        """One line for each stretch between two boxes, bends and all."""
+        """One polyline for each connection of two boxes."""
         under: dict[Any, list[Any]] = {}
         for above, below in self._layout.lines:
             under.setdefault(above, []).append(below)
@@ -188,12 +190,13 @@ class Walk:
 
 
 def source(operator: Any) -> dict[str, Any]:
-    """Where an operator is written, and its text in parts, as they stand there: [text, "value" | "derivative" | ""]."""
+    """The source file of an operator, and its source in parts: [text, "value" | "derivative" | ""]."""
     body = inspect.unwrap(operator.body)
     path = body.__code__.co_filename
     lines, first = inspect.getsourcelines(body)
     file = f"{_inside(path)}:{first}"
-    # A learner's function is wrapped, to count its calls. It returns value and closures: there is nothing beside it.
+    # A learner's function is wrapped to count its calls. It returns value and closures, so it has no separate
+    # derivatives.
     if body is not operator.body:
         return {"file": file, "parts": [[_text(lines, ""), ""]]}
     head = next(number for number, line in enumerate(lines) if line.lstrip().startswith("def "))
@@ -205,11 +208,11 @@ def source(operator: Any) -> dict[str, Any]:
         place = (function.__code__.co_filename, line)
         if place[0] != path or not first <= line < first + head:
             parts[place] = [_text(its_lines), "derivative"]
-    if head:  # the decorator: lambdas, and the names of derivatives that are written above
+    if head:  # the decorator: lambdas, and names of derivatives that are defined above
         parts[path, first] = [_text(lines[:head], "\n"), "derivative"]
     parts[path, first + head] = [_text(lines[head:]), "value"]
     shown = [parts[place] for place in sorted(parts)]
-    if path.startswith("<"):  # generated from a row of a table: what it computes is said in its docstring
+    if path.startswith("<"):  # generated from a row of a table: its docstring says what it computes
         file = _inside(inspect.getfile(inspect.getmodule(body) or body))
         said = textwrap.indent(inspect.getdoc(body) or "", "# ", lambda _: True)
         shown = [[f"{said}\n\n", ""], *shown]
@@ -218,7 +221,7 @@ def source(operator: Any) -> dict[str, Any]:
 
 
 def _used_by(derivative: Any) -> list[Any]:
-    """The derivatives, functions of g, that a generated one calls by names which its own text does not explain."""
+    """The derivative functions that a generated one calls, whose source must be shown too."""
     if not derivative.__code__.co_filename.startswith("<"):
         return []
     used = filter(inspect.isfunction, map(derivative.__globals__.get, derivative.__code__.co_names))
@@ -230,7 +233,7 @@ def _text(lines: list[str], end: str = "\n\n") -> str:
 
 
 def _inside(path: str) -> str:
-    """A path from the library's own folder on; of a file from elsewhere, its name."""
+    """A path relative to the library's folder; for a file from elsewhere, its name."""
     import sampan
 
     root, file = Path(sampan.__file__).resolve().parent, Path(path).resolve()

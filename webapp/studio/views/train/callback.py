@@ -1,4 +1,4 @@
-"""The library's callback that tells a run what happens in `Model.fit`."""
+"""The callback that reports the events of `Model.fit` to a run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sampan.callbacks import Callback
 class Follow(Callback):
     """Calls `before_batch(epoch, step)`, `after_batch(epoch, step, loss, accuracy)`, `after_epoch(epoch)`.
 
-    Epochs and steps count from one. The library's `acc` is a running mean over the epoch; the difference of two
-    of them is the accuracy of the batch between, which makes a curve without a saw-tooth at each new epoch.
+    Epochs and steps count from one. The library's `acc` is a running mean over the epoch; the difference of two of
+    them gives the accuracy of a single batch, so that the curve has no jump at each new epoch.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Follow(Callback):
         self._batch_size = batch_size
         self._examples = examples
         self._epoch = 0
-        self._right = 0.0  # pictures of this epoch that were right
+        self._right = 0.0  # correct images of this epoch
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         self._epoch, self._right = epoch + 1, 0.0

@@ -1,11 +1,11 @@
-"""From ink on a pad to the picture a network was trained on.
+"""Converts a drawing to the image format of a network's training data.
 
-A network only knows digits that were prepared the way its data set was. So a drawing goes through the same
-steps: MNIST's (LeCun et al., 1998: fit into 20 x 20 keeping the aspect ratio, centre of mass at pixel 14 of
-28), or those of the UCI optical digits that scikit-learn ships (Alpaydin and Kaynak, 1998: a 32 x 32 bitmap
-over the full height, 4 x 4 blocks counted to 0..16).
+A network only recognises digits that were prepared like its data set. So a drawing is processed in the same way:
+MNIST's (LeCun et al., 1998: fit into 20 x 20 keeping the aspect ratio, centre of mass at pixel 14 of 28), or those
+of the UCI optical digits that scikit-learn ships (Alpaydin and Kaynak, 1998: a 32 x 32 bitmap over the full height,
+4 x 4 blocks counted to 0..16).
 
-Pictures here are float32 [height, width], 0 is paper and 1 is ink.
+Images here are float32 [height, width], 0 is paper and 1 is ink.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 
 Picture = NDArray[np.float32]
 
-# Below this much ink a pixel counts as paper, so that a faint edge does not widen the box around a digit.
+# A pixel with less ink counts as paper, so that a faint edge does not widen the box around a digit.
 PAPER = 0.1
 # Share of the 32 x 32 bitmap that becomes ink: 0.30 to 0.32 for each of the ten digits of the UCI set, because
 # its makers thinned or thickened the strokes.
 UCI_INK = 0.32
 # Width of a digit in that bitmap, narrowest and widest (its boxes fill columns 1 to 6 of 8).
 UCI_WIDTH = (12, 22)
-# How much of a drawing's slant is taken out. Not all: a 7 leans by its shape, and the UCI set's do.
+# The fraction of a drawing's slant that is removed. Not all: a 7 is slanted by its shape, also in the UCI set.
 UPRIGHT = 0.8
 # Column of the centre of mass in that bitmap: 3.57 + 0.5 cells of 4 pixels, measured over all 1797 images.
 UCI_CENTRE = 15.6
 
 
 def from_bytes(pixels: bytes, side: int) -> Picture:
-    """The pad's bytes (one per pixel, row by row, 255 is ink) as a picture [side, side]."""
+    """The pad's bytes (one per pixel, row by row, 255 is ink) as an image [side, side]."""
     if side < 8:
         raise ValueError(f"side: expected at least 8 pixels, got {side}")
     if len(pixels) != side * side:
@@ -39,9 +39,9 @@ def from_bytes(pixels: bytes, side: int) -> Picture:
 
 
 def as_input(ink: Picture, image_size: int) -> Picture:
-    """The picture [image_size, image_size] a network of that image size expects: 28 (MNIST) or 8 (UCI digits).
+    """The image [image_size, image_size] that a network of this image size expects: 28 (MNIST) or 8 (UCI digits).
 
-    An empty pad gives a ValueError.
+    Raises ValueError for an empty pad.
     """
     if ink.ndim != 2:
         raise ValueError(f"ink: expected a picture [height, width], got shape {ink.shape}")
@@ -72,8 +72,8 @@ def like_mnist(ink: Picture) -> Picture:
 def like_uci_digits(ink: Picture) -> Picture:
     """Stands the ink upright over the full height of a 32 x 32 bitmap and counts 4 x 4 blocks: 0..16, here 0..1.
 
-    Chosen by measuring: MNIST's test digits, by other people in another country, are known by a classifier
-    that has only seen the UCI set in 65 % of cases without the shear and the centre of mass, in 82 % with both.
+    Chosen by measurement: a classifier trained only on the UCI set recognises 65 % of MNIST's test digits, by other
+    people in another country, without the shear and the centre of mass, and 82 % with both.
     """
     digit = crop(upright(crop(ink)))
     height, width = digit.shape
@@ -82,7 +82,7 @@ def like_uci_digits(ink: Picture) -> Picture:
     left = int(np.clip(round(UCI_CENTRE - centre_of_mass(digit)[1]), 0, 32 - width))
     bitmap = np.zeros((32, 32), np.float32)
     bitmap[:, left : left + width] = digit
-    # The darkest pixels of the blurred bitmap are the ink: strokes of any pen come out equally thick.
+    # The darkest pixels of the blurred bitmap are the ink: so strokes of any pen get the same thickness.
     soft = blur(bitmap, passes=2)
     on = soft >= max(float(np.quantile(soft, 1 - UCI_INK)), 1e-6)
     counts = on.reshape(8, 4, 8, 4).sum(axis=(1, 3))
@@ -90,7 +90,7 @@ def like_uci_digits(ink: Picture) -> Picture:
 
 
 def upright(picture: Picture) -> Picture:
-    """Takes most of the slant out: shears the rows against the covariance of row and column of the ink."""
+    """Removes most of the slant: shears the rows against the covariance of row and column of the ink."""
     height, width = picture.shape
     row, column = centre_of_mass(picture)
     rows, columns = np.arange(height) - row, np.arange(width) - column
@@ -123,7 +123,7 @@ def centre_of_mass(picture: Picture) -> tuple[float, float]:
 
 
 def resample(picture: Picture, height: int, width: int) -> Picture:
-    """The picture at another size; each new pixel is the mean of the area it covers, so ink never gets lost."""
+    """The picture at another size; each new pixel is the mean of the area it covers, so no ink is lost."""
     rows, columns = _coverage(picture.shape[0], height), _coverage(picture.shape[1], width)
     return np.asarray(rows @ picture @ columns.T, np.float32)
 
@@ -139,7 +139,7 @@ def _coverage(old: int, new: int) -> Picture:
 
 
 def blur(picture: Picture, passes: int) -> Picture:
-    """`passes` times the (1, 2, 1) / 4 filter along both axes; paper lies beyond the edge."""
+    """`passes` times the (1, 2, 1) / 4 filter along both axes; with paper beyond the edge."""
     down, across = (np.linalg.matrix_power(_neighbours(side), passes) for side in picture.shape)
     soft: Picture = (down @ picture @ across).astype(np.float32)
     return soft

@@ -1,4 +1,4 @@
-"""Figures of a run as light HTML: nothing to load, readable by a screen reader, in the page's theme.
+"""Figures of a run as plain HTML: no assets, readable by a screen reader, in the page's theme.
 
 Every text that comes from outside goes through `escape`.
 """
@@ -23,7 +23,7 @@ from .runs import Progress
 
 
 def png(picture: NDArray[np.float32]) -> str:
-    """A picture [height, width] of 0..1 as a data address of a grey PNG, ink black on white paper."""
+    """A picture [height, width] of 0..1 as a data URL of a grey PNG, ink black on white paper."""
     grey = np.clip(np.rint(255 - 255 * picture), 0, 255).astype(np.uint8)
     height, width = grey.shape
     rows = np.concatenate(
@@ -44,7 +44,7 @@ def image(picture: NDArray[np.float32], alt: str) -> str:
 
 
 def dataset(name: str, card: Any, counts: tuple[int, int, int], lang: str) -> str:
-    """What a data set is: that it is real, how much of it there is (train, test, size), from where."""
+    """The facts about a data set: real or generated, its size (train, test, pixels), its origin."""
     train, test, size = counts
     facts = t("train.dataset_facts", lang, train=f"{train:,}", test=f"{test:,}", size=size)
     about = t(f"train.dataset_about.{name}", lang)
@@ -106,7 +106,7 @@ def confusion(matrix: NDArray[np.int64], lang: str) -> str:
             count = int(matrix[true, predicted])
             share = count / max(int(totals[true]), 1)
             kind = "is-right" if true == predicted else "is-wrong"
-            # Mistakes are rare: their colour grows faster, full at a sixth of the row.
+            # Mistakes are rare, so their colour scale is steeper: full at a sixth of the row.
             strength = round(100 * (share if true == predicted else min(6 * share, 1) ** 0.7))
             style = f' style="--tr-share:{strength}"' if count else ""
             title = escape(
@@ -124,7 +124,7 @@ def confusion(matrix: NDArray[np.int64], lang: str) -> str:
 
 
 def mistakes(worst: Sequence[Mistake], wrong: int, total: int, lang: str) -> str:
-    """The worst mistakes as pictures: what it is, what the network took it for, and how sure it was."""
+    """The worst mistakes as images, with the true digit, the prediction, and its probability."""
     if not worst:
         return f'<p class="sp-muted">{escape(t("train.mistakes_none", lang, total=total))}</p>'
     lead = escape(t("train.mistakes_lead", lang, wrong=wrong, total=total))
@@ -146,7 +146,7 @@ def mistakes(worst: Sequence[Mistake], wrong: int, total: int, lang: str) -> str
 def prediction(
     probabilities: NDArray[np.float32], picture: NDArray[np.float32], lang: str, true: int | None = None
 ) -> str:
-    """The predicted digit, a bar for each probability, and the picture as the network got it."""
+    """The predicted digit, a bar for each probability, and the input image of the network."""
     best = int(probabilities.argmax())
     verdict = escape(t("train.prediction", lang, digit=best, p=percent(float(probabilities[best]))))
     if true is not None:

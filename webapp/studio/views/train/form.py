@@ -1,4 +1,4 @@
-"""The form of a run: seven fields with their labels, and the place where a wrong value is explained."""
+"""The form of a run: seven fields with their labels, and the message for a wrong value."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .settings import GOOD_RATES, MODELS, OPTIMIZERS, SettingError, Settings
 
 
 class SettingsForm:
-    """`root` is the widget; `read()` gives Settings or shows what is wrong and gives None.
+    """`root` is the widget; `read()` returns Settings, or shows the error and returns None.
 
-    The data sets and devices come later, by `offer`, once the library is loaded; until then Start waits.
+    `offer` adds the data sets and devices once the library is loaded; until then Start is disabled.
     """
 
     def __init__(self, lang: str, on_start: Callable[[], None], on_cancel: Callable[[], None]) -> None:
         self.lang = lang
-        self._rate_is_ours = True  # until the visitor types a rate, it follows the optimizer
+        self._rate_is_ours = True  # until the visitor types a rate, the default of the optimizer is used
         self.dataset = self._choice("dataset", [(t("train.loading", lang), "")])
         self.about = widgets.HTML()
         self.model = self._choice("model", [(t(f"train.model.{key}", lang), key) for key in MODELS])
@@ -64,7 +64,7 @@ class SettingsForm:
         }
 
     def offer(self, datasets: Sequence[tuple[str, str]], devices: Sequence[tuple[str, str]]) -> None:
-        """Fills in the choices (label, name), richest data set first, and lets the visitor start."""
+        """Fills in the choices (label, name), largest data set first, and enables Start."""
         self.dataset.options = datasets
         self.device.options = devices
         self.start.disabled = not datasets
@@ -74,7 +74,7 @@ class SettingsForm:
         self.about.value = html
 
     def busy(self, running: bool) -> None:
-        """While a run trains, Start waits and Cancel works."""
+        """During training, Start is disabled and Cancel enabled."""
         self.start.disabled = running or not self.dataset.value
         self.cancel.disabled = not running
 
@@ -105,7 +105,7 @@ class SettingsForm:
     def _suggest_rate(self, change: dict[str, str]) -> None:
         if self._rate_is_ours:
             self.learning_rate.value = f"{GOOD_RATES[change['new']]:g}"
-            self._rate_is_ours = True  # the line above has just come through _rate_typed
+            self._rate_is_ours = True  # the line above has just triggered _rate_typed
 
     def _rate_typed(self, change: dict[str, str]) -> None:
         self._rate_is_ours = change["new"] == f"{GOOD_RATES[self.optimizer.value]:g}"
@@ -120,7 +120,7 @@ class SettingsForm:
 
 
 def _above(field: widgets.DOMWidget, name: str) -> widgets.DOMWidget:
-    """Label above the control, as wide as it likes: the class that train.css lays out."""
+    """Label above the control, of any width: the class that train.css lays out."""
     field.style.description_width = "initial"
     field.add_class("tr-field")
     field.add_class(f"tr-field-{name}")

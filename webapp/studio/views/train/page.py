@@ -1,7 +1,7 @@
 """The page "Train": choose, train, watch, compare, look at mistakes, draw a digit.
 
 `TrainPage` only connects: the form (form.py), the runs (runs.py), the widgets (common/widgets.py) and the figures
-(figures.py). The library takes seconds to load, so it does in a thread, after the page stands.
+(figures.py). The library takes seconds to load, so it is loaded in a thread after the page is shown.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ NO_BETTER_THAN_CHANCE = 0.2  # ten digits: a guess is right one time in ten
 
 
 class TrainPage:
-    """`root` is the whole page as one widget; `load_library()` makes it work."""
+    """`root` is the whole page as one widget; `load_library()` enables it."""
 
     def __init__(self, lang: str = "en") -> None:
         self.lang = lang
         self.runs = RunList()
-        self.shown: Run | None = None  # whose mistakes are shown and whose network looks at drawings
+        self.shown: Run | None = None  # whose mistakes are shown and whose network predicts drawings
         self.ready = threading.Event()
         self._bundles: dict[str, Any] = {}
         self._ticker: threading.Thread | None = None
@@ -77,7 +77,7 @@ class TrainPage:
     # ---- what the visitor does
 
     def start(self) -> None:
-        """Start: reads the form, adds a run and trains it; says what is wrong where that cannot be."""
+        """Start: reads the form, adds a run and trains it, or shows the error."""
         with self._lock:
             if self.runs.full:
                 self.form.say(self._t("error.full", limit=RunList.LIMIT))
@@ -109,7 +109,7 @@ class TrainPage:
             self._draw_runs(without=self.runs.current)
 
     def choose(self, number: int) -> None:
-        """Shows this run's results and lets its network look at the pad."""
+        """Shows this run's results and uses its network for the pad."""
         with self._lock:
             run = self.runs.get(number)
             if run.can_predict:
@@ -117,7 +117,7 @@ class TrainPage:
                 self._show_result()
 
     def load_library(self) -> None:
-        """Imports the library, reads the data sets and offers them. Runs in a thread once the page stands."""
+        """Imports the library, reads the data sets and offers them. Runs in a thread after the page is shown."""
         import torch
 
         import sampan
@@ -136,11 +136,11 @@ class TrainPage:
             self.ready.set()
 
     def show(self) -> None:
-        """Puts the page on the screen; the library loads behind it."""
+        """Displays the page, then loads the library."""
         put_up(self.root, self.open)
 
     def open(self) -> None:
-        """`load_library`, with its error on the page: nobody reads the log of a page's kernel."""
+        """`load_library`, with its error on the page, because the visitor does not see the kernel's log."""
         try:
             self.load_library()
         except Exception as error:
@@ -265,7 +265,7 @@ class TrainPage:
         return f"{self._t('run', n=run.number)} ({what})"
 
     def _announce(self, key: str, run: Run) -> None:
-        """Says to screen readers what the curves show."""
+        """Describes the curves for screen readers."""
         progress = run.progress()
         self.loss.summary = self._t(
             key,
@@ -322,7 +322,7 @@ def smaller_rate(rate: float) -> str:
 
 
 def visitor_page() -> TrainPage:
-    """The page in the visitor's language, as the notebook makes it."""
+    """The page in the visitor's language, as created by the notebook."""
     return TrainPage(i18n.page_preferences()[0])
 
 

@@ -1,4 +1,4 @@
-"""What a trained network makes of the test set: probabilities, confusion matrix, worst mistakes."""
+"""The results of a trained network on the test set: probabilities, confusion matrix, worst mistakes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A test picture that was taken for another digit. `picture` is float32 [height, width], 0..1."""
+    """A test image with a wrong prediction. `picture` is float32 [height, width], 0..1."""
 
     index: int
     picture: NDArray[np.float32]
@@ -50,13 +50,13 @@ class Result:
         return float(-np.log(np.maximum(of_true, 1e-12)).mean())
 
     def confusion(self) -> NDArray[np.int64]:
-        """[classes, classes]: how many pictures of class i (row) were taken for class j (column)."""
+        """[classes, classes]: how many images of class i (row) were predicted as class j (column)."""
         classes = self.probabilities.shape[1]
         flat = np.bincount(self.labels * classes + self.predictions, minlength=classes * classes)
         return flat.reshape(classes, classes).astype(np.int64)
 
     def worst(self, count: int) -> list[Mistake]:
-        """The mistakes the network was surest about, worst first."""
+        """The mistakes with the highest predicted probability, worst first."""
         predicted, sure = self.predictions, self.probabilities.max(axis=1)
         wrong = np.flatnonzero(predicted != self.labels)
         order = wrong[np.argsort(-sure[wrong], kind="stable")][:count]

@@ -1,6 +1,6 @@
-"""A training run as a plain object: a thread, its progress, its curves, its result. No widget knows it.
+"""A training run as a plain object: a thread, its progress, its curves, its result. Independent of widgets.
 
-The library is imported inside the run and not above, so that a page stands before torch is loaded.
+The library is imported inside the run, so that a page is shown before torch is loaded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FINAL_STATES = ("done", "cancelled", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a run ended: `kind` is "diverged" (the loss stopped being a number) or "error"."""
+    """Why a run ended: `kind` is "diverged" (the loss is infinite or NaN) or "error"."""
 
     kind: str
     message: str
@@ -35,7 +35,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run is. Epochs and steps count from one; `fraction` is 0..1; unknown figures are None."""
+    """The progress of a run. Epochs and steps count from one; `fraction` is 0..1; unknown figures are None."""
 
     state: str
     epoch: int
@@ -54,8 +54,8 @@ class Progress:
 class Run:
     """`Run(settings).start()` trains in a thread; `progress()`, `curves` and `result` can be read meanwhile.
 
-    States: waiting, loading, running, then done, cancelled or failed. `load` gives the data set and is
-    replaced in tests.
+    States: waiting, loading, running, then done, cancelled or failed. `load` returns the data set; tests replace
+    it.
     """
 
     def __init__(self, settings: Settings, number: int = 1, load: Callable[[str], Any] | None = None) -> None:
@@ -87,13 +87,13 @@ class Run:
         return self
 
     def cancel(self) -> None:
-        """Asks the run to stop; it does after the batch it is at."""
+        """Asks the run to stop after the present batch."""
         self._cancel.set()
         if self._model is not None:
             self._model.stop_training = True
 
     def join(self, timeout: float | None = None) -> bool:
-        """Waits for the end; says whether it came."""
+        """Waits for the end; returns whether it has ended."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -103,7 +103,7 @@ class Run:
 
     @property
     def can_predict(self) -> bool:
-        """Whether there is a network that has learned something and holds finite numbers."""
+        """Whether there is a trained network with finite weights."""
         return self.state in ("done", "cancelled") and self.result is not None
 
     def progress(self) -> Progress:
@@ -131,9 +131,9 @@ class Run:
         )
 
     def predict(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Probabilities [n, 10] of pictures [n, size, size] (0..1). RuntimeError before the run has ended."""
+        """Probabilities [n, 10] of images [n, size, size] (0..1). RuntimeError before the run has ended."""
         if not self.can_predict:
-            raise RuntimeError(f"predict: expected a finished run, this one is {self.state}")
+            raise RuntimeError(f"predict: expected a finished run, got one that is {self.state}")
         expected = (self.image_size, self.image_size)
         if pictures.ndim != 3 or pictures.shape[1:] != expected:
             raise ValueError(
@@ -149,7 +149,7 @@ class Run:
             self.state = "cancelled" if self._cancel.is_set() else "done"
         except FloatingPointError as error:
             self._fail("diverged", error)
-        except Exception as error:  # whatever goes wrong belongs on the page, not in a log nobody reads
+        except Exception as error:  # show every error on the page: the visitor does not see the log
             self._fail("error", error)
         finally:
             self._ended = time.monotonic()
@@ -166,7 +166,7 @@ class Run:
 
         from .callback import Follow
 
-        # One core stays with the browser and the server: on two cores, training that waits for a busy second
+        # One core is left for the browser and the server: on two cores, training that waits for a busy second
         # one at every operator took ten times as long as training on one.
         torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))
 
@@ -201,7 +201,7 @@ class Run:
             if self._cancel.is_set():
                 model.stop_training = True
 
-        def after_epoch(epoch: int) -> None:  # comes for an epoch that was cut short, too
+        def after_epoch(epoch: int) -> None:  # also called for an epoch that was cut short
             result = Result(test_pictures, test_labels, self._probabilities(test_pictures))
             self.result = result
             at = epoch - 1 + self._step / self._steps
@@ -218,7 +218,7 @@ class Run:
         )
 
     def _probabilities(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Softmax of the network's logits for pictures [n, size, size], some at a time to bound the memory."""
+        """Softmax of the network's logits for images [n, size, size], in chunks to bound the memory."""
         import sampan
 
         network = self._network
@@ -236,7 +236,7 @@ class Run:
 
 
 class RunList:
-    """Up to five runs that are compared; a removed run gives its colour back."""
+    """Up to five compared runs; the colour of a removed run is reused."""
 
     LIMIT = 5
 
@@ -254,7 +254,7 @@ class RunList:
         return next((run for run in self.runs if run.alive), None)
 
     def add(self, settings: Settings, load: Callable[[str], Any] | None = None) -> Run:
-        """A new run, not yet started. ValueError when five are there or one is training."""
+        """A new run, not yet started. ValueError if there are five or one is training."""
         if self.full:
             raise ValueError(f"runs: expected at most {self.LIMIT}, remove one first")
         if self.current is not None:
@@ -272,7 +272,7 @@ class RunList:
         raise KeyError(f"no run {number}")
 
     def remove(self, number: int) -> None:
-        """Forgets a run; one that is training is cancelled first."""
+        """Removes a run; one that is training is cancelled first."""
         run = self.get(number)
         if run.alive:
             run.cancel()

@@ -1,6 +1,6 @@
-"""What a learner chooses before a run, and how the typed text becomes numbers.
+"""The settings of a run, and the parsing of typed text.
 
-Nothing here imports the library: the form has to stand on the page before the library is loaded.
+Nothing here imports the library, because the form is shown before the library is loaded.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 MODELS = {"mlp": "MLP", "lenet": "LeNet"}
 OPTIMIZERS = ("SGD", "Momentum", "Adam", "AdamW")
-# Where each optimizer learns well on both data sets; a form starts with these.
+# Learning rates that work well on both data sets; the defaults of the form.
 GOOD_RATES = {"SGD": 0.1, "Momentum": 0.03, "Adam": 0.001, "AdamW": 0.001}
-# Data sets of handwritten digits that this page can train on, richest first.
+# Data sets of handwritten digits for this page, largest first.
 DATASETS = ("mnist", "digits")
 DEVICES = ("cpu", "gpu")
 
@@ -22,7 +22,7 @@ MAX_EPOCHS = 500
 
 
 class SettingError(ValueError):
-    """A setting that cannot be used: which one, and the key of the sentence that says why."""
+    """An invalid setting: its name, and the key of the sentence that says why."""
 
     def __init__(self, field: str, key: str, **values: object) -> None:
         super().__init__(f"{field}: {key.rpartition('.')[2]} {values}")
@@ -56,7 +56,7 @@ class Settings:
 
     @classmethod
     def from_text(cls, texts: Mapping[str, str]) -> Settings:
-        """Settings from what stands in the form's fields. SettingError names the first field that is wrong."""
+        """Settings from the texts of the form's fields. SettingError names the first field that is wrong."""
         return cls(
             dataset=texts["dataset"],
             model=texts["model"],

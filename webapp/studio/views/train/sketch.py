@@ -1,4 +1,4 @@
-"""Draw a digit: the pad, a test picture for those who do not draw, and what the network makes of it."""
+"""Draw a digit: the pad, a test image as an alternative, and the network's prediction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .runs import Run
 
 
 class Sketch:
-    """`root` is the card. `use(run)` chooses whose network looks; None says that there is none yet."""
+    """`root` is the card. `use(run)` selects the network; None if there is none yet."""
 
     def __init__(self, lang: str) -> None:
         self.lang = lang
@@ -34,10 +34,11 @@ class Sketch:
         body.add_class("tr-sketch")
         self.root = widgets.VBox([title, body])
         self.root.add_class("sp-card")
-        self._index: int | None = None  # which test picture lies on the pad
+        self._index: int | None = None  # the test image on the pad
 
     def use(self, run: Run | None) -> None:
-        """Another run's network: it looks at what lies on the pad, unless that is of another data set."""
+        """Use another run's network: it predicts the drawing on the pad, unless that is an image of another data
+        set."""
         other = run is not None and self.run is not None and run.image_size != self.run.image_size
         self.run = run
         self.example.disabled = run is None
@@ -49,7 +50,7 @@ class Sketch:
             self._example(self._index)
 
     def look(self) -> None:
-        """What the network makes of the drawing on the pad."""
+        """Shows the prediction for the drawing on the pad."""
         pixels = self.pad.pixels
         if self.run is None:
             self._say("train_first")
@@ -66,7 +67,7 @@ class Sketch:
         self._answer(picture)
 
     def use_example(self) -> None:
-        """Puts a picture of the test set on the pad, and says whether the network knows it."""
+        """Puts an image of the test set on the pad, and shows whether the prediction is right."""
         if self.run is not None and self.run.result is not None:
             self._example(int(self._random.integers(len(self.run.result.labels))))
 
@@ -78,11 +79,11 @@ class Sketch:
         self._answer(picture, true=int(self.run.result.labels[index]))
 
     def clear(self) -> None:
-        """An empty pad."""
+        """Clears the pad."""
         self._index = None
         self.pad.picture = b""
         if self.pad.pixels:
-            self.pad.pixels = b""  # which looks
+            self.pad.pixels = b""  # which predicts
         else:
             self.look()
 

@@ -1,4 +1,4 @@
-"""Leases, the queue, and what was used."""
+"""Leases, the queue, and past use."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""A ticket may be granted a second time, after its first lease was over: what was used is numbered by itself."""
+"""A ticket may be granted a second time, after its first lease ended: past use has its own numbers."""
 
 import sqlalchemy as sa
 from alembic import op
