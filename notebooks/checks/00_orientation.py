@@ -10,7 +10,7 @@ from studio.grading.exercise import Exercise
 
 def relu(rng: np.random.Generator) -> Iterator[Case]:
     shapes = (
-        ("a long row", "长长的一行", (400,)),
+        ("a long row", "很长的一行", (400,)),
         ("an image", "一幅图像", (28, 28)),
         ("a batch", "一批", (3, 1, 8, 8)),
     )
@@ -23,7 +23,7 @@ def relu(rng: np.random.Generator) -> Iterator[Case]:
             args=([x], g),
             expected=(np.maximum(x.astype(np.float64), 0), [g * (x > 0)]),
             hint=(
-                "Positive numbers come through as they are, of any size and in any shape.",
+                "Positive numbers are returned unchanged, of any size and in any shape.",
                 "正数原样通过，不论大小和形状。",
             ),
         )
@@ -34,7 +34,7 @@ def relu(rng: np.random.Generator) -> Iterator[Case]:
         args=([0], x),
         expected=[x],
         hint=(
-            "An operator leaves its input alone: clamp, not clamp_.",
+            "An operator must not change its input: clamp, not clamp_.",
             "算子不能改动输入：用 clamp，不用 clamp_。",
         ),
     )
@@ -51,4 +51,4 @@ FORBIDDEN = (
     *("relu", "relu_", "relu6", "leaky_relu", "leaky_relu_", "rrelu", "prelu", "threshold", "threshold_"),
     *("hardtanh", "ReLU", "LeakyReLU", "torch.nn", "sampan.ops", "backward", "vjp"),
 )
-EXERCISES = [Exercise("ops.relu", 1, "Hold negative numbers at zero", "把负数压到零", relu, FORBIDDEN)]
+EXERCISES = [Exercise("ops.relu", 1, "Replace negative numbers by zero", "把负数变成零", relu, FORBIDDEN)]

@@ -11,7 +11,7 @@ from studio.lessons.tensors import ordered
 
 
 def summed_back(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """For each element of the input, the sum over all its copies, found by looking where broadcasting put them."""
+    """For each element of the input, the sum over all its copies, at the positions where broadcasting put them."""
     size = int(np.prod(shape, dtype=int))
     owner = np.broadcast_to(np.arange(size).reshape(shape), gradient.shape)
     sums = np.bincount(owner.ravel(), gradient.astype(np.float64).ravel(), minlength=size)
@@ -20,7 +20,7 @@ def summed_back(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def unbroadcast(rng: np.random.Generator) -> Iterator[Case]:
     hint = (
-        "Every axis along which something was repeated is summed, however many there are, and axes of length 1 stay.",
+        "Every axis along which the input was repeated is summed, however many there are, and axes of length 1 are kept.",
         "每个被重复的轴都要求和，无论有几个；长度为 1 的轴要保留。",
     )
     cases: tuple[tuple[str, str, tuple[int, ...], tuple[int, ...]], ...] = (
@@ -60,7 +60,7 @@ def unbroadcast(rng: np.random.Generator) -> Iterator[Case]:
 
 def multiply(rng: np.random.Generator) -> Iterator[Case]:
     chain: Text = (
-        "The chain rule: what arrives from above multiplies the local derivative.",
+        "The chain rule: the incoming gradient multiplies the local derivative.",
         "链式法则：上游传来的梯度要乘上局部导数。",
     )
     x, y, g = (rng.normal(size=(12, 15)).astype(np.float32) for _ in range(3))
@@ -101,11 +101,11 @@ def multiply(rng: np.random.Generator) -> Iterator[Case]:
 
 def topological_order(rng: np.random.Generator) -> Iterator[Case]:
     late: Text = (
-        "A node sends its gradient on only when every consumer has sent its part: paths of different length meet.",
+        "A node passes its gradient on only after every consumer has sent its part: paths of different length meet.",
         "节点要等所有使用者都传来梯度之后才能继续：长短不同的路径会汇合。",
     )
     deep: Text = (
-        "A tape may be thousands of nodes long: use a stack of your own, no recursion.",
+        "A tape may be thousands of nodes long: use your own stack instead of recursion.",
         "磁带可达上万节点：请勿递归。",
     )
     short = [[1, 3], [2], [3], [None]]
@@ -155,7 +155,7 @@ def topological_order(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def random_tape(rng: np.random.Generator, size: int) -> list[list[int | None]]:
-    """Node i is made from 0 to 3 later ones, with shuffled labels but for the root 0; some inputs are leaves."""
+    """Node i is made from 0 to 3 later ones, with shuffled labels except for the root 0; some inputs are leaves."""
     label = [0, *(1 + rng.permutation(size - 1)).tolist()]
     graph: list[list[int | None]] = [[] for _ in range(size)]
     for i in range(size - 1):
@@ -165,7 +165,7 @@ def random_tape(rng: np.random.Generator, size: int) -> list[list[int | None]]:
     return graph
 
 
-# Another automatic differentiation, which would do the work.
+# Other automatic differentiation, which would do the exercise.
 BACKWARD = (
     *(
         "backward",

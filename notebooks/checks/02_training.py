@@ -22,8 +22,8 @@ def wide(values: list[np.ndarray]) -> list[np.ndarray]:
 
 def sgd_step(rng: np.random.Generator) -> Iterator[Case]:
     hint: Text = (
-        "Every parameter moves by lr times its gradient, downhill.",
-        "每个参数沿梯度反方向移动 lr 倍。",
+        "Every parameter moves by lr times its gradient, against the gradient.",
+        "每个参数沿梯度的反方向移动，步长为 lr 乘以梯度。",
     )
     parameters, gradients = arrays(rng), arrays(rng)
     lr = float(rng.uniform(0.01, 0.5))
@@ -36,8 +36,8 @@ def sgd_step(rng: np.random.Generator) -> Iterator[Case]:
         args=([1], parameters, gradients, lr),
         expected=[gradients],
         hint=(
-            "Gradients are for reading: whoever looks at them after the step must find them as they were.",
-            "梯度只读。",
+            "Gradients are read-only: after the step they must be unchanged.",
+            "梯度只读：更新之后必须保持不变。",
         ),
     )
     p, g = rng.normal(size=(5, 20)), rng.normal(size=(5, 20))
@@ -113,7 +113,7 @@ def adam_step(rng: np.random.Generator) -> Iterator[Case]:
         args=([1], parameters, gradients, moments, variances, lr, beta1, beta2, 1e-8, 2),
         expected=[gradients],
         hint=(
-            "Gradients are for reading: do not scale or square them in place.",
+            "Gradients are read-only: do not scale or square them in place.",
             "梯度只读，不要原地缩放或平方。",
         ),
     )
@@ -147,7 +147,7 @@ def line(w: np.ndarray, b: np.ndarray, batches: list[Any], lr: float, epochs: in
 
 def train_epoch(rng: np.random.Generator) -> Iterator[Case]:
     clear: Text = (
-        "Every batch starts with fresh gradients: what one batch left behind must not push the next.",
+        "Every batch starts with cleared gradients: those of one batch must not affect the next.",
         "每一批都要从零梯度开始。",
     )
     w, b = rng.normal(size=(6, 3)), rng.normal(size=3)
@@ -166,7 +166,7 @@ def train_epoch(rng: np.random.Generator) -> Iterator[Case]:
         driver="two_inputs",
         args=(v, x, z, y, lr),
         expected=v - lr * 2 * (x * z).T @ error / error.size,
-        hint=("Inputs and labels are lists: hand them on with a star.", "输入和标签是列表：用星号展开传入。"),
+        hint=("Inputs and labels are lists: pass them with a star.", "输入和标签是列表：用星号展开传入。"),
     )
     x, y = rng.normal(size=(48, 6)).astype(np.float32), rng.normal(size=(48, 3)).astype(np.float32)
     after = line(w, b, [(x[i : i + 16], y[i : i + 16]) for i in (0, 16, 32)], lr, 2)

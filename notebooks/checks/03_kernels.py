@@ -66,11 +66,9 @@ FORBIDDEN = (
     ),
 )
 RACE_SIZE = 256
-PER_LAP = (
-    16  # products for one of the triple loop: the way there and back is timed too, and should not matter
-)
+PER_LAP = 16  # products for one of the triple loop: the transfer is timed too, and should not matter
 # Times as fast as the triple loop, points. Right solutions reached 9.5 to 18 times, by processor and by what else it did:
-# a verdict must not depend on whose machine it is.
+# a verdict must not depend on the machine.
 RUNGS = ((3, 2), (6, 1))
 
 
@@ -119,8 +117,8 @@ def race(
             args=first.args,
             expected=first.expected,
             hint=(
-                "The innermost loop runs over views of rows, `for j in range(row.size)`, and reads and writes side by "
-                "side.",
+                "The innermost loop runs over views of rows, `for j in range(row.size)`, and reads and writes "
+                "contiguous memory.",
                 "最内层循环应在行视图上连续读写：for j in range(row.size)。",
             ),
             earns=earns,
@@ -132,7 +130,7 @@ def race(
 
 
 def square(rng: np.random.Generator) -> np.ndarray:
-    """A matrix that, as a factor, leaves numbers about as large as they are."""
+    """A matrix that, as a factor, keeps the size of the numbers."""
     return draw(rng, RACE_SIZE, RACE_SIZE) / np.float32(RACE_SIZE**0.5)
 
 
@@ -156,7 +154,7 @@ def mm(rng: np.random.Generator) -> Iterator[Case]:
         driver="value",
         args=(Strided(x), Strided(y)),
         expected=x @ y,
-        hint=("Work on the arrays that come, by their indices.", "用下标处理传入的数组。"),
+        hint=("Access the given arrays by index.", "用下标处理传入的数组。"),
         dtype="float64",
     )
     g = rng.normal(size=(6, 11))
@@ -171,7 +169,7 @@ def mm(rng: np.random.Generator) -> Iterator[Case]:
 
 def affine(rng: np.random.Generator) -> Iterator[Case]:
     bias_once: Text = (
-        "Every row of the result starts as the bias, once, whatever out held before.",
+        "Every row of the result starts as the bias; out is not initialized.",
         "结果的每一行都以偏置开始，且只加一次。",
     )
     for name, name_zh, n, k, m in (
@@ -224,7 +222,7 @@ def batched_matmul(rng: np.random.Generator) -> Iterator[Case]:
         )
     for formula, name, name_zh in (
         ("matmul", "through the library's tape", "经过库的磁带"),
-        ("matmul_turned", "both turned, through the tape", "两者转置，经过磁带"),
+        ("matmul_turned", "both transposed, through the tape", "两者转置，经过磁带"),
     ):
         x, y = rng.normal(size=(2, 6, 10)), rng.normal(size=(2, 10, 7))
         g = rng.normal(size=(2, 6, 7))

@@ -73,7 +73,7 @@ ATTENTIONS = (
 
 
 def correlated(x: np.ndarray, w: np.ndarray, stride: int, padding: int) -> np.ndarray:
-    """The sum of filter times picture, place by place."""
+    """The sum of filter times image, position by position."""
     x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (padding, padding), (padding, padding)))
     kh, kw = w.shape[2:]
     high, wide = (x.shape[2] - kh) // stride + 1, (x.shape[3] - kw) // stride + 1
@@ -86,7 +86,7 @@ def correlated(x: np.ndarray, w: np.ndarray, stride: int, padding: int) -> np.nd
 
 
 def gradients(x: np.ndarray, w: np.ndarray, g: np.ndarray, stride: int, padding: int) -> list[np.ndarray]:
-    """Of sum(g * correlated(x, w)) by x and w: each place sends its share back to what it has seen."""
+    """Of sum(g * correlated(x, w)) by x and w: each position sends gradients back to the pixels that it has read."""
     wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (padding, padding), (padding, padding)))
     of_x, of_w = np.zeros_like(wide), np.zeros(w.shape)
     kh, kw = w.shape[2:]
@@ -106,7 +106,7 @@ def gradients(x: np.ndarray, w: np.ndarray, g: np.ndarray, stride: int, padding:
 
 def conv2d(rng: np.random.Generator) -> Iterator[Case]:
     hint: Text = (
-        "The number under w[i, j] at place (r, c) is x[r * stride + i, c * stride + j], in the padded picture.",
+        "The number under w[i, j] at position (r, c) is x[r * stride + i, c * stride + j], in the padded image.",
         "在补零后的图像中，位置 (r, c) 处与 w[i, j] 相乘的是 x[r * stride + i, c * stride + j]。",
     )
     for name, name_zh, shape, filters, stride, padding in (
@@ -242,7 +242,7 @@ def attended(
 
 def attention(rng: np.random.Generator) -> Iterator[Case]:
     hint: Text = (
-        "softmax(q k^T / sqrt(features) + mask) v, in every head apart.",
+        "softmax(q k^T / sqrt(features) + mask) v, separately for each head.",
         "每个头各自计算 softmax(q k^T / sqrt(特征数) + mask) v。",
     )
 
@@ -252,7 +252,7 @@ def attention(rng: np.random.Generator) -> Iterator[Case]:
     for name, name_zh, keys, causal in (
         ("two texts, three heads, eight features", "两段文本，三个头，八个特征", 5, False),
         ("more keys than queries", "键比查询多", 9, False),
-        ("looking backwards only", "只看过去", 5, True),
+        ("causal: earlier tokens only", "因果：只看过去的词元", 5, True),
     ):
         q, k, v = draw(2, 5, 3, 8), draw(2, keys, 3, 8), draw(2, keys, 3, 8)
         value = attended(q, k, v, None, causal)

@@ -55,7 +55,7 @@ PRODUCTS = (
     *("spmm", "index_add", "index_add_", "scatter_add", "scatter_add_", "sampan.sparse.operators", "linear"),
 )
 RACE_ROWS, RACE_EACH = 1000, 40
-PER_LAP = 100  # products of a learner's lap: the way there and back is timed too, and should not matter
+PER_LAP = 100  # products of a learner's lap: the transfer is timed too, and should not matter
 AT_ONCE = 4  # of its baseline, so that both clocks run about as long
 RUNGS = ((2, 2), (4, 1))  # a right solution reaches 7 or more; times as fast as the textbook's order, points
 TIGHT = {"rtol": 1e-4, "atol": 1e-4}
@@ -79,7 +79,7 @@ def compressed(rows: np.ndarray, cols: np.ndarray, height: int) -> tuple[np.ndar
 def scattered(
     rng: np.random.Generator, height: int, width: int, count: int, empty: tuple[int, ...] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(crows, cols) of so many different places, at least one in every row; only the rows `empty` have none."""
+    """(crows, cols) of so many different places, at least one in every row except the rows `empty`."""
     rows = np.setdiff1d(np.arange(height), empty)
     first = np.arange(rows.size) * width + rng.integers(0, width, rows.size) if count else np.zeros(0, int)
     others = rng.permutation(np.setdiff1d(np.arange(rows.size * width), first))[: max(count - first.size, 0)]
@@ -117,7 +117,7 @@ def grouped(rng: np.random.Generator) -> Iterator[Case]:
         "先按列排序，再按行排序：稳定排序使每行的列号保持升序。",
     )
     begins: Text = (
-        "A row without entries begins where the next one begins, and the last start is the number of entries.",
+        "A row without entries starts where the next one starts, and the last start is the number of entries.",
         "空行的起点与下一行相同；最后一个起点等于元素总数。",
     )
     for name, name_zh, height, width, count, hint in (
@@ -151,7 +151,7 @@ def grouped(rng: np.random.Generator) -> Iterator[Case]:
 def fault_of_chain(
     cols: np.ndarray, values: np.ndarray, x: np.ndarray, probe: np.ndarray, came: Any
 ) -> Text | None:
-    """What is wrong with A A ... A x, by its product with a vector that nobody else knows: right for it means right."""
+    """What is wrong with A A ... A x, by its product with a secret vector: if that is right, all of it is right."""
     wanted = x @ probe
     for _ in range(PER_LAP):
         wanted = (values * wanted[cols]).sum(1)
@@ -190,7 +190,7 @@ def race(rng: np.random.Generator) -> Iterator[Race]:
             args=first.args,
             expected=first.expected,
             hint=(
-                "The innermost loop runs over views of rows, `for j in range(row.size)`: 64 numbers side by side for each "
+                "The innermost loop runs over views of rows, `for j in range(row.size)`: 64 contiguous numbers for each "
                 "entry.",
                 "最内层循环应在行视图上进行：for j in range(row.size)，每个元素对应 64 个相邻的数。",
             ),
@@ -203,7 +203,7 @@ def race(rng: np.random.Generator) -> Iterator[Race]:
 
 
 ZEROED: Text = (
-    "Every row of out is set to zero first, also that of an empty row, whatever out held before.",
+    "Every row of out is set to zero first, also that of an empty row: out is not initialized.",
     "out 的每一行都先清零，空行也不例外。",
 )
 SHAPES: Text = (
@@ -236,7 +236,7 @@ def sampled(rng: np.random.Generator) -> Iterator[Case]:
         "元素 e 的和遍历 x 第 r 行与 y 第 cols[e] 行的 k 个数，从零开始。",
     )
     owns: Text = (
-        "Row r owns the entries crows[r] to crows[r + 1], which may be none: several empty rows may follow each other.",
+        "Row r has the entries crows[r] to crows[r + 1], possibly none: several empty rows may follow each other.",
         "第 r 行的元素是 crows[r] 到 crows[r + 1]，可以没有；可能有连续多个空行。",
     )
     for name, name_zh, height, width, count, empty, k, hint in MATRICES:
@@ -279,7 +279,7 @@ def spmm(rng: np.random.Generator) -> Iterator[Case]:
         args=(crows, cols, n, values, x, g),
         expected=(value, [g[rows, 0] * x[cols, 0], of_x]),
         hint=(
-            "A table of all rows and columns has no room: the gradient of the values is needed at the entries alone.",
+            "A dense matrix of all rows and columns does not fit in memory: the gradient of the values is needed only at the entries.",
             "整张行乘列的表放不下：只需在元素所在的位置计算梯度。",
         ),
         **TIGHT,
@@ -304,7 +304,7 @@ def _second(rng: np.random.Generator) -> Case:
         args=(np.stack([rows, cols]), values, [height, width], x, g),
         expected=[part.numpy() for part in second],
         hint=(
-            "product, at_entries and picked are recorded when they are given Tensors; NumPy's functions are not.",
+            "product, at_entries and picked are recorded when they are called with Tensors; NumPy's functions are not.",
             "传入张量时 product、at_entries、picked 会被记录；NumPy 的函数不会。",
         ),
         **TIGHT,
@@ -359,14 +359,14 @@ def convolved(
 
 def neighbours(rng: np.random.Generator) -> Iterator[Case]:
     edge: Text = (
-        "Beyond the edge of the grid nobody stands: the place after the last one of a row is not the first of the next.",
+        "There is no entry beyond the edge of the grid: the place after the last one of a row is not the first of the next.",
         "网格边界之外没有元素：一行末尾之后并不是下一行的开头。",
     )
     apart: Text = (
         "Entries of different samples are never neighbours: the batch number belongs to a place.",
         "不同样本的元素互不相邻：批次号也是位置的一部分。",
     )
-    far: Text = ("Use the offsets that come, as they are.", "直接使用传入的偏移。")
+    far: Text = ("Use the given offsets unchanged.", "直接使用传入的偏移。")
     for name, name_zh, shape, count, offsets, hint in (
         (
             "a filled grid: nothing wraps around",

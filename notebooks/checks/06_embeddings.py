@@ -67,14 +67,14 @@ def draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def skewed(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
-    """Ids from 0 to below `count` of which a few come most of the time."""
+    """Ids from 0 to below `count`, a few of which are very frequent."""
     return np.minimum((count * rng.random(size) ** 3).astype(L), count - 1)
 
 
 def left_alone(name: Text, args: tuple[Any, ...], arrays: tuple[Any, ...], what: Text) -> Case:
-    """The `arrays` among `args` are after the call what they were before it."""
+    """The `arrays` among `args` are not changed by the call."""
     hint = (
-        f"Do not write into {what[0]}: others still need them as they were.",
+        f"Do not write into {what[0]}: other code still needs them unchanged.",
         f"不要改写{what[1]}：别处还要用到原来的值。",
     )
     return Case(name, "left_alone", args, list(arrays), hint)
@@ -94,7 +94,7 @@ def through_the_library(
     rng: np.random.Generator, name: Text, hint: Text, count: int, width: int, shape: tuple[int, ...],
     padding: int | None = None, by_frequency: bool = False, passes: int = 1,
 ) -> Case:  # fmt: skip
-    """An embedding's value and its gradient, forced to be dense and left as rows; torch's embedding is the oracle."""
+    """An embedding's value and its gradient, as a dense array and as rows; torch's embedding is the oracle."""
     ids, table, g = rng.integers(0, count, shape), draw(rng, count, width), draw(rng, *shape, width)
     weight = torch.tensor(table, dtype=torch.float64, requires_grad=True)
     value = torch.nn.functional.embedding(torch.tensor(ids), weight, scale_grad_by_freq=by_frequency, padding_idx=padding)  # fmt: skip
@@ -120,7 +120,7 @@ def twice(rng: np.random.Generator) -> Case:
         args=(ids, table, g),
         expected=[second.numpy()],
         hint=(
-            "The lines that give back the pullback are complete as they were handed out: leave them as they are.",
+            "The lines that return the pullback are complete: do not change them.",
             "返回反向函数的那几行已经写好，请保持原样。",
         ),
         rtol=1e-3,
@@ -137,7 +137,7 @@ def rows_at(rng: np.random.Generator) -> Iterator[Case]:
         "out 的第 i 行是表的第 ids[i] 行，逐列复制；编号可以重复。",
     )
     nothing: Text = (
-        "Only the row `padding` reads as zeros, and every time that it is asked for.",
+        "Only the row `padding` reads as zeros, each time that its id occurs.",
         "只有 padding 指定的行读作零，并且每次查询都如此。",
     )
     for name, name_zh, count, width, size, padding, hint in (
@@ -154,7 +154,7 @@ def rows_at(rng: np.random.Generator) -> Iterator[Case]:
     names = ("ids of three axes, a table of float64", "三维编号，float64 的表")
     yield Case(names, "table_read", (ids, table, -1), table[ids], each, dtype="float64")
     outside: Text = (
-        "An id that is no row of the table raises IndexError: negative ones, and from table.shape[0] on.",
+        "An id outside the table raises IndexError: negative ids, and ids from table.shape[0] on.",
         "不是表中行号的编号须引发 IndexError：负数，以及大于等于 table.shape[0] 的数。",
     )
     for name, name_zh, wrong in (
@@ -165,26 +165,26 @@ def rows_at(rng: np.random.Generator) -> Iterator[Case]:
         ids[rng.integers(0, 90)] = wrong
         yield Case((name, name_zh), "table_refuses", (ids, draw(rng, 40, 8)), REFUSED, outside)
     ids = rng.integers(0, 30, 80)
-    args = ids, draw(rng, 30, 11), int(ids[0]), False, False  # the padding row is asked for
+    args = ids, draw(rng, 30, 11), int(ids[0]), False, False  # the padding id occurs
     what = "the ids and the table", "编号和表"
-    yield left_alone(("what came is left as it was", "不改动输入"), args, args[:2], what)
+    yield left_alone(("the inputs are unchanged", "不改动输入"), args, args[:2], what)
     yield through_the_library(rng, ("through the library's tape", "经过库的磁带"), each, 20, 9, (6, 5), 4)
     yield twice(rng)
 
 
 def rows_summed(rng: np.random.Generator) -> Iterator[Case]:
     again: Text = (
-        "Ids may repeat, and then all that they bring is added up: out[ids] += g keeps only one of them.",
+        "Ids may repeat, and then all their rows are added up: out[ids] += g keeps only one of them.",
         "编号可能重复，此时应把各次的梯度全部相加；out[ids] += g 只会保留其中一次。",
     )
     dropped: Text = (
-        "What comes for the row `padding` is dropped, each time.",
+        "Every gradient of the row `padding` is dropped.",
         "归到 padding 行的梯度每次都被丢弃。",
     )
     for name, name_zh, count, width, size, padding, hint in (
         ("ids that repeat", "重复的编号", 15, 20, 200, -1, again),
         ("one id alone", "只有一个编号", 1, 120, 70, -1, again),
-        ("rows that nobody asked for", "无人查询的行", 500, 3, 40, -1, again),
+        ("rows whose ids do not occur", "编号没有出现的行", 500, 3, 40, -1, again),
         ("padding that repeats", "重复的填充行", 8, 15, 120, 5, dropped),
         ("nothing but padding", "全是填充行", 1, 110, 30, 0, dropped),
     ):
@@ -196,13 +196,13 @@ def rows_summed(rng: np.random.Generator) -> Iterator[Case]:
     args = np.zeros((0, 13), F), np.zeros(0, L), 11, -1
     yield Case(("an empty batch", "空的一批"), "rows_added", args, none, again)
     args = draw(rng, 90, 6), rng.integers(0, 20, 90), 20, -1, False
-    what = "the gradient and the ids that came", "传来的梯度和编号"
-    yield left_alone(("what came is left as it was", "不改动输入"), args, args[:2], what)
+    what = "the gradient and the ids", "梯度和编号"
+    yield left_alone(("the inputs are unchanged", "不改动输入"), args, args[:2], what)
     yield through_the_library(
         rng, ("through the library's tape", "经过库的磁带"), dropped, 12, 11, (5, 9), padding=2
     )
     yield through_the_library(
-        rng, ("divided by how often an id came", "除以编号出现的次数"), again, 7, 14, (40,), by_frequency=True
+        rng, ("divided by the count of an id", "除以编号出现的次数"), again, 7, 14, (40,), by_frequency=True
     )
     yield twice(rng)
 
@@ -221,7 +221,7 @@ def merge(ids: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def coalesced(rng: np.random.Generator) -> Iterator[Case]:
     far: Text = (
-        "Ids may be any numbers up to 2^63: an array with a place for each of them has no room.",
+        "Ids may be any numbers up to 2^63: an array with an element for each of them does not fit in memory.",
         "编号可达 2 的 63 次方：不能为每个可能的编号都留一个位置。",
     )
     nobody: Text = (
@@ -229,15 +229,15 @@ def coalesced(rng: np.random.Generator) -> Iterator[Case]:
         "编号 -1 不属于任何行，不应出现在答案中。",
     )
     each: Text = (
-        "Each id once, with the sum of all its rows, wherever in the batch they stand.",
+        "Each id once, with the sum of all its rows, wherever they are in the batch.",
         "每个编号出现一次，对应它所有行之和，不论它们在批中的位置。",
     )
     for name, name_zh, ids, width, count, hint in (
         ("ids that repeat, mixed", "重复且打乱的编号", rng.integers(0, 40, 300), 8, 40, each),
         ("one id alone", "只有一个编号", np.full(60, rng.integers(0, 1000)), 110, 1000, each),
         ("neighbours in the batch, and again later", "相邻后又再次出现", np.tile(rng.permutation(50)[:25], 4).repeat(2), 5, 50, each),
-        ("ids of no row among them", "夹杂无主的编号", rng.integers(-1, 12, 150), 9, 12, nobody),
-        ("nothing but ids of no row", "全是无主的编号", np.full(20, -1), int(rng.integers(3, 9)), 12, nobody),
+        ("some ids of -1", "含有 -1 的编号", rng.integers(-1, 12, 150), 9, 12, nobody),
+        ("only ids of -1", "编号全是 -1", np.full(20, -1), int(rng.integers(3, 9)), 12, nobody),
         ("ids near 10^12", "接近 10 的 12 次方的编号", 10**12 - rng.integers(1, 30, 90) ** 2, 6, 10**12, far),
     ):  # fmt: skip
         rows = draw(rng, ids.size, width)
@@ -254,19 +254,19 @@ def coalesced(rng: np.random.Generator) -> Iterator[Case]:
     )  # fmt: skip
     ids, rows = rng.integers(0, 40, 200), draw(rng, 200, 3)
     large = ids % 2 == 0
-    # Of one sign: where large numbers cancel, a right sum in float32 is far from the exact one as well.
+    # Of one sign: where large numbers cancel, a correct sum in float32 is far from the exact one as well.
     rows[large] = 1e6 * np.abs(rows[large])
     yield Case(
         ("large rows between small ones", "大数行夹在小数行之间"), "rows_merged", (ids, rows, 40), merge(ids, rows),
         (
-            "A sum is made of its own rows alone: as the difference of two running sums it loses the digits of small rows to large ones.",
+            "Sum only the rows of one id: a difference of two running sums loses the digits of small rows next to large ones.",
             "每个和只由它自己的各行构成：用累积和之差来求，小数的有效位会被大数吞掉。",
         ), rtol=1e-4, atol=1e-2,
     )  # fmt: skip
     ids, rows = rng.integers(0, 20, 100), draw(rng, 100, 3)
-    names = ("what came is left as it was", "不改动输入")
+    names = ("the inputs are unchanged", "不改动输入")
     yield Case(
-        names, "rows_unspoilt", (ids, rows, 20), (ids, rows), ("Do not change the ids and rows that you are given.", "不要修改传入的编号和行。")
+        names, "rows_unspoilt", (ids, rows, 20), (ids, rows), ("Do not change the given ids and rows.", "不要修改传入的编号和行。")
     )  # fmt: skip
     yield through_the_library(
         rng, ("a gradient through the library's tape", "经过磁带的梯度"), each, 25, 10, (8, 6), 3, passes=2
@@ -275,7 +275,7 @@ def coalesced(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def clipped(rng: np.random.Generator, hint: Text) -> Case:
-    """SGD under a limit on the gradient's norm: that of the rows added up, not of the occurrences."""
+    """SGD under a limit on the gradient's norm: the norm of the summed rows, not of the occurrences."""
     table, batches = draw(rng, 30, 6), [rng.integers(0, 12, 25) for _ in range(4)]
     norm, rate, expected = 3.0, 0.2, table.astype(float)
     for ids in batches:
@@ -329,7 +329,7 @@ def update_rows(rng: np.random.Generator) -> Iterator[Case]:
         yield Case((name, name_zh), "adagrad_rows", args, adagrad(*args), hint, **TIGHT)
     table, moment, ids = draw(rng, 50, 6), np.zeros((50, 6), F), rng.permutation(50)[:9]
     args = table, moment, ids, draw(rng, 9, 6), 0.1, 0.0
-    names = ("epsilon 0, and rows that rest", "epsilon 为 0，未涉及的行不动")
+    names = ("epsilon 0, and unchanged rows", "epsilon 为 0，其余各行不变")
     yield Case(names, "adagrad_rows", args, adagrad(*args), still, **TIGHT)
     table, moment = rng.normal(size=(15, 9)), rng.random((15, 9))
     args = table, moment, rng.integers(0, 15, 20), rng.normal(size=(20, 9)), 0.2, 1e-3
@@ -351,7 +351,7 @@ def update_rows(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def asked(batches: list[np.ndarray], capacity: int) -> list[list[Any]]:
-    """What a cache answers that keeps its rows in an ordered dictionary, the newest last."""
+    """The answers of a cache that keeps its rows in an ordered dictionary, the newest last."""
     kept: OrderedDict[int, None] = OrderedDict()
     found: list[list[Any]] = []
     for batch in batches:
@@ -399,41 +399,41 @@ def queue(rng: np.random.Generator) -> Case:
         order = np.array(list(kept), L)
         found.append([order[::-1], order, np.sort(order)])
     hint = (
-        "Of two neighbours each names the other; newer of the newest place and older of the oldest are -1, and place_of of a row that is "
-        "not there is 0.",
+        "Two neighbours refer to each other; newer of the newest place and older of the oldest are -1, and place_of of a row that "
+        "is not cached is 0.",
         "相邻的两个位置互相指向对方；最新位置的 newer 和最旧位置的 older 为 -1，不在缓存中的行的 place_of 为 0。",
     )
-    names = "the queue from both ends, and who has a place", "从两端读队列，以及谁有位置"
+    names = "the queue from both ends, and the cached rows", "从两端读队列，以及哪些行在缓存中"
     return Case(names, "cache_queue", (batches, 5, 80), found, hint)
 
 
 def ask(rng: np.random.Generator) -> Iterator[Case]:
     newest: Text = (
-        "A row that is asked for becomes the newest, also when it is there already (else: first in, first out), and the two neighbours that "
-        "it leaves are joined in both directions.",
+        "A row that is looked up becomes the newest, also if it is cached already (else: first in, first out), and the two neighbours that "
+        "it leaves are linked in both directions.",
         "被查询的行即使已在缓存中也变为最新（否则就成了先进先出），它离开的两个邻居要双向接上。",
     )
     joined: Text = (
-        "When a place is taken out of the middle, its two neighbours are joined, in both directions; at the oldest end, ends[1] moves.",
+        "When a place is taken out of the middle, its two neighbours are linked in both directions; at the oldest end, ends[1] moves.",
         "从中间取出一个位置时，要把它两边的邻居双向接上；在最旧的一端则移动 ends[1]。",
     )
     forgotten: Text = (
-        "place_of of the row that left is 0 again: when it is asked for later, it is a miss.",
-        "离开的行的 place_of 重新置 0：以后再查询它是一次未命中。",
+        "place_of of the evicted row is 0 again: a later look-up is a miss.",
+        "被淘汰的行的 place_of 重新置 0：以后再查询它是一次未命中。",
     )
     circle: Text = (
-        "Each row has left before it is asked for again: place_of of a row that leaves is 0 again, and ends[1] is who leaves next.",
-        "每一行再次被查询之前都已离开：离开的行的 place_of 重新置 0，ends[1] 是下一个离开者。",
+        "Each row is evicted before it is looked up again: place_of of an evicted row is 0 again, and ends[1] is the next to be evicted.",
+        "每一行再次被查询之前都已被淘汰：被淘汰的行的 place_of 重新置 0，ends[1] 是下一个被淘汰的位置。",
     )
-    batches = np.split(np.tile(rng.permutation(20)[:9], 12), 27)  # the same nine, again and again
-    names = ("round and round: not one hit", "循环查询：一次也不命中")
+    batches = np.split(np.tile(rng.permutation(20)[:9], 12), 27)  # the same nine, repeated
+    names = ("a cyclic scan: no hits", "循环查询：一次也不命中")
     yield Case(names, "cache_asked", (batches, 8, 20), asked(batches, 8), circle)
     for name, name_zh, capacity, count, batch, size, hint in (
-        ("rows that are asked for again", "再次查询的行", 6, 20, 6, 30, newest),
+        ("rows that are looked up again", "再次查询的行", 6, 20, 6, 30, newest),
         ("a cache of two places", "两个位置的缓存", 2, 6, 2, 60, joined),
         ("a cache of one place", "一个位置的缓存", 1, 4, 1, 110, joined),
-        ("a cache with room to spare", "空间富余的缓存", 40, 30, 10, 15, newest),
-        ("rows that come back", "离开后又回来的行", 10, 14, 10, 40, forgotten),
+        ("a cache that is never full", "不会装满的缓存", 40, 30, 10, 15, newest),
+        ("rows that are loaded again", "淘汰后又载入的行", 10, 14, 10, 40, forgotten),
         ("a long log", "较长的日志", 50, 400, 50, 60, forgotten),
     ):
         batches = [skewed(rng, count, batch) for _ in range(size)]

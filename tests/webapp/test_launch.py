@@ -283,9 +283,7 @@ def test_a_workspace_in_a_checkout_is_refused(
     (tmp_path / "link").symlink_to(root)
     for base in (root, tmp_path / "link"):
         monkeypatch.setenv("SAMPAN_HOME", str(base / where))
-        with pytest.raises(
-            WorkspaceError, match=f"outside of every checkout .* lies in {root}: .*SAMPAN_HOME"
-        ):
+        with pytest.raises(WorkspaceError, match=f"outside of every checkout .* is in {root}: .*SAMPAN_HOME"):
             workspace()
     assert not (root / "work").exists()
 

@@ -223,7 +223,7 @@ def test_preferences_send_nobody_elsewhere(visitor: requests.Session, studio: St
 def test_errors_are_pages_in_both_languages(visitor: requests.Session, studio: Studio) -> None:
     english = visitor.get(f"{studio.url}studio/nowhere", headers={"Accept-Language": "en"})
     chinese = visitor.get(f"{studio.url}studio/courses/nothing/open", headers={"Accept-Language": "zh"})
-    assert english.status_code == 404 and "nothing at this address" in english.text
+    assert english.status_code == 404 and "no page at this address" in english.text
     assert chinese.status_code == 405 and "不接受这种请求" in chinese.text
 
 

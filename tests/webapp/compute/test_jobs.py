@@ -169,7 +169,7 @@ def test_a_job_comes_from_the_warm_process_and_outlives_the_studio(
 
 
 def test_what_cannot_be_started(home: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no script 'nothing\.py'"):
+    with pytest.raises(FileNotFoundError, match=r"script 'nothing\.py' was not found"):
         jobs.start("nothing.py", ask=Ask("ann", "job"), cwd=home)
     with pytest.raises(Refused, match="no GPU"):
         script(home, "", kind="gpu")

@@ -51,7 +51,7 @@ def test_the_life_of_a_kernel(crowded: Studio, api: requests.Session) -> None:
         assert "All places are in use" in refused.reason
         chinese = {"Accept-Language": "en", "Cookie": "sampan_lang=zh"}  # the setting, not the browser
         refused = api.post(kernels, json={"name": "sampan"}, headers=chinese)
-        assert refused.status_code == 503 and refused.json()["message"].startswith("现在没有空位，你前面")
+        assert refused.status_code == 503 and refused.json()["message"].startswith("现在没有空位，排在你前面")
         page = api.get(f"{crowded.url}studio/page/tape", headers={"Accept-Language": "zh"})
         assert page.status_code == 503 and "没有空位" in page.text
         assert store.queue() == []

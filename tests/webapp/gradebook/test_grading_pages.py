@@ -149,7 +149,7 @@ def test_what_does_not_fit_is_said_in_words(visitor: Visitor, classroom: Classro
         (visitor.post(f"/{CLASS}/release", assignment="week2"), "at least one notebook"),
         (
             visitor.post(f"/{CLASS}/import", files={"file": ("a.zip", b"x")}, assignment="week1"),
-            "no zip file",
+            "not a readable zip file",
         ),
         (visitor.get(f"/{CLASS}/alike/week1/nothing"), "not possible in the current state"),
     ):

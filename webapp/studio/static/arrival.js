@@ -1,5 +1,5 @@
-// Says once that the page stands: from here on, what the kernel changes reaches it. `root` is "IPY_MODEL_<id>"; a model
-// is there when everything it contains is, which may be seconds after this one on a slow line.
+// Reports once that the page is shown: from then on it receives the kernel's changes. `root` is "IPY_MODEL_<id>";
+// a model is complete when all its children are, which may be seconds later on a slow connection.
 
 export default {
   async render({ model }) {

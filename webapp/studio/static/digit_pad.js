@@ -1,5 +1,5 @@
 // A pad to draw a digit on with mouse, pen or finger. Strokes are kept as points and painted in the theme's ink;
-// what travels to Python is `pixels`: side x side bytes, 255 is ink, at most every 150 ms while drawing and once
+// Python gets `pixels`: side x side bytes, 255 is ink, at most every 150 ms while drawing and once
 // at the end of a stroke; {clear: true} is sent when the pad is cleared. `picture` (the same format) is shown on the pad when Python sets it.
 
 const SCREEN = 560; // the canvas's own pixels: twice its size on the page
@@ -20,7 +20,7 @@ function paint(context, strokes, color) {
       continue;
     }
     context.moveTo(...first);
-    // Through the middles of the segments: a hand's corners become curves.
+    // Through the midpoints of the segments, so that corners become curves.
     for (let i = 1; i < stroke.length - 1; i++) {
       const [a, b] = [stroke[i], stroke[i + 1]];
       context.quadraticCurveTo(a[0], a[1], (a[0] + b[0]) / 2, (a[1] + b[1]) / 2);
@@ -83,7 +83,7 @@ function render({ model, el }) {
     clearTimeout(timer);
     timer = 0;
     lastSent = performance.now();
-    // In steps of two, each a mean of four pixels: one big step would skip most of them.
+    // Scaled by two in each step, a mean of four pixels: one big step would skip most of them.
     let source = canvas;
     for (let size = SCREEN; size / 2 >= side; size /= 2) {
       const half = document.createElement("canvas");

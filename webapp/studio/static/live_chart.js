@@ -1,5 +1,5 @@
-// A small line chart that is fed while a network trains. SVG, so that colours follow the page's theme by
-// themselves. `finished` and `live` are lists of series:
+// A small live line chart of a training run. SVG, so that colours follow the page's theme. `finished` and `live` are
+// lists of series:
 //   {id, run, slot, kind, x: [...], y: [...]}   slot 1..5 picks --sp-run-1..5, kind "train" | "test"
 // `finished` is sent when runs change, `live` a few times a second.
 
@@ -33,9 +33,9 @@ export function ticks(low, high, count) {
   return out;
 }
 
-// Lowest and highest y that the axis shows. The first points of a run can be far from all later ones: the axis
-// leaves out losses above three times the 95th percentile and the lowest tenth of high accuracies; the line is
-// cut there. `most` is the highest share that is shown.
+// Lowest and highest y that the axis shows. The first points of a run can be far from all later ones: the axis omits
+// losses above three times the 95th percentile and the lowest tenth of high accuracies; the line is
+// clipped there. `most` is the highest share that is shown.
 export function range(series, format, most = 1) {
   const values = series.flatMap((s) => s.y);
   if (!values.length) return format === "percent" ? [0, most] : [0, 2.5];
@@ -104,7 +104,7 @@ function render({ model, el }) {
       const line = svg("polyline", { class: `tr-line is-${s.kind}`, points: points.join(" ") });
       line.style.stroke = color;
       picture.append(line);
-      // A mark for each evaluation where there is room, else only for the last; a lone point would be no line.
+      // A mark for each evaluation if there is space, else only for the last; a single point would draw no line.
       const n = s.x.length;
       const roomy = n === 1 || (x(s.x[n - 1]) - x(s.x[0])) / (n - 1) >= 14;
       const marks = s.kind === "train" && n > 1 ? [] : roomy ? s.x.map((_, i) => i) : [n - 1];
@@ -144,7 +144,7 @@ function render({ model, el }) {
     if (!pending) pending = requestAnimationFrame(draw);
   }
 
-  // The value of each test curve (or training curve, when that is all there is) under the pointer.
+  // The value of each test curve (or training curve, if there is no other) under the pointer.
   function point(event) {
     const cursor = frame.querySelector(".tr-cursor");
     if (!scale || !scale.series.length || !cursor) return;

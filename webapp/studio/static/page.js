@@ -1,6 +1,6 @@
-// A page that computes, while its kernel works. The names on `window` are Voilà's: its front end asks for them.
+// A page that computes, while its kernel runs. The names on `window` are Voilà's: its front end needs them.
 
-// Voilà begins when the whole page is there, so every cell is.
+// Voilà starts when the whole page is loaded, with all cells.
 window.cellLoaded = true;
 window.voila_finish = () => {
   document.getElementById("loading")?.remove();
@@ -12,21 +12,21 @@ const whenever = (react) => {
   observer.observe(document, { childList: true, subtree: true });
 };
 
-// The bar moves on with every cell that has run.
+// The bar advances with every cell that has run.
 whenever(() => {
   const bar = document.querySelector("#loading progress[max]");
   if (bar) bar.value = document.querySelectorAll("[cell-index]").length;
   return document.readyState !== "loading";
 });
 
-// Voilà hangs its shell at the end of the body; a page's content belongs into its main landmark.
+// Voilà appends its shell to the body; a page's content belongs in its main landmark.
 whenever(() => {
   const shell = document.getElementById("main");
   if (shell) document.getElementById("content").append(shell);
   return shell;
 });
 
-// The kernel is given back when its page is left. Voilà says so too, but only once its front end has come to it.
+// The kernel is stopped when its page is closed. Voilà does this too, but only after its front end has loaded.
 addEventListener("pagehide", () => {
   const settings = JSON.parse(document.getElementById("jupyter-config-data").textContent);
   const form = new FormData();

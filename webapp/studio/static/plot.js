@@ -1,8 +1,9 @@
-// A plotly figure as the Studio shows it: in the page's theme, as wide as its place, with buttons and keys for what
-// the pointer does. `figure` is its JSON, with the colours of light paper; `words` are the sentences of its controls.
+// A plotly figure as the Studio shows it: in the page's theme, as wide as its container, with buttons and keys for
+// all pointer actions. `figure` is its JSON, with the colours of light paper; `words` are the sentences of its
+// controls.
 //
-// Plotly (5 MB) is asked for once a page, from this server under an address that browsers keep, and only when a
-// figure comes into sight.
+// Plotly (5 MB) is loaded once per page, from this server under an address that browsers cache, and only when a
+// figure becomes visible.
 
 const MOVES = { flat: ["nearer", "farther", "reset"], space: ["left", "right", "nearer", "farther", "spin", "reset"] };
 const SIGNS = { left: "←", right: "→", nearer: "+", farther: "−", reset: "⟲", spin: "▶" };
@@ -31,8 +32,8 @@ function element(name, className, text) {
   return node;
 }
 
-// The library draws for light paper (lib/sampan/visual/style.py); here its three greys are the theme's. Other colours
-// may be written as variables of studio.css.
+// The library draws for light paper (lib/sampan/visual/style.py); here its three greys are replaced by the theme's.
+// Other colours may be variables of studio.css.
 function themed(text) {
   const figure = JSON.parse(
     text.replace(/#1f2a37/gi, colour("ink")).replace(/#8a94a3/gi, colour("soft")).replace(/#e6e9ee/gi, colour("line"))
@@ -120,13 +121,13 @@ function render({ model, el }) {
     const figure = themed(text);
     space = Boolean(figure.layout.scene);
     for (const [move, button] of moves) button.hidden = !MOVES[space ? "space" : "flat"].includes(move);
-    // A new colouring is looked at from the same side, and what joins a group as the group is.
+    // A recoloured figure keeps its camera, and a figure that joins a group gets the camera of the group.
     const kept = space ? (drawn ? paper.layout?.scene?.camera : sides[model.get("group")]) : null;
     start = figure.layout.scene?.camera;
     if (kept) figure.layout.scene.camera = kept;
-    // A finger scrolls the page; what it would do here, the buttons do. In space it turns the cloud.
+    // A finger scrolls the page, and the buttons replace its actions here. In 3D it rotates the cloud.
     if (!space) figure.layout.dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom";
-    // In the plane drawn anew: axes of one scale would keep what the last figure made of them.
+    // 2D figures are drawn anew: axes with equal scales would keep the ranges of the last figure.
     await library[space ? "react" : "newPlot"](paper, figure.data, figure.layout, { displayModeBar: false, responsive: false, displaylogo: false });
     if (space && !drawn) paper.on("plotly_relayout", (change) => share(change));
     drawn = library;
@@ -136,7 +137,7 @@ function render({ model, el }) {
 
   const redraw = () => { working = working.then(draw, draw); };
 
-  // Clouds of one group are looked at from the same side.
+  // Clouds of one group share their camera.
   function share(change) {
     const camera = change["scene.camera"];
     const group = model.get("group");

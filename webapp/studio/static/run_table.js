@@ -1,4 +1,4 @@
-// The runs that are compared, as a real table. `rows`: [{id, slot, state, cells: [...]}], `columns`: [{label, figure}].
+// The compared runs, as an HTML table. `rows`: [{id, slot, state, cells: [...]}], `columns`: [{label, figure}].
 // Sends {show: id} and {remove: id}. Buttons keep the focus when rows are drawn again.
 
 function cell(name, text, className) {

@@ -1,5 +1,6 @@
 // A slider over a list of values, which are shown as `texts`: the browser's own control, so keys and screen readers
-// know it. The value goes to the kernel when the slider is let go, with `live` at every step; what it stands on is shown at once.
+// work. The value is sent to the kernel when the slider is
+// released, with `live` at every step; the present text is shown at once.
 
 function render({ model, el }) {
   const root = document.createElement("div");

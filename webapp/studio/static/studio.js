@@ -1,11 +1,11 @@
-// What the Studio's pages do beyond links and forms. Each of them works without this file, only less smoothly:
-// the theme changes without a reload (a page that computes must not lose its kernel), and pieces that change by
-// themselves do so in place. No sentence is written here: the server sends them in the visitor's language.
+// Progressive enhancement of the Studio's pages. They all work without this file, only less smoothly:
+// the theme changes without a reload (a page that computes must not lose its kernel), and live parts are updated in
+// place. It contains no sentences: the server sends them in the visitor's language.
 //
-//   data-live="<address>"     a piece of the page that the server draws again while it is looked at: every
-//                             data-every milliseconds, or, without that, as long as something in it is data-active
-//   form[data-quiet]          sent in the background; then the live pieces around it (data-around) are drawn again
-//   data-queue="<address>"    a place in the queue, told by server-sent events: "place" draws, "go" leads on
+//   data-live="<address>"     a part of the page that the server refreshes while it is visible: every
+//                             data-every milliseconds, or, without that, while an element in it is data-active
+//   form[data-quiet]          sent in the background; then the live parts around it (data-around) are refreshed
+//   data-queue="<address>"    a place in the queue, by server-sent events: "place" updates it, "go" redirects
 
 const ACTIVE_MS = 500;
 const LINE_MS = 10000;
@@ -14,10 +14,11 @@ const AGAIN_MS = 3000;  // after an answer that never came
 const post = (form, submitter) =>
   fetch(form.action, { method: "POST", body: new FormData(form, submitter), redirect: "manual" });
 
-// ---- drawing again ------------------------------------------------------------------------------------
+// ---- refreshing ------------------------------------------------------------------------------------
 
-// Makes `old` equal to `fresh` and touches only what differs: focus, opened details and selections stay. An element is
-// known by its id, or else by its name and its turn; what came or went before it does not matter.
+// Makes `old` equal to `fresh` and touches only what differs: focus, opened details and selections stay. An element
+// is identified by its id, or else by its name and its
+// position among those of that name; elements added or removed before it do not matter.
 function morph(old, fresh) {
   for (const { name, value } of [...fresh.attributes]) {
     if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
@@ -39,7 +40,7 @@ function morph(old, fresh) {
   left.forEach((node) => node.remove());
 }
 
-// Which of the nodes in `left` is `node`, as it stood before? Undefined: none.
+// The node in `left` that corresponds to `node`; undefined if there is none.
 function counterpart(node, at, left) {
   const alike = [...left].filter((one) => one.nodeName === node.nodeName && (one.id ?? "") === (node.id ?? ""));
   if (node.nodeType !== Node.ELEMENT_NODE) return alike.find((one) => one === at);  // no text is worth a step over others
@@ -55,13 +56,13 @@ function redraw(piece, html) {
   morph(piece, fresh);
 }
 
-// ---- live pieces --------------------------------------------------------------------------------------
+// ---- live parts --------------------------------------------------------------------------------------
 
 const timers = new WeakMap();
 const turns = new WeakMap();  // how often each piece was asked for: an answer that was overtaken by a later question is old
 let silent = 0;  // questions in a row that the server has not answered
 
-// Said after the second: the first may only be this page that is being left.
+// Shown after the second failure: the first may only be caused by leaving this page.
 function heard(answered) {
   silent = answered ? 0 : silent + 1;
   document.getElementById("away").hidden = silent < 2;
@@ -102,7 +103,7 @@ function schedule(piece) {
   if (every) timers.set(piece, setTimeout(() => (document.hidden ? schedule(piece) : refresh(piece)), every));
 }
 
-// What starts something is disabled while it runs; the keyboard then goes to what stops it, and back.
+// A start button is disabled while its action runs; the keyboard focus moves to the stop button, and back.
 function settle(piece, held) {
   const start = piece.closest("[data-around]")?.querySelector("[data-check] button");
   if (!start) return;
@@ -127,7 +128,7 @@ document.addEventListener("submit", async (event) => {
 
 document.querySelectorAll("[data-live]").forEach((piece) => { settle(piece, false); schedule(piece); });
 
-// In a page that computes: what runs it. Voilà leaves the kernel's id in its settings.
+// In a page that computes: its kernel. Voilà stores the kernel's id in its settings.
 document.querySelectorAll("[data-session-line]").forEach((line) => {
   const kernel = JSON.parse(document.getElementById("jupyter-config-data").textContent).kernelId;
   line.dataset.live = `${line.dataset.sessionLine}/${kernel}`;
@@ -141,7 +142,7 @@ document.querySelectorAll("[data-queue]").forEach((place) => {
   const stream = new EventSource(place.dataset.queue);  // it connects again by itself
   stream.addEventListener("place", (event) => redraw(place, event.data));
   stream.addEventListener("go", (event) => { stream.close(); location.replace(event.data); });
-  // Whoever leaves the queue goes where the form leads: what the stream says of it must not call them back.
+  // A visitor who leaves the queue follows the form: events of the stream must not redirect them back.
   addEventListener("submit", (event) => { if (!event.defaultPrevented) stream.close(); });
   stream.addEventListener("open", () => heard(true));
   stream.addEventListener("error", () => {
@@ -177,10 +178,10 @@ document.querySelectorAll("form[data-busy]").forEach((form) => {
 });
 addEventListener("pageshow", (event) => {
   if (event.persisted && document.querySelector("[data-queue]")) location.reload();
-  // Back from the browser's memory of pages: nothing is busy any more.
+  // Restored from the back-forward cache: nothing is busy any more.
   document.querySelectorAll("[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
 });
-// A page's ticket is used up: opened again from history or a bookmark, the page asks for a place anew.
+// A page's ticket is used up: a page that is opened again from history or a bookmark requests a new place.
 if (document.body.dataset.voila && new URLSearchParams(location.search).has("ticket")) {
   history.replaceState(history.state, "", location.pathname);
 }

@@ -1,5 +1,5 @@
-// A program on the tape, walked forward and backward. `data`: {boxes, lines, steps, sources} as studio/views/tape/walk.py
-// makes them. All steps are here at once: walking asks the kernel for nothing.
+// A program on the tape, step by step forward and backward. `data`: {boxes, lines, steps, sources} as created by
+// studio/views/tape/walk.py. It contains all steps, so stepping sends no request to the kernel.
 
 const SVG = "http://www.w3.org/2000/svg";
 const BOX_WIDTH = 138, BOX_HEIGHT = 44, COLUMN = 158, LAYER = 74;

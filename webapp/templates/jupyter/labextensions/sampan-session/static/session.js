@@ -1,8 +1,8 @@
 // The session of the open notebook in JupyterLab's status bar: device, time left, memory, and a button to keep it
-// when it is about to be stopped for idleness. The words come from the server, in the visitor's language.
+// when it is about to be stopped because it is idle. The server sends the texts in the visitor's language.
 //
-// Written by hand in the form in which JupyterLab loads extensions (a module federation container), so that there
-// is nothing to build: `init` hands over Lab's own modules, `get` answers with the plugin.
+// Written by hand in the form in which JupyterLab loads extensions (a module federation container), so that no build
+// is needed: `init` receives Lab's own modules, `get` returns the plugin.
 
 const LOOK_MS = 10000;
 const NAME = "sampan-session";
