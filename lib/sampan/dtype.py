@@ -240,6 +240,8 @@ class Place:
 
 
 class CPUPlace(Place):
+    """The CPU as a place."""
+
     __slots__ = ()
 
     def __init__(self) -> None:
@@ -247,6 +249,8 @@ class CPUPlace(Place):
 
 
 class CUDAPlace(Place):
+    """The GPU with number `index` as a place."""
+
     __slots__ = ()
 
     def __init__(self, index: builtins.int = 0) -> None:

@@ -23,6 +23,13 @@ SummaryView = enum.Enum(
     start=0,
 )
 TracerEventType = enum.Enum("TracerEventType", {"PythonUserDefined": 14})
+ProfilerState.__doc__ = (
+    "What a profiler does in a step: nothing, warm up, record, or record and end the recording."
+)
+ProfilerTarget.__doc__ = "Kinds of devices to profile."
+SortedKeys.__doc__ = "The column by which `Profiler.summary` sorts."
+SummaryView.__doc__ = "Paddle's tables of a summary; Sampan prints one."
+TracerEventType.__doc__ = "Kinds of a RecordEvent."
 _RECORDING = (ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN)
 _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 _running: list[Profiler] = []

@@ -9,6 +9,8 @@ from .ops.shape import number
 
 
 class WeightDecayRegularizer:
+    """Base class of penalties. coeff: their factor. ValueError for a negative one."""
+
     def __init__(self, coeff: float = 0.0) -> None:
         self.coeff = self._coeff = float(number(coeff, f"{type(self).__name__}: coeff"))
         if self.coeff < 0:

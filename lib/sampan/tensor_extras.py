@@ -38,7 +38,7 @@ _CASTS = {
     "short": "int16",
     "uint8": "uint8",
 }
-# Facts about every tensor of this library, which is dense and lies in one process.
+# Properties of every dense tensor.
 _FACTS: dict[str, Callable[[Tensor], Any]] = {
     "device": lambda x: str(x.place).removeprefix("Place(").rstrip(")"),
     "is_cuda": lambda x: x.data.is_cuda,
@@ -49,18 +49,20 @@ _FACTS: dict[str, Callable[[Tensor], Any]] = {
     # `block`: programs pass a parameter's block of the static graph on to an initializer, which takes None.
     **dict.fromkeys(("block", "num_shard", "placements", "process_mesh"), lambda x: None),
 }
-_ANSWERS: dict[str, Callable[[Tensor], Any]] = {
-    "_grad_ivar": lambda self: self.grad,
-    "_inplace_version": lambda self: self.inplace_version,
-    "_numel": lambda self: self.data.numel(),
-    "_zero_grads": lambda self: self.clear_gradient(),
-    "get_device": lambda self: self.data.get_device(),
-    "sparse_dim": lambda self: 0,
-    "value": lambda self: self,
-    **dict.fromkeys(("dense_dim", "ndimension"), lambda self: self.ndim),
-    **dict.fromkeys(("_is_initialized", "is_dense"), lambda self: True),
+# Methods without arguments: docstring, function.
+_ANSWERS: dict[str, tuple[str, Callable[[Tensor], Any]]] = {
+    "_grad_ivar": ("`grad`.", lambda self: self.grad),
+    "_inplace_version": ("`inplace_version`.", lambda self: self.inplace_version),
+    "_numel": ("The number of elements, as an int.", lambda self: self.data.numel()),
+    "_zero_grads": ("`clear_gradient`.", lambda self: self.clear_gradient()),
+    "get_device": ("The number of the tensor's GPU, -1 on the CPU.", lambda self: self.data.get_device()),
+    "sparse_dim": ("0: a dense tensor has no sparse axes.", lambda self: 0),
+    "value": ("Returns self.", lambda self: self),
+    **dict.fromkeys(("dense_dim", "ndimension"), ("The number of axes, as an int.", lambda self: self.ndim)),
+    **dict.fromkeys(("_is_initialized", "is_dense"), ("True for a dense tensor.", lambda self: True)),
     **dict.fromkeys(
-        ("is_dist", "is_selected_rows", "is_sparse", "is_sparse_coo", "is_sparse_csr"), lambda self: False
+        ("is_dist", "is_selected_rows", "is_sparse", "is_sparse_coo", "is_sparse_csr"),
+        ("False for a dense tensor in one process.", lambda self: False),
     ),
 }
 
@@ -86,10 +88,11 @@ def softmax(x, axis=None, dtype=None, name=None) -> Tensor:
 as_method(softmax)
 for _name, _dtype in _CASTS.items():
     as_method(_cast_to(_dtype), _name)
-for _name, _answer in _ANSWERS.items():
+for _name, (_doc, _answer) in _ANSWERS.items():
+    _answer.__doc__ = _doc
     as_method(_answer, _name)
-for _name, _answer in _FACTS.items():
-    setattr(Tensor, _name, property(_answer))
+for _name, _fact in _FACTS.items():
+    setattr(Tensor, _name, property(_fact))
 as_method(is_tensor)
 as_method(create_parameter)
 
@@ -138,6 +141,7 @@ def _split_with_sizes(self: Tensor, split_sizes: list[int], dim: int = 0) -> lis
 
 
 def _is_same_shape(self: Tensor, y: Tensor) -> bool:
+    """Whether `y`, dense or sparse, has the shape of this tensor."""
     return bool(self.shape == y.shape)
 
 

@@ -135,6 +135,7 @@ def autocast(device_type=None, dtype="float16", enabled=True, cache_enabled=True
 
 
 def is_autocast_enabled(device_type: Any = None) -> bool:
+    """Whether the current thread runs inside an enabled `auto_cast`."""
     return mine(casts) is not None
 
 

@@ -169,6 +169,7 @@ def enable_tensor_checker(checker_config: TensorCheckerConfig) -> None:
 
 
 def disable_tensor_checker() -> None:
+    """Stop the check that `enable_tensor_checker` started."""
     _stop("checker")
 
 
@@ -216,6 +217,7 @@ def disable_operator_stats_collection() -> None:
 
 @contextmanager
 def collect_operator_stats() -> Iterator[None]:
+    """Context manager: count operator calls by dtype inside the block and print the table at its end."""
     enable_operator_stats_collection()
     try:
         yield

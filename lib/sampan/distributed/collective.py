@@ -334,10 +334,12 @@ def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool
 
 
 def isend(tensor: Tensor, dst: int, group: Group | None = None) -> Task:
+    """`send`, which raises RuntimeError: there is no other process."""
     return send(tensor, dst, group)
 
 
 def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) -> Task:
+    """`recv`, which raises RuntimeError: there is no other process."""
     return recv(tensor, src or 0, group)
 
 
@@ -349,4 +351,5 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Task]:
+    """Run the listed exchanges in order. RuntimeError: there is no other process."""
     return [one.op(one.tensor, one.peer, one.group) for one in p2p_op_list]

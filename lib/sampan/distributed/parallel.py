@@ -86,6 +86,7 @@ def get_world_size(group: Any = None) -> int:
 
 
 def is_available() -> bool:
+    """True: the module works with one process."""
     return True
 
 
@@ -98,6 +99,7 @@ _is_parallel_ctx_initialized = is_initialized
 
 
 def several(what: str) -> NoReturn:
+    """Raise the RuntimeError of `what`, a function that needs more than one process."""
     raise RuntimeError(
         f"{what}: Sampan does not train in several processes yet; run the program as one process"
     )
@@ -115,6 +117,7 @@ def init_parallel_env(nccl_config: Any = None) -> None:
 
 
 def initialized() -> bool:
+    """Whether `init_parallel_env` was called."""
     return _state["initialized"]
 
 

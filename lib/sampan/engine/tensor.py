@@ -176,24 +176,31 @@ class Tensor(Methods):
         return tape.version(self.data)
 
     def dim(self) -> int:
+        """The number of axes, as an int."""
         return self.data.ndim
 
     def rank(self) -> Tensor:
+        """The number of axes, as an int32 Tensor of shape []."""
         return Tensor(torch.tensor(self.data.ndim, dtype=torch.int32))
 
     def numel(self, name: str | None = None) -> Tensor:
+        """The number of elements, as an int64 Tensor of shape []."""
         return Tensor(torch.tensor(self.data.numel()))
 
     def element_size(self) -> int:
+        """Bytes per element."""
         return self.data.element_size()
 
     def is_contiguous(self) -> bool:
+        """Whether the elements are contiguous in memory in row-major order."""
         return self.data.is_contiguous()
 
     def data_ptr(self) -> int:
+        """Address of the first element."""
         return self.data.data_ptr()
 
     def get_strides(self) -> list[int]:
+        """`strides` as a method."""
         return self.strides
 
     def __len__(self) -> int:
@@ -305,10 +312,12 @@ class Tensor(Methods):
         return Tensor(self.data)
 
     def detach_(self) -> Tensor:
+        """Cut this tensor from the tape in place: it becomes a leaf with stop_gradient=True. Returns self."""
         self.node, self.stop_gradient = None, True
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `stop_gradient` to `not requires_grad`. Returns self."""
         self.stop_gradient = not requires_grad
         return self
 
@@ -341,6 +350,7 @@ class Tensor(Methods):
         return data.item()
 
     def tolist(self) -> Any:
+        """The values as nested lists of Python numbers; a number for shape []."""
         return self.data.tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -439,9 +449,13 @@ class Tensor(Methods):
         return result
 
     def cpu(self) -> Tensor:
+        """This tensor if it is on the CPU, else a copy there; gradients flow through it."""
         return self.to("cpu")
 
     def cuda(self, device_id: int | None = None, blocking: bool = True) -> Tensor:
+        """This tensor if it is on GPU `device_id` (0 for None), else a copy there.
+
+        Gradients flow through it. blocking is ignored."""
         return self.to(f"gpu:{device_id or 0}")
 
     def clone(self) -> Tensor:
@@ -449,6 +463,7 @@ class Tensor(Methods):
         return declared.assign(self)
 
     def contiguous(self) -> Tensor:
+        """This tensor if it is contiguous, else a contiguous copy; gradients flow through it."""
         return self if self.data.is_contiguous() else declared.assign(self)
 
     def _move(self, device: Any, dtype: Any) -> None:
@@ -528,12 +543,15 @@ class Tensor(Methods):
         return self
 
     def fill_(self, value: float) -> Tensor:
+        """Overwrite every element with `value`. Returns self."""
         return self._write(declared.full_like_of(self._before(), value))
 
     def zero_(self) -> Tensor:
+        """Overwrite every element with 0. Returns self."""
         return self.fill_(0)
 
     def get_tensor(self) -> Tensor:
+        """Returns self (Paddle: the underlying DenseTensor)."""
         return self
 
     def __pos__(self) -> Tensor:

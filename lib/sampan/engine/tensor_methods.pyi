@@ -90,15 +90,15 @@ class Methods:
     def _copy_to(self, place: Any, blocking: builtins.bool = True) -> Tensor:
         """A copy at a place."""
     def _grad_ivar(self) -> Any:
-        """"""
+        """`grad`."""
     def _inplace_version(self) -> builtins.int:
-        """"""
+        """`inplace_version`."""
     def _is_initialized(self) -> builtins.bool:
-        """"""
+        """True for a dense tensor."""
     def _is_shared_buffer_with(self, other: Any) -> builtins.bool:
         """Whether both share one buffer."""
     def _numel(self) -> builtins.int:
-        """"""
+        """The number of elements, as an int."""
     def _register_backward_hook(self, hook: Any) -> None:
         """Call `hook()` when backward reaches this tensor."""
     def _set_grad_ivar(self, gradient: Any) -> None:
@@ -106,7 +106,7 @@ class Methods:
     def _share_buffer_to(self, other: Any) -> None:
         """Let another tensor share this one's memory."""
     def _zero_grads(self) -> Any:
-        """"""
+        """`clear_gradient`."""
     def abs(self, name: str | None = None, out: Any = None) -> Tensor:
         """|x|; its derivative at 0 is taken as 0."""
     def abs_(self, name: str | None = None) -> Tensor:
@@ -458,7 +458,7 @@ class Methods:
     def deg2rad(self, name: str | None = None) -> Tensor:
         """Degrees in radians."""
     def dense_dim(self) -> builtins.int:
-        """"""
+        """The number of axes, as an int."""
     def det(self, name: str | None = None) -> Tensor:
         """The determinants of square matrices. A singular one gets the gradient 0."""
     def diag(
@@ -657,7 +657,7 @@ class Methods:
     def ger(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """The products of all pairs of entries of x and y, [x.size, y.size]."""
     def get_device(self) -> builtins.int:
-        """"""
+        """The number of the tensor's GPU, -1 on the CPU."""
     def greater(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x > y, entry by entry."""
     def greater_(self, y: Any, name: str | None = None) -> Tensor:
@@ -801,9 +801,9 @@ class Methods:
     def is_complex(self) -> builtins.bool:
         """Whether x has a complex dtype."""
     def is_dense(self) -> builtins.bool:
-        """"""
+        """True for a dense tensor."""
     def is_dist(self) -> builtins.bool:
-        """"""
+        """False for a dense tensor in one process."""
     def is_empty(self, name: str | None = None) -> Tensor:
         """Whether x has no entry, as a 0-d bool tensor."""
     def is_floating_point(self) -> builtins.bool:
@@ -811,15 +811,15 @@ class Methods:
     def is_integer(self) -> builtins.bool:
         """Whether x has an integer dtype; bool does not count."""
     def is_same_shape(self, y: Any) -> builtins.bool:
-        """"""
+        """Whether `y`, dense or sparse, has the shape of this tensor."""
     def is_selected_rows(self) -> builtins.bool:
-        """"""
+        """False for a dense tensor in one process."""
     def is_sparse(self) -> builtins.bool:
-        """"""
+        """False for a dense tensor in one process."""
     def is_sparse_coo(self) -> builtins.bool:
-        """"""
+        """False for a dense tensor in one process."""
     def is_sparse_csr(self) -> builtins.bool:
-        """"""
+        """False for a dense tensor in one process."""
     def isclose(
         self,
         y: Any,
@@ -1130,7 +1130,7 @@ class Methods:
     def narrow(self, dim: Any, start: Any, length: Any) -> Tensor:
         """The `length` slices of axis `dim` from `start` on. A view."""
     def ndimension(self) -> builtins.int:
-        """"""
+        """The number of axes, as an int."""
     def ne(self, y: Any, name: str | None = None, out: Any = None) -> Tensor:
         """x ≠ y, entry by entry."""
     def ne_(self, y: Any, name: str | None = None) -> Tensor:
@@ -1469,7 +1469,7 @@ class Methods:
     ) -> Tensor:
         """The entries sorted along `axis`."""
     def sparse_dim(self) -> builtins.int:
-        """"""
+        """0: a dense tensor has no sparse axes."""
     def split(
         self,
         num_or_sections: Any,
@@ -1750,7 +1750,7 @@ class Methods:
     ) -> list[Tensor]:
         """A list of copies of the slices of `x` along `axis`; `num` says how many are expected."""
     def value(self) -> Tensor:
-        """"""
+        """Returns self."""
     def vander(self, n: Any = None, increasing: builtins.bool = False, name: str | None = None) -> Tensor:
         """The Vandermonde matrix, [x.size, n]: powers n - 1 to 0 of a vector, or 0 to n - 1 when `increasing`."""
     def var(

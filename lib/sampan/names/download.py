@@ -9,6 +9,7 @@ WEIGHTS_HOME = str(Path("~/.cache/paddle/hapi/weights").expanduser())
 
 
 def is_url(path: str) -> bool:
+    """Whether `path` starts with http:// or https://."""
     return path.startswith(("http://", "https://"))
 
 

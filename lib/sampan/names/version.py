@@ -9,6 +9,7 @@ hip: str | None = None
 
 
 def show() -> None:
+    """Print the version of PaddlePaddle's API that Sampan implements."""
     print(f"Sampan with the API of PaddlePaddle {full_version}")
 
 

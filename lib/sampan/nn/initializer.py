@@ -40,6 +40,8 @@ class Initializer:
 
 
 class Constant(Initializer):
+    """Every element is `value`."""
+
     def __init__(self, value: float = 0.0) -> None:
         self.value = number(value, "Constant: value")
 
@@ -48,6 +50,8 @@ class Constant(Initializer):
 
 
 class Normal(Initializer):
+    """Samples of a normal distribution."""
+
     def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
         self.mean, self.std = number(mean, "Normal: mean"), number(std, "Normal: std")
 
@@ -75,6 +79,8 @@ class TruncatedNormal(Initializer):
 
 
 class Uniform(Initializer):
+    """Uniform samples from [low, high). ValueError unless low <= high."""
+
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
         self.low, self.high = number(low, "Uniform: low"), number(high, "Uniform: high")
         if not self.low <= self.high:
@@ -257,4 +263,5 @@ def set_global_initializer(weight_init: Initializer | None, bias_init: Initializ
 
 
 def global_initializer(is_bias: bool) -> Initializer | None:
+    """The initializer that `set_global_initializer` set for biases or for weights, or None."""
     return _global[is_bias]

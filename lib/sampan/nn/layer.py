@@ -597,10 +597,12 @@ class _NotSaved(set[str]):
 
 
 def parameters_of(layer: Layer) -> dict[str, Parameter]:
+    """The layer's own parameters by attribute, sublayers excluded."""
     return {k: v for k, v in vars(layer).items() if isinstance(v, Parameter)}
 
 
 def layers_of(layer: Layer) -> dict[str, Layer]:
+    """The layer's direct sublayers by attribute."""
     return {k: v for k, v in vars(layer).items() if isinstance(v, Layer)}
 
 
