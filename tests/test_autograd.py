@@ -257,7 +257,7 @@ def test_ties_share_the_gradient() -> None:  # as PaddlePaddle 3.3.1 has it
         assert x.grad.tolist() == y.grad.tolist() == [0.5]
 
 
-# --- hooks and the gradients of what is no leaf ---------------------------------------------------------------
+# --- hooks and the gradients of non-leaves ---------------------------------------------------------------
 
 
 def test_a_leaf_hook_sees_the_whole_gradient_once() -> None:

@@ -400,7 +400,7 @@ def test_a_refusal_names_the_function_that_was_called() -> None:
         paddle.renorm(X, "a", 0, 1.0)
 
 
-# One wrong argument each, of functions that are no operators: the error says which function it was.
+# One wrong argument each, of functions that are not operators: the error says which function it was.
 PLAIN = {
     "add_n": lambda: paddle.add_n(None),
     "block_diag": lambda: paddle.block_diag(None),

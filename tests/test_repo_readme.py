@@ -1,4 +1,4 @@
-"""What the README and the map show is true: the example runs and learns, and the places they name exist."""
+"""The README and the map are correct: the example runs and learns, and the paths they name exist."""
 
 import contextlib
 import io
@@ -46,7 +46,7 @@ def test_every_make_target_it_names_exists():
 
 
 def test_it_is_read_in_two_minutes():
-    """The other facts stand in docs/. At 250 words a minute, with the tables left out."""
+    """Other facts are in docs/. At 250 words per minute, tables excluded."""
     prose = re.sub(r"^\|.*$|```.*?```", "", README, flags=re.MULTILINE | re.DOTALL)
     assert len(prose.split()) < 450
 

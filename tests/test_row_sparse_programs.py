@@ -34,7 +34,7 @@ def after(change, rule, steps=8):
     return weight.numpy()
 
 
-# --- who reads a gradient changes nothing -------------------------------------------------------------------------
+# --- reading a gradient does not change it -------------------------------------------------------------------------
 
 
 def look(weight, rule):

@@ -23,7 +23,7 @@ def test_it_names_every_declared_method_and_nothing_else() -> None:
     named = {node.name for node in methods.body if isinstance(node, ast.FunctionDef)}
     assert named == {*declared_methods(), *declared_properties()} and len(named) > 550
     assert {"matmul", "softmax", "add_", "reshape_", "topk", "is_cuda", "itemsize"} <= named
-    assert not named & {"backward", "numpy", "astype"}  # these stand in tensor.py
+    assert not named & {"backward", "numpy", "astype"}  # these are defined in tensor.py
     assert Tensor.__mro__ == (Tensor, object)
 
 

@@ -92,7 +92,7 @@ CALLS = {
     "view_as_real": "x.astype('complex64').view_as_real()",
     "vsplit": "x.vsplit(2)",
     "where_": "(x > 0).where_(x > 0, x > 0)",
-    # what stands in tensor.py
+    # defined in tensor.py
     "astype": "x.astype('int64')",
     "backward": "grad.backward()",
     "cast": "x.cast('int64')",
@@ -157,7 +157,7 @@ def fits(value: Any, kind: Any) -> bool:
     if origin is tuple:
         return isinstance(value, tuple) and len(value) == len(inner) and all(map(fits, value, inner))
     if kind in (bool, int, None, type(None)):
-        return type(value) is (type(None) if kind is None else kind)  # a bool is no answer to "how many"
+        return type(value) is (type(None) if kind is None else kind)  # a bool is not a count
     return isinstance(value, origin or kind)
 
 

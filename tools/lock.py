@@ -2,8 +2,8 @@
 
 The lock is what pip resolves for the `test` extra (which includes `studio` and `course`) in an empty environment,
 on every Python in PYTHONS: no version in it excludes one of them, and what only one of them needs is in it too.
-So one list of `name==version` lines serves all. Where packages come from is the business of the machine's pip
-settings, so the same file serves any mirror. The conda file is derived from pyproject alone.
+So one list of `name==version` lines serves all. The package index comes from the machine's pip
+settings, so the same file works with any mirror. The conda file is derived from pyproject alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOCK_HEADER = (
     "# Exact versions of everything `make studio` and `make test` install. Renew with `make lock`.\n"
 )
 ENVIRONMENT_HEADER = (
-    "# The conda way in, generated from pyproject.toml by `make lock`; edit pyproject.toml instead.\n"
+    "# The conda environment, generated from pyproject.toml by `make lock`; edit pyproject.toml instead.\n"
 )
 
 # A GPU build of torch names these as dependencies; its own wheel chooses them. They are never locked, so
@@ -41,7 +41,7 @@ ENVIRONMENT_HEADER = (
 GPU_ONLY = re.compile(r"^(nvidia-(?!ml-py$)|cuda-|triton$)")
 
 
-# Pure Python, published as source alone.
+# Pure Python, published only as source.
 SOURCE_ONLY = ("jieba",)
 
 
@@ -51,7 +51,7 @@ def canonical(name: str) -> str:
 
 
 def environment(python: str) -> dict[str, str]:
-    """What markers see on this machine under Python `python`, such as "3.11.2"."""
+    """The environment of markers on this machine under Python `python`, such as "3.11.2"."""
     here = {name: str(value) for name, value in default_environment().items()}
     version = {"python_version": ".".join(python.split(".")[:2])}
     return here | version | {"python_full_version": python, "implementation_version": python}
@@ -113,8 +113,8 @@ def pip_report(requirements: list[str], limits: Mapping[str, str]) -> list[dict]
 def resolve(extra: str) -> list[tuple[str, str]]:
     """(name, version) of everything that the project with this extra needs on any of PYTHONS.
 
-    pip resolves for the Python that runs it. Its answer is examined for each of the others, and asked for again with
-    limits on what one of them cannot install, and with what only one of them needs.
+    pip resolves for the Python that runs it. Its result is checked for each of the others, and resolved again with
+    limits on versions that one of them cannot install, and with packages that only some need.
     """
     requirements, limits = [f"{ROOT}[{extra}]"], dict[str, str]()
     while True:
@@ -172,7 +172,7 @@ def lock_text(packages: list[tuple[str, str]]) -> str:
 
 
 def direct_requirements(extra: str) -> list[str]:
-    """What pyproject.toml itself asks for: the core and `extra`, with `sampan[...]` references followed."""
+    """The direct requirements in pyproject.toml: the core and `extra`, with `sampan[...]` references followed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found: set[str] = set(project["dependencies"])
     waiting, seen = [extra], set()
@@ -191,7 +191,7 @@ def direct_requirements(extra: str) -> list[str]:
 
 
 def environment_text() -> str:
-    """conda supplies Python and pip, pip supplies the rest: one resolver decides, as in the other way in."""
+    """conda supplies Python and pip, pip supplies the rest: so that one resolver decides."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lines = ["name: sampan", "channels:", "  - conda-forge", "dependencies:"]
     lines += [f"  - python{project['requires-python']}", "  - pip", "  - pip:"]
@@ -208,7 +208,7 @@ def write(path: Path, text: str) -> None:
 
 
 def peer_text() -> str:
-    """The `bench` extra alone, for the peer's own venv, with our lock's NumPy so that both use the same."""
+    """Only the `bench` extra, for PaddlePaddle's own venv, with our lock's NumPy so that both use the same."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     numpy = next(line for line in LOCK.read_text().splitlines() if line.startswith("numpy=="))
     return "\n".join([*project["optional-dependencies"]["bench"], numpy]) + "\n"

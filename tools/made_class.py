@@ -1,9 +1,9 @@
-"""Makes a class up, for tests, figures and screenshots: nobody in it exists, and every name says so.
+"""Generates a fictitious class for tests, figures and screenshots; all names are recognisably made up.
 
     python tools/made_class.py FOLDER [--learners 30] [--notebooks 00_orientation 01_tensors_and_the_tape 02_training]
 
 Learners get the instructor's solution, one of the wrong solutions of tests/notebooks/wrong, or the untouched stub for
-each exercise, by a fixed draw. Right solutions have their names changed now and then, as a copy would.
+each exercise, by a fixed random draw. Some correct solutions are renamed, as a plagiarised copy would be.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def learner(number: int) -> str:
 def make_class(
     folder: Path, learners: int = 30, notebooks: Sequence[str] = NOTEBOOKS, assignment: str = ASSIGNMENT
 ) -> None:
-    """A class that has the assignment handed out, and everybody's work handed in; nothing is graded yet."""
+    """A class with the assignment released and all work collected; nothing is graded yet."""
     from studio.gradebook.classroom import Classroom
     from studio.gradebook.handout import hand_out
     from studio.grading.release import read, write
@@ -77,7 +77,7 @@ def _without_heading(text: str) -> str:
 
 
 def renamed(source: str) -> str:
-    """The same code under other names and without comments, as somebody would hide where it comes from."""
+    """The same code under other names and without comments, as in a disguised copy."""
     tree = ast.parse(source)
     own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     own |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

@@ -1,6 +1,6 @@
 """`python -m tools.porting` writes docs/porting.md from the library and the parity tables; a test compares.
 
-What is the same is counted, what is absent and what differs on purpose comes from tests/parity/differences.py.
+Equal names are counted; absent names and intended differences come from tests/parity/differences.py.
 """
 
 from __future__ import annotations

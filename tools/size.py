@@ -1,7 +1,7 @@
-"""Counts tokens of code by package, function and line (`make size`): what a reader has to read, without docstrings,
+"""Counts tokens of code by package, function and line (`make size`): without docstrings,
 comments and layout.
 
-Tokens and not lines: a limit in lines is met by long lines, which are harder to read.
+Tokens and not lines: a limit in lines is met by longer lines, which are harder to read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "lib" / "sampan"
-# What of the lower and upper rooms belongs to one of them is counted with it.
+# Files of other packages that belong to one of these are counted with it.
 MODULES = {
     "sparse": (
         "kernels/*sparse*.py", "kernels/device.py", "kernels/cpu_register_block.py", "models/point_cloud.py", "models/bag_of_words.py",
@@ -172,7 +172,7 @@ def count(folder: Path) -> int:
 
 
 def rooms(folder: Path) -> dict[str, int]:
-    """Tokens of each package: a subfolder, or a file that stands beside the subfolders."""
+    """Tokens of each package: a subfolder, or a file beside the subfolders."""
     found = {}
     for path in sorted(folder.iterdir()):
         if path.is_dir() and path.name != "__pycache__":

@@ -1,9 +1,9 @@
-"""Names that are imported when a program first names them: the table `names/modules.txt` says where each is.
+"""Lazily imported names: the table `names/modules.txt` lists where each one is defined.
 
-A line of the table: `module: names`, with `.` for the library's own top. `name=place` is found
-elsewhere, by its dotted name in `sampan`. `module=place: names` is a module that is a file at another place,
-with all that is inside it. What else a line may say concerns Paddle's inner modules, see `names/inner.py`:
-`~name` is a stand-in, `-name` is missing here, and `!module: reason` is absent with all that is inside it.
+A line of the table: `module: names`, with `.` for the top-level package. `name=place` is defined
+elsewhere, at that dotted name in `sampan`. `module=place: names` is a module whose file is elsewhere,
+submodules included. Further marks concern Paddle's inner modules, see `names/inner.py`: `~name` is a
+stand-in, `-name` is missing, and `!module: reason` is absent with its submodules.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ def table() -> Table:
 
 
 def at(place: str) -> Any:
-    """What has a dotted name in `sampan`; modules on the way are imported."""
+    """The object at a dotted name in `sampan`; modules along the path are imported."""
     value: Any = sys.modules["sampan"]
     for part in place.split("."):
         if isinstance(value, ModuleType) and part not in vars(value):
@@ -54,7 +54,7 @@ def at(place: str) -> Any:
 
 
 def find(module: str, name: str) -> Any:
-    """`__getattr__` of a package: what the table says of `name`, from then on an attribute of the package."""
+    """`__getattr__` of a package: looks up `name` in the table and caches it as an attribute."""
     inside, listed = module.partition(".")[2] or ".", table()
     places = listed.places.get(inside, {})
     if name in places:
@@ -69,5 +69,5 @@ def find(module: str, name: str) -> Any:
 
 
 def names_of(module: str) -> list[str]:
-    """`__dir__` of a package: also the names that were not imported yet."""
+    """`__dir__` of a package: also the names that are not imported yet."""
     return sorted({*vars(sys.modules[module]), *table().places.get(module.partition(".")[2] or ".", ())})

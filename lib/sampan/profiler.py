@@ -71,7 +71,7 @@ def load_profiler_result(filename):
 
 
 class RecordEvent:
-    """A named span of a program, from `begin` to `end` or as a context manager; profilers that run show
+    """A named span of a program, from `begin` to `end` or as a context manager; running profilers record
     it."""
 
     def __init__(self, name: str, event_type: Any = TracerEventType.PythonUserDefined) -> None:
@@ -137,7 +137,7 @@ class Profiler:
                 self._ready(self)
 
     def step(self, num_samples: int | None = None) -> None:
-        """The end of a step of the program. num_samples: of its batch, for samples a second."""
+        """Mark the end of a step. num_samples: batch size, for samples per second."""
         now = time.perf_counter()
         self._steps.append((now - self._last, num_samples))
         self._last = now
@@ -156,7 +156,7 @@ class Profiler:
             self._trace.__enter__()
 
     def _leave(self) -> bool:
-        """End what is being recorded; whether something was."""
+        """End the recording; returns whether there was one."""
         if self._trace is not None:
             self._trace.__exit__(None, None, None)
             for r in self._trace:
@@ -172,7 +172,7 @@ class Profiler:
         self.stop()
 
     def step_info(self, unit: str | None = None) -> str:
-        """Average seconds a step, and steps or, where `step` is told their number, samples a second, since
+        """Average seconds per step, and steps per second (samples per second if `step` got num_samples) since
         the last call."""
         steps, self._steps = self._steps, []
         if not steps:

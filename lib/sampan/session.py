@@ -1,14 +1,14 @@
-"""The session that a program runs in: its device, how long and how much it may, and what it tells of its
-progress.
+"""The session that a program runs in: its device, how long and how much it may, and the progress that it
+reports.
 
     sampan.session.time_left()                      # seconds
-    sampan.session.keep()                           # I am still here
+    sampan.session.keep()                           # still in use
     sampan.session.progress(step, steps, loss=0.3)  # a point of a curve
 
-The Studio writes a file beside each session (`SAMPAN_SESSION`) and reads another; there is no other way
+The Studio writes a file beside each session (`SAMPAN_SESSION`) and reads another; there is no other channel
 between the two. In a program that was started without the Studio, `device()` and the limits raise NoSession,
-and `progress`, `keep` and `artefacts` do what is sensible: nothing, nothing, and a folder where the program
-runs.
+and `progress`, `keep` and `artefacts` do nothing, nothing, and return a folder in the working
+directory.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class NoSession(RuntimeError):
 
 
 def about() -> dict[str, Any]:
-    """All that the Studio says of this session. Raises NoSession outside one.
+    """The Studio's record of this session. Raises NoSession outside one.
 
     `id`, `owner`, `purpose` ("notebook", "page", "job" or "grading"), `title`, `device`, `share` of the GPU's
     memory, `memory` in bytes, `granted` and `ends` in seconds since 1970, `culled_at`: when it will be
-    stopped because nobody uses it (0: nobody thinks of it).
+    culled as idle (0: not scheduled).
     """
     path = os.environ.get("SAMPAN_SESSION")
     if not path:
@@ -57,24 +57,23 @@ def time_left() -> float:
 
 
 def memory_left() -> int:
-    """Bytes that this process may still take, never below 0. Its children have as much each."""
+    """Bytes that this process may still allocate, never below 0. Each child process has the same limit."""
     limit = int(about()["memory"])
-    # As the system reckons it against the limit: private memory that was asked for, used or not.
+    # As the system counts it against the limit: private memory that was allocated, used or not.
     status = Path("/proc/self/status").read_text()
     used = next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData:"))
     return max(0, limit - used)
 
 
 def keep() -> None:
-    """Say that the session is still wanted: it is not stopped for idleness until it has been idle as long
-    again."""
+    """Mark the session as in use: restarts the idle time after which it is culled."""
     path = os.environ.get("SAMPAN_SESSION")
     if path and Path(path).exists():
         Path(path).with_suffix(".keep").touch()
 
 
 def progress(done: float, total: float = 0, **values: float) -> None:
-    """A job's step `done` of `total` (0: unknown) with values of interest, each a point of a curve on its
+    """A job's step `done` of `total` (0: unknown) with metrics, each a point of a curve on its
     page."""
     line = {
         "done": float(done),
@@ -90,8 +89,8 @@ def progress(done: float, total: float = 0, **values: float) -> None:
 
 
 def artefacts() -> Path:
-    """The folder for what a job makes: the Studio offers its files. Outside a job: `artefacts` where it
-    runs."""
+    """The folder for a job's output: the Studio lists its files. Outside a job: `artefacts` in the working
+    directory."""
     folder = os.environ.get("SAMPAN_JOB")
     path = Path(folder, "artefacts") if folder else Path("artefacts")
     path.mkdir(exist_ok=True)

@@ -1,5 +1,4 @@
-"""Watching what runs: which operator, on what shapes, how many bytes and flops, by which kernel, how long,
-called where."""
+"""Tracing: each operator's shapes, bytes, flops, kernel, time, and the line that called it."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ Buffers = Sequence[torch.Tensor]
 class Record:
     """One call of an operator, or of its derivatives (`backward`).
 
-    bytes: of memory read (what the tape kept too) and written, once each; 0 for views. flops: additions and
+    bytes: of memory read (also saved tensors) and written, once each; 0 for views. flops: additions and
     multiplications; 0 where entries are only moved; a comparison or a function such as exp counts as one.
     kernel: "torch", or the name of Sampan's own loop. line: "file.py:12" outside the library.
     started: on the clock of time.perf_counter.
@@ -57,7 +56,7 @@ class Record:
 class trace:
     """Context manager that records every operator that this thread runs inside, and their derivatives.
 
-    One record for a call of an operator and one for its derivatives; what these call themselves is part of
+    One record for a call of an operator and one for its derivatives; nested calls are part of
     them.
 
     >>> with paddle.trace() as seen:
@@ -98,7 +97,7 @@ class trace:
             self._kernel = kernel
 
     def forward(self, operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:
-        """Run an operator's body and note it. Called by `apply`."""
+        """Run an operator's body and record it. Called by `apply`."""
         if self._depth:
             return operator.body(*buffers, **settings)
         result, seconds = self._timed(lambda: operator.body(*buffers, **settings))
@@ -108,7 +107,7 @@ class trace:
         return result
 
     def backward(self, node: Node, gradient: Any, run: Callable[[], Any]) -> Any:
-        """Run derivatives and note it. Called by the walk backwards."""
+        """Run derivatives and record them. Called by backward."""
         kept = dict(kept_by(node))
         result, seconds = self._timed(run)
         given, made = flat(gradient), [_buffer(r) for r in result]
@@ -230,7 +229,7 @@ def _work(operator: Operator, given: Buffers, made: Buffers) -> int:
     if name in _PRODUCTS:  # [n, k] by [k, m], either perhaps transposed
         rows = max(made[0].shape[-2], 1)
         return 2 * made[0].numel() * (prod(given[0].shape[-2:]) // rows)
-    if name == "convolve":  # a transposed one ends where another begins
+    if name == "convolve":  # transposed: the input is the output side
         return _convolution(made[0] if made[0].shape[1] == given[1].shape[0] else given[0], given[1])
     if name == "convolve_weight":
         return _convolution(given[0], made[0])
@@ -238,8 +237,8 @@ def _work(operator: Operator, given: Buffers, made: Buffers) -> int:
 
 
 def _work_back(operator: Operator, given: Buffers, made: Sequence[Any], kept: dict[str, torch.Tensor]) -> int:
-    """Additions and multiplications of derivatives; made: one gradient an input, None where none was asked
-    for."""
+    """Additions and multiplications of derivatives; made: one gradient per input, None where not
+    needed."""
     name, arriving = operator.name, given[0]
     if operator.view or name in _MOVES:
         return 0

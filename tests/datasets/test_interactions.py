@@ -119,7 +119,7 @@ def test_by_name_with_a_card(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="digits: expected a set read by 'ratings'"):
         datasets.load_ratings("digits")
     card(3)
-    with pytest.raises(ValueError, match="tiny: 4 ratings came, its card says 3 and 2"):
+    with pytest.raises(ValueError, match="tiny: 4 ratings, expected 3 and 2 by its card"):
         datasets.load_ratings("tiny")
     (tmp_path / "tiny" / "ratings.csv").write_text("userId,movieId,rating,timestamp\n")
     with pytest.raises(ValueError, match="sha256"):

@@ -61,8 +61,8 @@ def test_a_broken_obj_says_where(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (OBJ, "is no OFF file: it begins with 'v 0.0"),
-        ("", "is no OFF file"),
+        (OBJ, "is not an OFF file: it begins with 'v 0.0"),
+        ("", "is not an OFF file"),
         ("OFF\n", "not enough values to unpack"),
         (OFF[:-4], "line 17: states 4 corners, got 2"),
         (OFF[: OFF.rindex("4 ")], "line 3: states 8 vertices and 6 faces, 13 lines follow"),
@@ -80,7 +80,7 @@ def test_a_broken_off_says_where(tmp_path, text, message):
 
 def test_what_is_no_text_and_what_has_no_surface(tmp_path):
     (tmp_path / "photo.obj").write_bytes(b"\xff\xd8\xff\xe0")
-    with pytest.raises(ValueError, match=r"photo\.obj is no text"):
+    with pytest.raises(ValueError, match=r"photo\.obj is not text"):
         read_obj(tmp_path / "photo.obj")
     with pytest.raises(ValueError, match="triangles with an area"):
         Mesh(np.zeros((3, 3)), np.array([[0, 1, 2]])).sample(4, np.random.default_rng(0))

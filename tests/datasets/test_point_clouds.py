@@ -66,12 +66,12 @@ def test_voxel_files_and_how_they_break(tmp_path):
         np.testing.assert_array_equal(read_voxels(path), grids[:, 0])
     whole = packed(grids.astype("f8"))
     for content, message in [
-        (whole[:-20], "no whole gzipped array"),
+        (whole[:-20], "not a complete gzipped array"),
         (gzip.compress(gzip.decompress(whole)[:-1]), "cut short: 1 of 512"),
-        (gzip.decompress(whole), "no whole gzipped array"),
-        (gzip.compress(b"not an array"), "no whole gzipped array"),
+        (gzip.decompress(whole), "not a complete gzipped array"),
+        (gzip.compress(b"not an array"), "not a complete gzipped array"),
         (packed(grids[:, 0]), r"expected numbers \[count, 1, x, y, z\] by rows, got bool \[3, 4, 4, 4\]"),
-        (packed(grids * 2.0), "expected 0 and 1 alone"),
+        (packed(grids * 2.0), "expected only 0 and 1"),
         (packed(np.array([{"a": 1}])), "expected numbers"),  # an object: nothing in it is run
     ]:
         path.write_bytes(content)
@@ -143,7 +143,7 @@ def test_errors_name_what_came(monkeypatch, tmp_path):
     ):
         load_meshes("digits")
     assert len(load_shapes("made", "test").labels) == 100
-    # The other readers say where shapes are read. A miniature stands for the real files.
+    # The other readers say where shapes are read. A miniature replaces the real files.
     folder, known = tmp_path / "data" / "meshes", datasets.card("meshes")
     folder.mkdir(parents=True)
     for file in known.layouts[0].files.values():

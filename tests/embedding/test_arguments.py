@@ -1,4 +1,4 @@
-"""What tables that do not fit refuse: the argument is named, what came and what was expected."""
+"""Errors for invalid tables name the argument, the actual and the expected value."""
 
 import numpy as np
 import pytest

@@ -25,7 +25,7 @@ def dynamic(ids, dim=5):
 
 
 def hybrid(rows=40, dim=5):
-    """A table of which some rows are at hand, some in the store, some not made yet; and its values, row by row."""
+    """A table with cached rows, rows in the store and rows not created yet; and its values by row."""
     layer = embedding.HybridEmbedding(rows, dim, cache_rows=7, initializer=("normal", 1.0))
     rule = sampan.optimizer.SGD(1.0, parameters=layer.parameters())
     for ids in ([1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11], [2, 20]):

@@ -466,7 +466,7 @@ def test_killed_at_any_moment_the_folder_holds_a_whole_save(tmp_path):
 
 
 def test_readers_beside_a_writer_always_find_a_whole_save(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "MOST_FILES", 2)  # so that files go while somebody reads
+    monkeypatch.setattr(storage, "MOST_FILES", 2)  # so that files are removed during reads
     folder, layer, seen = tmp_path / "table", made(), []
     layer(sampan.to_tensor([0]))
     layer.save(folder)
@@ -514,7 +514,7 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(tmp_path):
     again.load(tmp_path)
     for a, b in zip(contents(again), expected, strict=True):
         np.testing.assert_array_equal(a, b)
-    layer.save(tmp_path)  # there is room again: all that had changed is written
+    layer.save(tmp_path)  # space is free again: all changes are written
     third = made()
     third.load(tmp_path)
     assert_same(layer, third)

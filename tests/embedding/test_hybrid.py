@@ -1,4 +1,4 @@
-"""A table of which few rows are at hand, beside a plain one with all of them."""
+"""A partially cached table, compared with a plain one."""
 
 import numpy as np
 import pytest

@@ -32,7 +32,7 @@ class BesideADictionary(RuleBasedStateMachine):
         rows, new = self.table.give(array)
         fresh = [i for i in dict.fromkeys(ids) if i not in self.known]
         assert [ids[place] for place in new] == fresh
-        assert not set(rows[new]) & set(self.known.values())  # no row is somebody else's
+        assert not set(rows[new]) & set(self.known.values())  # no row is assigned twice
         for i, row in zip(ids, rows, strict=True):
             assert self.known.setdefault(i, row) == row
 

@@ -53,7 +53,7 @@ def test_counts_and_norms(name):
     np.testing.assert_array_equal(watched.cold(), np.flatnonzero(counts == 0))
     np.testing.assert_array_equal(watched.cold(3), np.flatnonzero(counts < 3))
     assert watched.passes == 12 and watched.name == "items"
-    trained(layer, rule, found[:1])  # out of the block: nobody looks
+    trained(layer, rule, found[:1])  # outside the block: not monitored
     assert watched.passes == 12
 
 

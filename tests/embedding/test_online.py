@@ -210,7 +210,7 @@ def test_the_home_of_a_layers_rows(server, kind):
         train(ids[7:12])
         assert home.push(layer) == 5 and home.version == 2
         reader.remove(ids[:30])
-        assert home.push(layer) == 60 and home.version == 4  # somebody else had changed it
+        assert home.push(layer) == 60 and home.version == 4  # another writer had changed it
         table = embedding.reading.table_of(layer)
         np.testing.assert_array_equal(reader.get(ids), table.values(ids))
         if kind == "dynamic":
@@ -347,6 +347,6 @@ def test_wrong_input(server):
         with pytest.raises(ValueError, match="expected 8 bytes a row, got 5 for the id 8"):
             table.get([1, 8])
         client.lpush("table:0:9", 1)
-    assert table.find([9])[1].tolist() == [False]  # MGET passes over what is no string
+    assert table.find([9])[1].tolist() == [False]  # MGET returns nil for anything but strings
     assert table.version == 1
     table.close()

@@ -1,4 +1,4 @@
-"""The files of a table of which few rows are at hand: after a kill they are what they were at the last flush."""
+"""On-disk files of a partially cached table: after a kill they are rolled back to the last flush."""
 
 import gc
 import json
@@ -58,7 +58,7 @@ def test_steps_and_states_go_on_where_they_were_flushed(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["adagrad", "lazy adam"])
 def test_at_every_moment_the_files_hold_the_last_flush(tmp_path, monkeypatch, name):
-    """The folder is copied around each thing that is done to it, which is what somebody killed just then leaves."""
+    """The folder is copied before and after each operation on it: the state that a kill at that moment leaves."""
     monkeypatch.setattr(undo, "AT_ONCE", 2)  # several entries each time
     folder, last, turns, found = tmp_path / "table", {0}, 12, []
     full = plain()

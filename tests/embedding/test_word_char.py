@@ -137,7 +137,7 @@ def test_padding_reads_as_zeros_wherever_it_stands(combine, pooling):
     words, chars = BATCH
     out = layer(sampan.to_tensor(words), sampan.to_tensor(chars)).numpy()
     assert not out[0, 2].any() and out[0, :2].all() and out[1].any(-1).all()
-    wider = np.concatenate([chars, np.zeros((2, 3, 2), np.int64)], 2)  # more room for characters
+    wider = np.concatenate([chars, np.zeros((2, 3, 2), np.int64)], 2)  # more padding for characters
     longer = np.concatenate([wider, np.zeros((2, 1, 5), np.int64)], 1)  # and a longer text beside
     found = layer(sampan.to_tensor(np.pad(words, ((0, 0), (0, 1)))), sampan.to_tensor(longer)).numpy()
     np.testing.assert_allclose(found[:, :3], out, rtol=1e-12)

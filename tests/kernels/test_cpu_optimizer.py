@@ -15,7 +15,7 @@ SIZES = [0, 1, 7, 1000, cpu_optimizer.PARALLEL_FROM - 1, cpu_optimizer.PARALLEL_
 
 
 def slow_adam(p, g, m, v, lr, beta1, beta2, epsilon, step):
-    """Algorithm 1 of Kingma and Ba 2015, as it stands there."""
+    """Algorithm 1 of Kingma and Ba 2015, as published."""
     m = beta1 * m + (1 - beta1) * g
     v = beta2 * v + (1 - beta2) * g * g
     p = p - lr * (m / (1 - beta1**step)) / (np.sqrt(v / (1 - beta2**step)) + epsilon)

@@ -157,7 +157,7 @@ def test_a_cache_folder_that_cannot_be_used(tmp_path: Path, obstacle: str, monke
         root.write_text("in the way")
     else:
         root.mkdir()
-        (root / "kernels").symlink_to("/proc")  # nobody may make files there, not even root
+        (root / "kernels").symlink_to("/proc")  # no user can create files there, not even root
     monkeypatch.setenv("SAMPAN_CACHE", str(root))
     formula = "g * (1 + x * x) + out"
     g, x, out = (np.full(3, v, np.float32) for v in (2, 3, 4))

@@ -83,7 +83,7 @@ def test_only_one_slot_at_a_time_and_everything_back_afterwards(practice):
 
 @pytest.mark.parametrize("name", ["double", "practice.missing", "nowhere.at.all", "", "practice.", 3])
 def test_a_slot_that_is_none(practice, name):
-    with pytest.raises(ValueError, match="is no slot"):
+    with pytest.raises(ValueError, match="is not a slot"):
         learn.exercise(name)
 
 

@@ -94,5 +94,5 @@ def test_predictions_of_nothing_and_without_an_answer(lesson, capsys):
     learn.predict("q", ...)
     first, second, third = capsys.readouterr().out.splitlines()
     assert first.startswith("Right") and second.startswith("Not quite") and third.startswith("How many?")
-    with pytest.raises(TypeError, match="value must be a number, str came"):
+    with pytest.raises(TypeError, match="value must be a number, got str"):
         learn.predict("q", "many")

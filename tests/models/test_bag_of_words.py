@@ -244,7 +244,7 @@ def test_lines_carry_their_label_by_number_or_name(there):
     card_for(there.parent, "labelled-lines", files, 2, 1)
     with pytest.raises(ValueError, match=r"labels \['neither'\] are none of bad, good"):
         datasets.load_texts("tiny")
-    with pytest.raises(ValueError, match="digits is no set of labelled texts"):
+    with pytest.raises(ValueError, match="digits is not a set of labelled texts"):
         datasets.load_texts("digits")
 
 
@@ -254,8 +254,8 @@ def test_lines_carry_their_label_by_number_or_name(there):
         (b"label,review\n1,good\n0\n", "row 2 has 1 columns"),
         (b"label\n1\n", "no two columns"),
         (b"", "no two columns"),
-        (b"label,review\n1,\xff\xfe\n", "no table of texts in UTF-8"),
-        (b'label,review\n1,"open\n', "no table of texts"),
+        (b"label,review\n1,\xff\xfe\n", "not a table of texts in UTF-8"),
+        (b'label,review\n1,"open\n', "not a table of texts"),
     ],
 )
 def test_a_damaged_table_is_named(tmp_path, content, message):

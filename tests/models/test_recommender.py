@@ -46,7 +46,7 @@ def tastes(people=60, items=40, each=12, seed=0):
 
 def batch(rng, people=9, items=13, length=5, size=8):
     history = rng.integers(0, items + 1, (size, length))
-    history[0] = items  # somebody who had nothing
+    history[0] = items  # a user without history
     return [rng.integers(0, people, size), history, rng.integers(0, items, size)]
 
 
@@ -197,7 +197,7 @@ def test_tastes_are_learned_and_recommended():
     assert (first.done, last.done, last.epoch) == (0.0, 1.0, 11) and math.isnan(first.loss)
     assert all(a.done < b.done for a, b in pairwise(reports))
     assert last.loss < 0.8 * reports[1].loss
-    # ten items a taste, nine of them had before: two of the taste are left for whoever had eight, so a hit is near certain
+    # ten items a taste, nine of them had before: two of the taste are left for a user who had eight, so a hit is near certain
     assert last.hit_rate > 0.8 > 0.5 > first.hit_rate
     train, held = leave_last_out(log)
     assert hit_rate(two_tower_ranks(last.network, held)) == last.hit_rate

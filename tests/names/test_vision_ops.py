@@ -55,10 +55,10 @@ def test_without_boxes():
         t(np.ones((1, 0, 4))), t(np.ones((1, 2, 0))), 0.1, 0.1, 5, 5, return_index=True
     )
     assert out.shape == [0, 6] and counts.tolist() == [0] and index.shape == [0, 1]
-    nobody = ops.yolo_loss(
+    empty = ops.yolo_loss(
         t(np.zeros((1, 7, 2, 2))), t(np.zeros((1, 1, 4))), t([[0]], "int32"), [9, 9], [0], 2, 0.5, 8
     )
-    assert nobody.tolist() == pytest.approx([4 * np.log(2)])
+    assert empty.tolist() == pytest.approx([4 * np.log(2)])
 
 
 @pytest.mark.parametrize(

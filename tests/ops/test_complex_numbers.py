@@ -117,7 +117,7 @@ def test_kinds() -> None:
 
 
 def test_no_way_leads_to_complex32() -> None:
-    """torch's complex32 is no dtype of Paddle's: a float16 with a complex number is complex64."""
+    """torch's complex32 is not a dtype of Paddle: a float16 with a complex number is complex64."""
     x = paddle.to_tensor([1.0, 2.0], "float16")
     chosen = paddle.where(paddle.to_tensor([True, False]), x, paddle.to_tensor(1j))
     made = [x + 2j, 2j - x, x * 2j, x / 2j, 2j / x, x**2j, chosen]

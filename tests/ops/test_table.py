@@ -41,7 +41,7 @@ def entry_of(kind: str, name: str):
 
 
 def is_shape(value: object, index: int) -> bool:
-    """A tuple of ints in the first places of a sample stands for a random array, as does an Array anywhere."""
+    """A tuple of ints in the first places of a sample is a random array, as is an Array anywhere."""
     return isinstance(value, Array) or (isinstance(value, tuple) and all(type(v) is int for v in value))
 
 

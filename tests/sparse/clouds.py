@@ -16,7 +16,7 @@ def small():
 
 
 def cloud(sizes, channels, seed=0, density=0.2):
-    """Random entries, and the dense array that they stand for, channels first."""
+    """Random entries, and the equal dense array, channels first."""
     rng = np.random.default_rng(seed)
     array = rng.standard_normal((*sizes, channels)) * (rng.random(sizes) < density)[..., None]
     made = sparse.dense_to_coo(sampan.to_tensor(array), len(sizes))

@@ -26,7 +26,7 @@ def values_of(count, dtype):
 
 
 def made(kind, dtype, shift=0):
-    """A sparse tensor, and the dense torch tensor that it stands for."""
+    """A sparse tensor, and the equal dense torch tensor."""
     dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
     places = {
         "coo": [[0, 0, 1, 3], [1, 3, 2 - shift, 0]], "loose": [[3, 0, 3, 1], [0, 1 + shift, 0, 2]],
@@ -128,7 +128,7 @@ def test_functions_of_each_entry_are_torchs(name, kind, dtype):
         "neg",
         "deg2rad",
         "rad2deg",
-    ):  # roots and the like of integers are floats
+    ):  # roots and similar functions of integers are floats
         assert ours.dtype == expected.dtype
     same(getattr(x, name)(), ours.to_dense().data)
 

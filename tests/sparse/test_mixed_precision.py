@@ -100,7 +100,7 @@ def test_what_is_not_a_product_stays_in_the_precision_it_gets():
 
 
 def test_sums_are_in_float32():
-    """bfloat16 has 8 bits: a sum in it would stand still at 256."""
+    """bfloat16 has 8 bits: a sum in it would stall at 256."""
     everywhere = np.indices([1, 5, 5, 5]).reshape(4, -1)
     x = sparse.sparse_coo_tensor(everywhere, np.ones((125, 128), np.float32), [1, 5, 5, 5, 128]).astype(
         "bfloat16"

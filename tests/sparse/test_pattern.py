@@ -1,4 +1,4 @@
-"""The places of a sparse tensor are its own: nobody else can write to them, and int32 and int64 hold them."""
+"""A sparse tensor owns its indices: they cannot be written through another array, and are int32 or int64."""
 
 import numpy as np
 import pytest

@@ -158,7 +158,7 @@ def test_a_character_that_was_never_seen_is_its_bytes():
     assert PIECE.vocabulary.tokens(numbers) == [f"<0x{b:02X}>" for b in "𠮷".encode()]
     assert PIECE.cut("房间𠮷𠮷é") == ["房间", "𠮷", "𠮷", "é"]
     assert PIECE.decode(numbers[:2]) == "�" and PIECE.decode([1]) == "[UNK]"
-    few = BPETokenizer.train(["好好好坏"], 259)  # room for one character
+    few = BPETokenizer.train(["好好好坏"], 259)  # space for one character
     assert list(few.vocabulary)[258:] == ["好"] and few.decode(few.encode("好坏")) == "好坏"
     none = BPETokenizer.train([], 300)
     assert len(none.vocabulary) == 258 and none.decode(none.encode("好 a")) == "好 a"
@@ -195,7 +195,7 @@ def test_a_cut_or_foreign_file_is_refused(tmp_path):
     foreign += [words.to_str().encode(), plain.to_str().encode()]
     for content in [*foreign, *(whole[: len(whole) * k // 20] for k in range(20))]:
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"tokenizer\.json: not what BPETokenizer\.save wrote"):
+        with pytest.raises(ValueError, match=r"tokenizer\.json: not written by BPETokenizer\.save"):
             BPETokenizer.load(path)
     with pytest.raises(FileNotFoundError):
         BPETokenizer.load(tmp_path / "none")

@@ -1,4 +1,4 @@
-"""Figures of tables of vectors: what is drawn is what came, what is thinned is said, and what cannot be drawn is refused."""
+"""Figures of tables of vectors: the input is drawn, thinning is stated, and invalid input raises."""
 
 import numpy as np
 import pytest
@@ -172,7 +172,7 @@ def test_growth_has_time_on_the_left_and_memory_on_the_right():
     [
         ({"rows": [10, 10, 20]}, "rows must ascend"),
         ({"rows": [0, 10, 20]}, "rows must hold positive"),
-        ({"dense bytes": [1, 2]}, r"dense bytes must be as long as rows, shape \[2\] came"),
+        ({"dense bytes": [1, 2]}, r"dense bytes must be as long as rows, got shape \[2\]"),
         ({"sparse seconds": [1, 2, -1]}, "sparse seconds must hold positive"),
         ({"sparse seconds": [1, 2, np.inf]}, "sparse seconds must hold finite"),
     ],
@@ -205,7 +205,7 @@ def test_popularity_is_sorted_and_says_what_the_top_has():
     counts = np.concatenate([[0, 500, 0, 300], np.ones(198, int)])
     figure = visual.popularity(counts, "films")
     (line,) = figure.data
-    assert figure.layout.title.text == "films: 200 ids came, 2 of them 80% of the time"
+    assert figure.layout.title.text == "films: 200 ids, 2 of them 80% of the time"
     assert list(line.y[:3]) == [500, 300, 1] and line.x[0] == 1 and line.x[-1] == 200
     sizes = np.sort(counts)[::-1]
     assert list(line.y) == sizes[np.array(line.x) - 1].tolist()

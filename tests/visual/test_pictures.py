@@ -19,8 +19,8 @@ def test_images_keep_every_pixel_and_caption():
 @pytest.mark.parametrize(
     ("pictures", "more", "words"),
     [
-        (np.zeros((4, 4)), {}, r"\[number, height, width\], \[4, 4\] came"),
-        (np.zeros((2, 4, 4)), {"captions": ["one"]}, "2 pictures need 2 captions, 1 came"),
+        (np.zeros((4, 4)), {}, r"\[number, height, width\], got \[4, 4\]"),
+        (np.zeros((2, 4, 4)), {"captions": ["one"]}, "2 pictures need 2 captions, got 1"),
         (np.zeros((2, 4, 4)), {"columns": 0}, "columns must be at least 1"),
     ],
 )

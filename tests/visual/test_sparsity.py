@@ -52,9 +52,9 @@ def test_spy_of_nothing(shape):
 
 
 def test_spy_refuses():
-    with pytest.raises(TypeError, match="ndarray came"):
+    with pytest.raises(TypeError, match="got ndarray"):
         visual.spy(np.eye(3))
-    with pytest.raises(ValueError, match=r"\[rows, columns\], \[3\] came"):
+    with pytest.raises(ValueError, match=r"\[rows, columns\], got \[3\]"):
         visual.spy(sampan.sparse.sparse_coo_tensor([[1]], [2.0], [3]))
     with pytest.raises(ValueError, match="largest: expected 1 or more, got 0"):
         visual.spy(coo(np.eye(3)), largest=0)
@@ -72,7 +72,7 @@ def test_a_rulebook_joins_what_a_loop_over_the_cloud_joins(kernel, dilation):
             step = dilation * (i - lengths[0] // 2), dilation * (j - lengths[1] // 2)
             found = {e: number.get((r + step[0], c + step[1])) for (r, c), e in number.items()}
             hover = [
-                f"entry {e} reads entry {of}" if of is not None else f"entry {e}: nobody there"
+                f"entry {e} reads entry {of}" if of is not None else f"entry {e}: no entry there"
                 for e, of in found.items()
             ]
             assert list(next(panels).hovertext) == hover
@@ -101,7 +101,7 @@ def test_a_rulebook_of_a_sparse_tensor():
 @pytest.mark.parametrize(
     ("pattern", "more", "words"),
     [
-        (np.zeros((3, 3), bool), {}, "with 0 came"),
+        (np.zeros((3, 3), bool), {}, "with 0"),
         (np.ones((7, 7), bool), {}, "1 to 40 entries"),
         (np.ones(4, bool), {}, r"shape \[4\]"),
         (CLOUD, {"kernel": 2}, "odd lengths"),

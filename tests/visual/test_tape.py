@@ -80,7 +80,7 @@ def test_a_freed_tape_is_drawn_without_shapes_and_says_so():
 def test_tape_refuses_data_and_crowds():
     with pytest.raises(ValueError, match="nothing was recorded"):
         visual.tape(sampan.to_tensor([1.0]))
-    with pytest.raises(TypeError, match="float came"):
+    with pytest.raises(TypeError, match="got float"):
         visual.tape(1.0)
     x = leaf(1)
     for _ in range(200):

@@ -42,7 +42,7 @@ class Studio:
     port: int
     token: str
     seconds: float  # from the command to the first answer
-    log: Path  # a file: a pipe that nobody reads fills, and then the whole Studio stands still
+    log: Path  # a file: an unread pipe fills up and blocks the whole Studio
     url: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ STANDS = ".tp-walk[data-step]"  # the Tape page, alive
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A Studio whose kernels nobody else starts or ends."""
+    """A Studio whose kernels no other test starts or ends."""
     home = tmp_path_factory.mktemp("leaving")
     started = start_studio(home / "sampan", HOME=str(home), SAMPAN_CPU_SLOTS="2")
     yield started

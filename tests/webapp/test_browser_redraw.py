@@ -1,4 +1,4 @@
-"""Pieces that are drawn again while somebody looks at them (studio.js): they change, and what was opened stays open."""
+"""Fragments that are redrawn in an open page (studio.js): they change, and opened details stay open."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-# Draws `old`, opens and marks every one of its details, draws `fresh` over it: what stands there, and which are still open.
+# Draws `old`, opens and marks every one of its details, draws `fresh` over it: the text, and which are still open.
 DRAWN = """([old, fresh]) => {
   const piece = document.createElement("div");
   document.body.append(piece);

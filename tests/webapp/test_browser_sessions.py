@@ -21,7 +21,7 @@ pytestmark = pytest.mark.browser
 
 NARROW = {"width": 390, "height": 844}
 OPENING_MS = 90_000
-# A job that tells how far it is, and then waits until somebody ends it.
+# A job that reports its progress and then waits until it is ended.
 JOB = """
 import time
 from sampan import session
@@ -210,9 +210,7 @@ def test_a_kernel_on_the_sessions_page(
 
     def warned() -> bool:
         about = {**json.loads(record.read_text()), "culled_at": time.time() + 200}
-        record.write_text(
-            json.dumps(about)
-        )  # as the server does when nobody used it; it looks again in a moment
+        record.write_text(json.dumps(about))  # as the server does for an idle session; it polls again soon
         page.reload()
         return bool(card.get_by_role("button", name="Keep it").count())
 

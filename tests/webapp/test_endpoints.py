@@ -108,7 +108,7 @@ def _example(pattern: str) -> str:
 
 @pytest.fixture(scope="module")
 def ask(studio: Studio) -> Iterator[Ask]:
-    """`ask(method, path, **options)`: each time as somebody new, no cookie of an answer goes along afterwards."""
+    """`ask(method, path, **options)`: each time as a new client, without cookies of earlier answers."""
     with requests.Session() as session:
         session.trust_env = False
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
@@ -250,7 +250,7 @@ def test_a_socket_of_another_site_is_refused(ask: Ask, studio: Studio, cookie: s
 
 @pytest.mark.parametrize("address", ["files/evil.html", "files/evil.svg", "nbconvert/html/evil.ipynb"])
 def test_what_a_learner_has_written_is_not_a_page_of_ours(ask: Ask, studio: Studio, address: str) -> None:
-    """It may run its scripts, but as nobody: not with the reader's cookie, and not from within the Studio's site."""
+    """It may run its scripts, but without rights: not with the reader's cookie, and not from within the Studio's site."""
     (studio.home / "evil.html").write_text("<script>alert(1)</script>")
     (studio.home / "evil.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     (studio.home / "evil.ipynb").write_text(

@@ -82,8 +82,8 @@ class Comparison:
                 records.write(records.ALIASING.format(file), shared)
 
     def renewed(self, old: dict[str, Any], calls: list[Call], found: list[Any]) -> dict[str, Any]:
-        """The record of a name; an answer that says the same as before stays as it is, to the last digit, and one
-        that was found to change from call to call stays out."""
+        """The record of a name; equivalent answers keep their recorded digits, and answers
+        that change from call to call are left out."""
         new = {cases.key(i, c): a for i, (c, a) in enumerate(zip(calls, found, strict=True))}
         kept = {k for k, a in new.items() if k in old and not compare(old[k], a) and not compare(a, old[k])}
         kept |= {k for k in new if old.get(k) == UNSTEADY}

@@ -3,7 +3,7 @@
 Every tensor and NumPy array that goes into a call or comes out of it (and a Layer's parameters and buffers) is filled
 in place, and all others are looked at. The answer is a text of relations: `0>a` says that the first input `a` changes
 when the first result `0` is written, `a>0` the reverse, `0*3` that one entry of the result shows up as three of its
-own. `0!` stands for an array that refuses to be written. An empty text: nothing shares anything.
+own. `0!` is an array that cannot be written. An empty text: no memory is shared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .surface import area_of
 
 
 def aliases(library: types.ModuleType, name: str, call: Call, grad: bool | None = None) -> str | None:
-    """The relations of one call, None where the library refuses it. grad: as in the call when None.
+    """The relations of one call, None if the call raises. grad: as in the call when None.
 
     Sparse tensors are left out: their cases are made from arrays of the case table, which must not be written.
     """
@@ -53,7 +53,7 @@ def differs(library: types.ModuleType, name: str, call: Call, theirs: str | None
 
 
 def compare(theirs: str, ours: str) -> str:
-    """How two answers differ, or nothing; what refuses to be written in PaddlePaddle says nothing."""
+    """How two answers differ, or nothing; arrays that PaddlePaddle cannot write are ignored."""
     mute = {word[:-1] for word in theirs.split() if word.endswith("!")}
 
     def known(text: str) -> set[str]:
@@ -94,7 +94,7 @@ def _fill(array: Any, value: int) -> None:
 
 
 def _relations(name: str, named: dict[str, Any]) -> list[str]:
-    """What changes when the array `name` is written."""
+    """The arrays that change when the array `name` is written."""
     array, result = named[name], name.isdigit()
     others = {n: t for n, t in named.items() if n != name and (result or n.isdigit())}
     try:

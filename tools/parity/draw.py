@@ -71,7 +71,7 @@ def mismatches(
 
     try:
         look()
-    except Flaky:  # memory that nobody wrote: the answer to the same call changes
+    except Flaky:  # uninitialised memory: the answer to the same call changes
         worst.clear()
     except AssertionError:
         pass

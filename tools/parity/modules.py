@@ -81,7 +81,7 @@ ABSENT = {
 }  # fmt: skip
 # Modules of static graphs: `paddle.static` and `paddle.jit` hold stand-ins for any name.
 NOT_ASKED = re.compile(r"(static|jit|pir|pir_utils|_C_ops|_legacy_C_ops|distributed|base\.core)(\.|$)")
-# What belongs to static graphs or to the C++ core: stand-ins.
+# Names of static graphs or of the C++ core: stand-ins.
 STATIC = re.compile(
     r"base\.|framework\.|hapi\.static_flops|hapi\.model\.(Static|init_comm|prepare_dist|wait_server)|"
     r"incubate\.autograd\.|nn\.clip\.(append|error|set_|Base|ErrorClip|get_tensor_from|merge)|common_ops_import\.|"
@@ -89,7 +89,7 @@ STATIC = re.compile(
     r"optimizer\.optimizer\.append_backward_new|"
     r"optimizer\.lr\.(autoincreased|exponential|natural|inverse|cosine|linear_lr)"
 )
-# Where Sampan keeps what Paddle has elsewhere or under another name.
+# Names that Sampan has at another place or under another name than Paddle.
 PLACES = {
     "nn.layer.conv._ConvNd": "nn.conv._Convolution",
     "nn.layer.norm._BatchNormBase": "nn.norm._BatchNorm",
@@ -153,7 +153,7 @@ FILES = {
     "names.init": "nn.init",
     "names.decode": "nn.decode",
 }
-ANYWHERE = ["names.more", "Tensor"]  # looked into at last
+ANYWHERE = ["names.more", "Tensor"]  # searched last
 # Names that programs take besides those that `walk` lists.
 ALSO = {
     "hapi.dynamic_flops": ["register_hooks"], "hapi.model": ["_all_gather"], "utils.download": ["_get_unique_endpoints", "WEIGHTS_HOME"],
@@ -255,16 +255,14 @@ def table(record: dict[str, list[str]]) -> str:
     lines += [f"!{name}: {reason}" for name, reason in sorted(absent().items())]
     modules, here = listed(record), inner.table()
     here.files.update(MOVED)
-    here.places.clear()  # nothing is found by the table that is to be made anew
+    here.places.clear()  # the table that is rebuilt must not be used for lookups
     for full, place in places().items():
         module, _, name = full.rpartition(".")
         here.places.setdefault(module, {})[name] = place
     for module in modules:
         here.modules.setdefault(module, [])
     for module in sorted(modules):
-        if _is_file(module) or inner.file_name(
-            f"sampan.{module}"
-        ):  # made by nobody else, asked first for what it has
+        if _is_file(module) or inner.file_name(f"sampan.{module}"):  # not made elsewhere: search it first
             importlib.import_module(f"sampan.{module}")
     for module, names in sorted(modules.items()):
         head = f"{module}={MOVED[module]}:" if module in MOVED else f"{module}:"
@@ -319,7 +317,7 @@ def _mark(value: Any, name: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.parity.modules", description=__doc__)
-    parser.add_argument("--paddle", help="PaddlePaddle's Python: record its modules anew")
+    parser.add_argument("--paddle", help="PaddlePaddle's Python: record its modules again")
     options = parser.parse_args()
     if options.paddle:
         ask(options.paddle)

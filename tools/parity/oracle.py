@@ -1,7 +1,7 @@
-"""PaddlePaddle in a process and a venv of its own, answering calls.
+"""PaddlePaddle in a separate process and venv, which answers calls.
 
 The client (`Oracle`) sends pickled requests through a pipe and reads pickled answers. A request that kills the
-process is answered with None, and the next one finds a new process.
+process is answered with None, and the next one starts a new process.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def serve() -> None:
     """Answer requests until the pipe closes: ("signatures", names), ("cases", file, name),
     ("case", file, name, index), ("call", name, call), ("aliases", file, name)."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what PaddlePaddle prints must not get among the answers
+    os.dup2(2, 1)  # what PaddlePaddle prints must not mix with the answers
     import json
     import traceback
     import warnings
@@ -99,13 +99,13 @@ def serve() -> None:
     from .surface import MISSING, signature
 
     def stirred(value: float, name: str, call: Any) -> dict[str, Any]:
-        """The answer, after memory of many small sizes was filled and given back."""
+        """The answer, after blocks of many small sizes were filled and freed."""
         for size in (*range(1, 65, 3), 100, 300, 1000):
             paddle.full([size], value, "float64")
         return perform(paddle, name, call)
 
     def steady(name: str, call: Any) -> dict[str, Any]:
-        """The answer, unless the same call is answered otherwise a second time: memory that nobody wrote."""
+        """The answer, unless a second call differs: uninitialised memory."""
         first, second = (stirred(value, name, call) for value in (1.5, -7e30))
         return UNSTEADY if compare(first, second) else first
 
@@ -126,7 +126,7 @@ def serve() -> None:
                 answer = [aliases(paddle, rest[1], call) for call in cases.load()[rest[0]][rest[1]]]
             else:
                 answer = perform(paddle, *rest)
-            _send(answers, ("answer", json.loads(json.dumps(answer))))  # plain data and nothing else
+            _send(answers, ("answer", json.loads(json.dumps(answer))))  # plain data only
         except Exception:
             _send(answers, ("error", traceback.format_exc()))
 

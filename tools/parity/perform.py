@@ -1,4 +1,4 @@
-"""Makes a call on a library and sums up the answer; knows both libraries by their common API only.
+"""Makes a call on a library and digests the answer; uses only the common API of both libraries.
 
 An answer is plain data (JSON): {"raised": class, "why": text}, {"unsupported": text} where the library has no
 kernel for the dtype on this device, or {"out": digests, "grad": digests}. A digest of an array is its dtype, its
@@ -42,7 +42,7 @@ FLOOR = {
     "bfloat16": 1e-2,
     "float32": 2e-6,
     "complex64": 2e-6,
-}  # below it a number is as good as 0
+}  # smaller numbers count as 0
 
 
 def dtype_name(dtype: Any) -> str:
@@ -119,7 +119,7 @@ def _tensors(value: Any, tensor: type) -> list[Any]:
 
 
 class _Builder:
-    """Arguments as one library's own objects; remembers all arrays, and the tensors that ask for a gradient."""
+    """Arguments as one library's own objects; records all arrays, and the tensors that need a gradient."""
 
     def __init__(self, library: types.ModuleType, grad: bool, in_place: bool) -> None:
         self.library, self.grad, self.in_place = library, grad, in_place
@@ -177,7 +177,7 @@ def _refusal(error: Exception) -> dict[str, Any]:
 
 
 def called(library: types.ModuleType, name: str, call: Call, grad: bool) -> tuple[Any, _Builder, Any]:
-    """What a call returns, its arguments, and the Layer that was called. grad: inputs ask for their gradients."""
+    """What a call returns, its arguments, and the Layer that was called. grad: inputs need gradients."""
     in_place = name.endswith("_") and not name.endswith("__") and call.program is None
     builder = _Builder(library, grad, in_place)
     layer = None
@@ -222,7 +222,7 @@ def _perform(library: types.ModuleType, name: str, call: Call) -> dict[str, Any]
 
 
 def _fill(library: types.ModuleType, layer: Any) -> None:
-    """The same weights in both libraries: in [0.2, 0.8), from the place in the state and the shape."""
+    """The same weights in both libraries: in [0.2, 0.8), from the index in the state and the shape."""
     for place, tensor in enumerate(layer.state_dict().values()):
         name = dtype_name(tensor.dtype)
         if name in FLOATS:

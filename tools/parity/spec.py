@@ -16,7 +16,7 @@ class Array:
     """A tensor argument: shape and dtype of random values in [low, high), or the `given` values.
 
     The values are drawn from the shape, the dtype and the place in the call; floating values are all different.
-    numpy: pass a NumPy array instead of a Tensor. grad: whether a floating tensor asks for its gradient.
+    numpy: pass a NumPy array instead of a Tensor. grad: whether a floating tensor needs a gradient.
     """
 
     shape: tuple[int, ...] = ()
@@ -115,7 +115,7 @@ class Call:
         return replace(self, layer=inputs, layer_settings=settings)
 
     def but(self, **facts: Any) -> Call:
-        """The same call with other facts: `call(...).but(values=False)`."""
+        """The same call with other settings: `call(...).but(values=False)`."""
         return replace(self, **facts)
 
 
@@ -124,7 +124,7 @@ def call(*args: Any, **settings: Any) -> Call:
 
 
 def program(function: Callable[..., Any], *args: Any, text: str = "", **settings: Any) -> Call:
-    """`function(P, *args)` on both libraries: for what takes more than one call to see.
+    """`function(P, *args)` on both libraries: for behaviour that needs several calls.
 
     text names it in the records; give one when a name has several programs, or when a program changes.
     """
@@ -132,7 +132,7 @@ def program(function: Callable[..., Any], *args: Any, text: str = "", **settings
 
 
 class Family(list[Call]):
-    """Calls that belong together. draw: which strategy of draw.py makes more of them, and its settings."""
+    """Related calls. draw: which strategy of draw.py makes more of them, and its settings."""
 
     def __init__(self, calls: Iterable[Call], *draw: Any) -> None:
         super().__init__(calls)

@@ -1,4 +1,4 @@
-"""The public names: which there are, how each is looked up in a library, and its signature."""
+"""The public names: the list, the lookup in a library, and signatures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def area_of(name: str) -> str:
 
 
 def find(library: types.ModuleType, name: str) -> Any:
-    """What a full name stands for in a library, or MISSING."""
+    """The object with a full name in a library, or MISSING."""
     area, _, last = name.rpartition(".")
     owner: Any = library
     for part in CLASSES.get(area, area).split(".")[1:]:
@@ -63,7 +63,7 @@ def find(library: types.ModuleType, name: str) -> Any:
 
 
 def signature(library: types.ModuleType, name: str) -> Any:
-    """[[parameter, kind, default], ...]; "value" for what is not called; None where Python cannot tell; or MISSING.
+    """[[parameter, kind, default], ...]; "value" for what is not called; None if Python does not know it; or MISSING.
 
     The first parameter of a method has any name, so it is left out.
     """
@@ -83,7 +83,7 @@ def signature(library: types.ModuleType, name: str) -> Any:
 
 def same(theirs: Any, ours: Any) -> bool:
     """Whether ours takes every call that theirs takes, with the same defaults. It may take more, at the end or by
-    keyword. theirs: "missing" where this build of PaddlePaddle lacks the name; `*args, **kwargs` alone say nothing."""
+    keyword. theirs: "missing" where this build of PaddlePaddle lacks the name; a bare `*args, **kwargs` matches anything."""
     if not isinstance(theirs, list) or not isinstance(ours, list):
         return theirs in (None, "missing") or theirs == ours
     stars = [kind for _, kind, _ in theirs if kind in ("*", "**")]

@@ -1,4 +1,4 @@
-"""What differs on purpose (tests/parity/differences.py), and what is not there yet (tests/parity/missing.txt)."""
+"""Intended differences (tests/parity/differences.py), and missing names (tests/parity/missing.txt)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .surface import FOLDER
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference on purpose.
+    """One intended difference.
 
-    names: full names, separated by spaces; `*` stands for anything.
+    names: full names, separated by spaces; `*` matches anything.
     kind: "missing" (left out), "signature", "answer", or "aliasing" (what shares memory).
-    reason: why, for a person who knows PaddlePaddle.
+    reason: why, for a reader who knows PaddlePaddle.
     call, text: for answers and aliasing, regular expressions that are found in the call and in how the answers differ.
     """
 

@@ -1,8 +1,8 @@
 """The public names of the library, read from its modules: what the reference documents.
 
-A module gives out what its `__all__` lists, what it imports under the same name (`from .a import b as b`) or with a
-star, what it defines itself, and what it imports when that is first named (`_LATER`): the convention of type checkers.
-What it has under a name of Paddle's list belongs to it too.
+A module exports what its `__all__` lists, what it imports under the same name (`from .a import b as b`) or with a
+star, what it defines itself, and what it imports lazily (`_LATER`): the convention of type checkers.
+Names of Paddle's list that it has are exported too.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _files_of(module: str) -> set[str]:
 
 
 def _given_out(module: ModuleType) -> set[str]:
-    if isinstance(module, Inner):  # a module of Paddle's that is no file here holds what it gives out
+    if isinstance(module, Inner):  # a module without a file holds exactly its exports
         return {name for name in vars(module) if not name.startswith("_")}
     names = set().union(*(vars(module).get(key, ()) for key in ("__all__", "_LATER")))
     for node in ast.parse(inspect.getsource(module)).body:

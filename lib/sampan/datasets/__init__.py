@@ -1,8 +1,8 @@
 """Real data by name: `load("mnist").train`, `load_text("coriolanus").train`,
 `load_texts("hotel_reviews").train`, `load_corpus("hotel_reviews")`, `load_graph("cora").graph`.
 
-Looked for, in this order, in the project's own `datasets/`, the folders of `SAMPAN_DATA`, and the user's
-cache; and, only with `download=True`, fetched from the official source into the cache. Every file is checked
+Searched, in this order, in the project's own `datasets/`, the folders of `SAMPAN_DATA`, and the user's
+cache; with `download=True`, also fetched from the official source into the cache. Every file is checked
 against the checksum on its card before it is read. Used in notebooks 00, 02, 03 and 04.
 """
 
@@ -52,7 +52,7 @@ class Split(Dataset):
         return images[0], labels[0]
 
     def __getitems__(self, indices: Sequence[int]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """A whole batch in one go, which is how sampan's DataLoader asks: [batch, channels, H, W] and [batch,
+        """A whole batch at once, as Sampan's DataLoader requests it: [batch, channels, H, W] and [batch,
         1]."""
         images = np.multiply(self.images[indices], self._factor, dtype=np.float32)
         if images.ndim == 3:
@@ -65,7 +65,7 @@ class Split(Dataset):
 
 @dataclass(frozen=True)
 class Bundle:
-    """A loaded data set: its card, the layout that was found (a page says which it is), and its two parts."""
+    """A loaded data set: its card, the layout that was found, and its two parts."""
 
     card: Card
     layout: Layout
@@ -85,7 +85,7 @@ class Text:
 
 
 def cards() -> dict[str, Card]:
-    """Every card there is, by name; the first folder that has a name decides, as with the data itself."""
+    """All cards by name; the first folder that contains a name wins, as for the data."""
     found: dict[str, Card] = {}
     for folder in places.folders():
         for path in sorted(folder.glob("*/card.toml")):
@@ -95,7 +95,7 @@ def cards() -> dict[str, Card]:
 
 
 def card(name: str) -> Card:
-    """The card of one data set, whether or not its data are here; ValueError for an unknown name."""
+    """The card of one data set, whether or not its data are present; ValueError for an unknown name."""
     known = cards()
     if name not in known:
         raise ValueError(f"name is {name!r}, there is no such data set; known are: {', '.join(known)}")
@@ -103,7 +103,7 @@ def card(name: str) -> Card:
 
 
 def available() -> list[str]:
-    """Names of the data sets that `load` finds now, without any network."""
+    """Names of the data sets that `load` finds without network access."""
     return [name for name, known in cards().items() if _find(known) is not None]
 
 
@@ -113,8 +113,8 @@ def load(name: str, download: bool = False, progress: Progress = print_progress)
     download: fetch the official files into the user's cache where no folder holds the set;
     progress(file, bytes so far, bytes in all) is then called as they arrive.
 
-    ValueError: an unknown name; a damaged or foreign file. FileNotFoundError: the set is not here, and the
-    message says how to get it. OSError: the download broke off (call again to resume).
+    ValueError: an unknown name; a damaged or foreign file. FileNotFoundError: the set is not found; the
+    message says how to get it. OSError: the download was interrupted (call again to resume).
     """
     known, layout, arrays = _arrays(name, download, progress)
     if "train_images" not in arrays:
@@ -128,19 +128,21 @@ def load(name: str, download: bool = False, progress: Progress = print_progress)
 
 
 def load_text(name: str, download: bool = False, progress: Progress = print_progress) -> Text:
-    """The text of this name, found, checked and refused as `load` does it."""
+    """The text of this name; search, checks and errors as in `load`."""
     known, layout, arrays = _arrays(name, download, progress)
     if layout.reader != "text":
-        raise ValueError(f"{name} is no single text, it is read by {layout.reader!r}: load, or load_texts")
+        raise ValueError(
+            f"{name} is not a single text but a set read by {layout.reader!r}: use load or load_texts"
+        )
     whole = arrays["text"].tobytes().decode()
     if len(whole) != layout.train + layout.test:
         stated = f"{layout.train:,} and {layout.test:,}"
-        raise ValueError(f"{name}: {len(whole):,} characters came, its card says {stated}")
+        raise ValueError(f"{name}: expected {stated} characters by its card, got {len(whole):,}")
     return Text(known, layout, whole[: layout.train], whole[layout.train :])
 
 
 def _arrays(name: str, download: bool, progress: Progress) -> tuple[Card, Layout, readers.Arrays]:
-    """Card, layout and content of a data set, found or fetched, and checked."""
+    """Card, layout and content of a data set, found or fetched, and verified."""
     known = card(name)
     found = _find(known)
     if found is None:
@@ -180,14 +182,14 @@ def _split(known: Card, layout: Layout, arrays: readers.Arrays, part: str) -> Sp
     images, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
     count = getattr(layout, part)
     if len(images) != count or labels.shape != (count,) or images.ndim not in (3, 4):
-        came = f"images {list(images.shape)} and labels {list(labels.shape)}"
-        raise ValueError(f"{known.name}: the {part} part has {came}, its card says {count} of each")
+        got = f"images {list(images.shape)} and labels {list(labels.shape)}"
+        raise ValueError(f"{known.name}: the {part} part has {got}, its card says {count} of each")
     if images.dtype != np.uint8 or labels.dtype.kind not in "iu":
-        came = f"images are {images.dtype} and labels {labels.dtype}"
-        raise ValueError(f"{known.name}: {came}, expected uint8 and integers")
+        got = f"images are {images.dtype} and labels {labels.dtype}"
+        raise ValueError(f"{known.name}: {got}, expected uint8 and integers")
     if labels.min() < 0 or labels.max() >= len(known.classes):
-        came = f"its labels run from {labels.min()} to {labels.max()}"
-        raise ValueError(f"{known.name}: the {part} part lies outside 0 to {len(known.classes) - 1}: {came}")
+        got = f"its labels run from {labels.min()} to {labels.max()}"
+        raise ValueError(f"{known.name}: the {part} part lies outside 0 to {len(known.classes) - 1}: {got}")
     return Split(images, labels, known.scale)
 
 

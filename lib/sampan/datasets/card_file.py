@@ -1,4 +1,4 @@
-"""A data set's card: what it is, whose it is, and which files hold it.
+"""A data set's card: its contents, source, and files.
 
 A card is `<folder>/<name>/card.toml`. The project's own cards are in `datasets/`; a folder of `SAMPAN_DATA`
 may hold further ones, and a data set described by a card is loaded without any new code.
@@ -14,7 +14,7 @@ from .readers import READERS
 
 @dataclass(frozen=True)
 class File:
-    """One file of a layout. `url` is where the official copy can be had, "" where it has none."""
+    """One file of a layout. `url` of the official copy, "" if there is none."""
 
     path: str
     bytes: int
@@ -24,7 +24,7 @@ class File:
 
 @dataclass(frozen=True)
 class Layout:
-    """One way in which the data set is stored: the reader that understands it, and its files by role, under
+    """One storage layout of the data set: its reader, and its files by role, under
     `folder` (of the data set's name, if the card names none)."""
 
     reader: str
@@ -45,7 +45,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Card:
-    """What a person should know before using a data set.
+    """Description of a data set.
 
     `origin` is "real" or "made" (by a program of ours); `scale` is the value that stands for 1.0;
     `schema` names each array with dtype and shape; `layouts` are in order of preference.
@@ -67,12 +67,12 @@ class Card:
 
     @property
     def sha256(self) -> dict[str, str]:
-        """The checksum of every file in which the set may come."""
+        """The checksums of the files of every layout."""
         return {file.path: file.sha256 for layout in self.layouts for file in layout.files.values()}
 
     @property
     def size(self) -> dict[str, int]:
-        """Items in each part, as the richest layout has them."""
+        """Items in each part of the largest layout."""
         return {"train": self.layouts[0].train, "test": self.layouts[0].test}
 
 
@@ -105,7 +105,7 @@ def _layout(table: dict[str, Any], where: str) -> Layout:
 
 
 def read_card(path: Path) -> Card:
-    """The card in a `card.toml`; ValueError that names the file and the key where it is not one."""
+    """The card in a `card.toml`; ValueError, naming the file and the key, if it is invalid."""
     where = str(path)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -38,7 +38,7 @@ def _ledger() -> Path:
 def _load() -> dict[str, str]:
     try:
         known = json.loads(_ledger().read_text())
-    except (OSError, ValueError):  # absent, or damaged: then every file is simply read again
+    except (OSError, ValueError):  # absent or damaged: every file is read again
         return {}
     return known if isinstance(known, dict) else {}
 
@@ -54,6 +54,6 @@ def _store(known: dict[str, str]) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, ledger)
-    except OSError:  # no room, or a read-only home: the data is good all the same, only not remembered
+    except OSError:  # disk full or read-only: the data is valid, only not cached
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)

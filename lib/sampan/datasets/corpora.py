@@ -14,14 +14,14 @@ _ENGLISH = re.compile(r"[a-z]+(?:'[a-z]+)*")
 def load_corpus(
     name: str, most: int | None = None, download: bool = False, progress: Progress = print_progress
 ) -> list[list[str]]:
-    """The sentences of a set of texts, each a list of its words in order; `most`: of the first so many texts
-    only.
+    """The sentences of a set of texts, each a list of its words in order; `most`: at most the first so many
+    texts.
 
-    A review or a title is one sentence, cut by jieba without what is no word, the training part before the
+    A review or a title is one sentence, segmented by jieba, non-words removed, the training part before the
     test part; this takes a second for each 200,000 characters, some 5 for the hotel reviews. A text in
-    English, such as "coriolanus", which is bundled, has a sentence for each paragraph, in lower case. The set
-    is found, checked and refused as `load` does it; ValueError for a set without texts, ImportError where
-    jieba is needed and not there.
+    English, such as "coriolanus", which is bundled, has a sentence for each paragraph, in lower case. Search,
+    checks and errors as in `load`; ValueError for a set without texts, ImportError if jieba is needed but not
+    installed.
     """
     from . import card, load_text
 

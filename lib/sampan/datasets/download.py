@@ -20,10 +20,10 @@ def print_progress(name: str, done: int, total: int) -> None:
 
 
 def fetch(file: File, target: Path, progress: Progress = print_progress) -> None:
-    """Brings one file to `target`, which appears only whole and verified.
+    """Downloads one file to `target`, which appears only when complete and verified.
 
-    What has arrived stays in `<target>.part`; the next call asks the server for the rest of it. A server that
-    cannot continue sends the file from its beginning, and so does the user who removes the part.
+    Received bytes stay in `<target>.part`; the next call resumes from there, or starts again if the server
+    cannot resume or the user removed the part.
     """
     part = target.with_name(target.name + ".part")
     part.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def fetch(file: File, target: Path, progress: Progress = print_progress) -> None
         _receive(file, part, done, progress)
     found = sha256_of(part)
     if found != file.sha256:
-        part.unlink()  # resuming a wrong beginning would never end well
+        part.unlink()  # resuming from wrong bytes would fail again
         raise ValueError(f"{file.url} sent another file: sha256 {found}, expected {file.sha256}")
     os.replace(part, target)
 
@@ -44,7 +44,7 @@ def _receive(file: File, part: Path, done: int, progress: Progress) -> None:
     request = urllib.request.Request(file.url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
-            if response.status != 206:  # 206: the server continues; else it begins again
+            if response.status != 206:  # 206: the server resumes; otherwise it starts again
                 done = 0
             with open(part, "ab" if done else "wb") as stream:
                 progress(file.path, done, file.bytes)

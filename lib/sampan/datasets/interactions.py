@@ -1,7 +1,7 @@
-"""Who had what, and when: MovieLens' ratings by name, logs made by a program, and how a log is divided.
+"""User-item interactions: MovieLens' ratings by name, synthetic logs, and train/test splits of a log.
 
-A log is `Ratings`: one row an interaction, people and items numbered from 0. What a person did before a
-moment is `histories`. Used in notebook 06 and on the Studio's page "Embeddings".
+A log is `Ratings`: one row per interaction, users and items numbered from 0. `histories` gives a user's
+earlier items. Used in notebook 06 and on the Studio's page "Embeddings".
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 NO_GENRE = "(no genres listed)"
 # MovieLens latest-small: how many ratings have 0.5, 1.0, ... 5.0 stars; ln(ratings of a person) has this mean
-# and this standard deviation, and nobody has fewer than LEAST.
+# and this standard deviation, and at least LEAST.
 STARS = (1370, 2811, 1791, 7551, 5550, 20047, 13136, 26818, 8551, 13211)
 ACTIVITY, LEAST = (4.448, 1.060), 20
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """A log. users, items: int64 [N], from 0; values: float32 [N]; times: int64 [N], seconds; rows in no
-    certain order.
+    """A log. users, items: int64 [N], from 0; values: float32 [N]; times: int64 [N], seconds; rows in
+    arbitrary order.
 
     titles: strings [num_items], and genres: a tuple of names each; both empty for a made log. raw_users,
     raw_items: the source's own ids, int64 [num_users] and [num_items]; empty where the numbers are the ids.
@@ -70,8 +70,8 @@ class Ratings:
         return self.titles[item] if self.titles else f"item {item}"
 
     def pick(self, which: Any) -> Ratings:
-        """These rows alone, in this order. which: integers, or a mask [N]. Numbers of people and items
-        stay."""
+        """Only these rows, in this order. which: integers, or a mask [N]. num_users and num_items are
+        unchanged."""
         columns = {key: getattr(self, key)[which] for key in ("users", "items", "values", "times")}
         return replace(self, **columns)
 
@@ -86,9 +86,9 @@ class Parts(NamedTuple):
 def load_ratings(
     name: str = "movielens_latest_small", download: bool = False, progress: Progress = print_progress
 ) -> Ratings:
-    """The ratings of this name, found, checked and refused as `datasets.load` does it.
+    """The ratings of this name; search, checks and errors as in `datasets.load`.
 
-    Items are the films that were rated, numbered in the order of their own ids; so are people.
+    Items are the films that were rated, numbered in the order of their ids, like users.
     """
     from . import _arrays
 
@@ -97,7 +97,7 @@ def load_ratings(
         raise ValueError(f"{name}: expected a set read by 'ratings', got one by {layout.reader!r}")
     if len(arrays["users"]) != layout.train + layout.test:
         stated = f"{layout.train:,} and {layout.test:,}"
-        raise ValueError(f"{name}: {len(arrays['users']):,} ratings came, its card says {stated}")
+        raise ValueError(f"{name}: {len(arrays['users']):,} ratings, expected {stated} by its card")
     return _numbered(arrays, known)
 
 
@@ -105,8 +105,8 @@ def read_ratings(folder: Path | str) -> Ratings:
     """Any set in MovieLens' official layout, a folder with ratings.csv and movies.csv (1M and older ones have
     another).
 
-    Raises ValueError with file and line for what is cut short or something else, FileNotFoundError where a
-    file is missing.
+    Raises ValueError with file and line for a truncated or invalid file, FileNotFoundError for a missing
+    one.
     """
     folder = Path(folder)
     return _numbered(read_files({role: folder / f"{role}.csv" for role in ("ratings", "movies")}), None)
@@ -137,11 +137,11 @@ def _numbered(arrays: Arrays, card: Card | None) -> Ratings:
 # --- reading ------------------------------------------------------------------------------------------------
 
 _COLUMNS = [("users", np.int64), ("items", np.int64), ("values", np.float32), ("times", np.int64)]
-_ITEM = ("movieId", "Id")  # as the official files name it, and as a copy does
+_ITEM = ("movieId", "Id")  # in the official files, and in a copy
 
 
 def _header(path: Path, expected: list[tuple[str, ...]]) -> None:
-    """Refuse a file with another first line, or whose last line has no end: it was cut short."""
+    """Raise ValueError for another first line, or a last line without a newline: a truncated file."""
     with open(path, "rb") as file:
         first = file.readline(1000).decode("utf-8-sig", "replace").rstrip("\r\n").split(",")
         if len(first) != len(expected) or any(
@@ -212,12 +212,12 @@ READERS["ratings"] = (("ratings", "movies"), read_files)
 
 
 def in_order(ratings: Ratings) -> Array:
-    """Rows by person, then by time; of one second, as they stand."""
+    """Rows by user, then by time; rows of the same second keep their order."""
     return np.lexsort((ratings.times, ratings.users))
 
 
 def leave_last_out(ratings: Ratings) -> Parts:
-    """Everyone's last interaction to test on, the others to train on; who has one alone is trained on.
+    """Each user's last interaction for testing, the others for training; a user's only one is for training.
 
     Of several in one second the last row counts.
     """
@@ -230,11 +230,11 @@ def leave_last_out(ratings: Ratings) -> Parts:
 
 
 def split_by_time(ratings: Ratings, share: float = 0.2, each_user: bool = False) -> Parts:
-    """The newest `share` of the log to test on. each_user: of everyone's own rows, so that nobody is new in
-    the test part, while others' later rows are trained on; else what was before one moment is trained on,
-    what came after is not.
+    """The newest `share` of the log for testing. each_user: of each user's rows, so that every test user is
+    in the training part, which then holds other users' later rows; else all rows before one time are for
+    training, and all later ones for testing.
 
-    Rows of one second are never divided: they go to the test part together. ValueError for a share outside 0
+    Rows of the same second are never split: all go to the test part. ValueError for a share outside 0
     to 1.
     """
     if not 0 < share < 1:
@@ -258,8 +258,8 @@ def split_by_time(ratings: Ratings, share: float = 0.2, each_user: bool = False)
 
 
 def histories(ratings: Ratings, length: int, asked: Ratings | None = None) -> Array:
-    """Rows of `ratings`, int64 [len(asked), length]: what the person of each row of `asked` had in `ratings`
-    before that second, at most the newest `length` of it, newest last; -1 in front where there is less.
+    """Rows of `ratings`, int64 [len(asked), length]: for each row of `asked`, the newest `length` rows of its
+    user in `ratings` before that second, newest last; padded with -1 in front.
     asked: None is `ratings` itself.
     """
     if length < 1:
@@ -285,7 +285,8 @@ def histories(ratings: Ratings, length: int, asked: Ratings | None = None) -> Ar
 
 
 def zipf(count: int, num_ids: int, skew: float, rng: np.random.Generator) -> Array:
-    """int64 [count], 0 to num_ids - 1, k drawn with a probability as 1 / (k + 1)^skew; skew 0 is even.
+    """int64 [count], 0 to num_ids - 1, k drawn with probability proportional to 1 / (k + 1)^skew; skew 0 is
+    uniform.
 
     By rejection from the integral of the smooth curve (Hörmann and Derflinger 1996, "Rejection-inversion to
     generate variates from monotone discrete distributions"), so that a billion ids cost what ten do.
@@ -314,13 +315,13 @@ def zipf(count: int, num_ids: int, skew: float, rng: np.random.Generator) -> Arr
 
 
 def made_log(events: int, num_ids: int, skew: float = 1.05, seed: int = 0) -> Ratings:
-    """A log made by a program, no real one, for sizes that no free real log has: `events` rows, items of
+    """A synthetic log, for sizes that no free real log has: `events` rows, items of
     `num_ids` ids.
 
     As in MovieLens latest-small: how many rows a person has (log-normal, ACTIVITY, LEAST or more) and the
-    shares of half stars. Not so: ids are drawn by `zipf`, spread over all ids so that much used ones are no
-    neighbours, and nothing can be learned from who had what. Times rise by ten seconds on average within a
-    person. The same seed makes the same log.
+    shares of half stars. Differences: ids are drawn by `zipf`, permuted so that frequent ones are not
+    adjacent, and there is nothing to learn from them. Times rise by ten seconds on average within a person.
+    The same seed makes the same log.
     """
     if events < 0 or not 1 <= num_ids < 2**31:
         raise ValueError(

@@ -16,7 +16,7 @@ from .readers import READERS, Arrays
 __all__ = ["LabelledTexts", "Texts", "load_texts"]
 
 PARTS = ("train_texts", "train_labels", "test_texts", "test_labels")
-SHUFFLE, TESTED = 1953, 0.2  # how a table without parts is divided, for good
+SHUFFLE, TESTED = 1953, 0.2  # the fixed split of a table without parts
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class LabelledTexts:
 
 
 def load_texts(name: str, download: bool = False, progress: Progress = print_progress) -> LabelledTexts:
-    """The labelled texts of this name, found, checked and refused as `load` does it."""
+    """The labelled texts of this name, with search, checks and errors as in `load`."""
     from . import _arrays
 
     known, layout, arrays = _arrays(name, download, progress)
     if layout.reader not in LABELLED:
-        raise ValueError(f"{name} is no set of labelled texts: its layout is {layout.reader!r}")
+        raise ValueError(f"{name} is not a set of labelled texts: its layout is {layout.reader!r}")
     number = {text: i for i, c in enumerate(known.classes) for text in (c, str(i))}
     parts = []
     for part in ("train", "test"):
@@ -55,14 +55,14 @@ def load_texts(name: str, download: bool = False, progress: Progress = print_pro
             raise ValueError(f"{name}: the {part} part has {len(labels)} texts, its card says {count}")
         foreign = sorted({label for label in labels if label not in number})
         if foreign:
-            raise ValueError(f"{name}: labels {foreign[:3]} are none of {', '.join(known.classes)}")
+            raise ValueError(f"{name}: labels {foreign[:3]} are not among {', '.join(known.classes)}")
         numbers = np.array([number[label] for label in labels], np.int64)
         parts.append(Texts(list(arrays[f"{part}_texts"]), numbers))
     return LabelledTexts(known, layout, *parts)
 
 
 def read_table(files: dict[str, Path]) -> Arrays:
-    """A CSV table, plain or alone in a zip, whose first column is the label and the last the text.
+    """A CSV table, plain or as the only file of a zip, whose first column is the label and the last the text.
 
     The official files have no parts: a fixed shuffle puts a fifth of the different texts into the test part,
     so that no text is in both.
@@ -75,7 +75,7 @@ def read_table(files: dict[str, Path]) -> Arrays:
                 data = archive.read(archive.namelist()[0])
         rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
     except (zipfile.BadZipFile, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is no table of texts in UTF-8: {error}") from error
+        raise ValueError(f"{path} is not a table of texts in UTF-8: {error}") from error
     header, *rows = rows or [[]]
     short = next((i for i, row in enumerate(rows) if len(row) != len(header)), None)
     if len(header) < 2 or short is not None:

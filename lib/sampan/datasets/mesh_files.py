@@ -24,7 +24,7 @@ class Mesh(NamedTuple):
         a, b, c = (self.vertices[self.triangles[:, k]] for k in range(3))
         area = np.cumsum(np.linalg.norm(np.cross(b - a, c - a), axis=1))
         if not len(area) or not area[-1] > 0:
-            raise ValueError(f"mesh: expected triangles with an area, got {len(area)} that have none")
+            raise ValueError(f"mesh: expected triangles with an area, got {len(area)} without area")
         chosen = np.minimum(np.searchsorted(area / area[-1], rng.random(count), "right"), len(area) - 1)
         root, along = np.sqrt(rng.random((count, 1))), rng.random((count, 1))
         return (1 - root) * a[chosen] + root * (1 - along) * b[chosen] + root * along * c[chosen]
@@ -50,14 +50,14 @@ def _text(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text: {error}") from error
+        raise ValueError(f"{path} is not text: {error}") from error
 
 
 def read_obj(path: Path | str) -> Mesh:
-    """Vertices and faces of a Wavefront OBJ file; normals, textures, groups and materials are passed over.
+    """Vertices and faces of a Wavefront OBJ file; normals, textures, groups and materials are ignored.
 
     Faces may have more than three corners, and count from the end by negative numbers. Raises ValueError with
-    the line for what is cut short, no number, or out of range.
+    the line for a truncated line, an invalid number, or an index out of range.
     """
     path, vertices, faces = Path(path), [], []
     for number, line in enumerate(_text(path), 1):
@@ -78,7 +78,7 @@ def read_obj(path: Path | str) -> Mesh:
 
 
 def read_off(path: Path | str) -> Mesh:
-    """An Object File Format file, as ModelNet has them (there the counts may stand on the line of "OFF").
+    """An Object File Format file, as ModelNet has them (there the counts may be on the line of "OFF").
 
     Raises ValueError for another beginning, for fewer lines than it states, and as read_obj.
     """
@@ -86,7 +86,7 @@ def read_off(path: Path | str) -> Mesh:
     lines = [(n, line.split("#")[0].strip()) for n, line in enumerate(_text(path), 1)]
     lines = [(n, line) for n, line in lines if line]
     if not lines or not lines[0][1].startswith("OFF"):
-        raise ValueError(f"{path} is no OFF file: it begins with {lines[0][1][:12] if lines else ''!r}")
+        raise ValueError(f"{path} is not an OFF file: it begins with {lines[0][1][:12] if lines else ''!r}")
     rest = [(lines[0][0], lines[0][1][3:].strip()), *lines[1:]]
     rest = rest if rest[0][1] else rest[1:]
     number = 1

@@ -1,6 +1,6 @@
 """Shapes as sparse voxels: real CAD models, real meshes, and shapes made by a program, which need no file.
 
-Axes of a grid are x, y, z with z up. A part label belongs to an entry: they stand in the order of
+Axes of a grid are x, y, z with z up. A part label belongs to an entry: in the order of
 `np.nonzero(grid)`, which is the order of a sparse tensor's entries. Used in notebook 05 and on the Studio's
 page "Sparse".
 """
@@ -72,17 +72,17 @@ def read_voxels(path: Path) -> Array:
                     _exactly(cast(BinaryIO, stream), grid.size * dtype.itemsize, path), dtype
                 )
                 if not ((values == 0) | (values == 1)).all():
-                    raise ValueError("expected 0 and 1 alone")
+                    raise ValueError("expected only 0 and 1")
                 grid[...] = values.reshape(grid.shape) == 1
     except (EOFError, OSError, KeyError, ValueError, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
             raise
-        raise ValueError(f"{path} is no whole gzipped array of voxels: {error}") from error
+        raise ValueError(f"{path} is not a complete gzipped array of voxels: {error}") from error
     return grids
 
 
 def chair_parts(grid: Array) -> Array:
-    """Part labels made from geometry, for an upright chair whose back is at high y: no person drew them.
+    """Part labels made from geometry, for an upright chair whose back is at high y: not annotated by hand.
 
     Seat: the level with the most voxels between 15 and 60 % of the height, and the levels next to it with
     more than half as many. Leg: what is below. Above the seat the rear two fifths of its depth are back; of
@@ -126,11 +126,9 @@ def load_shapes(name: str = "modelnet10_voxels", split: str = "train") -> Shapes
     labels = np.repeat(np.arange(2), [len(arrays["chair"]), len(arrays["monitor"])])
     _, kept = np.unique(np.packbits(whole.reshape(len(whole), -1), axis=1), axis=0, return_index=True)
     kept = np.sort(kept[whole[kept].any((1, 2, 3))])
-    kept = np.random.RandomState(1510).permutation(kept)  # its stream is frozen: the same parts for good
+    kept = np.random.RandomState(1510).permutation(kept)  # its stream is frozen: the split never changes
     if len(kept) != layout.train + layout.test:
-        raise ValueError(
-            f"{name}: {len(kept)} different shapes came, its card says {layout.train + layout.test}"
-        )
+        raise ValueError(f"{name}: {len(kept)} different shapes, its card says {layout.train + layout.test}")
     kept = kept[: layout.train] if split == "train" else kept[layout.train :]
     grids, labels = whole[kept], labels[kept]
     parts = [
@@ -156,12 +154,11 @@ def load_meshes(name: str = "meshes") -> dict[str, Mesh]:
 
 
 def mesh_views(meshes: dict[str, Mesh], count: int, size: int = 64, seed: int = 0) -> Shapes:
-    """Partial views: each shows what one eye sees of a mesh, turned at random in space, as a depth camera
-    would.
+    """Partial views: what a depth camera sees of a mesh in a random orientation.
 
     The meshes come in turn; labels are their numbers. A view keeps the highest voxel of each column over (x,
     y), of a surface sampled at random; 15 % of it is then cut away on one side, and it is scaled to fill the
-    cube again, so that neither place nor size tells. No parts: -1.
+    cube again, so that position and size carry no information. No parts: -1.
     """
     dots = [m.sample(8 * size**2, np.random.default_rng([seed, 0])) for m in meshes.values()]
     labels = np.arange(count, dtype=np.int64) % len(dots)
@@ -169,7 +166,7 @@ def mesh_views(meshes: dict[str, Mesh], count: int, size: int = 64, seed: int = 
     for i, label in enumerate(labels):
         rng = np.random.default_rng([seed, 1, i])
         turn, _ = np.linalg.qr(rng.standard_normal((3, 3)))
-        if np.linalg.det(turn) < 0:  # a rotation, no mirror image
+        if np.linalg.det(turn) < 0:  # a rotation, not a reflection
             turn[0] *= -1
         x, y, z = np.nonzero(voxelised(dots[label] @ turn.T, size))
         top = np.zeros((size, size), np.int64)
@@ -185,7 +182,7 @@ def read_modelnet(folder: Path | str, split: str = "train", size: int = 32, seed
     """ModelNet's official layout, <folder>/<class>/<split>/*.off, sampled and voxelised; labels number the
     classes by name.
 
-    Raises FileNotFoundError where there is no such file.
+    Raises FileNotFoundError if there are none.
     """
     folder = Path(folder)
     files = sorted(folder.glob(f"*/{split}/*.off"))

@@ -37,7 +37,7 @@ def read_idx(path: Path) -> np.ndarray[Any, Any]:
                 raise ValueError(f"{path} is not an IDX file: it begins with {begun}")
             shape = struct.unpack(f">{axes}I", _exactly(stream, 4 * axes, path))
             dtype = np.dtype(_IDX_TYPES[code])
-            # A forged size must not be believed before the bytes are there: read in pieces, up to it.
+            # Do not trust the stated size before the bytes are read: read in chunks, up to it.
             data = _exactly(stream, math.prod(shape) * dtype.itemsize, path)
             if stream.read(1):
                 raise ValueError(f"{path} goes on after the {len(data)} bytes that its header {shape} states")
@@ -77,7 +77,7 @@ def npz(files: dict[str, Path]) -> Arrays:
 
 
 def scikit_learn(_: dict[str, Path]) -> Arrays:
-    """The 8x8 digits inside scikit-learn, in a shuffle that is fixed for good.
+    """The 8x8 digits inside scikit-learn, in a fixed shuffle.
 
     The samples come writer after writer; the shuffle puts every writer's hand into both parts (the card
     says so). RandomState's stream is frozen by NumPy's policy, which keeps the parts the same.
@@ -98,12 +98,12 @@ def text(files: dict[str, Path]) -> Arrays:
 
 
 def has_scikit_learn() -> bool:
-    """Whether scikit-learn is installed, without the second that importing it takes."""
+    """Whether scikit-learn is installed, without the second that an import takes."""
     return importlib.util.find_spec("sklearn") is not None
 
 
 def array_checksum(arrays: Arrays) -> str:
-    """sha256 over the bytes of the arrays in the order of PARTS: for data that is not a file of its own."""
+    """sha256 over the bytes of the arrays in the order of PARTS: for data without a file."""
     digest = hashlib.sha256()
     for part in PARTS:
         digest.update(np.ascontiguousarray(arrays[part]).tobytes())

@@ -23,7 +23,7 @@ class Shapes(NamedTuple):
     parts: list[Array]
 
     def pick(self, which: Any) -> "Shapes":
-        """These shapes alone, in this order. which: integers."""
+        """Only these shapes, in this order. which: integers."""
         return Shapes(self.grids[which], self.labels[which], [self.parts[int(i)] for i in which])
 
 

@@ -1,8 +1,8 @@
-"""Collectives of a group of one process: what Paddle's do with as many entries as there are processes, which
-is one.
+"""Collectives of a group of one process: Paddle's collectives with one entry per process, here
+one.
 
 As in Paddle they raise RuntimeError before `init_parallel_env`. After it Paddle's still do so with one
-process; here the group of one answers, so that a program need not ask first.
+process; here the group of one works, so that a program need not check first.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class ReduceOp:
-    """How values are combined. Of one process they stay as they are, whichever it is."""
+    """How values are combined. With one process every operation is the identity."""
 
     SUM, MAX, MIN, PROD, AVG = range(5)
 
@@ -62,7 +62,7 @@ class Group:
         return self.rank >= 0
 
     def get_group_rank(self, rank: int) -> int:
-        """The place of a process in the group, -1 where it is none of it."""
+        """The rank of a process in the group, -1 if it is not a member."""
         return self.ranks.index(rank) if rank in self.ranks else -1
 
     def __repr__(self) -> str:
@@ -138,7 +138,7 @@ def _check_op(what: str, op: Any) -> None:
 
 
 def get_group(id: int = 0) -> Group | None:
-    """The group of a number, or None. Paddle's answer for the whole group of one process is None too."""
+    """The group with this id, or None. Paddle's answer for the whole group of one process is None too."""
     return _groups.get(id) if id else None
 
 
@@ -158,7 +158,7 @@ def new_group(
 
 
 def destroy_process_group(group: Group | None = None) -> None:
-    """Forget a group."""
+    """Remove a group."""
     _ready("destroy_process_group", group)
     if group is None:
         _groups.clear()
@@ -167,7 +167,7 @@ def destroy_process_group(group: Group | None = None) -> None:
 
 
 def get_backend(group: Group | None = None) -> str:
-    """What carries the values; nothing does in one process, and Paddle's name on a CPU is GLOO."""
+    """The backend's name: GLOO, as Paddle's on a CPU; one process transfers nothing."""
     _ready("get_backend", group)
     return "GLOO"
 

@@ -1,8 +1,8 @@
-"""A case: one call of a learner's function, the values expected back, and what to say when they differ.
+"""A case: one call of a learner's function, the expected values, and a hint for when they differ.
 
-Visible checks and hidden checks are both lists of cases; they differ in where their inputs come from (written
-by hand, or drawn fresh) and in what the learner is told (everything, or the case's name and the kind of
-mistake).
+Visible checks and hidden checks are both lists of cases; they differ in the source of their inputs
+(written by hand or random) and in what the learner is shown (everything, or the case's name and the kind
+of mistake).
 """
 
 from collections.abc import Callable
@@ -14,14 +14,14 @@ import numpy as np
 from .plain import Foreign
 
 Text = tuple[str, str]  # English, Chinese
-# How the parts of an answer are called: a Text for a part, a list for a part that is itself a list; None
+# The names of the parts of an answer: a Text for a part, a list for a part that is itself a list; None
 # where it has no name.
 Names = list[Any] | None
 
 
 @dataclass(frozen=True)
 class Holds:
-    """Expected of an answer of which many are right: `fault(came)` says what is wrong with it, or None."""
+    """An expectation that many answers meet: `fault(came)` describes the fault of an answer, or is None."""
 
     fault: Callable[[Any], Text | None]
     what: str  # in words, for the visible check
@@ -31,7 +31,7 @@ class Holds:
 class Case:
     """`driver` names how the function is called (see `drivers.py`), `args` are plain values, `expected` too.
 
-    Numbers match when |came - expected| <= atol + rtol * |expected|. `dtype` asks for that dtype exactly.
+    Numbers match when |came - expected| <= atol + rtol * |expected|. `dtype`, if given, must match exactly.
     """
 
     name: Text
@@ -72,7 +72,7 @@ class Difference:
 
     def _first_wrong_number(self) -> Text:
         place = tuple(int(axis[0]) for axis in np.nonzero(np.atleast_1d(self.wrong)))
-        came, expected = _apart(np.atleast_1d(self.came)[place], np.atleast_1d(self.expected)[place])
+        came, expected = _distinct_texts(np.atleast_1d(self.came)[place], np.atleast_1d(self.expected)[place])
         at = f"[{', '.join(map(str, place))}]" if self.wrong.ndim else ""
         part, part_zh = f"{self.where[0] or 'your answer'}{at}", f"{self.where[1] or '你的结果'}{at}"
         text, text_zh = (
@@ -86,8 +86,8 @@ class Difference:
         return text, text_zh
 
 
-def _apart(one: Any, other: Any) -> tuple[str, str]:
-    """Two numbers as text, with as many digits as it takes to tell them apart."""
+def _distinct_texts(one: Any, other: Any) -> tuple[str, str]:
+    """Two numbers as text, with enough digits to distinguish them."""
     for digits in (6, 9, 17):
         texts = f"{one.item():.{digits}g}", f"{other.item():.{digits}g}"
         if texts[0] != texts[1]:
@@ -96,7 +96,7 @@ def _apart(one: Any, other: Any) -> tuple[str, str]:
 
 
 def describe(value: Any, numbers: bool = True) -> str:
-    """One line for a message: dtype and shape of an array, its numbers when they are wanted."""
+    """One line for a message: dtype and shape of an array, and its values if `numbers`."""
     if isinstance(value, np.ndarray):
         head = f"{value.dtype.name} [{', '.join(map(str, value.shape))}]"
         if not numbers:
@@ -127,9 +127,9 @@ def difference(
     where: Text = ("", ""),
     names: Names = None,
 ) -> Difference | None:
-    """None when the answer is right, else the first difference. Both sides are plain values (`plain.py`).
+    """None when the answer is correct, else the first difference. Both sides are plain values (`plain.py`).
 
-    names: how the items of a list are called; other items are called by their index, `result[0]`.
+    names: names of the items of a list; other items are named by their index, `result[0]`.
     """
     if isinstance(expected, Holds):
         fault = expected.fault(came)
@@ -159,14 +159,14 @@ def difference(
     if expected is None or isinstance(expected, (str, bool)):
         same = type(came) is type(expected) and came == expected
         return None if same else Difference("type", where, came, expected)
-    return _numbers(came, np.asarray(expected), rtol, atol, dtype, where)
+    return _array_difference(came, np.asarray(expected), rtol, atol, dtype, where)
 
 
 def _inside(where: Text, index: str) -> Text:
     return (where[0] or "result") + index, (where[1] or "result") + index
 
 
-def _numbers(
+def _array_difference(
     came: Any, expected: np.ndarray, rtol: float, atol: float, dtype: str | None, where: Text
 ) -> Difference | None:
     if isinstance(came, bool) or not isinstance(came, (int, float, np.ndarray)):

@@ -5,9 +5,9 @@ closures.
         return x * y, (lambda g: g * y, lambda g: g * x)
 
 The pullback is a tuple with one function per input, or one function that returns the gradients of all; with a
-second parameter `needed` it gets a list of bools, one per input: whether its gradient is wanted. What a
-closure remembers is found in its code; the tape keeps that, and puts Tensors in its place for a recorded
-backward.
+second parameter `needed` it gets a list of bools, one per input: whether its gradient is wanted. The
+captured variables are read from its code; the tape saves them for backward, and replaces them by Tensors
+when backward itself is recorded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""How a learner's function is called by a check: a driver takes plain values, calls it, gives plain values
-back.
+"""How a learner's function is called by a check: a driver takes plain values, calls it, and
+returns plain values.
 
-Drivers run where the learner's code runs and know no right answers. The visible checks and the grader use the
-same ones. Arrays reach the function as buffers (`torch.Tensor`), a `Strided` one as a view with gaps.
+Drivers run where the learner's code runs and do not know the expected answers. The visible checks and
+the grader use the same ones. Arrays reach the function as buffers (`torch.Tensor`), a `Strided` one as a view
+with gaps.
 """
 
 import inspect
@@ -24,14 +25,14 @@ _namings: dict[str, Naming] = {}
 
 
 class Missing(LookupError):
-    """The slot holds no learner's function."""
+    """Raised when a slot holds no learner's function."""
 
 
 def driver(function: Driver | None = None, *, answer: Naming | None = None) -> Any:
     """Decorator: registers `function(slot, *args)` under its own name.
 
-    answer: called as `answer(parameters, *args)` with the names of the slot's parameters; it gives the names
-    of the parts of the driver's answer, so that a message says `out` or "the gradient of x" and not
+    answer: called as `answer(parameters, *args)` with the names of the slot's parameters; it returns the
+    names of the parts of the driver's answer, so that a message says `out` or "the gradient of x" and not
     `result[1][0]`.
     """
     if function is None:
@@ -52,7 +53,7 @@ def answer_names(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Nam
 
 
 def parameter(name: str) -> Text:
-    """What an argument holds after the call."""
+    """The value of an argument after the call."""
     return f"`{name}`", f"`{name}`"
 
 
@@ -74,7 +75,7 @@ def run(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Any:
 
     Raises `Missing` when the slot holds no learner's function, else whatever the learner's code raises.
     """
-    lessons.installed()  # a course's drivers come with it
+    lessons.installed()  # an installed course registers its drivers
     if driver_name not in _drivers:
         raise ValueError(f"there is no driver {driver_name!r}; there are {sorted(_drivers)}")
     with slots.only(slot_name) as slot:
@@ -84,7 +85,7 @@ def run(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Any:
 
 
 def buffers(value: Any) -> Any:
-    """Arrays of a plain tree as buffers of their own."""
+    """Copies of a plain tree's arrays as buffers."""
     if isinstance(value, Strided):
         array = torch.from_numpy(np.ascontiguousarray(value.array))
         gaps = torch.zeros(*array.shape[:-1], 2 * array.shape[-1], dtype=array.dtype)
@@ -102,5 +103,5 @@ def buffers(value: Any) -> Any:
 
 @driver
 def call(slot: slots.Slot, *args: Any) -> Any:
-    """What the function gives back."""
+    """The function's result."""
     return slot.placed(*args)

@@ -16,8 +16,8 @@ SIGNS: dict[str, type[ast.operator]] = dict(zip(["@", "*", "/", "+", "-", "**"],
 
 
 def _tree(source: str) -> ast.Module:
-    # Cells may hold lines of IPython's own (`%time`, `!ls`); they are no Python and hide nothing that runs in
-    # a function.
+    # Cells may hold lines of IPython's own (`%time`, `!ls`); they are not Python and cannot run inside a
+    # function.
     lines = ["" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.splitlines()]
     try:
         return ast.parse(textwrap.dedent("\n".join(lines)))
@@ -68,7 +68,7 @@ def uses(
 
 
 def parts(source: str) -> frozenset[str]:
-    """The statements and lambdas of a piece of source, each as a text that tells them apart."""
+    """The statements and lambdas of a piece of source, each as a distinct text."""
     return frozenset(ast.dump(node) for node in ast.walk(_tree(source)) if isinstance(node, _PARTS))
 
 
@@ -140,7 +140,7 @@ def _is(node: ast.AST, name: str, known: dict[str, str]) -> bool:
 
 
 def _names(text: str, name: str, last: str) -> bool:
-    """Whether a text that becomes a name is this one: a method and a word by the last part, a dotted name as
+    """Whether a string used as a name matches: a method and a word by the last part, a dotted name as
     a whole."""
     return (
         text == name

@@ -1,7 +1,8 @@
 """What a course shows openly about its exercises: hints, visible cases and prediction questions.
 
-The library holds no course. An installed package brings one as an entry point of the group "sampan.course": a
-module with `LESSONS` and `PREDICTIONS`, which also registers the drivers that its cases name.
+The library contains no course. An installed package provides one as an entry point of the group
+"sampan.course": a module with `LESSONS` and `PREDICTIONS`, which also registers the drivers that its cases
+name.
 """
 
 import functools
@@ -25,7 +26,7 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A question to answer before measuring; `tolerance` is relative, `why` is read after the answer."""
+    """A question to answer before measuring; `tolerance` is relative, `why` is shown after the answer."""
 
     name: str
     question: str

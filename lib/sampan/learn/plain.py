@@ -1,4 +1,4 @@
-"""Plain values: what a learner's function is given and what it gives back, as trees of numbers, texts and
+"""Plain values: arguments and results of a learner's function, as trees of numbers, texts and
 arrays."""
 
 import sys
@@ -13,7 +13,7 @@ DTYPES = frozenset((*FLOATS, *COMPLEX, *INTEGERS))
 
 
 class Foreign:
-    """Stands for an answer that is no plain value; it keeps nothing but the name of its type."""
+    """Replaces a result that is not a plain value; it holds only the name of its type."""
 
     def __init__(self, type_name: str) -> None:
         self.type_name = type_name[:200]
@@ -28,12 +28,12 @@ class Strided:
     def __init__(self, array: Any) -> None:
         self.array = np.asarray(array)
         if self.array.ndim == 0:
-            raise ValueError("Strided: an array with at least one axis is needed, a 0-d one came")
+            raise ValueError("Strided: expected an array with at least 1 axis, got a 0-d one")
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """The value as plain data: tensors and NumPy scalars become arrays, what is foreign becomes a
-    `Foreign`."""
+    """The value as plain data: tensors and NumPy scalars become arrays, anything else
+    becomes a `Foreign`."""
     if depth > MAX_DEPTH:
         return Foreign("something nested too deeply")
     if value is None or type(value) in (bool, int, float, str):

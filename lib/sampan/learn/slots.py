@@ -1,8 +1,8 @@
 """Exercise slots: a learner's function takes the place of a function of the complete library.
 
 `@learn.exercise("autograd.unbroadcast")` puts the function under it where `sampan.autograd.unbroadcast` is,
-for the rest of the notebook. When the name is an operator (`"ops.multiply"`), the function takes the place of
-its body, and what its closures compute that of its derivatives. The library's own version is remembered:
+for the rest of the notebook. When the name is an operator (`"ops.multiply"`), the function replaces its
+body, and its closures replace the derivatives. The library's version is saved:
 `learn.reference("autograd.unbroadcast")` puts it back.
 """
 
@@ -20,13 +20,13 @@ from . import forbid as forbidding
 from .closures import joint_derivative
 
 ROOT = "sampan"
-# Where a slot's name does not begin with the file, or the class, that the library calls its function in.
+# Slots whose name does not start with the module or class from which the library calls the function.
 HOMES = {"autograd": "engine.backward", "row_sparse.RowSparse": "row_sparse.RowGradient"}
 _slots: dict[str, Slot] = {}
 
 
 class Slot:
-    """One exercise: where it sits in the library, both versions, and how often the learner's was called.
+    """One exercise: its place in the library, both versions, and how often the learner's was called.
 
     `calls` counts every call of the learner's function through the slot, `library_calls` those that the
     library made.
@@ -50,7 +50,7 @@ class Slot:
 
     @property
     def placed(self) -> Callable[..., Any]:
-        """What the library calls there now: the learner's function, counted, or the library's own."""
+        """The function that the library calls now: the learner's, counted, or its own."""
         found: Callable[..., Any] = getattr(self.holder, self.attribute)
         return found
 
@@ -103,7 +103,7 @@ class Reference:
 
 
 def home_of(name: str) -> str:
-    """The dotted name below `sampan` of what a slot stands for."""
+    """The dotted name below `sampan` of the function that a slot replaces."""
     for first, home in HOMES.items():
         if name.startswith(f"{first}."):
             return f"{home}{name.removeprefix(first)}"
@@ -115,7 +115,7 @@ def resolve(name: str) -> tuple[Any, str]:
     parts = name.split(".") if isinstance(name, str) else []
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
         wanted = "a dotted name below sampan, such as 'autograd.unbroadcast'"
-        raise ValueError(f"exercise: {name!r} is no slot; expected {wanted}")
+        raise ValueError(f"exercise: {name!r} is not a slot; expected {wanted}")
     holder: Any = importlib.import_module(ROOT)
     path = ROOT
     for part in home_of(name).split(".")[:-1]:
@@ -126,10 +126,10 @@ def resolve(name: str) -> tuple[Any, str]:
             if error.name is None or not path.startswith(error.name):
                 raise
             if not hasattr(holder, part):
-                raise ValueError(f"exercise: {name!r} is no slot; there is no {path}") from None
+                raise ValueError(f"exercise: {name!r} is not a slot; there is no {path}") from None
             holder = getattr(holder, part)
     if not callable(getattr(holder, parts[-1], None)):
-        raise ValueError(f"exercise: {name!r} is no slot; {path} has no function {parts[-1]!r}")
+        raise ValueError(f"exercise: {name!r} is not a slot; {path} has no function {parts[-1]!r}")
     target = getattr(holder, parts[-1])
     operator = getattr(target, "operator", None)
     return (operator, "body") if callable(getattr(operator, "body", None)) else (holder, parts[-1])
@@ -149,7 +149,7 @@ def filled() -> dict[str, Slot]:
 
 
 def exercise(name: str, forbid: Iterable[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: the function takes the slot's place for the rest of the notebook and is given back as it is.
+    """Decorator: the function takes the slot's place for the rest of the notebook and is returned unchanged.
 
     Raises `ValueError` for an unknown slot or a forbidden name in the function's body, `TypeError` when the
     parameters are not those of the library's version.
@@ -175,12 +175,12 @@ def _source(function: Callable[..., Any]) -> str:
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
-        return ""  # typed into a plain prompt: no source is kept; the grader reads the notebook itself
+        return ""  # typed into a plain prompt: there is no source; the grader reads the notebook itself
 
 
 def _same_parameters(slot: Slot, function: Callable[..., Any]) -> None:
-    """The library's parameters without a default must all be there, by name and in order; others may be left
-    out."""
+    """The function must take all of the library's required parameters, by name and in order; optional ones
+    may be omitted."""
     came, expected = inspect.signature(function).parameters, inspect.signature(slot.original).parameters
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in expected.values()):
         return
@@ -207,8 +207,8 @@ def calls(name: str) -> int:
 
 @contextlib.contextmanager
 def only(name: str) -> Iterator[Slot]:
-    """Within the block just this slot holds the learner's function, every other one the library's: an
-    exercise is graded alone, whatever state the others are in."""
+    """Within the block only this slot holds the learner's function, all others the library's: each exercise
+    is graded in isolation."""
     before = [slot for slot in _slots.values() if slot.active]
     for slot in before:
         slot.take_out()

@@ -11,7 +11,7 @@ _hints_given: dict[str, int] = {}
 
 
 class CheckFailed(AssertionError):
-    """A visible check that did not pass. In a notebook only its text is shown: the traceback would be the
+    """A visible check that did not pass. A notebook shows only its text: the traceback would be the
     library's."""
 
     def _render_traceback_(self) -> list[str]:
@@ -29,8 +29,8 @@ def hint(name: str) -> None:
 def check(name: str) -> None:
     """Runs the visible cases of an exercise on the learner's function and prints which are right.
 
-    Raises `CheckFailed` at the first that is not: which case, what came, what was expected, and how to read
-    it.
+    Raises `CheckFailed` at the first that is not: which case, the actual and expected values, and how to
+    read them.
     """
     lesson = lessons.exercise(name)
     lines = []
@@ -71,7 +71,7 @@ def _indented(value: Any) -> str:
 
 
 def predict(name: str, value: Any) -> None:
-    """Compares a prediction with the answer and says why it is what it is. Nothing is graded here.
+    """Compares a prediction with the answer and prints the explanation. Not graded.
 
     `value` is a number; the notebook's own `...` prints the question again.
     """
@@ -80,9 +80,9 @@ def predict(name: str, value: Any) -> None:
         print(f"{question.question} Put your number in place of the dots before you look.")
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"predict: value must be a number, {type(value).__name__} came")
+        raise TypeError(f"predict: value must be a number, got {type(value).__name__}")
     if not math.isfinite(value):
-        raise ValueError(f"predict: value must be a finite number, {value} came")
+        raise ValueError(f"predict: value must be a finite number, got {value}")
     answer = question.answer() if callable(question.answer) else question.answer
     near = abs(value - answer) <= question.tolerance * abs(answer)
     verdict = "Right" if near else "Not quite"

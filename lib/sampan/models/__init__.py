@@ -9,7 +9,7 @@ from .gpt import GPT as GPT
 from .lenet import LeNet as LeNet
 from .mlp import MLP as MLP
 
-# These stand on the rooms of sparse tensors, embeddings, texts and data sets: their files are imported when
+# These depend on sparse tensors, embeddings, texts and data sets: their files are imported when
 # first named.
 _LATER = {
     "BagOfWords": "bag_of_words",

@@ -71,7 +71,7 @@ class NGrams:
     def __call__(self, texts: Sequence[str]) -> SparseTensor:
         """float32 [texts, features]. Raises ValueError before `fit`."""
         if self.idf is None:
-            raise ValueError("texts: call fit(texts) first, which learns what the columns stand for")
+            raise ValueError("texts: call fit(texts) first, which assigns the columns")
         rows, columns = self._columns(*self._found(texts))
         made = self._counted(rows, columns, len(texts), len(self.idf))
         if self.weights == "counts":
@@ -83,7 +83,7 @@ class NGrams:
         return made.like(Tensor(torch.from_numpy((values / length[row]).astype(np.float32))))
 
     def names(self) -> list[str]:
-        """The n-gram of each column. Raises ValueError for hashed columns, which stand for several."""
+        """The n-gram of each column. Raises ValueError for hashed columns, which represent several."""
         if self.keys is None:
             raise ValueError("names: hashed columns have none; expected a fitted vocabulary")
         words = list(self._numbers)

@@ -1,4 +1,5 @@
-"""How networks of this room are trained to more than 98 % on real handwritten digits: `train("digits")`.
+"""How the networks of this package are trained to more than 98 % on real handwritten digits:
+`train("digits")`.
 
 Plain recipes with a fixed seed: AdamW and a cosine schedule; for MNIST the pictures are moved by up to two
 pixels. The accuracies and times measured with them are in the README.

@@ -44,12 +44,12 @@ class TwoTower(nn.Layer):
     """Vectors [dim] of people and of items; the larger their product, the likelier the item comes next.
 
     An item's vector is its row of a table. A person's is the row of their id, plus a linear layer over the
-    rows of their newest `length` items, weighted by how long ago they came (softmax of a learned number for
+    rows of their newest `length` items, weighted by their age (softmax of a learned number for
     each place). Both towers share the table of items, so that a new person has a vector with their first
     items.
 
     table: makes a table of (rows, dim); None: nn.Embedding. DynamicEmbedding serves ids of any size.
-    sparse: False asks for dense gradients, to compare with. Raises ValueError for sizes below 1.
+    sparse: False gives dense gradients, for comparison. Raises ValueError for sizes below 1.
     """
 
     users: Any
@@ -198,9 +198,9 @@ def ranks(scores: Array, wanted: Array, seen: tuple[Array, Array] | None = None)
     chance: sampled candidates would change which of two models is better (Krichene and Rendle 2020, "On
     Sampled Metrics for Item Recommendation").
 
-    scores: [n, items]; wanted: int64 [n]; seen: (rows, items), pairs that are no candidates, unless wanted.
+    scores: [n, items]; wanted: int64 [n]; seen: (rows, items), pairs that are not candidates, unless wanted.
     An equal score counts against the wanted item, so that a constant score is the worst; so does a wanted
-    score that is no number.
+    NaN score.
     """
     rows = np.arange(len(wanted))
     own = scores[rows, wanted][:, None]
@@ -261,11 +261,11 @@ def train_two_tower(
     every: int = 25,
     candidates: Array | None = None,
 ) -> Iterator[Progress]:
-    """Train on a log, reporting every so many steps and after each epoch; whoever stops the iteration has a
-    network that recommends, as trained so far.
+    """Train on a log, reporting every so many steps and after each epoch; stopping the iteration early leaves
+    a network that recommends, as trained so far.
 
     held: what the hit rate is measured on, against all items (see `ranks`); None: everyone's last item, which
-    is then not trained on (`leave_last_out`). network: goes on with this one; None: a TwoTower of `dim`.
+    is then not trained on (`leave_last_out`). network: continue training this one; None: a TwoTower of `dim`.
     candidates: see two_tower_ranks.
     The rest: see `train_steps`; batches are whole, as a row's wrong answers are the others of its batch.
     Raises ValueError for a log without rows to train on.

@@ -58,7 +58,7 @@ class DeepFM(nn.Layer):
     """logit = b + sum_f w_f + sum_(f<g) v_f . v_g + deep(v_1, v_2, ...): the linear part, all products of two
     fields' vectors, and layers over the same vectors (Guo et al. 2017, equations 1 to 4).
 
-    field_sizes: how many ids each field has. A row of its table is w, then v [dim]: one look-up brings both.
+    field_sizes: how many ids each field has. A row of its table is w, then v [dim]: one look-up reads both.
     forward: ids int64 [batch, fields] to logits [batch].
     """
 
@@ -132,7 +132,7 @@ class DIN(nn.Layer):
     def forward(self, items: Tensor, history: Tensor, marks: Tensor, context: Tensor | None = None) -> Tensor:
         length = history.shape[1]
         if (context is None) != (self.context is None):
-            wanted = "None, as there are no field_sizes" if self.context is None else "int64 [batch, fields]"
+            wanted = "None without field_sizes" if self.context is None else "int64 [batch, fields]"
             raise ValueError(f"context: expected {wanted}, got {type(context).__name__}")
         # One look-up for all: [batch, length + 1, dim].
         rows = self.rows(ops.concat([history, items.unsqueeze(1)], 1))
@@ -195,8 +195,8 @@ def liked(ratings: Ratings, least: float = 4.0) -> Array:
 
 
 def auc(scores: Array, labels: Array) -> float:
-    """The share of pairs of a 1 and a 0 whose scores stand in that order, a tie counts half; nan where one
-    kind is missing.
+    """The share of pairs of a 1 and a 0 whose scores are ranked in that order, a tie counts half; nan where
+    one kind is missing.
 
     It is the area under the receiver's curve, by the sum of ranks (Mann and Whitney 1947). scores, labels:
     [n]. Raises ValueError for other shapes, and scores that are nan.

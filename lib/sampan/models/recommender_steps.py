@@ -13,7 +13,7 @@ from ..engine.tensor import Tensor
 
 
 class Step(NamedTuple):
-    """Where a training stands: the share that is done, 0 to 1, the epoch (from 0), the mean loss since the
+    """Progress of a training: the fraction done, 0 to 1, the epoch (from 0), the mean loss since the
     last one of these, and whether the epoch ends here."""
 
     done: float

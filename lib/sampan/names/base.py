@@ -81,7 +81,7 @@ check_variable_and_dtype = check_dtype = check_type
 
 
 def convert_np_dtype_to_dtype_(np_dtype: Any) -> DataType:
-    """The dtype of a Tensor that a name, a NumPy dtype or another dtype stands for."""
+    """The dtype of a Tensor named by a string, a NumPy dtype or another dtype."""
     return DTYPES[as_dtype(np_dtype)]
 
 
@@ -103,9 +103,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name in ("data_feeder", "executor", "layer_helper", "layers", "param_attr"):
         return importlib.import_module(f"sampan.base.{name}")
-    for room in (static, device, sys.modules["sampan"]):
-        if name in vars(room) or (room.__name__ == "sampan" and hasattr(room, name)):
-            return getattr(room, name)
+    for module in (static, device, sys.modules["sampan"]):
+        if name in vars(module) or (module.__name__ == "sampan" and hasattr(module, name)):
+            return getattr(module, name)
     if "set_prim" in name:
         return lambda enabled: None  # there are no primitives to switch
     return static.absent(f"base.{name}")

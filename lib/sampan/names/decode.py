@@ -98,7 +98,7 @@ class BeamSearchDecoder(Decoder):
         chances = F.log_softmax(outputs if self.output_fn is None else self.output_fn(outputs))
         words = chances.shape[-1]
         ended = torch.full((words,), _NEVER, dtype=chances.data.dtype)
-        ended[self.end_token] = 0  # a finished sequence goes on with end tokens, for nothing
+        ended[self.end_token] = 0  # a finished sequence continues with end tokens at no cost
         done = states.finished.unsqueeze(2).astype(chances.dtype)
         total = chances * (1 - done) + Tensor(ended) * done + states.log_probs.unsqueeze(2)
         best, places = total.reshape([-1, self.beam_size * words]).topk(self.beam_size)

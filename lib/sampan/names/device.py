@@ -74,7 +74,7 @@ get_available_custom_device = get_all_custom_device_type
 
 
 def get_all_device_type():
-    """Kinds of devices that can be asked for by name."""
+    """Kinds of devices that can be selected by name."""
     return ["cpu", "gpu"] if is_available() else ["cpu"]
 
 
@@ -151,7 +151,7 @@ def set_stream(stream):
 
 
 def stream_guard(stream=None):
-    """`with stream_guard(stream):` work inside goes to it; None changes nothing."""
+    """`with stream_guard(stream):` work inside runs on it; None changes nothing."""
     return contextlib.nullcontext() if stream is None else torch.cuda.stream(stream)
 
 
@@ -185,7 +185,7 @@ def device_guard(device):
 
 
 def _position(device: Any) -> int:
-    """Where a device's state stands in the list of states."""
+    """Index of a device's state in the list of states."""
     chosen = as_device(device)
     return 0 if chosen.type == "cpu" else 1 + (chosen.index or 0)
 

@@ -21,7 +21,7 @@ from typing import Any
 from ..lazy import at, find, names_of, table
 
 _STATIC = {"jit", "pir", "pir_utils", "decomposition", "_legacy_C_ops"}
-# Where else to look, by room.
+# Other packages to search, by module.
 _ALSO = {
     "_C_ops": ["nn.functional", "linalg"],
     "framework": ["base"],
@@ -64,7 +64,7 @@ def why_absent(inside: str) -> str | None:
 
 
 class Inner(ModuleType):
-    """A module of Paddle's that is no file here."""
+    """A module of Paddle without a file here."""
 
     def __getattr__(self, name: str) -> Any:
         return _found(self.__name__, name)
@@ -119,22 +119,26 @@ def _entry(inside: str, entry: str) -> Any:
 
 
 def stand_in(name: str) -> Any:
-    """What stands for a name of static graphs or of Paddle's C++ core."""
+    """The stand-in for a name of static graphs or of Paddle's C++ core."""
     from .static import absent
 
     return absent(name)
 
 
 def _around(parts: list[str], name: str) -> ModuleType | None:
-    """The module of ours that has a name, from the one asked to the top."""
+    """The module of Sampan that defines a name, searched from this one to the top."""
     top = [] if parts[0] in _STATIC else [""]
-    rooms = [".".join(parts[:n]) for n in range(len(parts), 0, -1)] + top + _ALSO.get(parts[0], [])
+    packages = [".".join(parts[:n]) for n in range(len(parts), 0, -1)] + top + _ALSO.get(parts[0], [])
     if ".".join(parts) not in _SHARED:
-        rooms = rooms[1:] if isinstance(sys.modules.get(f"sampan.{rooms[0]}", Inner("")), Inner) else rooms
-    for room in rooms:
-        place = importlib.import_module(f"sampan.{room}".strip("."))
+        packages = (
+            packages[1:]
+            if isinstance(sys.modules.get(f"sampan.{packages[0]}", Inner("")), Inner)
+            else packages
+        )
+    for package in packages:
+        place = importlib.import_module(f"sampan.{package}".strip("."))
         own = vars(place).get("__getattr__")
-        listed = name in table().places.get(room or ".", ())
+        listed = name in table().places.get(package or ".", ())
         if name in vars(place) or listed or (isfunction(own) and hasattr(place, name)):
             return place
     return None
@@ -161,15 +165,15 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         inside = module.__name__.removeprefix("sampan.")
-        lacking = []
+        missing = []
         for entry in table().modules[inside]:
             if not entry.startswith("-"):
                 try:
                     vars(module)[entry.lstrip("~").partition("=")[0]] = _entry(inside, entry)
                 except AttributeError:
-                    lacking.append(entry)
-        if lacking:
-            names = ", ".join(lacking)
+                    missing.append(entry)
+        if missing:
+            names = ", ".join(missing)
             raise ImportError(f"{module.__name__}: Sampan does not have {names}", name=module.__name__)
         keep_function(module.__name__)
 
@@ -221,7 +225,7 @@ class _Moved(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """From now on `import sampan.tensor.math` and its like work."""
+    """Make `import sampan.tensor.math` and similar imports work."""
     sys.meta_path.insert(0, _Moved())  # before the one that finds files: they are to be found once
     sys.meta_path.append(_Finder())
     for name in _SHARED:

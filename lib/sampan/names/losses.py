@@ -75,7 +75,7 @@ def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mea
         )
     label = label.reshape([-1, 1])
     loss = (margin - take_along_axis(input, label, 1) + input).clip(min=0.0) ** float(p)
-    loss = loss.mean(axis=1) - margin**p / classes  # the right class is no margin's
+    loss = loss.mean(axis=1) - margin**p / classes  # the true class has no margin
     if weight is not None:
         loss = loss * weight.index_select(label.reshape([-1]))
     return reduced(loss, reduction)
@@ -136,7 +136,7 @@ def triplet_margin_loss(
 
 
 def npair_loss(anchor, positive, labels, l2_reg=0.002):
-    """Cross-entropy of anchor positive^T against who has the same label, and l2_reg / 4 of their squares
+    """Cross-entropy of anchor positive^T against equal labels, and l2_reg / 4 of their squares
     (Sohn, 2016).
 
     anchor, positive: [n, d]; labels: [n].
@@ -173,13 +173,13 @@ def hsigmoid_loss(
     counted, nodes = (nodes >= 0).to(input.data.dtype), wrap(nodes.clamp(min=0))
     if nodes.size and int(nodes.data.max()) >= len(weight):
         raise Refused(
-            f"hsigmoid_loss: label or path_table ask for node {int(nodes.data.max())}, weight has "
+            f"hsigmoid_loss: label or path_table contain node {int(nodes.data.max())}, weight has "
             f"{len(weight)} rows"
         )
     scores = (rows_at(nodes, weight) @ input.unsqueeze(2)).squeeze(2)
     if bias is not None:
         scores = scores + rows_at(nodes, bias.reshape([-1, 1])).squeeze(2)
-    scores = scores.clip(-40.0, 40.0) * wrap(counted)  # a place that is no node counts log 2, as in Paddle
+    scores = scores.clip(-40.0, 40.0) * wrap(counted)  # padding counts log 2, as in Paddle
     return (softplus(scores, 1, 50) - wrap(codes.to(input.data.dtype)) * scores).sum(axis=1, keepdim=True)
 
 

@@ -1,6 +1,6 @@
 """Of Paddle's static graphs only the description of an input, and what changes nothing where there are none.
 
-Every other name is a stand-in: a program can import it, and hears that there are no static graphs when it
+Every other name is a stand-in: a program can import it, and NoStaticGraph is raised when it
 uses it.
 """
 
@@ -62,7 +62,7 @@ class InputSpec:
 
 
 class _Absent(type):
-    """The class of stand-ins: calling one, or asking it for anything, raises NoStaticGraph."""
+    """The class of stand-ins: calling one, or reading an attribute, raises NoStaticGraph."""
 
     def __call__(cls, *args: Any, **settings: Any) -> Any:
         raise NoStaticGraph(cls.__doc__)
@@ -211,7 +211,7 @@ def _put(given: Any, value: Any, changes: list[tuple[Tensor, Any]]) -> Any:
 __path__: list[str] = []  # so that `import` looks for the modules inside
 bf16 = _module("amp.bf16", bf16_guard=_no_guard)
 amp = _module("amp", fp16_guard=_no_guard, bf16=bf16, __path__=[])
-del bf16  # `static.bf16` is no name of Paddle's
+del bf16  # `static.bf16` is not a name of Paddle
 _flow = {"case": case, "cond": cond, "switch_case": switch_case, "while_loop": while_loop}
 nn = _module("nn", **_flow, control_flow=_module("nn.control_flow", **_flow), __path__=[])
 del case, cond, switch_case, while_loop
@@ -243,7 +243,7 @@ test_with_pir_api = test_with_dygraph_pir = test_with_old_ir_only = not_to_stati
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
-    """As many of them as were asked for."""
+    """The requested number of them."""
     return [CPUPlace() for _ in range(device_count or 1)]
 
 

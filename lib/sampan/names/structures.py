@@ -6,12 +6,12 @@ from ..nn.rnn import flatten, map_structure
 
 
 def is_sequence(seq):
-    """Whether it is a dict, or a sequence that is no str."""
+    """Whether it is a dict, or a sequence other than str."""
     return isinstance(seq, (dict, Sequence)) and not isinstance(seq, str)
 
 
 def to_sequence(nest):
-    """A list of one entry around what is no sequence."""
+    """Wrap anything but a sequence in a list."""
     return nest if is_sequence(nest) else [nest]
 
 

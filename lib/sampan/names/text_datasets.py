@@ -22,7 +22,7 @@ __all__ = ["WMT14", "WMT16", "Conll05st", "Imdb", "Imikolov", "Movielens", "UCIH
 
 
 class _Rows(Dataset):
-    """Rows that are made arrays when they are asked for."""
+    """Rows that are converted to arrays on access."""
 
     data: list[Any]
 

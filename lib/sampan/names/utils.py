@@ -41,7 +41,7 @@ def try_import(module_name, err_msg=None):
         raise ImportError(err_msg or wanted) from None
 
 
-def _numbers(version: Any, argument: str) -> list[int]:
+def _version_numbers(version: Any, argument: str) -> list[int]:
     if not isinstance(version, str):
         raise TypeError(f"require_version: expected a str as {argument}, got {type(version).__name__}")
     if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
@@ -51,10 +51,10 @@ def _numbers(version: Any, argument: str) -> list[int]:
 
 def require_version(min_version, max_version=None):
     """Raise unless the version of Paddle whose API this is lies between two versions."""
-    here = _numbers(full_version, "version")
-    if here < _numbers(min_version, "min_version"):
+    here = _version_numbers(full_version, "version")
+    if here < _version_numbers(min_version, "min_version"):
         raise Exception(f"require_version: {min_version} or newer is needed, this is {full_version}'s API")
-    if max_version is not None and here > _numbers(max_version, "max_version"):
+    if max_version is not None and here > _version_numbers(max_version, "max_version"):
         raise Exception(f"require_version: {max_version} or older is needed, this is {full_version}'s API")
 
 

@@ -45,7 +45,7 @@ def local_file(path: Any, argument: str, source: str) -> str:
 
 
 def chosen(mode: str, modes: dict[str, Any]) -> Any:
-    """What stands for `mode`, of those that a data set has."""
+    """The data set's own spelling of `mode`."""
     if mode.lower() not in modes:
         raise Refused(f"mode: expected one of {', '.join(modes)}, got {mode!r}")
     return modes[mode.lower()]

@@ -1,7 +1,7 @@
-"""Texts: words and characters as numbers, decoding of tags. Data sets are in `names`, and found there when
-they are first named."""
+"""Texts: words and characters as numbers, decoding of tags. Data sets are in `names`, imported
+lazily."""
 
-# ruff: noqa: F405 - `__all__` lists what the stars bring
+# ruff: noqa: F405 - `__all__` lists what the star imports define
 
 import functools
 from typing import TYPE_CHECKING

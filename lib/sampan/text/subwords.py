@@ -10,7 +10,7 @@ import numpy as np
 
 
 def ngrams(word: str, shortest: int, longest: int) -> list[str]:
-    """The n-grams of <word>, without < and > alone, as fastText has them.
+    """The n-grams of <word>, except < and > themselves, as in fastText.
 
     Of 早餐, 1 to 2: 早 餐 <早 早餐 餐>.
     """
@@ -20,7 +20,7 @@ def ngrams(word: str, shortest: int, longest: int) -> list[str]:
 
 
 def fnv1a(text: str) -> int:
-    """The 32 bits of FNV-1a of a text in UTF-8, by which fastText too gives n-grams their buckets."""
+    """The 32 bits of FNV-1a of a text in UTF-8, the hash by which fastText assigns n-grams to buckets."""
     value = 2166136261
     for byte in text.encode("utf-8", "surrogatepass"):
         value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
@@ -29,11 +29,11 @@ def fnv1a(text: str) -> int:
 
 def numbered(sentences: Iterable[Sequence[str]]) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """(each word's number, int32 [N], in the order of first appearance; where each sentence starts, int64
-    [sentences + 1]; the words). Raises TypeError for what is no list of strings, a string above all."""
+    [sentences + 1]; the words). Raises TypeError for anything but lists of strings, also for a string."""
     if isinstance(sentences, str):
         raise TypeError("sentences: expected lists of words, got one string")
     numbers: defaultdict[str, int] = defaultdict()
-    # A new word has the next number, and no line of Python runs for a word.
+    # A new word has the next number, without Python code per word.
     numbers.default_factory = numbers.__len__
     words, starts = array("i"), array("q", [0])
     for sentence in sentences:

@@ -2,9 +2,8 @@
 
 `CharTokenizer.train(texts).encode("很好")` gives the numbers.
 
-What a vocabulary lacks falls back to characters, and with BPETokenizer to bytes, so that a text is lost only
-where even its character is unknown. The pieces of a text, joined, are the text: spaces and line ends are
-pieces like all others.
+What a vocabulary lacks falls back to characters, and with BPETokenizer to bytes, so that only
+unknown characters are lost. The joined pieces are the text: spaces and line ends are pieces too.
 """
 
 from __future__ import annotations
@@ -78,8 +77,8 @@ class Tokenizer:
         """The text of these numbers, an unknown character as `vocabulary.unknown`; padding is left out.
 
         decode(encode(text)) is the text where its characters are known. ids: a list, an array or a Tensor of
-        one axis. Raises ValueError for a number that the vocabulary does not have, TypeError for what is no
-        whole number.
+        one axis. Raises ValueError for a number that the vocabulary does not have, TypeError for a
+        non-integer.
         """
         numbers = [i for i in self.vocabulary.checked(ids) if i != PADDING]
         return "".join(self.vocabulary.tokens(numbers))
@@ -109,11 +108,11 @@ class JiebaTokenizer(Tokenizer):
 
     https://github.com/fxsjy/jieba. words: more words, which are kept whole. hmm: characters between known
     words are joined by a hidden Markov model of word beginnings, middles and ends. The dictionary is read
-    when a text is first cut, in about a second, once a process, from the package alone: jieba's cache in the
-    machine's common folder for temporary files, which any user could have put there, is neither read nor
-    written. The time grows with the square of the longest run of characters that make no known word: a second
-    at some 15,000. Raises ValueError for a word that jieba cannot keep whole: one with a space, a full-width
-    letter, or another mark that it never joins.
+    when a text is first cut, in about a second, once per process, from the package: jieba's cache in the
+    shared temporary folder, which any user could have written, is neither read nor written. The time grows
+    with the square of the longest run of characters that make no known word: a second at some 15,000. Raises
+    ValueError for a word that jieba cannot keep whole: one with a space, a full-width letter, or another mark
+    that it never joins.
     """
 
     def __init__(
@@ -159,8 +158,7 @@ class JiebaTokenizer(Tokenizer):
 
 @lru_cache(maxsize=4)  # a dictionary takes some 60 MB
 def _cutter(words: tuple[str, ...]) -> Any:
-    """A jieba.Tokenizer of our own, filled here, so that it never looks for its cache nor says that it
-    did."""
+    """A jieba.Tokenizer of our own, filled here, so that it neither reads its cache nor logs."""
     jieba = _needed("jieba")
     made = jieba.Tokenizer()
     if words:
@@ -184,10 +182,10 @@ class BPETokenizer(Tokenizer):
     """A piece is what the most frequent pairs grew into: byte-pair encoding (Sennrich, Haddow and Birch
     2016).
 
-    Punctuation, symbols and spaces stand alone, so that no piece reaches across them. A character that is not
+    Punctuation, symbols and spaces are separate pieces, so that no piece spans them. A character that is not
     in the vocabulary becomes the bytes of its UTF-8 (byte fallback: Kudo and Richardson 2018, SentencePiece):
     nothing is unknown, and decode(encode(text)) is the text for every text. The work is done by the package
-    `tokenizers`; what `save` writes is its format, so others read it too. Made by `train` or `load`.
+    `tokenizers`; `save` writes its format, which other programs read. Made by `train` or `load`.
     """
 
     def __init__(self, vocabulary: Vocabulary, merges: Sequence[tuple[str, str]]) -> None:
@@ -204,7 +202,7 @@ class BPETokenizer(Tokenizer):
         except Exception as error:  # the package raises bare Exception
             raise ValueError(f"merges: expected pairs of tokens of the vocabulary: {error}") from error
         self._pieces = parts.Tokenizer(model)
-        self._pieces.pre_tokenizer = _apart(parts)
+        self._pieces.pre_tokenizer = _split_punctuation(parts)
         self._pieces.decoder = parts.decoders.Sequence([parts.decoders.ByteFallback(), parts.decoders.Fuse()])
 
     @classmethod
@@ -221,7 +219,7 @@ class BPETokenizer(Tokenizer):
         parts, marks = _needed("tokenizers"), Vocabulary(BYTES)
         alphabet = most_frequent(Counter(chain.from_iterable(held)), 1, size - FIRST_PIECE)
         learner = parts.Tokenizer(parts.models.BPE())
-        learner.pre_tokenizer = _apart(parts)
+        learner.pre_tokenizer = _split_punctuation(parts)
         trainer = parts.trainers.BpeTrainer(
             vocab_size=size,
             min_frequency=least,
@@ -235,7 +233,7 @@ class BPETokenizer(Tokenizer):
         return cls(*_learned(json.loads(learner.to_str())["model"]))
 
     def cut(self, text: str) -> list[str]:
-        """The pieces of a text; a character that is bytes to the vocabulary is one piece."""
+        """The pieces of a text; a character encoded as bytes is one piece."""
         numbers = self.encode(text)
         runs = groupby(numbers, lambda i: i < FIRST_PIECE)  # characters as bytes, or pieces
         return [
@@ -249,7 +247,7 @@ class BPETokenizer(Tokenizer):
         return list(self._pieces.encode(checked_text(text, "text"), add_special_tokens=False).ids)
 
     def decode(self, ids: Any) -> str:
-        """The text of these numbers; padding is left out, and bytes that are no UTF-8 read as U+FFFD."""
+        """The text of these numbers; padding is left out, and invalid UTF-8 is decoded as U+FFFD."""
         numbers, text = [i for i in self.vocabulary.checked(ids) if i != PADDING], []
         for raw, run in groupby(numbers, lambda i: FIRST_BYTE <= i < FIRST_PIECE):
             if raw:
@@ -259,20 +257,20 @@ class BPETokenizer(Tokenizer):
         return "".join(text)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a `tokenizer.json` as the package `tokenizers` has it. The old file stays until the new one
-        is whole."""
+        """Write a `tokenizer.json` as the package `tokenizers` has it. An existing file is replaced
+        atomically."""
         with replacing(path) as file:
             file.write(self._pieces.to_str(pretty=True).encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> BPETokenizer:
-        """What `save` wrote. Raises FileNotFoundError; ValueError for another kind of file, or one that was
-        cut off."""
+        """Read a file of `save`. Raises FileNotFoundError; ValueError for another kind of file or a
+        truncated one."""
         data = Path(path).read_bytes()
         try:
             return cls(*_learned(json.loads(data)["model"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path}: not what BPETokenizer.save wrote, or cut off: {error}") from error
+            raise ValueError(f"{path}: not written by BPETokenizer.save, or truncated: {error}") from error
 
     def __getstate__(self) -> tuple[Vocabulary, Any]:
         return _learned(json.loads(self._pieces.to_str())["model"])
@@ -281,8 +279,8 @@ class BPETokenizer(Tokenizer):
         BPETokenizer.__init__(self, *state)
 
 
-def _apart(parts: Any) -> Any:
-    """Spaces, punctuation and symbols are kept apart from what is about them."""
+def _split_punctuation(parts: Any) -> Any:
+    """Spaces, punctuation and symbols are separate pieces."""
     return parts.pre_tokenizers.Split(parts.Regex(r"\s|\p{P}|\p{S}"), "isolated")
 
 

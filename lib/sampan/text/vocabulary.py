@@ -20,8 +20,8 @@ FORMAT = "sampan vocabulary 1"
 
 
 def checked_text(text: Any, name: str) -> str:
-    """`text`, if it is a str of characters; TypeError for what is no str, ValueError for a lone surrogate,
-    which is half of a character, left by a faulty decoding."""
+    """`text`, if it is a str of characters; TypeError for anything but a str, ValueError for a lone
+    surrogate, half of a character left by faulty decoding."""
     if not isinstance(text, str):
         raise TypeError(f"{name}: expected a str, got {type(text).__name__}")
     try:
@@ -44,9 +44,9 @@ def checked_texts(texts: Any, name: str) -> Iterator[str]:
 class Vocabulary:
     """`padding` has the number 0, `unknown` 1, and `tokens` the numbers from 2 on, in their order.
 
-    v[token] is its number, or 1 for a token that is not in it; `token in v` tells which. `v.tokens([2, 3])`
+    v[token] is its number, or 1 if `token in v` is False. `v.tokens([2, 3])`
     are the tokens of numbers, len(v) how many numbers there are, list(v) all tokens. Raises TypeError for
-    what is no str, ValueError for a token that comes twice, is empty, or holds a lone surrogate.
+    anything but a str, ValueError for a token that comes twice, is empty, or holds a lone surrogate.
     """
 
     def __init__(self, tokens: Iterable[str], unknown: str = "[UNK]", padding: str = "[PAD]") -> None:
@@ -91,7 +91,7 @@ class Vocabulary:
 
     @property
     def unknown(self) -> str:
-        """The token that stands for those the vocabulary lacks; number 1."""
+        """The token that replaces unknown ones; number 1."""
         return self._tokens[UNKNOWN]
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class Vocabulary:
     def tokens(self, ids: Any) -> list[str]:
         """The tokens of these numbers: a list, an array or a Tensor of one axis.
 
-        Raises ValueError for a number outside, TypeError for what is no whole number.
+        Raises ValueError for a number outside, TypeError for a non-integer.
         """
         return [self._tokens[i] for i in self.checked(ids)]
 
@@ -132,8 +132,8 @@ class Vocabulary:
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write lines of JSON in UTF-8: what the file is, then a token a line. The old file stays until the
-        new is whole."""
+        """Write lines of JSON in UTF-8: a header, then one token per line. An existing file is replaced
+        atomically."""
         body = "".join(json.dumps(token, ensure_ascii=False) + "\n" for token in self._tokens).encode()
         head = {"format": FORMAT, "tokens": len(self._tokens), "sha256": hashlib.sha256(body).hexdigest()}
         with replacing(path) as file:
@@ -141,12 +141,12 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
-        """What `save` wrote. Raises FileNotFoundError; ValueError for another kind of file, a changed or a
-        cut one."""
+        """Read a file of `save`. Raises FileNotFoundError; ValueError for another kind of file, a changed
+        or a truncated one."""
         first, _, body = Path(path).read_bytes().partition(b"\n")
         try:
             head = json.loads(first)
-        except ValueError:  # also bytes that are no UTF-8
+        except ValueError:  # also invalid UTF-8
             head = None
         if not isinstance(head, dict) or head.get("format") != FORMAT:
             raise ValueError(f"{path}: not a vocabulary, whose first line says {FORMAT!r}")
@@ -161,7 +161,7 @@ class Vocabulary:
 
 
 def most_frequent(counts: Mapping[str, int], least: int, most: int | None) -> list[str]:
-    """Tokens that come `least` times or more, at most `most`, in an order that does not hang on the texts'
+    """Tokens that come `least` times or more, at most `most`, in an order independent of the texts'
     order."""
     if least < 1 or (most is not None and most < 0):
         raise ValueError(f"least, most: expected 1 or more, and None or 0 or more, got {least} and {most}")

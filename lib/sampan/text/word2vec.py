@@ -16,13 +16,13 @@ from ..serialization import replacing
 
 
 def write(path: str | os.PathLike[str], words: Sequence[str], rows: np.ndarray, binary: bool = False) -> None:
-    """Write words and their rows [n, d]. The old file stays until the new one is whole.
+    """Write words and their rows [n, d]. An existing file is replaced atomically.
 
     Raises ValueError for a word with a blank in it, which the format cannot hold.
     """
     wrong = next((word for word in words if word.split() != [word]), None)
     if wrong is not None:
-        raise ValueError(f"save_word2vec: the format has no place for a word with a blank, {wrong!r}")
+        raise ValueError(f"save_word2vec: the format cannot hold a word with a blank, {wrong!r}")
     with replacing(path) as file:
         file.write(f"{len(words)} {rows.shape[1]}\n".encode())
         for word, row in zip(words, rows, strict=True):
@@ -32,9 +32,9 @@ def write(path: str | os.PathLike[str], words: Sequence[str], rows: np.ndarray, 
 
 
 def read(path: str | os.PathLike[str]) -> tuple[list[str], np.ndarray]:
-    """(words, rows float32 [n, d]) of a file, text or binary, which is told from its content.
+    """(words, rows float32 [n, d]) of a file, text or binary, which is detected from its content.
 
-    Raises ValueError for a file that was cut, goes on after its end, holds a word twice or a number that is
+    Raises ValueError for a truncated file, data after the end, holds a word twice or a number that is
     not finite, or is something else.
     """
     where = f"load_word2vec: {os.fspath(path)!r}"
@@ -55,7 +55,7 @@ def read(path: str | os.PathLike[str]) -> tuple[list[str], np.ndarray]:
 
 
 def _text_rows(data: bytes, count: int, dim: int) -> tuple[list[str], np.ndarray] | None:
-    """Words and rows [count, dim] of a text file's lines, or None where it is none."""
+    """Words and rows [count, dim] of a text file's lines, or None for another format."""
     lines = data.splitlines() if data.count(b"\n") >= count - 1 else []
     fields = [line.split() for line in lines]
     if not fields or len(fields[0]) != dim + 1:

@@ -1,10 +1,10 @@
-"""Vectors of words from the company they keep: `WordVectors().fit(sentences).similar("房间")`.
+"""Word vectors learned from co-occurrence: `WordVectors().fit(sentences).similar("房间")`.
 
 Skip-gram with negative sampling (Mikolov, Sutskever, Chen, Corrado and Dean 2013, "Distributed
 Representations of Words and Phrases and their Compositionality", formula 4), and the same with subwords, so
 that a word that was never seen has a vector too (Bojanowski, Grave, Joulin and Mikolov 2017, "Enriching Word
-Vectors with Subword Information"; for Chinese the subwords are characters and pairs of them). What differs
-from word2vec.c is said in `kernels/cpu_embedding_words.py`. `benchmarks/word_vectors.py` has it beside
+Vectors with Subword Information"; for Chinese the subwords are characters and pairs of them). Differences
+from word2vec.c: see `kernels/cpu_embedding_words.py`. `benchmarks/word_vectors.py` compares it with
 gensim.
 """
 
@@ -106,7 +106,7 @@ class WordVectors:
         self._row_of: dict[int, int] = {}  # of each bucket that a word of the vocabulary uses
         self._groups = (np.empty(0, np.int64), np.empty(0, np.int32))  # the rows that make up each word
         self._inputs = self._outputs = np.empty((0, 0), np.float32)  # wider than dim: columns of zeros
-        self._begun = 0  # epochs, so that each has random numbers of its own
+        self._begun = 0  # epochs begun: each has its own random stream
 
     def __len__(self) -> int:
         return len(self.words)
@@ -124,15 +124,15 @@ class WordVectors:
         return self
 
     def train(self, sentences: Iterable[Sequence[str]]) -> Iterator[Progress]:
-        """Train, and report several times a second; whoever stops asking has the vectors as they stand.
+        """Train, and yield progress several times a second; stopping the iteration keeps the vectors so far.
 
         The first call takes the vocabulary from the sentences, which are read once; later ones train it
-        further, and pass over words that it lacks. Raises ValueError where no word comes often enough, and
-        TypeError for a sentence that is a string: it is to be cut into words first.
+        further, and pass over words that it lacks. Raises ValueError if no word is frequent enough, and
+        TypeError for a sentence that is a string: split it into words first.
         """
         if self.words and not len(self._outputs):
             raise ValueError(
-                "train: these vectors are from a file without what training needs, counts and targets"
+                "train: these vectors are from a file without counts and targets, which training needs"
             )
         words, starts, found = numbered(sentences)
         if not self.words:
@@ -199,7 +199,7 @@ class WordVectors:
         arrays = (keep, alias, self._groups, self._inputs, self._outputs)
         # Compiled before the clock starts.
         loops.skip_gram(words, starts, 0, 0, *arrays, before=0, seed=0, **settings)
-        sentences, rate, told = len(starts) - 1, 50_000.0, (1 + self.negative) * math.log(2)
+        sentences, rate, reported = len(starts) - 1, 50_000.0, (1 + self.negative) * math.log(2)
         for epoch in range(self.epochs):
             seed = _seed(self.seed, self._begun)
             self._begun += 1
@@ -216,8 +216,8 @@ class WordVectors:
                 first = last
                 seen = epoch * total + int(starts[last])
                 done = (epoch + first / sentences) / self.epochs
-                told = loss / pairs if pairs else told  # of a few sentences there may be none
-                yield Progress(done, epoch, seen, rate, told)
+                reported = loss / pairs if pairs else reported  # of a few sentences there may be none
+                yield Progress(done, epoch, seen, rate, reported)
 
     def _chances(self) -> tuple[np.ndarray, np.ndarray]:
         """How likely a word stays, in parts of 2^32, and the alias table that negatives are drawn by."""
@@ -237,7 +237,7 @@ class WordVectors:
 
     @property
     def vectors(self) -> np.ndarray:
-        """float32 [words, dim] as they stand: a copy. With subwords the mean of a word's own row and of its
+        """A copy, float32 [words, dim]. With subwords the mean of a word's own row and of its
         subwords'."""
         if self.subwords is None:
             return self._inputs[:, : self.dim].copy()
@@ -305,7 +305,7 @@ class WordVectors:
     # --- files ----------------------------------------------------------------------------------------------
 
     def save(self, path: Source) -> None:
-        """Everything, in one safetensors file, which takes its name when it is whole. Raises OSError for a
+        """Write everything to one safetensors file, atomically. Raises OSError for a
         full disk."""
         settings = {name: getattr(self, name) for name in SETTINGS}
         arrays = {
@@ -320,8 +320,8 @@ class WordVectors:
 
     @classmethod
     def load(cls, path: Source) -> WordVectors:
-        """What `save` wrote; it can be trained further. Raises FileNotFoundError, and ValueError for a file
-        that was cut, changed, or is something else."""
+        """Read a file of `save`; training can continue. Raises FileNotFoundError, and ValueError for a
+        truncated, changed or other file."""
         content = load(path, return_numpy=True)
         where = f"load: {os.fspath(path)!r}"
         if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -346,7 +346,8 @@ class WordVectors:
         self._inputs[:, : self.dim], self._outputs[:, : self.dim] = inputs, outputs
 
     def save_word2vec(self, path: Source, binary: bool = False) -> None:
-        """The vectors alone, in the format of word2vec.c, which many programs read; see `word2vec.write`.
+        """Write only the vectors, in the format of word2vec.c, which many programs read; see
+        `word2vec.write`.
 
         Raises ValueError for a word with a blank in it, which the format cannot hold.
         """

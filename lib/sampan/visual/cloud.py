@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .style import COLORS, EMPTY, MUTED, figure, plotly
 
-EDGE = {"color": "rgba(31, 42, 55, 0.35)", "width": 1}  # one point stands out before the other
+EDGE = {"color": "rgba(31, 42, 55, 0.35)", "width": 1}  # separates overlapping points
 PALETTE = (*COLORS, "#F0E442", MUTED)  # for labels: still apart for the colour-blind
 MOST_POINTS = 20_000  # what a browser still turns without a jerk
 

@@ -18,7 +18,7 @@ PALETTE = (
 OTHERS = "others"
 METHODS = ("pca", "tsne")
 SIDES = ("top center", "bottom center", "middle right", "middle left")
-LONGEST = 24  # characters of a label that stands beside its point
+LONGEST = 24  # characters of a label drawn beside its point
 Columns = dict[str, NDArray[np.float64]]
 
 
@@ -66,7 +66,7 @@ def vector_map(
     it.
 
     labels: one for each point. groups: a colour and an entry of the legend for each of the 8 most frequent;
-    the rest are grey and called "others". marked: the numbers of those that stand out, large and with the
+    the rest are grey and called "others". marked: the numbers of the highlighted ones, large and with the
     label (24 characters of it) beside them. Each trace's `customdata` holds the numbers of its points. More
     than 20,000 points are thinned evenly, and the title says so; marked ones stay. Replacing the figure's
     data leaves the view as it was turned.
@@ -270,7 +270,7 @@ def growth(table: Mapping[str, Sequence[float]], title: str = "") -> Any:
 
 
 def hits(table: Mapping[str, Sequence[float]], title: str = "", at: float | None = None) -> Any:
-    """Figure of how often a cache has the row that is asked for, over the skew of the ids (the exponent of
+    """Figure of a cache's hit rate over the skew of the ids (the exponent of
     Zipf's law).
 
     table: the column "skew", ascending, and one or more others of hit rates, 0 to 1, each called by its name:
@@ -296,11 +296,11 @@ def hits(table: Mapping[str, Sequence[float]], title: str = "", at: float | None
 
 
 def popularity(counts: ArrayLike, title: str = "") -> Any:
-    """Figure of how often each id came, the most frequent first, both axes logarithmic: a straight line is
+    """Figure of the frequency of each id, the most frequent first, both axes logarithmic: a straight line is
     Zipf's law.
 
-    counts: [n], how often each id came; zeros are left out. The title adds what share of all the 1 % most
-    frequent of them have, and a dotted line ends these. Raises ValueError for anything but counts, or where
+    counts: [n], occurrences of each id; zeros are left out. The title adds the share of the most frequent
+    1 %, and a dotted line marks their end. Raises ValueError for anything but counts, or where
     all are 0.
     """
     came = np.asarray(counts)
@@ -311,7 +311,7 @@ def popularity(counts: ArrayLike, title: str = "") -> Any:
     sizes = np.sort(came[came > 0])[::-1].astype(np.int64)
     top = max(math.ceil(len(sizes) / 100), 1)
     share = sizes[:top].sum() / sizes.sum()
-    facts = f"{len(sizes):,} ids came, {top:,} of them {share:.0%} of the time"
+    facts = f"{len(sizes):,} ids, {top:,} of them {share:.0%} of the time"
     made = figure(f"{title}: {facts}" if title else facts, height=360, showlegend=False)
     shown = np.unique(np.geomspace(1, len(sizes), min(len(sizes), 400)).round().astype(np.int64))  # ranks
     line = {"color": COLORS[0], "shape": "hv"}
@@ -321,7 +321,7 @@ def popularity(counts: ArrayLike, title: str = "") -> Any:
     )
     made.add_vline(x=top, line={"color": MUTED, "dash": "dot"})
     made.update_xaxes(type="log", title="rank, the most frequent first", tickformat="~s", dtick=1)
-    made.update_yaxes(type="log", title="times it came", tickformat="~s", dtick=1)
+    made.update_yaxes(type="log", title="occurrences", tickformat="~s", dtick=1)
     return made
 
 
@@ -333,7 +333,7 @@ def _columns(who: str, table: Mapping[str, Sequence[float]], names: Sequence[str
     columns = {name: np.asarray(table[name], np.float64) for name in names}
     for name, column in columns.items():
         if column.ndim != 1 or not column.size or column.shape != columns[names[0]].shape:
-            raise ValueError(f"{who}: {name} must be as long as {names[0]}, shape {list(column.shape)} came")
+            raise ValueError(f"{who}: {name} must be as long as {names[0]}, got shape {list(column.shape)}")
         if not np.isfinite(column).all():
             raise ValueError(f"{who}: {name} must hold finite numbers only")
     return columns

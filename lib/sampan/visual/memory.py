@@ -21,10 +21,10 @@ def strides(tensor: Any, name: str = "the view") -> Any:
     """
     buffer = tensor if isinstance(tensor, torch.Tensor) else getattr(tensor, "data", None)
     if not isinstance(buffer, torch.Tensor):
-        raise TypeError(f"strides: tensor must be a Tensor or a buffer, {type(tensor).__name__} came")
+        raise TypeError(f"strides: tensor must be a Tensor or a buffer, got {type(tensor).__name__}")
     if not 1 <= buffer.numel() <= MOST_ELEMENTS or buffer.ndim > 3:
         most = f"1 to {MOST_ELEMENTS} elements on at most 3 axes can be drawn"
-        raise ValueError(f"strides: {most}, shape {list(buffer.shape)} came")
+        raise ValueError(f"strides: {most}, got shape {list(buffer.shape)}")
     buffer = buffer.detach().cpu()
     cells = buffer.untyped_storage().nbytes() // buffer.element_size()
     reads = _reads(buffer)

@@ -20,12 +20,12 @@ def images(pictures: Any, captions: Sequence[Any] | None = None, columns: int = 
     """
     sheet = np.asarray(pictures if isinstance(pictures, np.ndarray) else getattr(pictures, "data", pictures))
     if sheet.ndim != 3 or not sheet.size:
-        raise ValueError(f"images: pictures must be [number, height, width], {list(sheet.shape)} came")
+        raise ValueError(f"images: pictures must be [number, height, width], got {list(sheet.shape)}")
     count, height, width = sheet.shape
     if captions is not None and len(captions) != count:
-        raise ValueError(f"images: {count} pictures need {count} captions, {len(captions)} came")
+        raise ValueError(f"images: {count} pictures need {count} captions, got {len(captions)}")
     if columns < 1:
-        raise ValueError(f"images: columns must be at least 1, {columns} came")
+        raise ValueError(f"images: columns must be at least 1, got {columns}")
     columns = min(columns, count)
     rows = -(-count // columns)
     step_x = width + max(1, round(GAP * width))

@@ -52,7 +52,7 @@ def loss_surface_race(
 def _track(name: str, path: Any) -> np.ndarray:
     track = np.asarray(path, dtype=np.float64)
     if track.ndim != 2 or track.shape[1] != 2 or not len(track):
-        raise ValueError(f"loss_surface_race: path {name!r} must be [steps, 2], {list(track.shape)} came")
+        raise ValueError(f"loss_surface_race: path {name!r} must be [steps, 2], got {list(track.shape)}")
     return track
 
 

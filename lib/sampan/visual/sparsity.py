@@ -22,8 +22,8 @@ def spy(matrix: Any, title: str = "", largest: int = 256) -> Any:
     """Figure of where a matrix has entries: row 0 at the top; drag over a part to look closer.
 
     matrix: a SparseTensor [rows, columns] or a matrix of SciPy's. Above `largest` rows or columns a cell
-    stands for many places, and its colour for the share of them that have an entry, on a logarithmic scale.
-    Raises TypeError for anything else, ValueError for other shapes.
+    represents many positions, and its colour for the share of them that have an entry, on a logarithmic
+    scale. Raises TypeError for anything else, ValueError for other shapes.
     """
     rows, cols, (height, width) = _entries(matrix)
     if largest < 1:
@@ -78,15 +78,15 @@ def _entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[i
     """(rows, columns, shape) of a matrix's entries."""
     if isinstance(matrix, SparseTensor):
         if matrix.ndim != 2 or matrix.dense_dim():
-            raise ValueError(f"spy: matrix must be [rows, columns], {list(matrix.shape)} came")
+            raise ValueError(f"spy: matrix must be [rows, columns], got {list(matrix.shape)}")
         rows, cols = matrix.to_sparse_coo().indices().numpy()
     elif hasattr(matrix, "tocoo"):
         found = matrix.tocoo()
         if len(found.shape) != 2:
-            raise ValueError(f"spy: matrix must be [rows, columns], {list(found.shape)} came")
+            raise ValueError(f"spy: matrix must be [rows, columns], got {list(found.shape)}")
         rows, cols = found.row, found.col
     else:
-        raise TypeError(f"spy: matrix must be a SparseTensor or one of SciPy's, {type(matrix).__name__} came")
+        raise TypeError(f"spy: matrix must be a SparseTensor or one of SciPy's, got {type(matrix).__name__}")
     return rows.astype(np.int64), cols.astype(np.int64), (int(matrix.shape[0]), int(matrix.shape[1]))
 
 
@@ -111,13 +111,13 @@ def rulebook(pattern: Any, kernel: int | Sequence[int] = 3, dilation: int = 1, t
         there = np.asarray(pattern).astype(bool)
     if there.ndim != 2 or not 1 <= there.sum() <= MOST_ENTRIES:
         raise ValueError(
-            f"rulebook: pattern must be [height, width] with 1 to {MOST_ENTRIES} entries, shape "
-            f"{list(there.shape)} with {int(there.sum())} came"
+            f"rulebook: pattern must be [height, width] with 1 to {MOST_ENTRIES} entries, got shape "
+            f"{list(there.shape)} with {int(there.sum())}"
         )
     lengths = (kernel, kernel) if isinstance(kernel, int) else tuple(kernel)
     if len(lengths) != 2 or any(n < 1 or n % 2 == 0 for n in lengths) or math.prod(lengths) > MOST_OFFSETS:
         raise ValueError(
-            f"rulebook: kernel must have odd lengths, {MOST_OFFSETS} places at most, {kernel} came"
+            f"rulebook: kernel must have odd lengths, {MOST_OFFSETS} places at most, got {kernel}"
         )
     rows, cols = np.nonzero(there)
     steps = [(i - lengths[0] // 2, j - lengths[1] // 2) for i, j in itertools.product(*map(range, lengths))]
@@ -150,7 +150,7 @@ def _panel(
     made.add_shape(type="rect", line={"color": EMPTY}, layer="below", **frame)
     colors = [COLORS[0] if e >= 0 else "#b9c2cd" for e in found]
     hover = [
-        f"entry {i} reads entry {e}" if e >= 0 else f"entry {i}: nobody there" for i, e in enumerate(found)
+        f"entry {i} reads entry {e}" if e >= 0 else f"entry {i}: no entry there" for i, e in enumerate(found)
     ]
     marker = {"symbol": "square", "size": 20, "color": colors, "line": {"color": "white", "width": 1}}
     inks = ["white" if e >= 0 else INK for e in found]
@@ -190,7 +190,7 @@ def costs(table: Mapping[str, Sequence[float]], title: str = "") -> Any:
     on the right.
 
     table: columns of one length: "density" (0 to 1, ascending), "sparse seconds", "dense seconds", "sparse
-    bytes", "dense bytes". A dotted line stands where the two cross: left of it sparse pays. Raises ValueError
+    bytes", "dense bytes". A dotted line marks the crossing: left of it sparse pays. Raises ValueError
     for a missing column, or one that is not of positive numbers.
     """
     names = ["density", *(f"{kind} {unit}" for unit, _ in COSTS for kind in ("sparse", "dense"))]
@@ -200,7 +200,7 @@ def costs(table: Mapping[str, Sequence[float]], title: str = "") -> Any:
     columns = {name: np.asarray(table[name], np.float64) for name in names}
     for name, column in columns.items():
         if column.shape != columns["density"].shape or column.ndim != 1 or not column.size:
-            raise ValueError(f"costs: {name} must be as long as density, shape {list(column.shape)} came")
+            raise ValueError(f"costs: {name} must be as long as density, got shape {list(column.shape)}")
         if not (np.isfinite(column) & (column > 0)).all():
             raise ValueError(f"costs: {name} must hold positive numbers only")
     density = columns["density"]

@@ -23,7 +23,7 @@ Places = dict[Any, tuple[float, int]]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything on a tape stands: what a figure of it is drawn from.
+    """The layout of a tape: positions of its boxes and lines.
 
     nodes: consumers first. leaves: the parameters. shapes: (shape, dtype) of each value, None where it is not
     known.
@@ -44,15 +44,15 @@ def layout(result: Tensor, costs: trace | None = None) -> Layout:
     """The tape of `result` in layers. Raises `TypeError` for anything but a Tensor, `ValueError` for one that
     nothing was recorded for, or for more than 150 boxes."""
     if not isinstance(result, Tensor):
-        raise TypeError(f"tape: result must be a Tensor, {type(result).__name__} came")
+        raise TypeError(f"tape: result must be a Tensor, got {type(result).__name__}")
     if result.node is None:
         why = "it is data, or was made from data alone (stop_gradient=True)"
         raise ValueError(f"tape: nothing was recorded for this Tensor; {why}")
     order = _nodes(result.node)
     leaves = list(dict.fromkeys(edge for node in order for edge in node.edges if isinstance(edge, Tensor)))
     if len(order) + len(leaves) > MOST_NODES:
-        came = f"{len(order) + len(leaves)} came"
-        raise ValueError(f"tape: at most {MOST_NODES} boxes can be read, {came}; draw a part of it")
+        got = f"got {len(order) + len(leaves)}"
+        raise ValueError(f"tape: at most {MOST_NODES} boxes can be read, {got}; draw a part of it")
     shapes = _shapes(result, order, leaves)
     spent = _matched(order, shapes, costs.records) if costs is not None else {}
     return Layout(order, leaves, shapes, *_places(order, leaves), spent)
@@ -64,7 +64,7 @@ def tape(result: Tensor, costs: trace | None = None, title: str = "") -> Any:
 
     Hover over a box for the bytes of the value and the shapes of what went in; with `costs`, the trace under
     which the result was computed, also for the bytes moved, the operations, the kernel and the line of the
-    program. Parameters are blue, the result is yellow; data that asks for no gradient is not on the tape and
+    program. Parameters are blue, the result is yellow; data without gradients is not on the tape and
     not drawn. Raises what `layout` does.
     """
     found = layout(result, costs)
@@ -88,8 +88,8 @@ def tape(result: Tensor, costs: trace | None = None, title: str = "") -> Any:
 
 
 def _nodes(root: Node) -> list[Node]:
-    """Consumers before what they were made from; the figure keeps its own walk, whatever sits in the
-    library's slot."""
+    """Consumers before what they were made from; the figure keeps its own walk, not the function in the
+    exercise slot."""
     found, seen = [root], {root}
     for node in found:
         for parent in node.parents:
@@ -101,7 +101,7 @@ def _nodes(root: Node) -> list[Node]:
 
 def _shapes(result: Tensor, order: list[Node], leaves: list[Tensor]) -> dict[Any, Shape]:
     """The shape and dtype of every value. The tape does not keep values, but a gradient has the shape of its
-    value: one walk backwards tells them all. Where that is not possible the boxes have names only, and a
+    value: one backward walk finds them all. Where that is not possible the boxes have names only, and a
     warning says why."""
     known: dict[Any, Shape] = dict.fromkeys(order)
     known.update({leaf: (list(leaf.shape), leaf.dtype) for leaf in leaves})
@@ -109,12 +109,12 @@ def _shapes(result: Tensor, order: list[Node], leaves: list[Tensor]) -> dict[Any
     hooks = [(node, node.hooks) for node in order]
     try:
         for node in order:
-            node.hooks = None  # drawing is no backward: hooks of the user's are not for it
+            node.hooks = None  # drawing is not a backward pass: the user's hooks must not run
         with walk.no_grad():
             start = [(result.node, torch.ones_like(result.data))]
             gradients = walk.run(start, retain_graph=True, targets=[*order, *leaves])
-    except Exception as error:  # the tape was freed, or a piece of the walk is a learner's, and unfinished
-        warnings.warn(f"tape: shapes are not drawn, for the walk back stopped: {error}", stacklevel=3)
+    except Exception as error:  # the tape was freed, or a learner's unfinished function is part of the walk
+        warnings.warn(f"tape: shapes are not drawn, the backward walk failed: {error}", stacklevel=3)
     finally:
         for node, kept in hooks:
             node.hooks = kept
@@ -126,8 +126,8 @@ def _shapes(result: Tensor, order: list[Node], leaves: list[Tensor]) -> dict[Any
 
 
 def _matched(order: list[Node], shapes: dict[Any, Shape], records: list[Record]) -> dict[Any, Record]:
-    """The record of each node's call. Both are in order of time, but other calls may stand between the
-    records."""
+    """The record of each node's call. Both are in order of time, but the records may include
+    other calls."""
     forward = [record for record in records if not record.backward]
     found, start = {}, 0
     for node in reversed(order):
@@ -149,8 +149,8 @@ class Bend:
 
 
 def _places(order: list[Node], leaves: list[Tensor]) -> tuple[Places, list[tuple[Any, Any]]]:
-    """(x, layer) of every box and bend, and the lines between them. A box stands above all that use it, near
-    the middle of them (Sugiyama, Tagawa and Toda 1981, with one sweep); the lines of one box share their
+    """(x, layer) of every box and bend, and the lines between them. A box is drawn above its users, near
+    their mean (Sugiyama, Tagawa and Toda 1981, with one sweep); the lines of one box share their
     bends."""
     layer: dict[Any, int] = {order[0]: 0}
     for node in order:

@@ -22,7 +22,7 @@ def integers(shape: tuple[int, ...], high: int, low: int = 0) -> Array:
 
 
 class Sampled(NamedTuple):
-    """samples: argument tuples, in which a shape stands for a random array. reference: computes the same on torch tensors."""
+    """samples: argument tuples, in which a shape is a random array. reference: computes the same on torch tensors."""
 
     samples: Sequence[tuple[Any, ...]] = ()
     reference: Callable[..., Any] | None = None

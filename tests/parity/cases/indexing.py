@@ -18,7 +18,7 @@ def write(P, x, value, index):
 
 
 def spelled(text):
-    """`x[text]` as it stands in a program; P is the library, m a mask, i and j index tensors."""
+    """`x[text]` as written in a program; P is the library, m a mask, i and j index tensors."""
 
     def run(P, x, *more):
         names = dict(zip("mij", more, strict=False))

@@ -98,7 +98,7 @@ def back(P, out, *leaves):  # type: ignore[no-untyped-def]
 def both(
     make: Callable[..., Any], text: str, *kinds: str, grad: bool = True, cloudy: bool = False
 ) -> list[Call]:
-    """Calls of `make(P, dtype, leaf)`, which returns (what came, leaves): values in each dtype, and gradients.
+    """Calls of `make(P, dtype, leaf)`, which returns (result, leaves): values in each dtype, and gradients.
     cloudy: its entries may come in any order."""
 
     def value(P, kind):  # type: ignore[no-untyped-def]

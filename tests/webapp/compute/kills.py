@@ -136,7 +136,7 @@ def session(store: SqlStore, folder: Path, chance: random.Random) -> None:
         time.sleep(0.05)
         answer = store.take(ask, answer.ticket)
     if answer.holder is not None:
-        raise RuntimeError(f"{answer} was lent to somebody already")
+        raise RuntimeError(f"{answer} is already leased")
     begin, tell = os.pipe()
     pid = child(folder, partial(hold, answer.device, answer.ask.share, folder, begin))
     os.close(begin)
@@ -144,7 +144,7 @@ def session(store: SqlStore, folder: Path, chance: random.Random) -> None:
         store.bind(answer.id, holder(pid))
         os.write(tell, b"x")
         if chance.random() < 0.7:
-            return None  # the holder stays until somebody kills it
+            return None  # the holder runs until it is killed
         kill(pid)
         store.release(answer.id)
     except (
@@ -197,7 +197,7 @@ class Killer:
             time.sleep(self.chance.random() * 0.01)
             self.happened["clients killed"] += kill(self.chance.choice(self.clients))
         else:
-            held = until(self.held_or_client_ended, "somebody holds a lease")
+            held = until(self.held_or_client_ended, "a lease is held")
             if isinstance(held, list):
                 self.kill_holder(self.chance.choice(held))
 

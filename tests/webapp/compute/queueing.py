@@ -37,7 +37,7 @@ def play(
         for lease in store.leases():
             if clock.now - lease.granted >= length:
                 store.release(lease.id)
-        for id, ask in list(waiting.items())[::-1]:  # who asks first at each turn has nothing from it
+        for id, ask in list(waiting.items())[::-1]:  # asking first in a round gives no advantage
             if isinstance(store.take(ask, id, me), Lease):
                 served.append((ask.owner, clock.now - begun, estimates[id]))
                 del waiting[id]

@@ -1,4 +1,4 @@
-"""Sessions end when nobody uses them, with a warning that can be answered, and when their time is up."""
+"""Idle sessions are culled, with a warning that can be answered, and sessions end when their time is up."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_the_end_of_what_no_kernel_runs() -> None:
         )
         assert isinstance(elsewhere, Lease) and isinstance(ours, Lease) and isinstance(grading, Lease)
         await server.culler.look(now + 60)
-        assert len(store.leases()) == 3  # whoever runs it has a minute to end it
+        assert len(store.leases()) == 3  # its owner has a minute to end it
         await server.culler.look(now + 71)  # then the process ends, not only its lease
         assert await asyncio.wait_for(process.wait(), 10) != 0
         assert [lease.id for lease in store.leases()] == [ours.id, grading.id]

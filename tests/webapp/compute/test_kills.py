@@ -1,4 +1,4 @@
-"""Nothing is lent twice and nothing leaks, whoever is killed and when (see kills.py for what happens there)."""
+"""Nothing is lent twice and nothing leaks, whichever process is killed and when (see kills.py for what happens there)."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_children_are_bound_as_well() -> None:
 
 
 def test_processes_are_counted_on_top_of_those_that_run() -> None:
-    # As root the limit does not hold, so root becomes somebody first.
+    # The limit does not apply to root, so root switches to another account first.
     become = "os.getuid() == 0 and os.setuid(54321)"
     code = (
         "children = []\n"

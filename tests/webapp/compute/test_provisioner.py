@@ -1,4 +1,4 @@
-"""A kernel has a lease, limits and an environment without secrets, whoever starts it; the lease always comes back."""
+"""A kernel has a lease, limits and an environment without secrets, however it is started; the lease is always released."""
 
 from __future__ import annotations
 
@@ -418,7 +418,7 @@ asyncio.run(run())
 
 
 def test_a_kernel_dies_with_whoever_started_it_and_its_lease_comes_back(kernel: KernelManager) -> None:
-    """kill -9 of the server's process: nobody is left to clean up."""
+    """kill -9 of the server's process, so that it cannot clean up."""
     before = leases()
     with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

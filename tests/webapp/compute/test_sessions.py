@@ -60,7 +60,7 @@ def test_what_a_session_uses_with_all_that_it_has_started(sessions: Sessions) ->
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
-            time.sleep(1.1)  # of a process that has just begun nobody knows how much it uses
+            time.sleep(1.1)  # the use of a new process is not known yet
             lease = lend(sessions, pid=process.pid)
             record.write(sessions.state, record.of(lease, kernel="k1"))
             (session,) = sessions.running("ann")
@@ -71,7 +71,7 @@ def test_what_a_session_uses_with_all_that_it_has_started(sessions: Sessions) ->
         finally:
             process.kill()  # it would never end by itself
     end = time.monotonic() + 10
-    while sessions.running():  # whoever looks often is told what was seen a moment ago
+    while sessions.running():  # frequent polls get a cached answer
         assert time.monotonic() < end
         time.sleep(0.05)
 

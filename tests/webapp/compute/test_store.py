@@ -220,7 +220,7 @@ def test_parts_of_a_gpu(open_store: Callable[..., SqlStore], clock: Clock) -> No
     assert whole.device == "sim:1"
     assert waits(store.take(replace(GPU, owner="bob", share=0.21))).of == 1
     clock.now += 1
-    assert waits(store.take(replace(GPU, owner="eve", share=0.2))).ahead == 1  # nobody slips past
+    assert waits(store.take(replace(GPU, owner="eve", share=0.2))).ahead == 1  # the queue is not bypassed
     store.release(whole.id)
     assert (
         granted(store.take(replace(GPU, owner="bob", share=0.21), store.queue("bob")[0].id)).device == "sim:1"
@@ -297,7 +297,7 @@ def test_use_is_booked_until_a_holder_was_last_seen(
     store._next_look = 0.0
     assert store.leases() == [] and store.uses(0)[0].seconds == 3 * 61 + 20  # it has only just died
     late = granted(store.take(AMY, holder=Holder(2**22 + 1, 1.0)))
-    clock.now += 8 * 3600  # nobody looked all night
+    clock.now += 8 * 3600  # no poll all night
     store._next_look = 0.0
     assert store.leases() == [] and store.uses(0)[-1].seconds == 0 and store.uses(0)[-1].id == late.id
 

@@ -110,7 +110,7 @@ def test_thirty_sessions_on_two_slots_get_fair_shares(store: SqlStore, clock: Cl
     assert len(owners) == 30
     for seen in range(4, 23):  # as long as all still want something
         shares = Counter(owners[:seen])
-        # The first two went to who was there alone; from then on nobody is more than one session ahead.
+        # The first two went to the only user; from then on no user is more than one session ahead.
         assert max(shares.values()) - min(shares[f"person {n}"] for n in range(9)) <= 2, owners
     assert Counter(owners[2:20]) == {f"person {n}": 2 for n in range(9)}, owners
 

@@ -145,7 +145,7 @@ def test_no_secret_of_the_studio_is_in_the_zygote(nest: Nest, monkeypatch: pytes
     monkeypatch.setenv("DATABASE_URL", "do-not-tell")
     pid = nest.warm()
     assert "do-not-tell" not in json.dumps(psutil.Process(pid).environ())
-    # A fork's own memory of how the zygote was started is no way around it either.
+    # A fork's own memory of how the zygote was started does not bypass it either.
     assert "do-not-tell" not in nest.said("import json; print(json.dumps(open('/proc/self/environ').read()))")
 
 
@@ -358,7 +358,7 @@ def test_when_it_dies_its_forks_live_on_and_it_comes_back(nest: Nest) -> None:
     assert nest.warm() != pid
     assert nest.script("pass").wait(WAIT_S) == 0
     (nest.folder / "go").touch()
-    assert child.wait(WAIT_S) == UNKNOWN_STATUS  # nobody was there to be told
+    assert child.wait(WAIT_S) == UNKNOWN_STATUS  # the requester had already ended
 
 
 def test_not_ready_is_said_at_once(nest: Nest) -> None:
@@ -369,7 +369,7 @@ def test_not_ready_is_said_at_once(nest: Nest) -> None:
 
 
 def test_killed_before_it_was_set_up(tmp_path: Path) -> None:
-    """The zygote tells of the end, and nothing came before: whoever asked starts it the ordinary way."""
+    """The zygote reports its end before any answer: the requester starts the process the ordinary way."""
     ours, theirs = open_pair()
     with theirs:
         theirs.send(encode(exit=-signal.SIGKILL))

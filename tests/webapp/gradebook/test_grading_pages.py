@@ -172,7 +172,7 @@ def test_without_the_token_and_from_elsewhere(studio: Studio, visitor: Visitor, 
 
 
 def test_only_for_the_admin(tmp_path: Path) -> None:
-    """Under a hub every learner has a Studio of their own, and is nobody's teacher there."""
+    """Under a hub every learner has a separate Studio, without the role of a teacher."""
     learner = start_studio(
         tmp_path / "sampan",
         *("--port", str(free_port())),

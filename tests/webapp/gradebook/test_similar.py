@@ -1,4 +1,4 @@
-"""Copies are found under other names; what the exercise gives everybody accuses nobody."""
+"""Renamed copies are found; code that the exercise provides does not count."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_what_is_left_as_it_is_is_nothing_to_ipython(before):
 
 
 def test_a_parse_is_right_whatever_the_garbage_collector_runs_meanwhile():
-    """Some collections log an exception that nobody fetched, and its traceback is parsed for its carets."""
+    """Some collections log an exception that was never retrieved, and its traceback is parsed for its carets."""
     source, left = "\n".join(f"x{n} = [{n}, (a, b), {{'c': d}}]" for n in range(200)), [1]
     expected = ast.dump(ast.parse(source))
 

@@ -206,9 +206,7 @@ def test_stop_is_answered_wherever_the_check_stands() -> None:
                     await desk.cancel("a")
                 await asyncio.gather(desk.cancel("a"), desk.cancel("a"), look)
             assert (job.state, job.active) == ("cancelled", False), steps
-            if (
-                steps % 3 == 0
-            ):  # the next starts its own; else it finds the one that somebody has started meanwhile
+            if steps % 3 == 0:  # the next starts its own; else it finds the one started meanwhile
                 await desk.grader.close()
             steps += 1
         await desk.grader.close()
@@ -269,7 +267,7 @@ def test_one_at_a_time_and_in_order() -> None:
             return Verdict(())
 
         one, two = desk.start("a", first), desk.start("b", second)
-        assert desk.start("a", second) is one  # a second click is no second check
+        assert desk.start("a", second) is one  # a second click does not start a second check
         await asyncio.sleep(0.05)
         assert (one.state, two.state, seen) == ("running", "waiting", ["first"])
         gate.set()

@@ -196,7 +196,7 @@ def test_an_ordinary_person_has_a_sandbox_too():
 
 
 def test_where_the_machine_lets_us_the_kernel_holds_all_of_it_together(monkeypatch, tmp_path):
-    """By a folder in the place of a cgroup: the warm process stands in it before it has children, and it is given back."""
+    """With a folder instead of a cgroup: the warm process is in it before it has children, and it is removed."""
 
     class Folder(Cgroup):
         def remove(self):

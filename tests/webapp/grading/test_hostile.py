@@ -1,4 +1,4 @@
-"""What is done to a stranger's notebook outside of the sandbox: bounded, whatever stands in it."""
+"""Processing of an untrusted notebook outside the sandbox is bounded, whatever it contains."""
 
 from __future__ import annotations
 

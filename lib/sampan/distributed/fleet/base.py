@@ -20,14 +20,14 @@ _DEFAULTS: dict[str, Any] = json.loads(Path(__file__).with_name("strategy.json")
 
 
 class DistributedStrategy:
-    """Settings of training in many processes. They are kept and can be read; with one process none changes
-    anything."""
+    """Settings of training in many processes. They are stored and can be read; with one process none has an
+    effect."""
 
     def __init__(self) -> None:
         vars(self).update(copy.deepcopy(_DEFAULTS))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """TypeError for a name that is no setting, AssertionError for an unknown key; a value of another kind
+        """TypeError for an unknown setting, AssertionError for an unknown key; a value of another kind
         warns."""
         if name not in _DEFAULTS:
             raise TypeError(f"{name} is not a attribute of DistributedStrategy")
@@ -101,7 +101,7 @@ class HybridCommunicateGroup:
     global_rank = 0
 
     def __getattr__(self, name: str) -> Any:
-        """get_model_parallel_world_size() and its like: 1; ..._rank(), ..._id(): 0; ..._group(): this
+        """get_model_parallel_world_size() and similar: 1; ..._rank(), ..._id(): 0; ..._group(): this
         process."""
         for end, answer in (("_world_size", 1), ("_rank", 0), ("_id", 0), ("_group", Group())):
             if name.startswith("get_") and name.endswith(end):
@@ -164,7 +164,7 @@ class Fleet:
     is_coordinator = is_server
 
     def worker_endpoints(self, to_string: bool = False) -> Any:
-        """Where the workers listen: none does, so it is Paddle's answer for one."""
+        """The workers' addresses: Paddle's answer for one worker, as none listens."""
         return "127.0.0.1:6170" if to_string else ["127.0.0.1:6170"]
 
     def barrier_worker(self) -> None:

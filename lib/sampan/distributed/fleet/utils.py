@@ -66,7 +66,7 @@ class LocalFS:
             os.remove(fs_path)
 
     def mv(self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False) -> None:
-        """Rename. FileNotFoundError and FileExistsError as they are called."""
+        """Rename. Raises FileNotFoundError and FileExistsError."""
         if not self.is_exist(src_path):
             raise FileNotFoundError(f"mv: there is no {src_path!r}")
         if self.is_exist(dst_path) and not overwrite:
@@ -80,7 +80,7 @@ class LocalFS:
 
 
 class HDFSClient:
-    """Refused: Hadoop's file system is reached by programs of its own."""
+    """Refused: Hadoop's file system needs programs of its own."""
 
     def __init__(
         self, hadoop_home: str, configs: Any, time_out: int = 300000, sleep_inter: int = 1000

@@ -318,7 +318,7 @@ class Beta(Numbers, ExponentialFamily, parameters="alpha beta"):
 class ContinuousBernoulli(Family):
     """probs^x (1 - probs)^(1 - x), normalised, for 0 <= x <= 1 (Loaiza-Ganem and Cunningham, 2019).
 
-    Between `lims` the exact formulas divide 0 by 0: there a Taylor series about 1/2 stands in.
+    Between `lims` the exact formulas divide 0 by 0: a Taylor series about 1/2 is used there.
     """
 
     _accepts = (list, Tensor)

@@ -92,7 +92,7 @@ class Binomial(Numbers, parameters="total_count probs"):
             + (total_count - value) * (-inner(probs)).log1p()
         )
     )
-    # As in Paddle nothing is drawn from counts that are no numbers; torch would not return.
+    # As in Paddle nothing is drawn for NaN counts, on which torch would not return.
     sample = drawer(lambda n, p: torch.binomial(n.nan_to_num(0, 0), p), "total_count", "probs")
 
     def entropy(self) -> Any:

@@ -137,7 +137,7 @@ class Family(Distribution):
     event."""
 
     _accepts: tuple[type, ...] = (Number, list, tuple, np.ndarray, Tensor)
-    _mixed = False  # whether numbers may stand beside Tensors
+    _mixed = False  # whether numbers and Tensors may be mixed
     _keeps_float64 = False  # whether NumPy's doubles stay such
     _other_value = (
         ""  # what becomes of a floating value of another dtype: it is converted, "warned" of, or "promoted"

@@ -44,7 +44,7 @@ class Type(enum.Enum):
     OTHER = "other"
 
 
-def _checked(x: Any, name: str, expected: variable.Variable) -> Any:
+def _check_rank(x: Any, name: str, expected: variable.Variable) -> Any:
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
     if x.ndim < expected.event_rank:
@@ -63,7 +63,7 @@ class Transform:
     `_inverse_log_det_jacobian`.
 
     Called on a Tensor it transforms; on a Distribution, it gives the distribution of the transformed samples;
-    on another Transform, it chains the two. `_domain` and `_codomain` say what comes in and what goes out.
+    on another Transform, it chains the two. `_domain` and `_codomain` describe its inputs and outputs.
     """
 
     _type = Type.INJECTION
@@ -82,14 +82,14 @@ class Transform:
         return ChainTransform([self, input]) if isinstance(input, Transform) else self.forward(input)
 
     def forward(self, x: Any) -> Any:
-        return self._forward(_checked(x, "x", self._domain))
+        return self._forward(_check_rank(x, "x", self._domain))
 
     def inverse(self, y: Any) -> Any:
-        return self._inverse(_checked(y, "y", self._codomain))
+        return self._inverse(_check_rank(y, "y", self._codomain))
 
     def forward_log_det_jacobian(self, x: Any) -> Any:
         """log |det dy/dx|: one number an event."""
-        _checked(x, "x", self._domain)
+        _check_rank(x, "x", self._domain)
         if self._is_injective() and hasattr(self, "_forward_log_det_jacobian"):
             return self._forward_log_det_jacobian(x)
         if self._is_injective() and hasattr(self, "_inverse_log_det_jacobian"):
@@ -100,7 +100,7 @@ class Transform:
 
     def inverse_log_det_jacobian(self, y: Any) -> Any:
         """log |det dx/dy|: one number an event."""
-        _checked(y, "y", self._codomain)
+        _check_rank(y, "y", self._codomain)
         if hasattr(self, "_inverse_log_det_jacobian"):
             return self._inverse_log_det_jacobian(y)
         return -self.forward_log_det_jacobian(self._inverse(y))
@@ -135,7 +135,7 @@ class _Bijection(Transform):
 
     def _keep(self, **given: Any) -> None:
         for name, value in given.items():
-            setattr(self, name, _checked(value, name, variable.real))
+            setattr(self, name, _check_rank(value, name, variable.real))
         self._shapes = [tuple(value.shape) for value in given.values()]
 
     _forward_shape = _inverse_shape = rule(

@@ -11,8 +11,8 @@ __path__: list[str] = []  # so that `import` looks for Paddle's modules inside: 
 __all__ = ["Hessian", "Jacobian", "disable_prim", "enable_prim", "forward_grad", "grad", "jvp", "vjp"]
 
 
-def _apart(x: Tensor) -> Tensor:
-    """x as a leaf of its own, tied to what made it only where it wants a gradient."""
+def _as_leaf(x: Tensor) -> Tensor:
+    """A copy of x on the tape if x needs a gradient, else a detached leaf that does."""
     if not x.stop_gradient:
         return declared.assign(x)
     x = x.detach()
@@ -24,18 +24,18 @@ def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _checked(func: Any, xs: Any, v: Any) -> tuple[list[Tensor], list[Tensor] | None, Any]:
+def _checked_call(func: Any, xs: Any, v: Any) -> tuple[list[Tensor], list[Tensor] | None, Any]:
     """Leaves for `xs` and `v`, and the function's value on them."""
     if not callable(func):
         raise TypeError(f"func: expected a function, got {type(func).__name__}")
     for name, given in (("xs", _list(xs)), ("v", [] if v is None else _list(v))):
         if not all(isinstance(t, Tensor) for t in given):
             raise TypeError(f"{name}: expected a Tensor or a sequence of Tensors")
-    leaves = [_apart(x) for x in _list(xs)]
-    return leaves, None if v is None else [_apart(t) for t in _list(v)], func(*leaves)
+    leaves = [_as_leaf(x) for x in _list(xs)]
+    return leaves, None if v is None else [_as_leaf(t) for t in _list(v)], func(*leaves)
 
 
-def _fits(v: list[Tensor] | None, refs: list[Tensor]) -> None:
+def _check_shapes(v: list[Tensor] | None, refs: list[Tensor]) -> None:
     if v is not None and [t.shape for t in v] != [t.shape for t in refs]:
         raise RuntimeError(f"v: expected the shapes {[t.shape for t in refs]}, got {[t.shape for t in v]}")
 
@@ -47,23 +47,23 @@ def _like(found: list[Tensor], given: Any) -> Any:
 def vjp(func, xs, v=None):
     """func(*xs), and v (ones when None, in the shapes of the value) times its Jacobian, in the shapes of
     `xs`."""
-    leaves, weights, ys = _checked(func, xs, v)
-    _fits(weights, _list(ys))
+    leaves, weights, ys = _checked_call(func, xs, v)
+    _check_shapes(weights, _list(ys))
     return ys, _like(filled_grad(_list(ys), leaves, weights), xs)
 
 
 def jvp(func, xs, v=None):
     """func(*xs), and its Jacobian times v (ones when None, in the shapes of `xs`), in the shapes of the
     value."""
-    leaves, directions, ys = _checked(func, xs, v)
-    _fits(directions, leaves)
+    leaves, directions, ys = _checked_call(func, xs, v)
+    _check_shapes(directions, leaves)
     return ys, _like(_forward(_list(ys), leaves, directions), ys)
 
 
 def _forward(ys: list[Tensor], xs: list[Tensor], v: list[Tensor] | None) -> list[Tensor]:
     """The Jacobian times v: u J is linear in u, so its gradient by u in the direction v is J v, whatever u
     is."""
-    u = [_apart(declared.full_like_of(y.detach(), 0)) for y in ys]
+    u = [_as_leaf(declared.full_like_of(y.detach(), 0)) for y in ys]
     return filled_grad(filled_grad(ys, xs, u), u, v)
 
 
@@ -72,7 +72,7 @@ class Jacobian(Matrix):
     (the first axis stays) [batch, rows, columns]. Rows are worked out when they are read."""
 
     def __init__(self, func: Callable[..., Any], xs: Any, is_batched: bool = False) -> None:
-        leaves, _, ys = _checked(func, xs, None)
+        leaves, _, ys = _checked_call(func, xs, None)
         super().__init__(_list(ys), leaves, is_batched)
 
 
@@ -117,5 +117,5 @@ def disable_prim() -> None:
 
 
 def prim_enabled() -> bool:
-    """What was asked for last."""
+    """The last requested result."""
     return _prim

@@ -1,7 +1,7 @@
 """Functions of pictures: PIL images, NumPy arrays [height, width(, channels)] and Tensors [channels, height,
 width].
 
-What comes in goes out in the same kind and dtype. PIL images go through Pillow; Tensors through operators,
+The result has the type and dtype of the input. PIL images go through Pillow; Tensors through operators,
 with gradients; arrays as OpenCV computes them where it has a rule of its own (`arrays`), else as Tensors over
 their memory.
 """

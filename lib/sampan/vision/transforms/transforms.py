@@ -95,7 +95,7 @@ class BaseTransform:
             """The settings."""
 
     def _checked(self) -> dict[str, Any]:
-        """Look at the settings; those that are to be kept in another form."""
+        """Validate the settings; returns those to store in another form."""
         return {}
 
     def _get_params(self, inputs: Any) -> Any:

@@ -49,7 +49,7 @@ def test_the_states_of_work() -> None:
     assert work.state == "loading" and work.alive and not work.rests
     work.go.release()
     assert changed.acquire(timeout=10) and seen == [("running", 0.1)]
-    assert work.seconds_left is None, "what came before it was running is no measure"
+    assert work.seconds_left is None, "progress before it ran is not a measure"
     work.go.release()
     assert changed.acquire(timeout=10)
     left, seconds = work.seconds_left, work.seconds

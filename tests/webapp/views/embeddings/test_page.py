@@ -161,7 +161,7 @@ def test_films_are_learned_and_cold_rows_are_those_nobody_had(small_log: None) -
     assert np.array_equal(run.table.counts, counts[run.order])
     assert run.table.labels[0] == f"film {counts.argmax()}"
     assert np.array_equal(run.table.vectors, run.model.item_vectors()[run.order])
-    assert (run.updates[run.table.counts == 0] == 0).all(), "nobody had them, so no step has moved them"
+    assert (run.updates[run.table.counts == 0] == 0).all(), "never used, so no step has updated them"
     assert (run.updates[run.table.counts >= 2] > 0).all()
     assert run.hit_rate is not None and 0 <= run.hit_rate <= 1 and len(run.curves["hit_rate"]) >= 2
 

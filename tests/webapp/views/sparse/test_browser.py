@@ -14,7 +14,7 @@ from studio import i18n
 pytestmark = pytest.mark.browser
 
 OPENING_MS = 90_000
-# What may stand in Latin letters on a Chinese page: names and units.
+# Allowed Latin letters on a Chinese page: names and units.
 NAMES = {
     "coo",
     "csr",

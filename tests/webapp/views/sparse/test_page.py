@@ -199,7 +199,7 @@ def test_a_measurement_ends_when_it_is_cancelled_and_tells_of_its_failure() -> N
 
 @pytest.mark.parametrize("layout", ["coo", "csr"])
 def test_memory_breaks_even_where_notebook_05_says(layout: str) -> None:
-    """At a density of one half: a value and a 4-byte index fill the room of two dense numbers."""
+    """At a density of one half: a value and a 4-byte index take the space of two dense numbers."""
     from sampan.visual.sparsity import crossing
 
     densities = [0.1, 0.3, 0.45, 0.55, 0.7]

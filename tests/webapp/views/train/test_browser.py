@@ -18,7 +18,7 @@ OPENING_MS = 90_000
 TRAINING_MS = 120_000
 SEVEN = [(0.3, 0.2), (0.7, 0.2), (0.62, 0.4), (0.54, 0.6), (0.48, 0.82)]
 ONE = [(0.5, 0.15), (0.5, 0.4), (0.5, 0.65), (0.5, 0.87)]
-# What may stand in Latin letters on a Chinese page: names.
+# Allowed Latin letters on a Chinese page: names.
 NAMES = [
     "sampan",
     "mnist",

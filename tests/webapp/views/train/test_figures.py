@@ -147,7 +147,7 @@ def test_the_advised_rate_is_smaller_and_usable(rate: float, advice: float) -> N
 
 
 def test_every_sentence_of_the_page_exists_and_is_used() -> None:
-    """Keys that are put together from a name are listed here; all others stand in the source as they are."""
+    """Keys that are built from a name are listed here; all others are literals in the source."""
     source = "".join(path.read_text("utf-8") for path in (PACKAGE / "views").rglob("*.py"))
     composed = {f"column.{name}" for name, _ in COLUMNS} | {f"table.{word}" for word in WORDS}
     composed |= {f"model.{name}" for name in MODELS}
