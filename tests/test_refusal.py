@@ -101,7 +101,7 @@ def test_own_words_and_a_users_errors_stay() -> None:
     except AttributeError as error:
         assert not from_inside(error)
     assert not from_inside(ValueError("axis: expected 0 or 1, got 2"))
-    assert isinstance(translated(TypeError("wrong"), "f", ["x"], [1], {}), WrongKind)
+    assert isinstance(translated(TypeError("wrong"), ["x"], [1], {}), WrongKind)
 
 
 @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ def test_a_refusal_names_the_function_that_was_called() -> None:
         def forward(self, x):
             return paddle.concat([x, paddle.ones([2, 4])])
 
-    with pytest.raises(ValueError, match=r"^concat: concat_tensors: Sizes"):
+    with pytest.raises(ValueError, match=r"^concat: Sizes"):
         Net()(X)
     with pytest.raises(ValueError, match=r"^Linear: linear: expected x \[\.\.\., in\]"):
         paddle.nn.Linear(4, 2)(X)

@@ -56,6 +56,7 @@ FLOORS = [
 ]
 # The files of the engine: each imports only from those before it.
 ENGINE = [
+    "naming",
     "printing",
     "conversion",
     "tape",

@@ -73,7 +73,7 @@ def returned(function: Callable[..., Any]) -> str:
         kind = operator.returns
     elif "return" in given:
         kind = given["return"]
-    elif len(inspect.signature(function).parameters) == 1 and function.__name__ == "<lambda>":
+    elif len(inspect.signature(function).parameters) == 1 and inspect.unwrap(function).__name__ == "<lambda>":
         answer = function(Tensor([1.0]))  # a fact about any tensor
         kind = Any if answer is None else type(answer)
     else:

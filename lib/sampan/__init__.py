@@ -52,7 +52,17 @@ for _name in [n for n, v in globals().items() if str(getattr(v, "__name__", ""))
     del globals()[_name]
 
 # What is no operator says which of its arguments did not fit, too.
-_spell(globals(), ("sampan.ops", "sampan.random", "sampan.creation"))
+_spell(
+    globals(),
+    (
+        "sampan.ops",
+        "sampan.random",
+        "sampan.creation",
+        "sampan.tensor_extras",
+        "sampan.framework",
+        "sampan.engine.backward",
+    ),
+)
 _install_inner()
 
 # Packages that a program may not need are imported when they are first named.

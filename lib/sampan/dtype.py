@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from .engine.naming import Refused, WrongKind
+
 # fmt: off
 __all__ = [
     "CPUPlace", "CUDAPlace", "Size", "bfloat16", "bool", "cdouble", "cfloat", "complex64", "complex128",
@@ -158,7 +160,7 @@ def as_dtype(value: object) -> torch.dtype:
             return NAMES[np.dtype(value).name]  # type: ignore[call-overload]
         except (TypeError, KeyError):
             pass
-    raise TypeError(f"dtype: expected one of {', '.join(NAMES)}, got {value!r}")
+    raise WrongKind(f"dtype: expected one of {', '.join(NAMES)}, got {value!r}")
 
 
 def get_default_dtype() -> str:
@@ -275,11 +277,11 @@ def as_device(place: object) -> torch.device:
     elif isinstance(place, str) and re.fullmatch(r"(cpu|(gpu|cuda)(:\d+)?)", place):
         device = torch.device(place.replace("gpu", "cuda"))
     else:
-        raise ValueError(f"place: expected 'cpu', 'gpu', 'gpu:N' or a Place, got {place!r}")
+        raise Refused(f"place: expected 'cpu', 'gpu', 'gpu:N' or a Place, got {place!r}")
     if device.type == "cuda":
         device = torch.device("cuda", device.index or 0)
         if (device.index or 0) >= torch.cuda.device_count():
-            raise ValueError(f"place: {place!r}, but {torch.cuda.device_count()} GPUs are visible")
+            raise Refused(f"place: {place!r}, but {torch.cuda.device_count()} GPUs are visible")
     return device
 
 

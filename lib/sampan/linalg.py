@@ -1,6 +1,7 @@
 """Linear algebra by Paddle's names: the operators of `ops.decomposition`, `ops.norms` and `ops.linalg`."""
 
 # ruff: noqa: I001
+from .engine.naming import under as _under
 from .ops.decomposition import (
     cholesky,
     cholesky_inverse,
@@ -10,7 +11,6 @@ from .ops.decomposition import (
     eigh,
     eigvals,
     eigvalsh,
-    inverse as inv,
     inverse as inverse,
     lstsq,
     lu,
@@ -41,6 +41,7 @@ from .ops.norms import (
 )
 from .ops.statistics import corrcoef, cov
 
+inv = _under("inv", inverse)
 __all__ = [
     "cholesky",
     "cholesky_inverse",

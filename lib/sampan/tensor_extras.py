@@ -113,8 +113,6 @@ def _stride(self: Tensor, dim: int | None = None) -> Any:
     """Steps in elements along each axis, or along one."""
     if dim is None:
         return self.strides
-    if not -self.ndim <= dim < self.ndim:
-        raise ValueError(f"stride: expected an axis in [{-self.ndim}, {self.ndim}), got dim={dim}")
     return self.data.stride(dim)
 
 
@@ -133,6 +131,14 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
 def _repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
     """torch's spelling of `tile`: how often along each axis, as numbers or one list."""
     return declared.tile(input, [repeats, *more] if isinstance(repeats, int) else repeats)
+
+
+def _copy_(self: Tensor, other: Tensor, blocking: bool = True) -> Tensor:
+    """Take the values of another tensor, and its shape where that differs."""
+    if other.data.shape != self.data.shape:
+        self.data = torch.empty_like(other.data, dtype=self.data.dtype, device=self.data.device)
+    self.set_value(other)
+    return self
 
 
 def _split_with_sizes(self: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]:
@@ -188,6 +194,7 @@ for _method in (
     _pin_memory,
     _type_as,
     _repeat,
+    _copy_,
     _split_with_sizes,
     _is_same_shape,
     _create_tensor,

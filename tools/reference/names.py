@@ -156,7 +156,7 @@ def identity(value: Any) -> tuple[Any, ...]:
 @cache
 def _first() -> dict[tuple[Any, ...], Entry]:
     def rank(entry: Entry) -> tuple[Any, ...]:
-        own = getattr(entry.value, "__name__", "") == entry.name
+        own = getattr(inspect.unwrap(entry.value), "__name__", "") == entry.name
         return (is_seldom(entry.module), entry.name.startswith("Tensor."), entry.module.count("."), not own)
 
     found: dict[tuple[Any, ...], Entry] = {}

@@ -2,10 +2,11 @@
 
 A file imports only from those before it in this list:
 
+- naming: the errors for arguments, and how they find the name of the function that was called
 - printing: how a Tensor is shown
 - conversion: buffers from Python's numbers and NumPy's arrays, and back
 - tape: Node, one recorded call of an operator; which memory was written in place
-- tensor: the class Tensor, and the errors for arguments
+- tensor: the class Tensor
 - refusal: how an error from torch or NumPy is worded for the function that was called
 - apply: one call of an operator
 - fast: the same for one and two inputs, faster; without this file all works as well

@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from .naming import Refused, WrongKind, named
+from .refusal import REFUSALS, described, first_line, from_inside, translated
 from .refusal import AxisError as AxisError
 from .refusal import describe as describe
-from .refusal import described, first_line, from_inside, no_array, translated
 from .tape import Node, next_sequence
-from .tensor import Refused, Tensor, WrongKind, declared
+from .tensor import Tensor, declared
 
 if TYPE_CHECKING:
     from .operator import Operator
 
 _new = object.__new__
 _Buffer = torch.Tensor
-# What torch raises for input that it cannot take.
-REFUSALS = (RuntimeError, IndexError, TypeError, AttributeError, ValueError, KeyError)
-_OF_A_KIND = (TypeError, AttributeError, NotImplementedError)
+_OF_A_KIND = (TypeError, AttributeError, NotImplementedError, IndexError)
 # Parameters that take numbers, not tensors: an array given for one is read as numbers.
 _LISTS = frozenset(
     (
@@ -154,7 +153,7 @@ def setting(operator: Operator, name: str, buffers: list[Any], settings: dict[st
 def _taken(operator: Operator, args: tuple[Any, ...], place: int, arrays: bool) -> torch.Tensor:
     """The buffer of an array among the arguments, where arrays are accepted or read as a list of numbers."""
     if not arrays and _LISTS.isdisjoint(operator.parameters[place : place + 1]):
-        no_array(operator.name, operator.parameters, args)
+        raise TypeError("must be Tensor, not ndarray")
     array = args[place]
     if not array.flags.writeable or any(step < 0 for step in array.strides):
         array = array.copy()  # torch cannot wrap it
@@ -208,18 +207,14 @@ def wrap(value: Any) -> Any:
 def explain(
     error: Exception, operator: Operator, buffers: Sequence[Any], settings: dict[str, Any]
 ) -> Exception:
-    """The error to raise for a body that refused its input: which operator, which arguments, and why."""
+    """The error to raise for a body that refused its input: which function, which arguments, and why."""
     plain = isinstance(error, (ValueError, KeyError)) and not isinstance(error, (WrongKind, AxisError))
     if isinstance(error, ArithmeticError) or (plain and not from_inside(error)):
         raise error  # an observer found it, or this library, and said all
     text = first_line(error)
-    if (
-        plain
-        or isinstance(error, _OF_A_KIND)
-        or ("not implemented for" in text and not isinstance(error, IndexError))
-    ):
-        return translated(error, operator.name, operator.parameters, buffers, settings)
-    text = f"{operator.name}: {text} (got {described(operator.parameters, buffers, settings)})"
+    if plain or isinstance(error, _OF_A_KIND) or "not implemented for" in text:
+        return translated(error, operator.parameters, buffers, settings)
+    text = f"{text} (got {described(operator.parameters, buffers, settings)})"
     if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in text:
-        return MemoryError(text)
-    return (AxisError if isinstance(error, IndexError) else Refused)(text)
+        return MemoryError(named(text))
+    return Refused(text)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import tape
-from .apply import REFUSALS, apply, casts, explain, observers, record, wrap
+from .apply import apply, casts, explain, observers, record, wrap
+from .refusal import REFUSALS
 from .tape import Node
 from .tensor import Tensor
 

@@ -36,6 +36,7 @@ import torch
 
 from . import fast
 from .apply import apply
+from .naming import WrongKind, under
 from .spelling import gathered, give, renamed, spelled, with_keywords
 from .tensor import Tensor, declared
 
@@ -81,7 +82,7 @@ class Operator:
         self.name = body.__name__.strip("_")
         self.takes_out, self.takes_sizes, self.amp, self.returns = out, sizes, amp, returns or Tensor
         self.broadcasts, self.view, self.product = broadcasts, view, product
-        self.holomorphic, self.otherwise = holomorphic, otherwise
+        self.holomorphic, self.otherwise = holomorphic, otherwise and spelled()(otherwise)
         self.define(body, gradients, joint)
 
     def define(
@@ -156,7 +157,7 @@ class Operator:
                 return tuple(values), rest  # the usual case, in a tenth of the time of what follows
             bound = self.signature.bind(*args, **settings)
         except TypeError as error:
-            raise TypeError(f"{self.name}: {error}") from None
+            raise WrongKind(str(error)) from None
         if len(args) < len(bound.args):
             bound.apply_defaults()
         args = bound.args
@@ -238,7 +239,7 @@ def operator(
 
     def declare(body: Callable[..., Any]) -> Any:
         made = Operator(body, gradients, joint, **facts)
-        call: Any = functools.wraps(body)(entrance(made, arrays=False))
+        call = under(made.name, functools.wraps(body)(entrance(made, arrays=False)))
         if made.takes_out:
             call.__signature__ = with_keywords(made.signature, out=None)
         call.operator = made
@@ -286,7 +287,7 @@ def entrance(operator: Operator, arrays: bool) -> Any:
     Tensors."""
     takes_out, sizes = operator.takes_out, operator.takes_sizes
 
-    def named(args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    def with_names(args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         out = settings.pop("out", None) if takes_out else None
         args, settings = operator.bind(args, settings)
         if operator.otherwise is not None and _changed(operator, settings):
@@ -297,15 +298,18 @@ def entrance(operator: Operator, arrays: bool) -> Any:
 
     def call(*args: Any, **settings: Any) -> Any:
         if settings:
-            return named(args, settings)
+            return with_names(args, settings)
         return apply(operator, gathered(args) if sizes else args, {}, arrays)
 
     return (None if sizes else fast.entrance(operator, call, arrays)) or call
 
 
 def as_method(function: Callable[..., Any], name: str = "") -> None:
-    """Make `function` a method of Tensor. A name that the class has already is refused."""
+    """Make `function` a method of Tensor, which names itself in errors. A name that the class has already is
+    refused."""
     name = name or function.__name__.strip("_")
     if name in Tensor.__dict__:
         raise TypeError(f"Tensor.{name} is already defined")
-    setattr(Tensor, name, function)
+    if not hasattr(function, "__wrapped__"):
+        function = spelled()(function)
+    setattr(Tensor, name, function if function.__name__ == name else under(name, function))

@@ -11,16 +11,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
 
 from ..dtype import name_of
-from .tensor import Refused, Tensor, WrongKind
+from .naming import OF_THIS_LIBRARY, Refused, WrongKind, named
+from .tensor import Tensor
 
 # What Python, NumPy and torch raise for input that they cannot take.
-FROM_INSIDE = (
+REFUSALS = (
     AttributeError,
     TypeError,
     ValueError,
@@ -30,13 +31,7 @@ FROM_INSIDE = (
     OverflowError,
     RuntimeError,
 )
-_WITH_A_NAME = re.compile(
-    r"^(in place|[A-Za-z_][\w.]*(, [\w.]+)*): "
-)  # `axis: expected ...`: a text of this library
-_NO_TENSOR = re.compile(
-    "object has no attribute|must be Tensor"
-)  # what Python and torch say of a list or a number
-_PACKAGES = tuple(str(Path(m.__file__ or "").parent) for m in (torch, np)) + (str(Path(__file__).parents[1]),)
+_PACKAGES = tuple(str(Path(m.__file__ or "").parent) for m in (torch, np)) + OF_THIS_LIBRARY
 
 
 class AxisError(Refused, IndexError):
@@ -66,13 +61,13 @@ def described(names: Iterable[str], values: Sequence[Any], settings: Mapping[str
 def _labelled(
     names: Iterable[str], values: Sequence[Any], settings: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
-    labels = [*names][: len(values)]
-    labels += ["argument"] * (len(values) - len(labels))
-    return [*zip(labels, values, strict=True), *settings.items()]
+    labels = [*names, *["argument"] * len(values)]
+    return [*zip(labels, values, strict=False), *settings.items()]
 
 
 def first_line(error: BaseException) -> str:
-    text = (getattr(error, "reason", "") or str(error)).split("\n")[0]
+    """Its text, without the name of the inner function that Python and torch write in front: `f() takes`."""
+    text = re.sub(r"^[\w.<>]+\(\):? ", "", (getattr(error, "reason", "") or str(error)).split("\n")[0])
     return text if len(text) <= 240 else text[:237] + "..."
 
 
@@ -87,16 +82,18 @@ class FromInside(WrongKind):
     culprit: tuple[Any, ...] = ()
 
 
-def from_inside(error: Exception, name: str = "") -> bool:
+def from_inside(error: Exception) -> bool:
     """Whether an error tells nothing of the function that the user called: Python, NumPy or torch raised it
-    somewhere in this library. Errors that this library words itself, and those of a user's own functions, are
-    left alone; but with `name`, the function's, also one of this library that does not say it."""
+    somewhere in this library, or this library, without that name. Refusals, which have it, and errors of a
+    user's own functions are left alone."""
     if isinstance(error, FromInside):
         return True
-    if isinstance(error, (Refused, NotImplementedError, RecursionError, torch.OutOfMemoryError)):
+    text = str(error)
+    if isinstance(error, NotImplementedError) and not re.search("implemented for|support", text):
+        return False  # this library says what it cannot do, and not torch of a dtype
+    if isinstance(error, (Refused, RecursionError, torch.OutOfMemoryError)):
         return False
-    told = name.rstrip("_") in str(error) and _WITH_A_NAME.match(str(error))
-    return not told and _innermost(error.__traceback__).startswith(_PACKAGES)
+    return named(text) != text and _innermost(error.__traceback__).startswith(_PACKAGES)
 
 
 def _innermost(trace: TracebackType | None) -> str:
@@ -108,8 +105,10 @@ def _innermost(trace: TracebackType | None) -> str:
 
 def _culprit(error: Exception, values: Iterable[Any]) -> tuple[Any, ...]:
     """Which of the arguments Python or torch refused for not being a tensor."""
-    if isinstance(error, (AttributeError, TypeError)) and _NO_TENSOR.search(first_line(error)):
-        words = re.sub(r"memoryview|numpy[.]dtypes[.]\w+|numpy[.]ndarray", "ndarray", first_line(error))
+    text = first_line(error)
+    if isinstance(error, (AttributeError, TypeError)) and re.search("object has no|must be Tensor", text):
+        text = text.replace("must be Tensor", "")
+        words = re.sub(r"memoryview|numpy[.]dtypes[.]\w+|numpy[.]ndarray", "ndarray", text)
         for value in values:
             if re.search(rf"\b{type(value).__name__}\b", words):
                 return (value,)
@@ -118,7 +117,6 @@ def _culprit(error: Exception, values: Iterable[Any]) -> tuple[Any, ...]:
 
 def translated(
     error: Exception,
-    name: str,
     parameters: Sequence[str] | Mapping[str, Any],
     args: Sequence[Any],
     settings: Mapping[str, Any],
@@ -132,18 +130,11 @@ def translated(
     text = reason
     if culprit:
         label = next((f"{n}: " for n, v in given if v is culprit[0]), "")
-        sparse = isinstance(culprit[0], Tensor) and culprit[0].is_sparse()
+        sparse = isinstance(culprit[0], Tensor)
         text = f"{label}{reason if sparse else f'expected a Tensor, got {type(culprit[0]).__name__}'}"
-    text = f"{name}: {text} (got {described(parameters, args, settings)})"
+    text = f"{text} (got {described(parameters, args, settings)})"
     if isinstance(error, IndexError):
         return AxisError(text)
     found = FromInside(text)
     found.reason, found.culprit = reason, culprit
     return found
-
-
-def no_array(name: str, parameters: Sequence[str] | Mapping[str, Any], args: Sequence[Any]) -> NoReturn:
-    """Refuse NumPy arrays in place of Tensors."""
-    found = FromInside(name)
-    found.culprit = tuple(a for a in args if type(a) is np.ndarray)[:1]
-    raise translated(found, name, parameters, args, {})

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from .refusal import FROM_INSIDE, from_inside, translated
+from .naming import WrongKind, under
+from .refusal import REFUSALS, from_inside, translated
 from .tensor import Tensor, is_tensor
 
 # What a caller may write, and the parameters that it may stand for: the first that the function has.
@@ -89,10 +90,10 @@ def give(out: Any, result: Any) -> Any:
     """Put `result` into the tensor (or tuple of tensors) that the caller gave as `out`, and return that."""
     if isinstance(result, (tuple, list)):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise TypeError(f"out: expected a tuple of {len(result)} tensors, got {type(out).__name__}")
+            raise WrongKind(f"out: expected a tuple of {len(result)} tensors, got {type(out).__name__}")
         return type(result)(give(o, r) for o, r in zip(out, result, strict=True))
     if not isinstance(out, Tensor):
-        raise TypeError(f"out: expected a Tensor, got {type(out).__name__}")
+        raise WrongKind(f"out: expected a Tensor, got {type(out).__name__}")
     if out.data.shape == result.data.shape and out.dtype == result.dtype:
         return out._write(result)
     out.data, out.node, out.stop_gradient = result.data, result.node, result.stop_gradient
@@ -119,11 +120,9 @@ def spelled(*, out: bool = False, sizes: bool = False) -> Callable[[Callable[...
     """
 
     def declare(function: Callable[..., R]) -> Callable[..., R]:
-        name, signature = function.__name__, inspect.signature(function)
+        signature = inspect.signature(function)
         parameters = signature.parameters
         takes_out = out and "out" not in parameters
-        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-            return function
 
         @functools.wraps(function)
         def call(*args: Any, **settings: Any) -> Any:
@@ -135,14 +134,14 @@ def spelled(*, out: bool = False, sizes: bool = False) -> Callable[[Callable[...
                 into = settings.pop("out", None) if takes_out else None
                 result = function(*args, **renamed(parameters, settings))
                 return result if into is None else give(into, result)
-            except FROM_INSIDE as error:
-                if from_inside(error, name):
-                    raise translated(error, name, parameters, args, settings) from error
+            except REFUSALS as error:
+                if from_inside(error):
+                    raise translated(error, parameters, args, settings) from error
                 raise
 
-        shown: Any = call
+        shown = under(function.__name__, call)
         shown.__signature__ = with_keywords(signature, out=None) if takes_out else signature
-        return call
+        return shown
 
     return declare
 
@@ -166,7 +165,7 @@ def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., T
     how = {"out": None, "device": None, "requires_grad": False, "pin_memory": False}
 
     def declare(function: Callable[..., Any]) -> Callable[..., Tensor]:
-        name, signature = function.__name__, inspect.signature(function)
+        signature, made_by = inspect.signature(function), spelled()(function)
         parameters = signature.parameters
         sizes = next(iter(parameters)) == "shape"
 
@@ -176,12 +175,7 @@ def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., T
             if sizes and args and type(args[0]) is int:
                 lengths = "fill_value" not in parameters and all(type(a) is int for a in args)
                 args = (list(args),) if lengths else ([args[0]], *args[1:])
-            try:
-                made = function(*args, **renamed(parameters, settings))
-            except FROM_INSIDE as error:
-                if from_inside(error, name):
-                    raise translated(error, name, parameters, args, settings) from error
-                raise
+            made = made_by(*args, **settings)
             if device is not None:
                 made = made.to(device)
             if pin_memory and torch.cuda.is_available():
@@ -192,8 +186,8 @@ def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., T
                 made.stop_gradient = False
             return made
 
-        shown: Any = call
+        shown = under(function.__name__, call)
         shown.__signature__ = with_keywords(signature, **{k: v for k, v in how.items() if k != without})
-        return call
+        return shown
 
     return declare

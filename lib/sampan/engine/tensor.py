@@ -7,11 +7,8 @@ lists them all.
 
 from __future__ import annotations
 
-import re
-import sys
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +19,8 @@ from ..dtype import DTYPES, DataType, Place, Size, as_device, as_dtype, name_of
 from . import printing, tape
 from .conversion import UNKNOWN_TO_NUMPY, buffer_from, from_numbers
 from .conversion import to_numpy as to_numpy
+from .naming import Refused as Refused
+from .naming import WrongKind as WrongKind
 from .tape import Node
 
 if TYPE_CHECKING:
@@ -34,48 +33,6 @@ declared: Any = (
 )  # operators and `backward`, which Tensor's methods call but which are defined above this file
 zero_gradient: Any = SimpleNamespace()  # the `_grad` of a cleared gradient: zeros, allocated only when read
 _names = iter(range(1 << 62))
-
-
-# Files of this library, and what `generated.define` makes from text.
-_OF_THIS_LIBRARY = (str(Path(__file__).parents[1]), "<elementwise ", "<activation ")
-# The entrances of operators and of spelled functions.
-_ENTRANCES = ("call", "named", "of_one", "of_two")
-
-
-class Refused(ValueError, AssertionError):
-    """Raised where Paddle asserts something of an argument's value. Names the function that the user
-    called."""
-
-    def __init__(self, text: str = "") -> None:
-        self.reason, called = text, entered()
-        known = not called or re.search(rf"\b{called.strip('_')}_*\b", text)
-        super().__init__(text if known else f"{called}: {text}")
-
-
-def entered() -> str:
-    """The name of the function of this library that was called from outside; a layer's class for its methods.
-
-    Read from the frames when an error is made, so that calls need not keep it.
-    """
-    frame, found = sys._getframe(1), ""
-    while frame is not None and frame.f_code.co_filename.startswith(_OF_THIS_LIBRARY):
-        own: dict[str, Any] = frame.f_locals
-        name: Any = frame.f_code.co_name
-        if name in _ENTRANCES:
-            name = own.get("name") if "operator" not in own else own["operator"].name
-        elif name in ("__init__", "__call__", "forward"):
-            name = type(own.get("self")).__name__
-        if isinstance(name, str) and name[0] not in "_<":
-            found = name
-        frame = frame.f_back  # type: ignore[assignment]
-    return found
-
-
-class WrongKind(TypeError, Refused, RuntimeError):
-    """An argument of another type or dtype: Paddle says TypeError, ValueError for what is no Tensor,
-    RuntimeError where it has no kernel for a dtype, or asserts."""
-
-    __init__ = Refused.__init__  # not TypeError's, which comes first
 
 
 class Count(int):
@@ -343,8 +300,8 @@ class Tensor(Methods):
     def item(self, *args: int) -> Any:
         """The single value, or the one at a flat index or at one index per axis."""
         if len(args) == 1:
-            return self.data.flatten()[args[0]].item()
-        data = self.data[args] if args else self.data
+            return self.flatten()[args[0]].item()
+        data = self[args].data if args else self.data
         if data.numel() != 1:
             raise Refused(f"item: expected a tensor with one value, got shape {[*self.shape]}")
         return data.item()
@@ -487,9 +444,9 @@ class Tensor(Methods):
         """Take the value of `value` and its Node: the last step of every in-place operator."""
         data = self.data
         if value.data.shape != data.shape:
-            raise Refused(f"in place: the result has shape {[*value.shape]}, the tensor has {[*self.shape]}")
+            raise Refused(f"the result has shape {[*value.shape]}, the tensor has {[*self.shape]}")
         if not torch.can_cast(value.data.dtype, data.dtype):
-            raise WrongKind(f"in place: a result of {name_of(value.dtype)} does not fit into {self._brief()}")
+            raise WrongKind(f"a result of {name_of(value.dtype)} does not fit into {self._brief()}")
         self._check_writable(value.node is not None)
         if value.node is not None and value.data.dtype is not data.dtype:
             value = value.astype(data.dtype)
@@ -510,7 +467,7 @@ class Tensor(Methods):
             tape.write_through(self.node)
         elif self.data.untyped_storage().nbytes() > self.data.numel() * self.data.element_size():
             raise Refused(
-                f"in place: {self._brief()} shows part of another tensor's memory, which would not know of "
+                f"{self._brief()} shows part of another tensor's memory, which would not know of "
                 "the gradient; assign to that tensor by index (x[i, j] = ...), or clone() first"
             )
 
@@ -518,7 +475,7 @@ class Tensor(Methods):
         if isinstance(source, Tensor) and not source.stop_gradient and torch.is_grad_enabled():
             what = "is" if source is self else "is a view of"
             raise Refused(
-                f"in place: {self._brief()} {what} a leaf that wants a gradient, and cannot be overwritten "
+                f"{self._brief()} {what} a leaf that wants a gradient, and cannot be overwritten "
                 "on the tape; use no_grad() to change its value"
             )
 
@@ -531,16 +488,9 @@ class Tensor(Methods):
         if source.shape != self.data.shape:
             raise Refused(f"set_value: expected shape {[*self.shape]}, got {list(source.shape)}")
         if not torch.can_cast(source.dtype, self.data.dtype):
-            raise TypeError(f"set_value: expected {name_of(self.dtype)}, got {name_of(source.dtype)}")
+            raise WrongKind(f"expected {name_of(self.dtype)}, got {name_of(source.dtype)}")
         self.data.copy_(source)
         self._mark_written()
-
-    def copy_(self, other: Tensor, blocking: bool = True) -> Tensor:
-        """Take the values of another tensor, and its shape where that differs."""
-        if other.data.shape != self.data.shape:
-            self.data = torch.empty_like(other.data, dtype=self.data.dtype, device=self.data.device)
-        self.set_value(other)
-        return self
 
     def fill_(self, value: float) -> Tensor:
         """Overwrite every element with `value`. Returns self."""

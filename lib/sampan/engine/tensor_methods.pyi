@@ -369,6 +369,8 @@ class Methods:
         """The condition number of matrices: the norm of x times that of its inverse; p as in matrix_norm, None for 2."""
     def conj(self, name: str | None = None) -> Tensor:
         """The complex conjugate; a copy of a real array."""
+    def copy_(self, other: Any, blocking: builtins.bool = True) -> Tensor:
+        """Take the values of another tensor, and its shape where that differs."""
     def copysign(self, y: Any, name: str | None = None) -> Tensor:
         """x with the sign of y, a tensor or a number."""
     def copysign_(self, y: Any, name: str | None = None) -> Tensor:

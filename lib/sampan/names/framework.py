@@ -8,6 +8,7 @@ import torch
 
 from ..creation import empty
 from ..dtype import Place, name_of, set_device
+from ..engine.naming import under
 from ..engine.tensor import Tensor, to_tensor
 from ..nn.layer import Layer
 from ..random import get_rng_state as _rng_state
@@ -150,9 +151,8 @@ def _constructor(name: str, kind: torch.dtype) -> Callable[..., Tensor]:
             return to_tensor(args[0], kind, device)
         return empty(list(args) or [0], kind).to(device)
 
-    make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A {name_of(kind)} tensor: `{name}(2, 3)` of a shape, `{name}(values)` of values."
-    return make
+    return under(name, make)
 
 
 # fmt: off

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..engine.tensor import WrongKind
 from .initializer import Initializer
 
 __all__ = ["ParamAttr"]
@@ -44,4 +45,4 @@ class ParamAttr:
             return ParamAttr(name=value)
         if isinstance(value, Initializer):
             return ParamAttr(initializer=value)
-        raise TypeError(f"attr: expected a ParamAttr, name, initializer or bool, got {type(value).__name__}")
+        raise WrongKind(f"attr: expected a ParamAttr, name, initializer or bool, got {type(value).__name__}")

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..engine.spelling import renamed
-from ..engine.tensor import Tensor, WrongKind
+from ..engine.tensor import Refused, Tensor, WrongKind
 from .layer import Layer, alias
 
 _OWN = ("training", "out")  # a layer knows whether it trains
@@ -96,14 +96,14 @@ class FunctionLayer(Layer):
     def _check(self) -> None:
         """Refuse settings that no input could go with."""
         if getattr(self, "reduction", "mean") not in ("mean", "sum", "none", "batchmean", None):
-            raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {self.reduction!r}")
+            raise Refused(f"reduction: expected 'mean', 'sum' or 'none', got {self.reduction!r}")
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         if named:
             named = renamed(self._names, named)
             inputs = (*inputs, *(named.pop(n) for n in self._names[len(inputs) :] if n in named))
             if named:
-                raise TypeError(
+                raise WrongKind(
                     f"{type(self).__name__}: forward takes {', '.join(self._names)}, got {', '.join(named)}"
                 )
         return self._function(*inputs, *self._values(self)[:-1])

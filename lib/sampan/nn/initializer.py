@@ -69,7 +69,7 @@ class TruncatedNormal(Initializer):
         given = {"mean": mean, "std": std, "a": a, "b": b}
         self.mean, self.std, self.a, self.b = (number(v, f"TruncatedNormal: {k}") for k, v in given.items())
         if not self.a < self.b:
-            raise ValueError(f"TruncatedNormal: a, b: expected a < b, got {self.a} and {self.b}")
+            raise Refused(f"TruncatedNormal: a, b: expected a < b, got {self.a} and {self.b}")
 
     def fill(self, buffer: torch.Tensor) -> None:
         low, high = (0.5 * (1 + math.erf(limit / math.sqrt(2))) for limit in (self.a, self.b))
@@ -140,7 +140,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     gains: dict[str, float] = dict.fromkeys(["sigmoid", "linear", *convolutions], 1.0)
     gains |= {"tanh": 5 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
     if nonlinearity not in gains:
-        raise ValueError(f"nonlinearity: expected leaky_relu, {', '.join(gains)}, got {nonlinearity!r}")
+        raise Refused(f"nonlinearity: expected leaky_relu, {', '.join(gains)}, got {nonlinearity!r}")
     return gains[nonlinearity]
 
 
@@ -155,7 +155,7 @@ class KaimingNormal(Initializer):
         mode: str = "fan_in",
     ) -> None:
         if mode not in ("fan_in", "fan_out"):
-            raise ValueError(f"mode: expected 'fan_in' or 'fan_out', got {mode!r}")
+            raise Refused(f"mode: expected 'fan_in' or 'fan_out', got {mode!r}")
         self.fan_in, self.negative_slope = fan_in, negative_slope
         self.nonlinearity, self.mode = nonlinearity, mode
 
@@ -258,7 +258,7 @@ def set_global_initializer(weight_init: Initializer | None, bias_init: Initializ
     None: the usual."""
     for name, value in (("weight_init", weight_init), ("bias_init", bias_init)):
         if value is not None and not isinstance(value, Initializer):
-            raise TypeError(f"{name}: expected an initializer or None, got {type(value).__name__}")
+            raise WrongKind(f"{name}: expected an initializer or None, got {type(value).__name__}")
     _global[:] = [weight_init, bias_init]
 
 

@@ -79,7 +79,7 @@ class Layer:
         typed = held is not None and value is not None and (kind is not Tensor or name in self._buffer_names)
         if typed and not isinstance(value, kind):
             wanted = f"a {kind.__name__} or None in its place"
-            raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+            raise WrongKind(f"{name}: expected {wanted}, got {type(value).__name__}")
         if value is None and kind is not Tensor:
             self._emptied = self._emptied | {name}
         elif (
@@ -152,11 +152,11 @@ class Layer:
         return _Handle(self._state_dict_hooks, hook)
 
     def backward(self, *inputs: Any) -> Any:
-        raise ValueError(f"{type(self).__name__}.backward: a Layer has none; call backward() of its result")
+        raise Refused(f"{type(self).__name__}.backward: a Layer has none; call backward() of its result")
 
     def train(self, mode: bool = True) -> Layer:
         if not isinstance(mode, bool):
-            raise ValueError(f"mode: expected True or False, got {mode!r}")
+            raise Refused(f"mode: expected True or False, got {mode!r}")
         for layer in self.sublayers(include_self=True):
             layer.training = mode
         return self
@@ -184,7 +184,7 @@ class Layer:
         initializer = attr.initializer or usual or (Constant(0.0) if is_bias else XavierUniform())
         kind = as_dtype(self._dtype if dtype is None else dtype)
         if not isinstance(initializer, Initializer) or not (kind.is_floating_point or kind.is_complex):
-            raise TypeError(
+            raise WrongKind(
                 f"expected an Initializer and a floating dtype, got {initializer!r}, {name_of(kind)}"
             )
         shape = _ints(list(shape), "shape")
@@ -208,7 +208,7 @@ class Layer:
 
     def add_parameter(self, name: str, parameter: Parameter | None) -> Parameter | None:
         if parameter is not None and not isinstance(parameter, Parameter):
-            raise TypeError(f"parameter: expected a Parameter or None, got {type(parameter).__name__}")
+            raise WrongKind(f"parameter: expected a Parameter or None, got {type(parameter).__name__}")
         if isinstance(vars(self).get(name), Layer) or name in self._buffer_names:
             raise KeyError(f"name: {name!r} is a layer or a buffer of this {type(self).__name__} already")
         if hasattr(self, str(name)) and not isinstance(vars(self).get(name), Parameter):
@@ -259,7 +259,7 @@ class Layer:
         """Put a layer at a dotted name, in place of another; strict: there must be one. ValueError,
         AttributeError."""
         if not target or not isinstance(layer, Layer):
-            raise ValueError(f"target, layer: expected a name and a Layer, got {target!r}, {type(layer)}")
+            raise Refused(f"target, layer: expected a name and a Layer, got {target!r}, {type(layer)}")
         above, _, last = target.rpartition(".")
         if strict or hasattr(self.get_sublayer(above), last):
             self._found(target, Layer)
@@ -274,7 +274,7 @@ class Layer:
         """Keep a Tensor that is not a parameter; it moves with the layer, and is saved in state_dict if
         persistable."""
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"tensor: expected a Tensor or None, got {type(tensor).__name__}")
+            raise WrongKind(f"tensor: expected a Tensor or None, got {type(tensor).__name__}")
         if name in vars(self) and name not in self._buffer_names:
             raise KeyError(f"name: {name!r} is an attribute of this layer already")
         self._buffer_names = {**self._buffer_names, self._attribute(name): persistable}
@@ -283,7 +283,7 @@ class Layer:
     def _attribute(self, name: str) -> str:
         """`name`, if a layer can hold something under it."""
         if not isinstance(name, str):
-            raise TypeError(f"name: expected a string, got {type(name).__name__}")
+            raise WrongKind(f"name: expected a string, got {type(name).__name__}")
         if not name or "." in name or getattr(type(self), name, None) is not None:
             raise KeyError(f"name: {name!r} is empty, has a dot or is an attribute of {type(self).__name__}")
         return name

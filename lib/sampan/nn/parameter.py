@@ -75,7 +75,7 @@ class Parameter(Tensor):
     ) -> None:
         super().__init__(data, not requires_grad)
         if requires_grad and not (self.data.is_floating_point() or self.data.is_complex()):
-            raise TypeError(f"Parameter: expected a floating dtype, got {name_of(self.data.dtype)}")
+            raise WrongKind(f"Parameter: expected a floating dtype, got {name_of(self.data.dtype)}")
         self.name = name or unique_name("parameter")
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer, self.need_clip = regularizer, need_clip

@@ -11,10 +11,12 @@ from typing import Any
 
 import torch
 
-from ..engine.apply import REFUSALS, casts, observers
+from ..engine.apply import casts, observers
 from ..engine.backward import enable_grad
 from ..engine.fast import MISSING
+from ..engine.naming import under
 from ..engine.operator import as_method, names
+from ..engine.refusal import REFUSALS, from_inside, translated
 from ..engine.spelling import renamed
 from ..engine.tape import replaced
 from ..engine.tensor import Refused, Tensor, WrongKind, declared
@@ -51,33 +53,34 @@ def _twin(name: str, operation: Callable[..., Tensor], inplace: str) -> Any:
         if x is MISSING:
             kwargs = renamed(known, kwargs)
             if first not in kwargs:
-                raise TypeError(f"{name}_: missing the argument {first!r}")
+                raise WrongKind(f"missing the argument {first!r}")
             x = kwargs.pop(first)
         operands = (*args, *kwargs.values()) if kwargs else args
         try:
             wanted, mixed = not x.stop_gradient, False
-        except AttributeError:
-            raise WrongKind(f"{name}_: {first}: expected a Tensor, got {type(x).__name__}") from None
-        for value in operands:
-            if isinstance(value, Tensor):
-                wanted = wanted or not value.stop_gradient
-                mixed = mixed or value.data.dtype is not x.data.dtype
-        recorded = wanted and torch.is_grad_enabled()
-        if direct is not None and not (recorded or mixed or kwargs or observers or casts):
-            try:
-                direct(x.data, *[a.data if isinstance(a, Tensor) else a for a in args])
-            except REFUSALS:
-                return take(x, operation(x._before(), *args), args)  # which says what does not fit
-            x._mark_written()
-            return x
-        before = x._before()
-        if keeps and recorded:  # a derivative reads x, whose own memory is about to be overwritten
-            before.data = x.data.clone()
-        return take(x, operation(before, *args, **kwargs), operands)
+            for value in operands:
+                if isinstance(value, Tensor):
+                    wanted = wanted or not value.stop_gradient
+                    mixed = mixed or value.data.dtype is not x.data.dtype
+            recorded = wanted and torch.is_grad_enabled()
+            if direct is not None and not (recorded or mixed or kwargs or observers or casts):
+                try:
+                    direct(x.data, *[a.data if isinstance(a, Tensor) else a for a in args])
+                except REFUSALS:
+                    return take(x, operation(x._before(), *args), args)  # which says what does not fit
+                x._mark_written()
+                return x
+            before = x._before()
+            if keeps and recorded:  # a derivative reads x, whose own memory is about to be overwritten
+                before.data = x.data.clone()
+            return take(x, operation(before, *args, **kwargs), operands)
+        except REFUSALS as error:  # x is no Tensor, or there are too many arguments
+            if from_inside(error):
+                raise translated(error, known, (x, *args), kwargs) from error
+            raise
 
     made: Any = twin
     made.__name__ = f"{name}_"
-    made.__code__ = made.__code__.replace(co_name=made.__name__)  # as tracebacks and errors name it
     made.__signature__ = own.replace(parameters=parameters)
     made.__doc__ = f"`{name}` in place: {what}"
     return made
@@ -124,7 +127,7 @@ def _retyped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
     if result.data.dtype is x.data.dtype:
         return x._write(result)
     if result.data.shape != x.data.shape:
-        raise Refused(f"in place: the result has shape {[*result.shape]}, the tensor has {[*x.shape]}")
+        raise Refused(f"the result has shape {[*result.shape]}, the tensor has {[*x.shape]}")
     if torch.is_grad_enabled():
         if x.node is None:
             x._check_no_leaf(x)
@@ -165,8 +168,8 @@ as_method(where_, "where_")
 for _name, (_function, _aliases, _inplace) in names.items():
     _second, _method = _aliases.split(), hasattr(Tensor, _name)
     for _alias in _second:
-        _give(_alias, _function, _method)
+        _give(_alias, under(_alias, _function), _method)
     if _inplace:
         _made = _twin(_name, _function, _inplace)
         for _each in (_name, *_second):
-            _give(f"{_each}_", _made, True)
+            _give(f"{_each}_", under(f"{_each}_", _made), True)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..dtype import name_of
+from ..engine.naming import under
 from ..engine.operator import as_method, composite, operator
 from ..engine.spelling import spelled
 from ..engine.tensor import Refused, Tensor, WrongKind, declared, to_tensor
@@ -54,7 +55,7 @@ def concat(x, axis=0, name=None) -> Tensor:
     return concat_tensors(*_tensors(x), axis=int(axis))
 
 
-cat = concatenate = concat
+cat, concatenate = under("cat", concat), under("concatenate", concat)
 
 
 @spelled(out=True)
@@ -90,7 +91,7 @@ def _atleast(n: int, doc: str) -> Any:
         found = [grown(x) for x in inputs]
         return found[0] if len(found) == 1 else found
 
-    atleast.__name__ = atleast.__qualname__ = f"atleast_{n}d"
+    atleast.__name__ = f"atleast_{n}d"
     atleast.__doc__ = f"{doc}; of several inputs, a list."
     as_method(atleast)
     return atleast
@@ -109,7 +110,7 @@ def _rows(name: str, n: int, axis: int, doc: str) -> Callable[..., Tensor]:
         tensors = [_LEAST[n](t) for t in (x if isinstance(x, Tensor) else _tensors(x))]
         return concat_tensors(*tensors, axis=min(axis, tensors[0].ndim - 1))
 
-    joined.__name__ = joined.__qualname__ = name
+    joined.__name__ = name
     joined.__doc__ = doc
     return spelled()(joined)
 
@@ -285,7 +286,7 @@ def _axis_split(name: str, axis: int, least: int, doc: str) -> Callable[..., lis
             raise Refused(f"{cut.__name__}: expected at least {least} axes, got shape {[*x.shape]}")
         return tensor_split(x, num_or_indices, min(axis, x.ndim - 1))
 
-    cut.__name__ = cut.__qualname__ = name
+    cut.__name__ = name
     cut.__doc__ = doc
     found = spelled()(cut)
     as_method(found)

@@ -33,7 +33,7 @@ def _truth(
         return value
 
     body = unary if inputs == 1 else binary
-    body.__name__, body.__qualname__, body.__doc__ = name, name, doc
+    body.__name__, body.__doc__ = name, doc
     return operator(method="", **facts)(body)
 
 
@@ -101,7 +101,7 @@ def _bits(name: str, doc: str, aliases: str = "") -> Callable[..., Tensor]:
         return moved if out is None else out.copy_(moved)
 
     body = unary if name == "bitwise_not" else shift if "shift" in name else binary
-    body.__name__, body.__qualname__, body.__doc__ = name, name, doc
+    body.__name__, body.__doc__ = name, doc
     return operator(method="", aliases=aliases, inplace="rewrite", out=True)(body)
 
 
@@ -149,11 +149,9 @@ def is_empty(x, name=None):
 
 def _kind(name: str, asks: Callable[[Any], bool], doc: str) -> Callable[..., bool]:
     def ask(x) -> bool:
-        if not isinstance(x, Tensor):
-            raise WrongKind(f"{name}: expected a Tensor, got {type(x).__name__}")
         return asks(x.dtype)
 
-    ask.__name__, ask.__qualname__, ask.__doc__ = name, name, doc
+    ask.__name__, ask.__doc__ = name, doc
     as_method(ask)
     return spelled()(ask)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..engine.naming import under
 from ..engine.operator import entrance
 from ..engine.tensor import Tensor, declared, to_tensor
 from . import elementwise, indexing, linalg, logic
@@ -40,7 +41,7 @@ _COMPARABLE = (Tensor, int, float, complex, str, np.ndarray, np.generic, torch.T
 
 
 def _of_arrays(function: Any) -> Callable[..., Any]:
-    return entrance(function.operator, arrays=True)
+    return under(function.operator.name, entrance(function.operator, arrays=True))
 
 
 def _reflected(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,7 +52,7 @@ def _compared(call: Callable[..., Any], otherwise: bool) -> Callable[..., Any]:
     return lambda self, other: call(self, other) if isinstance(other, _COMPARABLE) else otherwise
 
 
-def _matmul(self: Any, other: Any) -> Any:
+def matmul(self: Any, other: Any) -> Any:
     if type(self) is type(other) is Tensor and self.data.ndim == other.data.ndim == 2:
         return linalg.mm(self, other)
     x, y = (to_tensor(side) if isinstance(side, np.ndarray) else side for side in (self, other))
@@ -59,7 +60,7 @@ def _matmul(self: Any, other: Any) -> Any:
     return linalg.mm(x, y) if plain else linalg.matmul(x, y)
 
 
-def _setitem(self: Tensor, index: Any, value: Any) -> None:
+def setitem(self: Tensor, index: Any, value: Any) -> None:
     if not isinstance(value, (Tensor, bool, int, float, complex)):
         value = to_tensor(np.asarray(value), place=self.place)
     if isinstance(value, Tensor) and value.data.dtype is not self.data.dtype:
@@ -82,9 +83,9 @@ for _sign, _function in _SIGNS.items():
 _others = {
     "__eq__": _compared(_of_arrays(logic.equal), False),
     "__ne__": _compared(_of_arrays(logic.not_equal), True),
-    "__matmul__": _matmul,
-    "__rmatmul__": _reflected(_matmul),
-    "__setitem__": _setitem,
+    "__matmul__": matmul,
+    "__rmatmul__": _reflected(matmul),
+    "__setitem__": setitem,
 }
 for _name, _method in _others.items():
     setattr(Tensor, _name, _method)

@@ -92,7 +92,8 @@ def polygamma(x, n, name=None) -> Tensor:
 @composite(method="", inplace="rewrite")
 def multigammaln(x, p, name=None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p."""
-    assert p >= 1, f"multigammaln: p must be at least 1, got {p}"
+    if p < 1:
+        raise Refused(f"multigammaln: p must be at least 1, got {p}")
     total = lgamma(x)
     for i in range(1, p):
         total = total + lgamma(x - 0.5 * i)

@@ -161,15 +161,17 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
         return _transform(kind, x, s, axes, norm)
 
     def call(x, *args, **settings) -> Tensor:
-        bound = shown.bind(x, *args, **settings)
+        try:
+            bound = shown.bind(x, *args, **settings)
+        except TypeError as error:
+            raise WrongKind(str(error)) from None
         bound.apply_defaults()
         return transform(*bound.args)
 
     given, names = signature(transform).parameters.values(), {"s": first, "axes": axis}
     shown = Signature([p.replace(name=names.get(p.name, p.name)) for p in given])
     made: Any = call
-    made.__name__ = made.__qualname__ = kind + ending
-    made.__signature__ = shown
+    made.__name__, made.__signature__ = kind + ending, shown
     call.__doc__ = (
         f"{_DOCS[kind]}, over {what}. norm: where it is scaled: with 1 / n in the inverse "
         f'("backward") or in the transform itself ("forward"), or with 1 / sqrt(n) in both ("ortho"). '

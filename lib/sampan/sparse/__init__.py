@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any
 
+from ..engine.spelling import spell as _spell
 from . import elementwise, products, structure
 from . import nn as nn
 from .blocks import BlockMask as BlockMask
@@ -18,6 +19,8 @@ from .tensor import SparseTensor as SparseTensor
 from .tensor import _of_values
 from .tensor import dense_to_coo as dense_to_coo
 from .tensor import dense_to_csr as dense_to_csr
+
+_spell(globals(), "sampan.sparse")
 
 
 def __getattr__(name: str) -> Any:

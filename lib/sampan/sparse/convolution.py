@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from ..dtype import as_dtype, name_of
+from ..engine.naming import under
 from ..engine.operator import operator
 from ..engine.tensor import Refused, Tensor
 from ..kernels import sparse as kernels
@@ -305,7 +306,9 @@ def subm_conv2d(
     return _convolution(2, "submanifold", x, weight, bias, 1, 0, dilation, groups, data_format, key)
 
 
-subm_conv3d_igemm, subm_conv2d_igemm = subm_conv3d, subm_conv2d  # Paddle's other ways to the same values
+# Paddle's other ways to the same values.
+subm_conv3d_igemm = under("subm_conv3d_igemm", subm_conv3d)
+subm_conv2d_igemm = under("subm_conv2d_igemm", subm_conv2d)
 
 
 def conv3d_transpose(

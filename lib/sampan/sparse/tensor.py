@@ -3,8 +3,6 @@ tape."""
 
 import copy
 import math
-import re
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +25,9 @@ class NotDense(FromInside, AttributeError):
 
 
 def _no_buffer(x: "SparseTensor") -> Any:
-    """`data` of a sparse tensor is refused, with the name of the function that reads it; an operator adds its
-    own."""
-    reason = "expected a dense Tensor, got a sparse one; to_dense() gives all its values"
-    frame: Any = sys._getframe(1)
-    while frame.f_back and re.match("<|_[^_]", frame.f_code.co_name):
-        frame = frame.f_back
-    error = NotDense(f"{frame.f_code.co_name}: {reason}")
-    error.reason, error.culprit = reason, (x,)
+    """`data` of a sparse tensor is refused."""
+    error = NotDense("expected a dense Tensor, got a sparse one; to_dense() gives all its values")
+    error.culprit = (x,)
     raise error
 
 

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from ... import ops
+from ...engine.spelling import spell
 from ..attention import attention as attention
 from ..blocks import block_attention as block_attention
 from ..convolution import *  # noqa: F403
@@ -52,3 +53,6 @@ def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseT
     columns = ops.unbind(ops.reshape(once.entries, [once.nnz(), width]), 1)
     parts = [row_softmax(column, rows) for column in columns]
     return x.in_order(ops.reshape(ops.stack(parts, 1), once.entries.shape))
+
+
+spell(globals(), "sampan.sparse")
