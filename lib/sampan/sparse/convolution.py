@@ -9,6 +9,7 @@ import torch
 from ..dtype import as_dtype, name_of
 from ..engine.naming import under
 from ..engine.operator import operator
+from ..engine.spelling import spelled
 from ..engine.tensor import Refused, Tensor
 from ..kernels import sparse as kernels
 from ..kernels.device import array, buffer
@@ -307,8 +308,8 @@ def subm_conv2d(
 
 
 # Paddle's other ways to the same values.
-subm_conv3d_igemm = under("subm_conv3d_igemm", subm_conv3d)
-subm_conv2d_igemm = under("subm_conv2d_igemm", subm_conv2d)
+subm_conv3d_igemm = spelled()(under("subm_conv3d_igemm", subm_conv3d))
+subm_conv2d_igemm = spelled()(under("subm_conv2d_igemm", subm_conv2d))
 
 
 def conv3d_transpose(
