@@ -59,7 +59,6 @@ _spell(
         "sampan.random",
         "sampan.creation",
         "sampan.tensor_extras",
-        "sampan.framework",
         "sampan.engine.backward",
     ),
 )

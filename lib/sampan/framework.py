@@ -9,6 +9,7 @@ import torch
 
 from .dtype import as_dtype, name_of
 from .engine import printing
+from .engine.spelling import spell
 from .engine.tensor import Tensor, to_tensor
 from .nn.functional import adaptive_avg_pool1d, conv1d, conv2d, conv3d, group_norm, layer_norm
 from .nn.layer import Layer
@@ -111,3 +112,6 @@ def create_parameter(shape, dtype, name=None, attr=None, is_bias=False, default_
     if name is not None:
         made.name = name
     return made
+
+
+spell(globals(), __name__)
