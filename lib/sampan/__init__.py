@@ -67,8 +67,8 @@ _install_inner()
 # Packages that a program may not need are imported when they are first named.
 # fmt: off
 _LATER = (
-    "amp", "datasets", "distributed", "embedding", "fft", "graph", "interop", "learn", "linalg", "models",
-    "profiler", "session", "signal", "sparse", "text", "vision", "visual",
+    "amp", "datasets", "distributed", "embedding", "fft", "geometric", "graph", "interop", "learn", "linalg",
+    "models", "profiler", "session", "signal", "sparse", "text", "vision", "visual",
 )
 # fmt: on
 

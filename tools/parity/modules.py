@@ -49,7 +49,6 @@ ABSENT = {
     "device.cuda.cuda_graphed_layer device.cuda.graphs device.cuda.memory_analyzer device.cuda.streams": "CUDA graphs and streams of "
     "Paddle's own",
     "framework.ir": "passes over static graphs",
-    "geometric": "graphs are not part of Sampan yet",
     "incubate.asp": "2:4 sparsity is not part of Sampan",
     "incubate.autotune incubate.cc incubate.framework incubate.jit incubate.layers incubate.passes incubate.tensor "
     "incubate.xpu": "parts of Paddle's compiler, of static graphs or of other hardware",

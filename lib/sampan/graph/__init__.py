@@ -6,4 +6,13 @@ from .exchange import *  # noqa: F403
 from .graph import Graph as Graph
 from .hetero import HeteroGraph as HeteroGraph
 from .hetero import Relation as Relation
+from .k_hop import Sample as Sample
+from .k_hop import induced as induced
+from .k_hop import k_hop as k_hop
 from .meta_path import PathCounts as PathCounts
+from .negatives import negative_edges as negative_edges
+from .negatives import negative_targets as negative_targets
+from .temporal import Timeline as Timeline
+from .walks import meta_path_walks as meta_path_walks
+from .walks import node2vec_walks as node2vec_walks
+from .walks import random_walks as random_walks

@@ -12,7 +12,7 @@ from typing import Any
 from .inner import Inner, keep_function, why_absent
 
 # Rooms that have another name here.
-_HERE = {"geometric": "graph", "audio": "speech"}
+_HERE = {"audio": "speech"}
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
