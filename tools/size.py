@@ -49,7 +49,7 @@ FLOORS = [
     "ops",
     "nn optimizer amp io jit metric hapi callbacks regularizer interop serialization pickled trace random "
     "autograd tensor creation linalg fft signal framework tensor_extras lazy",
-    "sparse graph speech embedding",
+    "sparse graph geometric speech embedding",
     "models text vision datasets",
     "serving inference distributed profiler session names",
     "visual learn",

@@ -173,9 +173,8 @@ def _many(state, begin, degree, chosen):
 
 def _drawn(begins, degrees, offsets, neighbours, replace, seed, first, places, values, targets):
     for part in prange(PARTS):
-        end = begins.size * (part + 1) // PARTS
-        for i in range(begins.size * part // PARTS, end):
-            prefetch(neighbours, begins[min(i + AHEAD, end - 1)])
+        low, high = begins.size * part // PARTS, begins.size * (part + 1) // PARTS
+        for i in range(low, high):
             begin, degree, offset = begins[i], degrees[i], offsets[i]
             count = offsets[i + 1] - offset
             chosen = places[offset : offset + count]
@@ -192,8 +191,10 @@ def _drawn(begins, degrees, offsets, neighbours, replace, seed, first, places, v
             else:
                 _many(state, begin, degree, chosen)
             for j in range(count):
-                values[offset + j] = neighbours[chosen[j]]
+                prefetch(neighbours, chosen[j])
                 targets[offset + j] = first + i
+        for e in range(offsets[low], offsets[high]):
+            values[e] = neighbours[places[e]]
 
 
 def _drawn_weighted(
