@@ -27,7 +27,7 @@ MODULES = {
     # What only programs with rarely used names of Paddle need.
     "names": ("autograd.py", "tensor.py"),
     "distributed": (),
-    "graph": ("kernels/*graph*.py", "datasets/graphs.py"),
+    "graph": ("kernels/*graph*.py", "datasets/graphs.py", "geometric/*.py"),
     "speech": ("kernels/*_speech*.py",),
     "embedding": (
         "kernels/*embedding*.py", "kernels/arena.py", "row_sparse.py", "text/vocabulary.py", "text/tokenizers.py",
@@ -49,8 +49,8 @@ FLOORS = [
     "ops",
     "nn optimizer amp io jit metric hapi callbacks regularizer interop serialization pickled trace random "
     "autograd tensor creation linalg fft signal framework tensor_extras lazy",
-    "sparse graph geometric speech embedding",
-    "models text vision datasets",
+    "sparse graph speech embedding",
+    "geometric models text vision datasets",
     "serving inference distributed profiler session names",
     "visual learn",
 ]
