@@ -28,7 +28,8 @@ class Sample:
 
     nodes: their ids, the seeds first. sources, targets: of each edge, as positions in `nodes`. edges: their
     numbers in the graph, looked up when first asked for. seeds: the position of each seed as it was given.
-    node_counts, edge_counts: how many nodes (first of them the seeds) and edges each hop found. All int64.
+    node_counts, edge_counts: how many nodes (first of them the seeds) and edges each hop found. All int64, on
+    the host: what a sampler is given on a GPU is copied there.
     """
 
     def __init__(self, typed: bool, **parts: Any) -> None:

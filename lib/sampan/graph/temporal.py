@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
-from ..creation import to_tensor
+from ..engine.tensor import Tensor
 from ..kernels import graph as graph_kernels
 from .adjacency import Adjacency, ids
 from .drawing import child, draw, host, start
@@ -213,7 +214,7 @@ class _Trees:
         return Sample(
             graph.typed,
             nodes={kind: tensor(self._joined(kind, "nodes")) for kind in graph.counts},
-            times={kind: to_tensor(self._joined(kind, "times")) for kind in graph.counts},
+            times={kind: Tensor(torch.from_numpy(self._joined(kind, "times"))) for kind in graph.counts},
             trees={kind: tensor(self._joined(kind, "trees")) for kind in graph.counts},
             sources={kind: tensor(f.part(0)) for kind, f in found.items()},
             targets={kind: tensor(f.part(1)) for kind, f in found.items()},

@@ -449,7 +449,7 @@ def _exact(starts, neighbours, row, width, bits, own):
     left = free.sum()
     if left == 0:
         return np.int64(-1)
-    skip = np.int64(np.float64(left) * fraction(bits))
+    skip = below(bits, left)
     for column in range(width):
         if free[column]:
             if skip == 0:
