@@ -9,6 +9,7 @@ import numpy as np
 from ..creation import to_tensor
 from ..engine.tensor import Tensor
 from .adjacency import MOST, Adjacency, ids
+from .routes import Routes
 
 Features = dict[str, Any]  # name -> array or Tensor, [nodes or edges, ...]
 
@@ -123,14 +124,19 @@ class Graph:
         return self._answer(np.stack([self.sources, self.targets], 1))
 
     @cached_property
+    def routes(self) -> Routes:
+        """The edges as the functions of `graph.messages` take them."""
+        return Routes(self.sources, self.targets, self.num_nodes, self.num_nodes)
+
+    @cached_property
     def by_source(self) -> Adjacency:
         """Where the edges of each node lead (CSR)."""
-        return Adjacency.from_edges(self.sources, self.targets, self.num_nodes, self.num_nodes)
+        return self.routes.turned.by_target
 
     @cached_property
     def by_target(self) -> Adjacency:
         """Where the edges into each node come from (CSC)."""
-        return Adjacency.from_edges(self.targets, self.sources, self.num_nodes, self.num_nodes)
+        return self.routes.by_target
 
     def outdegree(self, nodes: Any = None) -> Any:
         """How many edges leave each node, or each of `nodes`: int64."""

@@ -1,7 +1,14 @@
 """The graph kernels as `kernels.graph`. Look them up late (`kernels.graph.compress`), so that another version
 can take a kernel's place."""
 
-from . import cpu_graph_dynamic, cpu_graph_sampling, cpu_graph_structure, cpu_graph_walks
+from . import (
+    cpu_graph_dynamic,
+    cpu_graph_messages,
+    cpu_graph_sampling,
+    cpu_graph_structure,
+    cpu_graph_walks,
+)
+from .device import on_device
 
 # What a graph is made of.
 copy_checked = cpu_graph_structure.copy_checked
@@ -22,6 +29,16 @@ walks = cpu_graph_walks.walks
 sorted_rows = cpu_graph_walks.sorted_rows
 biased_walks = cpu_graph_walks.biased_walks
 
+# Messages.
+row_max = on_device(cpu_graph_messages.row_max, "cuda_graph.row_max")
+row_min = on_device(cpu_graph_messages.row_min, "cuda_graph.row_min")
+equal_sums = on_device(cpu_graph_messages.equal_sums, "cuda_graph.equal_sums")
+head_sums = on_device(cpu_graph_messages.head_sums, "cuda_graph.head_sums")
+head_dots = on_device(cpu_graph_messages.head_dots, "cuda_graph.head_dots")
+edge_softmax = on_device(cpu_graph_messages.edge_softmax, "cuda_graph.edge_softmax")
+edge_softmax_back = on_device(cpu_graph_messages.edge_softmax_back, "cuda_graph.edge_softmax_back")
+differ = cpu_graph_messages.differ
+
 
 def warm_up() -> None:
     """Compile (or load from the cache) every loop."""
@@ -29,3 +46,4 @@ def warm_up() -> None:
     cpu_graph_dynamic.warm_up()
     cpu_graph_sampling.warm_up()
     cpu_graph_walks.warm_up()
+    cpu_graph_messages.warm_up()

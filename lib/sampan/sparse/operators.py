@@ -11,18 +11,8 @@ import torch
 
 from ..engine.operator import operator
 from ..kernels import sparse as kernels
-from ..kernels.device import array, arrays, buffer
+from ..kernels.device import array, arrays, buffer, kernel_input
 from .pattern import Rows
-
-_DTYPES = (torch.float32, torch.float64, torch.int64, torch.complex128)  # of these there are loops
-
-
-def kernel_input(x: torch.Tensor) -> torch.Tensor:
-    """A buffer as the kernels take it: contiguous, of the next wider dtype that has loops."""
-    if x.dtype not in _DTYPES:
-        wider = torch.float32 if x.is_floating_point() else torch.int64
-        x = x.to(torch.complex128 if x.is_complex() else wider)
-    return x.resolve_conj().contiguous()
 
 
 def _values(rows: Rows, values: torch.Tensor) -> torch.Tensor:

@@ -26,3 +26,11 @@ def test_softmax_with_a_mask() -> None:
     expected = paddle.nn.functional.softmax(x + mask, axis=-1)
     found = incubate.softmax_mask_fuse(x, mask)
     assert np.allclose(found.numpy(), expected.numpy()) and float(found[:, :, :, 2].max()) == 0
+
+
+def test_messages_and_segments_under_their_first_names() -> None:
+    x, ends = paddle.to_tensor([[1.0], [2.0]]), (paddle.to_tensor([0, 1]), paddle.to_tensor([1, 1]))
+    assert incubate.graph_send_recv(x, *ends, "mean").tolist() == [[0.0], [1.5]]
+    with pytest.raises(ValueError, match=r"graph_send_recv: expected one of .* for pool_type, got 'prod'"):
+        incubate.graph_send_recv(x, *ends, "prod")
+    assert incubate.segment_max is paddle.geometric.segment_max

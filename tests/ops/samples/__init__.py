@@ -11,6 +11,7 @@ from . import (
     decomposition,
     elementwise,
     gathering,
+    graph,
     indexing,
     joining,
     linalg,

@@ -4,6 +4,11 @@ from ...engine.tensor import Tensor as _Tensor
 from ...graph.sampling import graph_khop_sampler as graph_khop_sampler
 from ...graph.sampling import graph_reindex as graph_reindex
 from ...graph.sampling import graph_sample_neighbors as graph_sample_neighbors
+from ...geometric import segment_max as segment_max
+from ...geometric import segment_mean as segment_mean
+from ...geometric import segment_min as segment_min
+from ...geometric import segment_sum as segment_sum
+from ...graph.messages import _send_u_recv
 from ...nn.functional import softmax as _softmax
 from . import autograd as autograd
 from . import optimizer as optimizer
@@ -23,3 +28,15 @@ def identity_loss(x: _Tensor, reduction: str | int = "none") -> _Tensor:
 def softmax_mask_fuse(x: _Tensor, mask: _Tensor, name: str | None = None) -> _Tensor:
     """softmax(x + mask) along the last axis; x: [batch, heads, n, m], mask: [batch, 1, n, m]."""
     return _softmax(x + mask)
+
+
+def graph_send_recv(
+    x: _Tensor,
+    src_index: _Tensor,
+    dst_index: _Tensor,
+    pool_type: str = "sum",
+    out_size: int | _Tensor | None = None,
+    name: str | None = None,
+) -> _Tensor:
+    """`geometric.send_u_recv` under its first name."""
+    return _send_u_recv("graph_send_recv", "pool_type", x, src_index, dst_index, pool_type, out_size)
