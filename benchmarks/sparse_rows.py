@@ -30,7 +30,7 @@ def peer(name: str) -> Any:
         name == "dgl"
     ):  # its part for sampling wants a library for each version of torch; nothing here needs it
         stub = types.ModuleType("dgl.graphbolt")
-        stub.__file__ = __file__  # torch asks for it
+        stub.__file__ = __file__  # which `inspect` reads of every module
         stub.__getattr__ = lambda name: type(name, (), {})  # type: ignore[method-assign]
         sys.modules.setdefault("dgl.graphbolt", stub)
     return library(name)
