@@ -43,8 +43,9 @@ def test_every_method_of_tensor_has_an_entry():
     assert len(here) > 500
     assert {name for name in here if f"sampan.Tensor.{name}" not in ENTRIES} == {
         "data",
+        "persistable",
         "stop_gradient",
-    }  # slots
+    }  # attributes
 
 
 def test_every_public_function_and_class_has_a_docstring():

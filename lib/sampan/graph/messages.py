@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
-from .. import kernels
 from ..engine.operator import operator
 from ..engine.tensor import Tensor
+from ..kernels import graph as graph_kernels
+from ..kernels import sparse as sparse_kernels
 from ..kernels.device import buffer_like, empty, wide_array
 from ..ops import reshape
 from .adjacency import Adjacency
@@ -51,7 +52,7 @@ def neighbour_sum(x, routes, mean=""):
     out = empty((routes.num_targets, dense.shape[1]), dense)
     whole = mean and not x.is_floating_point()
     weights = routes.weights("" if whole else mean, dense)
-    kernels.sparse.times_dense(cuts, starts, neighbours, weights, dense, out)
+    sparse_kernels.times_dense(cuts, starts, neighbours, weights, dense, out)
     if whole:
         counts = torch.from_numpy(routes.by_target.degrees).clamp(min=1)[:, None].to(x.device)
         out = torch.div(buffer_like(out, x), counts, rounding_mode="trunc").to(x.dtype)
@@ -67,7 +68,7 @@ def neighbour_extreme(x, routes, smallest=False):
     dense = _columns(x, routes.num_sources)
     cuts, starts, neighbours, _ = routes.rows(dense)
     out = empty((routes.num_targets, dense.shape[1]), dense)
-    kernel = kernels.graph.row_min if smallest else kernels.graph.row_max
+    kernel = graph_kernels.row_min if smallest else graph_kernels.row_max
     kernel(cuts, starts, neighbours, dense, out)
     return _shaped(out, x)
 
@@ -83,7 +84,7 @@ def equal_sums(g, x, y, routes):
     mine, others = _columns(x, routes.num_sources), _columns(y, routes.num_targets)
     given, (cuts, starts, neighbours, _) = _columns(g, routes.num_targets), routes.turned.rows(mine)
     out = empty(mine.shape, given)
-    kernels.graph.equal_sums(cuts, starts, neighbours, mine, others, given, out)
+    graph_kernels.equal_sums(cuts, starts, neighbours, mine, others, given, out)
     return _shaped(out, g)
 
 
@@ -103,7 +104,7 @@ def weighted_sum(weights, x, routes):
     weights: [edges, heads], x: [sources, heads, k]; returns [targets, heads, k]."""
     dense, w = _heads(x, routes.num_sources, "x"), _columns(weights, routes.num_edges)
     out = empty((routes.num_targets, *dense.shape[1:]), dense)
-    kernels.graph.head_sums(*routes.rows(dense), w, dense, out)
+    graph_kernels.head_sums(*routes.rows(dense), w, dense, out)
     return buffer_like(out, x)
 
 
@@ -116,7 +117,7 @@ def edge_dots(y, x, routes):
     returns [edges, heads]."""
     a, b = _heads(y, routes.num_targets, "y"), _heads(x, routes.num_sources, "x")
     out = empty((routes.num_edges, a.shape[1]), a)
-    kernels.graph.head_dots(*routes.rows(a), a, b, out)
+    graph_kernels.head_dots(*routes.rows(a), a, b, out)
     return buffer_like(out, x)
 
 

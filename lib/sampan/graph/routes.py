@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from .. import kernels
+from ..kernels import graph as graph_kernels
 from ..kernels.device import GPUS, buffer
 from .adjacency import MOST, Adjacency
 
@@ -169,13 +169,13 @@ def _same(routes: Routes, given: list[np.ndarray], num_sources: int, num_targets
     if (routes.num_sources, routes.num_targets) != (num_sources, num_targets):
         return False
     owned = routes.sources, routes.targets
-    return all(len(a) == len(b) and not kernels.graph.differ(a, b) for a, b in zip(owned, given, strict=True))
+    return all(len(a) == len(b) and not graph_kernels.differ(a, b) for a, b in zip(owned, given, strict=True))
 
 
 def _owned(index: np.ndarray, count: int, what: str) -> np.ndarray:
     if len(index) > MOST or count > MOST:
         raise ValueError(f"{what}: expected at most {MOST} nodes and edges, got {count} and {len(index)}")
-    owned, wrong = kernels.graph.copy_checked(index, count)
+    owned, wrong = graph_kernels.copy_checked(index, count)
     if wrong >= 0:
         raise IndexError(f"{what}: expected nodes from 0 to {count - 1}, got {index[wrong]} at place {wrong}")
     return owned

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import kernels
 from ..engine.operator import operator
 from ..engine.tensor import Tensor
+from ..kernels import graph as graph_kernels
 from ..kernels.device import buffer_like, empty
 from .adjacency import MOST
 from .messages import _columns, _reduced, _routes, neighbour_sum, sent
@@ -20,7 +20,7 @@ def edge_softmax(values, routes):
     v = _columns(values, routes.num_edges)
     cuts, starts, _, edges = routes.rows(v)
     out = empty(v.shape, v)
-    kernels.graph.edge_softmax(cuts, starts, edges, v, out)
+    graph_kernels.edge_softmax(cuts, starts, edges, v, out)
     return buffer_like(out, values).reshape(values.shape)
 
 
@@ -38,7 +38,7 @@ def edge_softmax_back(g, y, routes):
     a, b = _columns(g, routes.num_edges), _columns(y, routes.num_edges)
     cuts, starts, _, edges = routes.rows(b)
     into = empty(b.shape, b)
-    kernels.graph.edge_softmax_back(cuts, starts, edges, b, a, into)
+    graph_kernels.edge_softmax_back(cuts, starts, edges, b, a, into)
     return buffer_like(into, y).reshape(y.shape)
 
 

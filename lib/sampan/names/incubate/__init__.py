@@ -1,14 +1,14 @@
 """What Paddle keeps under `incubate`: derivatives of functions, optimizers around others."""
 
 from ...engine.tensor import Tensor as _Tensor
-from ...graph.sampling import graph_khop_sampler as graph_khop_sampler
-from ...graph.sampling import graph_reindex as graph_reindex
-from ...graph.sampling import graph_sample_neighbors as graph_sample_neighbors
 from ...geometric import segment_max as segment_max
 from ...geometric import segment_mean as segment_mean
 from ...geometric import segment_min as segment_min
 from ...geometric import segment_sum as segment_sum
 from ...graph.messages import _send_u_recv
+from ...graph.sampling import graph_khop_sampler as graph_khop_sampler
+from ...graph.sampling import graph_reindex as graph_reindex
+from ...graph.sampling import graph_sample_neighbors as graph_sample_neighbors
 from ...nn.functional import softmax as _softmax
 from . import autograd as autograd
 from . import optimizer as optimizer
