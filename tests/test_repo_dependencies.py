@@ -148,7 +148,7 @@ PARTS: dict[str, list[str]] = {
     "lib/sampan/kernels": [],
     "lib/sampan/ops": [],
     "lib/sampan/nn": [],
-    "lib/sampan": ["data", "course", "vision"],
+    "lib/sampan": ["data", "course", "vision", "graph"],
     "webapp": ["studio"],
     "docs": ["docs"],
     "tools": ["test"],

@@ -242,7 +242,7 @@ def test_lines_carry_their_label_by_number_or_name(there):
     assert found.test.labels.dtype == np.int64 and found.test.labels.tolist() == [1]
     (there / "b.txt").write_text("好\tneither\n", encoding="utf-8")
     card_for(there.parent, "labelled-lines", files, 2, 1)
-    with pytest.raises(ValueError, match=r"labels \['neither'\] are none of bad, good"):
+    with pytest.raises(ValueError, match=r"labels \['neither'\] are not among bad, good"):
         datasets.load_texts("tiny")
     with pytest.raises(ValueError, match="digits is not a set of labelled texts"):
         datasets.load_texts("digits")

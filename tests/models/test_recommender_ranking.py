@@ -154,7 +154,7 @@ def test_bad_input_is_named():
     ids = paddle.to_tensor(np.zeros((2, 1), np.int64))
     with pytest.raises(ValueError, match=r"context: expected int64 \[batch, fields\], got NoneType"):
         DIN(3, field_sizes=[2], dim=2)(ids[:, 0], ids, ids)
-    with pytest.raises(ValueError, match="context: expected None, as there are no field_sizes, got Tensor"):
+    with pytest.raises(ValueError, match="context: expected None without field_sizes, got Tensor"):
         DIN(3, dim=2)(ids[:, 0], ids, ids, ids)
     for wrong in ({"batch_size": 0}, {"every": 0}):
         with pytest.raises(ValueError, match="batch_size, every: expected 1 or more"):

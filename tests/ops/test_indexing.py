@@ -193,7 +193,7 @@ def test_values_that_are_refused() -> None:
     for value, error in (([1.0, 2.0], ValueError), (1 + 2j, TypeError), ("a", TypeError), (None, (TypeError, ValueError)), (np.ones((2, 5)), ValueError)):  # fmt: skip
         with pytest.raises(error):
             x[0] = value
-    with pytest.raises(ValueError, match="put: shape mismatch"):
+    with pytest.raises(ValueError, match=r"^setitem: shape mismatch"):
         x[x > 17] = paddle.ones([2], F64)
     np.testing.assert_array_equal(x.numpy(), X)
 
@@ -258,7 +258,7 @@ def test_gather() -> None:
         x.gather(paddle.zeros([2, 2], "int64"))
     assert x.gather(paddle.to_tensor([-1])).tolist() == x.numpy()[[-1]].tolist()
     for wrong in (paddle.to_tensor([9]), paddle.to_tensor([-5])):
-        with pytest.raises(IndexError, match="index_select"):
+        with pytest.raises(IndexError, match=r"^gather: "):
             x.gather(wrong)
     with pytest.raises(TypeError, match=r"index must be integers, got float32"):
         x.gather(paddle.to_tensor([0.5]))

@@ -44,7 +44,7 @@ def test_a_solution_becomes_a_stub_that_raises_and_keeps_the_signature():
     assert "answer" not in source and "BEGIN" not in source
     namespace = {"learn": type("learn", (), {"exercise": lambda name: lambda f: f})}
     exec(source, namespace)
-    with pytest.raises(NotImplementedError, match=r"practice\.double is still yours.*learn\.hint"):
+    with pytest.raises(NotImplementedError, match=r"practice\.double is not written yet.*learn\.hint"):
         namespace["double"](1)
     assert book.cells[0].source == SOLUTION  # the original is untouched
 

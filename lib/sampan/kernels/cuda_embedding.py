@@ -15,7 +15,7 @@ Buffer = torch.Tensor
 Named = tuple[Buffer, int, bool]
 
 
-def distinct(ids: Buffer, count: int) -> tuple[Buffer, Buffer, Buffer]:
+def _distinct(ids: Buffer, count: int) -> tuple[Buffer, Buffer, Buffer]:
     """(distinct ids, ascending; where the occurrences of each begin, and the last's end; the occurrences in
     that order).
 
@@ -32,7 +32,7 @@ def sums(named: Named, which: Buffer, scale: Buffer, rows: Buffer) -> tuple[Buff
 
     `scale` may be empty: 1; `which` too: i.
     """
-    found, starts, order = distinct(*named[:2])
+    found, starts, order = _distinct(*named[:2])
     each = rows.index_select(0, which.index_select(0, order) if len(which) else order)
     return found, _sums(each if not len(scale) else each * scale.index_select(0, order)[:, None], starts)
 

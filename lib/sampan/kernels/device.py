@@ -14,7 +14,7 @@ import torch
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 GPUS = ("cuda",)  # kinds of device whose buffers go to the GPU's kernels as they are
-DTYPES = (torch.float32, torch.float64, torch.int64, torch.complex128)  # of these there are loops
+LOOP_DTYPES = (torch.float32, torch.float64, torch.int64, torch.complex128)  # of these there are loops
 
 
 def array(buffer: torch.Tensor) -> Any:
@@ -31,17 +31,12 @@ def buffer(array: Any) -> torch.Tensor:
     return array if isinstance(array, torch.Tensor) else torch.from_numpy(array)
 
 
-def kernel_input(values: torch.Tensor) -> torch.Tensor:
-    """A buffer as the kernels take it: contiguous, of the next wider dtype that has loops."""
-    if values.dtype not in DTYPES:
+def wide_array(values: torch.Tensor) -> Any:
+    """`array` of a buffer, contiguous and of the next wider dtype that has loops."""
+    if values.dtype not in LOOP_DTYPES:
         wider = torch.float32 if values.is_floating_point() else torch.int64
         values = values.to(torch.complex128 if values.is_complex() else wider)
-    return values.resolve_conj().contiguous()
-
-
-def wide_array(values: torch.Tensor) -> Any:
-    """`array` of `kernel_input`."""
-    return array(kernel_input(values))
+    return array(values.resolve_conj().contiguous())
 
 
 def buffer_like(values: Any, like: torch.Tensor) -> torch.Tensor:

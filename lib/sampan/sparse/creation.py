@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ..dtype import as_dtype, name_of
+from ..engine.spelling import spell
 from ..engine.tensor import Tensor, to_tensor
 from ..kernels.arena import copied
 from .operators import entries_joined
@@ -165,3 +166,6 @@ def sparse_csr_tensor(
         return SparseTensor(pattern, entries)
     summed = entries_joined(entries, segments)
     return SparseTensor(Csr(None, tuple(shape), rows, columns.dtype), summed)
+
+
+spell(globals(), __name__)

@@ -11,8 +11,16 @@ import torch
 
 from ..engine.operator import operator
 from ..kernels import sparse as kernels
-from ..kernels.device import array, arrays, buffer, kernel_input
+from ..kernels.device import LOOP_DTYPES, array, arrays, buffer
 from .pattern import Rows
+
+
+def kernel_input(x: torch.Tensor) -> torch.Tensor:
+    """A buffer as the kernels take it: contiguous, of the next wider dtype that has loops."""
+    if x.dtype not in LOOP_DTYPES:
+        wider = torch.float32 if x.is_floating_point() else torch.int64
+        x = x.to(torch.complex128 if x.is_complex() else wider)
+    return x.resolve_conj().contiguous()
 
 
 def _values(rows: Rows, values: torch.Tensor) -> torch.Tensor:
