@@ -1,5 +1,6 @@
 """Graphs: their structure, message passing, sampling, and layers."""
 
+from . import nn as nn
 from .adjacency import Adjacency as Adjacency
 from .dynamic import DynamicGraph as DynamicGraph
 from .exchange import *  # noqa: F403

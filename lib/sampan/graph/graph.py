@@ -1,6 +1,6 @@
 """A graph that does not change: edges, and features of its nodes and edges."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,8 @@ import numpy as np
 from ..creation import to_tensor
 from ..engine.tensor import Tensor
 from .adjacency import MOST, Adjacency, ids
+from .messages import receive, receive_joined, send_to_edges, send_u_recv
+from .received import Gathered, Received
 from .routes import Routes
 
 Features = dict[str, Any]  # name -> array or Tensor, [nodes or edges, ...]
@@ -218,6 +220,69 @@ class Graph:
         made = self._like(ends, self.num_nodes, self.node_feat, _rows(self.edge_feat, chosen))
         made.original_edges = chosen.astype(np.int64)
         return made
+
+    # Messages: see `graph.messages`
+
+    def send_recv(self, feature: Tensor, reduce_func: str = "sum", out_size: int | None = None) -> Tensor:
+        """The sum, mean, max or min of what each node receives from the sources of its edges, 0 without any.
+
+        feature: [nodes, ...]. out_size: rows of the result, where targets are other nodes than sources.
+        """
+        if feature.shape[0] == self.num_nodes and out_size in (None, self.num_nodes):
+            return receive(feature, self, reduce_func)
+        ends = to_tensor(self.sources), to_tensor(self.targets)
+        return send_u_recv(feature, *ends, reduce_func, out_size)
+
+    send_u_recv = send_recv
+
+    def send_ue_recv(
+        self, feature: Tensor, edge_feature: Tensor, message_op: str = "add", reduce_op: str = "sum"
+    ) -> Tensor:
+        """As `send_recv`, of what the source has joined with what the edge has: add, sub, mul or div."""
+        return receive_joined(feature, edge_feature, self, message_op, reduce_op)
+
+    def send_uv(self, src_feature: Tensor, dst_feature: Tensor, message_op: str = "add") -> Tensor:
+        """For each edge, what its source has joined with what its target has: [edges, ...]."""
+        return send_to_edges(src_feature, dst_feature, self, message_op)
+
+    def send(
+        self,
+        message_func: Callable[[Any, Any, Any], dict[str, Tensor]],
+        src_feat: Mapping[str, Tensor] | None = None,
+        dst_feat: Mapping[str, Tensor] | None = None,
+        edge_feat: Mapping[str, Tensor] | None = None,
+        node_feat: Mapping[str, Tensor] | None = None,
+    ) -> dict[str, Tensor]:
+        """message_func(features of the sources, of the targets, of the edges), each a mapping from name to
+        [edges, ...]: returns its dictionary of messages. node_feat: features of both ends."""
+        if node_feat is not None and (src_feat is not None or dst_feat is not None):
+            raise ValueError("send: expected node_feat or features of the two ends, got both")
+        sources = Gathered(node_feat or src_feat or {}, self.sources)
+        targets = Gathered(node_feat or dst_feat or {}, self.targets)
+        made = message_func(sources, targets, edge_feat or {})
+        if not isinstance(made, dict):
+            raise TypeError(f"send: expected a dictionary of messages, got {type(made).__name__}")
+        return made
+
+    def recv(
+        self, reduce_func: Callable[[Received], Tensor], msg: Mapping[str, Tensor], recv_mode: str = "dst"
+    ) -> Tensor:
+        """reduce_func(messages), with a row for each node; zeros where a node receives nothing.
+
+        msg: name -> [edges, ...], as `send` returns it. recv_mode: "dst", or "src" for messages that go back
+        to the sources.
+        """
+        if not isinstance(msg, Mapping):
+            raise TypeError(f"recv: msg: expected a dictionary, got {type(msg).__name__}")
+        if recv_mode not in ("dst", "src"):
+            raise ValueError(f"recv: recv_mode: expected 'dst' or 'src', got {recv_mode!r}")
+        routes = self.routes if recv_mode == "dst" else self.routes.turned
+        output = reduce_func(Received(msg, routes))
+        empty = routes.by_target.degrees == 0
+        if not empty.any():
+            return output
+        reached = to_tensor((~empty).astype(np.float32)).astype(output.dtype)
+        return output * reached.reshape([-1, *[1] * (output.ndim - 1)])
 
     # Arrays and Tensors
 
