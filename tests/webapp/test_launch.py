@@ -297,7 +297,7 @@ def test_copies_that_a_link_would_put_into_a_checkout_are_refused(
     monkeypatch.setenv("SAMPAN_HOME", str(home))
     assert workspace() == home and checkout(home) is None
     (home / "notebooks").symlink_to(root / "notebooks")
-    with pytest.raises(WorkspaceError, match="notebooks lies in"):
+    with pytest.raises(WorkspaceError, match="notebooks is in"):
         workspace()
 
 

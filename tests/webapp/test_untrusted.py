@@ -120,7 +120,7 @@ def test_what_is_no_notebook_is_refused(tmp_path: Path, content: bytes) -> None:
 
 
 def test_what_is_too_large_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="up to"):
+    with pytest.raises(ValueError, match="of at most"):
         notebook_html(written(tmp_path, nbformat.v4.new_raw_cell("x" * LARGEST)))
 
 

@@ -160,7 +160,7 @@ def test_a_form_of_the_future_is_left_alone(url: str) -> None:
         connection.exec_driver_sql("update alembic_version set version_num = '99'")
     engine.dispose()
     with pytest.raises(
-        ValueError, match=f"has form 99, and this version of Sampan knows {schema.REVISION} at most"
+        ValueError, match=f"has schema 99, and this version of Sampan knows {schema.REVISION} at most"
     ):
         store_at(url)
 

@@ -162,7 +162,7 @@ def test_phone_dark_chinese(
     details.wait_for()
     assert not details.locator("code").is_visible()
     details.locator("summary").click()
-    assert "mm" in details.locator("code").inner_text()
+    assert "matmul" in details.locator("code").inner_text()
     tape.choose("model.gpt")
     page.wait_for_selector('.tp-graph[data-scrolls="true"]', timeout=OPENING_MS)
     assert page.locator(".tp-rest").is_visible()  # what is not in sight is announced
