@@ -35,7 +35,7 @@ class Routes:
 
     @classmethod
     def of(cls, by_target: Adjacency) -> "Routes":
-        """Of the edges by their targets. Whoever sends more than once keeps it."""
+        """Of the edges by their targets; keep the result to send more than once."""
         sources, targets = np.empty((2, by_target.num_edges), np.int32)
         sources[by_target.edges], targets[by_target.edges] = by_target.neighbours, by_target.rows
         made = cls(sources, targets, by_target.width, by_target.height)

@@ -107,7 +107,7 @@ def insert(ids, begin, directory, depth, slots, salt, segments, used, free, rows
             while segments[segment, 0] >= FULL:
                 if (
                     used[2] == segments.shape[0]
-                ):  # ids that share their bits: made so by whoever knows the salt
+                ):  # ids that share their bits: made so by a caller that knows the salt
                     return i, 2
                 if segments[segment, 1] == depth:
                     return i, 1

@@ -317,7 +317,7 @@ def skip_gram(
 
     threads: 1 gives the same numbers each time; more work on the tables without waiting for one another (Niu
     et al. 2011, "Hogwild!"), so a step is lost now and then. They are the interpreter's own threads, which
-    the loop leaves free: whoever trains beside other work waits for nothing. Returns (sum of the loss,
+    the loop leaves free, so that training beside other work does not wait. Returns (sum of the loss,
     pairs), of some of the inputs.
     """
     tallies = np.zeros((threads, 2))
