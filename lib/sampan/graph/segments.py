@@ -66,7 +66,7 @@ def segments(name: str, data: Any, segment_ids: Any) -> Routes:
             f"{name}: expected [rows] for segment_ids, for data of shape {list(data.shape)}, got "
             f"{list(given.shape)}"
         )
-    found = np.array(given.cpu().numpy())  # a copy: nobody else writes to it
+    found = np.array(given.cpu().numpy())  # a copy, which the caller cannot overwrite
     if len(found) and (np.diff(found) < 0).any():
         place = int((np.diff(found) < 0).argmax())
         after = f"{found[place + 1]} after {found[place]} at place {place + 1}"

@@ -4,7 +4,7 @@ Extendible hashing (Fagin et al. 1979): the first bits of an id's hash choose, t
 segment of SEGMENT slots, in which the id is looked for by linear probing. A segment that is three quarters
 full is split in two, which touches nothing else, so no insertion waits for the whole table. A slot is (id,
 row + 1); 0 marks a free one, as fresh memory has it. The hardware cannot predict where a slot lies, so it is
-prefetched AHEAD ids before. A secret `salt` goes into the hash, so that nobody can send ids that all want
+prefetched AHEAD ids before. A secret `salt` goes into the hash, so that no caller can send ids that all want
 one slot, or that make the directory double forever.
 """
 

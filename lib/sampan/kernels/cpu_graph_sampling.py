@@ -332,7 +332,7 @@ class Numbers:
         return self
 
     def __exit__(self, kind: Any, *others: Any) -> None:
-        if kind is None:  # after an error in between nobody knows which slots were used
+        if kind is None:  # after an error the slots in use are not known
             _forgotten(self.table, self.nodes[: self.count])
             _tables.append(self.table)
 
