@@ -2,10 +2,10 @@
 
     python -m benchmarks.bag_of_words [--sets hotel_reviews news_titles shopping_reviews] [--epochs 5] [--hidden 0]
 
-Each path has a process of its own, so that its memory is its own: the same weights at the start, the same batches in the
-same order, the same optimizer. Dense rows are filled batch by batch: the whole set, dense, is the column beside. Peak MiB is what
-training adds at most to the process, of which some 20 are the allocator's and the libraries' own; the largest batch is
-exact.
+Each path runs in a separate process, so that its memory can be measured, with the same initial weights, batches and
+optimizer. Dense rows are filled batch by batch; the column "whole set dense" is the size of the whole set. Peak MiB is the
+increase of the process's memory by training, about 20 MiB of which belong to the allocator and the libraries; the size of
+the largest batch is exact.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ def measured(path: str, name: str, epochs: int, hidden: int, texts: int | None) 
         model.fit(data, batch_size=BATCH, epochs=epochs, verbose=0)
         return model
 
-    fitted(
-        paddle.io.Subset(data, list(range(BATCH + 1))), 1
-    )  # loops are compiled outside of what is measured
+    fitted(paddle.io.Subset(data, list(range(BATCH + 1))), 1)  # compiles the loops before the measurement
     forget_peak()
     before, began = resident("VmRSS"), time.perf_counter()
     model = fitted(data, epochs)
     seconds, peak = time.perf_counter() - began, resident("VmHWM") - before
     accuracy = model.evaluate(Rows(tested, test.labels, dense), batch_size=256, verbose=0)["acc"]
-    entries = int(np.sort(np.diff(rows.crows().numpy()))[-BATCH:].sum())  # places in int64, values in float32
+    entries = int(
+        np.sort(np.diff(rows.crows().numpy()))[-BATCH:].sum()
+    )  # indices in int64, values in float32
     batch = BATCH * rows.shape[1] * 4 if dense else entries * 12 + (BATCH + 1) * 8
     return facts | {
         "accuracy": accuracy, "seconds": seconds, "peak": peak, "rate": len(labels) * epochs / seconds, "batch": batch,

@@ -1,4 +1,4 @@
-"""PaddlePaddle's sparse embedding on a CPU, in a process and a venv of their own (`embedding.py` starts it)."""
+"""PaddlePaddle's sparse embedding on a CPU, in a separate process and virtual environment (`embedding.py` starts it)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def whole(paddle: Any, a: Arrays) -> Step:
     }
     name = str(a["rule"])
     step = training(paddle, a, layer, kinds[name](layer.parameters()), lambda out: out)
-    # With a sparse gradient its Adam corrects the moments as if there had been a step before the first: not compared.
+    # Its Adam with a sparse gradient counts one step too many in the bias correction: not compared.
     return step if name != "lazy Adam" else lambda: step() and None
 
 

@@ -1,7 +1,7 @@
-"""What a class costs: `python -m benchmarks.gradebook [--learners 30 | --quick]`. Meaningful on a machine that is otherwise idle.
+"""Cost of grading a class: `python -m benchmarks.gradebook [--learners 30 | --quick]`. Meaningful on a machine that is otherwise idle.
 
-Makes a class up (nobody in it exists), grades it with `sampan grade`, and prints the time of the whole, the processor
-time of one submission, the time of a second run that has nothing to do, of the gradebook's opening, and of the
+Generates a fictional class, grades it with `sampan grade`, and prints the total time, the processor
+time of one submission, and the times of a second run without new submissions, of opening the gradebook, and of the
 similarity report.
 """
 

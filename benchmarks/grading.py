@@ -1,9 +1,9 @@
-"""What grading costs: `python -m benchmarks.grading [--quick] [--only starts|notebooks|escapes]`.
+"""Cost of grading: `python -m benchmarks.grading [--quick] [--only starts|notebooks|escapes]`.
 
-Prints the start of the sandbox both ways (a fork of the warm process, as it is done, and a sandbox started anew for each
-submission, as it is not), the time from the press of the button to the verdict for each notebook of the course,
-right solutions and untouched copies, and the outcome of every attempt to cheat or to break out. Meaningful on a machine
-that is otherwise idle; the escapes (a few minutes) are so on any.
+Prints the start of the sandbox by two methods (a fork of the warm process, which the Studio uses, and a new process for
+each submission), the time from the request to the verdict for each notebook of the course, with correct solutions and
+with unchanged copies, and the outcome of every attempt to cheat or to escape. Times need an idle machine; the escapes (a
+few minutes) do not.
 """
 
 from __future__ import annotations

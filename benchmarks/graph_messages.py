@@ -17,7 +17,7 @@ from benchmarks import side_by_side
 
 INTRODUCTION = """Times in ms (median ± interquartile range) of one call forward and backward; a ratio above 1: Sampan is faster
 than the best peer. 1M edges between 100k nodes, evenly drawn, in no order. "index tensors": Paddle's function with the
-same tensors at each call, which it looks through; otherwise the graph is made before, as DGL's and PyG's are."""
+same index tensors at each call, which it checks; otherwise the graph is built before, as for DGL and PyG."""
 
 
 def families() -> Any:

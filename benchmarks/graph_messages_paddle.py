@@ -1,4 +1,4 @@
-"""PaddlePaddle's message passing, in a process and a venv of its own (`graph_messages.py` starts it)."""
+"""PaddlePaddle's message passing, in a separate process and virtual environment (`graph_messages.py` starts it)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of `graph_messages.py`. PyTorch Geometric and DGL take part where they are found (see `sparse_rows.py` for DGL)."""
+"""The rows of `graph_messages.py`. PyTorch Geometric and DGL take part if they are installed (see `sparse_rows.py` for DGL)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sampan.graph.messages import receive
 from sampan.graph.segments import softmax_of_received
 
 NODES, EDGES, WIDTH, HEADS = 100_000, 1_000_000, 64, 4
-GOALS = {"sum": 1.3, "mean": 1.3, "max": 1.5}  # the best peer's time over Sampan's
+GOALS = {"sum": 1.3, "mean": 1.3, "max": 1.5}  # the best peer's time divided by Sampan's
 
 
 @cache
 def ends() -> tuple[np.ndarray, np.ndarray]:
-    """Sources and targets in no order, none twice: libraries differ in the gradient of a maximum that comes twice."""
+    """Unordered sources and targets without duplicate edges, because libraries differ in the gradient of tied maxima."""
     rng = np.random.default_rng(0)
     numbers = rng.permutation(np.unique(rng.integers(0, NODES * NODES, EDGES)))
     return numbers // NODES, numbers % NODES
@@ -49,9 +49,7 @@ def torch_step(function: Callable[[torch.Tensor], torch.Tensor], values: np.ndar
 def messages() -> Iterator[Row]:
     dgl, pyg = peer("dgl"), library("torch_geometric.utils")
     sources, targets = ends()
-    count = (
-        NODES * WIDTH
-    )  # no number twice, and no 0: libraries differ in what equal ones get of a maximum's gradient
+    count = NODES * WIDTH  # distinct and nonzero, because libraries differ in the gradient of tied maxima
     x = (
         ((np.random.default_rng(1).permutation(count) + 0.5) / (count / 4) - 2)
         .astype(np.float32)
@@ -63,7 +61,7 @@ def messages() -> Iterator[Row]:
     theirs = dgl.graph((s, t), num_nodes=NODES) if dgl else None
     index = sampan.to_tensor(sources), sampan.to_tensor(targets)
     arrays = {"x": x, "g": g, "sources": sources, "targets": targets}
-    once = 2 * (len(sources) * 4 + NODES * WIDTH * 4)  # a place and a written row, forward and backward
+    once = 2 * (len(sources) * 4 + NODES * WIDTH * 4)  # an index and a written row, forward and backward
     gathered = {"gathered": 2 * len(sources) * WIDTH * 4, "table": NODES * WIDTH * 4}
     for reduce_op, goal in GOALS.items():
         peers: dict[str, Step] = {}

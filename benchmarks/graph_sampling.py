@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks import side_by_side
 
 INTRODUCTION = """Times in ms (median ± interquartile range) of one call; a ratio above 1: Sampan is faster than the best peer.
-Nothing is compared before: samples differ. DGL and PaddlePaddle sample the seeds again in the second hop, Sampan the
+Results are not compared, because samples differ. DGL and PaddlePaddle sample the seeds again in the second hop, Sampan the
 nodes that the first hop found. torch_geometric samples with pyg-lib, which has no wheel for this torch. PaddlePaddle has
-no walks. x limit: over the rows of 64 bytes that the walks read in no order."""
+no walks. x limit: over the cache lines of 64 bytes that the walks read in random order."""
 
 
 def families() -> Any:

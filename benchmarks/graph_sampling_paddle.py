@@ -1,4 +1,4 @@
-"""PaddlePaddle's samplers for the CPU, in a process and a venv of their own (`graph_sampling.py` starts it)."""
+"""PaddlePaddle's samplers for the CPU, in a separate process and virtual environment (`graph_sampling.py` starts it)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of `graph_sampling.py`. DGL takes part where it is found: see `sparse_rows.py`."""
+"""The rows of `graph_sampling.py`. DGL takes part if it is installed: see `sparse_rows.py`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NODES, EDGES, WALKERS, STEPS = 1_000_000, 10_000_000, 100_000, 20
 
 
 def by_power_law(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
-    """Nodes of which few come often: the k-th most common one k^-0.9 as often as the first."""
+    """Nodes by a power law: the k-th most common one has k^-0.9 times the frequency of the first."""
     chance = np.cumsum(1 / np.arange(1, count + 1) ** 0.9)
     places = np.searchsorted(chance / chance[-1], rng.random(size))
     return rng.permutation(count)[np.minimum(places, count - 1)]
@@ -26,7 +26,7 @@ def by_power_law(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
 
 @cache
 def ends() -> tuple[np.ndarray, np.ndarray]:
-    """Sources and targets; each end by a power law, in an order of its own."""
+    """Sources and targets; each by a power law, in an independent order."""
     rng = np.random.default_rng(0)
     return by_power_law(rng, NODES, EDGES), by_power_law(rng, NODES, EDGES)
 
@@ -124,7 +124,7 @@ def meta_paths() -> Iterator[Row]:
 
 
 def drop(value: Any) -> None:
-    """What is drawn differs: there is nothing to compare."""
+    """Samples differ: there is nothing to compare."""
 
 
 FAMILIES = (fan_out, walks, meta_paths)

@@ -1,6 +1,6 @@
-"""What leases cost, and how a queue shares two slots: `python -m benchmarks.leases [--quick]`.
+"""Cost of leases, and fairness of the queue for two slots: `python -m benchmarks.leases [--quick]`.
 
-On SQLite, and on PostgreSQL where it is installed. Meaningful on a machine that is otherwise idle.
+On SQLite, and on PostgreSQL if it is installed. Meaningful on a machine that is otherwise idle.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.webapp.compute.queueing import play, thirty_sessions
 LEASES = 1000
 ROUNDS = 200
 GOAL_S = 0.020
-LENGTH_S = 10.0  # of a session, where the queue is played through; one asks every 5 s
+LENGTH_S = 10.0  # length of a session in the simulation of the queue; one request every 5 s
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def databases() -> Iterator[dict[str, list[str]]]:
 
 
 def grant_and_release(url: str, rounds: int) -> tuple[list[float], float]:
-    """Seconds of each grant with its release while 1,000 leases stand, and of one look at all their processes."""
+    """Seconds of each grant with its release while 1,000 leases are held, and of one scan of their processes."""
     me = machines.holder(os.getpid())
     with SqlStore(url, machine(slots=LEASES + 10, memory=1 << 50), Quota()) as store:
         for n in range(LEASES):

@@ -1,4 +1,4 @@
-"""What this machine can do at most: its processor, its bandwidth and its matrix products, all measured.
+"""Measured limits of this machine: processor, memory bandwidth, and rate of matrix products.
 
 The limit of a row is the least time that these rates allow for its bytes and its flops. It moves with the processor as the
 row's time does, so the distance to it can be compared between machines, which a ratio to a peer cannot.
@@ -21,13 +21,13 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 MIB = 2**20
-SIZES = tuple(4**k * MIB // 16 for k in range(7))  # of what a copy moves: 64 KiB to 256 MiB
-TABLES = (4 * MIB, 32 * MIB, 256 * MIB)  # whose rows are read in no order
+SIZES = tuple(4**k * MIB // 16 for k in range(7))  # bytes of a copy: 64 KiB to 256 MiB
+TABLES = (4 * MIB, 32 * MIB, 256 * MIB)  # bytes of tables whose rows are read in random order
 VECTORS = ("amx_tile", "avx512_fp16", "avx512f", "avx2", "asimd")  # the widest first
 
 
 def processor() -> str:
-    """The name that the processor gives itself, and what tells its generation where the name does not."""
+    """The processor's name, with family and model if the name does not identify the generation."""
     facts: dict[str, str] = {}
     cpuinfo = Path("/proc/cpuinfo")
     for text in cpuinfo.read_text().splitlines() if cpuinfo.exists() else []:
@@ -43,7 +43,7 @@ def processor() -> str:
 
 @numba.njit(parallel=True, fastmath=True)
 def summed_rows(table: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-    """Read rows of a table and add them up: what reading alone costs."""
+    """Read rows of a table and sum them: the cost of reading alone."""
     parts = out.shape[0]
     for part in numba.prange(parts):
         total = out[part]
@@ -54,7 +54,7 @@ def summed_rows(table: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
 
 
 def fastest(call: Callable[[], Any], seconds: float = 0.3) -> float:
-    """The shortest time of a call, of those that fit into so many seconds; at least three."""
+    """The shortest time of a call, among the calls of `seconds` seconds, at least three."""
     call()
     best, calls, end = np.inf, 0, time.perf_counter() + seconds
     while calls < 3 or time.perf_counter() < end:
@@ -71,7 +71,7 @@ def _rung(sizes: tuple[int, ...], size: float) -> int:
 
 @dataclass(frozen=True)
 class Machine:
-    """Rates with the present number of threads, a second: bytes read and written by a copy (by how many it moves), bytes of
+    """Rates per second with the current number of threads: bytes read and written by a copy (by its size), bytes of
     random rows of 256 bytes (by the size of their table), and float32 flops of a product of two matrices of 1024 square."""
 
     copied: dict[int, float]
@@ -94,11 +94,11 @@ class Machine:
         return cls(copied, scattered, 2 * 1024**3 / fastest(lambda: torch.mm(a, b, out=c), 0.5))
 
     def seconds(self, moved: float, flops: float = 0.0) -> float:
-        """The least time for so many bytes, at the rate of a copy of as many, and so many flops beside them."""
+        """The least time to move `moved` bytes, at the rate of a copy of that size, and to compute `flops`."""
         return max(moved / self.copied[_rung(SIZES, moved)], flops / self.flops)
 
     def gathering(self, moved: float, table: int) -> float:
-        """The least time for so many bytes in random rows of a table of so many."""
+        """The least time to read `moved` bytes in random rows of a table of `table` bytes."""
         return moved / self.scattered[_rung(TABLES, table)]
 
     def __str__(self) -> str:
@@ -110,7 +110,7 @@ class Machine:
 
 
 class Work(TorchDispatchMode):
-    """Adds up, over PyTorch's operators as they run, the least time for the bytes and flops of each."""
+    """Sums the least times for the bytes and flops of PyTorch's operators while they run."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class Work(TorchDispatchMode):
 
 
 def _bytes(value: Any) -> int:
-    """What of a tensor lies in memory: an expanded one is as long as its storage."""
+    """The bytes of a tensor in memory: at most its storage, for an expanded one."""
     if not isinstance(value, torch.Tensor):
         return 0
     return min(value.numel() * value.element_size(), value.untyped_storage().nbytes())

@@ -1,7 +1,7 @@
-"""PaddlePaddle's side of `side_by_side.py`: programs that are asked for by name, in a process and a venv of their own.
+"""PaddlePaddle's side of `side_by_side.py`: programs by name, in a separate process and virtual environment.
 
-Reads a JSON object a line: {"prepare": [program, folder, once]} builds it from the arrays in folder/arrays.npz, calls it,
-leaves its value as folder/value.npy and answers {"seconds", "peak"}; {"sample": null} answers the seconds of one call.
+Reads one JSON object per line: {"prepare": [program, folder, once]} builds it from the arrays in folder/arrays.npz, calls it,
+stores its value as folder/value.npy and replies {"seconds", "peak"}; {"sample": null} replies the seconds of one call.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Step = Callable[[], Any]
 
 
 def serve(programs: dict[str, Callable[[Any, Arrays], Step]]) -> None:
-    """programs: by name, a function of the library and the arrays that gives what to call."""
+    """programs: name to a function of (library, arrays) that returns the step to call."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what PaddlePaddle prints must not get among the answers
+    os.dup2(2, 1)  # PaddlePaddle's output must not be mixed with the replies
     import paddle
 
     paddle.set_device("cpu")
@@ -41,7 +41,7 @@ def serve(programs: dict[str, Callable[[Any, Arrays], Step]]) -> None:
     for line in sys.stdin:
         ((action, given),) = json.loads(line).items()
         if action == "prepare":
-            step = None  # the tables of one program at a time
+            step = None  # free the tables of the previous program
             program, folder, once = given
             with np.load(Path(folder) / "arrays.npz") as arrays:
                 step = programs[program](paddle, dict(arrays))

@@ -1,11 +1,10 @@
-"""Sparse networks on point clouds beside dense ones: `python -m benchmarks.point_cloud [--seconds 8] [--quick]`.
+"""Sparse networks on point clouds compared with dense ones: `python -m benchmarks.point_cloud [--seconds 8] [--quick]`.
 
-Three tasks on real shapes (SAMPAN_DATA; made shapes where it is not set): each trains the sparse network and its dense
-twin for the same time, step by step in turn, each against a clock of its own. The twin has the same widths, depth,
-kernels, parameters, recipe and batches; it is made of sampan.nn.Conv3D and Conv3DTranspose, which run oneDNN's
-convolution as torch's layers do, in the same time. Dense logits of parts are taken, and trained, at the occupied voxels
-alone. Last, the sparse network in bfloat16 beside float32, for the same number of steps.
-About five minutes on two quiet cores.
+Three tasks on real shapes (SAMPAN_DATA; generated shapes if it is not set): each trains the sparse network and its dense
+counterpart for the same time, with interleaved steps and separate clocks. The counterpart has the same widths, depth,
+kernels, parameters, recipe and batches. It uses sampan.nn.Conv3D and Conv3DTranspose, which call oneDNN's convolution as
+torch's layers do, in the same time. Dense logits of parts are used only at the occupied voxels. Finally, the sparse
+network in bfloat16 and in float32, for the same number of steps. About five minutes on two idle cores.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ class DenseUNet(nn.Layer):
 
 
 def dense_input(grids: np.ndarray) -> Any:
-    """The channels of to_sparse at every voxel, 0 where there is none: [batch, 4, D, H, W]."""
+    """The channels of to_sparse at every voxel, 0 at empty ones: [batch, 4, D, H, W]."""
     places = np.nonzero(grids)
     values = np.zeros((*grids.shape, 4), np.float32)
     values[places] = to_sparse(grids).entries.numpy()
@@ -140,7 +139,7 @@ def dense_found(network: nn.Layer, grids: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned: of parts (mean IoU), or of classes (accuracy). `turn`: about z, by the recipe."""
+    """A task: segmentation of parts (mean IoU), or classification (accuracy). turn: augment by rotation about z."""
 
     name: str
     about: str
@@ -169,14 +168,14 @@ class Task:
 
 
 def cropped(shapes: Shapes, seed: int) -> Shapes:
-    """Each shape turned at random in space, cut in two by a plane through its middle, one half kept and scaled up."""
+    """Each shape rotated at random and cut by a plane through its centre; one half is kept and scaled up."""
     grids = np.zeros_like(shapes.grids)
     for i, grid in enumerate(shapes.grids):
         rng = np.random.default_rng([seed, i])
         points = np.stack(np.nonzero(grid), 1) - np.array(grid.shape) / 2
         points = np.repeat(points, 4, 0) + rng.random(
             (4 * len(points), 3)
-        )  # fills the gaps a turn would leave
+        )  # fills the gaps that a rotation would leave
         turn, _ = np.linalg.qr(rng.standard_normal((3, 3)))
         points = points @ turn
         along = points @ rng.standard_normal(3)
@@ -223,13 +222,15 @@ def tasks(quick: bool, made_alone: bool = False) -> list[Callable[[], Task]]:
 def race(
     task: Task, kinds: list[str], width: int, seconds: float, seed: int
 ) -> dict[str, tuple[float, float, float]]:
-    """Of each kind of network: (score, epochs reached, seconds of training used)."""
+    """For each kind of network: (score, epochs, seconds of training)."""
     used = dict.fromkeys(kinds, 0.0)
     networks, runs, last = {}, {}, {}
     for kind in kinds:
         sampan.seed(seed)
         networks[kind] = task.network(kind, width)
-        warm = task.loss(kind)(networks[kind], task.train.pick(range(BATCH)))  # compiles, and lays out memory
+        warm = task.loss(kind)(
+            networks[kind], task.train.pick(range(BATCH))
+        )  # compiles, and allocates memory
         warm.backward()
         networks[kind].clear_gradients()
         runs[kind] = point_cloud.steps(
@@ -251,9 +252,9 @@ def race(
 
 
 def kept_bytes(loss: Any, network: nn.Layer) -> tuple[int, int]:
-    """Bytes that the tape keeps for the way back: (of activations, of the weights' copies in half precision).
+    """Bytes that the tape saves for backward: (of activations, of the weights' copies in half precision).
 
-    Each memory counts once, the parameters themselves not at all.
+    Each buffer counts once; parameters do not count.
     """
     seen = {p.data.untyped_storage().data_ptr() for p in network.parameters()}
     passed, open_nodes = set(), [loss.node]
@@ -282,13 +283,13 @@ def _memory(field: str) -> int:
 
 
 def _peak(job: tuple[Task, str, int, str]) -> tuple[float, float, float]:
-    """MB by which a training step on one batch raises a process's memory at most, and the MB of kept_bytes."""
+    """The peak increase of a process's memory by a training step on one batch, and kept_bytes, in MB."""
     task, kind, width, precision = job
     torch.set_num_threads(2)
     network = task.network(kind, width)
     for batch in (task.train.pick([0]), task.train):  # the first compiles
         before = _memory("VmRSS")
-        Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew from here
+        Path("/proc/self/clear_refs").write_text("5")  # resets the recorded peak
         with amp.auto_cast(precision != "float32", dtype="bfloat16"):
             loss = task.loss(kind)(network, batch)
         kept = kept_bytes(loss, network)
@@ -299,7 +300,7 @@ def _peak(job: tuple[Task, str, int, str]) -> tuple[float, float, float]:
 
 
 def memory(task: Task, kind: str, width: int, precision: str = "float32") -> tuple[float, float, float]:
-    """As _peak, in a process of its own, for the first batch of the training set."""
+    """As _peak, in a separate process, for the first batch of the training set."""
     small = Task(task.name, "", task.train.pick(range(BATCH)), task.test.pick([0]), task.outputs, task.parts)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_peak, ((small, kind, width, precision),))

@@ -1,13 +1,14 @@
-"""A recommender at work: how good it is on real ratings, how fast beside torch, and what a table for any id saves.
+"""Recommenders: quality on real ratings, throughput compared with torch, and parameters saved by a growing table.
 
     python -m benchmarks.recommender [--quick] [--only quality|throughput|saved] [--threads 2]
 
-Quality: MovieLens latest-small (real, from SAMPAN_DATA) beside simple methods in NumPy. Recall leaves everyone's last film
-out and ranks all films for it, none sampled. Ranking tells films rated 4 or more from the others, on the newest fifth of
-everyone's ratings. Sizes and rates were chosen on the last but one film, and on the newest tenth of what is trained on.
+Quality: MovieLens latest-small (real, from SAMPAN_DATA) compared with simple methods in NumPy. Retrieval holds out the last
+film of each user and ranks it among all films, without sampling. Ranking classifies films rated 4 or more, on the newest
+fifth of each user's ratings. Hyperparameters were chosen on the last film but one, and on the newest tenth of the training
+ratings.
 
-Throughput: made logs, so said, since no free real log has so many ids: `datasets.interactions.made_log`. The same networks,
-first weights and batches in torch; the losses are compared before anything is timed, and rounds are interleaved.
+Throughput: generated logs (`datasets.interactions.made_log`), because no free real log has so many ids. The networks,
+initial weights and batches are the same in torch; losses are compared before timing, and rounds are interleaved.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ LENGTH = 30
 def ranking_inputs(
     log: Ratings, asked: Ratings, fields: ranking.Fields, rows: np.ndarray
 ) -> dict[str, list[np.ndarray]]:
-    """What each network takes for the rows of `asked`, whose fields are rows of `fields`."""
+    """The inputs of each network for the rows of `asked`, whose fields are rows of `fields`."""
     history, marks = ranking.behaviour(log, LENGTH, asked)
     ids = fields.ids[rows]
     others = np.delete(ids, 1, 1)
@@ -128,7 +129,7 @@ def ranked(log: Ratings, seeds: range, quick: bool) -> None:
     fields = ranking.ranking_fields(log)
     numbered = replace(
         log, values=np.arange(len(log))
-    )  # values as row numbers, to know the rows of both parts
+    )  # row numbers in place of values, to identify the rows of both parts
     train, test = [p.values for p in split_by_time(numbered, 0.2, True)]
     before, after = log.pick(train), log.pick(test)
     labels, answers = ranking.liked(before), ranking.liked(after)
@@ -139,7 +140,7 @@ def ranked(log: Ratings, seeds: range, quick: bool) -> None:
         "mean + person + film": [simple.by_biases(before, after)],
     }
     seconds = dict.fromkeys(found, 0.0)
-    # the past is all that came before a row, also what the network is tested on: it is known by then
+    # the history of a row is all earlier ratings, test ratings included, which are known at that time
     given, asked = ranking_inputs(log, before, fields, train), ranking_inputs(log, after, fields, test)
     for name in ("DeepFM", "DIN"):
         began = time.perf_counter()
@@ -167,7 +168,7 @@ def ranked(log: Ratings, seeds: range, quick: bool) -> None:
 
 
 def saved(quick: bool) -> None:
-    """Tables for the ids as they come, against a whole table up to the largest id."""
+    """Growing tables for the ids that occur, compared with a table up to the largest id."""
     print("## Parameters saved by a table that grows\n")
     print("| log | table | ids from 0 to | rows | saved | HitRate@10 |")
     print("|---|---|---|---|---|---|")

@@ -1,4 +1,4 @@
-"""Simple recommenders in NumPy, beside which `recommender.py` puts the networks: each gives scores, the higher the better."""
+"""Baseline recommenders in NumPy for `recommender.py`: each returns scores, higher is better."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sampan.datasets.interactions import Ratings
 
 
 def matrix(log: Ratings) -> scipy.sparse.csr_matrix:
-    """1 where a person had an item, float32 [people, items]."""
+    """Interaction matrix, float32 [users, items]: 1 if the user had the item."""
     ones = np.ones(len(log), np.float32)
     found = scipy.sparse.csr_matrix((ones, (log.users, log.items)), (log.num_users, log.num_items))
     found.data[:] = 1
@@ -17,12 +17,12 @@ def matrix(log: Ratings) -> scipy.sparse.csr_matrix:
 
 
 def by_popularity(log: Ratings) -> np.ndarray:
-    """[1, items]: how many had it."""
+    """[1, items]: the number of users of each item."""
     return np.bincount(log.items, minlength=log.num_items)[None].astype(np.float32)
 
 
 def by_neighbours(log: Ratings, most: int = 100, shrink: float = 10.0) -> np.ndarray:
-    """[people, items]: the cosines of an item with what the person had, its `most` nearest ones alone (Sarwar et al. 2001)."""
+    """[people, items]: item-based kNN, cosines with the user's items among the `most` nearest (Sarwar et al. 2001)."""
     had = matrix(log)
     length = np.sqrt(np.asarray(had.sum(0)).ravel())
     scores = np.zeros(had.shape, np.float32)
@@ -54,8 +54,8 @@ def by_factors(
 
 
 def by_followers(log: Ratings, newest: np.ndarray) -> np.ndarray:
-    """[people, items]: how often an item came after one of the person's newest ones [people, reach], in the same person's log and
-    at most `reach` rows later; a pair counts over its distance, and over how long ago the newest one was (a Markov chain)."""
+    """[people, items]: a Markov chain: counts of an item after one of the user's newest items [users, reach], at most `reach` rows later
+    in the same log; a count is divided by the distance of the pair, and by the age of the newest item."""
     reach = newest.shape[1]
     order = np.lexsort((log.times, log.users))
     users, items = log.users[order], log.items[order]
@@ -66,7 +66,7 @@ def by_followers(log: Ratings, newest: np.ndarray) -> np.ndarray:
         same = users[step:] == users[:-step]
         counts = np.full(same.sum(), 1 / step, np.float32)
         follow += scipy.sparse.csr_matrix((counts, (items[:-step][same], items[step:][same])), follow.shape)
-    scores = 1e-4 * by_popularity(log)  # decides between equals
+    scores = 1e-4 * by_popularity(log)  # breaks ties
     return scores + sum(follow[newest[:, -back]].toarray() / back for back in range(1, reach + 1))
 
 
@@ -84,5 +84,5 @@ def by_biases(log: Ratings, asked: Ratings, ridge: float = 5.0, rounds: int = 10
 
 
 def means(rows: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
-    """The mean of the values of each row of 0 to count - 1, drawn to the mean of all by five more of it."""
+    """The mean of the values of each row from 0 to count - 1, smoothed by five observations of the overall mean."""
     return (np.bincount(rows, values, count) + 5 * values.mean()) / (np.bincount(rows, minlength=count) + 5)

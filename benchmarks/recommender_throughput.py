@@ -1,4 +1,4 @@
-"""How fast the recommender's networks train beside the same ones in torch: `python -m benchmarks.recommender --only throughput`."""
+"""Training throughput of the recommender's networks, compared with torch: `python -m benchmarks.recommender --only throughput`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sampan.models import recommender as recall
 from sampan.models import recommender_ranking as ranking
 from sampan.nn import functional as F
 
-torch.sparse.check_sparse_tensor_invariants.disable()  # its default, said aloud, so that it does not warn
+torch.sparse.check_sparse_tensor_invariants.disable()  # the default; set explicitly, it does not warn
 DIM, PAST, BATCHES = 16, 20, 8
 RATE, EPSILON = 0.02, 1e-8
 Step = Callable[[int], float]
@@ -109,7 +109,7 @@ Case = tuple[str, int, list[tuple[np.ndarray, ...]], Any, dict[str, Callable[[],
 
 
 def cases(num_ids: int) -> Iterator[Case]:
-    """Name, rows a batch, batches, (our loss, theirs), and what makes each network."""
+    """Name, batch size, batches, (our loss, torch's), and the constructor of each network."""
     events = 200_000
     log = made_log(events, num_ids)
     chosen = np.random.default_rng(1).permutation(events)[: BATCHES * 4096]
@@ -137,7 +137,7 @@ def cases(num_ids: int) -> Iterator[Case]:
     yield (
         "TwoTower", 1024, cut([users, history, items, log_q], 1024), (softmax_loss(recall), softmax_loss(peers)), makers
     )  # fmt: skip
-    # eight fields: person, item, and six more that share as many ids again, by the same law
+    # eight fields: user, item, and six more that share the same number of ids, by the same distribution
     sizes = [people, num_ids // 2] + [num_ids // 12] * 6
     rng = np.random.default_rng(2)
     more = [made_log(len(chosen), n, seed=int(rng.integers(1 << 30))).items for n in sizes[2:]]
@@ -166,7 +166,7 @@ LARGEST = {"dense": 1_000_000, "torch dense": 1_000_000, "sparse": 10_000_000, "
 
 
 def programs(case: Case, num_ids: int) -> dict[str, Step]:
-    """What takes a step of each network that fits; all but the growing one begin with the same weights, and their losses
+    """The step of each network that fits into memory. All but the growing one start with equal weights, and their losses
     are compared over the first batches."""
     _, _, batches, (our_loss, their_loss), makers = case
     found: dict[str, Step] = {}
@@ -184,7 +184,7 @@ def programs(case: Case, num_ids: int) -> dict[str, Step]:
         elif kind == "dense":
             network.set_state_dict(first.state_dict())
         found[kind] = ours(network, our_loss, batches)
-    # all networks stand before one takes a step: they have the first one's weights
+    # construct all networks before the first step, because they copy the first one's weights
     losses = {kind: [step(i) for i in range(3)] for kind, step in found.items()}
     for kind, values in losses.items():
         if kind != "growing":
@@ -195,7 +195,7 @@ def programs(case: Case, num_ids: int) -> dict[str, Step]:
 def timed(found: dict[str, Step], size: int, rounds: int) -> dict[str, float]:
     """Rows a second, by the fastest of interleaved rounds over all batches."""
     best = dict.fromkeys(found, np.inf)
-    for kind, step in found.items():  # once through: rows that a growing table makes are made
+    for kind, step in found.items():  # one pass inserts the rows of growing tables
         for i in range(3, BATCHES):
             step(i)
             if kind.endswith("dense"):

@@ -1,7 +1,7 @@
-"""The recommender's networks in plain torch: what `recommender.py` trains beside Sampan's, and the tests' oracle.
+"""The recommender's networks in plain torch: peers of Sampan's in `recommender.py`, and the oracle of the tests.
 
 Parameters have the names of Sampan's, so that `copied` finds them. Tables of many fields are one nn.Embedding with offsets,
-a history is an nn.functional.embedding_bag with weights a place: what torch's own documentation advises.
+a history is an nn.functional.embedding_bag with a weight for each position, as torch's documentation advises.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class DIN(nn.Module):
 
 
 def copied(theirs: nn.Module, ours: Any) -> nn.Module:
-    """The torch network with the weights of Sampan's; a linear layer's lie the other way round here."""
+    """The torch network with the weights of Sampan's; weights of linear layers are transposed."""
     values = dict(ours.named_parameters())
     with torch.no_grad():
         for name, parameter in theirs.named_parameters():
@@ -108,7 +108,7 @@ def is_table(network: nn.Module, name: str) -> bool:
 
 
 def gradients(network: nn.Module) -> dict[str, np.ndarray]:
-    """Dense, and linear layers' as Sampan has them."""
+    """Dense gradients, with those of linear layers transposed as in Sampan."""
     found = {}
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None, name

@@ -117,7 +117,7 @@ def _with_dense(make: Callable[[], Any]) -> Iterator[Any]:
 
 
 @program
-def times_dense() -> Iterator[Any]:
+def spmm() -> Iterator[Any]:
     yield from _with_dense(_coo)
 
 

@@ -9,7 +9,7 @@ import torch
 
 import sampan
 from sampan import embedding, nn, optimizer
-from sampan.kernels import registry
+from sampan.kernels import loops as kernel_loops
 from sampan.kernels.arena import LENT_FROM
 from sampan.nn import functional as F
 from sampan.row_sparse import RowGradient
@@ -42,7 +42,7 @@ def backward(table, ids, rows):
 @pytest.fixture
 def loops(monkeypatch):
     names = []
-    monkeypatch.setattr(registry, "listeners", [lambda name: names.append(name.split(" ")[0])])
+    monkeypatch.setattr(kernel_loops, "listeners", [lambda name: names.append(name.split(" ")[0])])
     return names
 
 

@@ -136,10 +136,11 @@ def course() -> Result:
 
 
 def browser() -> Result:
+    """One after the other: in two processes the tests of pages that are left found places still taken, now and then."""
     reason = install(BROWSER_PACKAGES)
     if reason:
         return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
-    return pytest("browser", "-m", "browser", "tests/webapp")
+    return pytest("browser", "-m", "browser", *marked("browser"))
 
 
 def beside() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Ids without bounds, beside what Python and pandas have: a hash table, a cache of rows, the longest wait while a table grows."""
+"""Unbounded ids, compared with Python and pandas: a hash table, an LRU cache of rows, the longest stall while a table grows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .tables import MILLION, WIDTH, size, skewed
 
 @numba.njit
 def numbered(keys: np.ndarray, numbers: np.ndarray, ids: np.ndarray, known: int, out: np.ndarray) -> int:
-    """A plain open-addressing table that never grows: each id's number; returns how many ids are known then."""
+    """An open-addressing hash table of fixed size: the number of each id; returns the number of distinct ids."""
     last = keys.size - 1
     for i in range(ids.size):
         place = ((np.uint64(ids[i]) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & np.uint64(last)
@@ -33,7 +33,7 @@ def numbered(keys: np.ndarray, numbers: np.ndarray, ids: np.ndarray, known: int,
 
 
 def hashes() -> Iterator[Row]:
-    """Each id's number, in the order in which ids came first."""
+    """The number of each id, in order of first occurrence."""
     pandas = library("pandas")
     for kind in ("uniform", "Zipf 1.05"):
 
@@ -80,7 +80,7 @@ def hashes() -> Iterator[Row]:
 
 
 def caches() -> Iterator[Row]:
-    """Where each id's row lies in a cache that lets the one go that has rested longest."""
+    """The slot of each id's row in a cache that evicts the least recently used row."""
     lru = library("lru")
 
     def programs() -> dict[str, Step]:
@@ -102,7 +102,7 @@ def caches() -> Iterator[Row]:
                     found.append(place)
             return lambda: found
 
-        def by_dict() -> Any:  # which keeps its keys in order
+        def by_dict() -> Any:  # a dict keeps insertion order
             places: dict[int, int] = {}
             found = []
             for batch in asked.tolist():
@@ -120,7 +120,7 @@ def caches() -> Iterator[Row]:
 
 
 def stalls() -> Iterator[Row]:
-    """The longest of 1,000 calls, each with 10,000 ids of which all are new."""
+    """The longest of 1,000 calls, each with 10,000 new ids."""
     pandas = library("pandas")
 
     def programs() -> dict[str, Step]:

@@ -1,4 +1,4 @@
-"""Look-ups, the gradient they leave, and sums of bags."""
+"""Lookups, their gradient, and sums of bags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of which some rows are cached, or that are watched, beside the whole table in memory."""
+"""Tables with a cache of rows, and monitored tables, compared with the whole table in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def full_table() -> nn.Embedding:
 
 
 def hybrids() -> Iterator[Row]:
-    many = 40  # batches: enough that rows leave the cache before they come again
+    many = 40  # batches: enough that rows are evicted before they are used again
     cases: list[tuple[str, str, dict[str, Any], bool]] = [
         ("SGD", "in memory", {}, True),
         ("Adagrad", "in memory", {}, True),
@@ -52,7 +52,7 @@ def hybrids() -> Iterator[Row]:
             layer, full = embedding.HybridEmbedding(MILLION, WIDTH, MILLION // 5, **place), full_table()
             mine, other = (RULES[rule].sampan(one.parameters()) for one in (layer, full))
             zeros = sampan.zeros([100_000, WIDTH])
-            for begin in range(0, MILLION, 100_000):  # every row has been made, and left
+            for begin in range(0, MILLION, 100_000):  # every row has been created and evicted
                 layer(sampan.arange(begin, begin + 100_000)).backward(zeros)
                 mine.step()
                 mine.clear_grad(False)

@@ -1,4 +1,4 @@
-"""Steps of an optimizer over the rows that a batch names: alone, with look-up and backward, and beside a dense gradient."""
+"""Optimizer steps with row-sparse gradients: alone, with lookup and backward, and compared with a dense gradient."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .tables import (
 
 
 class DecayedSparseAdam:
-    """torch's SparseAdam, with AdamW's decay of the rows that have a gradient put before it, as well as it can be."""
+    """torch's SparseAdam after AdamW's decay of the rows with a gradient."""
 
     def __init__(self, parameters: list[Any]) -> None:
         self.parameter, self.inner = parameters[0], torch.optim.SparseAdam(parameters, lr=RATE)
@@ -49,7 +49,7 @@ class DecayedSparseAdam:
 
 
 class SparseFtrl:
-    """FTRL over the rows that have a gradient, in torch's operations: torch has none."""
+    """FTRL for rows with a gradient, by torch's operations, because torch has no FTRL."""
 
     def __init__(self, parameters: list[Any]) -> None:
         self.parameter = parameters[0]
@@ -69,13 +69,13 @@ class SparseFtrl:
 
 
 class Rule(NamedTuple):
-    """One rule in two libraries: each makes an optimizer of a list of parameters."""
+    """One rule in two libraries: each constructs an optimizer for a list of parameters."""
 
     sampan: Callable[[Any], Any]
     torch: Callable[[Any], Any]
     sparse: bool  # whether torch's takes a sparse gradient
     goal: float
-    moves: int  # rows read and written a distinct id; 0 where torch's works on the whole table
+    moves: int  # rows read and written for each distinct id; 0 if torch's rule updates the whole table
 
 
 # fmt: off
@@ -99,7 +99,7 @@ WHOLE = tuple(DENSE)  # rules whose whole step is measured; PaddlePaddle's take 
 
 
 def steps() -> Iterator[Row]:
-    """The step alone: gradients of eight batches are there, their repeated ids not yet added up, in either library."""
+    """The step alone: the gradients of eight batches are precomputed, with duplicate ids not yet merged, in both libraries."""
     for name, rule in RULES.items():
 
         def programs(rule: Rule = rule) -> dict[str, Step]:
@@ -132,7 +132,7 @@ def steps() -> Iterator[Row]:
 
 
 def wholes() -> Iterator[Row]:
-    """Look-up, backward and step."""
+    """Lookup, backward and step."""
     for rows in (MILLION, 10 * MILLION):
         for name in WHOLE:
             rule = RULES[name]
@@ -145,7 +145,7 @@ def wholes() -> Iterator[Row]:
                     "torch": stepping_torch(other, rule.torch(list(other.parameters())), tids, rows),
                 } | fbgemm_step(rows, name)
 
-            moved = 2 * NAMED * ROW  # the looked-up rows written, their gradient read
+            moved = 2 * NAMED * ROW  # the rows are written, their gradient is read
             paddle = "step" if rows == MILLION else ""
             arrays = {"rows": rows, "ids": batches(rows), "g": gradient(), "rule": name, "rate": RATE}
             label = f"lookup, backward and {name} step, {size(rows)}"
@@ -153,7 +153,7 @@ def wholes() -> Iterator[Row]:
 
 
 def fbgemm_step(rows: int, name: str) -> dict[str, Step]:
-    """fbgemm's fused tables, whose backward is the step; none where the library does not load."""
+    """fbgemm's fused tables, whose backward includes the step; none if the library does not load."""
     module = library("fbgemm_gpu.split_table_batched_embeddings_ops_training")
     common = library("fbgemm_gpu.split_table_batched_embeddings_ops_common")
     if module is None or common is None:
@@ -186,7 +186,7 @@ def beside_dense() -> Iterator[Row]:
             mine, full, other = ours(MILLION), ours(MILLION, False), theirs(MILLION, False)
             sparse = RULES[name].sampan(mine.parameters())
             dense, tdense = rule.sampan(full.parameters()), rule.torch(list(other.parameters()))
-            same = name != "lazy Adam"  # whose other rows rest, where a dense Adam's move on
+            same = name != "lazy Adam"  # it leaves the other rows unchanged; a dense Adam updates them
             return {
                 "sampan": stepping(mine, sparse, ids, MILLION),
                 "sampan, dense": stepping(full, dense, other_ids, MILLION, shown=same),

@@ -1,4 +1,4 @@
-"""Tables, the ids that are asked of them, and their gradient: what every row of embeddings is made of."""
+"""Tables, batches of ids, and gradients, shared by the rows of embeddings."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from sampan import nn
 
 SAMPLES, FIELDS, WIDTH, SKEW = 4096, 26, 64, 1.05
 NAMED = SAMPLES * FIELDS  # ids of a batch
-BATCHES = 8  # taken in turn, so that the rows of one have left the caches when it comes again
+BATCHES = (
+    8  # used in turn, so that the rows of a batch are evicted from the processor's caches before its next use
+)
 ROW = 4 * WIDTH  # bytes
 MILLION = 1_000_000
-RATE = 0.01  # of learning
+RATE = 0.01  # learning rate
 
 
 def size(rows: int) -> str:
@@ -27,26 +29,28 @@ def size(rows: int) -> str:
 
 
 def skewed(count: int, number: int, seed: int) -> np.ndarray:
-    """`number` ids below `count`: the k-th most popular comes in proportion to k^-1.05, and may be any id."""
+    """`number` ids below `count`: the k-th most popular has a frequency proportional to k^-1.05; ranks are mapped to scattered ids."""
     weight = np.cumsum(np.arange(1, count + 1) ** -SKEW)
     ranks = np.searchsorted(weight, np.random.default_rng(seed).random(number) * weight[-1])
-    return np.minimum(ranks, count - 1) * 2_654_435_761 % count  # a prime: each rank gets an id of its own
+    return (
+        np.minimum(ranks, count - 1) * 2_654_435_761 % count
+    )  # a prime, so that the map from ranks to ids is one-to-one
 
 
 @cache
 def batches(rows: int, number: int = BATCHES) -> np.ndarray:
-    """[number, 4096, 26] ids of a table with so many rows."""
+    """[number, 4096, 26] ids of a table with `rows` rows."""
     return skewed(rows, number * NAMED, 0).reshape(number, SAMPLES, FIELDS)
 
 
 @cache
 def distinct(rows: int) -> float:
-    """Different ids in a batch, on average."""
+    """The mean number of distinct ids in a batch."""
     return float(np.mean([len(np.unique(ids)) for ids in batches(rows)]))
 
 
 def gathered(rows: int, times: float = 1) -> dict[str, float]:
-    """The bytes of the rows that a batch names, each read or written so many times, and of the table they lie in."""
+    """Bytes of the rows of a batch, each read or written `times` times, and of their table."""
     return {"gathered": times * distinct(rows) * ROW, "table": rows * ROW}
 
 
@@ -56,14 +60,14 @@ def gradient() -> np.ndarray:
 
 
 def fill(table: Any, block: int = 1 << 16) -> None:
-    """The same values for every library; written, so that every page is really there."""
+    """Write the same values for every library, so that the operating system maps every page."""
     values = np.random.default_rng(2).standard_normal((block, WIDTH)).astype(np.float32)
     for begin in range(0, len(table), block):
         table[begin : begin + block] = torch.from_numpy(values[: len(table) - begin])
 
 
 def ours(rows: int, sparse: bool | None = None) -> nn.Embedding:
-    """Sampan's layer. sparse: None as it comes, False for a dense gradient."""
+    """Sampan's layer. sparse: None for the default, False for a dense gradient."""
     given = {} if sparse is None else {"sparse": sparse}
     layer = nn.Embedding(rows, WIDTH, weight_attr=nn.initializer.Constant(0.0), **given)
     fill(layer.weight.data)
@@ -78,30 +82,30 @@ def theirs(rows: int, sparse: bool = True, kind: Any = torch.nn.Embedding, **set
 
 @cache
 def named(rows: int) -> torch.Tensor:
-    """Some of the ids that the first batches name."""
+    """Some ids of the first batches."""
     return torch.from_numpy(np.unique(batches(rows)[:2])[::7].copy())
 
 
 def probe(table: Any, rows: int) -> Callable[[], Any]:
-    """What is compared after a step, when it is asked for: rows of the table that the batches name."""
+    """Function that returns rows of the table that the batches use, to compare after a step."""
     return lambda: table[named(rows)].numpy()
 
 
 def in_turn(rows: int, make: Callable[[np.ndarray], Any], number: int = BATCHES) -> Callable[[], Any]:
-    """Gives the next batch at every call, as `make` hands it to a library."""
+    """Function that returns the next batch, converted by `make`, at each call."""
     every = cycle([make(ids) for ids in batches(rows, number)])
     return lambda: next(every)
 
 
 def tensors(rows: int, number: int = BATCHES) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """(Sampan's batches, torch's), each the next one at every call."""
+    """(Sampan's batches, torch's), each returns the next batch at each call."""
     return in_turn(rows, sampan.to_tensor, number), in_turn(rows, torch.from_numpy, number)
 
 
 def stepping(
     layer: Any, rule: Any, next_ids: Callable[[], Any], rows: int, g: Any = None, shown: bool = True
 ) -> Step:
-    """Look-up, backward and step of Sampan. g: the gradient, `gradient()` if None; shown: whether a value is compared."""
+    """Lookup, backward and step of Sampan. g: the gradient, `gradient()` if None; shown: whether a value is compared."""
     g = sampan.to_tensor(gradient()) if g is None else g
 
     def step() -> Any:

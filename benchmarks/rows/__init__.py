@@ -1,9 +1,9 @@
-"""What is measured: one file a family of rows. Nothing here imports a framework; it is handed in.
+"""The measured rows, one file for each family. No framework is imported here; it is an argument.
 
 A program is a function that takes the framework's module and returns a step: a function without arguments that
-is called over and over and returns a number or a tensor. Sampan and PaddlePaddle share one program, because
-their API is the same; PyTorch's stands below it. Before timing, the values of a third call are compared, so that
-the columns are known to do the same work, two optimizer steps included.
+is called repeatedly and returns a number or a tensor. Sampan and PaddlePaddle share one program, because
+their API is the same; PyTorch's follows it. Before timing, the values of a third call are compared, to check
+that the programs do the same work, with two optimizer steps.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Program = Callable[[Any], Callable[[], Any]]
 
 @dataclass(frozen=True)
 class Row:
-    """`goal`: at most this share of PyTorch's time; of PaddlePaddle's where PyTorch has no such thing.
+    """goal: the largest allowed fraction of PyTorch's time, or of PaddlePaddle's if PyTorch has no such operator.
 
-    moved: bytes that the step must read and write; None: what PyTorch's operators move and compute one by one is counted
-    instead (`machine.Work`); 0: the machine sets no limit that could be stated. within: the goal is at most so many times
-    the machine's limit, which takes the place of `goal`.
+    moved: bytes that the step must read and write; None: the bytes and flops of PyTorch's operators are
+    counted (`machine.Work`); 0: no limit of the machine is known. within: the largest allowed multiple of the machine's
+    limit, in place of `goal`.
     """
 
     name: str

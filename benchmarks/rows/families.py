@@ -1,7 +1,7 @@
-"""One operator or more of every family, forward and backward, at a small and a large size.
+"""At least one operator of every family, forward and backward, at a small and a large size.
 
-A line says what the operator is called with: arrays by shape, where `n` is the size's length and a trailing letter
-tells the kind (i: integers below n, p: positive, none: normal). Gradients are asked of every floating array.
+A line lists the arguments of the operator: arrays by shape, where `n` is the size and a trailing letter is the kind (i:
+integers below n, p: positive, none: normal). Gradients are computed for every floating array.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def two(n: int) -> list[tuple[Any, ...]]:
 
 
 def same(name: str, arrays: Any = square, backward: bool = True, sizes: tuple[int, int] = (32, 512)) -> Case:
-    """An operator with one name and one meaning everywhere."""
+    """An operator with the same name and meaning in all frameworks."""
     return Case(
         name,
         arrays,
@@ -157,7 +157,7 @@ def drawn(specs: list[tuple[Any, ...]], size: int) -> list[np.ndarray]:
 
 
 def wave(shape: Any) -> np.ndarray:
-    """The gradient that arrives: not constant, for that is what a normalisation takes away."""
+    """The output's gradient. It is not constant, because normalisation layers have gradient 0 for a constant."""
     return np.cos(np.arange(int(np.prod(shape)))).astype(np.float32).reshape(shape)
 
 

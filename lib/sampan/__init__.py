@@ -18,8 +18,8 @@ from . import ops as ops
 from . import optimizer as optimizer
 from . import regularizer as regularizer
 from . import tensor as tensor
-from .creation import *  # noqa: F403
-from .dtype import *  # noqa: F403
+from .creation import *
+from .dtype import *
 from .engine.backward import enable_grad as enable_grad
 from .engine.backward import grad as grad
 from .engine.backward import is_grad_enabled as is_grad_enabled
@@ -30,7 +30,7 @@ from .engine.spelling import spell as _spell
 from .engine.tensor import Tensor as Tensor
 from .engine.tensor import is_tensor as is_tensor
 from .engine.tensor import to_tensor as to_tensor
-from .framework import *  # noqa: F403
+from .framework import *
 from .hapi import Model as Model
 from .hapi import summary as summary
 from .lazy import find as _find
@@ -38,11 +38,11 @@ from .lazy import names_of as _names_of
 from .names import compat as compat
 from .names.inner import install as _install_inner
 from .nn import ParamAttr as ParamAttr
-from .ops import *  # noqa: F403
-from .random import *  # noqa: F403
+from .ops import *
+from .random import *
 from .serialization import load as load
 from .serialization import save as save
-from .tensor_extras import *  # noqa: F403
+from .tensor_extras import *
 from .trace import trace as trace
 
 __version__ = "0.1.0"
@@ -81,7 +81,7 @@ if _TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
     from .names import static as static
     from .names import utils as utils
     from .names import version as version
-    from .names.framework import *  # noqa: F403
+    from .names.framework import *
 
 
 # A dense tensor becomes sparse in a room that is imported then.

@@ -11,7 +11,7 @@ import torch
 from .dtype import as_device, as_dtype, default_dtype
 from .engine.operator import as_method
 from .engine.spelling import factory, give
-from .engine.tensor import Refused, Tensor, WrongKind, declared, to_tensor
+from .engine.tensor import InvalidArgument, InvalidType, Tensor, declared, to_tensor
 from .ops.assembly import on_own_axes
 from .ops.shape import _ints
 
@@ -28,7 +28,7 @@ def _sizes(shape: Any) -> list[int]:
     """A shape as a list of ints. Raises ValueError for negative lengths, TypeError for anything but ints."""
     sizes = _ints(shape, "shape")
     if builtins.any(n < 0 for n in sizes):
-        raise Refused(f"shape: expected lengths of 0 or more, got {sizes}")
+        raise InvalidArgument(f"shape: expected lengths of 0 or more, got {sizes}")
     return sizes
 
 
@@ -47,7 +47,7 @@ def _fill(value: Any) -> Any:
     if isinstance(value, str):
         value = float(value)
     if not isinstance(value, (bool, int, float, complex)):
-        raise WrongKind(f"fill_value must be a number or a tensor, got {type(value).__name__}")
+        raise InvalidType(f"fill_value must be a number or a tensor, got {type(value).__name__}")
     return value
 
 
@@ -124,7 +124,7 @@ def _counted(start: Any, end: Any, step: Any, dtype: Any) -> list[Any]:
     if dtype is not None and not as_dtype(dtype).is_floating_point:
         values = [int(v) for v in values]
     if values[2] == 0:
-        raise Refused("step must not be 0")
+        raise InvalidArgument("step must not be 0")
     return values
 
 
@@ -154,7 +154,7 @@ def range(start=0, end=None, step=1, dtype=None, *, name=None) -> Tensor:
 def _spaced(start: Any, stop: Any, num: Any) -> torch.Tensor:
     first, last, count = (_plain(v) for v in (start, stop, num))
     if count < 0:
-        raise Refused(f"num must be at least 0, got {count}")
+        raise InvalidArgument(f"num must be at least 0, got {count}")
     return torch.linspace(first, last, int(count), dtype=torch.float64, device=as_device(None))
 
 
@@ -177,7 +177,7 @@ def _count(value: Any, name: str) -> int:
     """A number of rows or columns. Raises TypeError for anything but an int of 0 or more."""
     value = _plain(value)
     if not isinstance(value, int) or value < 0:
-        raise WrongKind(f"{name}: expected an int of 0 or more, got {value!r}")
+        raise InvalidType(f"{name}: expected an int of 0 or more, got {value!r}")
     return value
 
 
@@ -193,7 +193,7 @@ def _triangle(make: Any, row: Any, col: Any, offset: Any, dtype: Any) -> Tensor:
     rows, columns = _count(row, "row"), _count(row if col is None else col, "col")
     offset = _plain(offset)
     if not isinstance(offset, int):
-        raise WrongKind(f"offset must be an int, got {offset!r}")
+        raise InvalidType(f"offset must be an int, got {offset!r}")
     return Tensor(make(rows, columns, int(offset), dtype=as_dtype(dtype), device=as_device(None)))
 
 
@@ -214,7 +214,7 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
     """
     indexing = kwargs.get("indexing") or "ij"
     if indexing not in ("ij", "xy"):
-        raise Refused(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+        raise InvalidArgument(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
     vectors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
     if indexing == "xy":
         vectors[:2] = vectors[1::-1]
@@ -230,7 +230,7 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
 
 def _window(kind: Any, length: int, dtype: Any, *settings: Any) -> Tensor:
     if not isinstance(length, int) or length < 0:
-        raise Refused(f"window_length: expected a whole number of at least 0, got {length!r}")
+        raise InvalidArgument(f"window_length: expected a whole number of at least 0, got {length!r}")
     return Tensor(kind(length, *settings, dtype=_kind(dtype), device=as_device(None)))
 
 

@@ -4,6 +4,10 @@ spellings.
 A Tensor's dtype is a DataType; the dtype of a buffer, `x.data.dtype`, is torch's. The body of an operator may
 see either. So every function of the library takes both, they are compared by `==`, and what is given to torch
 goes through `as_dtype`.
+
+Dtype promotion of an operator with inputs of several dtypes is torch's (`torch.result_type`): its body gets
+them as they are. `engine.backward.fit` casts each gradient back. Paddle's exceptions stand where they apply:
+`divide` in ops/elementwise.py, `matmul` in ops/linalg.py, writes in place in ops/inplace.py.
 """
 
 import builtins
@@ -14,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from .engine.naming import Refused, WrongKind
+from .engine.errors import InvalidArgument, InvalidType
 
 # fmt: off
 __all__ = [
@@ -157,10 +161,10 @@ def as_dtype(value: object) -> torch.dtype:
         return _PYTHON[value]
     elif value is not None:
         try:
-            return NAMES[np.dtype(value).name]  # type: ignore[call-overload]
+            return NAMES[np.dtype(value).name]  # type: ignore[call-overload]  # refused below if it fails
         except (TypeError, KeyError):
             pass
-    raise WrongKind(f"dtype: expected one of {', '.join(NAMES)}, got {value!r}")
+    raise InvalidType(f"dtype: expected one of {', '.join(NAMES)}, got {value!r}")
 
 
 def get_default_dtype() -> str:
@@ -194,11 +198,11 @@ class Size(list[builtins.int]):
     def __repr__(self) -> str:
         return f"paddle.Size({list(self)})"
 
-    def __add__(self, other: object) -> "Size":  # type: ignore[override]
-        return Size([*self, *other])  # type: ignore[misc]
+    def __add__(self, other: object) -> "Size":  # type: ignore[override]  # Paddle: Size + list is a Size
+        return Size([*self, *other])  # type: ignore[misc]  # a list or tuple
 
     def __radd__(self, other: object) -> "Size":
-        return Size([*other, *self])  # type: ignore[misc]
+        return Size([*other, *self])  # type: ignore[misc]  # a list or tuple
 
     def __eq__(self, other: object) -> builtins.bool:
         return list.__eq__(self, list(other) if isinstance(other, tuple) else other)
@@ -277,11 +281,11 @@ def as_device(place: object) -> torch.device:
     elif isinstance(place, str) and re.fullmatch(r"(cpu|(gpu|cuda)(:\d+)?)", place):
         device = torch.device(place.replace("gpu", "cuda"))
     else:
-        raise Refused(f"place: expected 'cpu', 'gpu', 'gpu:N' or a Place, got {place!r}")
+        raise InvalidArgument(f"place: expected 'cpu', 'gpu', 'gpu:N' or a Place, got {place!r}")
     if device.type == "cuda":
         device = torch.device("cuda", device.index or 0)
         if (device.index or 0) >= torch.cuda.device_count():
-            raise Refused(f"place: {place!r}, but {torch.cuda.device_count()} GPUs are visible")
+            raise InvalidArgument(f"place: {place!r}, but {torch.cuda.device_count()} GPUs are visible")
     return device
 
 

@@ -3,7 +3,7 @@
 from .creation import arange
 from .dtype import default_dtype
 from .engine.spelling import factory
-from .engine.tensor import Tensor
+from .engine.tensor import InvalidArgument, Tensor
 from .ops.spectral import (
     fft,
     fft2,
@@ -38,7 +38,7 @@ __all__ = [
 
 def _frequencies(first: int, count: int, n: int, d: float, dtype: object) -> Tensor:
     if n * d == 0:
-        raise ValueError(f"expected n and d other than 0, got {n} and {d}")
+        raise InvalidArgument(f"expected n and d other than 0, got {n} and {d}")
     return arange(first, first + count, dtype=default_dtype() if dtype is None else dtype) * (1.0 / (n * d))
 
 

@@ -1,7 +1,7 @@
 """Linear algebra by Paddle's names: the operators of `ops.decomposition`, `ops.norms` and `ops.linalg`."""
 
 # ruff: noqa: I001
-from .engine.naming import under as _under
+from .engine.errors import with_name as _with_name
 from .ops.decomposition import (
     cholesky,
     cholesky_inverse,
@@ -41,7 +41,7 @@ from .ops.norms import (
 )
 from .ops.statistics import corrcoef, cov
 
-inv = _under("inv", inverse)
+inv = _with_name("inv", inverse)
 __all__ = [
     "cholesky",
     "cholesky_inverse",

@@ -23,7 +23,7 @@ _ADMITTED: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): np.dtype,
 }
-_core: Any = np._core  # type: ignore[attr-defined]
+_core: Any = np._core  # type: ignore[attr-defined]  # NumPy 2 has it, its stub not
 for _module in ("numpy.core.multiarray", "numpy._core.multiarray"):
     _ADMITTED[_module, "_reconstruct"] = _core.multiarray._reconstruct
     _ADMITTED[_module, "scalar"] = _core.multiarray.scalar

@@ -110,7 +110,7 @@ class Profiler:
         profile_memory: bool = False,
         timer_only: bool = False,
         emit_nvtx: bool = False,
-        custom_device_types: list[str] = [],  # noqa: B006
+        custom_device_types: list[str] = [],
         with_flops: bool = False,
     ) -> None:
         if isinstance(scheduler, (tuple, list)):

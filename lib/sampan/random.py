@@ -11,7 +11,7 @@ from .creation import _kind, _sizes
 from .dtype import as_device, as_dtype, name_of
 from .engine.operator import as_method, operator
 from .engine.spelling import factory, spelled
-from .engine.tensor import Refused, Tensor, WrongKind, declared
+from .engine.tensor import InvalidArgument, InvalidType, Tensor, declared
 
 # fmt: off
 __all__ = [
@@ -43,7 +43,9 @@ def get_rng_state(device: Any = None) -> list[torch.Tensor]:
 def set_rng_state(state_list: list[torch.Tensor], device: Any = None) -> None:
     """Continue from states that `get_rng_state` returned. Raises ValueError for an empty list."""
     if not state_list:
-        raise Refused("set_rng_state: expected the list that get_rng_state returned, got an empty one")
+        raise InvalidArgument(
+            "set_rng_state: expected the list that get_rng_state returned, got an empty one"
+        )
     torch.set_rng_state(state_list[0])
     if len(state_list) > 1:
         torch.cuda.set_rng_state_all(state_list[1:])
@@ -53,7 +55,9 @@ def _floating(dtype: Any) -> torch.dtype:
     """The dtype of what is drawn from an interval or a bell curve. Raises TypeError for integers."""
     kind = _kind(dtype)
     if not (kind.is_floating_point or kind.is_complex):
-        raise WrongKind(f"dtype: expected a floating or complex one for random numbers, got {name_of(kind)}")
+        raise InvalidType(
+            f"dtype: expected a floating or complex one for random numbers, got {name_of(kind)}"
+        )
     return kind
 
 
@@ -112,13 +116,13 @@ def _bounds(low: Any, high: Any) -> tuple[int, int]:
     """`f(n)` counts from 0. Raises ValueError for an empty range."""
     low, high = (0, low) if high is None else (low, high)
     if isinstance(low, float) or isinstance(high, float):
-        raise WrongKind(f"expected ints, got low={low}, high={high}")
+        raise InvalidType(f"expected ints, got low={low}, high={high}")
     if high <= low:
-        raise Refused(f"expected low < high, got low={low}, high={high}")
+        raise InvalidArgument(f"expected low < high, got low={low}, high={high}")
     return int(low), int(high)
 
 
-def randint(low=0, high=None, shape=[1], dtype=None, name=None) -> Tensor:  # noqa: B006
+def randint(low=0, high=None, shape=[1], dtype=None, name=None) -> Tensor:
     """Integers from low up to, not including, high; `randint(n)` from 0."""
     kind = torch.int64 if dtype is None else as_dtype(dtype)
     low, high = _bounds(low, high)
@@ -159,7 +163,7 @@ def randint_like(x, low=0, high=None, dtype=None, name=None) -> Tensor:
 
 def _chances(p: Any) -> None:
     if bool(((p < 0) | (p > 1)).any()):
-        raise Refused(f"probabilities must be from 0 to 1, got {p.min()} to {p.max()}")
+        raise InvalidArgument(f"probabilities must be from 0 to 1, got {p.min()} to {p.max()}")
 
 
 @operator()
@@ -271,7 +275,7 @@ def random_(x, from_=0, to=None, *, generator=None) -> Tensor:
         most = int(2 / torch.finfo(kind).eps) if kind.is_floating_point else torch.iinfo(kind).max
         from_, to = 0, from_ or most
     if from_ >= to:
-        raise Refused(f"random_: expected from_ < to, got {from_} and {to}")
+        raise InvalidArgument(f"random_: expected from_ < to, got {from_} and {to}")
     return _fill(x, lambda data: data.random_(from_, to, generator=generator), True)
 
 

@@ -1,7 +1,8 @@
 """The gradient of a table of which a batch read only some rows: those rows alone.
 
-A `RowGradient` is what backward carries, what a leaf keeps and what an optimizer steps. Programs see a
-Tensor, `RowSparse`, which is made when they ask for `table.grad`, in hooks, and by `grad`.
+Paddle calls such a gradient SelectedRows, torch a sparse gradient. A `RowGradient` is what backward carries,
+what a leaf keeps and what an optimizer steps (`step_rows`). Programs see a Tensor, `RowSparse`, which is made
+when they ask for `table.grad`, in hooks, and by `grad`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 
 from .dtype import DTYPES, DataType, Place, Size, as_dtype, name_of
-from .engine.tensor import Refused, Tensor, WrongKind
+from .engine.tensor import InvalidArgument, InvalidType, Tensor
 from .kernels import embedding as kernels
 from .kernels.arena import LENT_FROM, copied
 from .kernels.cpu_embedding import all_inside
@@ -368,9 +369,9 @@ def _plain(part: Part) -> tuple[torch.Tensor, torch.Tensor]:
 def check_ids(ids: torch.Tensor, count: int, name: str) -> None:
     """Refuse ids that no table of `count` rows takes: the argument `name`, which id, and its index."""
     if ids.dtype not in (torch.int32, torch.int64):
-        raise WrongKind(f"{name}: expected int32 or int64, got {name_of(ids.dtype)}") from None
+        raise InvalidType(f"{name}: expected int32 or int64, got {name_of(ids.dtype)}") from None
     if not all_inside(ids, count):
         at = ((ids < 0) | (ids >= count)).nonzero()[0].tolist()
-        raise Refused(
+        raise InvalidArgument(
             f"{name}{at or ''}: expected an id from 0 to {count - 1}, got {int(ids[tuple(at)])}"
         ) from None

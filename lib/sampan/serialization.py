@@ -1,9 +1,9 @@
-"""`save` and `load`: Tensors in nested dictionaries and lists, in one file from which no code is run.
+"""Checkpoints, `save` and `load`: Tensors in nested dictionaries and lists, in a file that runs no code.
 
 A file is a pickle as Paddle writes it, which Paddle reads too. Under a name that ends in `.safetensors`, and
-for sparse tensors, it is in the safetensors format: its metadata carry the nesting as JSON and a SHA-256 over
-all of it, so that a changed file is refused. Writing is atomic: another file under the name stays whole until
-the new one is on the disk.
+for sparse tensors, it is in the safetensors format. The metadata hold the nesting as JSON and a SHA-256
+checksum, so that a changed file is refused. Writing is atomic: an existing file is replaced only after the
+new one is on the disk.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 
-from .engine.tensor import Tensor, WrongKind, is_tensor, to_numpy
+from .engine.tensor import InvalidType, Tensor, is_tensor, to_numpy
 from .pickled import is_pickle, read_pickled
 
 FORMAT = 1
@@ -75,6 +75,29 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.fsync(folder)  # the new name itself must survive a power cut
     finally:
         os.close(folder)
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def locked(path: str | os.PathLike[str]) -> IO[bytes]:
+    """An open file that this process alone has until it is closed, or until the process ends.
+
+    Raises BlockingIOError where another has it. Windows has no such lock: there it is a file.
+    """
+    file = open(path, "wb")  # noqa: SIM115  the caller closes it
+    with contextlib.suppress(ImportError):
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the system opens it when its holder dies
+        except BlockingIOError:
+            file.close()
+            raise
+    return file
 
 
 def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
@@ -297,7 +320,7 @@ def _encode(value: Any, where: str, keep: Callable[[Any], Any], as_json: bool = 
             return {"tuple": found} if as_json else tuple(found)
         return {"list": found} if as_json else found
     hint = "; save its state_dict()" if hasattr(value, "state_dict") else ""
-    raise WrongKind(
+    raise InvalidType(
         f"save: {where} is a {type(value).__name__}; expected Tensors, arrays, numbers, strings, lists, "
         f"dictionaries{hint}"
     )

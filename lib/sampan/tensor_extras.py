@@ -9,7 +9,7 @@ import torch
 from .creation import empty
 from .engine.operator import as_method
 from .engine.spelling import spelled
-from .engine.tensor import Tensor, declared, is_tensor, to_tensor
+from .engine.tensor import InvalidType, Tensor, declared, is_tensor, to_tensor
 from .framework import create_parameter
 
 __all__ = ["numel", "rank", "shape", "softmax", "tolist"]
@@ -219,7 +219,7 @@ def tolist(x) -> Any:
 def numel(x, name=None) -> Tensor:
     """How many values it has, as an int64 tensor."""
     if not isinstance(x, Tensor):
-        raise TypeError(f"numel: expected a Tensor as x, got {type(x).__name__}")
+        raise InvalidType(f"numel: expected a Tensor as x, got {type(x).__name__}")
     return x.numel()
 
 

@@ -220,7 +220,7 @@ MATRICES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def times_dense(rng: np.random.Generator) -> Iterator[Case]:
+def spmm_kernel(rng: np.random.Generator) -> Iterator[Case]:
     for name, name_zh, height, width, count, empty, k, hint in MATRICES:
         crows, cols = scattered(rng, height, width, count, empty)
         values, x = draw(rng, count), draw(rng, width, k)
@@ -230,7 +230,7 @@ def times_dense(rng: np.random.Generator) -> Iterator[Case]:
     yield from race(rng)
 
 
-def sampled(rng: np.random.Generator) -> Iterator[Case]:
+def sddmm(rng: np.random.Generator) -> Iterator[Case]:
     each: Text = (
         "The sum of entry e runs over the k numbers of row r of x and row cols[e] of y, and starts at zero.",
         "元素 e 的和遍历 x 第 r 行与 y 第 cols[e] 行的 k 个数，从零开始。",
@@ -401,8 +401,8 @@ def neighbours(rng: np.random.Generator) -> Iterator[Case]:
 
 EXERCISES = [
     Exercise("kernels.sparse.grouped", 3, "From coordinates to rows", "从坐标到压缩行", grouped, (*FORBIDDEN, *SORTS)),
-    Exercise("kernels.sparse.times_dense", 3, "The product", "稀疏乘积", times_dense, (*FORBIDDEN, *PRODUCTS), seconds=30),
-    Exercise("kernels.sparse.sampled", 2, "A product at a few places", "采样乘积", sampled, (*FORBIDDEN, *PRODUCTS)),
+    Exercise("kernels.sparse.spmm", 3, "The product", "稀疏乘积", spmm_kernel, (*FORBIDDEN, *PRODUCTS), seconds=30),
+    Exercise("kernels.sparse.sddmm", 2, "A product at a few places", "采样乘积", sddmm, (*FORBIDDEN, *PRODUCTS)),
     Exercise("sparse.operators.spmm", 2, "The two gradients", "两个梯度", spmm, (*FORBIDDEN, "@", "spmm", "sampan.sparse.operators")),
     Exercise("sparse.rulebook.neighbours", 3, "The rulebook", "规则表", neighbours, (*FORBIDDEN, "mutual_neighbours", "rulebook", "submanifold", "KDTree", "cKDTree", "sklearn")),
 ]  # fmt: skip

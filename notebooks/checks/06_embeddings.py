@@ -12,7 +12,7 @@ from sampan.learn.cases import Case, Holds, Text
 from studio.grading.exercise import Exercise
 
 F, L = np.float32, np.int64
-KERNELS = ("sampan.kernels", "sampan.ops.resampling.rows_at", "sampan.ops.resampling.rows_summed")
+KERNELS = ("sampan.kernels", "sampan.ops.embedding.rows_at", "sampan.ops.embedding.rows_summed")
 LIBRARY = (
     *(
         "embedding",
@@ -444,8 +444,8 @@ def ask(rng: np.random.Generator) -> Iterator[Case]:
 
 
 EXERCISES = [
-    Exercise("ops.resampling.rows_at", 2, "The look-up", "查表", rows_at, (*LIBRARY, *KERNELS), seconds=COMPILING),
-    Exercise("ops.resampling.rows_summed", 2, "The scatter-add", "散加", rows_summed, (*LIBRARY, *KERNELS, *ADDING, *SPARSE), seconds=COMPILING),
+    Exercise("ops.embedding.rows_at", 2, "The look-up", "查表", rows_at, (*LIBRARY, *KERNELS), seconds=COMPILING),
+    Exercise("ops.embedding.rows_summed", 2, "The scatter-add", "散加", rows_summed, (*LIBRARY, *KERNELS, *ADDING, *SPARSE), seconds=COMPILING),
     Exercise("row_sparse.RowSparse.coalesced", 3, "Repeated ids as one", "合并重复编号", coalesced, (*LIBRARY, *KERNELS, *SPARSE, "unique", "unique_consecutive")),
     Exercise("optimizer.Adagrad.update_rows", 2, "Lazy Adagrad", "惰性 Adagrad", update_rows, (*LIBRARY, *KERNELS, "step", "unique", "Adagrad", "update", "rule", "_update", "rule_step", "optim")),
     Exercise("kernels.cpu_embedding_cache.ask", 3, "The cache", "缓存", ask, (*LIBRARY, *KERNELS, "ask", "lru_cache", "LRUCache", "cachetools"), seconds=COMPILING),

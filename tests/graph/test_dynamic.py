@@ -191,10 +191,13 @@ def test_many_edges_and_compaction():
     assert content(graph) == alive == turned(graph)
 
 
-def test_readers_never_see_half_a_batch():
-    """Each batch adds a whole cycle or takes a whole one away, so degrees stay equal; compaction goes on beside."""
+@pytest.mark.parametrize("in_a_folder", [False, True])
+def test_readers_never_see_half_a_batch(tmp_path, in_a_folder, monkeypatch):
+    """Each batch adds a whole cycle or takes a whole one away, so degrees stay equal; compaction goes on beside,
+    and flushes of a graph in a folder."""
+    monkeypatch.setattr("sampan.graph.redo_log.LEAST", 3000)
     size, errors, stop = 50, [], threading.Event()
-    graph = DynamicGraph(size)
+    graph = DynamicGraph(size, path=tmp_path if in_a_folder else None)
     ends = np.arange(size), (np.arange(size) + 1) % size
 
     def read():
@@ -211,6 +214,8 @@ def test_readers_never_see_half_a_batch():
     def compact():
         while not stop.is_set():
             graph.compact()
+            if in_a_folder:
+                graph.flush()
 
     threads = [threading.Thread(target=work) for work in (read, read, compact)]
     for thread in threads:
@@ -229,6 +234,9 @@ def test_readers_never_see_half_a_batch():
         for thread in threads:
             thread.join()
     assert not errors and graph.num_edges == depth * size
+    graph.close()
+    if in_a_folder:
+        assert content(DynamicGraph.open(tmp_path)) == content(graph)
 
 
 def test_numbers_are_used_again_when_no_snapshot_sees_them():
@@ -260,6 +268,29 @@ def test_memory_that_ends_changes_nothing(monkeypatch):
     assert len(graph.add_edges(numbers, numbers)) == 3000 and graph.num_edges == 3001
 
 
+def test_memory_that_ends_in_a_removal_changes_nothing(monkeypatch):
+    graph = DynamicGraph(3, [(0, 1), (1, 2), (0, 2)], times=[1.0, 2.0, 3.0])
+    seen = graph.snapshot()
+    expected = {0: (0, 1), 1: (1, 2), 2: (0, 2)}
+
+    def ends(self, rows):
+        raise MemoryError
+
+    with monkeypatch.context() as monkeypatch:
+        monkeypatch.setattr("sampan.graph.growing_rows.GrowingRows.reserve_copies", ends)
+        for call in (
+            lambda: graph.remove_edges(edges=[0, 2]),
+            lambda: graph.remove_edges([0], [1]),
+            lambda: graph.remove_edges_before(2.5),
+            lambda: graph.remove_nodes([0]),
+        ):
+            with pytest.raises(MemoryError):
+                call()
+    assert content(graph) == turned(graph) == expected and graph.num_edges == 3 and graph.has_node(0)
+    graph.remove_edges(edges=[0, 2, 0])  # one twice
+    assert content(graph) == turned(graph) == {1: (1, 2)} and graph.num_edges == seen.num_edges - 2
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
@@ -285,8 +316,11 @@ def test_memory_that_ends_changes_nothing(monkeypatch):
         (lambda g: g.remove_edges_before(1.0), "remove_edges_before: expected edges with times"),
         (lambda g: g.edge_times([0]), "edge_times: expected edges with times"),
         (lambda g: g.edge_feat("w", [1]), "edge_feat: edges: expected"),
-        (lambda g: g.update_edge_feat("v", [0], [1.0]), r"update: expected one of \['w'\], got 'v'"),
-        (lambda g: g.update_edge_feat("w", [0], [[1.0]]), "update: expected shape"),
+        (
+            lambda g: g.update_edge_feat("v", [0], [1.0]),
+            r"update_edge_feat: expected one of \['w'\], got 'v'",
+        ),
+        (lambda g: g.update_edge_feat("w", [0], [[1.0]]), "update_edge_feat: expected shape"),
         (lambda g: g.successors([3]), "successors: nodes: expected ids from 0 to 2, got 3"),
         (lambda g: g.add_nodes(-1), "add_nodes: expected at most"),
         (lambda g: DynamicGraph(2, [(0, 1)], times=[1.0, 2.0]), "times: expected 1 finite numbers"),

@@ -152,3 +152,76 @@ def test_what_was_passed_in_may_be_overwritten():
 def test_bad_input(given, error, text):
     with pytest.raises(error, match=f"^Graph: .*{text}"):
         Graph(**given)
+
+
+def test_several_graphs_as_one():
+    rng = np.random.default_rng(0)
+    graphs = [
+        Graph(rng.integers(0, n, (n, 2)), n, {"x": rng.normal(size=(n, 2))}, {"w": np.arange(n)})
+        for n in (3, 1, 4)
+    ]
+    batch = Graph.batch(graphs)
+    assert batch.num_graph == 3 and batch.graph_node_id.tolist() == [0, 0, 0, 1, 2, 2, 2, 2]
+    assert batch.graph_edge_id.tolist() == [0, 0, 0, 1, 2, 2, 2, 2]
+    for number, first in enumerate((0, 3, 4)):
+        own = batch.graph_edge_id == number
+        assert (batch.edges[own] - first == graphs[number].edges).all()
+        assert (batch.edge_feat["w"][own] == graphs[number].edge_feat["w"]).all()
+        assert (batch.node_feat["x"][batch.graph_node_id == number] == graphs[number].node_feat["x"]).all()
+    twice = Graph.batch([batch, graphs[0]])
+    assert twice.num_graph == 4 and twice.graph_node_id.tolist() == [0, 0, 0, 1, 2, 2, 2, 2, 3, 3, 3]
+    assert Graph.disjoint(graphs, merged_graph_index=True).graph_node_id.tolist() == [0] * 8
+    tensors = Graph.batch([graph.tensor(inplace=False) for graph in graphs])
+    assert tensors.is_tensor() and isinstance(tensors.graph_node_id, paddle.Tensor)
+    assert (tensors.node_feat["x"].numpy() == batch.node_feat["x"]).all()
+    for other in (
+        batch.reverse(),
+        batch.remove_self_loops(),
+        batch.tensor(inplace=False),
+        batch.to_undirected(),
+    ):
+        assert other.num_graph == 3 and other.graph_node_id.tolist() == batch.graph_node_id.tolist()
+    part = batch.subgraph([7, 0])
+    assert part.num_graph == 3 and part.graph_node_id.tolist() == [2, 0]
+    with pytest.raises(ValueError, match="disjoint: graph_list: expected one graph or more"):
+        Graph.batch([])
+    with pytest.raises(ValueError, match="disjoint: node_feat: expected the same names in all graphs"):
+        Graph.batch([graphs[0], Graph([], 1, None, {"w": np.zeros(0)})])
+
+
+def test_dump_and_load(tmp_path):
+    first = Graph([(0, 1), (2, 1)], 4, {"x": np.eye(4, dtype="float32")}, {"w": paddle.to_tensor([1, 2])})
+    second = Graph([(0, 0), (0, 0)], 1, {"x": np.ones((1, 4), "float32")}, {"w": paddle.to_tensor([3, 4])})
+    for number, graph in enumerate((first, Graph.batch([first, second]), Graph([], 0))):
+        path = tmp_path / str(number) / "graph"
+        graph.dump(path)
+        found = Graph.load(path)
+        assert (found.edges == graph.numpy(inplace=False).edges).all() and found.num_nodes == graph.num_nodes
+        assert found.num_graph == graph.num_graph
+        assert found._ids().tolist() == graph._ids().tolist()
+        for kind in ("node_feat", "edge_feat"):
+            for name, values in getattr(graph, kind).items():
+                assert (getattr(found, kind)[name] == np.asarray(values)).all()
+                assert getattr(found, kind)[name].dtype == np.asarray(values).dtype
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-3])
+    with pytest.raises(ValueError):
+        Graph.load(path)
+    with pytest.raises(FileNotFoundError):
+        Graph.load(tmp_path / "none")
+    paddle.save({"a": 1}, tmp_path / "other")
+    with pytest.raises(ValueError, match="holds no graph"):
+        Graph.load(tmp_path / "other")
+
+
+def test_send_ue():
+    graph = Graph([(0, 1), (2, 1), (1, 1)], 3)
+    x, e = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), paddle.to_tensor([[1.0], [2.0], [4.0]])
+    assert graph.send_ue(x, e, "mul").tolist() == [[1, 2], [10, 12], [12, 16]]
+    assert graph.send_ue(x, e, "sub").tolist() == [[0, 1], [3, 4], [-1, 0]]
+    with pytest.raises(ValueError, match="expected one of add, sub, mul, div for message_op"):
+        graph.send_ue(x, e, "pow")
+
+
+def test_features_that_are_none_are_left_out():
+    assert Graph([(0, 1)], 2, {"x": None, "y": [1, 2]}).node_feat.keys() == {"y"}

@@ -42,7 +42,7 @@ def test_inserted_moved_removed_and_compacted():
         picked = np.array([places[i] for i in chosen], np.int32)
         dead[picked[:, 1]] = True
         rows.reserve_copies(picked[:, 0].copy())
-        rows.remove(picked[:, 0].copy(), dead, step, visible)
+        rows.remove(picked[:, 0].copy(), picked[:, 1].copy(), dead, step, visible)
         for row in expected:
             row[:] = [pair for pair in row if not dead[pair[1]]]
         if step % 7 == 3:
@@ -69,13 +69,13 @@ def test_a_reservation_can_be_undone():
 
 def test_wasteful_pools_are_named(monkeypatch):
     monkeypatch.setattr(growing_rows, "COMPACT_FROM", 10)
-    rows, dead = GrowingRows(), np.zeros(0, bool)
+    rows, dead, absent = GrowingRows(), np.zeros(0, bool), np.array([-1], np.int32)
     rows.add_rows(1)
     assert not rows.wasteful
     for _ in range(5):  # 4 places, then 8, 16, 32: each time the row moves
         dead = insert(rows, [[]], [(0, 0)] * 4, dead)
     assert not rows.wasteful and rows._state.tolist() == [60, 28]
-    rows.remove(np.zeros(1, np.int32), dead, 5, -1)
+    rows.remove(np.zeros(1, np.int32), absent, dead, 5, -1)
     rows.reserve_copies(np.zeros(1, np.int32))
-    rows.remove(np.zeros(1, np.int32), dead, 6, 6)
+    rows.remove(np.zeros(1, np.int32), absent, dead, 6, 6)
     assert rows.wasteful

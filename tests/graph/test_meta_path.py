@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sampan.graph import HeteroGraph
-from sampan.graph.meta_path import PathCounts, _product
+from sampan.graph.meta_path import PathCounts, product
 
 
 @pytest.fixture
@@ -57,5 +57,5 @@ def test_no_edges():
 def test_counts_that_do_not_fit_are_refused():
     big = PathCounts(np.array([0, 1], np.int32), np.zeros(1, np.int32), np.array([2**40]), 1)
     with pytest.raises(ValueError, match=r"path_counts: expected fewer than 2\^62 instances"):
-        _product(big, big)
-    assert _product(big, big._replace(counts=np.array([2**20]))).counts.tolist() == [2**60]
+        product(big, big)
+    assert product(big, big._replace(counts=np.array([2**20]))).counts.tolist() == [2**60]

@@ -18,7 +18,7 @@ def arrays(count):
 
 def test_every_loop_compiles_in_the_warm_up():
     loops.warm_up()
-    for name in ("needed", "insert", "find", "kept_places", "remove", "gather", "copy_rows"):
+    for name in ("needed", "insert", "find", "kept_places", "mark", "remove", "gather", "copy_rows"):
         assert getattr(loops, name).signatures, name
 
 

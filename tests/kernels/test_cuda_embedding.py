@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import sampan
 from sampan import embedding, kernels, nn, optimizer
-from sampan.kernels import cpu_embedding, cpu_optimizer, device, registry
+from sampan.kernels import cpu_embedding, cpu_optimizer, device
 from sampan.kernels import cuda_embedding as gpu
+from sampan.kernels import loops as kernel_loops
 from sampan.row_sparse import RowSparse
 
 no_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
@@ -163,7 +164,7 @@ def test_programs_through_these_kernels(name, monkeypatch):
     expected, loops = [r.numpy().copy() for r in PROGRAMS[name]()], []
     monkeypatch.setattr(device, "GPUS", ("cuda", "cpu"))
     monkeypatch.setattr(kernels, "listeners", [loops.append])
-    monkeypatch.setattr(registry, "listeners", kernels.listeners)
+    monkeypatch.setattr(kernel_loops, "listeners", kernels.listeners)
     for mine, theirs in zip(PROGRAMS[name](), expected, strict=True):
         np.testing.assert_allclose(mine.numpy(), theirs, rtol=1e-4, atol=1e-5)
     assert not [loop for loop in loops if "row" in loop or "bag" in loop], loops

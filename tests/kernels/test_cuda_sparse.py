@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import sampan
 from sampan import kernels, sparse
 from sampan.kernels import cuda_sparse as gpu
-from sampan.kernels import device, registry
+from sampan.kernels import device
+from sampan.kernels import loops as kernel_loops
 from tests.sparse.drawn import pair
 
 KINDS = ["float32", "float64", "int64", "complex128"]
@@ -100,17 +101,17 @@ def test_products(data, kind):
     cuts = kernels.sparse.cuts(crows)
     assert gpu.cuts(torch.from_numpy(crows)) is not None
     a, x, y = values(rng, cols.size, kind), values(rng, (m, width), kind), values(rng, (n, width), kind)
-    compare("times_dense", cuts, crows, cols, a, x, np.empty((n, width), kind), out=[5])
-    compare("sampled", cuts, crows, cols, y, x, np.empty(cols.size, kind), out=[5])
+    compare("spmm", cuts, crows, cols, a, x, np.empty((n, width), kind), out=[5])
+    compare("sddmm", cuts, crows, cols, y, x, np.empty(cols.size, kind), out=[5])
     b_crows, b_cols, (_, k) = data.draw(sparse_rows(m))
     b = values(rng, b_cols.size, kind)
-    at = compare("product_columns", (crows, cols), (b_crows, b_cols), k)
+    at = compare("spgemm_columns", (crows, cols), (b_crows, b_cols), k)
     few, few_cols, _ = data.draw(sparse_rows(n, k))
     for places in (at, (few, few_cols)):
-        compare("product_values", (crows, cols, a), (b_crows, b_cols, b), k, places)
+        compare("spgemm_values", (crows, cols, a), (b_crows, b_cols, b), k, places)
     other, other_cols, _ = data.draw(sparse_rows(k, m))
     c = values(rng, other_cols.size, kind)
-    compare("product_dots", (crows, cols, a), (other, other_cols, c), m, (few, few_cols))
+    compare("spgemm_dots", (crows, cols, a), (other, other_cols, c), m, (few, few_cols))
 
 
 @examples
@@ -277,7 +278,7 @@ def test_programs_through_these_kernels(program, monkeypatch):
     expected, loops = run(program), []
     monkeypatch.setattr(device, "GPUS", ("cuda", "cpu"))
     monkeypatch.setattr(kernels, "listeners", [loops.append])
-    monkeypatch.setattr(registry, "listeners", kernels.listeners)
+    monkeypatch.setattr(kernel_loops, "listeners", kernels.listeners)
     for mine, theirs in zip(run(program), expected, strict=True):
         assert np.allclose(mine, theirs)
     assert not loops

@@ -26,7 +26,7 @@ def test_each_kernel_of_a_gpu_is_called_under_its_own_name(entries, gpu, monkeyp
 
 
 def test_the_first_array_decides():
-    kernel = device.on_device(lambda *args: "loop", "cuda_sparse.cuts")
+    kernel = device.dispatch(lambda *args: "loop", "cuda_sparse.cuts")
     array, buffer = np.zeros(1), torch.zeros(1)
     for args in ((array,), ((array, array), 1), (array, buffer), ([buffer],), (3, buffer)):
         assert kernel(*args) == "loop"

@@ -3,7 +3,7 @@
 import inspect
 
 from sampan.kernels import cpu_graph_messages, cpu_graph_structure, graph
-from sampan.kernels.registry import Loop
+from sampan.kernels.loops import Loop
 
 
 def test_every_loop_is_compiled_by_the_warm_up():

@@ -116,3 +116,9 @@ def test_an_error_inside_the_librarys_module_is_not_hidden(practice, monkeypatch
     monkeypatch.setattr(slots.importlib, "import_module", broken)
     with pytest.raises(ModuleNotFoundError, match="gone"):
         learn.exercise("practice.double")
+
+
+@pytest.mark.parametrize("earlier", sorted(slots.RENAMED))
+def test_an_earlier_name_means_the_same_slot(earlier: str) -> None:
+    assert slots.get(earlier) is slots.get(slots.RENAMED[earlier])
+    assert slots.get(earlier).name == slots.RENAMED[earlier]

@@ -88,12 +88,12 @@ def test_bad_settings_are_named(arguments, message):
 
 
 def test_texts_before_fit_and_rows_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="call fit"):
+    with pytest.raises(ValueError, match=r"^NGrams: texts: expected fit\(texts\)"):
         NGrams()(TEXTS)
     rows = NGrams(least=1).fit(TEXTS)(TEXTS)
-    with pytest.raises(ValueError, match="labels: expected 7, one a row, got 3"):
+    with pytest.raises(ValueError, match="labels: expected 7, one for each row, got 3"):
         Rows(rows, [0, 1, 0])
-    with pytest.raises(ValueError, match="x: expected 5 features a row"):
+    with pytest.raises(ValueError, match="x: expected 5 features in each row"):
         BagOfWords(5, 2)(rows)
 
 

@@ -66,7 +66,7 @@ def test_without_segments_and_mask_all_is_the_first_segment():
     ids = paddle.to_tensor([[1, 2, 3]])
     full = net(ids, paddle.zeros([1, 3], "int64"), paddle.ones([1, 3], "int64"))
     np.testing.assert_allclose(net(ids)[0].numpy(), full[0].numpy(), atol=1e-6)
-    with pytest.raises(ValueError, match="at most context=8 tokens a row, got 9"):
+    with pytest.raises(ValueError, match=r"^BERT: ids: expected at most context=8 tokens in each row, got 9"):
         net(paddle.zeros([1, 9], "int64"))
 
 

@@ -95,7 +95,7 @@ def test_it_learns_a_pattern_and_continues_it():
 def test_bad_input():
     with pytest.raises(ValueError, match="width: expected a multiple of num_heads=5, got 12"):
         small(num_heads=5)
-    with pytest.raises(ValueError, match="expected at most context=8 tokens a row, got 9"):
+    with pytest.raises(ValueError, match=r"^GPT: ids: expected at most context=8 tokens in each row, got 9"):
         small()(paddle.zeros([1, 9], "int64"))
     with pytest.raises(ValueError, match="temperature: expected 0 or more"):
         small().generate([[1]], 1, temperature=-1.0)

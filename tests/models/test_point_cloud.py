@@ -157,7 +157,7 @@ def test_a_training_tells_how_far_it_is_and_ends_when_told():
         network, DATA, point_cloud.parts_loss, 50, batch_size=4, share=lambda: next(clock)
     )
     assert len(list(run)) == 3  # as long as the share is below 1
-    with pytest.raises(ValueError, match="data: expected shapes to train on, got none"):
+    with pytest.raises(ValueError, match=r"^steps: data: expected at least one shape, got none"):
         next(point_cloud.steps(network, DATA.pick([]), point_cloud.parts_loss, 1))
     with pytest.raises(ValueError, match=r"precision: expected .* got 'int8'"):
         next(point_cloud.steps(network, DATA, point_cloud.parts_loss, 1, precision="int8"))

@@ -261,7 +261,7 @@ def test_bad_input_is_named():
     ):
         TwoTower(3, 0, 4, 5)
     network = TwoTower(3, 6, 4, 5)
-    with pytest.raises(ValueError, match="ratings: expected 3 people and 6 items, got 2 and 6"):
+    with pytest.raises(ValueError, match="ratings: expected 3 users and 6 items, got 2 and 6"):
         network.remember(log_of([0, 1], [0, 5]))
     for user in (-1, 3):
         with pytest.raises(ValueError, match=f"user: expected 0 to 2, got {user}"):

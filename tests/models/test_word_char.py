@@ -42,7 +42,7 @@ def test_texts_become_ids_of_both_channels():
     ]  # fmt: skip
     w, c, y = data[1]
     assert w.tolist() == [0] and c.tolist() == [[0] * 4] and y == 0 and len(data) == 3
-    with pytest.raises(ValueError, match=r"labels: expected 1, one a text, got shape \[2\]"):
+    with pytest.raises(ValueError, match=r"labels: expected 1, one for each text, got shape \[2\]"):
         word_char.WordCharTexts([["a"]], [0, 1], words, chars)
     with pytest.raises(ValueError, match="most_words, most_chars"):
         word_char.WordCharTexts([["a"]], [0], words, chars, 0)

@@ -34,7 +34,7 @@ def test_what_there_is():
     ],
 )
 def test_a_gpu_is_asked_for(name):
-    with pytest.raises(ValueError, match=f"device.{name}: there is no GPU"):
+    with pytest.raises(ValueError, match=f"device.{name}: expected a GPU"):
         getattr(device, name)()
 
 

@@ -155,17 +155,17 @@ CALLS = {
             "kernels.cpu_sparse_structure.grouped(rows, cols, height)",
         ),
     ),
-    "kernels.sparse.times_dense": (
+    "kernels.sparse.spmm": (
         *("torch.sparse.mm(rows, x)", "scipy.sparse.csr_matrix((values, cols, crows)) * x", "values @ x"),
-        *("paddle.sparse.matmul(rows, x)", "kernels.sparse.times_dense(cuts, crows, cols, values, x, out)"),
+        *("paddle.sparse.matmul(rows, x)", "kernels.sparse.spmm(cuts, crows, cols, values, x, out)"),
         *(
             "np.dot(values, x)",
             "torch.sparse_csr_tensor(crows, cols, values) * x",
             "operators.spmm(values, x, rows)",
         ),
-        *("kernels.cpu_sparse_dense.times_dense(crows)", "out.index_add_(0, rows, x)"),
+        *("kernels.cpu_sparse_dense.spmm(crows)", "out.index_add_(0, rows, x)"),
     ),
-    "kernels.sparse.sampled": (
+    "kernels.sparse.sddmm": (
         *(
             "torch.sparse.sampled_addmm(rows, x, y)",
             "x @ y.T",
@@ -174,7 +174,7 @@ CALLS = {
         ),
         *(
             "operators.sddmm(x, y, rows)",
-            "kernels.sparse.sampled(cuts, crows, cols, x, y, out)",
+            "kernels.sparse.sddmm(cuts, crows, cols, x, y, out)",
             "np.outer(x, y)",
         ),
         *("paddle.sparse.masked_matmul(x, y, rows)", "np.vdot(x, y)"),
@@ -191,7 +191,7 @@ CALLS = {
         *("scipy.spatial.cKDTree(places)", "sampan.sparse.rulebook.neighbours(places, offsets, shape)"),
         *("paddle.sparse.nn.functional.subm_conv3d(x, weight)", "kernels.sparse.mutual_neighbours(places)"),
     ),
-    "ops.resampling.rows_at": (
+    "ops.embedding.rows_at": (
         *(
             "torch.embedding(weight, x)",
             "torch.nn.functional.embedding(x, weight)",
@@ -202,9 +202,9 @@ CALLS = {
             "paddle.nn.Embedding(3, 4)(x)",
             "torch.index_select(weight, 0, x)",
         ),
-        *("sampan.kernels.cpu_embedding.rows_read(weight, x)", "sampan.ops.resampling.rows_at(x, weight)"),
+        *("sampan.kernels.cpu_embedding.rows_read(weight, x)", "sampan.ops.embedding.rows_at(x, weight)"),
     ),
-    "ops.resampling.rows_summed": (
+    "ops.embedding.rows_summed": (
         *("np.add.at(out, ids, rows)", "out.index_add_(0, ids, rows)", "out.scatter_add_(0, ids, rows)"),
         *(
             "out.index_put_((ids,), rows, accumulate=True)",
@@ -213,7 +213,7 @@ CALLS = {
         ),
         *(
             "torch.ops.aten.embedding_dense_backward(g, x)",
-            "sampan.ops.resampling.rows_summed(g, x, 3, 0, False)",
+            "sampan.ops.embedding.rows_summed(g, x, 3, 0, False)",
         ),
         *(
             "torch.sparse_coo_tensor(ids, rows).to_dense()",
@@ -251,5 +251,93 @@ CALLS = {
     "kernels.cpu_embedding_cache.ask": (
         *("sampan.kernels.cpu_embedding_cache.ask(rows)", "kernels.cpu_embedding_cache.ask(rows)"),
         *("functools.lru_cache(rows)", "sampan.embedding.Cached(rows)", "cachetools.LRUCache(3)"),
+    ),
+    "kernels.graph.compress": (
+        *(
+            "np.argsort(rows)",
+            "sorted(zip(rows, columns))",
+            "np.lexsort((columns, rows))",
+            "torch.sort(rows)",
+        ),
+        *("scipy.sparse.csr_matrix((rows, columns))", "scipy.sparse.coo_array((rows, columns)).tocsr()"),
+        *("kernels.graph.compress(rows, columns, height)", "torch.sparse_coo_tensor(rows, columns)"),
+        *(
+            "kernels.cpu_graph_structure.compress(rows)",
+            "paddle.graph.Graph(rows).by_source",
+            "rows.argsort()",
+        ),
+        *(
+            "kernels.sparse.grouped(rows, columns, height)",
+            "kernels.sparse.compressed(rows)",
+            "np.unique(rows)",
+        ),
+    ),
+    "graph.messages.neighbour_sum": (
+        *("np.add.at(out, targets, x)", "out.index_add_(0, targets, x)", "out.scatter_add_(0, targets, x)"),
+        *(
+            "paddle.geometric.send_u_recv(x, sources, targets)",
+            "scipy.sparse.csr_matrix(x) * x",
+            "x.backward()",
+        ),
+        *("kernels.sparse.spmm(cuts, starts)", "torch.autograd.grad(out, x)", "x.to_sparse()"),
+        *("graph.send_recv(x)", "sampan.graph.messages.receive(x, routes)", "torch.sparse.mm(routes, x)"),
+    ),
+    "kernels.graph.drawn": (
+        *("np.random.choice(degree, 3, replace=False)", "rng.permutation(degree)", "torch.randperm(degree)"),
+        *("random.sample(range(degree), 3)", "torch.multinomial(weights, 3)", "np.random.shuffle(places)"),
+        *("kernels.graph.drawn(rows)", "sampan.kernels.cpu_graph_sampling.drawn(rows)"),
+        *("paddle.geometric.sample_neighbors(rows)", "paddle.randperm(degree)", "paddle.multinomial(rows)"),
+    ),
+    "graph.nn.GCNConv.forward": (
+        *("sampan.graph.nn.functional.degree_norm(graph)", "paddle.graph.nn.GCNConv(3, 4)(graph, feature)"),
+        *(
+            "paddle.graph.nn.LightGCNConv()(graph, feature)",
+            "super(type(self), self).forward(graph, feature)",
+        ),
+        *("torch_geometric.nn.GCNConv(3, 4)(feature)", "paddle.graph.nn.APPNP()(graph, feature)"),
+    ),
+    "graph.growing_rows.GrowingRows.insert": (
+        *(
+            "self.insert(rows, others, numbers, version)",
+            "paddle.graph.DynamicGraph(3).add_edges(rows, others)",
+        ),
+        *("sampan.kernels.cpu_graph_dynamic.insert(rows)", "kernels.cpu_graph_dynamic.insert(rows)"),
+        *("sampan.graph.growing_rows.loops.insert(rows)", "type(self).insert(self, rows)"),
+    ),
+    "graph.meta_path.product": (
+        *(
+            "scipy.sparse.csr_matrix(left) * right",
+            "left.to_dense() @ right.to_dense()",
+            "np.dot(left, right)",
+        ),
+        *("sampan.graph.meta_path.product(left, right)", "kernels.sparse.spgemm_values(left, right)"),
+        *("kernels.sparse.spgemm_columns(left, right)", "np.einsum('ij,jk->ik', left, right)"),
+        *("torch.sparse.mm(left, right)", "torch.sparse_coo_tensor(left, right)", "np.matmul(left, right)"),
+    ),
+    "graph.nn.HANConv.forward": (
+        *(
+            "paddle.graph.nn.HANConv(3, 4, 2)(graph, feature)",
+            "super(type(self), self).forward(graph, feature)",
+        ),
+        *(
+            "torch_geometric.nn.HANConv(3, 4)(feature)",
+            "paddle.graph.nn.HANConv.forward(self, graph, feature)",
+        ),
+    ),
+    "kernels.graph.rows_between": (
+        *(
+            "np.searchsorted(times, before)",
+            "times.searchsorted(before)",
+            "torch.searchsorted(times, before)",
+        ),
+        *(
+            "bisect.bisect_left(times, before)",
+            "torch.bucketize(before, times)",
+            "np.digitize(before, times)",
+        ),
+        *(
+            "kernels.graph.rows_between(starts, times)",
+            "sampan.kernels.cpu_graph_sampling.rows_between(times)",
+        ),
     ),
 }

@@ -22,6 +22,8 @@ THROUGH_THE_LIBRARY = {
     *("convolution_layer", "sequence", "attention_layer"),
     *("sparse_matmul", "submanifold"),
     *("embedding_gradient", "embedding_twice", "rows_clipped", "adagrad_steps", "hybrid_steps"),
+    *("graph_made", "messages_summed", "messages_twice", "hops_sampled", "convolved", "network_trained"),
+    *("graph_changed", "paths_counted", "paths_attended", "past_sampled"),
 }
 
 

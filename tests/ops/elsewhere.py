@@ -112,7 +112,7 @@ TESTED: dict[str, Callable[..., None]] = {
     "means_spread": _sparse.test_convolution.test_pools,
     "channels_placed": _sparse.test_convolution.test_pools,
     "channels_picked": _sparse.test_convolution.test_gradients_by_finite_differences,
-    "spmm": _sparse.test_products.test_sparse_times_dense,
+    "spmm": _sparse.test_products.test_sparse_spmm,
     "sddmm": _sparse.test_products.test_a_product_at_the_entries_of_a_mask,
     "turned": _sparse.test_structure.test_transpose,
     "spgemm": _sparse.test_products.test_sparse_times_sparse_is_sparse_forward_and_back,

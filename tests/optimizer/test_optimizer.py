@@ -279,7 +279,8 @@ def test_a_backward_through_a_stepped_parameter_is_refused():
 
 
 def test_minimize_is_backward_and_step():
-    layer = nn.Linear(2, 1, bias_attr=False)
+    weight = nn.ParamAttr(initializer=nn.initializer.Constant(0.25))  # sums with 0.5 are exact
+    layer = nn.Linear(2, 1, weight_attr=weight, bias_attr=False)
     before = layer.weight.numpy().copy()
     optim = optimizer.SGD(0.5, layer.parameters())
     optim.minimize(layer(paddle.ones([1, 2])).sum())

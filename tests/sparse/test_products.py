@@ -20,7 +20,7 @@ def leaf(array):
 
 @examples
 @given(st.data(), layouts)
-def test_sparse_times_dense(data, layout):
+def test_sparse_spmm(data, layout):
     a = data.draw(matrices())
     b = np.random.default_rng(0).standard_normal((a.shape[1], data.draw(st.sampled_from([1, 3, 16, 64]))))
     (x, t), (y, u) = pair(a, layout), leaf(b)

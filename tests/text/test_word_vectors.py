@@ -220,8 +220,8 @@ def test_a_file_that_was_cut_or_is_foreign_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"dim": 0}, ValueError, "dim: expected 1 or more, got 0"),
-        ({"window": 2.5}, TypeError, "window: expected a whole number, got 2.5"),
+        ({"dim": 0}, ValueError, "dim: expected at least 1, got 0"),
+        ({"window": 2.5}, TypeError, "window: expected a whole number, got float"),
         ({"negative": -1}, ValueError, "negative"),
         ({"threads": 0}, ValueError, "threads"),
         ({"epochs": True}, TypeError, "epochs"),

@@ -138,7 +138,7 @@ class Family(list[Call]):
         super().__init__(calls)
         self.draw = draw
 
-    def __add__(self, more: list[Call]) -> Family:  # type: ignore[override]
+    def __add__(self, more: list[Call]) -> Family:  # type: ignore[override]  # joins calls to a Family
         return Family([*self, *more], *self.draw)
 
     def but(self, **facts: Any) -> Family:

@@ -71,7 +71,7 @@ def launch(port: int | None, browser: bool) -> int:
 
 def _serve(home: Path, state: Path, port: int | None, browser: bool, started: Callable[[], None]) -> int:
     _jupyter_folders(state)
-    from . import lean  # noqa: F401
+    from . import lean  # noqa: F401  before any import of nbformat
     from .server.app import StudioServer  # after the folders are set: Jupyter reads them while importing
 
     token = secrets.token_urlsafe(24)

@@ -9,4 +9,4 @@ from __future__ import annotations
 
 import sys
 
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None stops the import

@@ -13,7 +13,7 @@ import torch
 from ..dtype import as_device, as_dtype, name_of
 from ..engine.apply import casts, mine, put
 from ..engine.operator import Operator
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..nn import Layer
 from ..nn import norm as norms
 
@@ -112,12 +112,12 @@ def auto_cast(
     global last_dtype
     level, name = level.upper(), dtype.lower() if isinstance(dtype, str) else name_of(as_dtype(dtype))
     if level not in ("O0", "OD", "O1", "O2"):
-        raise ValueError(f"level: expected 'O0', 'OD', 'O1' or 'O2', got {level!r}")
+        raise InvalidArgument(f"level: expected 'O0', 'OD', 'O1' or 'O2', got {level!r}")
     if enable and name not in ("float16", "bfloat16"):
-        raise ValueError(f"dtype: expected 'float16' or 'bfloat16', got {dtype!r}")
+        raise InvalidArgument(f"dtype: expected 'float16' or 'bfloat16', got {dtype!r}")
     white, black = _names(custom_white_list), _names(custom_black_list)
     if white & black:
-        raise ValueError(f"custom_white_list, custom_black_list: {sorted(white & black)} in both")
+        raise InvalidArgument(f"custom_white_list, custom_black_list: {sorted(white & black)} in both")
     last_dtype = name
     cast = None  # what is off inside what is on is off
     if enable and level != "O0":
@@ -162,7 +162,7 @@ def _many(value: Any, kind: Any, name: str) -> list[Any]:
     listed = list(value) if isinstance(value, list | tuple) else [value]
     for item in listed:
         if not isinstance(item, kind):
-            raise TypeError(f"{name}: expected a {kind.__name__} or several, got {type(item).__name__}")
+            raise InvalidType(f"{name}: expected a {kind.__name__} or several, got {type(item).__name__}")
     return listed
 
 
@@ -182,11 +182,11 @@ def decorate(
     changes nothing.
     """
     if level not in ("O1", "O2"):
-        raise ValueError(f"level: expected 'O1' or 'O2', got {level!r}")
+        raise InvalidArgument(f"level: expected 'O1' or 'O2', got {level!r}")
     if dtype not in ("float16", "bfloat16"):
-        raise ValueError(f"dtype: expected 'float16' or 'bfloat16', got {dtype!r}")
+        raise InvalidArgument(f"dtype: expected 'float16' or 'bfloat16', got {dtype!r}")
     if save_dtype not in (None, "float16", "bfloat16", "float32", "float64"):
-        raise ValueError(f"save_dtype: expected a floating dtype's name, got {save_dtype!r}")
+        raise InvalidArgument(f"save_dtype: expected a floating dtype's name, got {save_dtype!r}")
     if level == "O2":
         from ..optimizer import Optimizer
 

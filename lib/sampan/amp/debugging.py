@@ -14,7 +14,7 @@ import torch
 
 from ..engine.apply import describe, observers, put
 from ..engine.operator import Operator
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..trace import flat
 
 # fmt: off
@@ -98,9 +98,9 @@ class TensorCheckerConfig:
             ("debug_step", debug_step),
         ):
             if value is not None and not isinstance(value, list | tuple):
-                raise ValueError(f"{name}: expected a list or tuple, got {type(value).__name__}")
+                raise InvalidArgument(f"{name}: expected a list or tuple, got {type(value).__name__}")
         if debug_step is not None and not (len(debug_step) == 2 and debug_step[0] < debug_step[1]):
-            raise ValueError(f"debug_step: expected (first, last), got {debug_step}")
+            raise InvalidArgument(f"debug_step: expected (first, last), got {debug_step}")
         self.enable, self.debug_mode, self.output_dir = enable, debug_mode, output_dir
         self.checked_op_list, self.skipped_op_list = checked_op_list, skipped_op_list
         self.debug_step, self.stack_height_limit = debug_step, stack_height_limit

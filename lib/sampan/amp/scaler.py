@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine.tensor import Refused, Tensor, zero_gradient
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor, zero_gradient
 from ..nn.function_layer import with_defaults
 from ..row_sparse import RowGradient, RowSparse
 from . import casting
@@ -55,7 +55,7 @@ class GradScaler:
     def scale(self, var: Tensor) -> Tensor:
         """The loss times the scale."""
         if not isinstance(var, Tensor):
-            raise TypeError(f"var: expected a Tensor, got {type(var).__name__}")
+            raise InvalidType(f"var: expected a Tensor, got {type(var).__name__}")
         if self._enable and casting.last_dtype != "float16" and self._use_dynamic_loss_scaling:
             self._enable = self._use_dynamic_loss_scaling = False
             self._init_loss_scaling = 1.0
@@ -68,7 +68,9 @@ class GradScaler:
         if not self._enable:
             return
         if id(optimizer) in self._stepped | self._unscaled:
-            raise RuntimeError("unscale_: it was called, or step was, since the last update")
+            raise RuntimeError(
+                "unscale_: expected update() first: unscale_() or step() was called since the last one"
+            )
         given = [p._grad for p in optimizer._parameter_list]
         found = [g for g in given if g is not None and g is not zero_gradient]
         gradients = [g.own_values() if isinstance(g, RowGradient | RowSparse) else g.data for g in found]
@@ -83,7 +85,7 @@ class GradScaler:
             optimizer.step()
             return
         if id(optimizer) in self._stepped:
-            raise RuntimeError("step: it was called since the last update")
+            raise RuntimeError("step: expected update() first: step() was called since the last one")
         if id(optimizer) not in self._unscaled:
             self.unscale_(optimizer)
         if not self._found_inf:
@@ -119,28 +121,35 @@ class GradScaler:
         return [], pairs
 
     def is_enable(self) -> bool:
+        """Whether the loss is scaled."""
         return self._enable
 
     def is_use_dynamic_loss_scaling(self) -> bool:
+        """Whether the scale adapts."""
         return self._use_dynamic_loss_scaling
 
     def set_init_loss_scaling(self, new_init_loss_scaling: float) -> None:
+        """Set the scale."""
         self._init_loss_scaling = self._scale = float(new_init_loss_scaling)
 
     def set_incr_ratio(self, new_incr_ratio: float) -> None:
+        """Set the factor by which the scale grows, above 1."""
         if not new_incr_ratio > 1:
-            raise Refused(f"incr_ratio: expected a number above 1, got {new_incr_ratio}")
+            raise InvalidArgument(f"incr_ratio: expected a number above 1, got {new_incr_ratio}")
         self._incr_ratio = new_incr_ratio
 
     def set_decr_ratio(self, new_decr_ratio: float) -> None:
+        """Set the factor by which the scale shrinks, below 1."""
         if not new_decr_ratio < 1:
-            raise Refused(f"decr_ratio: expected a number below 1, got {new_decr_ratio}")
+            raise InvalidArgument(f"decr_ratio: expected a number below 1, got {new_decr_ratio}")
         self._decr_ratio = new_decr_ratio
 
     def set_incr_every_n_steps(self, new_incr_every_n_steps: int) -> None:
+        """Set the number of finite steps before the scale grows."""
         self._incr_every_n_steps = new_incr_every_n_steps
 
     def set_decr_every_n_nan_or_inf(self, new_decr_every_n_nan_or_inf: int) -> None:
+        """Set the number of steps with NaN or infinity before the scale shrinks."""
         self._decr_every_n_nan_or_inf = new_decr_every_n_nan_or_inf
 
     get_init_loss_scaling = _reads("_init_loss_scaling")
@@ -158,10 +167,11 @@ class GradScaler:
         return {"scale": np.array([self._scale], np.float32), **found, **counts}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore a `state_dict`. RuntimeError for an empty one."""
         if not self._enable:
             return
         if not state_dict:
-            raise RuntimeError("load_state_dict: the state is empty: it was saved by a scaler that is off")
+            raise RuntimeError("load_state_dict: expected the state of an enabled scaler, got an empty state")
         self.set_init_loss_scaling(float(np.ravel(state_dict["scale"])[0]))
         for key in (*_KEPT, "incr_count", "decr_count"):
             setattr(self, f"_{key}", state_dict[key])

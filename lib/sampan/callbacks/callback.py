@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from ..engine.tensor import InvalidType
+
 Logs = dict[str, Any]
 
 
@@ -22,38 +24,54 @@ class Callback:
         self.params: dict[str, Any] = {}
 
     def set_params(self, params: dict[str, Any]) -> None:
+        """Store the parameters of the run."""
         self.params = params
 
     def set_model(self, model: Any) -> None:
+        """Store the Model."""
         self.model = model
 
-    def on_train_begin(self, logs: Logs | None = None) -> None: ...
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Called at the start of training."""
 
-    def on_train_end(self, logs: Logs | None = None) -> None: ...
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        """Called at the end of training."""
 
-    def on_eval_begin(self, logs: Logs | None = None) -> None: ...
+    def on_eval_begin(self, logs: Logs | None = None) -> None:
+        """Called at the start of an evaluation."""
 
-    def on_eval_end(self, logs: Logs | None = None) -> None: ...
+    def on_eval_end(self, logs: Logs | None = None) -> None:
+        """Called at the end of an evaluation."""
 
-    def on_predict_begin(self, logs: Logs | None = None) -> None: ...
+    def on_predict_begin(self, logs: Logs | None = None) -> None:
+        """Called at the start of a prediction."""
 
-    def on_predict_end(self, logs: Logs | None = None) -> None: ...
+    def on_predict_end(self, logs: Logs | None = None) -> None:
+        """Called at the end of a prediction."""
 
-    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None: ...
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        """Called at the start of each epoch."""
 
-    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None: ...
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """Called at the end of each epoch, before its evaluation."""
 
-    def on_train_batch_begin(self, step: int, logs: Logs | None = None) -> None: ...
+    def on_train_batch_begin(self, step: int, logs: Logs | None = None) -> None:
+        """Called before each batch of training."""
 
-    def on_train_batch_end(self, step: int, logs: Logs | None = None) -> None: ...
+    def on_train_batch_end(self, step: int, logs: Logs | None = None) -> None:
+        """Called after each batch of training."""
 
-    def on_eval_batch_begin(self, step: int, logs: Logs | None = None) -> None: ...
+    def on_eval_batch_begin(self, step: int, logs: Logs | None = None) -> None:
+        """Called before each batch of an evaluation."""
 
-    def on_eval_batch_end(self, step: int, logs: Logs | None = None) -> None: ...
+    def on_eval_batch_end(self, step: int, logs: Logs | None = None) -> None:
+        """Called after each batch of an evaluation."""
 
-    def on_predict_batch_begin(self, step: int, logs: Logs | None = None) -> None: ...
+    def on_predict_batch_begin(self, step: int, logs: Logs | None = None) -> None:
+        """Called before each batch of a prediction."""
 
-    def on_predict_batch_end(self, step: int, logs: Logs | None = None) -> None: ...
+    def on_predict_batch_end(self, step: int, logs: Logs | None = None) -> None:
+        """Called after each batch of a prediction."""
 
 
 class CallbackList:
@@ -67,7 +85,7 @@ class CallbackList:
         self.callbacks = list(callbacks)
         for callback in self.callbacks:
             if not isinstance(callback, Callback):
-                raise TypeError(f"callbacks: expected Callbacks, got {type(callback).__name__}")
+                raise InvalidType(f"callbacks: expected Callbacks, got {type(callback).__name__}")
             callback.set_model(model)
             callback.set_params(params)
         self._listening: dict[str, list[Any]] = {}
@@ -90,4 +108,4 @@ class CallbackList:
         for i, callback in enumerate(self.callbacks):
             key = f"{i}.{type(callback).__name__}"
             if key in state:
-                callback.set_state_dict(state[key])  # type: ignore[attr-defined]
+                callback.set_state_dict(state[key])  # type: ignore[attr-defined]  # optional in a Callback

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..optimizer.lr import _number
 from .callback import Callback, Logs
 
 
@@ -18,11 +19,8 @@ class ModelCheckpoint(Callback):
         self, save_freq: int = 1, save_dir: str | os.PathLike[str] | None = None, keep: int | None = None
     ) -> None:
         super().__init__()
-        if not isinstance(save_freq, int) or save_freq < 1:
-            raise ValueError(f"save_freq: expected a positive whole number, got {save_freq!r}")
-        if keep is not None and (not isinstance(keep, int) or keep < 1):
-            raise ValueError(f"keep: expected a positive whole number or None, got {keep!r}")
-        self.save_freq, self.keep = save_freq, keep
+        self.save_freq = _number(save_freq, "save_freq", 1, whole=True)
+        self.keep = keep if keep is None else _number(keep, "keep", 1, whole=True)
         self.save_dir = None if save_dir is None else Path(save_dir)
         self._saved: list[int] = []
 

@@ -47,7 +47,7 @@ class EventFile:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         name = f"events.out.tfevents.{time.time_ns() // 1000:017d}.{os.getpid()}.sampan"
-        self.file = open(Path(folder) / name, "wb")  # noqa: SIM115
+        self.file = open(Path(folder) / name, "wb")  # noqa: SIM115  closed at the end of training
         self._write(_field(3, b"brain.Event:2"))
 
     def _write(self, content: bytes) -> None:

@@ -4,6 +4,8 @@ import sys
 import time
 from typing import Any
 
+from ..engine.tensor import InvalidArgument
+from ..optimizer.lr import _number
 from .callback import Callback, Logs
 
 _WIDTH = 24
@@ -19,11 +21,9 @@ class ProgBarLogger(Callback):
 
     def __init__(self, log_freq: int = 1, verbose: int = 2) -> None:
         super().__init__()
-        if not isinstance(log_freq, int) or log_freq < 1:
-            raise ValueError(f"log_freq: expected a positive whole number, got {log_freq!r}")
         if verbose not in (0, 1, 2):
-            raise ValueError(f"verbose: expected 0, 1 or 2, got {verbose!r}")
-        self.log_freq, self.verbose = log_freq, verbose
+            raise InvalidArgument(f"verbose: expected 0, 1 or 2, got {verbose!r}")
+        self.log_freq, self.verbose = _number(log_freq, "log_freq", 1, whole=True), verbose
         self._began = self._drawn = 0.0
         self._first = 0  # the step at which this epoch began: above 0 after a restart
         self._steps: int | None = None

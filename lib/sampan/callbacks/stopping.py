@@ -7,8 +7,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from ..engine.tensor import InvalidArgument
 from ..optimizer.lr import LRScheduler as Scheduler
-from ..optimizer.lr import ReduceOnPlateau
+from ..optimizer.lr import ReduceOnPlateau, _number
 from .callback import Callback, Logs
 
 
@@ -35,10 +36,8 @@ class EarlyStopping(Callback):
     ) -> None:
         super().__init__()
         if mode not in ("auto", "min", "max"):
-            raise ValueError(f"mode: expected 'auto', 'min' or 'max', got {mode!r}")
-        if patience < 0:
-            raise ValueError(f"patience: expected at least 0, got {patience}")
-        self.monitor, self.patience, self.verbose = monitor, patience, verbose
+            raise InvalidArgument(f"mode: expected 'auto', 'min' or 'max', got {mode!r}")
+        self.monitor, self.patience, self.verbose = monitor, _number(patience, "patience"), verbose
         self.min_delta, self.baseline, self.save_best_model = abs(min_delta), baseline, save_best_model
         self.sign = 1 if mode == "max" or (mode == "auto" and "acc" in monitor) else -1
         self.save_dir = save_dir
@@ -70,7 +69,7 @@ class EarlyStopping(Callback):
         found = (logs or {}).get(self.monitor)
         if found is None:
             known = f"a name in the evaluation's logs, {sorted(logs or {})}"
-            raise ValueError(f"monitor: expected {known}, got {self.monitor!r}")
+            raise InvalidArgument(f"monitor: expected {known}, got {self.monitor!r}")
         value = float(found[0] if isinstance(found, list | tuple) else found)
         if self.sign * (value - self.best_value) > self.min_delta:
             self.best_value, self.best_epoch, self.wait_epoch = value, self._epoch, 0
@@ -108,9 +107,8 @@ class ReduceLROnPlateau(Callback):
         min_lr=0,
     ):
         super().__init__()
-        if factor >= 1:
-            raise ValueError(f"factor: expected a number below 1, got {factor}")
-        self.monitor, self.factor, self.patience, self.verbose = monitor, factor, patience, verbose
+        self.factor = _number(factor, "factor", -math.inf, 1)
+        self.monitor, self.patience, self.verbose = monitor, patience, verbose
         self.mode, self.min_delta, self.cooldown, self.min_lr = mode, min_delta, cooldown, min_lr
         self.sign = 1 if mode == "max" or (mode != "min" and "acc" in monitor) else -1
         self.on_train_begin()
@@ -154,7 +152,7 @@ class LRScheduler(Callback):
     def __init__(self, by_step: bool = True, by_epoch: bool = False) -> None:
         super().__init__()
         if by_step == by_epoch:
-            raise ValueError("by_step, by_epoch: expected exactly one of the two")
+            raise InvalidArgument("by_step, by_epoch: expected exactly one of the two")
         self.by_step, self.by_epoch = by_step, by_epoch
 
     def _scheduler(self) -> Any:

@@ -1,17 +1,12 @@
 """Checksums, computed once for each state of a file."""
 
-import hashlib
 import json
 import os
 import tempfile
 from pathlib import Path
 
+from ..serialization import sha256_of
 from . import places
-
-
-def sha256_of(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def verify(path: Path, expected: str) -> None:

@@ -6,8 +6,8 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from ..serialization import sha256_of
 from .card_file import File
-from .checksums import sha256_of
 
 Progress = Callable[[str, int, int], None]
 BLOCK = 1 << 16

@@ -1,13 +1,12 @@
 """Graphs by name: citations (Cora, Citeseer), an academic network with types (DBLP), a knowledge graph
 (WN18RR) and a stream of ratings (Bitcoin OTC).
 
-`load_graph("cora")` gives the graph, its labels and the parts of the public split.
+`load_graph("cora")` gives the graph, its labels and the parts of the public split. Used in notebooks 07
+and 08.
 """
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 from ..graph import Graph, HeteroGraph
 from .card_file import Card
 from .download import Progress, print_progress
-from .readers import READERS, Arrays
+from .readers import READERS, Arrays, read_npz
 
 __all__ = ["GraphSet", "load_graph"]
 
@@ -70,18 +69,9 @@ _CITATIONS = {
 
 
 def read_citations(files: dict[str, Path]) -> Arrays:
-    """An .npz: words of each paper in compressed rows, citations in both directions, classes, parts."""
+    """An .npz file: words of each paper in compressed rows, citations in both directions, classes, parts."""
     path = files["arrays"]
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path}: expected a whole .npz file")
-    with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        absent = [key for key in _CITATIONS if key not in archive.files]
-        if absent:
-            raise ValueError(f"{path}: expected {', '.join(absent)}; it holds {', '.join(archive.files)}")
-        try:
-            arrays = {key: archive[key] for key in _CITATIONS}
-        except (zipfile.BadZipFile, EOFError, zlib.error, ValueError) as error:
-            raise ValueError(f"{path} is damaged or holds more than plain arrays: {error}") from error
+    arrays = read_npz(path, _CITATIONS)
     wrong = [key for key, axes in _CITATIONS.items() if arrays[key].ndim != axes]
     if wrong:
         raise ValueError(

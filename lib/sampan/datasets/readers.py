@@ -11,7 +11,7 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -62,16 +62,21 @@ def idx(files: dict[str, Path]) -> Arrays:
 
 
 def npz(files: dict[str, Path]) -> Arrays:
-    """A compact copy: one .npz that holds the four arrays under their names."""
-    path = files["arrays"]
+    """A compact copy: one .npz file that holds the four arrays under their names."""
+    return read_npz(files["arrays"], PARTS)
+
+
+def read_npz(path: Path, names: Iterable[str]) -> Arrays:
+    """The named arrays of an .npz file, without pickle. ValueError for another format, absent names, or
+    damage."""
     if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is not a whole .npz file")
+        raise ValueError(f"{path}: expected a whole .npz file")
     with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        absent = [part for part in PARTS if part not in archive.files]
+        absent = [name for name in names if name not in archive.files]
         if absent:
-            raise ValueError(f"{path} has no {', '.join(absent)}; it holds {', '.join(archive.files)}")
+            raise ValueError(f"{path}: expected {', '.join(absent)}; it holds {', '.join(archive.files)}")
         try:
-            return {part: archive[part] for part in PARTS}
+            return {name: archive[name] for name in names}
         except (zipfile.BadZipFile, EOFError, zlib.error, ValueError) as error:
             raise ValueError(f"{path} is damaged or holds more than plain arrays: {error}") from error
 

@@ -9,7 +9,7 @@ from . import collective as collective
 from . import fleet as fleet
 from . import parallel as parallel
 from . import utils as utils
-from .collective import *  # noqa: F403
-from .parallel import *  # noqa: F403
+from .collective import *
+from .parallel import *
 
 parallel_helper = parallel.parallel_helper

@@ -322,13 +322,13 @@ def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = Tru
 
 
 def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Task:
-    """Refused: there is no other process."""
+    """InvalidArgument: there is no other process."""
     _ready("send", group)
     several(f"send: process {dst} is this one, or does not exist")
 
 
 def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Task:
-    """Refused: there is no other process."""
+    """InvalidArgument: there is no other process."""
     _ready("recv", group)
     several(f"recv: process {src} is this one, or does not exist")
 

@@ -144,5 +144,5 @@ def spawn(
 
 
 def launch() -> NoReturn:
-    """Refused: `python -m paddle.distributed.launch` starts several processes."""
+    """InvalidArgument: `python -m paddle.distributed.launch` starts several processes."""
     several("launch")

@@ -15,7 +15,7 @@ from ..engine.tensor import Tensor
 from ..kernels import cpu_embedding_cache as cache_loops
 from ..kernels import cpu_embedding_hash as hash_loops
 from ..kernels.arena import copied, reserved
-from ..ops.resampling import rows_at
+from ..ops.embedding import rows_at
 from ..row_sparse import check_ids
 from .arguments import drawing, numbers, size
 from .growing import GrowingLayer, GrowingParameter, States
@@ -318,7 +318,7 @@ class HybridEmbedding(GrowingLayer):
 
         self._rows = Backed(num_embeddings, self.cache_rows, embedding_dim, files, store, draw)
         self.weight = GrowingParameter(torch.from_numpy(self._rows.cached))
-        self.weight.growth = self._rows  # type: ignore[assignment]
+        self.weight.growth = self._rows  # type: ignore[assignment]  # Backed has the same methods
         self._coming: tuple[np.ndarray, threading.Thread, list[Any]] | None = None
 
     def forward(self, ids: Tensor) -> Tensor:

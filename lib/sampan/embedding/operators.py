@@ -11,7 +11,7 @@ from ..engine.tensor import Tensor
 from ..kernels import embedding as loops
 from ..kernels.cpu_embedding import rows_found
 from ..kernels.device import array, buffer
-from ..ops.resampling import rows_summed
+from ..ops.embedding import rows_summed
 from ..row_sparse import RowGradient
 
 Buffer = torch.Tensor

@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..kernels.arena import reserved
-from ..serialization import replacing
+from ..serialization import locked, replacing
 from .stores import Store, sizes
 
 META, FORMAT = "table.json", 2
@@ -78,6 +78,7 @@ class Files:
             raise ValueError(
                 f"path: another HybridEmbedding has written to {self.folder} since this one opened it"
             )
+        # Closed by the ExitStack.
         self._undo = self._held.enter_context(open(self._undo_path(), "wb"))  # noqa: SIM115
 
     def note(self, rows: np.ndarray, stored: np.ndarray, stores: list[Store]) -> None:
@@ -200,18 +201,13 @@ class Files:
         return self.path(f"undo-{self.flushes}.bin")
 
     def _locked(self) -> None:
-        lock = self._held.enter_context(open(self.path(".lock"), "wb"))  # noqa: SIM115
-        with contextlib.suppress(ImportError):  # Windows has none
-            import fcntl
-
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the system opens it when its holder dies
-            except BlockingIOError as error:
-                self._held.close()
-                raise ValueError(
-                    f"path: {self.folder} is being written by another HybridEmbedding, which has neither "
-                    "flushed nor ended"
-                ) from error
+        try:
+            self._held.enter_context(locked(self.path(".lock")))
+        except BlockingIOError as error:
+            raise ValueError(
+                f"path: {self.folder} is being written by another HybridEmbedding, which has neither "
+                "flushed nor ended"
+            ) from error
 
 
 def _arrays(stores: list[Store]) -> list[tuple[np.ndarray, int]]:

@@ -2,12 +2,12 @@
 
 A file imports only from those before it in this list:
 
-- naming: the errors for arguments, and how they find the name of the function that was called
+- errors: the errors for arguments, and how they find the name of the function that was called
 - printing: how a Tensor is shown
 - conversion: buffers from Python's numbers and NumPy's arrays, and back
 - tape: Node, one recorded call of an operator; which memory was written in place
 - tensor: the class Tensor
-- refusal: how an error from torch or NumPy is worded for the function that was called
+- error_translation: how an error of torch, NumPy or Python becomes one of the function called
 - apply: one call of an operator
 - fast: the same for one and two inputs, faster; without this file all works as well
 - spelling: other names of arguments, `out=`

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from .naming import Refused, WrongKind, named
-from .refusal import REFUSALS, described, first_line, from_inside, translated
-from .refusal import AxisError as AxisError
-from .refusal import describe as describe
+from .error_translation import RAISED_INSIDE, described, first_line, raised_inside, translate_error
+from .error_translation import describe as describe
+from .errors import AxisError as AxisError
+from .errors import InvalidArgument, InvalidType, prefix_function_name
 from .tape import Node, next_sequence
 from .tensor import Tensor, declared
 
@@ -97,7 +97,7 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], a
             result = observer.forward(operator, buffers, settings)
         else:
             result = operator.body(*buffers, **settings)
-    except REFUSALS as error:
+    except RAISED_INSIDE as error:
         raise explain(error, operator, buffers, settings) from error
     if not wanted or not operator.differentiable or not torch.is_grad_enabled():
         value = result[0] if operator.saves else result
@@ -208,13 +208,13 @@ def explain(
     error: Exception, operator: Operator, buffers: Sequence[Any], settings: dict[str, Any]
 ) -> Exception:
     """The error to raise for a body that refused its input: which function, which arguments, and why."""
-    plain = isinstance(error, (ValueError, KeyError)) and not isinstance(error, (WrongKind, AxisError))
-    if isinstance(error, ArithmeticError) or (plain and not from_inside(error)):
+    plain = isinstance(error, (ValueError, KeyError)) and not isinstance(error, (InvalidType, AxisError))
+    if isinstance(error, ArithmeticError) or (plain and not raised_inside(error)):
         raise error  # an observer found it, or this library, and said all
     text = first_line(error)
     if plain or isinstance(error, _OF_A_KIND) or "not implemented for" in text:
-        return translated(error, operator.parameters, buffers, settings)
+        return translate_error(error, operator.parameters, buffers, settings)
     text = f"{text} (got {described(operator.parameters, buffers, settings)})"
     if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in text:
-        return MemoryError(named(text))
-    return Refused(text)
+        return MemoryError(prefix_function_name(text))
+    return InvalidArgument(text)

@@ -12,7 +12,7 @@ import torch
 from . import fast, tape
 from .apply import mine, observers, wrap
 from .tape import Node, check_unwritten
-from .tensor import Refused, Tensor, WrongKind, declared, zero_gradient
+from .tensor import InvalidArgument, InvalidType, Tensor, declared, zero_gradient
 
 _by_sequence = attrgetter("sequence")
 
@@ -26,7 +26,7 @@ class set_grad_enabled(torch.set_grad_enabled):
 
     def __init__(self, mode: Any) -> None:
         if mode is not None and not hasattr(mode, "__bool__"):
-            raise WrongKind(f"set_grad_enabled: mode: expected True or False, got {mode!r}")
+            raise InvalidType(f"set_grad_enabled: mode: expected True or False, got {mode!r}")
         super().__init__(bool(mode))
 
 
@@ -65,8 +65,8 @@ def topological_order(roots: Sequence[Node]) -> list[Node]:
 def unbroadcast(gradient: Any, shape: Sequence[int]) -> Any:
     """Sum `gradient` over the axes along which an input of `shape` was broadcast.
 
-    gradient: an array of the broadcast shape; returns one of `shape`. Broadcasting repeats an element, so its
-    gradient is the sum over its copies.
+    gradient: an array of the broadcast shape; returns one of `shape` (torch: sum_to_size). Broadcasting
+    repeats an element, so its gradient is the sum over its copies.
     """
     extra = len(gradient.shape) - len(shape)
     axes = [
@@ -373,7 +373,7 @@ def _roots(
     is given."""
     given = _listed(gradients) or [None] * len(tensors)
     if len(given) != len(tensors):
-        raise Refused(f"{name}: expected {len(tensors)}, one per tensor, got {len(given)}")
+        raise InvalidArgument(f"{name}: expected {len(tensors)}, one per tensor, got {len(given)}")
     return [
         (tensor.node or tensor, _initial(tensor, dense_part(gradient), recorded, name))
         for tensor, gradient in zip(map(dense_part, tensors), given, strict=True)
@@ -396,7 +396,7 @@ def _initial(tensor: Tensor, gradient: Tensor | None, recorded: bool, name: str)
     if gradient.data.shape == (1,) and not tensor.data.ndim:  # Paddle's form before 2.5
         gradient = gradient.reshape([])
     if gradient.data.shape != tensor.data.shape:
-        raise Refused(
+        raise InvalidArgument(
             f"{name}: expected shape {[*tensor.shape]}, that of the tensor, got {[*gradient.shape]}"
         )
     if gradient.data.dtype is not tensor.data.dtype:
@@ -456,10 +456,10 @@ def grad(
     (27.0, 18.0)
     """
     if not only_inputs:
-        raise Refused("only_inputs: only True is supported, got False")
+        raise InvalidArgument("only_inputs: only True is supported, got False")
     outputs, inputs = _listed(outputs), _listed(inputs)
     if not outputs or not inputs:
-        raise Refused(f"grad: expected outputs and inputs, got {len(outputs)} and {len(inputs)}")
+        raise InvalidArgument(f"grad: expected outputs and inputs, got {len(outputs)} and {len(inputs)}")
     targets, others = ([t.node or t for t in map(dense_part, ts)] for ts in (inputs, _listed(no_grad_vars)))
     blocked = set(others)
     roots = _roots(outputs, grad_outputs, create_graph, "grad_outputs", blocked)

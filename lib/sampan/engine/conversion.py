@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ..dtype import NAMES, as_device, as_dtype, default_dtype
-from .naming import Refused, WrongKind
+from .errors import InvalidArgument, InvalidType
 
 UNKNOWN_TO_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 
@@ -45,7 +45,7 @@ def from_numbers(data: Any) -> torch.Tensor:
             raise ValueError("its entries are no numbers or its rows have different lengths")
         return torch.from_numpy(array)
     except (ValueError, TypeError) as error:
-        kind = WrongKind if isinstance(error, TypeError) else Refused
+        kind = InvalidType if isinstance(error, TypeError) else InvalidArgument
         raise kind(f"cannot make an array of {type(data).__name__}: {error}") from None
 
 

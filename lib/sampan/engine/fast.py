@@ -15,7 +15,7 @@ import torch
 
 from . import tape
 from .apply import apply, casts, explain, observers, record, wrap
-from .refusal import REFUSALS
+from .error_translation import RAISED_INSIDE
 from .tape import Node
 from .tensor import Tensor
 
@@ -53,7 +53,7 @@ def _of_one(operator: Operator, usual: Any, arrays: bool) -> Any:
         buffer = x.data
         try:
             result = operator.body(buffer)
-        except REFUSALS as error:
+        except RAISED_INSIDE as error:
             raise explain(error, operator, [buffer], {}) from error
         if x.stop_gradient or not operator.differentiable or not _recording():
             return wrap(result[0] if operator.saves else result)
@@ -80,7 +80,7 @@ def _of_two(operator: Operator, usual: Any, arrays: bool) -> Any:
             return apply(operator, (x, y), {}, arrays)
         try:
             result = operator.body(left, right)
-        except REFUSALS as error:
+        except RAISED_INSIDE as error:
             raise explain(error, operator, [left, right], {}) from error
         if not wanted or not operator.differentiable or not _recording():
             return wrap(result[0] if operator.saves else result)

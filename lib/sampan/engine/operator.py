@@ -36,7 +36,7 @@ import torch
 
 from . import fast
 from .apply import apply
-from .naming import WrongKind, under
+from .errors import InvalidType, with_name
 from .spelling import gathered, give, renamed, spelled, with_keywords
 from .tensor import Tensor, declared
 
@@ -157,7 +157,7 @@ class Operator:
                 return tuple(values), rest  # the usual case, in a tenth of the time of what follows
             bound = self.signature.bind(*args, **settings)
         except TypeError as error:
-            raise WrongKind(str(error)) from None
+            raise InvalidType(str(error)) from None
         if len(args) < len(bound.args):
             bound.apply_defaults()
         args = bound.args
@@ -239,7 +239,7 @@ def operator(
 
     def declare(body: Callable[..., Any]) -> Any:
         made = Operator(body, gradients, joint, **facts)
-        call = under(made.name, functools.wraps(body)(entrance(made, arrays=False)))
+        call = with_name(made.name, functools.wraps(body)(entrance(made, arrays=False)))
         if made.takes_out:
             call.__signature__ = with_keywords(made.signature, out=None)
         call.operator = made
@@ -312,4 +312,4 @@ def as_method(function: Callable[..., Any], name: str = "") -> None:
         raise TypeError(f"Tensor.{name} is already defined")
     if not hasattr(function, "__wrapped__"):
         function = spelled()(function)
-    setattr(Tensor, name, function if function.__name__ == name else under(name, function))
+    setattr(Tensor, name, function if function.__name__ == name else with_name(name, function))

@@ -9,7 +9,7 @@ from . import backward as walk
 from .apply import describe, wrap_outputs
 from .operator import Operator, recorded_by_hand
 from .tape import Node, refuse_overwritten
-from .tensor import Tensor, WrongKind
+from .tensor import InvalidType, Tensor
 
 _saving: list[tuple[Any, Any]] = []  # the hooks of the saved_tensors_hooks that are open
 
@@ -74,7 +74,7 @@ class PyLayerContext:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether a missing output gradient arrives as zeros (True) or as None."""
         if not isinstance(value, bool):
-            raise WrongKind(f"set_materialize_grads: value: expected a bool, got {describe(value)}")
+            raise InvalidType(f"set_materialize_grads: value: expected a bool, got {describe(value)}")
         self.materialize_grads = value
 
     def set_grad_in_dtype_consistent(self, flag: bool) -> None:
@@ -120,7 +120,9 @@ class PyLayer:
         outputs = list(result) if isinstance(result, (tuple, list)) else [result]
         if not any(isinstance(o, Tensor) for o in outputs):
             returned = describe(result)
-            raise WrongKind(f"{cls.__name__}.forward: expected to return at least one Tensor, got {returned}")
+            raise InvalidType(
+                f"{cls.__name__}.forward: expected to return at least one Tensor, got {returned}"
+            )
         inputs = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
         if not walk.is_grad_enabled() or all(walk.dense_part(t).stop_gradient for t in inputs):
             return result
@@ -169,7 +171,11 @@ class _Backward:
             elif gradient is not None and self.context.consistent and gradient.dtype != dtype:
                 gradient = gradient.to(dtype)
             # A copy: backward may write into it, and the walk may read the same memory elsewhere.
-            given.append(Tensor(_copied(gradient)) if isinstance(gradient, torch.Tensor) else gradient)
+            given.append(
+                Tensor(gradient.clone(memory_format=torch.contiguous_format))
+                if isinstance(gradient, torch.Tensor)
+                else gradient
+            )
         return given
 
     def _check(self, found: Any) -> None:
@@ -177,12 +183,12 @@ class _Backward:
         name, count = f"{self.kind.__name__}.backward", len(self.sparse)
         odd = [describe(g) for g in found if g is not None and not isinstance(g, Tensor)]
         if odd:
-            raise WrongKind(f"{name}: expected Tensors and None to be returned, got {', '.join(odd)}")
+            raise InvalidType(f"{name}: expected Tensors and None to be returned, got {', '.join(odd)}")
         if len(found) != count:
             wanted = f"{count} gradients, one per Tensor given to forward"
             raise ValueError(f"{name}: expected {wanted}, got {len(found)}")
         if any(g is not None and s and not g.is_sparse() for g, s in zip(found, self.sparse, strict=True)):
-            raise WrongKind(f"{name}: expected a sparse gradient for a sparse input, got a dense one")
+            raise InvalidType(f"{name}: expected a sparse gradient for a sparse input, got a dense one")
 
 
 def _record(call: _Backward, inputs: list[Tensor], outputs: list[Any]) -> None:
@@ -204,10 +210,6 @@ def _record(call: _Backward, inputs: list[Tensor], outputs: list[Any]) -> None:
             tensor.node = node
     for place, tensor in zip(places, made, strict=True):
         outputs[place] = tensor
-
-
-def _copied(gradient: torch.Tensor) -> torch.Tensor:
-    return gradient.clone(memory_format=torch.contiguous_format)
 
 
 Function = PyLayer  # torch's name

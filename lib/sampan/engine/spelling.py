@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from .naming import WrongKind, under
-from .refusal import REFUSALS, from_inside, translated
+from .error_translation import RAISED_INSIDE, raised_inside, translate_error
+from .errors import InvalidType, with_name
 from .tensor import Tensor, is_tensor
 
 # What a caller may write, and the parameters that it may stand for: the first that the function has.
@@ -90,10 +90,10 @@ def give(out: Any, result: Any) -> Any:
     """Put `result` into the tensor (or tuple of tensors) that the caller gave as `out`, and return that."""
     if isinstance(result, (tuple, list)):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise WrongKind(f"out: expected a tuple of {len(result)} tensors, got {type(out).__name__}")
+            raise InvalidType(f"out: expected a tuple of {len(result)} tensors, got {type(out).__name__}")
         return type(result)(give(o, r) for o, r in zip(out, result, strict=True))
     if not isinstance(out, Tensor):
-        raise WrongKind(f"out: expected a Tensor, got {type(out).__name__}")
+        raise InvalidType(f"out: expected a Tensor, got {type(out).__name__}")
     if out.data.shape == result.data.shape and out.dtype == result.dtype:
         return out._write(result)
     out.data, out.node, out.stop_gradient = result.data, result.node, result.stop_gradient
@@ -134,12 +134,12 @@ def spelled(*, out: bool = False, sizes: bool = False) -> Callable[[Callable[...
                 into = settings.pop("out", None) if takes_out else None
                 result = function(*args, **renamed(parameters, settings))
                 return result if into is None else give(into, result)
-            except REFUSALS as error:
-                if from_inside(error):
-                    raise translated(error, parameters, args, settings) from error
+            except RAISED_INSIDE as error:
+                if raised_inside(error):
+                    raise translate_error(error, parameters, args, settings) from error
                 raise
 
-        shown = under(function.__name__, call)
+        shown = with_name(function.__name__, call)
         shown.__signature__ = with_keywords(signature, out=None) if takes_out else signature
         return shown
 
@@ -186,7 +186,7 @@ def factory(without: str = "") -> Callable[[Callable[..., Any]], Callable[..., T
                 made.stop_gradient = False
             return made
 
-        shown = under(function.__name__, call)
+        shown = with_name(function.__name__, call)
         shown.__signature__ = with_keywords(signature, **{k: v for k, v in how.items() if k != without})
         return shown
 

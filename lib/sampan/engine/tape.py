@@ -109,7 +109,8 @@ def replaced(before: torch.Tensor, after: torch.Tensor) -> None:
 
 
 def refuse_overwritten(buffer: torch.Tensor, node: Node, what: str) -> None:
-    """RuntimeError if `buffer`, which `node` keeps as `what`, was changed in place since it was recorded."""
+    """RuntimeError if `buffer`, which `node` keeps as `what`, was modified by an in-place operation since it
+    was recorded (torch: the check of `_version`)."""
     if getattr(buffer.untyped_storage(), "written", 0) > node.sequence:
         raise RuntimeError(
             f"backward: {node.name} needs {what} {list(buffer.shape)} as it was, but an in-place operation "

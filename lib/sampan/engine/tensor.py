@@ -19,8 +19,8 @@ from ..dtype import DTYPES, DataType, Place, Size, as_device, as_dtype, name_of
 from . import printing, tape
 from .conversion import UNKNOWN_TO_NUMPY, buffer_from, from_numbers
 from .conversion import to_numpy as to_numpy
-from .naming import Refused as Refused
-from .naming import WrongKind as WrongKind
+from .errors import InvalidArgument as InvalidArgument
+from .errors import InvalidType as InvalidType
 from .tape import Node
 
 if TYPE_CHECKING:
@@ -83,22 +83,27 @@ class Tensor(Methods):
 
     @property
     def shape(self) -> Size:
+        """The lengths of the axes."""
         return Size(self.data.shape)
 
     @property
     def dtype(self) -> DataType:
+        """The element type, such as `float32`."""
         return DTYPES[self.data.dtype]
 
     @property
     def place(self) -> Place:
+        """The device of the memory."""
         return Place(self.data.device)
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return self.data.ndim
 
     @property
     def size(self) -> Count:
+        """The number of elements."""
         count = Count(self.data.numel())
         count.lengths = self.shape
         return count
@@ -110,6 +115,7 @@ class Tensor(Methods):
 
     @property
     def is_leaf(self) -> bool:
+        """Whether no operator made this tensor."""
         return self.node is None
 
     @property
@@ -119,6 +125,7 @@ class Tensor(Methods):
 
     @property
     def name(self) -> str:
+        """A unique name, such as "generated_tensor_0"; made at first use."""
         if self._name is None:
             self._name = f"generated_tensor_{next(_names)}"
         return self._name
@@ -162,7 +169,7 @@ class Tensor(Methods):
 
     def __len__(self) -> int:
         if self.data.ndim == 0:
-            raise WrongKind("len() of a 0-d tensor")
+            raise InvalidType("len() of a 0-d tensor")
         return self.data.shape[0]
 
     # --- gradients ---
@@ -303,7 +310,7 @@ class Tensor(Methods):
             return self.flatten()[args[0]].item()
         data = self[args].data if args else self.data
         if data.numel() != 1:
-            raise Refused(f"item: expected a tensor with one value, got shape {[*self.shape]}")
+            raise InvalidArgument(f"item: expected a tensor with one value, got shape {[*self.shape]}")
         return data.item()
 
     def tolist(self) -> Any:
@@ -328,7 +335,7 @@ class Tensor(Methods):
             return function(*_as_numbers(args), **{k: _as_numbers(v) for k, v in (kwargs or {}).items()})
         except TypeError as error:
             wanted = "expected a torch.Tensor, got a sampan Tensor; its `.data` is one"
-            raise WrongKind(f"torch.{name}: {wanted}") from error
+            raise InvalidType(f"torch.{name}: {wanted}") from error
 
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         return self.data.__dlpack__(stream=stream, **options)
@@ -352,7 +359,7 @@ class Tensor(Methods):
 
     def __bool__(self) -> bool:
         if self.data.numel() != 1:
-            raise Refused(
+            raise InvalidArgument(
                 f"the truth value of a tensor of shape {[*self.shape]} is ambiguous: use any() or all()"
             )
         return bool(self.data)
@@ -429,6 +436,7 @@ class Tensor(Methods):
 
     @property
     def T(self) -> Tensor:
+        """The axes in reverse order."""
         return declared.permute(self, list(range(self.ndim))[::-1])
 
     @property
@@ -444,9 +452,9 @@ class Tensor(Methods):
         """Take the value of `value` and its Node: the last step of every in-place operator."""
         data = self.data
         if value.data.shape != data.shape:
-            raise Refused(f"the result has shape {[*value.shape]}, the tensor has {[*self.shape]}")
+            raise InvalidArgument(f"the result has shape {[*value.shape]}, the tensor has {[*self.shape]}")
         if not torch.can_cast(value.data.dtype, data.dtype):
-            raise WrongKind(f"a result of {name_of(value.dtype)} does not fit into {self._brief()}")
+            raise InvalidType(f"a result of {name_of(value.dtype)} does not fit into {self._brief()}")
         self._check_writable(value.node is not None)
         if value.node is not None and value.data.dtype is not data.dtype:
             value = value.astype(data.dtype)
@@ -466,7 +474,7 @@ class Tensor(Methods):
         if self.node is not None:
             tape.write_through(self.node)
         elif self.data.untyped_storage().nbytes() > self.data.numel() * self.data.element_size():
-            raise Refused(
+            raise InvalidArgument(
                 f"{self._brief()} shows part of another tensor's memory, which would not know of "
                 "the gradient; assign to that tensor by index (x[i, j] = ...), or clone() first"
             )
@@ -474,7 +482,7 @@ class Tensor(Methods):
     def _check_no_leaf(self, source: Any) -> None:
         if isinstance(source, Tensor) and not source.stop_gradient and torch.is_grad_enabled():
             what = "is" if source is self else "is a view of"
-            raise Refused(
+            raise InvalidArgument(
                 f"{self._brief()} {what} a leaf that wants a gradient, and cannot be overwritten "
                 "on the tape; use no_grad() to change its value"
             )
@@ -486,9 +494,9 @@ class Tensor(Methods):
         """Overwrite the values, keeping shape, dtype and place. Raises ValueError for another shape."""
         source = value.data if isinstance(value, Tensor) else from_numbers(value)
         if source.shape != self.data.shape:
-            raise Refused(f"set_value: expected shape {[*self.shape]}, got {list(source.shape)}")
+            raise InvalidArgument(f"set_value: expected shape {[*self.shape]}, got {list(source.shape)}")
         if not torch.can_cast(source.dtype, self.data.dtype):
-            raise WrongKind(f"expected {name_of(self.dtype)}, got {name_of(source.dtype)}")
+            raise InvalidType(f"expected {name_of(self.dtype)}, got {name_of(source.dtype)}")
         self.data.copy_(source)
         self._mark_written()
 
@@ -533,6 +541,7 @@ class Tensor(Methods):
 
 # What torch calls Python's signs: refused by torch, they come to the Tensor's own methods.
 _SIGNS = frozenset(
+    # One string is shorter than a list of names.
     "add sub rsub mul div true_divide truediv floordiv floor_divide pow rpow mod remainder "  # noqa: SIM905
     "matmul and or xor lshift rshift rtruediv rdiv rfloordiv rmod rmatmul radd rmul eq ne lt le gt ge "
     "bitwise_and "

@@ -120,7 +120,7 @@ class Methods:
     def acosh_(self, name: str | None = None) -> Tensor:
         """`acosh` in place: the result, which must have x's shape, takes the place of x's values."""
     def add(self, y: Any, name: str | None = None, alpha: builtins.int = 1, out: Any = None) -> Tensor:
-        """x + alpha y."""
+        """x + alpha y. torch.add promotes the dtypes; `engine.backward.fit` casts the gradients back."""
     def add_(self, y: Any, name: str | None = None, alpha: builtins.int = 1) -> Tensor:
         """`add` in place: the result, which must have x's shape, takes the place of x's values."""
     def add_n(self, name: str | None = None) -> Tensor:

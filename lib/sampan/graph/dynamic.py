@@ -2,16 +2,22 @@
 
 import threading
 import weakref
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..engine.tensor import Tensor
+from ..kernels.cpu_graph_dynamic import mark
 from .adjacency import MOST, ids
 from .graph import Graph, edge_ends
-from .growing_rows import Compaction, GrowingRows, RowsView, _longer
+from .growing_rows import Compaction, GrowingRows, RowsView, Stack, _longer
+from .redo_log import RedoLog
+from .redo_records import ADD, EDGE_FEAT, GONE, NODE_FEAT, NODES, REMOVE, Schema
+from .turns import Turns
 
 ONE_BY_ONE = 4096  # edges that are added singly wait until there are so many, or until a query
 
@@ -111,6 +117,11 @@ class DynamicGraph:
     keep the numbers that `add_edges` returned; the number of a removed edge is used again. `snapshot` is a
     view that stays as it is. Updates and queries take turns; a query waits for one update at most.
 
+    path: a folder for the graph, or None: it is in memory alone. `DynamicGraph.open(path)` continues with it
+    as of the last `flush`, also after a kill at any moment or a loss of power; later updates are undone.
+    Edges keep their numbers and rows their order. One at a time has the folder open. Updates go to a redo
+    log, which is compacted in the background: see `redo_log`.
+
     >>> g = paddle.graph.DynamicGraph(3)
     >>> g.add_edges([0, 0], [1, 2]).tolist()
     [0, 1]
@@ -127,14 +138,16 @@ class DynamicGraph:
         times: Any = None,
         node_feat: Mapping[str, Any] | None = None,
         edge_feat: Mapping[str, Any] | None = None,
+        path: str | Path | None = None,
     ) -> None:
-        self._lock = threading.RLock()
+        self._lock = Turns()
+        self._log: RedoLog | None = None
         self._out, self._into = GrowingRows(), GrowingRows()
         self._sources, self._targets = np.zeros(0, np.int32), np.zeros(0, np.int32)
         self._dead = np.ones(0, bool)  # of each edge number, whether no edge has it
         self._times: np.ndarray | None = None if times is None else np.zeros(0)
-        self._free: list[int] = []  # numbers of removed edges
-        self._retired: list[tuple[int, list[int]]] = []  # and of those that a snapshot may still see
+        self._free = Stack()  # numbers of removed edges
+        self._retired: deque[tuple[int, np.ndarray]] = deque()  # and of those that a snapshot may still see
         self._slots = 0  # edge numbers in use or used before
         self._added: list[int] = []  # edges that are not in the rows yet
         self._removed: list[int] = []  # dead edges that are still in the rows
@@ -149,6 +162,46 @@ class DynamicGraph:
         first = dict(self._edge_feat.arrays)
         if len(sources) or times is not None:
             self.add_edges(sources, targets, times, first)
+        if path is not None:
+            self._log = RedoLog.made(self, Path(path), "DynamicGraph")
+
+    @classmethod
+    def open(cls, path: str | Path) -> "DynamicGraph":
+        """The graph in a folder, as it was flushed last.
+
+        Raises FileNotFoundError where there is none, and ValueError where another DynamicGraph has the folder
+        open, for another version's format and for a file that is missing, cut or changed.
+        """
+
+        def made(schema: Schema) -> DynamicGraph:
+            node_feat, edge_feat = (
+                {name: np.zeros((0, *shape), dtype) for name, (dtype, shape) in columns.items()}
+                for columns in (schema.node_feat, schema.edge_feat)
+            )
+            return cls(0, (), [] if schema.times else None, node_feat, edge_feat)
+
+        graph, log = RedoLog.opened(Path(path), made)
+        graph._log = log
+        return graph
+
+    def flush(self) -> None:
+        """Every update until now counts when this returns: it is on the disk. Queries and updates go on
+        meanwhile. Raises OSError for a full disk; then the last flush counts."""
+        if self._log is None:
+            raise ValueError("flush: expected a graph with a path, got one in memory")
+        self._changing("flush")
+        self._log.flush(self)
+
+    def close(self) -> None:
+        """Flush, and let others open the folder. Queries still work, updates raise ValueError. Raises OSError
+        for a full disk; then the graph is still open."""
+        if self._log is not None:
+            self._log.close(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the graph as it is now to another folder, for `DynamicGraph.open`. Raises ValueError where
+        that holds a graph."""
+        RedoLog.made(self, Path(path), "save").release()
 
     def __repr__(self) -> str:
         return f"DynamicGraph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
@@ -158,6 +211,7 @@ class DynamicGraph:
     def add_nodes(self, count: int = 1, node_feat: Mapping[str, Any] | None = None) -> np.ndarray:
         """`count` more nodes; returns their ids, int64. node_feat: name -> array [count, ...]."""
         with self._lock:
+            self._changing("add_nodes")
             if not 0 <= count <= MOST - self.num_nodes:
                 raise ValueError(f"add_nodes: expected at most {MOST - self.num_nodes} nodes, got {count}")
             features = self._node_feat.checked(node_feat, count, "add_nodes")
@@ -165,18 +219,18 @@ class DynamicGraph:
             self._node_feat.grow(first + count)
             self._node_feat.write(slice(first, first + count), features)
             self._add_rows(first + count)
+            self._note(NODES, count, *features.values())
             return np.arange(first, first + count)
 
     def remove_nodes(self, nodes: Any) -> None:
         """Take these nodes and every edge at them away. Their ids are not used again."""
         with self._lock:
+            self._changing("remove_nodes")
             chosen = self._nodes(nodes, "remove_nodes")
             self._flush()
-            edges = np.concatenate([rows.live(self.num_nodes).read(chosen)[1] for rows in self._rows])
-            self._dead[edges] = True
-            self._retire(np.unique(edges).tolist())
-            self._flush()
+            self._remove(np.concatenate([rows.live(self.num_nodes).read(chosen)[1] for rows in self._rows]))
             self._gone[chosen] = True
+            self._note(GONE, len(chosen), chosen)
 
     def has_node(self, node: int) -> bool:
         with self._lock:
@@ -193,6 +247,7 @@ class DynamicGraph:
     ) -> np.ndarray:
         """One edge from sources[i] to targets[i] for each i; returns their numbers, int64."""
         with self._lock:
+            self._changing("add_edges")
             rows = self._pairs(sources, targets, "add_edges")
             count = len(rows[0])
             moments = self._moments(times, count, "add_edges")
@@ -206,6 +261,7 @@ class DynamicGraph:
     def add_edge(self, source: int, target: int, time: float | None = None, **edge_feat: Any) -> int:
         """One edge; returns its number. Several are put into the rows together, at the latest by a query."""
         with self._lock:
+            self._changing("add_edge")
             for node in (source, target):
                 if not 0 <= node < self.num_nodes or self._gone[node]:
                     raise ValueError(f"add_edge: expected a node of this graph, got {node}")
@@ -216,12 +272,12 @@ class DynamicGraph:
                 rows = {name: _array(value)[None] for name, value in edge_feat.items()}
                 checked = self._edge_feat.checked(rows, 1, "add_edge")
                 features = {name: values[0] for name, values in checked.items()}
-            number = self._free.pop() if self._free else self._numbers(1)[0]
+            number = int((self._free.pop(1) if len(self._free) else self._numbers(1))[0])
             self._write(number, source, target, time, features)
-            self._added.append(int(number))
+            self._added.append(number)
             if len(self._added) >= ONE_BY_ONE:
                 self._flush()
-            return int(number)
+            return number
 
     def remove_edges(self, sources: Any = None, targets: Any = None, *, edges: Any = None) -> None:
         """The newest edge of each pair away, or the edges of these numbers.
@@ -229,37 +285,39 @@ class DynamicGraph:
         Raises ValueError, and changes nothing, where there is none.
         """
         with self._lock:
+            self._changing("remove_edges")
             if edges is not None:
-                chosen = np.unique(self._edges(edges, "remove_edges"))
+                chosen = self._edges(edges, "remove_edges")
                 self._flush()
-                self._dead[chosen] = True
-                self._retire(chosen.tolist())
+                self._remove(chosen)
             else:
                 rows = self._pairs(sources, targets, "remove_edges")
-                self._find(*rows, "remove_edges")
-            self._flush()
+                self._flush()
+                self._take_out(self._find(*rows, "remove_edges"))
 
     def remove_edge(self, source: int, target: int) -> None:
         """The newest edge between two nodes away. Raises ValueError where there is none."""
         with self._lock:
+            self._changing("remove_edge")
             for node in (source, target):
                 if not 0 <= node < self.num_nodes:
                     raise ValueError(f"remove_edge: expected a node of this graph, got {node}")
-            self._find(np.array([source], np.int32), np.array([target], np.int32), "remove_edge")
+            if self._added:
+                self._flush()
+            found = self._find(np.array([source], np.int32), np.array([target], np.int32), "remove_edge")
+            self._removed.append(int(found[0]))
+            self.num_edges -= 1
             if len(self._removed) >= ONE_BY_ONE:
                 self._flush()
 
     def remove_edges_before(self, time: float) -> int:
         """Every edge with an earlier time away; returns how many those were."""
         with self._lock:
+            self._changing("remove_edges_before")
             if self._times is None:
                 raise ValueError("remove_edges_before: expected edges with times, got a graph without")
             self._flush()
-            old = np.flatnonzero(~self._dead[: self._slots] & (self._times[: self._slots] < time))
-            self._dead[old] = True
-            self._retire(old.tolist())
-            self._flush()
-            return len(old)
+            return self._remove(np.flatnonzero(self._times[: self._slots] < time).astype(np.int32))
 
     def update_edge_feat(self, name: str, edges: Any, values: Any) -> None:
         """Write rows [edges, ...] of a feature. edges: numbers that `add_edges` returned."""
@@ -392,16 +450,38 @@ class DynamicGraph:
             raise ValueError(f"{function}: times: expected {count} finite numbers, got {list(moments[:5])}")
         return moments
 
+    def _changing(self, function: str) -> None:
+        if self._log is not None and self._log.closed:
+            raise ValueError(f"{function}: expected an open graph, got one that was closed")
+
+    def _note(self, kind: int, count: int, *arrays: np.ndarray, feature: int = 0) -> None:
+        """A change for the log. The arrays must not change later."""
+        if self._log is not None:
+            self._log.note(kind, count, *arrays, feature=feature)
+
+    def _replayed(self) -> None:
+        """All numbers that no edge has are free."""
+        self._retired.clear()
+        self._free = Stack()
+        self._free.push(np.flatnonzero(self._dead[: self._slots]))
+
     def _numbers(self, count: int) -> np.ndarray:
         """Edge numbers that are not in use, int32 [count], and room for them."""
         oldest = min(self._snapshots, default=self._version)
         while self._retired and self._retired[0][0] <= oldest:
-            self._free += self._retired.pop(0)[1]
+            self._free.push(self._retired.popleft()[1])
         new = max(count - len(self._free), 0)
-        if self._slots + new > MOST:
-            raise ValueError(f"add_edges: expected at most {MOST} edges in all, got {self._slots + new}")
-        if self._slots + new > len(self._dead):
-            size = min(max(self._slots + new, 2 * len(self._dead), 1024), MOST)
+        first = self._slots
+        self._room(first + new)
+        again = self._free.pop(count - new)
+        return np.concatenate([again, np.arange(first, first + new, dtype=np.int32)])
+
+    def _room(self, slots: int) -> None:
+        """Room for edge numbers below `slots`."""
+        if slots > MOST:
+            raise ValueError(f"add_edges: expected at most {MOST} edges in all, got {slots}")
+        if slots > len(self._dead):
+            size = min(max(slots, 2 * len(self._dead), 1024), MOST)
             self._sources, self._targets = _longer(self._sources, size), _longer(self._targets, size)
             if self._times is not None:
                 self._times = _longer(self._times, size)
@@ -409,9 +489,7 @@ class DynamicGraph:
             dead = np.ones(size, bool)
             dead[: len(self._dead)] = self._dead
             self._dead = dead
-        again = [self._free.pop() for _ in range(count - new)]
-        self._slots += new
-        return np.array([*again, *range(self._slots - new, self._slots)], np.int32)
+        self._slots = max(self._slots, slots)
 
     def _write(self, numbers: Any, sources: Any, targets: Any, times: Any, features: Any) -> None:
         self._sources[numbers], self._targets[numbers] = sources, targets
@@ -421,28 +499,33 @@ class DynamicGraph:
         self._dead[numbers] = False
         self.num_edges += int(np.size(numbers))
 
-    def _insert(self, numbers: np.ndarray) -> None:
-        """Put edges into both rows, or raise MemoryError and give their numbers back."""
+    def _insert(self, numbers: np.ndarray, arrived: np.ndarray | None = None) -> None:
+        """Put edges into both rows, or raise MemoryError and give their numbers back. arrived: the numbers in
+        the order in which they come into the rows by target."""
+        arrived = numbers if arrived is None else arrived
         sources, targets = self._sources[numbers], self._targets[numbers]
+        into = targets if arrived is numbers else self._targets[arrived]
         try:
             self._out.reserve(sources)
             try:
-                self._into.reserve(targets)
+                self._into.reserve(into)
             except MemoryError:
                 self._out.cancel(sources)
                 raise
         except MemoryError:
             self._dead[numbers] = True
             self.num_edges -= len(numbers)
-            self._free += numbers.tolist()
+            self._free.push(numbers)
             raise
         self._out.insert(sources, targets, numbers, self._version)
-        self._into.insert(targets, sources, numbers, self._version)
+        self._into.insert(into, self._sources[arrived], arrived, self._version)
+        if self._log is not None:
+            times = [] if self._times is None else [self._times[numbers]]
+            features = (column[numbers] for column in self._edge_feat.arrays.values())
+            self._note(ADD, len(numbers), numbers, sources, targets, *times, *features)
 
-    def _find(self, sources: np.ndarray, targets: np.ndarray, function: str) -> None:
-        """Mark the newest edge of each pair as dead."""
-        if self._added:
-            self._flush()
+    def _find(self, sources: np.ndarray, targets: np.ndarray, function: str) -> np.ndarray:
+        """The newest edge of each pair, which is dead from here on."""
         found = np.empty(len(sources), np.int32)
         absent = self._out.find(sources, targets, self._dead, found)
         if absent >= 0:
@@ -450,11 +533,37 @@ class DynamicGraph:
             raise ValueError(
                 f"{function}: expected an edge from {sources[absent]} to {targets[absent]}, there is none"
             )
-        self._retire(found.tolist())
+        return found
 
-    def _retire(self, numbers: list[int]) -> None:
-        self._removed += numbers
+    def _remove(self, numbers: np.ndarray) -> int:
+        """Take edges away, those of them that are not dead; returns how many those were."""
+        marked = np.empty(len(numbers), np.int32)
+        count = mark(numbers, self._dead, marked)
+        self._take_out(marked[:count])
+        return count
+
+    def _take_out(self, numbers: np.ndarray) -> None:
+        """Take dead edges, each once, out of the rows, or raise MemoryError and let them live."""
+        try:
+            self._shrink(numbers)
+        except MemoryError:
+            self._dead[numbers] = False
+            raise
         self.num_edges -= len(numbers)
+
+    def _shrink(self, removed: np.ndarray) -> None:
+        sources, targets = self._sources[removed], self._targets[removed]
+        visible = max(self._snapshots, default=-1)
+        if visible >= 0:
+            self._out.reserve_copies(sources)
+            self._into.reserve_copies(targets)
+        self._out.remove(sources, removed, self._dead, self._version, visible)
+        self._into.remove(targets, removed, self._dead, self._version, visible)
+        self._note(REMOVE, len(removed), removed)
+        self._retired.append((self._version, removed))
+        if any(rows.wasteful for rows in self._rows) and not (self._compactor and self._compactor.is_alive()):
+            self._compactor = threading.Thread(target=self.compact, name="DynamicGraph.compact", daemon=True)
+            self._compactor.start()
 
     def _flush(self) -> None:
         """Put what was added and removed singly into the rows."""
@@ -462,23 +571,8 @@ class DynamicGraph:
             added, self._added = self._added, []
             self._insert(np.array(added, np.int32))
         if self._removed:
-            removed = np.array(self._removed, np.int32)
-            sources, targets = self._sources[removed], self._targets[removed]
-            visible = max(self._snapshots, default=-1)
-            if visible >= 0:
-                self._out.reserve_copies(sources)
-                self._into.reserve_copies(targets)
-            self._out.remove(sources, self._dead, self._version, visible)
-            self._into.remove(targets, self._dead, self._version, visible)
+            self._shrink(np.array(self._removed, np.int32))
             self._removed = []
-            self._retired.append((self._version, removed.tolist()))
-            if any(rows.wasteful for rows in self._rows) and not (
-                self._compactor and self._compactor.is_alive()
-            ):
-                self._compactor = threading.Thread(
-                    target=self.compact, name="DynamicGraph.compact", daemon=True
-                )
-                self._compactor.start()
 
     def _read(self, rows: GrowingRows, nodes: Any, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         with self._lock:
@@ -494,15 +588,22 @@ class DynamicGraph:
             return rows.lengths[chosen].astype(np.int64)
 
     def _update(self, columns: Columns, name: str, values: Any, places: Any) -> None:
+        function = f"update_{columns.what}"
         with self._lock:
+            self._changing(function)
             chosen = places()
             if name not in columns.arrays:
-                raise ValueError(f"update: expected one of {sorted(columns.arrays)}, got {name!r}")
+                raise ValueError(f"{function}: expected one of {sorted(columns.arrays)}, got {name!r}")
             rows = _array(values)
             expected = (len(chosen), *columns.arrays[name].shape[1:])
             if rows.shape != expected:
                 raise ValueError(
-                    f"update: expected shape {list(expected)} for {name!r}, got {list(rows.shape)}"
+                    f"{function}: expected shape {list(expected)} for {name!r}, got {list(rows.shape)}"
                 )
             visible = max(self._snapshots, default=-1)
             columns.update(name, chosen, rows, self._version, visible)
+            if self._log is not None:
+                self._flush()  # edges that were added singly come first
+                kind = NODE_FEAT if columns is self._node_feat else EDGE_FEAT
+                written = rows.astype(columns.arrays[name].dtype)
+                self._note(kind, len(chosen), chosen, written, feature=list(columns.arrays).index(name))

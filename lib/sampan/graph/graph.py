@@ -1,6 +1,7 @@
 """A graph that does not change: edges, and features of its nodes and edges."""
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -8,11 +9,16 @@ import numpy as np
 
 from ..creation import to_tensor
 from ..engine.tensor import Tensor
+from ..ops import concat
+from ..serialization import load as read
+from ..serialization import save_with_checksum
 from .adjacency import MOST, Adjacency, ids
-from .messages import receive, receive_joined, send_to_edges, send_u_recv
+from .drawing import host
+from .messages import join_at_edges, receive, receive_joined, send_to_edges, send_u_recv
 from .received import Gathered, Received
 from .routes import Routes
 
+FORMAT = "sampan graph 1"
 Features = dict[str, Any]  # name -> array or Tensor, [nodes or edges, ...]
 
 
@@ -37,9 +43,11 @@ def _largest(ends: tuple[Any, Any]) -> int:
 
 
 def features_of(given: Mapping[str, Any] | None, count: int, what: str) -> Features:
-    """A dictionary of arrays or Tensors, each with `count` rows."""
+    """A dictionary of arrays or Tensors, each with `count` rows; None is left out, as PGL's programs need."""
     found = {}
     for name, values in (given or {}).items():
+        if values is None:
+            continue
         found[name] = values if isinstance(values, Tensor) else np.asarray(values)
         shape = list(found[name].shape)
         if not shape or shape[0] != count:
@@ -51,6 +59,19 @@ def _rows(features: Features, places: np.ndarray) -> Features:
     return {
         name: values[to_tensor(places.astype(np.int64))] if isinstance(values, Tensor) else values[places]
         for name, values in features.items()
+    }
+
+
+def _joined(features: list[Features], what: str) -> Features:
+    """Each feature of several graphs, one after another."""
+    names = [list(one) for one in features]
+    if any(set(one) != set(names[0]) for one in names):
+        raise ValueError(f"{what}: expected the same names in all graphs, got {names}")
+    return {
+        name: concat([one[name] for one in features], 0)
+        if isinstance(features[0][name], Tensor)
+        else np.concatenate([host(one[name]) for one in features])
+        for name in names[0]
     }
 
 
@@ -100,6 +121,8 @@ class Graph:
         self._is_tensor = any(isinstance(value, Tensor) for value in values)
         self.original_nodes: np.ndarray | None = None  # of a subgraph: its nodes' ids in the whole graph
         self.original_edges: np.ndarray | None = None
+        self.num_graph = 1  # how many graphs were joined into this one
+        self._graph_ids: np.ndarray | None = None  # of each node, if they are several
 
     def __repr__(self) -> str:
         kinds = "".join(
@@ -211,7 +234,7 @@ class Graph:
         features = _rows(self.node_feat, chosen), _rows(self.edge_feat, kept)
         made = self._like(ends, len(chosen), *features)
         made.original_nodes, made.original_edges = chosen.astype(np.int64), kept
-        return made
+        return made._tell(self._ids()[chosen], self.num_graph) if self.num_graph != 1 else made
 
     def edge_subgraph(self, edges: Any) -> "Graph":
         """All nodes and the edges of these numbers."""
@@ -219,6 +242,93 @@ class Graph:
         ends = self.sources[chosen], self.targets[chosen]
         made = self._like(ends, self.num_nodes, self.node_feat, _rows(self.edge_feat, chosen))
         made.original_edges = chosen.astype(np.int64)
+        return made
+
+    # Several graphs as one
+
+    @classmethod
+    def disjoint(cls, graph_list: Sequence["Graph"], merged_graph_index: bool = False) -> "Graph":
+        """The nodes and edges of several graphs, one graph after another, as one without edges between them.
+
+        Features are joined by name. `num_graph` and `graph_node_id` tell the graphs apart, as pooling does;
+        with merged_graph_index they count as one. Raises ValueError for no graph and for features that only
+        some have.
+        """
+        graphs = list(graph_list)
+        if not graphs or not all(isinstance(graph, Graph) for graph in graphs):
+            given = [type(graph).__name__ for graph in graphs] or "none"
+            raise ValueError(f"disjoint: graph_list: expected one graph or more, got {given}")
+        counts = [graph.num_nodes for graph in graphs]
+        first = np.cumsum([0, *counts[:-1]])
+        ends = (
+            np.concatenate([end + at for end, at in zip(ends, first, strict=True)])
+            for ends in ([g.sources for g in graphs], [g.targets for g in graphs])
+        )
+        features = (
+            _joined([getattr(graph, kind) for graph in graphs], f"disjoint: {kind}")
+            for kind in ("node_feat", "edge_feat")
+        )
+        made = cls(tuple(ends), sum(counts), *features)
+        made._is_tensor = graphs[0].is_tensor()
+        if not merged_graph_index:
+            before = np.cumsum([0, *(graph.num_graph for graph in graphs[:-1])])
+            parts = [graph._ids() + at for graph, at in zip(graphs, before, strict=True)]
+            made._tell(np.concatenate(parts), sum(graph.num_graph for graph in graphs))
+        return made
+
+    @classmethod
+    def batch(cls, graph_list: Sequence["Graph"]) -> "Graph":
+        """`disjoint` graphs, told apart by `graph_node_id`."""
+        return cls.disjoint(graph_list)
+
+    @property
+    def graph_node_id(self) -> Any:
+        """The graph that each node belongs to, int64 [nodes]."""
+        return self._answer(self._ids())
+
+    @property
+    def graph_edge_id(self) -> Any:
+        """The graph that each edge belongs to, int64 [edges]."""
+        return self._answer(self._ids()[self.sources])
+
+    @cached_property
+    def pooling(self) -> Routes:
+        """The routes from each node to its graph, as a node of its own: see `nn.functional.graph_pool`."""
+        nodes = np.arange(self.num_nodes, dtype=np.int32)
+        return Routes(nodes, self._ids().astype(np.int32), self.num_nodes, self.num_graph)
+
+    def _ids(self) -> np.ndarray:
+        return np.zeros(self.num_nodes, np.int64) if self._graph_ids is None else self._graph_ids
+
+    def _tell(self, graph_ids: np.ndarray | None, num_graph: int) -> "Graph":
+        self._graph_ids, self.num_graph = graph_ids, num_graph
+        return self
+
+    # Files
+
+    def dump(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph with its features to one file, atomically; `load` reads it. Raises OSError for a
+        full disk."""
+        arrays = {
+            kind: {name: host(values) for name, values in getattr(self, kind).items()}
+            for kind in ("node_feat", "edge_feat")
+        }
+        parts = {"sources": self.sources, "targets": self.targets, "graph_ids": self._ids(), **arrays}
+        counts = {"num_nodes": self.num_nodes, "num_graph": self.num_graph}
+        save_with_checksum({"format": FORMAT, **counts, **parts}, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Graph":
+        """The graph of a file of `dump`, with arrays as features. Raises FileNotFoundError, and ValueError
+        for a truncated, changed or other file."""
+        content = read(path, return_numpy=True)
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(f"load: {os.fspath(path)!r} holds no graph")
+        ends = content["sources"], content["targets"]
+        made = cls(ends, content["num_nodes"], content["node_feat"], content["edge_feat"])
+        if content["num_graph"] != 1:
+            graph_ids = ids(content["graph_ids"], content["num_graph"], "load: graph_ids").astype(np.int64)
+            made._tell(graph_ids, content["num_graph"])
         return made
 
     # Messages: see `graph.messages`
@@ -240,6 +350,10 @@ class Graph:
     ) -> Tensor:
         """As `send_recv`, of what the source has joined with what the edge has: add, sub, mul or div."""
         return receive_joined(feature, edge_feature, self, message_op, reduce_op)
+
+    def send_ue(self, feature: Tensor, edge_feature: Tensor, message_op: str = "add") -> Tensor:
+        """For each edge what its source has joined with what the edge has: [edges, ...]."""
+        return join_at_edges(feature, edge_feature, self, message_op)
 
     def send_uv(self, src_feature: Tensor, dst_feature: Tensor, message_op: str = "add") -> Tensor:
         """For each edge, what its source has joined with what its target has: [edges, ...]."""
@@ -316,7 +430,7 @@ class Graph:
     def _like(self, ends: Any, num_nodes: int, node_feat: Features, edge_feat: Features) -> "Graph":
         made = type(self)(ends, num_nodes, node_feat, edge_feat)
         made._is_tensor = self._is_tensor
-        return made
+        return made._tell(self._graph_ids, self.num_graph) if num_nodes == self.num_nodes else made
 
     def _answer(self, values: np.ndarray) -> Any:
         values = values.astype(np.int64, copy=False)

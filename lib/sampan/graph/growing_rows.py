@@ -8,6 +8,10 @@ from ..kernels import cpu_graph_dynamic as loops
 from .adjacency import MOST
 
 COMPACT_FROM = 1 << 20  # unused places
+# What is known of a row lies in one line of the caches: an update reads all of it, for rows in no order.
+ROW = np.dtype(
+    [("offset", "i8"), ("version", "i8"), ("length", "i4"), ("capacity", "i4"), ("count", "i4"), ("", "i4")]
+)
 
 
 class RowsView(NamedTuple):
@@ -33,15 +37,40 @@ def _longer(array: np.ndarray, size: int) -> np.ndarray:
     return made
 
 
+class Stack:
+    """Numbers of which the last ones pushed are popped first, int32."""
+
+    def __init__(self) -> None:
+        self._items, self._count = np.zeros(0, np.int32), 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def push(self, numbers: np.ndarray) -> None:
+        count = self._count + len(numbers)
+        if count > len(self._items):
+            self._items = _longer(self._items, max(count, 2 * len(self._items)))
+        self._items[self._count : count] = numbers
+        self._count = count
+
+    def pop(self, count: int) -> np.ndarray:
+        """The last `count`, at most as many as there are."""
+        self._count -= count
+        return self._items[self._count : self._count + count].copy()
+
+
 class GrowingRows:
     """Rows of (neighbour, edge) that grow and shrink. The caller holds the lock of the graph."""
 
     def __init__(self) -> None:
-        self.offsets, self.versions = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self.lengths, self.capacities = np.zeros(0, np.int32), np.zeros(0, np.int32)
-        self._scratch = np.zeros(0, np.int32)
+        self._use(np.zeros(0, ROW))
         self.neighbours, self.edges = np.zeros(0, np.int32), np.zeros(0, np.int32)
         self._state = np.zeros(2, np.int64)  # end of the used part of the pool, unused places before it
+
+    def _use(self, rows: np.ndarray) -> None:
+        self._table = rows
+        self.offsets, self.versions = rows["offset"], rows["version"]
+        self.lengths, self.capacities, self._scratch = rows["length"], rows["capacity"], rows["count"]
 
     @property
     def _arrays(self) -> tuple[np.ndarray, ...]:
@@ -50,10 +79,7 @@ class GrowingRows:
     def add_rows(self, count: int) -> None:
         """Room for rows 0 to count - 1; new ones are empty."""
         if count > len(self.offsets):
-            size = min(max(count, 2 * len(self.offsets), 1024), MOST)
-            names = ("offsets", "versions", "lengths", "capacities", "_scratch")
-            grown = {name: _longer(getattr(self, name), size) for name in names}
-            self.__dict__.update(grown)
+            self._use(_longer(self._table, min(max(count, 2 * len(self.offsets), 1024), MOST)))
 
     def _reserve(self, more: int) -> None:
         size = int(self._state[0]) + more
@@ -88,9 +114,12 @@ class GrowingRows:
         """Room for a copy of each of `rows`, before `remove` while a snapshot is in use."""
         self._reserve(loops.kept_places(rows, self.lengths, self._scratch))
 
-    def remove(self, rows: np.ndarray, dead: np.ndarray, version: int, visible: int) -> None:
-        """Take the dead edges out of `rows`. visible: version of the newest snapshot in use, or -1."""
-        loops.remove(rows, dead, self._scratch, self._state, version, visible, *self._arrays)
+    def remove(
+        self, rows: np.ndarray, numbers: np.ndarray, dead: np.ndarray, version: int, visible: int
+    ) -> None:
+        """Take dead edges numbers[i] out of rows[i]. visible: version of the newest snapshot in use, or
+        -1."""
+        loops.remove(rows, numbers, dead, self._scratch, self._state, version, visible, *self._arrays)
 
     def view(self, count: int) -> RowsView:
         """The first `count` rows now."""
@@ -108,8 +137,7 @@ class GrowingRows:
 
     def replace(self, offsets: np.ndarray, capacities: np.ndarray, version: int, pool: Any) -> None:
         """The same rows in another pool, without unused places."""
-        self.offsets, self.capacities = offsets, capacities
-        self.versions = np.full(len(offsets), version, np.int64)
+        self.offsets[:], self.capacities[:], self.versions[:] = offsets, capacities, version
         self.neighbours, self.edges = pool
         self._state[:] = len(pool[0]), 0
 

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.tensor import Tensor
 from .adjacency import MOST, Adjacency, ids
 from .graph import Features, Graph, edge_ends, features_of
+from .messages import receive
 from .meta_path import PathCounts, counts
+from .routes import Routes
 
 EdgeType = tuple[str, str, str]  # (source, relation, target)
 
@@ -40,14 +43,26 @@ class Relation:
         return len(self.sources)
 
     @cached_property
+    def routes(self) -> Routes:
+        """The edges as the functions of `graph.messages` take them."""
+        return Routes(self.sources, self.targets, *self.sizes)
+
+    @property
     def by_source(self) -> Adjacency:
         """Where the edges of each source lead (CSR)."""
-        return Adjacency.from_edges(self.sources, self.targets, *self.sizes)
+        return self.routes.turned.by_target
 
-    @cached_property
+    @property
     def by_target(self) -> Adjacency:
         """Where the edges into each target come from (CSC)."""
-        return Adjacency.from_edges(self.targets, self.sources, *self.sizes[::-1])
+        return self.routes.by_target
+
+    def send_recv(self, feature: Tensor, reduce_func: str = "sum") -> Tensor:
+        """The sum, mean, max or min of what each target receives, 0 without any.
+
+        feature: [nodes of the source type, ...]; returns [nodes of the target type, ...].
+        """
+        return receive(feature, self, reduce_func)
 
 
 class Step(NamedTuple):
@@ -199,6 +214,11 @@ class HeteroGraph:
         features = self.node_feat.get(steps[0].source, {})
         ends = found.rows, found.neighbours
         return Graph(ends, self.node_types[steps[0].source], features, {"count": found.counts})
+
+    @cached_property
+    def path_graphs(self) -> list[Graph]:
+        """`path_graph` of each of `meta_paths`, made once."""
+        return [self.path_graph(path) for path in self.meta_paths]
 
     def to_homogeneous(self) -> Graph:
         """All nodes as one graph, type after type; the node and edge feature "type" is a place in

@@ -159,7 +159,7 @@ def k_hop(
         kind: ids(value, whole_graph.counts[kind], f"{what}: seeds").reshape(-1)
         for kind, value in whole_graph.by_type(seeds, what, "seeds").items()
     }
-    heavy = {} if weights is None else _weights(whole_graph, weights, what)
+    heavy = {} if weights is None else weights_of(whole_graph, weights, what)
     if heavy and replace:
         raise ValueError(f"{what}: expected weights or replace=True, got both")
     found = {kind: Found() for kind in whole_graph.adjacencies}
@@ -187,7 +187,8 @@ def k_hop(
     )
 
 
-def _weights(whole_graph: Sides, weights: Any, what: str) -> dict[EdgeType, np.ndarray]:
+def weights_of(whole_graph: Sides, weights: Any, what: str) -> dict[EdgeType, np.ndarray]:
+    """The weights of the edges by edge type. Raises TypeError and ValueError in the name `what`."""
     return {
         kind: weighed(values, whole_graph.adjacencies[kind].num_edges, f"{what}: weights")
         for kind, values in whole_graph.by_kind(weights, what, "weights").items()

@@ -52,7 +52,7 @@ def neighbour_sum(x, routes, mean=""):
     out = empty((routes.num_targets, dense.shape[1]), dense)
     whole = mean and not x.is_floating_point()
     weights = routes.weights("" if whole else mean, dense)
-    sparse_kernels.times_dense(cuts, starts, neighbours, weights, dense, out)
+    sparse_kernels.spmm(cuts, starts, neighbours, weights, dense, out)
     if whole:
         counts = torch.from_numpy(routes.by_target.degrees).clamp(min=1)[:, None].to(x.device)
         out = torch.div(buffer_like(out, x), counts, rounding_mode="trunc").to(x.dtype)
@@ -191,8 +191,11 @@ def _joined_and_reduced(name: str, x: Any, y: Any, routes: Routes, message_op: s
         heads = _split(x.shape[1:], y.shape[1:])
         if heads is not None and x.is_floating_point():
             return _weighted(x, y, routes, heads, reduce_op)
-    messages = sent(x, routes) + y if message_op == "add" else sent(x, routes) * y
-    return _reduced(messages, routes.arriving, reduce_op)
+    return _reduced(_joined(x, y, routes, message_op), routes.arriving, reduce_op)
+
+
+def _joined(x: Any, y: Any, routes: Routes, message_op: str) -> Any:
+    return sent(x, routes) + y if message_op == "add" else sent(x, routes) * y
 
 
 def _weighted(x: Any, y: Any, routes: Routes, heads: int, reduce_op: str) -> Tensor:
@@ -221,6 +224,19 @@ def send_to_edges(x: Tensor, y: Tensor, edges: Any, message_op: str = "add") -> 
     """
     _one_of("send_to_edges", "message_op", JOINS, message_op)
     return _at_edges("send_to_edges", x, y, _routes(edges), message_op)
+
+
+def join_at_edges(x: Tensor, y: Tensor, edges: Any, message_op: str = "add") -> Tensor:
+    """What the source of each edge has joined with what the edge has: add, sub, mul or div.
+
+    x: [sources, ...], y: [edges, ...], broadcast as in `receive_joined`; returns [edges, ...].
+    """
+    name, routes = "join_at_edges", _routes(edges)
+    _one_of(name, "message_op", JOINS, message_op)
+    x, y = _aligned(name, x, y)
+    message_op, y = _as_add_or_mul(name, x, y, message_op)
+    made: Tensor = _joined(x, y, routes, message_op)
+    return made
 
 
 def _at_edges(name: str, x: Any, y: Any, routes: Routes, message_op: str) -> Tensor:

@@ -47,12 +47,13 @@ def _multiplications(left: PathCounts, right: PathCounts) -> int:
     return int(np.diff(right.starts)[left.neighbours].sum(dtype=np.int64))
 
 
-def _product(left: PathCounts, right: PathCounts) -> PathCounts:
+def product(left: PathCounts, right: PathCounts) -> PathCounts:
+    """Instances of one path after the other. Raises ValueError for numbers that are too large to count."""
     try:
-        at = sparse_kernels.product_columns(left[:2], right[:2], right.width)
+        at = sparse_kernels.spgemm_columns(left[:2], right[:2], right.width)
     except ValueError as error:
         raise ValueError(f"path_counts: expected fewer than 2^31 pairs of nodes: {error}") from error
-    values = sparse_kernels.product_values(left[:3], right[:3], right.width, at)
+    values = sparse_kernels.spgemm_values(left[:3], right[:3], right.width, at)
     most = float(left.counts.max(initial=0)) * float(right.counts.max(initial=0)) * left.width
     if most >= 2**62 and _bound(left, right) >= 2**62:
         raise ValueError("path_counts: expected fewer than 2^62 instances between two nodes, got more")
@@ -72,5 +73,5 @@ def counts(steps: list[Adjacency]) -> PathCounts:
     while len(chain) > 1:
         costs = [_multiplications(*pair) for pair in pairwise(chain)]
         at = int(np.argmin(costs))
-        chain[at : at + 2] = [_product(*chain[at : at + 2])]
+        chain[at : at + 2] = [product(*chain[at : at + 2])]
     return chain[0]

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ..engine.spelling import spelled
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..kernels import graph as graph_kernels
 from .drawing import Drawn, child, draw, host, start, whole
 
@@ -22,14 +22,16 @@ _INTEGERS = (torch.int32, torch.int64)
 def _flat(function: str, tensor: Any, name: str, kinds: Sequence[torch.dtype] = _INTEGERS) -> np.ndarray:
     """The array of a Tensor of the shape [n] or [n, 1]."""
     if not isinstance(tensor, Tensor):
-        raise WrongKind(f"{function}: expected a Tensor for {name}, got {type(tensor).__name__}")
+        raise InvalidType(f"{function}: expected a Tensor for {name}, got {type(tensor).__name__}")
     kind = tensor.data.dtype
     if kind not in kinds:
         expected = " or ".join(str(k).removeprefix("torch.") for k in kinds)
-        raise WrongKind(f"{function}: expected {expected} for {name}, got {str(kind).removeprefix('torch.')}")
+        raise InvalidType(
+            f"{function}: expected {expected} for {name}, got {str(kind).removeprefix('torch.')}"
+        )
     shape = list(tensor.shape)
     if len(shape) != 1 and shape[1:] != [1]:
-        raise Refused(f"{function}: expected the shape [n] or [n, 1] for {name}, got {shape}")
+        raise InvalidArgument(f"{function}: expected the shape [n] or [n, 1] for {name}, got {shape}")
     return host(tensor).reshape(-1)
 
 
@@ -38,16 +40,18 @@ def _columns(function: str, row: Any, colptr: Any, nodes: Any) -> tuple[np.ndarr
     kind = (row.data.dtype,)
     starts, chosen = _flat(function, colptr, "colptr", kind), _flat(function, nodes, "input_nodes", kind)
     if not starts.size:
-        raise Refused(f"{function}: expected at least one number for colptr, got none")
+        raise InvalidArgument(f"{function}: expected at least one number for colptr, got none")
     return rows, starts, chosen
 
 
 def _numbers_of_edges(function: str, eids: Any, name: str, rows: np.ndarray) -> np.ndarray:
     if eids is None:
-        raise Refused(f"{function}: expected a Tensor for {name}, because return_eids is True, got None")
+        raise InvalidArgument(
+            f"{function}: expected a Tensor for {name}, because return_eids is True, got None"
+        )
     found = _flat(function, eids, name, (torch.int32 if rows.dtype == np.int32 else torch.int64,))
     if found.size < rows.size:
-        raise Refused(
+        raise InvalidArgument(
             f"{function}: expected one number for each of {rows.size} edges for {name}, got {found.size}"
         )
     return found
@@ -65,7 +69,7 @@ def _sampled(
 ) -> Drawn:
     begins, degrees, wrong = graph_kernels.rows_found(starts, rows.size, nodes)
     if wrong >= 0:
-        raise Refused(
+        raise InvalidArgument(
             f"{function}: expected nodes from 0 to {starts.size - 2} for input_nodes and colptr that ascends "
             f"from 0 to at most {rows.size}, got node {nodes[wrong]} at place {wrong}"
         )
@@ -92,7 +96,7 @@ def _sample(
     if weights is not None:
         heavy = _flat(function, weights, "edge_weight", (torch.float32,))
         if heavy.size < rows.size:
-            raise Refused(
+            raise InvalidArgument(
                 f"{function}: expected one for each of {rows.size} edges for edge_weight, got {heavy.size}"
             )
     return _answer(rows, _sampled(function, rows, starts, chosen, size, heavy, start(None)), numbers)
@@ -149,9 +153,9 @@ def _reindexed(function: str, x: Any, neighbors: Any, count: Any) -> tuple[Tenso
         np.int64
     )  # a copy, checked before it is used
     if not nodes.size:
-        raise Refused(f"{function}: expected at least one node for x, got none")
+        raise InvalidArgument(f"{function}: expected at least one node for x, got none")
     if counts.size % nodes.size or (counts < 0).any() or int(counts.sum()) != others.size:
-        raise Refused(
+        raise InvalidArgument(
             f"{function}: expected {nodes.size} counts (or a multiple), none negative, that add up to the "
             f"{others.size} neighbors for count, got {counts.size} that add up to {int(counts.sum())}"
         )
@@ -192,7 +196,9 @@ def reindex_heter_graph(
     what = "reindex_heter_graph"
     for label, given in (("neighbors", neighbors), ("count", count)):
         if not isinstance(given, list | tuple) or not given or not all(isinstance(g, Tensor) for g in given):
-            raise Refused(f"{what}: expected a list of Tensors for {label}, got {type(given).__name__}")
+            raise InvalidArgument(
+                f"{what}: expected a list of Tensors for {label}, got {type(given).__name__}"
+            )
     joined = [Tensor(torch.cat([part.data.detach() for part in parts])) for parts in (neighbors, count)]
     return _reindexed(what, x, *joined)
 
@@ -215,7 +221,7 @@ def graph_sample_neighbors(
     """`geometric.sample_neighbors` under its first name."""
     what = "graph_sample_neighbors"
     if flag_perm_buffer and perm_buffer is None:
-        raise Refused(
+        raise InvalidArgument(
             f"{what}: expected a Tensor for perm_buffer, because flag_perm_buffer is True, got None"
         )
     return _sample(what, row, colptr, input_nodes, None, sample_size, eids, return_eids)
@@ -233,7 +239,7 @@ def graph_reindex(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`geometric.reindex_graph` under its first name; counts of several graphs follow one another."""
     if flag_buffer_hashtable and (value_buffer is None or index_buffer is None):
-        raise Refused(
+        raise InvalidArgument(
             "graph_reindex: expected Tensors for value_buffer and index_buffer with "
             "flag_buffer_hashtable=True, got None"
         )
@@ -266,7 +272,9 @@ def graph_khop_sampler(
         whole(size, -1, f"{what}: expected whole numbers of at least -1 for sample_sizes") for size in sizes
     ]
     if not sizes or not seeds.size:
-        raise Refused(f"{what}: expected sample_sizes and input_nodes, got {sizes} for {seeds.size} nodes")
+        raise InvalidArgument(
+            f"{what}: expected sample_sizes and input_nodes, got {sizes} for {seeds.size} nodes"
+        )
     seed, hops = start(None), []
     with graph_kernels.Numbers(starts.size - 1, rows.dtype) as found:
         own = _numbered(what, found, seeds)
@@ -279,7 +287,7 @@ def graph_khop_sampler(
         nodes = found.nodes[: found.count].copy()
     sources, targets, places = (np.concatenate(parts) for parts in zip(*hops, strict=True))
     if not sources.size:
-        raise Refused(f"{what}: expected nodes with neighbors for input_nodes, got none with any")
+        raise InvalidArgument(f"{what}: expected nodes with neighbors for input_nodes, got none with any")
     answer = [sources[:, None], targets[:, None], nodes, own]
     if numbers is not None:
         answer.append(numbers[places])
@@ -289,7 +297,7 @@ def graph_khop_sampler(
 def _numbered(function: str, found: Any, values: np.ndarray) -> np.ndarray:
     numbers, wrong = found.of(values)
     if wrong >= 0:
-        raise Refused(
+        raise InvalidArgument(
             f"{function}: expected nodes from 0 to {found.height - 1} for row and input_nodes, "
             f"got {values[wrong]}"
         )

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from ..engine.tensor import Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..io import DataLoader, IterableDataset
 from ..io.collate import to_tensors
 
@@ -21,7 +21,7 @@ def as_loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_wo
         return DataLoader(data, batch_size=batch_size, drop_last=drop_last, num_workers=num_workers)
     if hasattr(data, "__iter__") and not isinstance(data, str | dict):
         return data
-    raise WrongKind(f"{name}: expected a Dataset or a DataLoader, got {type(data).__name__}")
+    raise InvalidType(f"{name}: expected a Dataset or a DataLoader, got {type(data).__name__}")
 
 
 def length(loader: Any) -> int | None:
@@ -62,5 +62,7 @@ def split(batch: Any, inputs: int | None) -> tuple[list[Any], list[Any]]:
     if inputs is None:
         inputs = max(len(fields) - 1, 1)
     if len(fields) < inputs:
-        raise ValueError(f"batch: the network takes {inputs} inputs, the data set gives {len(fields)} fields")
+        raise InvalidArgument(
+            f"batch: the network takes {inputs} inputs, the data set gives {len(fields)} fields"
+        )
     return fields[:inputs], fields[inputs:]

@@ -6,6 +6,7 @@ from operator import floordiv
 from typing import Any
 
 from .. import nn
+from ..engine.tensor import InvalidType
 from ..random import randn
 from .summary import watched
 
@@ -34,7 +35,7 @@ def flops(net: nn.Layer, input_size: Any, custom_ops: Any = None, print_detail: 
     print_detail: a line for each layer.
     """
     if not isinstance(net, nn.Layer):
-        raise TypeError(f"net: expected a Layer, got {type(net).__name__}")
+        raise InvalidType(f"net: expected a Layer, got {type(net).__name__}")
     rows: list[tuple[str, str, str, int, int]] = []
 
     def note(layer: Any, inputs: Any, output: Any) -> None:

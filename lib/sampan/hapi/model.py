@@ -12,10 +12,11 @@ import numpy as np
 from .. import callbacks as _callbacks
 from .. import hapi
 from ..engine.backward import no_grad
-from ..engine.tensor import Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..metric import Metric
 from ..nn import Layer
 from ..optimizer import Optimizer
+from ..optimizer.lr import _number
 from ..serialization import load, save
 from . import feed, state
 from .precision import Precision, stepping
@@ -33,7 +34,7 @@ class Model:
 
     def __init__(self, network: Layer, inputs: Any = None, labels: Any = None) -> None:
         if not callable(network):
-            raise TypeError(f"network: expected a Layer, got {type(network).__name__}")
+            raise InvalidType(f"network: expected a Layer, got {type(network).__name__}")
         self.network = network
         self._inputs, self._labels = feed.as_list(inputs), feed.as_list(labels)
         self._arity = len(self._inputs) if self._inputs else feed.inputs_of(network.forward)
@@ -55,13 +56,13 @@ class Model:
         take.
         """
         if optimizer is not None and not isinstance(optimizer, Optimizer):
-            raise TypeError(f"optimizer: expected an Optimizer, got {type(optimizer).__name__}")
+            raise InvalidType(f"optimizer: expected an Optimizer, got {type(optimizer).__name__}")
         if loss is not None and not callable(loss):
-            raise TypeError(f"loss: expected a Layer or a function, got {type(loss).__name__}")
+            raise InvalidType(f"loss: expected a Layer or a function, got {type(loss).__name__}")
         self._optimizer, self._loss, self._metrics = optimizer, loss, feed.as_list(metrics)
         for metric in self._metrics:
             if not isinstance(metric, Metric):
-                raise WrongKind(f"metrics: expected Metrics, got {type(metric).__name__}")
+                raise InvalidType(f"metrics: expected Metrics, got {type(metric).__name__}")
         self._precision = Precision.of(amp_configs)
         if self._precision is not None:
             self._precision.decorate(self.network, optimizer)
@@ -78,7 +79,7 @@ class Model:
     def _loss_of(self, outputs: Any, *labels: Any) -> Tensor:
         """The loss of a batch. FloatingPointError if it is not finite, before the parameters change."""
         if self._loss is None:
-            raise RuntimeError("loss: call prepare(optimizer, loss) before training")
+            raise InvalidType("loss: expected prepare(optimizer, loss) before this call, got no loss")
         loss = self._plain_loss(outputs, *labels)
         if self._precision is not None:
             self._precision.scale(loss)
@@ -145,7 +146,9 @@ class Model:
 
     def _ready(self) -> None:
         if self._optimizer is None:
-            raise RuntimeError("optimizer: call prepare(optimizer, loss) before training")
+            raise InvalidType(
+                "optimizer: expected prepare(optimizer, loss) before this call, got no optimizer"
+            )
 
     # --- training ---
 
@@ -184,10 +187,9 @@ class Model:
         finite; the last good checkpoint stays. ValueError for a damaged or foreign training state.
         """
         self._ready()
-        if not isinstance(epochs, int) or epochs < 0:
-            raise ValueError(f"epochs: expected a whole number of at least 0, got {epochs!r}")
+        _number(epochs, "epochs", whole=True)
         if resume and save_dir is None:
-            raise ValueError("resume: expected a save_dir to resume from, got None")
+            raise InvalidArgument("resume: expected a save_dir to resume from, got None")
         loader = feed.as_loader(train_data, batch_size, shuffle, drop_last, num_workers, "train_data")
         evaluation = None
         if eval_data is not None:
@@ -312,7 +314,9 @@ class Model:
         FloatingPointError, before anything is written, when the network holds values that are not finite.
         """
         if not training and os.fspath(path).endswith((".pdparams", ".pdopt")):
-            raise ValueError(f"path: expected a name without .pdparams or .pdopt, got {os.fspath(path)!r}")
+            raise InvalidArgument(
+                f"path: expected a name without .pdparams or .pdopt, got {os.fspath(path)!r}"
+            )
         state.check_finite(self.network, "save")
         save(self.network.state_dict(), f"{os.fspath(path)}.pdparams")
         if training and self._optimizer is not None:
@@ -332,24 +336,29 @@ class Model:
         content = load(f"{base}.pdparams")
         own = self.network.state_dict()
         if not isinstance(content, dict):
-            raise ValueError(f"path: {base}.pdparams holds a {type(content).__name__}, not a network's state")
+            raise InvalidArgument(
+                f"path: {base}.pdparams holds a {type(content).__name__}, not a network's state"
+            )
         fits = {k: v for k, v in content.items() if k in own and list(v.shape) == own[k].shape}
         wrong = sorted(set(own) ^ set(fits) | set(content) - set(fits))
         if wrong and not skip_mismatch:
             names = f"{', '.join(wrong[:6])}{' ...' if len(wrong) > 6 else ''}"
             why = f"missing, unexpected or of another shape: {names}"
-            raise ValueError(f"path: {base}.pdparams is not of this network; {why}")
+            raise InvalidArgument(f"path: {base}.pdparams is not of this network; {why}")
         if self._optimizer is not None and not reset_optimizer and os.path.exists(f"{base}.pdopt"):
             self._optimizer.set_state_dict(load(f"{base}.pdopt"))
         for name, value in fits.items():
             own[name].set_value(value)
 
     def parameters(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """The network's parameters."""
         return self.network.parameters(*args, **kwargs)
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
         """The table of `sampan.summary`; the sizes come from `inputs` unless given."""
         if input_size is None and not self._inputs:
-            raise ValueError("input_size: expected the shape of the input, got None and no inputs in Model")
+            raise InvalidArgument(
+                "input_size: expected the shape of the input, got None and no inputs in Model"
+            )
         sizes = [tuple(i.shape) for i in self._inputs] if input_size is None else input_size
         return summary(self.network, sizes, dtype)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..engine.tensor import InvalidArgument
+
 
 class Precision:
     """Mixed precision of a Model: what `auto_cast` is given, and a GradScaler."""
@@ -17,14 +19,16 @@ class Precision:
         try:
             self.scaler = amp.GradScaler(dtype == "float16", **settings)
         except TypeError as error:
-            raise ValueError(f"amp_configs: {error}") from None
+            raise InvalidArgument(f"amp_configs: {error}") from None
 
     @staticmethod
     def of(configs: Any) -> Precision | None:
         """The Precision for amp_configs, a level or a dictionary; None without mixed precision."""
         given = {"level": configs} if isinstance(configs, str) else dict(configs or {"level": "O0"})
         if given.setdefault("level", "O1") not in ("O0", "O1", "O2"):
-            raise ValueError(f"amp_configs: expected the level 'O0', 'O1' or 'O2', got {given['level']!r}")
+            raise InvalidArgument(
+                f"amp_configs: expected the level 'O0', 'O1' or 'O2', got {given['level']!r}"
+            )
         return None if given["level"] == "O0" else Precision(**given)
 
     def casting(self) -> Any:

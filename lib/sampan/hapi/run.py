@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import hapi
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
+from ..optimizer.lr import _number
 from . import feed, state
 from .precision import EveryFew, stepping
 
@@ -17,8 +18,8 @@ class Run:
     ) -> None:
         given = {"save_steps": save_steps, "num_iters": num_iters, "accumulate_grad_batches": every}
         for name, value in given.items():
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise ValueError(f"{name}: expected a positive whole number, got {value!r}")
+            if value is not None:
+                _number(value, name, 1, whole=True)
         self.model, self.loader, self.epochs, self.folder = model, loader, epochs, folder
         self.save_steps, self.num_iters, self.every = save_steps, num_iters, every
         self.steps = feed.length(loader)
@@ -56,7 +57,7 @@ class Run:
         logs = {"loss": self.totals[0] / max(self.totals[1], 1), **model._measured(), "steps_done": self.step}
         if finished:
             if self.step == 0:
-                raise ValueError("train_data: expected at least one batch, got none")
+                raise InvalidArgument("train_data: expected at least one batch, got none")
             self.epoch, self.step = self.epoch + 1, 0
         self.callbacks.call("on_epoch_end", self.epoch - 1 if finished else self.epoch, logs)
         return finished
@@ -106,10 +107,10 @@ class Run:
         model = self.model
         own = model.network.state_dict()
         if {k: t.shape for k, t in own.items()} != {k: t.shape for k, t in saved["network"].items()}:
-            raise ValueError(f"resume: the state in {str(self.folder)!r} is of another network")
+            raise InvalidArgument(f"resume: the state in {str(self.folder)!r} is of another network")
         if saved["step"] and saved["steps"] != self.steps:
             where = f"inside an epoch of {saved['steps']} batches, this run has {self.steps}"
-            raise ValueError(f"resume: the state stands {where}")
+            raise InvalidArgument(f"resume: the state stands {where}")
         model._optimizer.set_state_dict(saved["optimizer"])
         model.network.set_state_dict(saved["network"])
         for name, parameter in model.network.named_parameters():

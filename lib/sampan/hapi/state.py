@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..random import get_rng_state, set_rng_state
 from ..serialization import load, save_with_checksum
 
@@ -72,5 +72,5 @@ def read(folder: str | Path) -> dict[str, Any] | None:
     state = load(path)
     expected = {"network", "optimizer", "metrics", "callbacks", "chance", "epoch", "step", "steps", "totals"}
     if not isinstance(state, dict) or not expected <= set(state):
-        raise ValueError(f"resume: {str(path)!r} is no training state")
+        raise InvalidArgument(f"resume: {str(path)!r} is no training state")
     return state

@@ -7,7 +7,7 @@ import torch
 
 from ..dtype import as_device, as_dtype, default_dtype
 from ..engine.backward import no_grad
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..nn import Layer
 from .state import evaluating
 
@@ -33,7 +33,7 @@ def _inputs(input_size: Any, dtypes: Any) -> list[Any]:
             continue
         shape = [1 if n is None or n == -1 else int(n) for n in ([size] if isinstance(size, int) else size)]
         if min(shape, default=1) < 1:
-            raise ValueError(f"input_size: expected sizes of 1 or more, got {size}")
+            raise InvalidArgument(f"input_size: expected sizes of 1 or more, got {size}")
         dtype = default_dtype() if kind is None else as_dtype(kind)
         made.append(Tensor(torch.zeros(shape, dtype=dtype, device=as_device(None))))
     return made
@@ -58,7 +58,7 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     {"total_params", "trainable_params"}.
     """
     if input_size is None and input is None:
-        raise ValueError("input_size, input: expected one of the two, got neither")
+        raise InvalidArgument("input_size, input: expected one of the two, got neither")
     given = _inputs(input_size, dtypes) if input is None else [input]
     rows: list[tuple[str, str, str, int]] = []
     counted: set[int] = set()

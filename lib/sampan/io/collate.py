@@ -94,6 +94,7 @@ def _buffer(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     if get_worker_info() is None:
         return torch.empty(shape, dtype=dtype)
     storage = torch.UntypedStorage._new_shared(dtype.itemsize * math.prod(shape))
+    # Torch takes lists too.
     return torch.empty(0, dtype=dtype).set_(storage, 0, shape)  # type: ignore[call-overload]
 
 

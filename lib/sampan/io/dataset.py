@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils import data as torch_data
 
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 
 
 class Dataset(torch_data.Dataset):
@@ -43,11 +43,11 @@ class IterableDataset(torch_data.IterableDataset):
 def _several(datasets: Iterable[Any], streams: bool) -> list[Any]:
     listed = list(datasets)
     if not listed:
-        raise Refused("datasets: expected at least one, got none")
+        raise InvalidArgument("datasets: expected at least one, got none")
     for dataset in listed:
         if isinstance(dataset, torch_data.IterableDataset) != streams:
             wanted = "IterableDatasets" if streams else "map-style Datasets"
-            raise WrongKind(f"datasets: expected {wanted}, got {type(dataset).__name__}")
+            raise InvalidType(f"datasets: expected {wanted}, got {type(dataset).__name__}")
     return listed
 
 
@@ -57,7 +57,7 @@ class ComposeDataset(Dataset):
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = _several(datasets, False)
         if len({len(d) for d in self.datasets}) > 1:
-            raise Refused(f"datasets: expected one length, got {[len(d) for d in self.datasets]}")
+            raise InvalidArgument(f"datasets: expected one length, got {[len(d) for d in self.datasets]}")
 
     def __getitem__(self, idx: Any) -> tuple[Any, ...]:
         samples = [dataset[idx] for dataset in self.datasets]
@@ -82,13 +82,13 @@ class TensorDataset(Dataset):
 
     def __init__(self, tensors: Sequence[Any]) -> None:
         if isinstance(tensors, Tensor | np.ndarray) or len(tensors) == 0:
-            raise WrongKind("tensors: expected a list of Tensors, such as TensorDataset([images, labels])")
+            raise InvalidType("tensors: expected a list of Tensors, such as TensorDataset([images, labels])")
         self.tensors = [
             t if isinstance(t, Tensor) else Tensor(torch.as_tensor(np.asarray(t))) for t in tensors
         ]
         lengths = [len(t) for t in self.tensors]
         if len(set(lengths)) > 1:
-            raise Refused(f"tensors: expected one length, got {lengths}")
+            raise InvalidArgument(f"tensors: expected one length, got {lengths}")
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(Tensor(t.data[index]) for t in self.tensors)
@@ -155,7 +155,7 @@ def random_split(
         for i in range(len(dataset) - sum(int(n) for n in sizes)):
             sizes[i % len(sizes)] += 1  # what rounding left over goes round
     if sum(sizes) != len(dataset) or any(n < 0 or n != int(n) for n in sizes):
-        raise Refused(
+        raise InvalidArgument(
             f"lengths: expected whole numbers that add up to {len(dataset)}, or shares that add up to 1, got "
             f"{lengths}"
         )

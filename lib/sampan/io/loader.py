@@ -8,7 +8,7 @@ from typing import Any
 from torch.utils import data as torch_data
 
 from ..dtype import as_device
-from ..engine.tensor import Refused, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType
 from .collate import default_collate_fn, samples_of, to_buffers, to_tensors
 from .sampler import BatchSampler
 
@@ -77,9 +77,9 @@ class DataLoader:
         persistent_workers: bool = False,
     ) -> None:
         if not isinstance(num_workers, int) or num_workers < 0:
-            raise Refused(f"num_workers: expected a whole number of at least 0, got {num_workers!r}")
+            raise InvalidArgument(f"num_workers: expected a whole number of at least 0, got {num_workers!r}")
         if timeout < 0:
-            raise Refused(f"timeout: expected seconds of at least 0, got {timeout}")
+            raise InvalidArgument(f"timeout: expected seconds of at least 0, got {timeout}")
         self.dataset, self.batch_size, self.num_workers = dataset, batch_size, num_workers
         self.drop_last, self.timeout, self.persistent_workers = drop_last, timeout, persistent_workers
         self.prefetch_factor, self.worker_init_fn = prefetch_factor, worker_init_fn
@@ -87,17 +87,19 @@ class DataLoader:
         self._collate = _Collate(collate_fn)
         self._streams = isinstance(dataset, torch_data.IterableDataset)
         if self._streams and (shuffle or batch_sampler is not None):
-            raise Refused("shuffle, batch_sampler: a stream decides its order itself; expected neither")
+            raise InvalidArgument(
+                "shuffle, batch_sampler: a stream decides its order itself; expected neither"
+            )
         if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
-            raise Refused(
+            raise InvalidArgument(
                 "batch_sampler: it decides batch_size, shuffle and drop_last; expected none of them"
             )
         if not self._streams and not hasattr(dataset, "__getitem__"):
-            raise WrongKind(f"dataset: expected a Dataset, got {type(dataset).__name__}")
+            raise InvalidType(f"dataset: expected a Dataset, got {type(dataset).__name__}")
         if batch_sampler is None and batch_size is not None and not self._streams:
             batch_sampler = BatchSampler(dataset, None, shuffle, batch_size, drop_last)
         elif self._streams and batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
-            raise Refused(f"batch_size: expected a positive whole number or None, got {batch_size!r}")
+            raise InvalidArgument(f"batch_size: expected a positive whole number or None, got {batch_size!r}")
         self.batch_sampler = batch_sampler
         self._order = _Skipping(batch_sampler if batch_sampler is not None else range(self._size()))
         self._torch_loader: Any = None
@@ -107,7 +109,7 @@ class DataLoader:
 
     def __len__(self) -> int:
         if self._streams:
-            raise WrongKind("len: a stream has no length")
+            raise InvalidType("len: a stream has no length")
         return len(self._order)
 
     def __iter__(self) -> Iterator[Any]:

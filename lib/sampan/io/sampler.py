@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine.tensor import Refused, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType
+from ..optimizer.lr import _number
 
 
 class Sampler:
@@ -59,11 +60,13 @@ class RandomSampler(Sampler):
     ) -> None:
         super().__init__(data_source)
         if not isinstance(replacement, bool):
-            raise WrongKind(f"replacement: expected True or False, got {replacement!r}")
-        if num_samples is not None and (not isinstance(num_samples, int) or num_samples < 1):
-            raise Refused(f"num_samples: expected a positive whole number, got {num_samples!r}")
+            raise InvalidType(f"replacement: expected True or False, got {replacement!r}")
+        if num_samples is not None:
+            _number(num_samples, "num_samples", 1, whole=True)
         if not replacement and num_samples is not None and num_samples > len(data_source):
-            raise Refused(f"num_samples: unless replaced at most {len(data_source)}, got {num_samples}")
+            raise InvalidArgument(
+                f"num_samples: unless replaced at most {len(data_source)}, got {num_samples}"
+            )
         self.replacement, self._num_samples, self.generator = replacement, num_samples, generator
 
     @property
@@ -89,7 +92,7 @@ class SubsetRandomSampler(Sampler):
     def __init__(self, indices: Sequence[int], generator: torch.Generator | None = None) -> None:
         super().__init__(indices)
         if len(indices) == 0:
-            raise Refused("indices: expected at least one, got none")
+            raise InvalidArgument("indices: expected at least one, got none")
         self.indices, self.generator = indices, generator
 
     def __iter__(self) -> Iterator[int]:
@@ -104,10 +107,10 @@ class WeightedRandomSampler(Sampler):
         super().__init__(weights)
         self.weights = torch.as_tensor(weights, dtype=torch.float64)
         if not (bool((self.weights >= 0).all()) and 0 < float(self.weights.sum()) < math.inf):
-            raise Refused("weights: expected finite numbers of at least 0, not all of them 0")
+            raise InvalidArgument("weights: expected finite numbers of at least 0, not all of them 0")
         if num_samples < 1 or (not replacement and num_samples > int((self.weights > 0).sum())):
             most = "" if replacement else ", without replacement at most the weights above 0"
-            raise Refused(f"num_samples: expected a positive number{most}, got {num_samples}")
+            raise InvalidArgument(f"num_samples: expected a positive number{most}, got {num_samples}")
         self.num_samples, self.replacement = num_samples, replacement
 
     def __iter__(self) -> Iterator[int]:
@@ -131,15 +134,14 @@ class BatchSampler(Sampler):
         drop_last: bool = False,
     ) -> None:
         if (dataset is None) == (sampler is None):
-            raise Refused("dataset, sampler: expected exactly one of the two")
+            raise InvalidArgument("dataset, sampler: expected exactly one of the two")
         if not isinstance(drop_last, bool):
-            raise WrongKind(f"drop_last: expected a bool, got {drop_last!r}")
+            raise InvalidType(f"drop_last: expected a bool, got {drop_last!r}")
         if not isinstance(shuffle, bool) or not (sampler is None or hasattr(sampler, "__iter__")):
-            raise WrongKind(f"shuffle, sampler: expected a bool and indices, got {shuffle!r}, {sampler!r}")
+            raise InvalidType(f"shuffle, sampler: expected a bool and indices, got {shuffle!r}, {sampler!r}")
         if sampler is not None and shuffle:
-            raise Refused("shuffle: expected False with a sampler, which decides the order itself")
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise Refused(f"batch_size: expected a positive whole number, got {batch_size!r}")
+            raise InvalidArgument("shuffle: expected False with a sampler, which decides the order itself")
+        _number(batch_size, "batch_size", 1, whole=True)
         if sampler is None:
             sampler = RandomSampler(dataset) if shuffle else SequenceSampler(dataset)
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
@@ -155,7 +157,7 @@ class BatchSampler(Sampler):
             yield batch
 
     def __len__(self) -> int:
-        count = len(self.sampler)  # type: ignore[arg-type]
+        count = len(self.sampler)  # type: ignore[arg-type]  # a Sampler may lack __len__
         return count // self.batch_size if self.drop_last else math.ceil(count / self.batch_size)
 
 
@@ -171,12 +173,14 @@ class DistributedBatchSampler(BatchSampler):
         super().__init__(dataset, None, False, batch_size, drop_last)
         for name, value in (("shuffle", shuffle), ("drop_last", drop_last)):
             if not isinstance(value, bool):
-                raise WrongKind(f"{name}: expected True or False, got {value!r}")
+                raise InvalidType(f"{name}: expected True or False, got {value!r}")
         self.nranks = int(os.environ.get("WORLD_SIZE", 1)) if num_replicas is None else num_replicas
         self.local_rank = int(os.environ.get("RANK", 0)) if rank is None else rank
         whole = isinstance(self.nranks, int) and isinstance(self.local_rank, int)
         if not whole or not 0 <= self.local_rank < self.nranks:
-            raise Refused(f"num_replicas, rank: expected 0 <= rank < {self.nranks}, got {self.local_rank}")
+            raise InvalidArgument(
+                f"num_replicas, rank: expected 0 <= rank < {self.nranks}, got {self.local_rank}"
+            )
         self.dataset, self.shuffle, self.epoch = dataset, shuffle, 0
         self.num_samples = math.ceil(len(dataset) / self.nranks)
         self.total_size = self.num_samples * self.nranks

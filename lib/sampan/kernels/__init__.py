@@ -13,4 +13,4 @@ from .fused import FUSED_FROM as FUSED_FROM
 from .fused import fused as fused
 from .fused import names_in as names_in
 from .fused import worth_fusing as worth_fusing
-from .registry import listeners as listeners
+from .loops import listeners as listeners

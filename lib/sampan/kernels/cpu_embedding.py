@@ -21,7 +21,7 @@ from .cpu_optimizer import RULES
 from .cpu_sparse_dense import row_sum
 from .cpu_sparse_machine import prefetch
 from .fused import loop_of
-from .registry import Loop
+from .loops import Loop
 
 PARALLEL_FROM = 50_000  # occurrences times columns; below it starting threads costs more than it saves
 PARTS = 64  # what threads take in turn

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit, prange
 
 from .cpu_sparse_machine import prefetch
-from .registry import Loop
+from .loops import Loop
 
 AHEAD = 24  # ids
 PARTS = 64  # what threads take in turn

@@ -8,7 +8,7 @@ from numba import njit, prange
 
 from .cpu_embedding import AHEAD, PARALLEL_FROM, PARTS, row_ahead
 from .cpu_sparse_machine import prefetch
-from .registry import Loop
+from .loops import Loop
 
 # What is known of a row, 64 bytes, one line of the caches: all of it is read or written together, in no order
 # that can be foretold. `round`: the last one in which the row had a gradient, 0 for none.

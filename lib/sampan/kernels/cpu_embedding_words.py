@@ -121,6 +121,15 @@ def _overload_pull(gradient, h, factors, which, table, start, stop):
     )
 
 
+def blank_rows(count: int, dim: int) -> np.ndarray:
+    """Zeros float32 [count, dim or a little more]: a width that the loops take, and each row at the beginning
+    of a line of the cache."""
+    width = -(-dim // LANES) * LANES
+    memory = np.zeros(count * width + LANES, np.float32)
+    skipped = -memory.ctypes.data % 64 // 4
+    return memory[skipped : skipped + count * width].reshape(count, width)
+
+
 # --- what is drawn ------------------------------------------------------------------------------------------
 
 
@@ -348,4 +357,5 @@ def warm_up() -> None:
         rows.copy(),
     )
     settings = dict(window=1, negative=1, rate=0.1, before=0, total=1, seed=0)
+    # The dict mixes int and float.
     skip_gram(none, np.zeros(1, np.int64), 0, 0, *arrays, **settings)  # type: ignore[arg-type]

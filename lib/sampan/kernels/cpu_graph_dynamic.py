@@ -109,29 +109,70 @@ def kept_places(rows, lengths, seen):
 
 
 @njit(cache=True, nogil=True)
+def mark(numbers, dead, marked):
+    """Mark these edges as dead; marked[:count] = each of them once. Returns count."""
+    count = 0
+    for number in numbers:
+        if not dead[number]:
+            dead[number] = True
+            marked[count] = number
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _without(row, number, offsets, lengths, neighbours, edges):
+    """Take one edge out of a row."""
+    place, last = offsets[row], offsets[row] + lengths[row] - 1
+    while place <= last and edges[place] != number:
+        place += 1
+    if place <= last:
+        for i in range(place, last):
+            neighbours[i], edges[i] = neighbours[i + 1], edges[i + 1]
+        lengths[row] -= 1
+
+
+@njit(cache=True, nogil=True)
 def remove(
-    rows, dead, seen, state, version, visible, offsets, lengths, capacities, versions, neighbours, edges
+    rows,
+    numbers,
+    dead,
+    counts,
+    state,
+    version,
+    visible,
+    offsets,
+    lengths,
+    capacities,
+    versions,
+    neighbours,
+    edges,
 ):
-    """Take the dead edges out of `rows`.
+    """Take edge numbers[i], which is dead, out of row rows[i].
 
     A row whose version is at most `visible`, that of the last snapshot in use, moves to the end of the pool.
-    seen: zeros [rows], zeros again after.
+    A row that loses one edge is searched for its number: to ask of each edge whether it is dead would cost
+    a read from memory in no order for each. counts: zeros [rows], zeros again after.
     """
     for row in rows:
-        if seen[row]:
+        counts[row] += 1
+    for i in range(rows.size):
+        row = rows[i]
+        count, counts[row] = counts[row], 0
+        if count == 0:
             continue
-        seen[row] = 1
         if versions[row] <= visible:
             room = _room(lengths[row])
             _move(row, room, state, version, offsets, lengths, capacities, versions, neighbours, edges)
+        if count == 1:
+            _without(row, numbers[i], offsets, lengths, neighbours, edges)
+            continue
         to = offsets[row]
         for place in range(offsets[row], offsets[row] + lengths[row]):
             if not dead[edges[place]]:
                 neighbours[to], edges[to] = neighbours[place], edges[place]
                 to += 1
         lengths[row] = to - offsets[row]
-    for row in rows:
-        seen[row] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -155,16 +196,21 @@ def copy_rows(rows, starts, offsets, lengths, neighbours, edges, to_neighbours, 
 
 
 def warm_up() -> None:
-    """Compile (or load from the cache) every loop."""
-    rows, other = np.zeros(1, np.int32), np.zeros(1, np.int32)
-    lengths, counts, dead = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.bool_)
-    offsets, capacities, versions = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, np.int64)
+    """Compile (or load from the cache) every loop, for columns of a table of rows as `GrowingRows` has,
+    and for copies of a snapshot. Two rows: the column of one is contiguous, and would be another type."""
+    rows, other, dead = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.bool_)
+    long, short = np.zeros((2, 2), np.int64), np.zeros((2, 3), np.int32)
+    offsets, versions = long[:, 0], long[:, 1]
+    lengths, capacities, counts = short[:, 0], short[:, 1], short[:, 2]
     pool = np.zeros(64, np.int32), np.zeros(64, np.int32)
     state = np.zeros(2, np.int64)
     needed(rows, lengths, capacities, counts)
     insert(rows, other, other, counts, state, 0, offsets, lengths, capacities, versions, *pool)
     find(rows, other, offsets, lengths, *pool, dead, np.zeros(1, np.int32))
     kept_places(rows, lengths, counts)
-    gather(rows, offsets, lengths, *pool, np.zeros(1, np.int32), np.zeros(1, np.int32))
-    copy_rows(rows, offsets, offsets, lengths, *pool, np.zeros(1, np.int32), np.zeros(1, np.int32))
-    remove(rows, dead, counts, state, 0, 0, offsets, lengths, capacities, versions, *pool)
+    copied = offsets.copy(), lengths.copy()
+    for columns in ((offsets, lengths), copied):
+        gather(rows, *columns, *pool, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    copy_rows(rows, copied[0], *copied, *pool, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    mark(other, dead, np.zeros(1, np.int32))
+    remove(rows, other, dead, counts, state, 0, 0, offsets, lengths, capacities, versions, *pool)

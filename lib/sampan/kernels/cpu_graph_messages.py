@@ -13,7 +13,7 @@ from numba import njit, prange
 from .cpu_sparse_machine import prefetch
 from .cpu_sparse_structure import PARALLEL_FROM
 from .exponential import exp
-from .registry import Loop
+from .loops import Loop, in_both_forms
 
 AHEAD = 16  # places
 LINE = 16  # numbers of four bytes in a line of memory
@@ -267,22 +267,15 @@ def differ(owned: np.ndarray, given: np.ndarray) -> bool:
 
 def warm_up() -> None:
     """Compile (or load from the cache) every loop for float32 values, in both forms."""
-    loops = {loop: loop.parallel_from for loop in globals().values() if isinstance(loop, Loop)}
     cuts, starts = np.array([0, 2]), np.array([0, 1, 2], np.int32)
     cols, x = np.zeros(2, np.int32), np.ones((2, 1), np.float32)
-    try:
-        for parallel_from in (0, 1 << 62):
-            for loop in loops:
-                loop.parallel_from = parallel_from
-            for extreme in (row_max, row_min):
-                extreme(cuts, starts, cols, x, np.empty_like(x))
-            equal_sums(cuts, starts, cols, x, x, x, np.empty_like(x))
-            head_sums(cuts, starts, cols, cols, x, x[:, None], np.empty_like(x[:, None]))
-            head_dots(cuts, starts, cols, cols, x[:, None], x[:, None], np.empty_like(x))
-            edge_softmax(cuts, starts, cols, x, np.empty_like(x))
-            edge_softmax_back(cuts, starts, cols, x, x, np.empty_like(x))
-            for kind in (np.int32, np.int64):
-                differ(cols, cols.astype(kind))
-    finally:
-        for loop, parallel_from in loops.items():
-            loop.parallel_from = parallel_from
+    for _ in in_both_forms():
+        for extreme in (row_max, row_min):
+            extreme(cuts, starts, cols, x, np.empty_like(x))
+        equal_sums(cuts, starts, cols, x, x, x, np.empty_like(x))
+        head_sums(cuts, starts, cols, cols, x, x[:, None], np.empty_like(x[:, None]))
+        head_dots(cuts, starts, cols, cols, x[:, None], x[:, None], np.empty_like(x))
+        edge_softmax(cuts, starts, cols, x, np.empty_like(x))
+        edge_softmax_back(cuts, starts, cols, x, x, np.empty_like(x))
+        for kind in (np.int32, np.int64):
+            differ(cols, cols.astype(kind))

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit, prange
 
 from .cpu_sparse_machine import prefetch
-from .registry import Loop
+from .loops import Loop, in_both_forms
 
 PARTS = 64  # what threads take in turn
 PARALLEL_FROM = 20_000  # nodes or edges; below it starting threads costs more than it saves
@@ -513,29 +513,21 @@ def unjoined_pairs(
 
 def warm_up() -> None:
     """Compile (or load from the cache) every loop, in both forms."""
-    loops: list[Any] = [v for v in globals().values() if isinstance(v, Loop)]
-    kept = [loop.parallel_from for loop in loops]
-    try:
-        for parallel_from in (0, 1 << 62):
-            for loop in loops:
-                loop.parallel_from = parallel_from
-            for kind in (np.int32, np.int64):
-                starts, nodes = np.array([0, 1, 2], kind), np.array([0, 1], kind)
-                rows = rows_found(starts, 2, nodes)[:2]
-                for replace in (False, True):
-                    drawn(rows, rows[1], nodes, replace, 0, 0, np.int64)
-                for order in (np.empty(0, np.int32), np.array([0, 1], np.int32)):
-                    drawn_by_weight(rows, 1, nodes, (np.ones(2, np.float32), order), 0, 0, np.int64)
-                with Numbers(2) as numbers:
-                    numbers.of(nodes)
-                reindexed(nodes, nodes, np.ones(2, np.int64))
-            starts, nodes = np.array([0, 1, 2], np.int32), np.array([0, 1], np.int32)
-            moments = np.arange(2, dtype=np.int64)
-            rows_between(starts, moments, nodes, moments, moments)
-            inside(starts, nodes, nodes, nodes)
-            unjoined(starts, nodes, nodes, 2, False, 0)
-            unjoined_pairs(starts, nodes, 2, False, 1, 0)
-            child(np.uint64(0), 0)
-    finally:
-        for loop, parallel_from in zip(loops, kept, strict=True):
-            loop.parallel_from = parallel_from
+    for _ in in_both_forms():
+        for kind in (np.int32, np.int64):
+            starts, nodes = np.array([0, 1, 2], kind), np.array([0, 1], kind)
+            rows = rows_found(starts, 2, nodes)[:2]
+            for replace in (False, True):
+                drawn(rows, rows[1], nodes, replace, 0, 0, np.int64)
+            for order in (np.empty(0, np.int32), np.array([0, 1], np.int32)):
+                drawn_by_weight(rows, 1, nodes, (np.ones(2, np.float32), order), 0, 0, np.int64)
+            with Numbers(2) as numbers:
+                numbers.of(nodes)
+            reindexed(nodes, nodes, np.ones(2, np.int64))
+        starts, nodes = np.array([0, 1, 2], np.int32), np.array([0, 1], np.int32)
+        moments = np.arange(2, dtype=np.int64)
+        rows_between(starts, moments, nodes, moments, moments)
+        inside(starts, nodes, nodes, nodes)
+        unjoined(starts, nodes, nodes, 2, False, 0)
+        unjoined_pairs(starts, nodes, 2, False, 1, 0)
+        child(np.uint64(0), 0)

@@ -6,12 +6,11 @@ fits in the cache. Both steps keep the order of the edges, so the result does no
 threads.
 """
 
-from typing import Any
-
 import numpy as np
 from numba import prange
 
-from .registry import Loop
+from .cpu_sparse_structure import bucket_sizes
+from .loops import Loop, in_both_forms
 
 CHUNK = 1 << 18  # edges that one thread puts into buckets at a time
 BUCKETS = 512  # at most: as many open places as the second-level cache holds
@@ -27,13 +26,6 @@ def _copy_checked(values, limit, owned, wrong):
                 wrong[c] = e
                 value = np.int64(0)
             owned[e] = value
-
-
-def _bucket_sizes(rows, shift, sizes):
-    for c in prange(sizes.shape[0]):
-        mine = sizes[c]
-        for e in range(c * CHUNK, min((c + 1) * CHUNK, rows.size)):
-            mine[rows[e] >> shift] += 1
 
 
 def _into_buckets(rows, columns, shift, places, bucketed):
@@ -66,7 +58,6 @@ def _sort_buckets(bounds, bucketed, shift, starts, neighbours, edges):
 
 
 _copy_loop = Loop(_copy_checked, SERIAL_BELOW, "copy_checked")
-_sizes_loop = Loop(_bucket_sizes, SERIAL_BELOW, "bucket_sizes")
 _into_loop = Loop(_into_buckets, SERIAL_BELOW, "into_buckets")
 _sort_loop = Loop(_sort_buckets, SERIAL_BELOW, "sort_buckets")
 
@@ -95,7 +86,7 @@ def compress(rows: np.ndarray, columns: np.ndarray, height: int) -> tuple[np.nda
     shift = max((height - 1).bit_length() - (BUCKETS - 1).bit_length(), 0)
     buckets = ((height - 1) >> shift) + 1
     sizes = np.zeros((max(-(-count // CHUNK), 1), buckets), np.int64)
-    _sizes_loop(rows, shift, sizes, size=count)
+    bucket_sizes(rows, shift, CHUNK, sizes, size=count)
     ends = np.append(0, np.cumsum(sizes.T))  # bucket after bucket, in each of them chunk after chunk
     places = ends[:-1].reshape(sizes.shape[::-1]).T.copy()
     bucketed = np.empty((count, 3), np.int32)  # row, column and number of each edge
@@ -107,15 +98,7 @@ def compress(rows: np.ndarray, columns: np.ndarray, height: int) -> tuple[np.nda
 
 def warm_up() -> None:
     """Compile (or load from the cache) every loop, in both forms."""
-    loops: list[Any] = [_copy_loop, _sizes_loop, _into_loop, _sort_loop]
-    kept = [loop.parallel_from for loop in loops]
-    try:
-        for parallel_from in (0, 1 << 62):
-            for loop in loops:
-                loop.parallel_from = parallel_from
-            for kind in (np.int32, np.int64):
-                ends, _ = copy_checked(np.arange(3, dtype=kind), 3)
-            compress(ends, ends, 3)
-    finally:
-        for loop, parallel_from in zip(loops, kept, strict=True):
-            loop.parallel_from = parallel_from
+    for _ in in_both_forms():
+        for kind in (np.int32, np.int64):
+            ends, _ = copy_checked(np.arange(3, dtype=kind), 3)
+        compress(ends, ends, 3)

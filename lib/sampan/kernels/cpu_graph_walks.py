@@ -12,7 +12,7 @@ from numba import njit, prange
 
 from .cpu_graph_sampling import STEP, below, fraction, mixed, stream
 from .cpu_sparse_machine import prefetch
-from .registry import Loop
+from .loops import Loop, in_both_forms
 
 BLOCK = 256  # walkers
 PARALLEL_FROM = 2_000  # steps of all walkers
@@ -172,15 +172,7 @@ def biased_walks(
 
 def warm_up() -> None:
     """Compile (or load from the cache) every loop, in both forms."""
-    loops: list[Any] = [_walks_loop, _sort_loop, _biased_loop]
-    kept = [loop.parallel_from for loop in loops]
     starts, nodes = np.array([0, 1, 2], np.int32), np.array([0, 1], np.int32)
-    try:
-        for parallel_from in (0, 1 << 62):
-            for loop in loops:
-                loop.parallel_from = parallel_from
-            walks([(starts, nodes)], np.zeros(1, np.int64), nodes, 0, np.int64)
-            biased_walks(starts, nodes, sorted_rows(starts, nodes), nodes, 2, 1.0, 1.0, 0)
-    finally:
-        for loop, parallel_from in zip(loops, kept, strict=True):
-            loop.parallel_from = parallel_from
+    for _ in in_both_forms():
+        walks([(starts, nodes)], np.zeros(1, np.int64), nodes, 0, np.int64)
+        biased_walks(starts, nodes, sorted_rows(starts, nodes), nodes, 2, 1.0, 1.0, 0)

@@ -15,7 +15,7 @@ import torch
 
 from ..generated import define
 from .fused import loop_of
-from .registry import Loop
+from .loops import Loop
 
 PARALLEL_FROM = 100_000  # elements of one tensor; below it starting threads costs more than it saves
 _SCALAR = {torch.float32: np.float32, torch.float64: np.float64}

@@ -14,7 +14,7 @@ from numba import njit, prange
 from .cpu_sparse_dense import row_dots, row_sum
 from .cpu_sparse_structure import PARALLEL_FROM
 from .exponential import exp
-from .registry import Loop
+from .loops import Loop
 
 
 @njit(cache=True, inline="always")

@@ -14,7 +14,7 @@ from .cpu_sparse_gemm import gathered_products as gathered_products
 from .cpu_sparse_gemm import outer_products as outer_products
 from .cpu_sparse_gemm import warm_up as warm_up_products
 from .cpu_sparse_structure import PARALLEL_FROM
-from .registry import Loop
+from .loops import Loop
 
 LARGEST_GRID = 25_000_000  # cells of 4 bytes; above it a hash table is smaller, and no slower
 _EMPTY = np.int64(-1)

@@ -17,7 +17,7 @@ from numba.extending import intrinsic, overload
 
 from .cpu_register_block import RegisterBlock, arrays, row_of
 from .cpu_sparse_structure import PARALLEL_FROM
-from .registry import Loop
+from .loops import Loop
 
 AHEAD = 32  # entries
 
@@ -106,31 +106,31 @@ def _overload_row_dots(out, row, cols, x, start, stop):
     return row_dots
 
 
-def _times_dense(cuts, crows, cols, values, x, out):
+def _spmm(cuts, crows, cols, values, x, out):
     for part in prange(cuts.size - 1):
         for r in range(cuts[part], cuts[part + 1]):
             row_sum(out[r], values, cols, x, crows[r], crows[r + 1])
 
 
-def _sampled(cuts, crows, cols, x, y, out):
+def _sddmm(cuts, crows, cols, x, y, out):
     for part in prange(cuts.size - 1):
         for r in range(cuts[part], cuts[part + 1]):
             row_dots(out, x[r], cols, y, crows[r], crows[r + 1])
 
 
-_times_dense_loop = Loop(_times_dense, PARALLEL_FROM, "spmm")
-_sampled_loop = Loop(_sampled, PARALLEL_FROM, "sddmm")
+_spmm_loop = Loop(_spmm, PARALLEL_FROM, "spmm")
+_sddmm_loop = Loop(_sddmm, PARALLEL_FROM, "sddmm")
 
 
-def times_dense(cuts: Any, crows: Any, cols: Any, values: Any, x: Any, out: Any) -> None:
+def spmm(cuts: Any, crows: Any, cols: Any, values: Any, x: Any, out: Any) -> None:
     """out[r] = the sum over row r's entries of value * x[col]. x: [columns, k], out: [rows, k]."""
-    _times_dense_loop(cuts, crows, cols, values, x, out, size=cols.size * x.shape[1])
+    _spmm_loop(cuts, crows, cols, values, x, out, size=cols.size * x.shape[1])
 
 
-def sampled(cuts: Any, crows: Any, cols: Any, x: Any, y: Any, out: Any) -> None:
+def sddmm(cuts: Any, crows: Any, cols: Any, x: Any, y: Any, out: Any) -> None:
     """out[e] = x[row of e] . y[col of e]: the product x y^T, at the entries alone. x: [rows, k], y: [columns,
     k]."""
     if x.shape[1] == 0:
         out[:] = 0
     else:
-        _sampled_loop(cuts, crows, cols, x, y, out, size=cols.size * x.shape[1])
+        _sddmm_loop(cuts, crows, cols, x, y, out, size=cols.size * x.shape[1])

@@ -17,7 +17,7 @@ from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from .registry import Loop
+from .loops import Loop
 
 ROWS = 6  # of a tile: with LANES columns each their sums just fit into the registers
 NARROW = 16

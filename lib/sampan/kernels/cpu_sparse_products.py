@@ -15,7 +15,7 @@ from numba.core import config
 from .cpu_sparse_machine import prefetch, trailing_zeros
 from .cpu_sparse_structure import PARALLEL_FROM
 from .exponential import exp
-from .registry import Loop
+from .loops import Loop
 
 
 def _softmax(cuts, crows, values, out):
@@ -84,7 +84,7 @@ def _rows_ahead(cols, e, crows, others, values):
     prefetch(values, start)
 
 
-def _product_columns(cuts, a_crows, a_cols, b_crows, b_cols, width, starts, found, counts):
+def _spgemm_columns(cuts, a_crows, a_cols, b_crows, b_cols, width, starts, found, counts):
     for part in prange(cuts.size - 1):
         # A bit for each column, and one for each 64 of them: to go through what is set is to go through it in
         # order.
@@ -133,7 +133,7 @@ def _product_columns(cuts, a_crows, a_cols, b_crows, b_cols, width, starts, foun
             counts[r] = k - begun
 
 
-def _product_values(cuts, a_crows, a_cols, a, b_crows, b_cols, b, width, crows, cols, out):
+def _spgemm_values(cuts, a_crows, a_cols, a, b_crows, b_cols, b, width, crows, cols, out):
     for part in prange(cuts.size - 1):
         total = np.empty(width, out.dtype)  # what is read of it is set first
         for r in range(cuts[part], cuts[part + 1]):
@@ -148,7 +148,7 @@ def _product_values(cuts, a_crows, a_cols, a, b_crows, b_cols, b, width, crows, 
                 out[e] = total[cols[e]]
 
 
-def _product_dots(cuts, p_crows, p_cols, p, q_crows, q_cols, q, width, crows, cols, out):
+def _spgemm_dots(cuts, p_crows, p_cols, p, q_crows, q_cols, q, width, crows, cols, out):
     for part in prange(cuts.size - 1):
         row = np.zeros(width, out.dtype)
         for r in range(cuts[part], cuts[part + 1]):
@@ -166,9 +166,9 @@ def _product_dots(cuts, p_crows, p_cols, p, q_crows, q_cols, q, width, crows, co
                 row[p_cols[e]] = 0
 
 
-_columns_loop = Loop(_product_columns, 2, "spgemm_columns")
-_values_loop = Loop(_product_values, 2, "spgemm", fastmath={"contract"})
-_dots_loop = Loop(_product_dots, 2, "spgemm_dots", fastmath={"contract"})
+_columns_loop = Loop(_spgemm_columns, 2, "spgemm_columns")
+_values_loop = Loop(_spgemm_values, 2, "spgemm", fastmath={"contract"})
+_dots_loop = Loop(_spgemm_dots, 2, "spgemm_dots", fastmath={"contract"})
 
 
 def _work(matrix: Any, lengths: np.ndarray) -> np.ndarray:
@@ -182,12 +182,12 @@ def _work(matrix: Any, lengths: np.ndarray) -> np.ndarray:
 def _parts(work: np.ndarray) -> np.ndarray:
     """Rows at which to cut into parts of about equal work: one for little of it, a few a thread for much."""
     work = work + np.arange(work.size)
-    most = 4 * config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    most = 4 * config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set at run time
     parts = max(min(int(work[-1]) // PART, most, work.size - 1), 1)
     return np.searchsorted(work, np.linspace(0, work[-1], parts + 1).astype(np.int64)).astype(np.int64)
 
 
-def product_columns(left: Any, right: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
+def spgemm_columns(left: Any, right: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
     """(crows, cols): where the product of two matrices (crows, cols) has entries; `width`: columns of the
     second.
 
@@ -212,7 +212,7 @@ def product_columns(left: Any, right: Any, width: int) -> tuple[np.ndarray, np.n
     return crows.astype(np.int32), np.concatenate(pieces)
 
 
-def product_values(left: Any, right: Any, width: int, at: Any) -> np.ndarray:
+def spgemm_values(left: Any, right: Any, width: int, at: Any) -> np.ndarray:
     """The values of the product of two matrices (crows, cols, values) at the places `at`: (crows, cols).
 
     `width`: columns of the second.
@@ -223,7 +223,7 @@ def product_values(left: Any, right: Any, width: int, at: Any) -> np.ndarray:
     return out
 
 
-def product_dots(left: Any, right: Any, width: int, at: Any) -> np.ndarray:
+def spgemm_dots(left: Any, right: Any, width: int, at: Any) -> np.ndarray:
     """P Q^T at the places `at` alone: row by row of P, column by row of Q; `width`: columns of both.
 
     The cost is that of P once and of a row of Q for each place, where the product itself would take a row of

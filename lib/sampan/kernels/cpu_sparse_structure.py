@@ -13,7 +13,7 @@ from numba import njit, prange
 from numba.core import config
 
 from .cpu_sparse_machine import prefetch
-from .registry import Loop
+from .loops import Loop
 
 PARTS_A_THREAD = 16
 PARALLEL_FROM = 20_000  # entries times columns; below it starting threads costs more than it saves
@@ -23,6 +23,7 @@ def cuts(crows: np.ndarray, each: int = PARTS_A_THREAD) -> np.ndarray:
     """Rows at which to cut into parts of about equal work, entries and rows together; `each` parts a
     thread."""
     work = crows + np.arange(crows.size, dtype=np.int64)
+    # Set at run time.
     parts = min(max(crows.size - 1, 1), each * config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     return np.searchsorted(work, np.linspace(0, work[-1], parts + 1).astype(np.int64)).astype(np.int64)
 
@@ -152,7 +153,7 @@ def _sort_buckets(starts, packed, shift, col_bits, e_bits, lengths, cols, firsts
         counts[bucket] = k - start
 
 
-_bucket_sizes_loop = Loop(_bucket_sizes, CHUNK, "bucket_sizes")
+bucket_sizes = Loop(_bucket_sizes, CHUNK, "bucket_sizes")
 _into_buckets_loop = Loop(_into_buckets, CHUNK, "into_buckets")
 _sort_buckets_loop = Loop(_sort_buckets, PARALLEL_FROM, "sort_buckets")
 
@@ -180,7 +181,7 @@ def grouped(
     col_bits, e_bits = (int(n).bit_length() for n in (cols.max(initial=0), count))
     shift = min((height * BUCKET // max(count, 1)).bit_length(), height.bit_length(), 63 - col_bits - e_bits)
     sizes = np.zeros((-(-count // CHUNK), (height >> shift) + 1), np.int64)
-    _bucket_sizes_loop(rows, shift, CHUNK, sizes, size=count)
+    bucket_sizes(rows, shift, CHUNK, sizes, size=count)
     ends = np.append(0, np.cumsum(sizes.T))  # bucket by bucket, in each of them chunk by chunk
     places = ends[:-1].reshape(sizes.shape[::-1]).T.copy()
     packed = np.empty(count, np.int64)

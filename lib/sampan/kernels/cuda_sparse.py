@@ -135,7 +135,7 @@ def _csr(crows: Buffer, cols: Buffer, values: Buffer, width: int) -> Buffer:
     return torch.sparse_csr_tensor(crows, cols, values, (len(crows) - 1, width), check_invariants=False)
 
 
-def times_dense(cuts: Buffer, crows: Buffer, cols: Buffer, values: Buffer, x: Buffer, out: Buffer) -> None:
+def spmm(cuts: Buffer, crows: Buffer, cols: Buffer, values: Buffer, x: Buffer, out: Buffer) -> None:
     """out[r] = the sum over row r's entries of value * x[col]. x: [columns, k], out: [rows, k]."""
     if not len(cols) or not out.numel():
         out.zero_()
@@ -146,7 +146,7 @@ def times_dense(cuts: Buffer, crows: Buffer, cols: Buffer, values: Buffer, x: Bu
             out[:, part] = _sums(values[:, None] * x[:, part][cols.long()], crows)
 
 
-def sampled(cuts: Buffer, crows: Buffer, cols: Buffer, x: Buffer, y: Buffer, out: Buffer) -> None:
+def sddmm(cuts: Buffer, crows: Buffer, cols: Buffer, x: Buffer, y: Buffer, out: Buffer) -> None:
     """out[e] = x[row of e] . y[col of e]: the product x y^T, at the entries alone. x: [rows, k], y: [columns,
     k]."""
     if not len(cols) or not x.shape[1]:
@@ -168,7 +168,7 @@ def _expanded(left: Any, right: Any) -> tuple[Buffer, Buffer]:
     return entries, right[0].long()[left[1].long()][entries] + along
 
 
-def product_columns(left: Any, right: Any, width: int) -> tuple[Buffer, Buffer]:
+def spgemm_columns(left: Any, right: Any, width: int) -> tuple[Buffer, Buffer]:
     """(crows, cols): where the product of two matrices (crows, cols) has entries; `width`: columns of the
     second.
 
@@ -181,7 +181,7 @@ def product_columns(left: Any, right: Any, width: int) -> tuple[Buffer, Buffer]:
     return _starts(numbers // max(width, 1), len(left[0]) - 1), (numbers % max(width, 1)).int()
 
 
-def product_values(left: Any, right: Any, width: int, at: Any) -> Buffer:
+def spgemm_values(left: Any, right: Any, width: int, at: Any) -> Buffer:
     """The values of the product of two matrices (crows, cols, values) at the places `at`: (crows, cols)."""
     entries, others = _expanded(left, right)
     numbers = _counted(left[0].diff())[entries] * width + right[1][others]
@@ -190,13 +190,13 @@ def product_values(left: Any, right: Any, width: int, at: Any) -> Buffer:
     return _sums((left[2][entries] * right[2][others])[order], starts)
 
 
-def product_dots(left: Any, right: Any, width: int, at: Any) -> Buffer:
+def spgemm_dots(left: Any, right: Any, width: int, at: Any) -> Buffer:
     """P Q^T at the places `at` alone; `width`: columns of both."""
     crows, cols, values = right
     t_crows, t_cols = crows.new_empty(width + 1), torch.empty_like(cols)
     order = torch.empty_like(cols, dtype=torch.int64)
     transpose(crows, cols, width, t_crows, t_cols, order)
-    return product_values(left, (t_crows, t_cols, values[order]), len(crows) - 1, at)
+    return spgemm_values(left, (t_crows, t_cols, values[order]), len(crows) - 1, at)
 
 
 # --- softmax and attention ----------------------------------------------------------------------------------
@@ -230,9 +230,9 @@ def attend(
     for head, found in enumerate(weights):
         a, b, c = (_head(x, head, len(weights), length).flatten(0, 1) for x in (q, k, v))
         scores, made = torch.empty_like(found), torch.empty_like(c)
-        sampled(cuts, crows, cols, a * scale, b, scores)
+        sddmm(cuts, crows, cols, a * scale, b, scores)
         softmax(cuts, crows, scores, found)
-        times_dense(cuts, crows, cols, found, c, made)
+        spmm(cuts, crows, cols, found, c, made)
         into = _head(out, head, len(weights), length)
         into.copy_(made.view(into.shape))
 
@@ -246,15 +246,15 @@ def attend_back(
     for head, found in enumerate(weights):
         q, k, v, g = (_head(x, head, len(weights), length).flatten(0, 1) for x in given)
         slopes, inner = torch.empty_like(found), torch.empty_like(found)
-        sampled(cuts, crows, cols, g, v, inner)
+        sddmm(cuts, crows, cols, g, v, inner)
         softmax_back(cuts, crows, found, inner, slopes)
         slopes *= scale
         slopes_turned, weights_turned = torch.empty_like(slopes), torch.empty_like(found)
         slopes_turned[places.long()], weights_turned[places.long()] = slopes, found
         made = [torch.empty_like(q) for _ in gradients]
-        times_dense(cuts, crows, cols, slopes, k, made[0])
-        times_dense(t_cuts, t_crows, t_cols, slopes_turned, q, made[1])
-        times_dense(t_cuts, t_crows, t_cols, weights_turned, g, made[2])
+        spmm(cuts, crows, cols, slopes, k, made[0])
+        spmm(t_cuts, t_crows, t_cols, slopes_turned, q, made[1])
+        spmm(t_cuts, t_crows, t_cols, weights_turned, g, made[2])
         for result, gradient in zip(made, gradients, strict=True):
             into = _head(gradient, head, len(weights), length)
             into.copy_(result.view(into.shape))

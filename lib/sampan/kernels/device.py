@@ -52,7 +52,7 @@ def empty(shape: Any, like: Any, kind: str = "") -> Any:
     return np.empty(shape, kind or like.dtype)
 
 
-def on_device(loop: Kernel, gpu: str) -> Kernel:
+def dispatch(loop: Kernel, gpu: str) -> Kernel:
     """The kernel that runs `loop` when its first array is NumPy's, and the one named `gpu` when it is a
     buffer.
 

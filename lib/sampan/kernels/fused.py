@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .registry import Loop
+from .loops import Loop
 
 FUSED_FROM = 1 << 15  # elements; below it torch's passes run inside the cache
 PARALLEL_FROM = 1 << 17  # elements; below it starting threads costs more than it saves
@@ -49,7 +49,7 @@ class _Typed(ast.NodeTransformer):
     """Numbers of the array's own type, so that a float32 loop does not compute in float64."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        number = float(node.value)  # type: ignore[arg-type]
+        number = float(node.value)  # type: ignore[arg-type]  # formulas hold only numbers
         return ast.Call(ast.Name("T", ast.Load()), [ast.Constant(number)], [])
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -154,11 +154,10 @@ def fused(formula: str) -> Callable[..., torch.Tensor]:
 FORMULAS: list[str] = []  # every formula with a loop: what the warm-up compiles
 
 
-def warm_up() -> int:
-    """Compile every generated loop for float32, and return how many there are."""
+def warm_up() -> None:
+    """Compile every generated loop for float32."""
     for formula in FORMULAS:
         arrays = [np.full(4, 0.5, np.float32) for _ in range(len(names_in(formula)) + 1)]
         loop = _loop(formula, "float32")
         loop.serial(*arrays)
         loop.parallel(*arrays)
-    return len(FORMULAS)

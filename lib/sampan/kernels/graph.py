@@ -4,11 +4,12 @@ can take a kernel's place."""
 from . import (
     cpu_graph_dynamic,
     cpu_graph_messages,
+    cpu_graph_partition,
     cpu_graph_sampling,
     cpu_graph_structure,
     cpu_graph_walks,
 )
-from .device import on_device
+from .device import dispatch
 
 # What a graph is made of.
 copy_checked = cpu_graph_structure.copy_checked
@@ -29,14 +30,18 @@ walks = cpu_graph_walks.walks
 sorted_rows = cpu_graph_walks.sorted_rows
 biased_walks = cpu_graph_walks.biased_walks
 
+# Shards.
+hashed = cpu_graph_partition.hashed
+streamed = cpu_graph_partition.streamed
+
 # Messages.
-row_max = on_device(cpu_graph_messages.row_max, "cuda_graph.row_max")
-row_min = on_device(cpu_graph_messages.row_min, "cuda_graph.row_min")
-equal_sums = on_device(cpu_graph_messages.equal_sums, "cuda_graph.equal_sums")
-head_sums = on_device(cpu_graph_messages.head_sums, "cuda_graph.head_sums")
-head_dots = on_device(cpu_graph_messages.head_dots, "cuda_graph.head_dots")
-edge_softmax = on_device(cpu_graph_messages.edge_softmax, "cuda_graph.edge_softmax")
-edge_softmax_back = on_device(cpu_graph_messages.edge_softmax_back, "cuda_graph.edge_softmax_back")
+row_max = dispatch(cpu_graph_messages.row_max, "cuda_graph.row_max")
+row_min = dispatch(cpu_graph_messages.row_min, "cuda_graph.row_min")
+equal_sums = dispatch(cpu_graph_messages.equal_sums, "cuda_graph.equal_sums")
+head_sums = dispatch(cpu_graph_messages.head_sums, "cuda_graph.head_sums")
+head_dots = dispatch(cpu_graph_messages.head_dots, "cuda_graph.head_dots")
+edge_softmax = dispatch(cpu_graph_messages.edge_softmax, "cuda_graph.edge_softmax")
+edge_softmax_back = dispatch(cpu_graph_messages.edge_softmax_back, "cuda_graph.edge_softmax_back")
 differ = cpu_graph_messages.differ
 
 
@@ -47,3 +52,4 @@ def warm_up() -> None:
     cpu_graph_sampling.warm_up()
     cpu_graph_walks.warm_up()
     cpu_graph_messages.warm_up()
+    cpu_graph_partition.warm_up()

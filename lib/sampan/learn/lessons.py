@@ -9,8 +9,10 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from typing import Any
 
 from .cases import Case
+from .slots import current_name
 
 GROUP = "sampan.course"
 
@@ -46,19 +48,18 @@ def installed() -> tuple[dict[str, Lesson], dict[str, Prediction]]:
 
 def exercise(slot: str) -> Lesson:
     """The lesson of a slot. Raises `ValueError` that lists the slots there are."""
-    found, _ = installed()
-    if slot not in found:
-        raise ValueError(f"there is no exercise {slot!r}; there are {_listed(found)}")
-    return found[slot]
+    found: Lesson = _found(installed()[0], current_name(slot), "exercise")
+    return found
 
 
 def prediction(name: str) -> Prediction:
     """The question of that name. Raises `ValueError` that lists the questions there are."""
-    _, found = installed()
-    if name not in found:
-        raise ValueError(f"there is no prediction question {name!r}; there are {_listed(found)}")
-    return found[name]
+    found: Prediction = _found(installed()[1], name, "prediction question")
+    return found
 
 
-def _listed(names: dict[str, Lesson] | dict[str, Prediction]) -> str:
-    return ", ".join(sorted(names)) or "none: no course is installed"
+def _found(things: Any, name: str, what: str) -> Any:
+    if name not in things:
+        listed = ", ".join(sorted(things)) or "none: no course is installed"
+        raise ValueError(f"there is no {what} {name!r}; there are {listed}")
+    return things[name]

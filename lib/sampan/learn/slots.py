@@ -22,6 +22,13 @@ from .closures import joint_derivative
 ROOT = "sampan"
 # Slots whose name does not start with the module or class from which the library calls the function.
 HOMES = {"autograd": "engine.backward", "row_sparse.RowSparse": "row_sparse.RowGradient"}
+# Earlier names of slots, which notebooks that were handed out before still have.
+RENAMED = {
+    "kernels.sparse.sampled": "kernels.sparse.sddmm",
+    "kernels.sparse.times_dense": "kernels.sparse.spmm",
+    "ops.resampling.rows_at": "ops.embedding.rows_at",
+    "ops.resampling.rows_summed": "ops.embedding.rows_summed",
+}
 _slots: dict[str, Slot] = {}
 
 
@@ -102,6 +109,11 @@ class Reference:
         return f"The library's own {self._slot.name} is in its place. To use yours again, run its cell again."
 
 
+def current_name(name: str) -> str:
+    """The name of a slot today, for one that may be an earlier name."""
+    return RENAMED.get(name, name)
+
+
 def home_of(name: str) -> str:
     """The dotted name below `sampan` of the function that a slot replaces."""
     for first, home in HOMES.items():
@@ -138,6 +150,7 @@ def resolve(name: str) -> tuple[Any, str]:
 def get(name: str) -> Slot:
     """The slot of that name; it is made on first use. Raises `ValueError` for a name that the library does
     not have."""
+    name = current_name(name)
     if name not in _slots:
         _slots[name] = Slot(name)
     return _slots[name]

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from .metric import Metric
 
 
 def _array(value: Any, name: str) -> np.ndarray:
     if not isinstance(value, Tensor | np.ndarray):
-        raise ValueError(f"{name}: expected an array or a Tensor, got {type(value).__name__}")
+        raise InvalidArgument(f"{name}: expected an array or a Tensor, got {type(value).__name__}")
     return np.array(value)
 
 
@@ -82,7 +82,7 @@ class Auc(_Named):
     def update(self, preds: Any, labels: Any) -> None:
         scores, wanted = _array(preds, "preds")[:, 1], _array(labels, "labels").reshape(-1)
         if scores.size and not 0 <= scores.min() <= scores.max() <= 1:
-            raise ValueError(f"preds: expected probabilities, got {scores.min():g} to {scores.max():g}")
+            raise InvalidArgument(f"preds: expected probabilities, got {scores.min():g} to {scores.max():g}")
         places = (scores[: len(wanted)] * self._num_thresholds).astype(np.int64)
         np.add.at(self._stat_pos, places[wanted != 0], 1.0)
         np.add.at(self._stat_neg, places[wanted == 0], 1.0)

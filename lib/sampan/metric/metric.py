@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ..engine.spelling import spelled
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 
 
 class Metric(abc.ABC):
@@ -19,25 +19,31 @@ class Metric(abc.ABC):
     """
 
     @abc.abstractmethod
-    def reset(self) -> None: ...
+    def reset(self) -> None:
+        """Clear the state."""
 
     @abc.abstractmethod
-    def update(self, *args: Any) -> Any: ...
+    def update(self, *args: Any) -> Any:
+        """Add the results of `compute` for one batch."""
 
     @abc.abstractmethod
-    def accumulate(self) -> Any: ...
+    def accumulate(self) -> Any:
+        """The result over all batches since `reset`."""
 
     @abc.abstractmethod
-    def name(self) -> str | list[str]: ...
+    def name(self) -> str | list[str]:
+        """The name of the result, or a list of names."""
 
     def compute(self, *args: Any) -> Any:
         """By default returns the outputs and labels unchanged."""
         return args
 
     def state_dict(self) -> dict[str, Any]:
+        """The attributes that are numbers, lists or arrays."""
         return {k: v for k, v in vars(self).items() if isinstance(v, int | float | list | np.ndarray)}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore a `state_dict`."""
         vars(self).update(state_dict)
 
 
@@ -46,14 +52,14 @@ def _right(input: Any, label: Any, k: int) -> torch.Tensor:
     scores = input.data if isinstance(input, Tensor) else torch.as_tensor(np.asarray(input))
     labels = label.data if isinstance(label, Tensor) else torch.as_tensor(np.asarray(label))
     if scores.ndim < 2 or not 1 <= k <= scores.shape[-1]:
-        raise ValueError(f"input: expected [batch, {k} classes or more], got shape {list(scores.shape)}")
+        raise InvalidArgument(f"input: expected [batch, {k} classes or more], got shape {list(scores.shape)}")
     if labels.ndim == scores.ndim and labels.shape[-1] == scores.shape[-1] > 1:
         labels = labels.argmax(-1)  # one-hot
     elif labels.ndim == scores.ndim and labels.shape[-1] == 1:
         labels = labels[..., 0]
     if labels.shape != scores.shape[:-1]:
         shapes = f"{list(scores.shape[:-1])} for an input of {list(scores.shape)}, got {list(labels.shape)}"
-        raise ValueError(f"label: expected shape {shapes}")
+        raise InvalidArgument(f"label: expected shape {shapes}")
     best = scores.argmax(-1, keepdim=True) if k == 1 else scores.topk(k, dim=-1).indices
     return best == labels[..., None].to(best.device)
 
@@ -76,7 +82,7 @@ class Accuracy(Metric):
     def __init__(self, topk=(1,), name=None, *args, **kwargs):
         self.topk = (topk,) if isinstance(topk, int) else tuple(topk)
         if not self.topk or any(not isinstance(k, int) or k < 1 for k in self.topk):
-            raise ValueError(f"topk: expected positive whole numbers, got {topk!r}")
+            raise InvalidArgument(f"topk: expected positive whole numbers, got {topk!r}")
         self.maxk = max(self.topk)
         base = name or "acc"
         self._name = [base] if len(self.topk) == 1 else [f"{base}_top{k}" for k in self.topk]

@@ -1,4 +1,4 @@
-"""Networks people know, each in one file."""
+"""Well-known networks, each in one file."""
 
 from importlib import import_module
 from typing import Any
@@ -9,8 +9,7 @@ from .gpt import GPT as GPT
 from .lenet import LeNet as LeNet
 from .mlp import MLP as MLP
 
-# These depend on sparse tensors, embeddings, texts and data sets: their files are imported when
-# first named.
+# These depend on sparse tensors, embeddings, texts and data sets: their files are imported at first use.
 _LATER = {
     "BagOfWords": "bag_of_words",
     "PointClassifier": "point_cloud",

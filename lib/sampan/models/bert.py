@@ -1,6 +1,6 @@
 """BERT: an encoder of transformer blocks that reads a text in both directions (Devlin et al. 2018).
 
-Parameters carry the names of PaddleNLP's BertModel: `embeddings.word_embeddings.weight`,
+Parameters have the names of PaddleNLP's BertModel: `embeddings.word_embeddings.weight`,
 `encoder.layers.0.self_attn.q_proj.weight` and so on.
 """
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .. import nn
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..nn import functional as F
 
 
@@ -32,7 +32,7 @@ class Embeddings(nn.Layer):
 
 
 class Pooler(nn.Layer):
-    """tanh of a linear layer of the first token."""
+    """tanh of a linear layer, applied to the hidden state of the first token."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -43,11 +43,10 @@ class Pooler(nn.Layer):
 
 
 class BERT(nn.Layer):
-    """The defaults are BERT base, uncased (109,482,240 parameters).
+    """BERT. The defaults are BERT base, uncased (109,482,240 parameters).
 
-    forward: ids [batch, time], segments [batch, time] (0 or 1; all 0 unless given) and mask [batch, time] (0
-    for padding; without it, every token counts), to (hidden states [batch, time, width], a summary [batch,
-    width]).
+    forward: ids [batch, time], segments [batch, time] (0 or 1; by default 0) and mask [batch, time] (0 for
+    padding; by default 1), to (hidden states [batch, time, width], pooled output [batch, width]).
     """
 
     def __init__(
@@ -75,23 +74,24 @@ class BERT(nn.Layer):
 
     def forward(self, ids: Any, segments: Any = None, mask: Any = None) -> Any:
         if ids.shape[1] > self.context:
-            raise ValueError(f"ids: expected at most context={self.context} tokens a row, got {ids.shape[1]}")
+            raise InvalidArgument(
+                f"ids: expected at most context={self.context} tokens in each row, got {ids.shape[1]}"
+            )
         hidden = self.encoder(self.embeddings(ids, segments), None if mask is None else _bias(mask))
         return hidden, None if self.pooler is None else self.pooler(hidden)
 
 
 def _bias(mask: Any) -> Tensor:
-    """[batch, 1, 1, time]: what attention adds to its scores, 0 or, for padding, so little that nothing is
-    left."""
+    """[batch, 1, 1, time]: the attention bias, 0 for tokens and the dtype's least value for padding."""
     hidden = mask.data[:, None, None, :] == 0
     least = torch.finfo(torch.float32).min
     return Tensor(torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, least))
 
 
 class MaskedLM(nn.Layer):
-    """BERT that guesses words: forward as BERT's, to logits [batch, time, vocab_size].
+    """BERT with a masked language model's head: arguments as of BERT, to logits [batch, time, vocab_size].
 
-    The words' own table is the last layer's weight (109,514,298 parameters by default).
+    The word embedding is tied to the output layer's weight (109,514,298 parameters by default).
     """
 
     def __init__(self, **settings: Any) -> None:

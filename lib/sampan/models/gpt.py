@@ -1,6 +1,6 @@
 """GPT: a decoder of transformer blocks that predicts the next token (Radford et al. 2019, "GPT-2").
 
-Parameters carry GPT-2's names and shapes, so a GPT-2 checkpoint (safetensors) loads by `set_state_dict`.
+Parameters have GPT-2's names and shapes, so a GPT-2 checkpoint (safetensors) loads by `set_state_dict`.
 """
 
 import math
@@ -11,7 +11,7 @@ import torch
 
 from .. import nn
 from ..engine.backward import no_grad
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..nn import functional as F
 from ..ops import concat
 from ..random import multinomial
@@ -22,7 +22,7 @@ def _drawn(std: float) -> nn.ParamAttr:
 
 
 class Attention(nn.Layer):
-    """Each token looks at itself and the tokens before it: softmax(q k^T / sqrt(d)) v in every head."""
+    """Causal self-attention (Vaswani et al. 2017): softmax(q k^T / sqrt(d)) v in every head."""
 
     def __init__(self, width: int, heads: int, dropout: float, std: float) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Attention(nn.Layer):
 
 
 class MLP(nn.Layer):
-    """Two linear layers, four times as wide between them."""
+    """Two linear layers with GELU; the hidden layer is four times as wide."""
 
     def __init__(self, width: int, std: float) -> None:
         super().__init__()
@@ -68,8 +68,8 @@ class Block(nn.Layer):
 
 
 class GPT(nn.Layer):
-    """Token and position embeddings, `num_layers` blocks, a last norm, and the token table again as the
-    output.
+    """Token and position embeddings, `num_layers` blocks, a final norm, and an output layer tied to the token
+    embedding.
 
     The defaults are GPT-2's smallest model (124,439,808 parameters). forward: ids [batch, time], time at most
     `context`, to logits [batch, time, vocab_size].
@@ -86,12 +86,13 @@ class GPT(nn.Layer):
     ) -> None:
         super().__init__()
         if width % num_heads:
-            raise ValueError(f"width: expected a multiple of num_heads={num_heads}, got {width}")
+            raise InvalidArgument(f"width: expected a multiple of num_heads={num_heads}, got {width}")
         self.context = context
         self.wte = nn.Embedding(vocab_size, width, weight_attr=_drawn(0.02))
         self.wpe = nn.Embedding(context, width, weight_attr=_drawn(0.01))
         self.drop = nn.Dropout(dropout)
-        # What every block adds to the stream starts smaller, the more blocks there are (GPT-2, section 2.3).
+        # The residual projections start with a standard deviation scaled by 1 / sqrt(2 num_layers) (GPT-2,
+        # 2.3).
         std = 0.02 / math.sqrt(2 * num_layers)
         self.h = nn.LayerList([Block(width, num_heads, dropout, std) for _ in range(num_layers)])
         self.ln_f = nn.LayerNorm(width)
@@ -99,14 +100,16 @@ class GPT(nn.Layer):
     def forward(self, ids: Any) -> Any:
         time = ids.shape[1]
         if time > self.context:
-            raise ValueError(f"ids: expected at most context={self.context} tokens a row, got {time}")
+            raise InvalidArgument(
+                f"ids: expected at most context={self.context} tokens in each row, got {time}"
+            )
         x = self.drop(self.wte(ids) + self.wpe.weight[:time])
         for block in self.h:
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.T
 
     def loss(self, ids: Any, targets: Any) -> Any:
-        """Mean cross-entropy, in nats a token, of `targets` [batch, time] (the ids one place further on)."""
+        """Mean cross-entropy in nats per token; targets [batch, time]: the ids shifted by one token."""
         logits = self(ids)
         return F.cross_entropy(logits.reshape([-1, logits.shape[-1]]), targets.reshape([-1]))
 
@@ -114,13 +117,13 @@ class GPT(nn.Layer):
     def generate(
         self, ids: Any, max_new_tokens: int, temperature: float = 1.0, top_k: int | None = None
     ) -> Any:
-        """`ids` [batch, time] followed by sampled tokens, drawn from softmax(logits / temperature).
+        """`ids` [batch, time] followed by tokens sampled from softmax(logits / temperature).
 
-        temperature 0 takes the likeliest token. top_k: only the k likeliest are drawn from. `paddle.seed`
-        makes it repeatable. The layer's mode is left as it was.
+        temperature 0: greedy decoding. top_k: sample from the k most probable tokens. `paddle.seed` makes the
+        result reproducible. The layer's training mode is restored.
         """
         if temperature < 0:
-            raise ValueError(f"temperature: expected 0 or more, got {temperature}")
+            raise InvalidArgument(f"temperature: expected 0 or more, got {temperature}")
         training = self.training
         self.eval()
         ids = ids if isinstance(ids, Tensor) else Tensor(torch.as_tensor(np.asarray(ids)))

@@ -1,8 +1,9 @@
-"""LeNet (LeCun et al. 1998), with ReLU and max pooling as it is built today."""
+"""LeNet (LeCun et al. 1998), with ReLU and max pooling in place of sigmoid and average pooling."""
 
 from typing import Any
 
 from .. import nn
+from ..engine.tensor import InvalidArgument
 
 
 class LeNet(nn.Layer):
@@ -15,7 +16,7 @@ class LeNet(nn.Layer):
     def __init__(self, num_classes: int = 10, image_size: int = 28) -> None:
         super().__init__()
         if image_size < 4:
-            raise ValueError(f"image_size: expected at least 4, got {image_size}")
+            raise InvalidArgument(f"image_size: expected at least 4, got {image_size}")
         small = image_size < 12
         self.features = nn.Sequential(
             nn.Conv2D(1, 6, 3, padding=1),  # [batch, 6, H, W]

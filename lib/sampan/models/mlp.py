@@ -9,7 +9,7 @@ from .. import nn
 class MLP(nn.Layer):
     """Linear layers with ReLU between them.
 
-    forward: [batch, ...] with in_features values a sample, to logits [batch, num_classes].
+    forward: [batch, ...] with in_features values for each sample, to logits [batch, num_classes].
     """
 
     def __init__(self, in_features: int, hidden: Sequence[int] = (256,), num_classes: int = 10) -> None:

@@ -1,8 +1,7 @@
-"""How the networks of this package are trained to more than 98 % on real handwritten digits:
-`train("digits")`.
+"""Training recipes that reach more than 98 % accuracy on handwritten digits: `train("digits")`.
 
-Plain recipes with a fixed seed: AdamW and a cosine schedule; for MNIST the pictures are moved by up to two
-pixels. The accuracies and times measured with them are in the README.
+AdamW with a cosine schedule and a fixed seed; MNIST's images are shifted at random by up to two pixels. The
+README lists the measured accuracies and times.
 """
 
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import datasets, hapi, io, metric, nn, optimizer
+from ..engine.tensor import InvalidArgument
 from ..random import seed
 from .lenet import LeNet
 from .mlp import MLP
@@ -21,7 +21,7 @@ from .mlp import MLP
 class Recipe:
     network: Callable[[], nn.Layer]
     epochs: int
-    shift: int = 0  # pictures are moved by up to so many pixels each way
+    shift: int = 0  # largest random shift in each direction, in pixels
     batch_size: int = 64
     learning_rate: float = 2e-3
     weight_decay: float = 0.05
@@ -35,7 +35,7 @@ RECIPES = {
 
 
 class Shifted(io.Dataset):
-    """Pictures [1, H, W] moved by up to `by` pixels each way, filled up with 0: a new move each time."""
+    """Images [1, H, W] shifted at random by up to `by` pixels in each direction, padded with 0."""
 
     def __init__(self, dataset: Any, by: int) -> None:
         self.dataset, self.by = dataset, by
@@ -57,12 +57,12 @@ class Shifted(io.Dataset):
 
 
 def train(name: str, verbose: int = 1, callbacks: Any = None) -> tuple[hapi.Model, dict[str, Any]]:
-    """(the trained Model, its loss and accuracy on the test set) for "digits" or "mnist".
+    """Train on "digits" or "mnist"; returns the Model, and its loss and accuracy on the test set.
 
-    Raises ValueError for another name, FileNotFoundError where the data are not here.
+    Raises ValueError for another name, and FileNotFoundError if the data are missing.
     """
     if name not in RECIPES:
-        raise ValueError(f"name: expected one of {', '.join(RECIPES)}, got {name!r}")
+        raise InvalidArgument(f"name: expected one of {', '.join(RECIPES)}, got {name!r}")
     recipe = RECIPES[name]
     bundle = datasets.load(name)
     seed(recipe.seed)

@@ -1,9 +1,9 @@
-"""A recommender's ranking: which of a few items a person will like, from everything that is known of both.
+"""Ranking stage of a recommender: predicts from features of user and item whether the user likes the item.
 
-DeepFM (Guo et al. 2017, "DeepFM: A Factorization-Machine based Neural Network for CTR Prediction") sees
-fields with an id each; DIN (Zhou et al. 2018, "Deep Interest Network for Click-Through Rate Prediction")
-looks at what the person had before, each time with the item in mind. What comes before them, the recall, is
-recommender.py. `benchmarks/recommender.py` measures both stages.
+DeepFM (Guo et al. 2017, "DeepFM: A Factorization-Machine based Neural Network for CTR Prediction") reads
+categorical fields. DIN (Zhou et al. 2018, "Deep Interest Network for Click-Through Rate Prediction") also
+reads the user's history, with attention from the candidate item. The retrieval stage is recommender.py.
+`benchmarks/recommender.py` measures both stages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .. import nn, ops
 from ..datasets.interactions import Ratings, histories
 from ..embedding import EmbeddingTables
 from ..engine.backward import no_grad
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..nn import functional as F
 from ..nn.initializer import Normal
 from ..ops.shape import expand_view
@@ -47,7 +47,7 @@ START = Normal(0.0, 0.01)
 
 
 def tower(width: int, hidden: Sequence[int], dropout: float) -> nn.Sequential:
-    """Linear layers with relu between them, [batch, width] to [batch, 1]."""
+    """Multilayer perceptron with ReLU, [batch, width] to [batch, 1]."""
     layers: list[nn.Layer] = []
     for a, b in pairwise([width, *hidden]):
         layers += [nn.Linear(a, b), nn.ReLU(), *([nn.Dropout(dropout)] if dropout else [])]
@@ -55,10 +55,10 @@ def tower(width: int, hidden: Sequence[int], dropout: float) -> nn.Sequential:
 
 
 class DeepFM(nn.Layer):
-    """logit = b + sum_f w_f + sum_(f<g) v_f . v_g + deep(v_1, v_2, ...): the linear part, all products of two
-    fields' vectors, and layers over the same vectors (Guo et al. 2017, equations 1 to 4).
+    """logit = b + sum_f w_f + sum_(f<g) v_f . v_g + deep(v_1, v_2, ...): linear terms, pairwise products of
+    the fields' vectors, and a multilayer perceptron of the vectors (Guo et al. 2017, equations 1 to 4).
 
-    field_sizes: how many ids each field has. A row of its table is w, then v [dim]: one look-up reads both.
+    field_sizes: the number of ids of each field. A table's row holds w, then v [dim]: one lookup reads both.
     forward: ids int64 [batch, fields] to logits [batch].
     """
 
@@ -82,20 +82,20 @@ class DeepFM(nn.Layer):
         rows = self.rows(ids)
         vectors = rows[:, :, 1:]  # [batch, fields, dim]
         total = vectors.sum(1)
-        # the sum over pairs without making pairs: half of (the square of the sum, less the sum of squares)
+        # sum over pairs f < g of v_f . v_g = (|sum of v|^2 - sum of |v|^2) / 2 (Rendle 2010)
         products = 0.5 * (total.square().sum(1) - vectors.square().sum([1, 2]))
         deep = self.deep(vectors.reshape([vectors.shape[0], -1])).squeeze(-1)
         return rows[:, :, 0].sum(1) + products + deep + self.bias
 
 
 class DIN(nn.Layer):
-    """Layers over the item's row, the rows of context fields, and the person's past as this item lets it be
-    seen: the sum of its rows, each times a number that a small network gives for it beside the item (Zhou et
-    al. 2018, equation 3). As there the numbers are not made to add up to 1, so that a strong interest is a
-    long vector.
+    """Deep interest network: a multilayer perceptron of the item's embedding, the context's embeddings, and a
+    weighted sum of the history's embeddings. A small network computes the weight of each history item from
+    its embedding and the candidate's (Zhou et al. 2018, equation 3). As in the paper the weights are not
+    normalised by softmax, so the norm of the sum keeps the strength of the interest.
 
-    The past is items with a mark each (here: how it was rated), of which rows are added up. field_sizes: of
-    the context.
+    Each history item has a mark, here its rating; the embeddings of item and mark are added. field_sizes:
+    the number of ids of each context field.
     forward: items int64 [batch]; history int64 [batch, length], num_items for none; marks int64 [batch,
     length]; context int64 [batch, fields], None without field_sizes; to logits [batch].
     """
@@ -119,38 +119,41 @@ class DIN(nn.Layer):
         self.deep = tower((3 + len(field_sizes)) * dim, hidden, dropout)
 
     def rows(self, ids: Tensor) -> Tensor:
-        """The rows of these items, [..., dim]."""
+        """Embeddings of these items, [..., dim]."""
         return self.items(ids)
 
-    def interest(self, past: Tensor, item: Tensor, there: Tensor) -> Tensor:
-        """past: [batch, length, dim]; item: [batch, dim]; there: [batch, length], 0 or 1; returns [batch,
-        dim]."""
-        beside = expand_view(item.unsqueeze(1), past.shape)
-        pairs = ops.concat([past, beside, past - beside, past * beside], -1)  # [batch, length, 4 dim]
-        return (self.attention(pairs) * there.unsqueeze(-1) * past).sum(1)
+    def interest(self, past: Tensor, item: Tensor, valid: Tensor) -> Tensor:
+        """The weighted sum of the history. past: [batch, length, dim]; item: [batch, dim]; valid: [batch,
+        length], 0 for padding, else 1; returns [batch, dim]."""
+        candidate = expand_view(item.unsqueeze(1), past.shape)
+        pairs = ops.concat(
+            [past, candidate, past - candidate, past * candidate], -1
+        )  # [batch, length, 4 dim]
+        return (self.attention(pairs) * valid.unsqueeze(-1) * past).sum(1)
 
     def forward(self, items: Tensor, history: Tensor, marks: Tensor, context: Tensor | None = None) -> Tensor:
         length = history.shape[1]
         if (context is None) != (self.context is None):
-            wanted = "None without field_sizes" if self.context is None else "int64 [batch, fields]"
-            raise ValueError(f"context: expected {wanted}, got {type(context).__name__}")
-        # One look-up for all: [batch, length + 1, dim].
+            expected = "None without field_sizes" if self.context is None else "int64 [batch, fields]"
+            raise InvalidArgument(f"context: expected {expected}, got {type(context).__name__}")
+        # one lookup of history and item: [batch, length + 1, dim]
         rows = self.rows(ops.concat([history, items.unsqueeze(1)], 1))
         item = rows[:, length]
-        there = Tensor((history.data != self.num_items).to(rows.data.dtype))
-        past = self.interest(rows[:, :length] + self.marks(marks), item, there)
+        valid = Tensor((history.data != self.num_items).to(rows.data.dtype))
+        past = self.interest(rows[:, :length] + self.marks(marks), item, valid)
         parts = [item, past, item * past]
         if self.context is not None and context is not None:
             parts.append(self.context(context).reshape([item.shape[0], -1]))
         return self.deep(ops.concat(parts, -1)).squeeze(-1)
 
 
-# --- what they see ------------------------------------------------------------------------------------------
+# --- features -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Fields:
-    """ids: int64 [N, fields]; sizes: how many ids each field has; names: of the fields."""
+    """Categorical features. ids: int64 [N, fields]; sizes: the number of ids of each field; names: of the
+    fields."""
 
     ids: Array
     sizes: list[int]
@@ -158,8 +161,7 @@ class Fields:
 
 
 def ranking_fields(ratings: Ratings) -> Fields:
-    """Of each row the person and the item, and where there are titles the film's year and its set of
-    genres."""
+    """The fields user and item of each row; with titles also the film's year and its set of genres."""
     columns, names = [ratings.users, ratings.items], ["user", "item"]
     sizes = [ratings.num_users, ratings.num_items]
     if ratings.titles:
@@ -168,17 +170,17 @@ def ranking_fields(ratings: Ratings) -> Fields:
             ("year", [int(m[1]) if m else 0 for m in found]),
             ("genres", ["|".join(g) for g in ratings.genres]),
         ):
-            kinds, numbers = np.unique(np.array(of_items), return_inverse=True)
-            columns.append(numbers[ratings.items])
+            kinds, kind_ids = np.unique(np.array(of_items), return_inverse=True)
+            columns.append(kind_ids[ratings.items])
             sizes.append(len(kinds))
             names.append(name)
     return Fields(np.stack(columns, 1), sizes, names)
 
 
-def behaviour(ratings: Ratings, length: int, asked: Ratings | None = None) -> tuple[Array, Array]:
-    """(items, marks), int64 [n, length] each: what the person of each row of `asked` had before, newest last,
-    num_items for none; and how it was rated, in halves of a star, 0 to 10."""
-    rows = histories(ratings, length, asked)
+def behaviour(ratings: Ratings, length: int, queries: Ratings | None = None) -> tuple[Array, Array]:
+    """(items, marks), int64 [n, length] each: the items that the user of each row of `queries` rated before,
+    newest last, padded with num_items; and their ratings in half stars, 0 to 10."""
+    rows = histories(ratings, length, queries)
     if not len(ratings):
         return np.full(rows.shape, ratings.num_items), np.zeros(rows.shape, np.int64)
     items = np.where(rows >= 0, ratings.items[rows], ratings.num_items)
@@ -191,37 +193,39 @@ def liked(ratings: Ratings, least: float = 4.0) -> Array:
     return (ratings.values >= least).astype(np.float32)
 
 
-# --- how good it is -----------------------------------------------------------------------------------------
+# --- metrics ------------------------------------------------------------------------------------------------
 
 
 def auc(scores: Array, labels: Array) -> float:
-    """The share of pairs of a 1 and a 0 whose scores are ranked in that order, a tie counts half; nan where
-    one kind is missing.
+    """Area under the ROC curve: the fraction of (positive, negative) pairs in which the positive has the
+    higher score. A tie counts one half. nan if one of the classes is missing.
 
-    It is the area under the receiver's curve, by the sum of ranks (Mann and Whitney 1947). scores, labels:
-    [n]. Raises ValueError for other shapes, and scores that are nan.
+    Computed from the sum of ranks (Mann and Whitney 1947). scores, labels: [n]. Raises ValueError for other
+    shapes, and for NaN scores.
     """
     scores, labels = np.asarray(scores), np.asarray(labels).astype(bool)
     if scores.shape != labels.shape or scores.ndim != 1:
-        raise ValueError(
+        raise InvalidArgument(
             f"scores, labels: expected [n] each, got {list(scores.shape)} and {list(labels.shape)}"
         )
     if np.isnan(scores).any():
-        raise ValueError("scores: expected numbers, got nan")
+        raise InvalidArgument("scores: expected numbers, got nan")
     ones, zeros = int(labels.sum()), int((~labels).sum())
     if not ones or not zeros:
         return float("nan")
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts - 1) / 2  # the mean rank, from 1, of equal scores
-    return float((middle[place][labels].sum() - ones * (ones + 1) / 2) / (ones * zeros))
+    mean_rank = np.cumsum(counts) - (counts - 1) / 2  # the mean rank, from 1, of tied scores
+    return float((mean_rank[place][labels].sum() - ones * (ones + 1) / 2) / (ones * zeros))
 
 
 def grouped_auc(scores: Array, labels: Array, groups: Array) -> float:
-    """The mean of the groups' `auc`, each counted by its rows; groups of one label alone are left out (Zhou
-    et al. 2018, equation 7). groups: int64 [n], mostly the person."""
+    """GAUC: the mean of the groups' `auc`, weighted by their numbers of rows. Groups with one class are left
+    out (Zhou et al. 2018, equation 7). groups: int64 [n], usually the user."""
     order = np.argsort(groups, kind="stable")
-    cuts = np.flatnonzero(np.diff(groups[order])) + 1
-    parts = [(auc(scores[rows], labels[rows]), len(rows)) for rows in np.split(order, cuts) if len(rows)]
+    boundaries = np.flatnonzero(np.diff(groups[order])) + 1
+    parts = [
+        (auc(scores[rows], labels[rows]), len(rows)) for rows in np.split(order, boundaries) if len(rows)
+    ]
     parts = [(value, count) for value, count in parts if not np.isnan(value)]
     total = sum(count for _, count in parts)
     return sum(value * count for value, count in parts) / total if total else float("nan")
@@ -232,8 +236,8 @@ def grouped_auc(scores: Array, labels: Array, groups: Array) -> float:
 
 @dataclass(frozen=True)
 class Report:
-    """How far a training is: `done` from 0 to 1, the epoch (from 0), the mean loss since the last report, the
-    AUC of held rows (as of the end of the last epoch; nan before it, and without held rows)."""
+    """Progress of training: the fraction done from 0 to 1, the epoch (from 0), the mean loss since the last
+    report, and the AUC of the held-out rows (at the end of the last epoch; nan before, and without them)."""
 
     done: float
     epoch: int
@@ -254,12 +258,12 @@ def train_ranking(
     seed: int = 0,
     every: int = 25,
 ) -> Iterator[Report]:
-    """Train a network whose arguments are `inputs`, arrays with a row each for `labels` [N] of 0 and 1, by
-    the cross-entropy of its logits; reports every so many steps and after each epoch. held: (inputs, labels)
-    for the AUC. The rest: see `train_steps`. Raises ValueError where lengths differ or there are no rows.
+    """Train a network on `inputs`, arrays of N rows that are its arguments, and `labels` [N] of 0 and 1, by
+    binary cross-entropy; yields Report every `every` steps and after each epoch. held: (inputs, labels) for
+    the AUC. Other arguments: see `train_steps`. Raises ValueError for lengths that differ, and no rows.
     """
     if not len(labels) or any(len(a) != len(labels) for a in inputs):
-        raise ValueError(
+        raise InvalidArgument(
             f"inputs: expected {len(labels)} rows, as labels, 1 or more, got {[len(a) for a in inputs]}"
         )
 

@@ -1,5 +1,4 @@
-"""The steps that train a recommender, of recall (recommender.py) and of ranking (recommender_ranking.py)
-alike."""
+"""The training loop of recommenders, for retrieval (recommender.py) and ranking (recommender_ranking.py)."""
 
 from __future__ import annotations
 
@@ -9,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import nn, optimizer
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 
 
 class Step(NamedTuple):
-    """Progress of a training: the fraction done, 0 to 1, the epoch (from 0), the mean loss since the
-    last one of these, and whether the epoch ends here."""
+    """Progress of training: the fraction done from 0 to 1, the epoch (from 0), the mean loss since the last
+    Step, and whether the epoch is complete."""
 
     done: float
     epoch: int
@@ -35,16 +34,15 @@ def train_steps(
     seed: int,
     every: int,
 ) -> Iterator[Step]:
-    """Train on `rows` rows in an order drawn anew each epoch, and report every so many steps and after each
-    epoch.
+    """Train on `rows` rows, shuffled in each epoch; yields a Step every `every` steps and after each epoch.
 
-    loss_of: the loss of the rows of these numbers, int64 [batch]. whole: a last batch that is not full is
-    left out, unless it is the only one. AdamW with lazy_mode, its rate falling to 0 along a line. The network
-    is in train mode at each step, whatever the reader of these reports did with it. Raises ValueError for a
+    loss_of: function of row numbers, int64 [batch], that returns the loss. whole: drop an incomplete last
+    batch, unless it is the only one. AdamW with lazy_mode; the learning rate decays linearly to 0. Each step
+    sets the network to train mode, because the caller may evaluate it between steps. Raises ValueError for a
     batch_size or `every` below 1.
     """
     if batch_size < 1 or every < 1:
-        raise ValueError(f"batch_size, every: expected 1 or more of each, got {batch_size} and {every}")
+        raise InvalidArgument(f"batch_size, every: expected 1 or more of each, got {batch_size} and {every}")
     steps = max(rows // batch_size, 1) if whole else -(-rows // batch_size)
     rng = np.random.default_rng(seed)
     adam = optimizer.AdamW(
@@ -54,8 +52,8 @@ def train_steps(
     for epoch in range(epochs):
         order = rng.permutation(rows)
         for step in range(steps):
-            taken = epoch * steps + step
-            adam.set_lr(learning_rate * (1 - taken / (epochs * steps)))
+            steps_done = epoch * steps + step
+            adam.set_lr(learning_rate * (1 - steps_done / (epochs * steps)))
             network.train()
             loss = loss_of(order[step * batch_size : (step + 1) * batch_size])
             loss.backward()
@@ -64,5 +62,5 @@ def train_steps(
             losses.append(float(loss))
             last = step == steps - 1
             if last or (step + 1) % every == 0:
-                yield Step((taken + 1) / (epochs * steps), epoch, float(np.mean(losses)), last)
+                yield Step((steps_done + 1) / (epochs * steps), epoch, float(np.mean(losses)), last)
                 losses.clear()

@@ -1,9 +1,8 @@
-"""What a text is about, by the words in it, their characters, or both: a classifier small enough to compare
-the three.
+"""Text classifier by words, by characters, or by both, to compare the three.
 
-The network is that of fastText's classifier (Joulin, Grave, Bojanowski and Mikolov 2017, "Bag of Tricks for
-Efficient Text Classification"): the mean of the words' vectors, then a linear layer. Which vectors is the
-question; `benchmarks/word_char.py` answers it on texts with words that no training text has.
+The network is fastText's classifier (Joulin, Grave, Bojanowski and Mikolov 2017, "Bag of Tricks for Efficient
+Text Classification"): the mean of the words' vectors, then a linear layer. `benchmarks/word_char.py` compares
+the three kinds of vectors on texts with words that are not in the training texts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ import torch
 from .. import nn, optimizer
 from ..embedding.word_char import JOINTS, CharEmbedding, WordCharEmbedding
 from ..engine.backward import no_grad
-from ..engine.tensor import Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..io import Dataset
 from ..nn import functional as F
 from ..text.vocabulary import Vocabulary
@@ -26,12 +25,11 @@ CHANNELS = ("word", "char", *JOINTS)
 
 
 class WordCharTexts(Dataset):
-    """Texts that were cut into words, as ids: a batch is words [B, T], chars [B, T, C] and labels [B], all
-    int64.
+    """Tokenized texts as ids: a batch is words [B, T], chars [B, T, C] and labels [B], all int64.
 
-    T is the longest text of the batch, C `most_chars`; texts behind their `most_words`-th word and words
-    behind their C-th character are cut off. 0 pads, 1 is what a vocabulary lacks. Raises ValueError for
-    labels that are not one a text.
+    T is the length of the longest text of the batch, C is `most_chars`. Texts are truncated after
+    `most_words` words, words after C characters. Id 0 is padding, id 1 is for unknown words and characters.
+    Raises ValueError unless there is one label for each text.
     """
 
     def __init__(
@@ -45,22 +43,24 @@ class WordCharTexts(Dataset):
     ) -> None:
         self.labels = np.asarray(labels, np.int64)
         if self.labels.shape != (len(sentences),):
-            raise ValueError(
-                f"labels: expected {len(sentences)}, one a text, got shape {[*self.labels.shape]}"
+            raise InvalidArgument(
+                f"labels: expected {len(sentences)}, one for each text, got shape {[*self.labels.shape]}"
             )
         if most_words < 1 or most_chars < 1:
-            raise ValueError(f"most_words, most_chars: expected 1 or more, got {most_words} and {most_chars}")
-        kept = [sentence[:most_words] for sentence in sentences]
-        self.lengths = np.array([len(sentence) for sentence in kept], np.int64)
-        self.words = np.zeros((len(kept), self.lengths.max(initial=1)), np.int32)
+            raise InvalidArgument(
+                f"most_words, most_chars: expected 1 or more, got {most_words} and {most_chars}"
+            )
+        truncated = [sentence[:most_words] for sentence in sentences]
+        self.lengths = np.array([len(sentence) for sentence in truncated], np.int64)
+        self.words = np.zeros((len(truncated), self.lengths.max(initial=1)), np.int32)
         self.chars = np.zeros((*self.words.shape, most_chars), np.int32)
-        spelt: dict[str, tuple[int, list[int]]] = {}  # a word comes many times
-        for row, sentence in enumerate(kept):
-            for place, word in enumerate(sentence):
-                if word not in spelt:
-                    spelt[word] = words[word], [chars[c] for c in word[:most_chars]]
-                self.words[row, place], ids = spelt[word]
-                self.chars[row, place, : len(ids)] = ids
+        word_ids: dict[str, tuple[int, list[int]]] = {}  # cache: most words occur many times
+        for row, sentence in enumerate(truncated):
+            for position, word in enumerate(sentence):
+                if word not in word_ids:
+                    word_ids[word] = words[word], [chars[c] for c in word[:most_chars]]
+                self.words[row, position], ids = word_ids[word]
+                self.chars[row, position, : len(ids)] = ids
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -79,8 +79,7 @@ class WordCharTexts(Dataset):
 class WordCharClassifier(nn.Layer):
     """Logits [B, num_classes] of words [B, T] and their characters [B, T, C], with 0 for padding in both.
 
-    channels: "word" or "char", one channel alone, or "concat", "gate", "sum", both joined as by
-    WordCharEmbedding.
+    channels: "word" or "char" for one channel; "concat", "gate" or "sum" for both, see WordCharEmbedding.
     pooling: of the characters, see CharEmbedding. dropout: of the text's vector. Raises ValueError for other
     channels or pooling, and sizes below 1.
     """
@@ -97,9 +96,9 @@ class WordCharClassifier(nn.Layer):
     ) -> None:
         super().__init__()
         if channels not in CHANNELS:
-            raise ValueError(f"channels: expected one of {', '.join(CHANNELS)}, got {channels!r}")
+            raise InvalidArgument(f"channels: expected one of {', '.join(CHANNELS)}, got {channels!r}")
         if num_classes < 1:
-            raise ValueError(f"num_classes: expected 1 or more, got {num_classes}")
+            raise InvalidArgument(f"num_classes: expected 1 or more, got {num_classes}")
         self.channels = channels
         self.embedding: nn.Layer
         if channels == "word":
@@ -112,9 +111,9 @@ class WordCharClassifier(nn.Layer):
         self.head = nn.Linear(embedding_dim, num_classes)
 
     def forward(self, words: Any, chars: Any) -> Any:
-        asked = {"word": (words,), "char": (chars,)}.get(self.channels, (words, chars))
+        inputs = {"word": (words,), "char": (chars,)}.get(self.channels, (words, chars))
         count = (words.data != 0).sum(1, keepdim=True).clamp(min=1)  # [B, 1]
-        text = self.embedding(*asked).sum(1) / Tensor(count)  # [B, d]: padding is zeros
+        text = self.embedding(*inputs).sum(1) / Tensor(count)  # [B, d]; padding has zero vectors
         return self.head(self.dropout(text))
 
 
@@ -126,7 +125,7 @@ def train(
     learning_rate: float = 5e-3,
     seed: int = 0,
 ) -> Iterator[float]:
-    """Trains by Adam, which steps the rows that a batch names alone, and yields each batch's
+    """Train by Adam with lazy_mode, which updates only the rows of the batch; yields each batch's
     cross-entropy."""
     rng = np.random.default_rng(seed)
     adam = optimizer.Adam(learning_rate, parameters=network.parameters(), lazy_mode=True)
@@ -144,15 +143,15 @@ def train(
 
 @no_grad()
 def predict(network: nn.Layer, data: WordCharTexts, batch_size: int = 256) -> Any:
-    """The likeliest class of each text, int64 [texts], by the network in eval mode."""
+    """The predicted class of each text, int64 [texts], in eval mode."""
     network.eval()
-    found = np.empty(len(data), np.int64)
-    order = np.argsort(data.lengths, kind="stable")  # texts of one length together: little padding
+    predicted = np.empty(len(data), np.int64)
+    order = np.argsort(data.lengths, kind="stable")  # batches of similar length have little padding
     for start in range(0, len(order), batch_size):
         chosen = order[start : start + batch_size]
         words, chars, _ = map(_tensor, data.__getitems__(chosen))
-        found[chosen] = network(words, chars).data.argmax(1).numpy()
-    return found
+        predicted[chosen] = network(words, chars).data.argmax(1).numpy()
+    return predicted
 
 
 def _tensor(array: Any) -> Tensor:

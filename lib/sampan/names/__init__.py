@@ -1,2 +1,2 @@
-"""What only programs with rarely used names of Paddle need, by the module in which Paddle has it;
-`modules.txt` is the table of all of Paddle's modules (see `sampan.inner`)."""
+"""Rarely used names of Paddle, one file for each of Paddle's modules. `modules.txt` is the table of all of
+Paddle's modules (see `sampan.inner`)."""

@@ -1,6 +1,6 @@
-"""What dynamic-graph programs reach for in Paddle's inner modules `base` (once `fluid`), `base.core`,
-`base.framework` and `base.dygraph`: this module is all of them. Any other name is a stand-in, which says that
-it belongs to static graphs or to C++ when it is used."""
+"""Names that dynamic-graph programs import from Paddle's inner modules `base` (formerly `fluid`),
+`base.core`, `base.framework` and `base.dygraph`. This module stands for all four. Any other name is a
+stand-in, which raises an error about static graphs or C++ when it is used."""
 
 import contextlib
 import importlib
@@ -18,7 +18,7 @@ from . import framework as _framework
 from .framework import disable_static, enable_static, in_dynamic_mode
 from .utils import unique_name as unique_name
 
-__path__: list[str] = []  # so that `import` looks for the modules inside, which are this one
+__path__: list[str] = []  # makes this module a package, so that `import` finds the modules inside
 core = dygraph = framework = sys.modules[__name__]
 for _name in ("core", "dygraph", "framework"):
     sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
@@ -42,7 +42,7 @@ get_cuda_device_count = device.device_count
 
 @contextlib.contextmanager
 def guard(place: Any = None) -> Iterator[None]:
-    """Dynamic mode inside, on `place` where one is given."""
+    """Context manager: dynamic mode, on `place` if given."""
     before = in_dynamic_mode()
     disable_static(place)
     try:
@@ -54,13 +54,12 @@ def guard(place: Any = None) -> Iterator[None]:
 def to_variable(
     value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None
 ) -> Tensor:
-    """`to_tensor` as it was called."""
+    """The former name of `to_tensor`."""
     return to_tensor(value, dtype)
 
 
 def in_pir_mode(*args: Any) -> bool:
-    """Never: that is a form of static graphs, or a kind of hardware or library that torch's buffers do
-    without."""
+    """False: a form of static graphs, or hardware or a library that is not used here."""
     return False
 
 
@@ -74,7 +73,7 @@ _is_bwd_prim_enabled = _is_all_prim_enabled = _is_eager_prim_enabled = in_pir_mo
 def check_type(
     input: Any, input_name: str, expected_type: Any, op_name: str, extra_message: str = ""
 ) -> None:
-    """Nothing to do: an operator looks at its arguments when it runs. So for variables and dtypes."""
+    """Does nothing: an operator checks its arguments when it runs."""
 
 
 check_variable_and_dtype = check_dtype = check_type

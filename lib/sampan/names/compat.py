@@ -1,4 +1,4 @@
-"""`import paddle` that gives Sampan: `install()`, and `uninstall()`; also where a program sets
+"""`install()` makes `import paddle` return Sampan, `uninstall()` undoes it. It also works when a program sets
 `sys.modules["paddle"]`."""
 
 import importlib
@@ -11,15 +11,14 @@ from typing import Any
 
 from .inner import Inner, keep_function, why_absent
 
-# Rooms that have another name here.
+# Packages that have another name here.
 _HERE = {"audio": "speech"}
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `paddle` and every module in it among Sampan's: after `install`, and where `paddle` is Sampan's
-    module already.
+    """Import finder of `paddle` and its modules: after `install`, and if `paddle` is Sampan's module already.
 
-    Otherwise Python would find the files a second time, as `paddle.sparse`, with classes of their own.
+    Without it Python would load the files a second time, as `paddle.sparse`, with other classes.
     """
 
     installed = False
@@ -44,7 +43,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._own_spec  # the machinery has put Paddle's name there
+        module.__spec__ = self._own_spec  # the import system replaced it by Paddle's name
         if isinstance(module, Inner):
             keep_function(self._asked)
 
@@ -61,8 +60,8 @@ sys.meta_path.insert(0, _finder)  # before the one that finds files
 
 
 def install() -> None:
-    """From now on `import paddle` (and `paddle.nn`, ...) gives Sampan. Refused when PaddlePaddle is loaded
-    already."""
+    """Make `import paddle` (and `paddle.nn`, ...) return Sampan. RuntimeError if PaddlePaddle is already
+    imported."""
     loaded = sys.modules.get("paddle")
     if loaded is not None and loaded is not sys.modules["sampan"]:
         raise RuntimeError("compat.install: PaddlePaddle itself is imported already; call this before")
@@ -70,7 +69,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """`import paddle` gives what is installed under that name again."""
+    """Make `import paddle` return the installed package again."""
     _finder.installed = False
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] == "paddle" and getattr(module, "__name__", "").startswith("sampan"):

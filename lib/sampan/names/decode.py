@@ -1,4 +1,4 @@
-"""Decoding step by step: a loop over any decoder, and beam search over a recurrent cell."""
+"""Decoding: a loop over the steps of any decoder, and beam search with a recurrent cell."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -13,13 +13,14 @@ from ..ops.joining import stack
 
 __all__ = ["BeamSearchDecoder", "dynamic_decode"]
 
-_NEVER = -1e9  # the log-probability of what is ruled out
+_NEVER = -1e9  # the log probability of an excluded token
 
 
 class Decoder:
-    """What `dynamic_decode` calls: subclasses write `initialize`, `step` and, if they like, `finalize`."""
+    """What `dynamic_decode` calls: subclasses define `initialize`, `step` and optionally `finalize`."""
 
-    tracks_own_finished = False  # True where a finished sequence can go on, as a beam that changes its place
+    # True if the decoder updates `finished` itself, as beam search does, which reorders beams
+    tracks_own_finished = False
 
     def initialize(self, inits: Any) -> tuple[Any, Any, Any]:
         """(first inputs, first states, bool [batch]: which sequences are finished)."""
@@ -30,7 +31,7 @@ class Decoder:
         raise NotImplementedError("Decoder.step: write it in the subclass")
 
     def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """What becomes of the outputs of all steps, [time, batch, ...], and the last states."""
+        """Converts the outputs of all steps, [time, batch, ...], and the last states."""
         raise NotImplementedError
 
 
@@ -53,7 +54,7 @@ def _chosen(x: Any, places: torch.Tensor) -> Any:
 
 
 class BeamSearchDecoder(Decoder):
-    """Keeps the beam_size most probable sequences while it calls `cell` token after token.
+    """Beam search: keeps the beam_size most probable sequences and extends them by `cell`, token by token.
 
     embedding_fn: from ids to the cell's inputs. output_fn: from the cell's outputs [batch, beam, size] to
     scores over the vocabulary. A sequence is finished with end_token.
@@ -68,8 +69,8 @@ class BeamSearchDecoder(Decoder):
 
     @staticmethod
     def tile_beam_merge_with_batch(x: Any, beam_size: int) -> Any:
-        """[batch, ...] to [batch * beam_size, ...], each row beam_size times: for what all beams of a
-        sequence share."""
+        """[batch, ...] to [batch * beam_size, ...], each row repeated beam_size times: for data that all
+        beams of a sequence share."""
         return x.unsqueeze(1).expand([x.shape[0], beam_size, *x.shape[1:]]).reshape([-1, *x.shape[1:]])
 
     def _merged(self, x: Any) -> Any:
@@ -86,7 +87,7 @@ class BeamSearchDecoder(Decoder):
         batch, beam = first.shape[0], self.beam_size
         states = map_structure(lambda x: x.unsqueeze(1).expand([batch, beam, *x.shape[1:]]), inits)
         chances = torch.full((batch, beam), _NEVER, dtype=first.dtype, device=first.device)
-        chances[:, 0] = 0  # all beams are alike at first: one of them counts
+        chances[:, 0] = 0  # all beams are equal at first: only the first one counts
         ids = Tensor(torch.full((batch, beam), self.start_token))
         finished = Tensor(torch.zeros(batch, beam, dtype=torch.bool))
         lengths = Tensor(torch.zeros(batch, beam, dtype=torch.int64))

@@ -1,27 +1,28 @@
-"""Matrices of derivatives, row by row and only as far as they are read."""
+"""Jacobian and Hessian matrices, computed lazily, row by row."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from ..engine.backward import grad
-from ..engine.tensor import Tensor, declared
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor, declared
 
 __all__ = ["Hessian", "Jacobian", "hessian", "jacobian"]
 
 
 def filled_grad(ys: Any, xs: Sequence[Tensor], v: Any = None) -> list[Tensor]:
-    """Recorded gradients of `ys` by `xs`, weighted by `v`; zeros where they do not depend on one."""
+    """Gradients of `ys` by `xs`, recorded on the tape and weighted by `v`; zeros where `ys` do not depend on
+    x."""
     tied = [y for y in ([ys] if isinstance(ys, Tensor) else ys) if not y.stop_gradient]
     found = grad(ys, list(xs), v, create_graph=True, allow_unused=True) if tied else [None] * len(xs)
     return [declared.full_like_of(x.detach(), 0) if g is None else g for g, x in zip(found, xs, strict=True)]
 
 
 class Matrix:
-    """The derivatives of every entry of `ys` by every entry of `xs`, lists of tensors that count as one
-    vector each.
+    """The derivatives of every entry of `ys` by every entry of `xs`, lists of tensors that are flattened and
+    concatenated.
 
-    is_batched: the first axis is the same in all, one matrix for each of its places. shape: [rows, columns],
+    is_batched: the first axis is the batch in all, with one matrix for each sample. shape: [rows, columns],
     or [batch, rows, columns].
     """
 
@@ -47,7 +48,7 @@ class Matrix:
         return self._rows[i]
 
     def _part(self, key: tuple[Any, ...]) -> Tensor:
-        """The entries that an index for each axis picks."""
+        """The entries at an index for each axis."""
         *lead, row, column = key
         if isinstance(row, int):
             if not -self._whole[-2] <= row < self._whole[-2]:
@@ -64,34 +65,34 @@ class Matrix:
 def _completed(index: Any, axes: int) -> tuple[Any, ...]:
     key = index if isinstance(index, tuple) else (index,)
     if any(part is Ellipsis for part in key):
-        raise IndexError("an Ellipsis is no index of a Jacobian")
+        raise IndexError("Jacobian: expected ints and slices as index, got an Ellipsis")
     for part in key:
         if not isinstance(part, (int, slice)):
-            raise TypeError(f"an index of a Jacobian is an int or a slice, got {part!r}")
+            raise InvalidType(f"expected an int or a slice as index, got {part!r}")
     if len(key) > axes:
         raise IndexError(f"{len(key)} indices for {axes} axes")
     return (*key, *[slice(None)] * (axes - len(key)))
 
 
 class Jacobian(Matrix):
-    """The derivatives of a vector (or a number) by a vector (or a number), with `is_batched` for each place
+    """The derivatives of a vector (or a scalar) by a vector (or a scalar), with `is_batched` for each sample
     of a batch.
 
-    It has the axes of both, so a number has none; rows are worked out when they are read, and kept. In sums,
-    products and comparisons, and by its other attributes, it is the Tensor `J[:]`.
+    It has the axes of both; a scalar has none. Rows are computed when they are read, and cached. Arithmetic,
+    comparisons and other attributes use the Tensor `J[:]`.
     """
 
     def __init__(self, ys: Any, xs: Tensor, is_batched: bool = False) -> None:
         least, most = (1, 2) if is_batched else (0, 1)
         for name, given in (("xs", xs), ("ys", ys)):
             if not least <= len(given.shape) <= most:
-                raise ValueError(
+                raise InvalidArgument(
                     f"{name}.ndim should be {least} or {most} when is_batched={is_batched} but got "
                     f"{len(given.shape)}"
                 )
         ys = ys._all() if isinstance(ys, Jacobian) else ys
         super().__init__([ys], [xs], is_batched)
-        self._axes = (ys.ndim == most, xs.ndim == most)  # whether it has rows, and columns
+        self._axes = (ys.ndim == most, xs.ndim == most)  # whether there is an axis of rows, of columns
 
     @property
     def shape(self) -> Any:
@@ -99,7 +100,7 @@ class Jacobian(Matrix):
 
     def __getitem__(self, index: Any) -> Tensor:
         if not self.shape:
-            raise IndexError("a Jacobian of numbers has no axes to index")
+            raise IndexError("Jacobian: expected a vector to index, got a scalar by a scalar")
         key = list(_completed(index, len(self.shape)))
         for place, there in enumerate(self._axes, len(self._lead)):
             if not there:
@@ -114,7 +115,7 @@ class Jacobian(Matrix):
             raise AttributeError(name)
         return getattr(self._all(), name)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # `==` compares entries
 
 
 def _as_tensor(name: str) -> Any:
@@ -124,12 +125,13 @@ def _as_tensor(name: str) -> Any:
     return of_two
 
 
+# One string is shorter than a list of names.
 for _name in "add sub mul truediv pow mod floordiv matmul eq ne lt le gt ge".split():  # noqa: SIM905
     setattr(Jacobian, f"__{_name}__", _as_tensor(f"__{_name}__"))
 
 
 class Hessian(Jacobian):
-    """The second derivatives of a number: the Jacobian of its gradient."""
+    """The second derivatives of a scalar: the Jacobian of its gradient."""
 
 
 def _each(kind: type[Jacobian], ys: Any, xs: Any, is_batched: bool) -> Any:
@@ -142,23 +144,24 @@ def _each(kind: type[Jacobian], ys: Any, xs: Any, is_batched: bool) -> Any:
 
 
 def jacobian(ys, xs, batch_axis=None):
-    """The derivatives of `ys`, computed from `xs`, by them: a `Jacobian`, or tuples of them for tuples of
-    tensors.
+    """The derivatives of `ys` by `xs`: a `Jacobian`, or tuples of them for tuples of tensors.
 
     batch_axis: 0 when the first axis of all is a batch, else None.
     """
     if batch_axis not in (None, 0):
-        raise ValueError(f"batch_axis should be None or 0, but got {batch_axis}.")
+        raise InvalidArgument(f"batch_axis should be None or 0, but got {batch_axis}.")
     return _each(Jacobian, ys, xs, batch_axis is not None)
 
 
 def hessian(ys, xs, batch_axis=None):
-    """The second derivatives of a number `ys` (with batch_axis=0, of one for each place) by `xs`: a
+    """The second derivatives of a scalar `ys` (batch_axis=0: one scalar for each sample) by `xs`: a
     `Hessian`, or a tuple of tuples of them for a tuple of tensors."""
     if batch_axis not in (None, 0):
-        raise ValueError(f"batch_axis should be None or 0, but got {batch_axis}.")
+        raise InvalidArgument(f"batch_axis should be None or 0, but got {batch_axis}.")
     one = ys if batch_axis is None else ys[0]
     if one.size > 1:
-        raise ValueError(f"hessian: expected one number in ys (one a place of the batch), got {[*ys.shape]}")
+        raise InvalidArgument(
+            f"hessian: expected one number in ys (one a place of the batch), got {[*ys.shape]}"
+        )
     first = jacobian(ys.reshape([] if batch_axis is None else [-1]), xs, batch_axis)
     return _each(Hessian, first, xs, batch_axis is not None)

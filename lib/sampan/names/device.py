@@ -1,6 +1,6 @@
-"""Devices: which there are, memory and streams of GPUs. `paddle.device.cuda` is this module too.
+"""Devices, memory and streams of GPUs. `paddle.device.cuda` is this module too.
 
-Whatever asks a GPU raises ValueError, and says so, where there is none.
+Functions that need a GPU raise ValueError without one.
 """
 
 import contextlib
@@ -13,20 +13,21 @@ import torch
 from ..dtype import as_device, set_device
 from ..dtype import get_device as get_device
 from ..dtype import is_compiled_with_cuda as is_compiled_with_cuda
+from ..engine.tensor import InvalidArgument
 from ..random import get_rng_state as _rng_states
 from ..random import seed as start
 from ..random import set_rng_state as _set_rng_states
 from .framework import CONSTRUCTORS
 
 globals().update(CONSTRUCTORS)
-__path__: list[str] = []  # so that `import` looks for the modules inside, which are this one
+__path__: list[str] = []  # makes this module a package, so that `import` finds the modules inside
 cuda = sys.modules[f"{__name__}.cuda"] = sys.modules[__name__]
 device_count, is_available = torch.cuda.device_count, torch.cuda.is_available
 empty_cache = torch.cuda.empty_cache
 
 
 def manual_seed(seed):
-    """Start every generator from `seed`; unlike `sampan.seed` it answers nothing."""
+    """Seed every generator; unlike `sampan.seed` it returns None."""
     start(seed)
 
 
@@ -35,7 +36,7 @@ get_default_device = get_device
 
 
 def set_default_device(device):
-    """`set_device`, which answers nothing."""
+    """`set_device`, but it returns None."""
     set_device(device)
 
 
@@ -45,27 +46,27 @@ def is_bf16_supported(including_emulation=True):
 
 
 def is_compiled_with_distribute():
-    """Whether torch.distributed is there."""
+    """Whether torch.distributed is available."""
     return torch.distributed.is_available()
 
 
 def is_compiled_with_rocm():
-    """Whether the torch underneath carries ROCm."""
+    """Whether the installed torch is built with ROCm."""
     return torch.version.hip is not None
 
 
 def is_compiled_with_custom_device(device_type):
-    """Never: there are CPUs and GPUs."""
+    """False: only CPUs and GPUs are supported."""
     return False
 
 
 def is_compiled_with_xpu():
-    """Never: there are CPUs and GPUs, and no compiler of static graphs."""
+    """False: only CPUs and GPUs are supported, and static graphs are not compiled."""
     return False
 
 
 def get_all_custom_device_type():
-    """None: there are CPUs and GPUs."""
+    """None: only CPUs and GPUs are supported."""
     return []
 
 
@@ -79,7 +80,7 @@ def get_all_device_type():
 
 
 def get_available_device():
-    """Names of the devices there are."""
+    """Names of the available devices."""
     return ["cpu", *(f"gpu:{i}" for i in range(device_count()))]
 
 
@@ -93,7 +94,7 @@ def get_cudnn_version():
 
 def _gpu(device: Any, what: str) -> int:
     if not is_available():
-        raise ValueError(f"device.{what}: there is no GPU")
+        raise InvalidArgument(f"device.{what}: expected a GPU, found none")
     if device is None:
         return torch.cuda.current_device()
     return device if isinstance(device, int) else as_device(device).index or 0
@@ -117,7 +118,7 @@ reset_max_memory_allocated = reset_max_memory_reserved = reset_peak_memory_stats
 
 
 def ipc_collect():
-    """Give memory back that another process has let go of."""
+    """Release memory that other processes no longer use."""
     _gpu(None, "ipc_collect")
     torch.cuda.ipc_collect()
 
@@ -128,30 +129,30 @@ def is_current_stream_capturing():
 
 
 def Stream(device=None, priority=2, stream_base=None):
-    """A queue of work on a GPU. priority: 1 high, 2 normal."""
+    """A CUDA stream. priority: 1 high, 2 normal."""
     return stream_base or torch.cuda.Stream(_gpu(device, "Stream"), priority=priority - 2)
 
 
 def Event(enable_timing=False, blocking=False, interprocess=False):
-    """A mark in a stream, to wait for or to measure time between."""
+    """A CUDA event in a stream, for synchronization and timing."""
     _gpu(None, "Event")
     return torch.cuda.Event(enable_timing, blocking, interprocess)
 
 
 def get_stream_from_external(data_ptr, device=None):
-    """The stream that another library made."""
+    """A stream that another library created, by its address."""
     return torch.cuda.ExternalStream(data_ptr, _gpu(device, "get_stream_from_external"))
 
 
 def set_stream(stream):
-    """Make a stream the current one; returns the one before."""
+    """Make a stream the current one; returns the previous one."""
     before = torch.cuda.current_stream(_gpu(None, "set_stream"))
     torch.cuda.set_stream(stream)
     return before
 
 
 def stream_guard(stream=None):
-    """`with stream_guard(stream):` work inside runs on it; None changes nothing."""
+    """`with stream_guard(stream):` runs the body on the stream; None changes nothing."""
     return contextlib.nullcontext() if stream is None else torch.cuda.stream(stream)
 
 
@@ -161,7 +162,7 @@ StreamContext = stream_guard
 
 
 class device:
-    """Context manager: new tensors inside are made on `device`, a name, a Place or the number of a GPU."""
+    """Context manager: new tensors are created on `device`, a name, a Place or the number of a GPU."""
 
     def __init__(self, device: Any = None) -> None:
         number = isinstance(device, int)
@@ -180,7 +181,7 @@ _guard = device
 
 
 def device_guard(device):
-    """`with device_guard("cpu"):` new tensors inside are made there."""
+    """`with device_guard("cpu"):` creates new tensors there."""
     return _guard(device)
 
 

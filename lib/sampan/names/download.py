@@ -5,6 +5,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+from ..engine.tensor import InvalidArgument
+
 WEIGHTS_HOME = str(Path("~/.cache/paddle/hapi/weights").expanduser())
 
 
@@ -14,7 +16,7 @@ def is_url(path: str) -> bool:
 
 
 def get_weights_path_from_url(url: str, md5sum: str | None = None) -> str:
-    """The local path of a network's weights, where they were put into Paddle's cache: see
+    """The local path of a network's weights, in Paddle's cache: see
     `get_path_from_url`."""
     return get_path_from_url(url, WEIGHTS_HOME, md5sum)
 
@@ -46,16 +48,16 @@ def get_path_from_url(
 
 
 def _unpacked(path: Path) -> Path:
-    """What is in an archive: its one file or folder, beside it, or else a folder with the archive's name."""
+    """Unpack an archive; returns its single file or folder, or else a folder with the archive's name."""
     with tarfile.open(path) if tarfile.is_tarfile(path) else zipfile.ZipFile(path) as archive:
         names = archive.getnames() if isinstance(archive, tarfile.TarFile) else archive.namelist()
         first = {Path(name).parts[0] for name in names if Path(name).parts}
         if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
-            raise ValueError(f"{path}: a name in the archive leads out of its folder")
+            raise InvalidArgument(f"{path}: expected names inside the archive's folder, got a path outside")
         if isinstance(archive, tarfile.TarFile) and not all(
             m.isfile() or m.isdir() for m in archive.getmembers()
         ):
-            raise ValueError(f"{path}: the archive holds links or devices")
+            raise InvalidArgument(f"{path}: the archive holds links or devices")
         target = path.parent if len(first) == 1 else path.with_suffix("")
         archive.extractall(target)
         return target / first.pop() if len(first) == 1 else target
@@ -70,5 +72,5 @@ def _get_unique_endpoints(trainer_endpoints: list[str]) -> set[str]:
 
 
 def check_and_create_dir(path: str) -> None:
-    """Make a folder where there is none."""
+    """Create a folder if it does not exist."""
     Path(path).mkdir(parents=True, exist_ok=True)

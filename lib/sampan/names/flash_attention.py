@@ -1,7 +1,7 @@
-"""Forms of attention that Paddle names: packed, cut by lengths, masked by rows, at the places of a pattern.
+"""Variants of attention: packed, variable-length, masked by rows (FlashMask), and with a sparse pattern.
 
-Arrays are [batch, time, heads, features]; "varlen" forms are [all tokens, heads, features], cut where
-cu_seqlens says.
+Arrays are [batch, time, heads, features]; "varlen" arrays are [all tokens, heads, features], split at
+cu_seqlens.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..engine.spelling import spell
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..nn.functional.attention import attention
 from ..nn.functional.attention import flash_attention as flash_attention
 from ..nn.functional.attention import scaled_dot_product_attention as scaled_dot_product_attention
@@ -62,7 +62,7 @@ def flash_attn_unpadded(
     training=True,
     name=None,
 ) -> tuple[Tensor, Any]:
-    """Each sequence for itself: sequence i is rows cu_seqlens[i] to cu_seqlens[i + 1]."""
+    """Attention within each sequence: sequence i is rows cu_seqlens[i] to cu_seqlens[i + 1]."""
     cuts = [[int(n) for n in cu.tolist()] for cu in (cu_seqlens_q, cu_seqlens_k)]
     results = []
     for q, q_end, k, k_end in zip(cuts[0], cuts[0][1:], cuts[1], cuts[1][1:], strict=False):
@@ -114,8 +114,8 @@ def flash_attention_v3_varlen(
     pack_gqa=None,
     sm_margin=0,
 ) -> tuple[Tensor, Any]:
-    """flash_attn_unpadded in float32 or less, without dropout. What only concerns a GPU's kernel is left
-    aside."""
+    """flash_attn_unpadded in float32 or less, without dropout. Arguments of GPU kernels are
+    ignored."""
     for label, given, usual in (
         ("qv", qv, None),
         ("seqused_q", seqused_q, None),
@@ -124,7 +124,7 @@ def flash_attention_v3_varlen(
         ("window_size", tuple(window_size), (-1, -1)),
     ):
         if given != usual:
-            raise Refused(f"{label}: expected {usual}, got {given}")
+            raise InvalidArgument(f"{label}: expected {usual}, got {given}")
     cuts = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k)
     return flash_attn_unpadded(query, key, value, *cuts, softmax_scale, causal=causal)
 
@@ -150,23 +150,23 @@ def flashmask_attention(
     """Attention with a mask given by rows (Wang et al. 2024, "FlashMask"): startend_row_indices int32 [batch,
     heads or 1, keys, n].
 
-    Key j is hidden from the queries [start, end): causal, n = 1: from its number on; n = 2: start and end.
-    Not causal, n = 2: from the first on, and before the second; n = 4: two pairs of start and end.
-    window_size (left, right): each query sees so many keys around it.
+    Key j is hidden from the queries [start, end): causal, n = 1: start, to the last query; n = 2: start and
+    end. Not causal, n = 2: start of the first range and end of the second; n = 4: two pairs of start and end.
+    window_size (left, right): the number of keys on each side that a query attends to.
     """
     queries, keys = query.shape[1], key.shape[1]
     row = torch.arange(queries, device=query.data.device)[:, None]
     column = torch.arange(keys, device=query.data.device)
     if window_size is not None:
         if startend_row_indices is not None:
-            raise Refused("window_size: expected None with startend_row_indices")
+            raise InvalidArgument("window_size: expected None with startend_row_indices")
         left, right = (window_size, window_size) if isinstance(window_size, int) else window_size
         mask = Tensor((row <= column + left) & ((row >= column - right) | causal))
     elif startend_row_indices is not None:
         n = startend_row_indices.shape[-1]
         wanted = (1, 2) if causal else (2, 4)
         if n not in wanted:
-            raise Refused(f"startend_row_indices: expected one of {wanted} at the end, got {n}")
+            raise InvalidArgument(f"startend_row_indices: expected one of {wanted} at the end, got {n}")
         # each [batch, heads, 1, keys]
         bounds = [b.unsqueeze(2) for b in startend_row_indices.data.unbind(-1)]
         hidden = row >= bounds[0]
@@ -200,7 +200,7 @@ def sparse_attention(
 ) -> Tensor:
     """Attention at the positions of a CSR pattern: arrays [batch, heads, time, features], offset [batch,
     heads, time + 1], columns [batch, heads, nonzeros]. key_padding_mask [batch, time] and attn_mask [time,
-    time] hide where they are 0.
+    time] mask positions where they are 0.
     """
     batch, heads, time, _ = query.shape
     offsets, columns = sparse_csr_offset.data.long(), sparse_csr_columns.data.long()

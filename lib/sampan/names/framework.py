@@ -1,4 +1,4 @@
-"""Flags, modes, generators with a state of their own, constructors by dtype, DataParallel in one process."""
+"""Flags, modes, independent generators, constructors by dtype, and DataParallel in one process."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ import torch
 
 from ..creation import empty
 from ..dtype import Place, name_of, set_device
-from ..engine.naming import under
+from ..engine.errors import InvalidArgument, InvalidType, with_name
 from ..engine.tensor import Tensor, to_tensor
 from ..nn.layer import Layer
 from ..random import get_rng_state as _rng_state
@@ -39,40 +39,39 @@ _modes = {"dynamic": True}
 
 
 def set_flags(flags):
-    """Keep values for names that begin with FLAGS_. They change nothing here: torch has settings of its
-    own."""
+    """Store values for names that begin with FLAGS_. They have no effect; torch has other settings."""
     if not isinstance(flags, dict):
-        raise TypeError(f"set_flags: expected a dict, got {type(flags).__name__}")
+        raise InvalidType(f"set_flags: expected a dict, got {type(flags).__name__}")
     unknown = [name for name in flags if not str(name).startswith("FLAGS_")]
     if unknown:
-        raise ValueError(f"set_flags: expected names that begin with FLAGS_, got {unknown}")
+        raise InvalidArgument(f"set_flags: expected names that begin with FLAGS_, got {unknown}")
     _flags.update(flags)
 
 
 def get_flags(flags):
     """The values of flags, by name. Raises ValueError for one that has none."""
     if not isinstance(flags, (str, list, tuple)):
-        raise TypeError(f"get_flags: expected a name or a list of names, got {type(flags).__name__}")
+        raise InvalidType(f"get_flags: expected a name or a list of names, got {type(flags).__name__}")
     names = [flags] if isinstance(flags, str) else list(flags)
     if unknown := [name for name in names if name not in _flags]:
-        raise ValueError(f"get_flags: no flag has the name {', '.join(map(repr, unknown))}")
+        raise InvalidArgument(f"get_flags: no flag has the name {', '.join(map(repr, unknown))}")
     return {name: _flags[name] for name in names}
 
 
 def in_dynamic_mode():
-    """Whether operators run at once. False only after `enable_static`, for programs that ask before they
-    choose."""
+    """Whether operators run at once. False only after `enable_static`, for programs that
+    check the mode."""
     return _modes["dynamic"]
 
 
 def enable_static():
-    """Remember that a program wants static graphs. There are none: whatever needs one (`static.Program`, ...)
-    raises NotImplementedError when it is used, and dynamic parts of the same program run."""
+    """Make `in_dynamic_mode` False. There are no static graphs: `static.Program` and similar names raise
+    NotImplementedError when they are used; dynamic parts of the program still run."""
     _modes["dynamic"] = False
 
 
 def disable_static(place=None):
-    """Go on in dynamic mode, on `place` where one is given."""
+    """Return to dynamic mode, on `place` if given."""
     _modes["dynamic"] = True
     if place is not None:
         set_device(place)
@@ -83,20 +82,20 @@ def set_mode(dynamic: bool) -> None:
 
 
 def disable_signal_handler():
-    """Nothing to do: no signal handler is installed."""
+    """Does nothing: no signal handler is installed."""
 
 
 def enable_compat(*, scope=None, blocked_modules=None, backend="torch", silent=False):
-    """Refused: torch is what Sampan's buffers are made of, so `import torch` has to give torch."""
+    """NotImplementedError: Sampan's buffers are torch tensors, so `import torch` must return torch."""
     raise NotImplementedError("enable_compat: `import torch` gives torch here, and Sampan is built on it")
 
 
 def disable_compat():
-    """Nothing to do: `import torch` gives torch."""
+    """Does nothing: `import torch` returns torch."""
 
 
 def LazyGuard():
-    """Paddle's context for layers whose parameters are made later. Here they are made at once."""
+    """Paddle's context for lazily created parameters. Here they are created at once."""
     return contextlib.nullcontext()
 
 
@@ -104,7 +103,7 @@ def LazyGuard():
 
 
 def Generator(device=None):
-    """A generator of random numbers with a state of its own."""
+    """A generator of random numbers with its own state."""
     return torch.Generator("cpu" if device is None else device)
 
 
@@ -118,7 +117,7 @@ def set_cuda_rng_state(state_list):
     them."""
     if len(state_list) != torch.cuda.device_count():
         count = torch.cuda.device_count()
-        raise ValueError(f"set_cuda_rng_state: expected {count} states, got {len(state_list)}")
+        raise InvalidArgument(f"set_cuda_rng_state: expected {count} states, got {len(state_list)}")
     _set_rng_state([*_rng_state()[:1], *state_list])
 
 
@@ -126,7 +125,7 @@ def set_cuda_rng_state(state_list):
 
 
 def CUDAPinnedPlace():
-    """Memory of the host that a GPU reads directly. Raises RuntimeError without a GPU."""
+    """Pinned host memory. RuntimeError without a GPU."""
     if not torch.cuda.is_available():
         raise RuntimeError("CUDAPinnedPlace: there is no GPU to pin memory for")
     return Place("cpu")
@@ -139,7 +138,7 @@ def check_shape(
     expected_element_type=(int,),
     expected_tensor_dtype=("int32", "int64"),
 ):
-    """Nothing to do: shapes are checked where they are used."""
+    """Does nothing: operators check shapes."""
 
 
 def _constructor(name: str, kind: torch.dtype) -> Callable[..., Tensor]:
@@ -147,12 +146,14 @@ def _constructor(name: str, kind: torch.dtype) -> Callable[..., Tensor]:
         device = kwargs.get("device")
         if len(args) == 1 and not isinstance(args[0], int):
             if isinstance(args[0], float):
-                raise ValueError(f"{name}: expected lengths, a sequence, array or Tensor, got {args[0]!r}")
+                raise InvalidArgument(
+                    f"{name}: expected lengths, a sequence, array or Tensor, got {args[0]!r}"
+                )
             return to_tensor(args[0], kind, device)
         return empty(list(args) or [0], kind).to(device)
 
     make.__doc__ = f"A {name_of(kind)} tensor: `{name}(2, 3)` of a shape, `{name}(values)` of values."
-    return under(name, make)
+    return with_name(name, make)
 
 
 # fmt: off
@@ -172,7 +173,7 @@ __all__ += sorted(CONSTRUCTORS)
 def batch(reader, batch_size, drop_last=False):
     """A reader (a function that returns an iterator) of lists of `batch_size` entries of another reader."""
     if batch_size <= 0:
-        raise ValueError(f"batch: expected a batch_size above 0, got {batch_size}")
+        raise InvalidArgument(f"batch: expected a batch_size above 0, got {batch_size}")
 
     def batches() -> Iterator[list[Any]]:
         filled: list[Any] = []
@@ -188,7 +189,7 @@ def batch(reader, batch_size, drop_last=False):
 
 
 class DataParallel(Layer):
-    """A layer as one of several processes would train it; with one process it only passes through."""
+    """Data-parallel wrapper of a layer; with one process it calls the layer unchanged."""
 
     def __init__(
         self,
@@ -208,11 +209,11 @@ class DataParallel(Layer):
         return self._layers(*inputs, **settings)
 
     def no_sync(self) -> Any:
-        """Steps whose gradients are not exchanged: with one process, none are."""
+        """Context without exchange of gradients; with one process it has no effect."""
         return contextlib.nullcontext()
 
     def scale_loss(self, loss: Tensor) -> Tensor:
         return loss
 
     def apply_collective_grads(self) -> None:
-        """Nothing to exchange."""
+        """Does nothing: one process has no gradients to exchange."""

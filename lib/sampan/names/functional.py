@@ -1,10 +1,10 @@
-"""Functions of `nn.functional` for beams of a search and for the frames of films."""
+"""Functions of `nn.functional` for beam search and video."""
 
 import torch
 
 from ..engine.apply import wrap
 from ..engine.spelling import spell
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..nn.functional.convolution import channels_back, channels_first
 from ..ops.joining import concat
 from ..ops.shape import pad_constant
@@ -13,10 +13,10 @@ __all__ = ["gather_tree", "temporal_shift"]
 
 
 def gather_tree(ids, parents) -> Tensor:
-    """The whole beams of a beam search, from each step's ids and the beams they came from: all [time, batch,
+    """Backtrace of a beam search: full sequences from each step's ids and parent beams, all [time, batch,
     beam]."""
     if ids.ndim != 3 or list(ids.shape) != list(parents.shape):
-        raise Refused(
+        raise InvalidArgument(
             f"gather_tree: expected [time, batch, beam] twice, got {[*ids.shape]}, {[*parents.shape]}"
         )
     if not ids.shape[0]:
@@ -29,18 +29,18 @@ def gather_tree(ids, parents) -> Tensor:
 
 
 def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW") -> Tensor:
-    """The first share of channels one step later, the next share one step earlier, zeros at the ends (Lin et
-    al., 2019).
+    """Temporal shift (Lin et al., 2019): shifts the first part of the channels by one step forward, the next
+    part by one step backward, with zeros at the ends.
 
-    x: [batch seg_num, channels, height, width] (or "NHWC"), seg_num steps of time together; shift_ratio: each
-    share.
+    x: [batch seg_num, channels, height, width] (or "NHWC"), with seg_num steps in time; shift_ratio: the
+    fraction of each part.
     """
     x, last = channels_first(x, 2, data_format)
     count, c, h, w = x.shape
     if seg_num < 1 or count % seg_num:
-        raise Refused(f"temporal_shift: seg_num {seg_num} does not divide {count} images")
+        raise InvalidArgument(f"temporal_shift: seg_num {seg_num} does not divide {count} images")
     if not 0 < shift_ratio < 0.5:
-        raise Refused(f"temporal_shift: expected a shift_ratio below 0.5, got {shift_ratio}")
+        raise InvalidArgument(f"temporal_shift: expected a shift_ratio below 0.5, got {shift_ratio}")
     first, second = int(c * shift_ratio), int(c * 2 * shift_ratio)
     film = x.reshape([-1, seg_num, c, h, w])
     longer = pad_constant(film, [0, 0, 0, 0, 0, 0, 1, 1], 0.0)

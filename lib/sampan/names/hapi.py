@@ -1,4 +1,4 @@
-"""paddle.hapi's helpers: lists, the progress bar, and callbacks as a program of its own would drive them."""
+"""Helpers of paddle.hapi: lists, the progress bar, and a list of callbacks for custom training loops."""
 
 import inspect
 import logging
@@ -10,13 +10,13 @@ from typing import Any, TextIO
 from .. import callbacks as _callbacks
 from .. import nn
 from ..distributed.collective import all_gather
-from ..engine.tensor import Tensor, to_tensor
+from ..engine.tensor import InvalidType, Tensor, to_tensor
 from ..hapi.flops import _COUNTS
 from ..ops.joining import concat
 
 
 def to_list(value: Any) -> Any:
-    """A list of what was given; None stays None."""
+    """The value as a list; None stays None."""
     if value is None:
         return None
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -37,7 +37,7 @@ def flatten_list(l: list[list[Any]]) -> tuple[list[Any], list[int]]:
 
 
 def restore_flatten_list(l: list[Any], splits: Sequence[int]) -> list[list[Any]]:
-    """What `flatten_list` took apart."""
+    """The inverse of `flatten_list`."""
     if sum(splits) > len(l):
         raise AssertionError(f"restore_flatten_list: {sum(splits)} entries are needed, got {len(l)}")
     entries = iter(l)
@@ -70,7 +70,7 @@ class ProgressBar:
         name: str = "step",
     ) -> None:
         if isinstance(num, int) and num <= 0:
-            raise TypeError(f"num: expected None or a positive whole number, got {num}")
+            raise InvalidType(f"num: expected None or a positive whole number, got {num}")
         self._num, self._width, self._verbose, self.file, self.name = num, width, verbose, file, name
         self._start = time.time()
 
@@ -83,6 +83,7 @@ class ProgressBar:
         text = "".join(f" - {k}:{''.join(map(_number, to_list(v)))}" for k, v in values)
         if self._verbose == 1:
             left = self._num is not None and current_num < self._num
+            # `left` implies a number.
             rest = int(each * (self._num - current_num)) if left else 0  # type: ignore[operator]
             eta = f" - ETA: {_clock(rest)}" if left else ""
             end = "\n" if self._num is not None and not left else ""
@@ -122,7 +123,7 @@ def _pace(seconds: float, name: str) -> str:
 
 
 class CallbackList:
-    """Callbacks in order, called by what happens: `on_begin("train")`, `on_batch_end("eval", step, logs)`."""
+    """Calls callbacks in order for each event: `on_begin("train")`, `on_batch_end("eval", step, logs)`."""
 
     def __init__(self, callbacks: Sequence[_callbacks.Callback]) -> None:
         self.callbacks = list(callbacks)
@@ -179,8 +180,7 @@ def config_callbacks(
     metrics=None,
     mode="train",
 ):
-    """The callbacks that were given, with a logger, a checkpoint and the schedule of the learning rate where
-    they lack."""
+    """The given callbacks, and by default a logger, a checkpoint and the learning-rate schedule."""
     chosen = to_list(callbacks) or []
 
     def has(kind: type) -> bool:
@@ -237,7 +237,7 @@ def count_parameters(m: Any, x: Any, y: Any) -> None:
 
 
 def count_io_info(m: Any, x: Any, y: Any) -> None:
-    """Keep the shapes of a layer's first input and of its output."""
+    """Store the shapes of a layer's first input and of its output."""
     m.register_buffer("input_shape", to_tensor(x[0].shape))
     m.register_buffer("output_shape", to_tensor((y[0] if isinstance(y, list | tuple) else y).shape))
 

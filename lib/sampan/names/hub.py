@@ -1,4 +1,4 @@
-"""Models described by a folder's `hubconf.py`: its functions that build a layer. Nothing is downloaded."""
+"""Models of a local folder with a `hubconf.py`, whose functions construct them. Nothing is downloaded."""
 
 import builtins
 import runpy
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..engine.tensor import InvalidArgument
 from .utils import try_import
 
 
@@ -16,7 +17,7 @@ def _entries(repo_dir: str, source: str) -> dict[str, Callable[..., Any]]:
             "source='local'"
         )
     if source != "local":
-        raise ValueError(f"hub: expected 'local' as source, got {source!r}")
+        raise InvalidArgument(f"hub: expected 'local' as source, got {source!r}")
     path = Path(repo_dir) / "hubconf.py"
     if not path.is_file():
         raise RuntimeError(f"hub: there is no {path}")
@@ -39,7 +40,7 @@ def list(repo_dir, source="github", force_reload=False):
 
 
 def help(repo_dir, model, source="github", force_reload=False):
-    """What a model's docstring says."""
+    """The docstring of a model's function."""
     return _entry(repo_dir, model, source).__doc__
 
 
@@ -49,8 +50,7 @@ def load(repo_dir, model, source="github", force_reload=False, **kwargs):
 
 
 def load_state_dict_from_url(url, model_dir=None, check_hash=False, file_name=None, map_location=None):
-    """Weights that lie in `model_dir` under the address's file name (or `file_name`). Nothing is
-    downloaded."""
+    """Load weights from `model_dir`, by the file name of the URL or `file_name`. Nothing is downloaded."""
     from ..serialization import load as load_file
 
     path = Path(model_dir or ".") / (file_name or url.rpartition("/")[2])

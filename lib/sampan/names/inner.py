@@ -1,11 +1,11 @@
-"""Paddle's inner modules by name: what a program takes from `paddle.nn.layer.norm` or `paddle.tensor.math`.
+"""Paddle's inner modules by name, such as `paddle.nn.layer.norm` or `paddle.tensor.math`.
 
-Sampan's files are cut in another way. The table of `sampan.lazy` lists Paddle's modules and what each
-defines. A module that is a file of `names` is that file under a second name. Any other is made when it is
-imported, and filled from the packages around it: `nn.layer`, `nn`, the top. A name that Sampan does not have
-is not in it, so that `from ... import` fails; a module that Sampan does not have raises ModuleNotFoundError
-with the reason. Names of static graphs and of Paddle's C++ core are stand-ins: they can be imported, and say
-so when they are used.
+Sampan's files are organised differently. The table of `sampan.lazy` lists Paddle's modules and what each
+defines. A module that is a file of `names` is that file under a second name. Any other module is created when
+it is imported, with names from the packages around it: `nn.layer`, `nn`, the top. A name that Sampan does not
+have is not in it, so that `from ... import` fails; a module that Sampan does not have raises
+ModuleNotFoundError with the reason. Names of static graphs and of Paddle's C++ core are stand-ins: they can
+be imported, and raise an error when they are used.
 """
 
 import importlib
@@ -32,7 +32,7 @@ _ALSO = {
     "tensor": ["linalg", "nn.functional", "signal"],
     "common_ops_import": ["base"],
 }
-# Modules of ours that bear a name of Paddle's and hold only part of it, or something else.
+# Our modules with a name of Paddle's, but only part of its content, or other content.
 _SHARED = (
     "framework",
     "hapi.model",
@@ -57,14 +57,14 @@ _SHARED = (
 
 
 def why_absent(inside: str) -> str | None:
-    """The reason why Sampan does not have this module of Paddle's, or one around it."""
+    """The reason why Sampan lacks this module of Paddle, or one that contains it."""
     parts = inside.split(".")
     reasons = (table().absent.get(".".join(parts[:n])) for n in range(1, len(parts) + 1))
     return next(filter(None, reasons), None)
 
 
 class Inner(ModuleType):
-    """A module of Paddle without a file here."""
+    """A module of Paddle that has no file here."""
 
     def __getattr__(self, name: str) -> Any:
         return _found(self.__name__, name)
@@ -106,7 +106,7 @@ def _found(module: str, name: str) -> Any:
 
 
 def _entry(inside: str, entry: str) -> Any:
-    """What an entry of the table says. AttributeError for what is missing here."""
+    """The object for an entry of the table. AttributeError if it is missing here."""
     name, _, place = entry.lstrip("~-").partition("=")
     if entry.startswith("~"):
         return stand_in(f"{inside}.{name}")
@@ -145,7 +145,7 @@ def _around(parts: list[str], name: str) -> ModuleType | None:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Makes inner modules, after all other ways to find one have failed."""
+    """Import finder that creates inner modules, after all other finders failed."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         top, _, inside = fullname.partition(".")
@@ -179,7 +179,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class _Known(importlib.abc.Loader):
-    """Gives a module that is there under another name: it stays one module, with one set of classes."""
+    """Loader that returns an existing module under a second name, so that its classes exist once."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -190,7 +190,7 @@ class _Known(importlib.abc.Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # the machinery has put that of the other name there
+        module.__spec__ = self._spec  # the import system replaced it by the spec of the second name
 
 
 def file_name(fullname: str) -> str | None:
@@ -217,7 +217,7 @@ def paddles_name(inside: str) -> str:
 
 
 class _Moved(importlib.abc.MetaPathFinder):
-    """Finds the files of `names` under the names that Paddle has for them."""
+    """Import finder of the files of `names` under Paddle's names."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         name = file_name(fullname)
@@ -226,7 +226,7 @@ class _Moved(importlib.abc.MetaPathFinder):
 
 def install() -> None:
     """Make `import sampan.tensor.math` and similar imports work."""
-    sys.meta_path.insert(0, _Moved())  # before the one that finds files: they are to be found once
+    sys.meta_path.insert(0, _Moved())  # before the finder of files, so that each file is loaded once
     sys.meta_path.append(_Finder())
     for name in _SHARED:
         module: Any = sys.modules[f"sampan.{name}"]

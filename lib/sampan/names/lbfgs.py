@@ -1,4 +1,4 @@
-"""L-BFGS (Nocedal 1980): a quasi-Newton step from the last changes of parameters and gradients."""
+"""L-BFGS (Nocedal 1980): a quasi-Newton method with limited memory."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ __all__ = ["LBFGS"]
 
 
 class Point(NamedTuple):
-    """A place on the search line: step size, loss, gradient, and the slope along the line."""
+    """A point of the line search: step size, loss, gradient, and directional derivative."""
 
     size: float
     loss: float
@@ -23,7 +23,7 @@ class Point(NamedTuple):
 
 
 class LBFGS(Optimizer):
-    """Minimise with `step(closure)`; the closure clears the gradients, computes the loss, calls backward,
+    """Minimise with `step(closure)`; the closure clears the gradients, computes the loss, calls backward and
     returns the loss.
 
     Each of at most max_iter steps goes along -H g, with H from the last history_size changes (Nocedal and
@@ -61,7 +61,7 @@ class LBFGS(Optimizer):
         self.state = {key: _buffers(value) for key, value in state_dict["state"].items()}
 
     def minimize(self, loss: Tensor, *args: Any, **settings: Any) -> Any:
-        raise NotImplementedError("LBFGS.minimize: it needs a closure; call step(closure)")
+        raise NotImplementedError("LBFGS.minimize: expected step(closure) in place of minimize")
 
     def _evaluate(self, closure: Callable[[], Tensor]) -> tuple[Tensor, torch.Tensor]:
         """The loss, and the gradients of all parameters as one vector."""
@@ -78,7 +78,7 @@ class LBFGS(Optimizer):
             tape.written(parameter.data)
 
     def _direction(self, gradient: torch.Tensor) -> torch.Tensor:
-        """-H g by the two loops over the kept changes."""
+        """-H g by the two-loop recursion over the history."""
         state = self.state
         if state["n_iter"] == 1:
             return -gradient
@@ -98,8 +98,9 @@ class LBFGS(Optimizer):
         return q
 
     @no_grad()
+    # A closure is required.
     def step(self, closure: Callable[[], Tensor]) -> Tensor:  # type: ignore[override]
-        """Up to max_iter steps; returns the loss that the first call of the closure gave."""
+        """Up to max_iter steps; returns the loss of the first call of the closure."""
         state, lr, began = self.state, self.get_lr(), self.state["func_evals"]
         first, gradient = self._evaluate(closure)
         loss = float(first)
@@ -131,7 +132,7 @@ class LBFGS(Optimizer):
         return first
 
     def _search(self, closure: Callable[[], Tensor], d: torch.Tensor, size: float, start: Point) -> Point:
-        """A point where the loss has fallen enough (c1 = 1e-4) and the slope is small (c2 = 0.9)."""
+        """A point that satisfies the strong Wolfe conditions, c1 = 1e-4 and c2 = 0.9."""
         copies = [p.data.clone() for p in self._parameter_list]
 
         def at(size: float) -> Point:
@@ -182,8 +183,8 @@ def _buffers(value: Any) -> Any:
 
 
 def _cubic(a: Point, b: Point, bounds: tuple[float, float]) -> float:
-    """The minimum of the cubic through two points and their slopes, within bounds; their middle where it has
-    none."""
+    """The minimum of the cubic through two points and their slopes, within bounds; the middle of the bounds
+    if there is none."""
     a, b = (a, b) if a.size <= b.size else (b, a)
     first = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.size - b.size)
     square = first**2 - a.slope * b.slope

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ..engine.tensor import InvalidArgument
 from ..nn import functional as F
 from ..nn.layer import Layer
 from ..nn.loss import Loss
@@ -35,7 +36,7 @@ class CosineEmbeddingLoss(Loss, of=losses.cosine_embedding_loss, inputs=3):
     def _check(self) -> None:
         super()._check()
         if not -1 <= self.margin <= 1:
-            raise ValueError(f"margin: expected -1 to 1, got {self.margin}")
+            raise InvalidArgument(f"margin: expected -1 to 1, got {self.margin}")
 
 
 class MarginRankingLoss(Loss, of=losses.margin_ranking_loss, inputs=3):
@@ -43,7 +44,7 @@ class MarginRankingLoss(Loss, of=losses.margin_ranking_loss, inputs=3):
 
 
 class MultiLabelMarginLoss(Loss, of=losses.multi_label_margin_loss):
-    """Margins between all right and all wrong classes."""
+    """Margins between each target class and all other classes."""
 
 
 class MultiLabelSoftMarginLoss(Loss, of=losses.multi_label_soft_margin_loss):
@@ -51,7 +52,7 @@ class MultiLabelSoftMarginLoss(Loss, of=losses.multi_label_soft_margin_loss):
 
 
 class MultiMarginLoss(Loss, of=losses.multi_margin_loss):
-    """Margins between the right class and all others."""
+    """Margins between the target class and all others."""
 
 
 class SoftMarginLoss(Loss, of=losses.soft_margin_loss):
@@ -63,7 +64,7 @@ class TripletMarginLoss(Loss, of=losses.triplet_margin_loss, inputs=3, p=2.0):
 
 
 class TripletMarginWithDistanceLoss(Loss, of=losses.triplet_margin_with_distance_loss, inputs=3):
-    """TripletMarginLoss by a distance of one's own."""
+    """TripletMarginLoss with a user-defined distance function."""
 
 
 class RNNTLoss(Loss, of=transducer.rnnt_loss, inputs=4):
@@ -74,7 +75,7 @@ class HSigmoidLoss(Layer):
     """Hierarchical sigmoid (Morin and Bengio, 2005) with its weight [nodes, feature_size] and bias [nodes,
     1].
 
-    is_custom: forward is given path_table and path_code of a tree of one's own, with num_classes nodes.
+    is_custom: forward is given path_table and path_code of a custom tree, with num_classes nodes.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class HSigmoidLoss(Layer):
     ) -> None:
         super().__init__()
         if num_classes < 2 and not is_custom:
-            raise ValueError(f"num_classes: expected 2 or more, got {num_classes}")
+            raise InvalidArgument(f"num_classes: expected 2 or more, got {num_classes}")
         nodes = num_classes if is_custom else num_classes - 1
         self._num_classes, self._feature_size = num_classes, feature_size
         self._is_custom, self._is_sparse, self._name = is_custom, is_sparse, name
@@ -106,8 +107,8 @@ class HSigmoidLoss(Layer):
 class AdaptiveLogSoftmaxWithLoss(Layer):
     """Softmax over very many classes, most frequent first, the rare ones in clusters (Grave et al., 2017).
 
-    cutoffs: where the clusters begin. div_value: by this factor each cluster's projection is smaller than the
-    last. forward gives (log probability of each label, loss).
+    cutoffs: where the clusters begin. div_value: the factor by which the projection of each cluster is
+    smaller than that of the previous one. forward gives (log probability of each label, loss).
     """
 
     def __init__(
@@ -124,7 +125,9 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
         super().__init__()
         ends = list(cutoffs)
         if not ends or ends != sorted({int(c) for c in ends}) or ends[0] <= 0 or ends[-1] > n_classes - 1:
-            raise ValueError(f"cutoffs: expected increasing ints from 1 to {n_classes - 1}, got {cutoffs}")
+            raise InvalidArgument(
+                f"cutoffs: expected increasing ints from 1 to {n_classes - 1}, got {cutoffs}"
+            )
         self.cutoffs, self.shortlist_size, self.n_clusters = [*ends, n_classes], ends[0], len(ends)
         self.in_features, self.n_classes, self.div_value = in_features, n_classes, div_value
         self.is_head_bias, self.head_size = head_bias, self.shortlist_size + self.n_clusters

@@ -7,17 +7,17 @@ import torch
 
 from ..engine.apply import wrap
 from ..engine.spelling import spell
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..nn.functional.common import pairwise_distance
 from ..nn.functional.likelihood import constant, same_shape
 from ..nn.functional.loss import cross_entropy, reduced
 from ..ops import criteria
 from ..ops.activation import log_sigmoid, log_softmax, softmax, softplus
+from ..ops.embedding import rows_at
 from ..ops.gathering import take_along_axis
 from ..ops.indexing import one_hot, where
 from ..ops.joining import concat
 from ..ops.linalg import linear
-from ..ops.resampling import rows_at
 
 # fmt: off
 __all__ = [
@@ -45,7 +45,9 @@ def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", nam
     [1]."""
     same_shape(input1, input2)
     if label.ndim != 1 or input1.ndim > 2 or not input1.dtype.is_floating_point:
-        raise Refused(f"cosine_embedding_loss: label {[*label.shape]} does not fit floats {[*input1.shape]}")
+        raise InvalidArgument(
+            f"cosine_embedding_loss: label {[*label.shape]} does not fit floats {[*input1.shape]}"
+        )
     lengths = [(x * x).sum(axis=-1) + 1e-11 for x in (input1, input2)]
     cos = (input1 * input2).sum(axis=-1) / (lengths[0] * lengths[1]).sqrt()
     apart = (cos - margin).clip(min=0.0)
@@ -67,10 +69,11 @@ def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", na
 
 
 def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean", name=None):
-    """The mean over the wrong classes, and the count of all, of max(0, margin - input[label] + input)^p."""
+    """The sum over the other classes, divided by the number of all classes, of max(0, margin - input[label] +
+    input)^p."""
     classes = input.shape[1]
     if label.shape[0] != input.shape[0] or (weight is not None and list(weight.shape) != [classes]):
-        raise Refused(
+        raise InvalidArgument(
             f"multi_margin_loss: label {list(label.shape)} or weight does not fit input {list(input.shape)}"
         )
     label = label.reshape([-1, 1])
@@ -82,20 +85,20 @@ def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mea
 
 
 def multi_label_margin_loss(input, label, reduction="mean", name=None):
-    """The sum over right classes i and wrong j of max(0, 1 - input[i] + input[j]), over the number of
-    classes.
+    """The sum over target classes i and other classes j of max(0, 1 - input[i] + input[j]), over the number
+    of classes.
 
-    input: [n, classes]; label: [n, classes], the right classes, then -1.
+    input: [n, classes]; label: [n, classes], the target classes, then -1.
     """
     if input.ndim != 2 or label.ndim != 2:
-        raise Refused(
+        raise InvalidArgument(
             f"multi_label_margin_loss: expected two axes each, got {list(input.shape)} and "
             f"{list(label.shape)}"
         )
     rows, classes = input.shape
     given = label.data.long()
     if given.numel() and not -1 <= int(given.min()) <= int(given.max()) < classes:
-        raise Refused(f"multi_label_margin_loss: expected labels from -1 to {classes - 1}")
+        raise InvalidArgument(f"multi_label_margin_loss: expected labels from -1 to {classes - 1}")
     counted = (given >= 0).cumprod(1).bool()  # up to the first -1
     places = given.masked_fill(~counted, classes)
     right = torch.zeros(rows, classes + 1, dtype=torch.bool, device=given.device).scatter_(1, places, True)
@@ -108,21 +111,21 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):
 def triplet_margin_with_distance_loss(
     input, positive, negative, distance_function=None, margin=1.0, swap=False, reduction="mean", name=None
 ):
-    """max(0, d(input, positive) - d(input, negative) + margin), d the distance_function (Euclid's unless
-    given).
+    """max(0, d(input, positive) - d(input, negative) + margin), d the distance_function (by default
+    Euclidean).
 
     swap: the negative's distance from `positive` is taken where it is smaller (Balntas et al., 2016).
     Raises ValueError for a negative margin or negative distances.
     """
     if margin < 0:
-        raise Refused(f"margin: expected 0 or more, got {margin}")
+        raise InvalidArgument(f"margin: expected 0 or more, got {margin}")
     same_shape(input, positive, negative)
     distance = distance_function or pairwise_distance
     near, far = distance(input, positive), distance(input, negative)
     if swap:
         far = far.minimum(distance(positive, negative))
     if bool((near.data < 0).any()) or bool((far.data < 0).any()):
-        raise Refused("distance_function: expected distances of 0 or more, got negative ones")
+        raise InvalidArgument("distance_function: expected distances of 0 or more, got negative ones")
     return reduced((near - far + margin).clip(min=0.0), reduction)
 
 
@@ -142,7 +145,7 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
     anchor, positive: [n, d]; labels: [n].
     """
     if not anchor.size or not positive.size:
-        raise Refused("npair_loss: expected anchor and positive with entries, got none")
+        raise InvalidArgument("npair_loss: expected anchor and positive that are not empty")
     labels = labels.reshape([-1, 1])
     alike = (labels == labels.swapaxes(0, 1)).astype("float32")
     target = alike / alike.sum(axis=1, keepdim=True)
@@ -154,16 +157,16 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
 def hsigmoid_loss(
     input, label, num_classes, weight, bias=None, path_table=None, path_code=None, is_sparse=False, name=None
 ):
-    """-log of the product of decisions on the way from the root of a tree to the class: [n, 1] (Morin,
-    Bengio, 2005).
+    """-log of the product of the decisions' probabilities on the path from the root to the class: [n, 1]
+    (Morin and Bengio, 2005).
 
     input: [n, d]; label: [n] or [n, 1]; weight: [num_classes - 1, d], a row for each inner node; bias: [..,
     1] or None.
-    path_table, path_code: [n, longest way], the nodes on the way (then -1) and the decisions there; without
-    them the tree is the complete binary one. is_sparse: accepted, the gradient is dense.
+    path_table, path_code: [n, longest path], the nodes on the path (then -1) and the decisions there; without
+    them the tree is a complete binary tree. is_sparse: accepted, the gradient is dense.
     """
     if num_classes < 2:
-        raise Refused(f"num_classes: expected 2 or more, got {num_classes}")
+        raise InvalidArgument(f"num_classes: expected 2 or more, got {num_classes}")
     if path_table is None:
         leaf = label.data.long().reshape(-1, 1) + num_classes
         bits = torch.arange(int(math.log2(2 * num_classes - 1)) if num_classes > 1 else 1, device=leaf.device)
@@ -172,7 +175,7 @@ def hsigmoid_loss(
         nodes, codes = path_table.data.long(), path_code.data.long()
     counted, nodes = (nodes >= 0).to(input.data.dtype), wrap(nodes.clamp(min=0))
     if nodes.size and int(nodes.data.max()) >= len(weight):
-        raise Refused(
+        raise InvalidArgument(
             f"hsigmoid_loss: label or path_table contain node {int(nodes.data.max())}, weight has "
             f"{len(weight)} rows"
         )
@@ -194,7 +197,7 @@ def adaptive_log_softmax_with_loss(
     last.
     """
     if label.ndim > 1 or input.ndim != label.ndim + 1 or (label.ndim and input.shape[0] != label.shape[0]):
-        raise Refused(
+        raise InvalidArgument(
             f"adaptive_log_softmax_with_loss: label {list(label.shape)} does not fit input "
             f"{list(input.shape)}"
         )
@@ -203,7 +206,7 @@ def adaptive_log_softmax_with_loss(
         input, label = input.unsqueeze(0), label.unsqueeze(0)
     wanted = label.data.long()
     if wanted.numel() and not 0 <= int(wanted.min()) <= int(wanted.max()) < cutoffs[-1]:
-        raise Refused(f"label: expected 0 to {cutoffs[-1] - 1}, got {wanted.min()} to {wanted.max()}")
+        raise InvalidArgument(f"label: expected 0 to {cutoffs[-1] - 1}, got {wanted.min()} to {wanted.max()}")
     ends = torch.tensor([int(c) for c in cutoffs], device=wanted.device)
     cluster = torch.bucketize(wanted, ends, right=True)
     place = torch.where(cluster > 0, ends[0] + cluster - 1, wanted)
@@ -238,14 +241,14 @@ def margin_cross_entropy(
     return_softmax=False,
     reduction="mean",
 ) -> Any:
-    """Cross-entropy of scale cos(angle), where the right class has scale (cos(margin1 angle + margin2) -
+    """Cross-entropy of scale cos(angle), where the target class has scale (cos(margin1 angle + margin2) -
     margin3).
 
     logits: [n, classes], cosines (Deng et al., 2019: ArcFace; margin1 is SphereFace's, margin3 CosFace's).
     label: [n] or [n, 1]. reduction "none" or None keeps [n, 1]. return_softmax: also the softmax.
     """
     if reduction not in (*criteria.NUMBERS, None):
-        raise Refused(f"reduction: expected none, mean, sum or None, got {reduction!r}")
+        raise InvalidArgument(f"reduction: expected none, mean, sum or None, got {reduction!r}")
     hot = one_hot(label.reshape([-1]), logits.shape[-1]).astype(logits.dtype)
     angle = (logits * hot).sum(axis=-1, keepdim=True).clip(-1.0, 1.0).acos()
     moved = (angle * margin1 + margin2).cos() - margin3
@@ -255,12 +258,15 @@ def margin_cross_entropy(
 
 
 def class_center_sample(label, num_classes, num_samples, group=None) -> tuple[Tensor, Tensor]:
-    """Classes to train on: all that are in `label`, and random others up to num_samples (An et al., 2021).
+    """Sample classes: all that are in `label`, and random others up to num_samples (An et al., 2021).
 
-    Returns (label as places in that list, the sorted list). Raises ValueError for more samples than classes.
+    Returns (label as indices into the sorted list, the sorted list). Raises ValueError for more samples than
+    classes.
     """
     if num_samples > num_classes or label.ndim != 1 or not label.size:
-        raise Refused(f"class_center_sample: {num_samples} of {num_classes} classes, label {[*label.shape]}")
+        raise InvalidArgument(
+            f"class_center_sample: {num_samples} of {num_classes} classes, label {[*label.shape]}"
+        )
     positive = label.data.unique()
     others = torch.ones(num_classes, dtype=torch.bool, device=positive.device)
     others[positive.long()] = False
@@ -280,7 +286,7 @@ def dice_loss(input, label, epsilon=1e-5, name=None) -> Tensor:
     """1 - 2 |a b| / (|a| + |b|) for each row, averaged: input [n, ..., classes] probabilities, label [n, ...,
     1] ints."""
     if input.ndim < 2 or list(label.shape) != [*input.shape[:-1], 1]:
-        raise Refused(f"dice_loss: label {list(label.shape)} does not fit input {list(input.shape)}")
+        raise InvalidArgument(f"dice_loss: label {list(label.shape)} does not fit input {list(input.shape)}")
     hot, axes = one_hot(label.squeeze(-1), input.shape[-1]), list(range(1, input.ndim))
     both = (input * hot).sum(axis=axes)
     return (1 - 2 * both / (input.sum(axis=axes) + hot.sum(axis=axes) + epsilon)).mean()
@@ -289,10 +295,10 @@ def dice_loss(input, label, epsilon=1e-5, name=None) -> Tensor:
 def sigmoid_focal_loss(
     logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None
 ) -> Tensor:
-    """-alpha_t (1 - p_t)^gamma log(p_t), p_t the probability given to the right answer (Lin et al., 2017),
+    """-alpha_t (1 - p_t)^gamma log(p_t), p_t the probability of the label (Lin et al., 2017),
     over normalizer [1] unless None."""
     if normalizer is not None and normalizer.ndim > 1:
-        raise Refused(f"normalizer: expected a number or [1], got shape {list(normalizer.shape)}")
+        raise InvalidArgument(f"normalizer: expected a number or [1], got shape {list(normalizer.shape)}")
     p = logit.sigmoid()
     right = p * label + (1 - p) * (1 - label)
     loss = (

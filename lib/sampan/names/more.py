@@ -1,4 +1,4 @@
-"""What remains of Paddle's modules, a few functions each."""
+"""Functions of further modules of Paddle, a few of each."""
 
 import copy
 import functools
@@ -15,7 +15,7 @@ from .. import nn
 from ..creation import full
 from ..dtype import as_dtype
 from ..engine.backward import no_grad
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..ops.joining import stack, unstack
 from ..random import normal
 
@@ -23,7 +23,7 @@ from ..random import normal
 
 
 def fill_constant(shape, dtype, value, force_cpu=False, out=None, place=None, name=None):
-    """`full` with its arguments in another order; into `out` where it is given."""
+    """`full` with another order of arguments; `out`: the Tensor to write to."""
     value = value.item() if isinstance(value, Tensor) else value
     made = full([shape] if isinstance(shape, int) else shape, value, dtype).to("cpu" if force_cpu else place)
     if out is None:
@@ -38,13 +38,13 @@ def create_tensor(dtype, name=None, persistable=False):
 
 
 def gaussian(shape, mean=0.0, std=1.0, seed=0, dtype=None, name=None):
-    """Draws from a normal distribution."""
+    """Samples of a normal distribution."""
     drawn = normal(float(mean), float(std), shape)
     return drawn if dtype is None else drawn.astype(dtype)
 
 
 def gaussian_(x, mean=0.0, std=1.0, seed=0, name=None):
-    """Overwrite by draws from a normal distribution."""
+    """Overwrite with samples of a normal distribution."""
     return x.normal_(mean, std)
 
 
@@ -52,27 +52,29 @@ def create_array(dtype, initialized_list=None):
     """A list of tensors."""
     made = [] if initialized_list is None else list(initialized_list)
     if not isinstance(initialized_list, list | tuple | None):
-        raise TypeError(f"initialized_list: expected a list or tuple, got {type(initialized_list).__name__}")
+        raise InvalidType(
+            f"initialized_list: expected a list or tuple, got {type(initialized_list).__name__}"
+        )
     if strange := [type(t).__name__ for t in made if not isinstance(t, Tensor)]:
-        raise TypeError(f"initialized_list: expected Tensors, got {strange}")
+        raise InvalidType(f"initialized_list: expected Tensors, got {strange}")
     return made
 
 
 def array_length(array):
-    """How many tensors `create_array`'s list holds."""
+    """The length of a list of `create_array`."""
     if not isinstance(array, list):
         raise AssertionError(f"array: expected a list, got {type(array).__name__}")
     return len(array)
 
 
 def array_read(array, i):
-    """Entry i, a tensor of one whole number."""
+    """The entry at index i, a Tensor with one integer."""
     array_length(array)
     return array[int(i.item())]
 
 
 def array_write(x, i, array=None):
-    """Put x at place i, a tensor of one whole number: over an entry, or at the end."""
+    """Write x at index i, a Tensor with one integer: replaces an entry, or appends."""
     array = create_array(x.dtype) if array is None else array
     place = int(i.item())
     if place > array_length(array):
@@ -96,7 +98,7 @@ def split_states(states, bidirectional=False, state_components=1):
 
 
 def concat_states(states, bidirectional=False, state_components=1):
-    """What `split_states` took apart."""
+    """The inverse of `split_states`."""
     flat = [s for pair in states for s in pair] if bidirectional else list(states)
     if state_components == 1:
         return stack(flat)
@@ -111,23 +113,23 @@ def rnn(
 
 
 def birnn(cell_fw, cell_bw, inputs, initial_states=None, sequence_length=None, time_major=False, **kwargs):
-    """Run two cells over time, forward and backward: (outputs side by side, last states of both)."""
+    """Run two cells over time, forward and backward: (concatenated outputs, last states of both)."""
     return nn.BiRNN(cell_fw, cell_bw, time_major)(inputs, initial_states, sequence_length, **kwargs)
 
 
 class XavierInitializer(nn.initializer.XavierNormal):
-    """Both of Xavier's initializers, by `uniform`."""
+    """Xavier's initializer, uniform or normal."""
 
     def __init__(
         self, uniform: bool = True, fan_in: Any = None, fan_out: Any = None, seed: int = 0, gain: float = 1.0
     ) -> None:
         super().__init__(fan_in, fan_out, gain)
         kind = nn.initializer.XavierUniform if uniform else nn.initializer.XavierNormal
-        self.fill = kind(fan_in, fan_out, gain).fill  # type: ignore[method-assign]
+        self.fill = kind(fan_in, fan_out, gain).fill  # type: ignore[method-assign]  # chosen by `uniform`
 
 
 class MSRAInitializer(nn.initializer.KaimingNormal):
-    """Both of Kaiming's initializers, by `uniform`."""
+    """Kaiming's initializer, uniform or normal."""
 
     def __init__(
         self,
@@ -140,11 +142,12 @@ class MSRAInitializer(nn.initializer.KaimingNormal):
     ) -> None:
         super().__init__(fan_in, negative_slope, nonlinearity, mode)
         kind = nn.initializer.KaimingUniform if uniform else nn.initializer.KaimingNormal
+        # Chosen by `uniform`.
         self.fill = kind(fan_in, negative_slope, nonlinearity, mode).fill  # type: ignore[method-assign]
 
 
 def _convert_attention_mask(attn_mask, dtype):
-    """A mask as what is added to the scores: True or 1 becomes 0, False or 0 becomes -1e9."""
+    """A mask as an additive bias of the scores: True or 1 becomes 0, False or 0 becomes -1e9."""
     if attn_mask is None or attn_mask.dtype == as_dtype(dtype):
         return attn_mask
     cast = attn_mask.astype(dtype)
@@ -152,8 +155,8 @@ def _convert_attention_mask(attn_mask, dtype):
 
 
 def _convert_param_attr_to_list(param_attr, n):
-    """`n` ParamAttrs (False where there is to be none): of a list, each entry; of one with a name, numbered
-    copies."""
+    """A list of `n` ParamAttrs (False for no parameter): the entries of a list, or numbered copies of a named
+    one."""
     many = isinstance(param_attr, list | tuple)
     if many and len(param_attr) != n:
         raise AssertionError(f"param_attr: expected {n} entries, got {len(param_attr)}")
@@ -180,7 +183,7 @@ class OptimizerState(Enum):
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of a PyLayer's backward: its result is not differentiated again."""
+    """Decorator of a PyLayer's backward: its result is not differentiable."""
 
     @functools.wraps(backward)
     def run(*args: Any) -> Any:
@@ -200,7 +203,7 @@ class IntermediateLayerGetter(nn.LayerDict):
     def __init__(self, model: nn.Layer, return_layers: dict[str, str]) -> None:
         children = dict(model.named_children())
         if not set(return_layers) <= set(children):
-            raise ValueError(
+            raise InvalidArgument(
                 f"return_layers: expected names of {sorted(children)}, got {sorted(return_layers)}"
             )
         names = list(children)
@@ -211,7 +214,7 @@ class IntermediateLayerGetter(nn.LayerDict):
     def forward(self, x: Any) -> dict[str, Any]:
         out = {}
         for name, layer in self.items():
-            # A network flattens what it gives its linear layers, in its own forward.
+            # Networks flatten the input of their linear layers in `forward`, which is not called here.
             x = layer(x.flatten(1) if isinstance(layer, nn.Linear) and x.ndim == 4 else x)
             if name in self.return_layers:
                 out[self.return_layers[name]] = x
@@ -231,7 +234,7 @@ def strtobool(val: str) -> bool:
         return True
     if text in ("n", "no", "f", "false", "off", "0"):
         return False
-    raise ValueError(f"strtobool: expected a word for true or false, got {val!r}")
+    raise InvalidArgument(f"strtobool: expected a word for true or false, got {val!r}")
 
 
 def get_logger(name: str, level: int, fmt: str | None = None) -> logging.Logger:
@@ -247,12 +250,12 @@ def get_logger(name: str, level: int, fmt: str | None = None) -> logging.Logger:
 
 
 def get_include() -> NoReturn:
-    """Refused: there are no C++ headers."""
+    """NotImplementedError: there are no C++ headers."""
     raise NotImplementedError("sysconfig.get_include: Sampan has no C++ headers; its kernels are Python")
 
 
 def get_lib() -> NoReturn:
-    """Refused: there is no C++ library."""
+    """NotImplementedError: there is no C++ library."""
     raise NotImplementedError("sysconfig.get_lib: Sampan has no C++ library; its kernels are Python")
 
 
@@ -262,28 +265,30 @@ def get_lib() -> NoReturn:
 def edit_distance(
     input, label, normalized=True, ignored_tokens=None, input_length=None, label_length=None
 ) -> tuple[Tensor, Tensor]:
-    """(the number of sequences int64 [1], the least changes of one token that make each label of the input
-    float32 [n, 1]).
+    """Levenshtein distance: (the number of sequences int64 [1], the distance of input and label float32
+    [n, 1]).
 
-    input, label: int64 [n, length]; input_length, label_length: [n], how much of each row counts (all unless
-    told).
-    normalized: over the label's length; ValueError where that is 0 (Levenshtein, 1966).
+    input, label: int64 [n, length]; input_length, label_length: [n], the valid length of each row (default:
+    all). normalized: divide by the label's length; ValueError if it is 0 (Levenshtein, 1966).
     """
     if ignored_tokens:
-        raise Refused(f"ignored_tokens: expected None, got {ignored_tokens}")
+        raise InvalidArgument(f"ignored_tokens: expected None, got {ignored_tokens}")
     if input.ndim != 2 or label.ndim != 2 or len(input) != len(label):
-        raise Refused(f"edit_distance: expected [n, length] twice, got {[*input.shape]} and {[*label.shape]}")
+        raise InvalidArgument(
+            f"edit_distance: expected [n, length] twice, got {[*input.shape]} and {[*label.shape]}"
+        )
     found = []
     lengths = [
         [x.shape[1]] * len(x) if n is None else n.tolist()
         for x, n in ((input, input_length), (label, label_length))
     ]
-    for tokens, wanted, used, count in zip(input.numpy(), label.numpy(), *lengths, strict=True):
+    for tokens, target, used, count in zip(input.numpy(), label.numpy(), *lengths, strict=True):
         if normalized and not count:
-            raise Refused("label_length: expected 1 or more where normalized, got 0")
+            raise InvalidArgument("label_length: expected 1 or more where normalized, got 0")
         row = places = np.arange(count + 1)
-        for token in tokens[:used]:  # row[j]: from the tokens so far to the first j wanted ones
-            changed = np.minimum(row[1:] + 1, row[:-1] + (wanted[:count] != token))
+        # row[j]: the distance from the tokens so far to the first j target tokens
+        for token in tokens[:used]:
+            changed = np.minimum(row[1:] + 1, row[:-1] + (target[:count] != token))
             row = np.minimum.accumulate(np.append(row[:1] + 1, changed) - places) + places
         found.append([row[-1] / (count if normalized else 1)])
     return Tensor(torch.tensor([len(found)])), Tensor(torch.tensor(found, dtype=torch.float32).reshape(-1, 1))

@@ -1,4 +1,4 @@
-"""Of Paddle's static graphs only the description of an input, and what changes nothing where there are none.
+"""Names of Paddle's static graphs that work without them: InputSpec, guards and control flow.
 
 Every other name is a stand-in: a program can import it, and NoStaticGraph is raised when it
 uses it.
@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..dtype import DTYPES, CPUPlace, as_dtype
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 
 
 class NoStaticGraph(NotImplementedError, AttributeError):
-    """Asked for a part of static graphs. An AttributeError as well, so that `hasattr` says no."""
+    """A name of static graphs was used. An AttributeError as well, so that `hasattr` returns False."""
 
 
 @dataclass(unsafe_hash=True, repr=False)
@@ -77,11 +77,11 @@ def absent(name: str) -> Any:
     return _Absent(name.rpartition(".")[2], (), {"__doc__": text})
 
 
-# --- guards: what they change in a static graph, there is none of in a dynamic program ---
+# --- guards of static graphs, which have no effect on a dynamic program ---
 
 
 def _no_guard(*args: Any, **settings: Any) -> contextlib.AbstractContextManager[None]:
-    """Nothing changes inside."""
+    """Context manager without effect."""
     return contextlib.nullcontext()
 
 
@@ -108,15 +108,15 @@ def _stand_in(name: str) -> Any:
 def _truth(value: Any, what: str) -> bool:
     """Whether the one value of a Tensor is true."""
     if not isinstance(value, Tensor):
-        raise WrongKind(f"{what}: expected a Tensor, got {type(value).__name__}")
+        raise InvalidType(f"{what}: expected a Tensor, got {type(value).__name__}")
     if value.size != 1:
-        raise Refused(f"{what}: expected one value, got shape {[*value.shape]}")
+        raise InvalidArgument(f"{what}: expected one value, got shape {[*value.shape]}")
     return bool(value)
 
 
 def _function(value: Any, what: str) -> Any:
     if not callable(value):
-        raise TypeError(f"{what}: expected a function, got {type(value).__name__}")
+        raise InvalidType(f"{what}: expected a function, got {type(value).__name__}")
     return value
 
 
@@ -133,10 +133,10 @@ def case(pred_fn_pairs: Sequence[tuple[Tensor, Any]], default: Any = None, name:
     pair."""
     pairs = list(pred_fn_pairs)
     if not pairs:
-        raise WrongKind("case: pred_fn_pairs: expected pairs (pred, fn), got none")
+        raise InvalidType("case: pred_fn_pairs: expected pairs (pred, fn), got none")
     for i, pair in enumerate(pairs):
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError(f"case: pred_fn_pairs[{i}]: expected a pair (pred, fn), got {pair!r}")
+            raise InvalidType(f"case: pred_fn_pairs[{i}]: expected a pair (pred, fn), got {pair!r}")
         _function(pair[1], f"case: pred_fn_pairs[{i}]")
     last = pairs[-1][1] if default is None else _function(default, "case: default")
     found = (fn for i, (pred, fn) in enumerate(pairs) if _truth(pred, f"case: pred_fn_pairs[{i}]"))
@@ -154,12 +154,12 @@ def switch_case(branch_index: Tensor, branch_fns: Any, default: Any = None, name
     for i, pair in enumerate(given):
         number, fn = (i, pair) if callable(pair) else pair
         if type(number) is not int:
-            raise TypeError(f"switch_case: branch_fns: expected an int as number, got {number!r}")
+            raise InvalidType(f"switch_case: branch_fns: expected an int as number, got {number!r}")
         if number in branches:
-            raise ValueError(f"switch_case: branch_fns: {number} occurs more than once")
+            raise InvalidArgument(f"switch_case: branch_fns: {number} occurs more than once")
         branches[number] = _function(fn, f"switch_case: branch_fns: {number}")
     if not branches or not isinstance(branch_index, Tensor) or branch_index.size != 1:
-        raise WrongKind(
+        raise InvalidType(
             f"switch_case: expected a Tensor of one value and functions, got {branch_index!r} and "
             f"{len(branches)} functions"
         )
@@ -172,20 +172,20 @@ def while_loop(
 ) -> Any:
     """`loop_vars = body(*loop_vars)` while cond(*loop_vars) is true.
 
-    As in Paddle the Tensors in `loop_vars` become the results, but for leaves that want a gradient, which
-    stay as they are.
+    As in Paddle the Tensors in `loop_vars` become the results, except leaves that need a gradient, which
+    are unchanged.
     """
     _function(cond, "while_loop: cond")
     _function(body, "while_loop: body")
     if not isinstance(loop_vars, list | tuple) or not loop_vars:
-        raise WrongKind(f"while_loop: loop_vars: expected a list of Tensors, got {loop_vars!r}")
+        raise InvalidType(f"while_loop: loop_vars: expected a list of Tensors, got {loop_vars!r}")
     values = list(loop_vars)
     again = _truth(cond(*values), "while_loop: what cond returns")
     while again:
         found = body(*values)
         values = list(found) if isinstance(found, list | tuple) else [found]
         if len(values) != len(loop_vars):
-            raise ValueError(f"while_loop: body: expected {len(loop_vars)} results, got {len(values)}")
+            raise InvalidArgument(f"while_loop: body: expected {len(loop_vars)} results, got {len(values)}")
         again = _truth(cond(*values), "while_loop: what cond returns")
     changes: list[tuple[Tensor, Any]] = []
     made = tuple(values) if isinstance(loop_vars, tuple) else values
@@ -196,7 +196,7 @@ def while_loop(
 
 
 def _put(given: Any, value: Any, changes: list[tuple[Tensor, Any]]) -> Any:
-    """`value` with the Tensors of `given` in it, and in `changes` what they are to become."""
+    """`value` with the Tensors of `given` in it; their new values are appended to `changes`."""
     if isinstance(value, dict) and isinstance(given, dict):
         return {k: _put(given.get(k), v, changes) for k, v in value.items()}
     if isinstance(value, list | tuple) and isinstance(given, list | tuple):
@@ -208,7 +208,7 @@ def _put(given: Any, value: Any, changes: list[tuple[Tensor, Any]]) -> Any:
     return given
 
 
-__path__: list[str] = []  # so that `import` looks for the modules inside
+__path__: list[str] = []  # makes this module a package
 bf16 = _module("amp.bf16", bf16_guard=_no_guard)
 amp = _module("amp", fp16_guard=_no_guard, bf16=bf16, __path__=[])
 del bf16  # `static.bf16` is not a name of Paddle
@@ -218,7 +218,7 @@ del case, cond, switch_case, while_loop
 
 
 def default_main_program() -> SimpleNamespace:
-    """What takes a `random_seed`, and nothing else."""
+    """An object with a `random_seed`, which has no effect."""
     return SimpleNamespace(random_seed=0)
 
 
@@ -226,24 +226,25 @@ default_startup_program = default_main_program
 
 
 def to_static(function=None, **settings):
-    """The function or layer as it is: it runs at once, as Paddle's does after `enable_to_static(False)`."""
+    """Returns the function or layer unchanged; it runs eagerly, as in Paddle after
+    `enable_to_static(False)`."""
     return (lambda given: given) if function is None else function
 
 
 def not_to_static(func=None):
-    """The function as it is."""
+    """Returns the function unchanged."""
     return to_static(func)
 
 
 def enable_to_static(enable_to_static_bool):
-    """Nothing to do: functions run at once, either way."""
+    """Does nothing: functions run eagerly."""
 
 
 test_with_pir_api = test_with_dygraph_pir = test_with_old_ir_only = not_to_static
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
-    """The requested number of them."""
+    """A list of `device_count` CPU places."""
     return [CPUPlace() for _ in range(device_count or 1)]
 
 

@@ -1,7 +1,8 @@
-"""Nested lists, tuples and dicts of tensors, as `paddle.utils.layers_utils` walks them."""
+"""Nested lists, tuples and dicts of tensors, as in `paddle.utils.layers_utils`."""
 
 from collections.abc import Sequence
 
+from ..engine.tensor import InvalidArgument, InvalidType
 from ..nn.rnn import flatten, map_structure
 
 
@@ -16,10 +17,10 @@ def to_sequence(nest):
 
 
 def pack_sequence_as(structure, flat_sequence):
-    """The entries of `flat_sequence` in the form of `structure`. Raises ValueError for another number of
-    them."""
+    """The entries of `flat_sequence` in the structure of `structure`. ValueError for another number of
+    entries."""
     if (count := len(flatten(structure))) != len(flat_sequence):
-        raise ValueError(f"pack_sequence_as: expected {count} entries, got {len(flat_sequence)}")
+        raise InvalidArgument(f"pack_sequence_as: expected {count} entries, got {len(flat_sequence)}")
     entries = iter(flat_sequence)
     return map_structure(lambda _: next(entries), structure)
 
@@ -29,11 +30,11 @@ def assert_same_structure(nest1, nest2, check_types=True, skip_if=None):
     if skip_if is not None and (skip_if(nest1) or skip_if(nest2)):
         return
     if len(flatten(nest1)) != len(flatten(nest2)):
-        raise ValueError(f"assert_same_structure: {nest1} and {nest2} have different numbers of entries")
+        raise InvalidArgument(f"assert_same_structure: {nest1} and {nest2} have different numbers of entries")
     if is_sequence(nest1) != is_sequence(nest2):
-        raise ValueError(f"assert_same_structure: only one of {nest1} and {nest2} is a sequence")
+        raise InvalidArgument(f"assert_same_structure: only one of {nest1} and {nest2} is a sequence")
     if check_types and is_sequence(nest1) and type(nest1) is not type(nest2):
-        raise TypeError(f"assert_same_structure: {nest1} and {nest2} are of different types")
+        raise InvalidType(f"assert_same_structure: {nest1} and {nest2} are of different types")
     inside = [n.values() if isinstance(n, dict) else n for n in (nest1, nest2)]
     for one, two in zip(*inside, strict=False) if is_sequence(nest1) else ():
         assert_same_structure(one, two, check_types, skip_if)
@@ -44,5 +45,5 @@ def convert_to_list(value, n, name, dtype=int):
     given = [value] * n if isinstance(value, dtype) else list(value) if hasattr(value, "__iter__") else None
     fits = [hasattr(v, "__index__") or isinstance(v, dtype) for v in given or ()]
     if given is None or len(given) != n or not all(fits):
-        raise ValueError(f"{name}: expected {dtype.__name__} or {n} of them, got {value!r}")
+        raise InvalidArgument(f"{name}: expected {dtype.__name__} or {n} of them, got {value!r}")
     return given

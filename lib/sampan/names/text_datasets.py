@@ -1,4 +1,4 @@
-"""Paddle's data sets of texts and ratings, from files on this machine: nothing is downloaded."""
+"""Paddle's data sets of texts and ratings, from local files: nothing is downloaded."""
 
 import gzip
 import re
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import get_default_dtype
-from ..engine.tensor import Refused
+from ..engine.tensor import InvalidArgument
 from ..io import Dataset
 from .vision_datasets import chosen, local_file
 
@@ -34,17 +34,19 @@ class _Rows(Dataset):
 
 
 def _lines(archive: tarfile.TarFile, name: str) -> list[bytes]:
+    # Name is a file of the archive.
     return archive.extractfile(name).read().splitlines()  # type: ignore[union-attr]
 
 
 def _numbered(counts: Counter[Any], above: int) -> dict[Any, int]:
-    """Words that come more than `above` times, the most frequent first, and "<unk>" last: word -> number."""
+    """Vocabulary, word -> id: words with more than `above` occurrences, most frequent first, and "<unk>"
+    last."""
     words = sorted((-count, word) for word, count in counts.items() if count > above)
     return {word: i for i, (_, word) in enumerate([*words, (0, "<unk>")])}
 
 
 class UCIHousing(Dataset):
-    """13 facts about a district of Boston and the median price of a house. data_file: housing.data."""
+    """13 features of a district of Boston and the median price of a house. data_file: housing.data."""
 
     def __init__(self, data_file=None, mode="train", download=True):
         part = chosen(mode, {"train": slice(0, 0.8), "test": slice(0.8, 1)})
@@ -66,10 +68,10 @@ class UCIHousing(Dataset):
 
 
 class Imdb(_Rows):
-    """Word numbers of a film review, and whether it is negative [1] (Maas et al., 2011). data_file:
+    """Word ids of a film review, and the label [1], 1 for negative (Maas et al., 2011). data_file:
     aclImdb_v1.tar.gz.
 
-    cutoff: words that come no more often are "<unk>".
+    cutoff: words with at most so many occurrences are "<unk>".
     """
 
     def __init__(self, data_file=None, mode="train", cutoff=150, download=True):
@@ -100,9 +102,10 @@ class Imdb(_Rows):
 
 
 class Imikolov(_Rows):
-    """Word numbers of the Penn Treebank (Mikolov's preparation). data_file: simple-examples.tgz.
+    """Word ids of the Penn Treebank (Mikolov's preparation). data_file: simple-examples.tgz.
 
-    data_type "NGRAM": every window_size words in a row; "SEQ": a sentence, and the same one word further on.
+    data_type "NGRAM": every window_size words in a row; "SEQ": a sentence, and the sentence shifted by one
+    word.
     """
 
     def __init__(
@@ -110,7 +113,7 @@ class Imikolov(_Rows):
     ):
         part = chosen(mode, {"train": "train", "test": "test"})
         if data_type.upper() not in ("NGRAM", "SEQ") or (data_type.upper() == "NGRAM" and window_size < 0):
-            raise Refused(
+            raise InvalidArgument(
                 f"expected data_type 'SEQ', or 'NGRAM' and a window_size, got {data_type!r} and {window_size}"
             )
         source = "simple-examples.tgz (Mikolov's RNNLM)"
@@ -182,7 +185,7 @@ class Movielens(_Rows):
 
 
 class _Pairs(_Rows):
-    """(source, target, target one word further on) of each pair of sentences, as word numbers."""
+    """(source, target, target shifted by one word) of each pair of sentences, as word ids."""
 
     def _pair(self, source: list[str], target: list[str]) -> tuple[list[int], ...]:
         first, second = (
@@ -209,7 +212,7 @@ class WMT14(_Pairs):
     def __init__(self, data_file=None, mode="train", dict_size=-1, download=True):
         part = chosen(mode, {"train": "train", "test": "test", "gen": "gen"})
         if dict_size <= 0:
-            raise Refused(f"dict_size: expected a positive number of words, got {dict_size}")
+            raise InvalidArgument(f"dict_size: expected a positive number of words, got {dict_size}")
         with tarfile.open(
             local_file(data_file, "data_file", "wmt14.tgz (Paddle's preparation of WMT14)")
         ) as archive:
@@ -240,7 +243,9 @@ class WMT16(_Pairs):
     ):
         part = chosen(mode, {"train": "train", "test": "test", "val": "val"})
         if src_dict_size <= 0 or trg_dict_size <= 0:
-            raise Refused(f"expected positive dictionary sizes, got {src_dict_size} and {trg_dict_size}")
+            raise InvalidArgument(
+                f"expected positive dictionary sizes, got {src_dict_size} and {trg_dict_size}"
+            )
         self.lang, order = lang, slice(None) if lang == "en" else slice(None, None, -1)
         with tarfile.open(
             local_file(data_file, "data_file", "wmt16.tar.gz (Paddle's preparation of WMT16)")
@@ -276,10 +281,10 @@ class WMT16(_Pairs):
 
 
 class Conll05st(_Rows):
-    """Semantic roles (Carreras and Marquez, 2005): words, five words about the verb, the verb, its place, and
-    labels.
+    """Semantic roles (Carreras and Marquez, 2005): words, five words around the verb, the verb, a mark of its
+    position, and labels.
 
-    data_file: conll05st-tests.tar.gz; dictionaries with an entry a line.
+    data_file: conll05st-tests.tar.gz; dictionaries with one entry per line.
     """
 
     def __init__(
@@ -345,12 +350,12 @@ class Conll05st(_Rows):
         return self.word_dict, self.predicate_dict, self.label_dict
 
     def get_embedding(self):
-        """The path of the word vectors that was given."""
+        """The given path of the word vectors."""
         return self.emb_file
 
 
 def _labels(role: Any) -> list[str]:
-    """(A0* * *) as B-A0 I-A0 I-A0, and what is in no bracket as O."""
+    """(A0* * *) as B-A0 I-A0 I-A0; words outside of brackets as O."""
     found, inside = [], ""
     for mark in role:
         opened = re.match(r"\(([^*]*)\*", mark)

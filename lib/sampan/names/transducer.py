@@ -1,4 +1,4 @@
-"""The transducer's loss over all alignments."""
+"""The loss of the recurrent neural network transducer (Graves, 2012)."""
 
 import math
 from typing import Any
@@ -43,7 +43,7 @@ def transducer(x, labels, lengths, label_lengths, blank, fastemit):
     alpha = _lattice(rest.roll(1, 1), emit.roll(1, 2))
     ends = torch.arange(batch, device=x.device), lengths - 1, label_lengths
     total = alpha[ends] + rest[ends]
-    # The way back is the same lattice, seen from each sequence's own end.
+    # The backward recursion is the same lattice, from the end of each sequence.
     rows, marks = ((n.view(-1, 1) - m).clamp(min=0) for n, m in ((lengths - 1, t), (label_lengths, u)))
     turn = (ends[0].view(-1, 1, 1), rows.unsqueeze(2), marks.unsqueeze(1))
     beta = (_lattice(rest[turn], emit[turn]) + rest[ends].view(-1, 1, 1))[turn]

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ..engine.tensor import InvalidArgument, InvalidType
 from ..framework import from_dlpack as from_dlpack
 from ..framework import to_dlpack as to_dlpack
 from ..nn.parameter import UniqueNameGenerator as UniqueNameGenerator
@@ -26,14 +27,14 @@ from .version import full_version
 __all__ = ["deprecated", "require_version", "run_check", "try_import"]
 
 generate = _unique_name
-# paddle.utils.dlpack and paddle.utils.unique_name and their like are modules of a few functions.
+# paddle.utils.dlpack, paddle.utils.unique_name and similar modules have a few functions each.
 __path__: list[str] = []  # so that `import` looks for the modules inside, which are this one
 dlpack = layers_utils = unique_name = sys.modules[__name__]
 sys.modules.update({f"{__name__}.{n}": dlpack for n in ("dlpack", "layers_utils", "unique_name")})
 
 
 def try_import(module_name, err_msg=None):
-    """Import a package that is optional. Raises ImportError that says how to get it, or `err_msg`."""
+    """Import an optional package. ImportError with `err_msg`, or with the command that installs it."""
     try:
         return importlib.import_module(module_name)
     except ImportError:
@@ -43,14 +44,14 @@ def try_import(module_name, err_msg=None):
 
 def _version_numbers(version: Any, argument: str) -> list[int]:
     if not isinstance(version, str):
-        raise TypeError(f"require_version: expected a str as {argument}, got {type(version).__name__}")
+        raise InvalidType(f"require_version: expected a str as {argument}, got {type(version).__name__}")
     if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
-        raise ValueError(f"require_version: expected {argument} as in '1.5.2', got {version!r}")
+        raise InvalidArgument(f"require_version: expected {argument} as in '1.5.2', got {version!r}")
     return [*map(int, version.split(".")), 0, 0, 0][:4]
 
 
 def require_version(min_version, max_version=None):
-    """Raise unless the version of Paddle whose API this is lies between two versions."""
+    """Raise an error unless the supported version of Paddle is between two versions."""
     here = _version_numbers(full_version, "version")
     if here < _version_numbers(min_version, "min_version"):
         raise Exception(f"require_version: {min_version} or newer is needed, this is {full_version}'s API")

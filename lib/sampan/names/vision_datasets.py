@@ -1,4 +1,4 @@
-"""Paddle's data sets of pictures, from files on this machine: nothing is downloaded.
+"""Paddle's data sets of images, from local files: nothing is downloaded.
 
 MNIST and Cifar10 without files are looked for as `sampan.datasets.load` does, which also says how to get
 them.
@@ -15,7 +15,7 @@ import numpy as np
 from .. import datasets
 from ..datasets.readers import read_idx
 from ..dtype import get_default_dtype
-from ..engine.tensor import Refused
+from ..engine.tensor import InvalidArgument
 from ..io import Dataset
 from ..pickled import _Restricted
 from ..vision.image import get_image_backend, image_load
@@ -47,12 +47,12 @@ def local_file(path: Any, argument: str, source: str) -> str:
 def chosen(mode: str, modes: dict[str, Any]) -> Any:
     """The data set's own spelling of `mode`."""
     if mode.lower() not in modes:
-        raise Refused(f"mode: expected one of {', '.join(modes)}, got {mode!r}")
+        raise InvalidArgument(f"mode: expected one of {', '.join(modes)}, got {mode!r}")
     return modes[mode.lower()]
 
 
-class _Pictures(Dataset):
-    """(picture, label int64 [1]): PIL images, or with backend "cv2" arrays in the default dtype; then
+class _Images(Dataset):
+    """(image, label int64 [1]): PIL images, or with backend "cv2" arrays in the default dtype; then
     `transform`."""
 
     def _settle(self, transform: Any, backend: Any) -> None:
@@ -62,7 +62,7 @@ class _Pictures(Dataset):
             get_default_dtype(),
         )
         if self.backend not in ("pil", "cv2"):
-            raise Refused(f"backend: expected 'pil' or 'cv2', got {self.backend!r}")
+            raise InvalidArgument(f"backend: expected 'pil' or 'cv2', got {self.backend!r}")
 
     def _item(self, pixels: Any, label: Any) -> tuple[Any, Any]:
         from PIL import Image
@@ -75,7 +75,7 @@ class _Pictures(Dataset):
         return (pixels.astype(self.dtype) if self.backend == "cv2" else pixels), label
 
 
-class MNIST(_Pictures):
+class MNIST(_Images):
     """Handwritten digits, 28x28 (LeCun et al., 1998): 60,000 to train, 10,000 to test.
 
     image_path, label_path: the official IDX files of this mode, gzipped or not.
@@ -112,8 +112,8 @@ class FashionMNIST(MNIST):
     NAME = "fashion-mnist"
 
 
-class Cifar10(_Pictures):
-    """Colour pictures, 32x32, of ten kinds (Krizhevsky, 2009). data_file: cifar-10-python.tar.gz."""
+class Cifar10(_Images):
+    """Colour images, 32x32, of ten classes (Krizhevsky, 2009). data_file: cifar-10-python.tar.gz."""
 
     _archive, _parts = "cifar-10-python.tar.gz", {"train": "data_batch", "test": "test_batch"}
 
@@ -141,13 +141,13 @@ class Cifar10(_Pictures):
 
 
 class Cifar100(Cifar10):
-    """Colour pictures, 32x32, of a hundred kinds. data_file: cifar-100-python.tar.gz."""
+    """Colour images, 32x32, of a hundred classes. data_file: cifar-100-python.tar.gz."""
 
     _archive, _parts = "cifar-100-python.tar.gz", {"train": "train", "test": "test"}
 
 
-class Flowers(_Pictures):
-    """Flowers of 102 kinds (Nilsback and Zisserman, 2008). Files: 102flowers.tgz, imagelabels.mat,
+class Flowers(_Images):
+    """Flowers of 102 classes (Nilsback and Zisserman, 2008). Files: 102flowers.tgz, imagelabels.mat,
     setid.mat."""
 
     def __init__(
@@ -195,8 +195,8 @@ class Flowers(_Pictures):
         return len(self.indexes)
 
 
-class VOC2012(_Pictures):
-    """Pictures and the kind of each pixel (Everingham et al., 2012). data_file:
+class VOC2012(_Images):
+    """Images and the class of each pixel (Everingham et al., 2012). data_file:
     VOCtrainval_11-May-2012.tar."""
 
     def __init__(self, data_file=None, mode="train", transform=None, download=True, backend=None):
@@ -229,7 +229,7 @@ IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tif
 
 
 def _load(path: str) -> Any:
-    """A picture with three colours."""
+    """Load an RGB image."""
     colours = image_load(path, "pil").convert("RGB")
     return np.array(colours) if get_image_backend() == "cv2" else colours
 
@@ -237,7 +237,7 @@ def _load(path: str) -> Any:
 class DatasetFolder(Dataset):
     """(sample, class number) for root/class/.../file: a class for each folder, numbered in alphabetic order.
 
-    loader(path) makes a sample, by default a picture. extensions: endings of files to take;
+    loader(path) makes a sample, by default an image. extensions: endings of files to take;
     is_valid_file(path) decides instead.
     """
 

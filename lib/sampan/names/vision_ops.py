@@ -1,7 +1,6 @@
-"""Operators of detection: regions pooled, boxes coded, chosen and spread over levels, YOLO's output and loss.
+"""Detection operators: RoI pooling, box coding, non-maximum suppression, FPN levels, YOLO's output and loss.
 
-Boxes are (x1, y1, x2, y2). What learns from its input (regions, deformable convolution, YOLO's loss) passes
-gradients.
+Boxes are (x1, y1, x2, y2). RoI pooling, deformable convolution and YOLO's loss are differentiable.
 """
 
 import io
@@ -14,7 +13,7 @@ import torch
 from .. import nn
 from ..creation import zeros_like
 from ..engine.spelling import spell
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..nn import functional as F
 from ..nn.function_layer import FunctionLayer
 from ..ops import concat, einsum, stack, where
@@ -45,7 +44,7 @@ __all__ = [
 def _pair(value: Any, name: str) -> tuple[int, int]:
     first, second = (value, value) if isinstance(value, int) else value
     if first < 1 or second < 1:
-        raise Refused(f"{name}: expected one or two lengths of at least 1, got {value!r}")
+        raise InvalidArgument(f"{name}: expected one or two lengths of at least 1, got {value!r}")
     return first, second
 
 
@@ -55,17 +54,19 @@ def _pair(value: Any, name: str) -> tuple[int, int]:
 def _regions(x: Any, boxes: Any, boxes_num: Any) -> list[tuple[int, Any]]:
     """(image, its boxes) of every image that has boxes. boxes [count, 4], boxes_num [batch]."""
     if x.ndim != 4 or boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise Refused(
+        raise InvalidArgument(
             f"expected x [n, c, h, w] and boxes [count, 4], got shapes {[*x.shape]} and {[*boxes.shape]}"
         )
     counts = boxes_num.tolist()
     if len(counts) != x.shape[0] or sum(counts) != boxes.shape[0]:
-        raise Refused(f"boxes_num: {counts} does not share {boxes.shape[0]} boxes among {x.shape[0]} images")
+        raise InvalidArgument(
+            f"boxes_num: {counts} does not share {boxes.shape[0]} boxes among {x.shape[0]} images"
+        )
     return [(i, part) for i, part in enumerate(boxes.data.split(counts)) if len(part)]
 
 
 def _rounded(x: torch.Tensor) -> torch.Tensor:
-    """The nearest integer; halves go away from 0."""
+    """The nearest integer; halves are rounded away from 0."""
     return (x.abs() + 0.5).floor() * x.sign()
 
 
@@ -76,7 +77,8 @@ def _empty(x: Any, boxes: Any, channels: int, size: tuple[int, int]) -> Any:
 def roi_align(
     x, boxes, boxes_num, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=True, name=None
 ):
-    """Each box of x [n, c, h, w] as [c, *output_size]: means of bilinear samples (He et al., 2017).
+    """RoI Align (He et al., 2017): each box of x [n, c, h, w] as [c, *output_size], means of bilinear
+    samples.
 
     sampling_ratio: samples along each side of a bin; -1 takes as many as a bin has pixels. aligned: a pixel's
     centre is at 0.5. boxes [count, 4] in the image's units, of which a pixel of x has 1 / spatial_scale.
@@ -132,7 +134,8 @@ def roi_align(
 
 
 def roi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
-    """Each box of x [n, c, h, w] as [c, *output_size]: the largest entry of each bin (Girshick, 2015)."""
+    """RoI pooling (Girshick, 2015): each box of x [n, c, h, w] as [c, *output_size], the maximum of each
+    bin."""
     size = _pair(output_size, "output_size")
     height, width = x.shape[2:]
     pooled = []
@@ -153,11 +156,11 @@ def roi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
 
 
 def psroi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
-    """Each box of x [n, c * h' * w', h, w] as [c, h', w']: the mean of bin (i, j) in channels of its own
-    (Dai, 2016)."""
+    """Position-sensitive RoI pooling (Dai et al., 2016): each box of x [n, c * h' * w', h, w] as [c, h', w'],
+    the mean of bin (i, j) over separate channels."""
     size = rows, columns = _pair(output_size, "output_size")
     if x.shape[1] % (rows * columns):
-        raise Refused(f"x: expected a multiple of {rows * columns} channels, got {x.shape[1]}")
+        raise InvalidArgument(f"x: expected a multiple of {rows * columns} channels, got {x.shape[1]}")
     channels = x.shape[1] // (rows * columns)
     pooled = []
     for image, own in _regions(x, boxes, boxes_num):
@@ -173,7 +176,7 @@ def psroi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
 
 
 def _bins(low: torch.Tensor, step: torch.Tensor, bins: int, length: int) -> torch.Tensor:
-    """[count, bins, length]: what each place adds to the mean of each bin."""
+    """[count, bins, length]: the weight of each pixel in the mean of each bin."""
     edges = torch.arange(bins + 1, dtype=low.dtype, device=low.device)
     first = (edges[:-1] * step + low).floor().clamp(0, length).unsqueeze(-1)
     last = (edges[1:] * step + low).ceil().clamp(0, length).unsqueeze(-1)
@@ -198,12 +201,12 @@ def deform_conv2d(
     mask=None,
     name=None,
 ):
-    """Convolution whose windows reach for other places (Dai et al., 2017), and weigh them by `mask` (Zhu et
-    al., 2018).
+    """Deformable convolution (Dai et al., 2017): samples at offset positions, weighted by `mask` (Zhu et al.,
+    2018).
 
     x [n, c, h, w], weight [o, c / groups, kh, kw], mask [n, deformable_groups * kh * kw, h', w'], offset with
-    twice as many channels: for each place of the kernel how far down, then how far to the right. Outside x is
-    0.
+    twice as many channels: the vertical, then the horizontal offset of each kernel position. x is 0 outside
+    its bounds.
     """
     (n, c, h, w), (o, _, *kernel), d = x.shape, weight.shape, deformable_groups
     stride, padding, dilation = _both(stride), _both(padding), _both(dilation)
@@ -213,7 +216,7 @@ def deform_conv2d(
     ]
     places = kernel[0] * kernel[1]
     if offset.shape != [n, 2 * d * places, *out]:
-        raise Refused(f"offset: expected shape {[n, 2 * d * places, *out]}, got {[*offset.shape]}")
+        raise InvalidArgument(f"offset: expected shape {[n, 2 * d * places, *out]}, got {[*offset.shape]}")
     moved = offset.reshape([n * d, places, 2, *out])
     starts = [
         torch.arange(m, device=x.data.device) * s - p for m, s, p in zip(out, stride, padding, strict=True)
@@ -235,7 +238,7 @@ def deform_conv2d(
 
 
 class DeformConv2D(nn.Layer):
-    """deform_conv2d with a weight of its own: forward(x, offset, mask=None)."""
+    """deform_conv2d as a layer with a weight: forward(x, offset, mask=None)."""
 
     def __init__(
         self,
@@ -252,7 +255,7 @@ class DeformConv2D(nn.Layer):
     ):
         super().__init__()
         if weight_attr is False or in_channels % groups:
-            raise Refused(
+            raise InvalidArgument(
                 f"expected a weight, and in_channels a multiple of groups={groups}, got {in_channels}"
             )
         self._settings = {
@@ -303,8 +306,8 @@ def _overlap(a: torch.Tensor, b: torch.Tensor, more: float = 0.0) -> torch.Tenso
 
 
 def _kept(boxes: torch.Tensor, threshold: float, more: float = 0.0, eta: float = 1.0) -> torch.Tensor:
-    """Places of the boxes that overlap none before them by more than the threshold; one pass over what is
-    left each."""
+    """Indices of the boxes that no earlier kept box overlaps by more than the threshold; one pass for each
+    kept box."""
     left, kept = torch.arange(len(boxes), device=boxes.device), []
     while len(left):
         kept.append(left[0])
@@ -314,22 +317,25 @@ def _kept(boxes: torch.Tensor, threshold: float, more: float = 0.0, eta: float =
 
 
 def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=None, top_k=None):
-    """Places of boxes [n, 4], the best first, that overlap no better one by more than iou_threshold.
+    """Non-maximum suppression: indices of boxes [n, 4], best first, without boxes that overlap a better one
+    by more than iou_threshold.
 
-    scores [n]: without them a box is better than those after it. category_idxs [n]: boxes of different
-    categories leave one another alone; `categories` lists them. top_k: at most so many places.
+    scores [n]: by default in order of the boxes. category_idxs [n]: categories are independent; `categories`
+    lists them. top_k: the largest number of indices.
     """
     if boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise Refused(f"boxes: expected shape [n, 4], got {[*boxes.shape]}")
+        raise InvalidArgument(f"boxes: expected shape [n, 4], got {[*boxes.shape]}")
     if scores is None:
         return Tensor(_kept(boxes.data, iou_threshold))
     order = scores.data.argsort(descending=True, stable=True)
     if category_idxs is None:
         return Tensor(order[_kept(boxes.data[order], iou_threshold)])
     if categories is None:
-        raise Refused("categories: expected the list of all categories beside category_idxs, got None")
+        raise InvalidArgument(
+            "categories: expected the list of all categories beside category_idxs, got None"
+        )
     if top_k is not None and top_k > scores.shape[0]:
-        raise Refused(f"top_k: expected at most {scores.shape[0]}, the number of boxes, got {top_k}")
+        raise InvalidArgument(f"top_k: expected at most {scores.shape[0]}, the number of boxes, got {top_k}")
     found = torch.zeros_like(order, dtype=torch.bool)
     for category in categories:
         own = order[category_idxs.data[order] == category]
@@ -352,8 +358,7 @@ def matrix_nms(
     return_rois_num=True,
     name=None,
 ):
-    """Boxes whose scores are lowered by what better ones cover of them, instead of dropped (Wang et al.,
-    2020).
+    """Matrix NMS (Wang et al., 2020): decays the scores of overlapped boxes instead of removing the boxes.
 
     bboxes [n, m, 4], scores [n, classes, m]. Returns rows (class, score, x1, y1, x2, y2), how many belong to
     each image (or None), and their places in bboxes [n * m] (or None).
@@ -375,9 +380,9 @@ def matrix_nms(
             else:
                 decay = (1 - overlap) / (1 - most)
             above = torch.ones_like(decay).triu(1) > 0
-            lowered = chance[order] * decay.where(above, torch.ones_like(decay)).amin(0).clamp(max=1)
-            keep = lowered > post_threshold
-            head = torch.stack([torch.full_like(lowered, label), lowered], 1)
+            decayed = chance[order] * decay.where(above, torch.ones_like(decay)).amin(0).clamp(max=1)
+            keep = decayed > post_threshold
+            head = torch.stack([torch.full_like(decayed, label), decayed], 1)
             found.append((torch.cat([head, boxes[order]], 1)[keep], order[keep] + image * len(boxes)))
         row = torch.cat([r for r, _ in found]) if found else boxes.new_zeros(0, 6)
         place = torch.cat([p for _, p in found]) if found else torch.zeros(0, dtype=torch.long)
@@ -402,7 +407,7 @@ def box_coder(
     axis=0,
     name=None,
 ):
-    """Boxes as differences from priors in centre and (logarithm of) size, or back (Ren et al., 2015).
+    """Encode boxes as differences from priors in centre and log size, or decode them (Ren et al., 2015).
 
     "encode_center_size": target_box [n, 4], priors [m, 4], to [n, m, 4]. "decode_center_size": target_box [n,
     m, 4] with priors [m, 4] (axis 0) or [n, 4] (axis 1). prior_box_var: divisors, a Tensor like the priors or
@@ -411,9 +416,11 @@ def box_coder(
     if not isinstance(prior_box_var, (Tensor, list, tuple)) or (
         not isinstance(prior_box_var, Tensor) and len(prior_box_var) != 4
     ):
-        raise TypeError(f"prior_box_var: expected a Tensor or four numbers, got {prior_box_var!r}")
+        raise InvalidType(f"prior_box_var: expected a Tensor or four numbers, got {prior_box_var!r}")
     if code_type not in ("encode_center_size", "decode_center_size"):
-        raise Refused(f"code_type: expected encode_center_size or decode_center_size, got {code_type!r}")
+        raise InvalidArgument(
+            f"code_type: expected encode_center_size or decode_center_size, got {code_type!r}"
+        )
     more, encode = 0.0 if box_normalized else 1.0, code_type == "encode_center_size"
     spread = (
         prior_box_var
@@ -439,18 +446,18 @@ def prior_box(
     image,
     min_sizes,
     max_sizes=None,
-    aspect_ratios=[1.0],  # noqa: B006
-    variance=[0.1, 0.1, 0.2, 0.2],  # noqa: B006
+    aspect_ratios=[1.0],
+    variance=[0.1, 0.1, 0.2, 0.2],
     flip=False,
     clip=False,
-    steps=[0.0, 0.0],  # noqa: B006
+    steps=[0.0, 0.0],
     offset=0.5,
     min_max_aspect_ratios_order=False,
     name=None,
 ):
-    """Boxes of several sizes and shapes about each place of `input` [n, c, h, w] (Liu et al., 2016).
+    """Prior boxes of several sizes and shapes at each position of `input` [n, c, h, w] (Liu et al., 2016).
 
-    Returns boxes [h, w, priors, 4] in parts of `image`, and the variance beside each.
+    Returns boxes [h, w, priors, 4] as fractions of `image`, and the variance of each.
     """
     min_sizes, max_sizes, aspect_ratios = (
         [float(v) for v in (given if isinstance(given, (list, tuple)) else [given])]
@@ -458,7 +465,7 @@ def prior_box(
     )
     steps = list(steps) if isinstance(steps, (list, tuple)) else [steps]
     if len(steps) != 2:
-        raise Refused(f"steps: expected (width, height), got {steps}")
+        raise InvalidArgument(f"steps: expected (width, height), got {steps}")
     ratios = [1.0]
     for ratio in aspect_ratios:
         if all(abs(ratio - r) >= 1e-6 for r in ratios):
@@ -482,13 +489,14 @@ def prior_box(
 def distribute_fpn_proposals(
     fpn_rois, min_level, max_level, refer_level, refer_scale, pixel_offset=False, rois_num=None, name=None
 ):
-    """Boxes [n, 4] by level of the pyramid: refer_level + log2(sqrt(area) / refer_scale) (Lin et al., 2016).
+    """Assign boxes [n, 4] to levels of the feature pyramid: refer_level + log2(sqrt(area) / refer_scale) (Lin
+    et al., 2016).
 
     rois_num: boxes of each image. Returns the boxes of each level, the place of each box among them all [n,
     1], and for each level the boxes of each image.
     """
     if not 0 < min_level < max_level or rois_num is None:
-        raise Refused(
+        raise InvalidArgument(
             f"expected 0 < min_level < max_level and rois_num, got {min_level}, {max_level}, {rois_num}"
         )
     scale = _area(fpn_rois.data, float(pixel_offset)).sqrt()
@@ -515,7 +523,7 @@ def generate_proposals(
     return_rois_num=False,
     name=None,
 ):
-    """The best boxes that a region proposal network names (Ren et al., 2015).
+    """Proposals of a region proposal network, after NMS (Ren et al., 2015).
 
     scores [n, a, h, w], bbox_deltas [n, 4 a, h, w], img_size [n, 2] (height, width), anchors and variances
     [h, w, a, 4]. Returns boxes [count, 4], their scores [count, 1], and the boxes of each image.
@@ -569,9 +577,8 @@ def yolo_box(
     """Boxes [n, a h w, 4] and class scores [n, a h w, class_num] of YOLO's output x [n, a (5 + class_num), h,
     w].
 
-    img_size [n, 2]: (height, width) of the images. anchors: width and height of each. Where an object is less
-    likely than conf_thresh, all is 0. iou_aware: x begins with a channel an anchor that foretells the
-    overlap.
+    img_size [n, 2]: (height, width) of the images. anchors: width and height of each. Where the objectness is
+    below conf_thresh, all is 0. iou_aware: x starts with one channel for each anchor, the predicted IoU.
     """
     data, count = x.data, len(anchors) // 2
     n, _, h, w = data.shape
@@ -610,12 +617,12 @@ def yolo_loss(
     name=None,
     scale_x_y=1.0,
 ):
-    """YOLO v3's loss of each image [n] (Redmon and Farhadi, 2018): of place, size, object or not, and class.
+    """YOLO v3's loss of each image [n] (Redmon and Farhadi, 2018): of position, size, objectness and class.
 
     x [n, m (5 + class_num), h, w] for the m anchors of anchor_mask; gt_box [n, b, 4] (centre and size in
-    parts of the image; size 0 for none), gt_label [n, b]; gt_score [n, b] weighs the boxes (mixup). A place
-    whose box overlaps some object by more than ignore_thresh, but is not the one to name it, is not told that
-    there is none.
+    parts of the image; size 0 for padding), gt_label [n, b]; gt_score [n, b]: weights of the boxes (mixup). A
+    prediction that overlaps a true box by more than ignore_thresh without being assigned to it has no
+    objectness loss.
     """
     n, _, h, w = x.shape
     count, size = len(anchor_mask), downsample_ratio * h
@@ -643,16 +650,16 @@ def yolo_loss(
     score, anchor = score[image, box], mask[best[image, box]]
     column, row = (goal[:, 0] * w).long(), (goal[:, 1] * h).long()
     objects[image, anchor, row, column] = score
-    told = out[Tensor(image), Tensor(anchor), Tensor(row), Tensor(column)]  # [objects, 5 + classes]
+    assigned = out[Tensor(image), Tensor(anchor), Tensor(row), Tensor(column)]  # [objects, 5 + classes]
     offset = goal[:, :2] * torch.tensor([w, h]).to(data) - torch.stack([column, row], 1)
     stretch = (goal[:, 2:] * size / shapes[best[image, box]]).log()
     weight = Tensor(((2 - goal[:, 2] * goal[:, 3]) * score)[:, None])
     smooth = min(1 / class_num, 1 / 40) if use_label_smooth else 0.0
     labels = torch.full((len(image), class_num), smooth).to(data)
     labels[torch.arange(len(image)), gt_label.data[image, box].long()] = 1 - smooth
-    own = (_cross_entropy(told[:, :2], Tensor(offset)) * weight).sum(-1)
-    own = own + ((told[:, 2:4] - Tensor(stretch)).abs() * weight).sum(-1)
-    own = own + (_cross_entropy(told[:, 5:], Tensor(labels)) * Tensor(score[:, None])).sum(-1)
+    own = (_cross_entropy(assigned[:, :2], Tensor(offset)) * weight).sum(-1)
+    own = own + ((assigned[:, 2:4] - Tensor(stretch)).abs() * weight).sum(-1)
+    own = own + (_cross_entropy(assigned[:, 5:], Tensor(labels)) * Tensor(score[:, None])).sum(-1)
     per_image = Tensor(torch.nn.functional.one_hot(image, n).to(data)).T @ own
     seen, weight = (
         Tensor((objects > 1e-5).to(data)),
@@ -669,7 +676,7 @@ def _cross_entropy(logits: Any, labels: Any) -> Any:
 
 
 def read_file(filename, name=None):
-    """The bytes of a file, uint8 [length]."""
+    """The content of a file, uint8 [length]."""
     with open(filename, "rb") as file:
         return Tensor(torch.frombuffer(bytearray(file.read()), dtype=torch.uint8))
 
@@ -681,7 +688,7 @@ def decode_jpeg(x, mode="unchanged", name=None):
 
     modes = {"unchanged": None, "gray": "L", "rgb": "RGB"}
     if mode not in modes:
-        raise Refused(f"mode: expected one of {', '.join(modes)}, got {mode!r}")
+        raise InvalidArgument(f"mode: expected one of {', '.join(modes)}, got {mode!r}")
     image = Image.open(io.BytesIO(x.data.cpu().numpy().tobytes()))
     pixels = np.array(image.convert(modes[mode]) if modes[mode] else image)
     return Tensor(

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 from . import functional as functional
 from . import initializer as initializer
 from . import utils as utils
-from .activation import *  # noqa: F403
-from .attr import *  # noqa: F403
-from .clip import *  # noqa: F403
-from .common import *  # noqa: F403
-from .container import *  # noqa: F403
-from .conv import *  # noqa: F403
-from .dropout import *  # noqa: F403
-from .layer import *  # noqa: F403
-from .linear import *  # noqa: F403
-from .loss import *  # noqa: F403
-from .norm import *  # noqa: F403
-from .parameter import *  # noqa: F403
-from .pooling import *  # noqa: F403
-from .rnn import *  # noqa: F403
-from .transformer import *  # noqa: F403
+from .activation import *
+from .attr import *
+from .clip import *
+from .common import *
+from .container import *
+from .conv import *
+from .dropout import *
+from .layer import *
+from .linear import *
+from .loss import *
+from .norm import *
+from .parameter import *
+from .pooling import *
+from .rnn import *
+from .transformer import *
 
 if TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
-    from ..names.decode import *  # noqa: F403
-    from ..names.loss_layers import *  # noqa: F403
+    from ..names.decode import *
+    from ..names.loss_layers import *
 
 # What Paddle's `nn` lists; programs read it to look up layers by name.
 # fmt: off

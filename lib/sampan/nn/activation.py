@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from . import functional as F
 from .function_layer import FunctionLayer
 from .initializer import Constant
@@ -138,7 +138,7 @@ class Softmax2D(_Activation, of=F.softmax, takes="name", axis=-3):
 
     def forward(self, x: Any) -> Tensor:
         if x.ndim not in (3, 4):
-            raise Refused(f"Softmax2D: expected x with 3 or 4 axes, got shape {[*x.shape]}")
+            raise InvalidArgument(f"Softmax2D: expected x with 3 or 4 axes, got shape {[*x.shape]}")
         return super().forward(x)
 
 

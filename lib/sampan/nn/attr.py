@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..engine.tensor import WrongKind
+from ..engine.tensor import InvalidType
 from .initializer import Initializer
 
 __all__ = ["ParamAttr"]
@@ -45,4 +45,6 @@ class ParamAttr:
             return ParamAttr(name=value)
         if isinstance(value, Initializer):
             return ParamAttr(initializer=value)
-        raise WrongKind(f"attr: expected a ParamAttr, name, initializer or bool, got {type(value).__name__}")
+        raise InvalidType(
+            f"attr: expected a ParamAttr, name, initializer or bool, got {type(value).__name__}"
+        )

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from ..engine.tensor import Refused
+from ..engine.tensor import InvalidArgument
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 
@@ -42,11 +42,11 @@ class ClipGradByValue(ClipGrad):
 
     def __init__(self, max: float, min: float | None = None) -> None:
         if min is None and max < 0:
-            raise Refused(f"max: expected a positive number where min is not given, got {max}")
+            raise InvalidArgument(f"max: expected a positive number where min is not given, got {max}")
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
         if self.min > self.max:
-            raise Refused(f"min: expected at most max ({max}), got {min}")
+            raise InvalidArgument(f"min: expected at most max ({max}), got {min}")
         self.keeps_zero = self.min <= 0 <= self.max
 
     def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -58,7 +58,7 @@ class ClipGradByValue(ClipGrad):
 
 def _positive(clip_norm: float) -> float:
     if not clip_norm > 0:
-        raise Refused(f"clip_norm: expected a positive number, got {clip_norm}")
+        raise InvalidArgument(f"clip_norm: expected a positive number, got {clip_norm}")
     return float(clip_norm)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from . import functional as F
 from .function_layer import REQUIRED, FunctionLayer
 from .layer import Layer, alias
@@ -143,9 +143,9 @@ class _Rearranged(FunctionLayer, private="*"):
     def _check(self) -> None:
         count, name = self._values(self)[0], next(iter(self._settings.parameters))
         if not isinstance(count, int):
-            raise WrongKind(f"{name}: expected a whole number, got {count!r}")
+            raise InvalidType(f"{name}: expected a whole number, got {count!r}")
         if count < 1 or self.data_format not in ("NCHW", "NHWC"):
-            raise Refused(
+            raise InvalidArgument(
                 f"{name}, data_format: expected 1 or more, NCHW or NHWC, got {count}, {self.data_format!r}"
             )
 
@@ -259,16 +259,16 @@ class Embedding(Layer):
         super().__init__(dtype=dtype)
         for key, value in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
             if value <= 0:
-                raise Refused(f"{key}: expected 1 or more, got {value}")
+                raise InvalidArgument(f"{key}: expected 1 or more, got {value}")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise Refused(f"padding_idx: expected less than {num_embeddings}, got {padding_idx}")
+            raise InvalidArgument(f"padding_idx: expected less than {num_embeddings}, got {padding_idx}")
         shape = [num_embeddings, embedding_dim]
         self.padding_idx, self._sparse, self.name = padding_idx, sparse, name
         self.scale_grad_by_freq = scale_grad_by_freq
         self._size, self._num_embeddings, self._embedding_dim = shape, num_embeddings, embedding_dim
         self._max_norm, self._norm_type, self._weight_attr = max_norm, norm_type, weight_attr
         if _weight is not None and list(_weight.shape) != shape:
-            raise Refused(f"_weight: expected shape {shape}, got {list(_weight.shape)}")
+            raise InvalidArgument(f"_weight: expected shape {shape}, got {list(_weight.shape)}")
         self.weight = self.create_parameter(shape, weight_attr) if _weight is None else _weight
         if _weight is not None or weight_attr is None:
             self.weight.stop_gradient = _freeze

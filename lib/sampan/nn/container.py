@@ -30,6 +30,11 @@ class _Holder(Layer):
     def __len__(self) -> int:
         return len(self._entries())
 
+    def pop(self, key: Any) -> Any:
+        value: Any = self[key]  # type: ignore[index]  # lists and dictionaries of layers define it
+        del self[key]  # type: ignore[attr-defined]
+        return value
+
 
 class _List(_Holder):
     """Entries with the names "0", "1", ..."""
@@ -41,7 +46,9 @@ class _List(_Holder):
         if isinstance(index, str):
             return index
         if not -len(self) <= index < len(self):
-            raise IndexError(f"index: expected {-len(self)} to {len(self) - 1}, got {index}")
+            raise IndexError(
+                f"{type(self).__name__}: index: expected {-len(self)} to {len(self) - 1}, got {index}"
+            )
         return list(self._entries())[index]
 
     def __getitem__(self, index: Any) -> Any:
@@ -69,15 +76,10 @@ class _List(_Holder):
 
     def insert(self, index: int, value: Any) -> None:
         if not -len(self) <= index <= len(self):
-            raise IndexError(f"index: expected {-len(self)} to {len(self)}, got {index}")
+            raise IndexError(f"insert: index: expected {-len(self)} to {len(self)}, got {index}")
         kept = list(self)
         kept.insert(index, value)
         self._reset(kept)
-
-    def pop(self, index: int | str) -> Any:
-        value = self[index]
-        del self[index]
-        return value
 
     def __iadd__(self, values: Iterable[Any]) -> Any:
         return self.extend(values)
@@ -115,6 +117,7 @@ class Sequential(_List):
             self.add_sublayer(name, value)
 
     def forward(self, x: Any) -> Any:
+        """Apply the layers in order."""
         for layer in self.__dict__.values():
             if isinstance(layer, Layer):
                 x = layer(x)
@@ -170,11 +173,6 @@ class _Dict(_Holder):
     def clear(self) -> None:
         for key in self._entries():
             delattr(self, key)
-
-    def pop(self, key: str) -> Any:
-        value = self[key]
-        del self[key]
-        return value
 
     def update(self, entries: Any) -> None:
         """Take over a dictionary, another of this kind, or pairs."""

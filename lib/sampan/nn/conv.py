@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from . import functional as F
 from .function_layer import with_defaults
 from .functional.convolution import FORMATS, ints
@@ -63,24 +63,24 @@ class _Convolution(WithBias):
         super().__init__(dtype=dtype)
         n = self._axes = dims
         if groups < 1 or in_channels % groups or out_channels % groups:
-            raise Refused(
+            raise InvalidArgument(
                 f"groups: expected a divisor of {in_channels} and {out_channels} channels, got {groups}"
             )
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise Refused(
+            raise InvalidArgument(
                 f"padding_mode: expected 'zeros', 'reflect', 'replicate' or 'circular', got {padding_mode!r}"
             )
         if padding_mode != "zeros" and not isinstance(padding, int):
-            raise WrongKind(f"padding: expected an int with padding_mode {padding_mode!r}, got {padding!r}")
+            raise InvalidType(f"padding: expected an int with padding_mode {padding_mode!r}, got {padding!r}")
         if data_format not in FORMATS[n]:
-            raise Refused(f"data_format: expected {' or '.join(FORMATS[n])}, got {data_format!r}")
+            raise InvalidArgument(f"data_format: expected {' or '.join(FORMATS[n])}, got {data_format!r}")
         if weight_attr is False:
-            raise Refused("weight_attr: a convolution needs its weight, got False")
+            raise InvalidArgument("weight_attr: a convolution needs its weight, got False")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size = list(ints(kernel_size, n, "kernel_size"))
         self.stride, self.dilation = list(ints(stride, n, "stride")), list(ints(dilation, n, "dilation"))
         if min(*self.kernel_size, *self.stride, *self.dilation) < 1:
-            raise Refused(
+            raise InvalidArgument(
                 f"kernel_size, stride, dilation: expected 1 or more, got {kernel_size}, {stride}, {dilation}"
             )
         self.padding, self.padding_mode, self.data_format = padding, padding_mode, data_format

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..engine.spelling import renamed
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from .layer import Layer, alias
 
 _OWN = ("training", "out")  # a layer knows whether it trains
@@ -88,7 +88,7 @@ class FunctionLayer(Layer):
         try:
             bound = self._settings.bind(*args, **renamed(list(self._settings.parameters), settings))
         except TypeError as error:
-            raise WrongKind(f"{type(self).__name__}: {error}") from None
+            raise InvalidType(f"{type(self).__name__}: {error}") from None
         bound.apply_defaults()
         vars(self).update(bound.arguments)
         self._check()
@@ -96,14 +96,14 @@ class FunctionLayer(Layer):
     def _check(self) -> None:
         """Refuse settings that no input could go with."""
         if getattr(self, "reduction", "mean") not in ("mean", "sum", "none", "batchmean", None):
-            raise Refused(f"reduction: expected 'mean', 'sum' or 'none', got {self.reduction!r}")
+            raise InvalidArgument(f"reduction: expected 'mean', 'sum' or 'none', got {self.reduction!r}")
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         if named:
             named = renamed(self._names, named)
             inputs = (*inputs, *(named.pop(n) for n in self._names[len(inputs) :] if n in named))
             if named:
-                raise WrongKind(
+                raise InvalidType(
                     f"{type(self).__name__}: forward takes {', '.join(self._names)}, got {', '.join(named)}"
                 )
         return self._function(*inputs, *self._values(self)[:-1])

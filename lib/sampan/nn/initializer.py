@@ -13,7 +13,7 @@ import torch
 
 from ..dtype import as_device, as_dtype, default_dtype
 from ..engine.apply import describe
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..kernels import arena
 from ..ops.shape import number
 
@@ -22,6 +22,7 @@ class Initializer:
     """Subclasses fill `buffer` in `fill`."""
 
     def fill(self, buffer: torch.Tensor) -> None:
+        """Overwrite `buffer` with initial values. A subclass defines it."""
         raise NotImplementedError("Initializer.fill: write it in the subclass")
 
     def make(self, shape: Sequence[int], dtype: Any = None) -> torch.Tensor:
@@ -69,7 +70,7 @@ class TruncatedNormal(Initializer):
         given = {"mean": mean, "std": std, "a": a, "b": b}
         self.mean, self.std, self.a, self.b = (number(v, f"TruncatedNormal: {k}") for k, v in given.items())
         if not self.a < self.b:
-            raise Refused(f"TruncatedNormal: a, b: expected a < b, got {self.a} and {self.b}")
+            raise InvalidArgument(f"TruncatedNormal: a, b: expected a < b, got {self.a} and {self.b}")
 
     def fill(self, buffer: torch.Tensor) -> None:
         low, high = (0.5 * (1 + math.erf(limit / math.sqrt(2))) for limit in (self.a, self.b))
@@ -84,7 +85,7 @@ class Uniform(Initializer):
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
         self.low, self.high = number(low, "Uniform: low"), number(high, "Uniform: high")
         if not self.low <= self.high:
-            raise Refused(f"Uniform: low, high: expected low <= high, got {self.low} and {self.high}")
+            raise InvalidArgument(f"Uniform: low, high: expected low <= high, got {self.low} and {self.high}")
 
     def fill(self, buffer: torch.Tensor) -> None:
         buffer.uniform_(self.low, self.high)
@@ -140,7 +141,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     gains: dict[str, float] = dict.fromkeys(["sigmoid", "linear", *convolutions], 1.0)
     gains |= {"tanh": 5 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
     if nonlinearity not in gains:
-        raise Refused(f"nonlinearity: expected leaky_relu, {', '.join(gains)}, got {nonlinearity!r}")
+        raise InvalidArgument(f"nonlinearity: expected leaky_relu, {', '.join(gains)}, got {nonlinearity!r}")
     return gains[nonlinearity]
 
 
@@ -155,7 +156,7 @@ class KaimingNormal(Initializer):
         mode: str = "fan_in",
     ) -> None:
         if mode not in ("fan_in", "fan_out"):
-            raise Refused(f"mode: expected 'fan_in' or 'fan_out', got {mode!r}")
+            raise InvalidArgument(f"mode: expected 'fan_in' or 'fan_out', got {mode!r}")
         self.fan_in, self.negative_slope = fan_in, negative_slope
         self.nonlinearity, self.mode = nonlinearity, mode
 
@@ -181,7 +182,7 @@ class Assign(Initializer):
 
     def __init__(self, value: Any, name: str | None = None) -> None:
         if not isinstance(value, (Tensor, np.ndarray, list, tuple)):
-            raise WrongKind(f"Assign: value: expected a Tensor, an array or a list, got {describe(value)}")
+            raise InvalidType(f"Assign: value: expected a Tensor, an array or a list, got {describe(value)}")
         self.value = torch.as_tensor(np.asarray(value))
 
     def make(self, shape: Sequence[int], dtype: Any = None) -> torch.Tensor:
@@ -204,12 +205,12 @@ class Dirac(Initializer):
 
     def __init__(self, groups: int = 1, name: str | None = None) -> None:
         if not isinstance(groups, int) or groups < 1:
-            raise Refused(f"groups: expected a positive whole number, got {groups!r}")
+            raise InvalidArgument(f"groups: expected a positive whole number, got {groups!r}")
         self.groups = groups
 
     def fill(self, buffer: torch.Tensor) -> None:
         if not 3 <= buffer.ndim <= 5 or buffer.shape[0] % self.groups:
-            raise Refused(f"Dirac: expected [{self.groups} n, in, *kernel], got {list(buffer.shape)}")
+            raise InvalidArgument(f"Dirac: expected [{self.groups} n, in, *kernel], got {list(buffer.shape)}")
         buffer.zero_()
         middle = tuple(n // 2 for n in buffer.shape[2:])
         rows = buffer.shape[0] // self.groups
@@ -227,7 +228,7 @@ class Orthogonal(Initializer):
 
     def fill(self, buffer: torch.Tensor) -> None:
         if buffer.ndim < 2:
-            raise Refused(f"Orthogonal: expected at least 2 axes, got {list(buffer.shape)}")
+            raise InvalidArgument(f"Orthogonal: expected at least 2 axes, got {list(buffer.shape)}")
         rows, columns = buffer.shape[0], math.prod(buffer.shape[1:])
         drawn = torch.randn(max(rows, columns), min(rows, columns), dtype=torch.float64)
         q, r = torch.linalg.qr(drawn)
@@ -241,7 +242,7 @@ class Bilinear(Initializer):
 
     def fill(self, buffer: torch.Tensor) -> None:
         if buffer.ndim != 4 or buffer.shape[2] != buffer.shape[3]:
-            raise Refused(f"Bilinear: expected [out, in, n, n], got {list(buffer.shape)}")
+            raise InvalidArgument(f"Bilinear: expected [out, in, n, n], got {list(buffer.shape)}")
         size = buffer.shape[3]
         half = math.ceil(size / 2)
         center = (2 * half - 1 - half % 2) / (2 * half)
@@ -258,7 +259,7 @@ def set_global_initializer(weight_init: Initializer | None, bias_init: Initializ
     None: the usual."""
     for name, value in (("weight_init", weight_init), ("bias_init", bias_init)):
         if value is not None and not isinstance(value, Initializer):
-            raise WrongKind(f"{name}: expected an initializer or None, got {type(value).__name__}")
+            raise InvalidType(f"{name}: expected an initializer or None, got {type(value).__name__}")
     _global[:] = [weight_init, bias_init]
 
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import torch
 
 from ..dtype import as_device, as_dtype, get_default_dtype, name_of
-from ..engine.tensor import HookHandle, Refused, Tensor, WrongKind
+from ..engine.errors import prefix_function_name
+from ..engine.tensor import HookHandle, InvalidArgument, InvalidType, Tensor
 from ..ops.shape import _ints
 from ..row_sparse import RowGradient
 from .attr import ParamAttr
@@ -79,7 +80,7 @@ class Layer:
         typed = held is not None and value is not None and (kind is not Tensor or name in self._buffer_names)
         if typed and not isinstance(value, kind):
             wanted = f"a {kind.__name__} or None in its place"
-            raise WrongKind(f"{name}: expected {wanted}, got {type(value).__name__}")
+            raise InvalidType(f"{name}: expected {wanted}, got {type(value).__name__}")
         if value is None and kind is not Tensor:
             self._emptied = self._emptied | {name}
         elif (
@@ -94,6 +95,7 @@ class Layer:
     # --- running ---
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """Computes the result of the call. A subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__}.forward: write it in the subclass")
 
     if TYPE_CHECKING:
@@ -152,16 +154,21 @@ class Layer:
         return _Handle(self._state_dict_hooks, hook)
 
     def backward(self, *inputs: Any) -> Any:
-        raise Refused(f"{type(self).__name__}.backward: a Layer has none; call backward() of its result")
+        """Always an error: call `backward()` of the result."""
+        raise InvalidArgument(
+            f"{type(self).__name__}.backward: a Layer has none; call backward() of its result"
+        )
 
     def train(self, mode: bool = True) -> Layer:
+        """Switch this layer and all below to train mode, or with False to eval mode; returns the layer."""
         if not isinstance(mode, bool):
-            raise Refused(f"mode: expected True or False, got {mode!r}")
+            raise InvalidArgument(f"mode: expected True or False, got {mode!r}")
         for layer in self.sublayers(include_self=True):
             layer.training = mode
         return self
 
     def eval(self) -> Layer:
+        """Switch this layer and all below to eval mode: `train(False)`."""
         return self.train(False)
 
     # --- what it holds ---
@@ -184,12 +191,12 @@ class Layer:
         initializer = attr.initializer or usual or (Constant(0.0) if is_bias else XavierUniform())
         kind = as_dtype(self._dtype if dtype is None else dtype)
         if not isinstance(initializer, Initializer) or not (kind.is_floating_point or kind.is_complex):
-            raise WrongKind(
+            raise InvalidType(
                 f"expected an Initializer and a floating dtype, got {initializer!r}, {name_of(kind)}"
             )
         shape = _ints(list(shape), "shape")
         if min(shape, default=0) < 0:
-            raise Refused(f"shape: expected sizes of 0 or more, got {list(shape)}")
+            raise InvalidArgument(f"shape: expected sizes of 0 or more, got {list(shape)}")
         buffer = initializer.make(shape, kind).to(as_device(device))
         name = attr.name or unique_name(f"{self._full_name}.{'b' if is_bias else 'w'}")
         rate, decay = attr.learning_rate, attr.regularizer
@@ -207,29 +214,37 @@ class Layer:
     create_variable = create_tensor
 
     def add_parameter(self, name: str, parameter: Parameter | None) -> Parameter | None:
+        """Register a Parameter (or None) under a name. KeyError if the name is taken or not allowed."""
         if parameter is not None and not isinstance(parameter, Parameter):
-            raise WrongKind(f"parameter: expected a Parameter or None, got {type(parameter).__name__}")
+            raise InvalidType(f"parameter: expected a Parameter or None, got {type(parameter).__name__}")
         if isinstance(vars(self).get(name), Layer) or name in self._buffer_names:
-            raise KeyError(f"name: {name!r} is a layer or a buffer of this {type(self).__name__} already")
+            raise KeyError(
+                f"add_parameter: name: {name!r} is a layer or a buffer of this {type(self).__name__} already"
+            )
         if hasattr(self, str(name)) and not isinstance(vars(self).get(name), Parameter):
-            raise KeyError(f"name: {name!r} is an attribute of this {type(self).__name__} already")
+            raise KeyError(
+                f"add_parameter: name: {name!r} is an attribute of this {type(self).__name__} already"
+            )
         setattr(self, self._attribute(name), parameter)
         return parameter
 
     def add_sublayer(self, name: str, sublayer: Layer) -> Layer:
+        """Register a layer under a name; returns it. KeyError for the name of a method."""
         if not isinstance(sublayer, Layer):
-            raise WrongKind(f"sublayer: expected a Layer, got {type(sublayer).__name__}")
+            raise InvalidType(f"sublayer: expected a Layer, got {type(sublayer).__name__}")
         if getattr(type(self), str(name), None) is not None:
-            raise KeyError(f"name: {name!r} is an attribute of every {type(self).__name__}")
+            raise KeyError(f"add_sublayer: name: {name!r} is an attribute of every {type(self).__name__}")
         setattr(self, str(name), sublayer)
         return sublayer
 
     def register_module(self, name: str, module: Layer) -> None:
+        """`add_sublayer`."""
         self.add_sublayer(name, module)
 
     add_module = register_module
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """`add_parameter`."""
         self.add_parameter(name, param)
 
     def _found(self, target: str, kind: Any) -> Any:
@@ -251,6 +266,7 @@ class Layer:
         return self._found(target, Layer)
 
     def get_parameter(self, target: str) -> Tensor:
+        """The parameter or buffer at a dotted name. AttributeError if there is none."""
         return self._found(target, Tensor)
 
     get_buffer = get_parameter
@@ -259,7 +275,9 @@ class Layer:
         """Put a layer at a dotted name, in place of another; strict: there must be one. ValueError,
         AttributeError."""
         if not target or not isinstance(layer, Layer):
-            raise Refused(f"target, layer: expected a name and a Layer, got {target!r}, {type(layer)}")
+            raise InvalidArgument(
+                f"target, layer: expected a name and a Layer, got {target!r}, {type(layer)}"
+            )
         above, _, last = target.rpartition(".")
         if strict or hasattr(self.get_sublayer(above), last):
             self._found(target, Layer)
@@ -268,24 +286,27 @@ class Layer:
     get_submodule, set_submodule = get_sublayer, set_sublayer
 
     def get_extra_state(self) -> Any:
+        """State besides parameters and buffers. RuntimeError unless a subclass defines it."""
         raise RuntimeError(f"{type(self).__name__}.get_extra_state: it has none")
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
         """Keep a Tensor that is not a parameter; it moves with the layer, and is saved in state_dict if
         persistable."""
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise WrongKind(f"tensor: expected a Tensor or None, got {type(tensor).__name__}")
+            raise InvalidType(f"tensor: expected a Tensor or None, got {type(tensor).__name__}")
         if name in vars(self) and name not in self._buffer_names:
-            raise KeyError(f"name: {name!r} is an attribute of this layer already")
+            raise KeyError(f"register_buffer: name: {name!r} is an attribute of this layer already")
         self._buffer_names = {**self._buffer_names, self._attribute(name): persistable}
         setattr(self, name, tensor)
 
     def _attribute(self, name: str) -> str:
         """`name`, if a layer can hold something under it."""
         if not isinstance(name, str):
-            raise WrongKind(f"name: expected a string, got {type(name).__name__}")
+            raise InvalidType(f"name: expected a string, got {type(name).__name__}")
         if not name or "." in name or getattr(type(self), name, None) is not None:
-            raise KeyError(f"name: {name!r} is empty, has a dot or is an attribute of {type(self).__name__}")
+            raise KeyError(
+                prefix_function_name(f"name: {name!r} is empty, has a dot or is an attribute of this layer")
+            )
         return name
 
     @property
@@ -320,9 +341,11 @@ class Layer:
     _non_persistent_buffers_set = _non_persistable_buffer_names_set
 
     def children(self) -> Iterator[Layer]:
+        """The direct sublayers."""
         return (layer for _, layer in self.named_children())
 
     def named_children(self) -> Iterator[tuple[str, Layer]]:
+        """(name, layer) of the direct sublayers, each once."""
         seen: set[Layer] = set()
         for name, layer in layers_of(self).items():
             if layer not in seen:
@@ -348,9 +371,11 @@ class Layer:
         return self.named_sublayers(prefix, True, memo, remove_duplicate)
 
     def modules(self) -> Iterator[Layer]:
+        """This layer and all below, each once."""
         return (layer for _, layer in self.named_modules())
 
     def sublayers(self, include_self: bool = False) -> list[Layer]:
+        """All layers below, each once; include_self: this layer first."""
         return [layer for _, layer in self.named_sublayers(include_self=include_self)]
 
     def _named(
@@ -370,6 +395,7 @@ class Layer:
         return self._named(parameters_of, prefix, include_sublayers, remove_duplicate)
 
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:
+        """All parameters, of this layer and (include_sublayers) below, each once."""
         return [p for _, p in self.named_parameters(include_sublayers=include_sublayers)]
 
     def named_buffers(self, prefix="", include_sublayers=True, remove_duplicate=True):
@@ -377,18 +403,22 @@ class Layer:
         return self._named(_buffers_of, prefix, include_sublayers, remove_duplicate)
 
     def buffers(self, include_sublayers: bool = True) -> list[Tensor]:
+        """All buffers, of this layer and below."""
         return [b for _, b in self.named_buffers(include_sublayers=include_sublayers)]
 
     def requires_grad_(self, requires_grad: bool = True) -> Layer:
+        """Set whether the parameters need gradients; returns the layer."""
         for parameter in self.parameters():
             parameter.stop_gradient = not requires_grad
         return self
 
     def clear_gradients(self, set_to_zero: bool = True) -> None:
+        """Zero the gradients of all parameters (set_to_zero), or remove them."""
         for parameter in self.parameters():
             parameter.clear_gradient(set_to_zero)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
+        """Remove the gradients of all parameters (set_to_none), or zero them."""
         self.clear_gradients(not set_to_none)
 
     def full_name(self) -> str:
@@ -503,35 +533,45 @@ class Layer:
         self._dtype = self._dtype if kind is None else name_of(kind)
 
     def astype(self, dtype: Any = None) -> Layer:
+        """`to(dtype=dtype)`."""
         return self.to(dtype=dtype)
 
     def type(self, dst_type: Any) -> Layer:
+        """`to(dtype=dst_type)`."""
         return self.to(dtype=dst_type)
 
     def double(self) -> Layer:
+        """`to(dtype="float64")`."""
         return self.to(dtype="float64")
 
     def half(self) -> Layer:
+        """`to(dtype="float16")`."""
         return self.to(dtype="float16")
 
     def float(self, excluded_layers: Any = None) -> Layer:
+        """Convert floating parameters and buffers to float32, except in `excluded_layers`."""
         return self._convert_all(None, torch.float32, excluded_layers or ())
 
     def float16(self, excluded_layers: Any = None) -> Layer:
+        """Convert floating parameters and buffers to float16, except in `excluded_layers`."""
         return self._convert_all(None, torch.float16, excluded_layers or ())
 
     def bfloat16(self, excluded_layers: Any = None) -> Layer:
+        """Convert floating parameters and buffers to bfloat16, except in `excluded_layers`."""
         return self._convert_all(None, torch.bfloat16, excluded_layers or ())
 
     def cpu(self) -> Layer:
+        """`to("cpu")`."""
         return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Layer:
+        """`to` a GPU, by default GPU 0."""
         return self.to(f"gpu:{device or 0}" if device is None or isinstance(device, int) else device)
 
     # --- printing ---
 
     def extra_repr(self) -> str:
+        """The arguments that the printed layer shows."""
         entries = [(e.rstrip("?").split(":"), e[-1] == "?") for e in self._shows.split()]
         found = [
             (n[0], getattr(self, n[-1]), tacit and getattr(type(self), n[-1], None), tacit)
@@ -568,7 +608,7 @@ class _Handle(HookHandle):
         for flag in flags:
             flag[self._hook_id] = True
 
-    def remove(self) -> None:  # type: ignore[override]
+    def remove(self) -> None:  # type: ignore[override]  # Paddle returns None
         for kept in self._kept:
             kept.pop(self._hook_id, None)
 

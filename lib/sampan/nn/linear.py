@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from ..engine.tensor import Tensor, WrongKind
+from ..engine.tensor import InvalidType, Tensor
 from . import functional as F
 from .initializer import Initializer
 from .layer import Layer
@@ -19,7 +19,7 @@ def _size(name: str, value: Any) -> int:
     except TypeError:
         size = -1
     if size < 0:
-        raise WrongKind(f"{name}: expected a whole number of at least 0, got {value!r}")
+        raise InvalidType(f"{name}: expected a whole number of at least 0, got {value!r}")
     return size
 
 

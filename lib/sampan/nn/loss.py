@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from . import functional as F
 from .function_layer import FunctionLayer
 
@@ -61,7 +61,7 @@ class PoissonNLLLoss(Loss, of=F.poisson_nll_loss, private="*"):
     def _check(self) -> None:
         super()._check()
         if self.epsilon <= 0:
-            raise Refused(f"epsilon: expected a positive number, got {self.epsilon}")
+            raise InvalidArgument(f"epsilon: expected a positive number, got {self.epsilon}")
 
 
 class GaussianNLLLoss(Loss, of=F.gaussian_nll_loss, inputs=3):

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from . import functional as F
 from .attr import ParamAttr
 from .function_layer import FunctionLayer, with_defaults
@@ -37,7 +37,7 @@ class _OfRank(WithBias):
     def _check(self, x: Any) -> None:
         if self._ranks and x.ndim not in self._ranks:
             ranks = " or ".join(map(str, self._ranks))
-            raise Refused(f"x: {type(self).__name__} expects {ranks} axes, got shape {[*x.shape]}")
+            raise InvalidArgument(f"x: {type(self).__name__} expects {ranks} axes, got shape {[*x.shape]}")
 
 
 class _BatchNorm(_OfRank):
@@ -186,7 +186,7 @@ class _InstanceNorm(_OfRank):
     ) -> None:
         super().__init__()
         if (weight_attr is False) != (bias_attr is False):
-            raise Refused("weight_attr, bias_attr: expected both or neither to be False")
+            raise InvalidArgument("weight_attr, bias_attr: expected both or neither to be False")
         self.num_features, self.epsilon = num_features, epsilon
         self._momentum, self._data_format = momentum, data_format  # forward needs neither
         self._weight_attr, self._bias_attr = weight_attr, bias_attr
@@ -240,7 +240,7 @@ class LayerNorm(WithBias):
         self.epsilon = epsilon
         size = math.prod(self.normalized_shape)
         if not self.normalized_shape or size < 1:
-            raise Refused(f"normalized_shape: expected positive sizes, got {normalized_shape}")
+            raise InvalidArgument(f"normalized_shape: expected positive sizes, got {normalized_shape}")
         weight_attr = weight_attr if elementwise_affine else False
         bias_attr = bias_attr if elementwise_affine and bias else False
         self._create([size], [size], weight_attr, bias_attr, Constant(1.0))
@@ -272,7 +272,9 @@ class GroupNorm(WithBias):
     ) -> None:
         super().__init__(dtype=dtype)
         if data_format not in ("NCHW", "NHWC", "NCL", "NLC", "NCDHW", "NDHWC"):
-            raise Refused(f"data_format: expected NCHW, NHWC or another of these, got {data_format!r}")
+            raise InvalidArgument(
+                f"data_format: expected NCHW, NHWC or another of these, got {data_format!r}"
+            )
         self.num_groups, self.num_channels, self.epsilon = num_groups, num_channels, epsilon
         self.data_format = data_format
         attrs: tuple[Any, Any] = (weight_attr, bias_attr) if affine else (False, False)
@@ -306,7 +308,7 @@ class SpectralNorm(Layer):
         super().__init__(dtype=dtype)
         shape = list(weight_shape)
         if math.prod(shape) < 1 or not -len(shape) <= dim < len(shape):
-            raise Refused(f"weight_shape, dim: {shape} and {dim} make no matrix")
+            raise InvalidArgument(f"weight_shape, dim: {shape} and {dim} make no matrix")
         self._dim, self._power_iters, self._eps = dim, power_iters, eps
         self._weight_shape = shape
         start, sizes = Normal(0.0, 1.0), (shape[dim], math.prod(shape) // shape[dim])

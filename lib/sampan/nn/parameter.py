@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype, name_of
-from ..engine.tensor import Tensor, WrongKind
+from ..engine.tensor import InvalidType, Tensor
 
 __all__ = ["Parameter"]
 
@@ -75,7 +75,7 @@ class Parameter(Tensor):
     ) -> None:
         super().__init__(data, not requires_grad)
         if requires_grad and not (self.data.is_floating_point() or self.data.is_complex()):
-            raise WrongKind(f"Parameter: expected a floating dtype, got {name_of(self.data.dtype)}")
+            raise InvalidType(f"Parameter: expected a floating dtype, got {name_of(self.data.dtype)}")
         self.name = name or unique_name("parameter")
         self.optimize_attr = {"learning_rate": learning_rate}
         self.regularizer, self.need_clip = regularizer, need_clip
@@ -97,7 +97,7 @@ class Parameter(Tensor):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         if not isinstance(value, bool):
-            raise WrongKind(f"trainable: expected a bool, got {value!r}")
+            raise InvalidType(f"trainable: expected a bool, got {value!r}")
         self.stop_gradient = not value
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:

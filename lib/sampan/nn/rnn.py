@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..creation import full
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..ops.indexing import where
 from ..ops.joining import concat, stack
 from ..ops.recurrent import CELLS, recurrent
@@ -88,9 +88,11 @@ class _Cell(RNNCellBase):
 
     def _build(self, input_size: int, hidden_size: int, attrs: tuple[Any, ...], proj_size: int = 0) -> None:
         if hidden_size <= 0:
-            raise Refused(f"hidden_size: expected a positive number, got {hidden_size}")
+            raise InvalidArgument(f"hidden_size: expected a positive number, got {hidden_size}")
         if not 0 <= proj_size < hidden_size:
-            raise Refused(f"proj_size: expected 0 to below hidden_size ({hidden_size}), got {proj_size}")
+            raise InvalidArgument(
+                f"proj_size: expected 0 to below hidden_size ({hidden_size}), got {proj_size}"
+            )
         self.input_size, self.hidden_size, self.proj_size = input_size, hidden_size, proj_size
         rows = self.gates * hidden_size
         shapes = ([rows, input_size], [rows, proj_size or hidden_size], [rows], [rows])
@@ -139,7 +141,7 @@ class SimpleRNNCell(_Cell):
     ):
         super().__init__()
         if activation not in ("tanh", "relu"):
-            raise Refused(f"activation: expected 'tanh' or 'relu', got {activation!r}")
+            raise InvalidArgument(f"activation: expected 'tanh' or 'relu', got {activation!r}")
         self.activation, self.mode = activation, f"RNN_{activation.upper()}"
         self._build(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
 
@@ -227,7 +229,7 @@ def _run(cell, inputs, states, lengths, time_major, reverse, kwargs, zeros=False
     if lengths is not None:
         lengths = (lengths if isinstance(lengths, Tensor) else Tensor(lengths)).astype("int64")
         if lengths.shape != (batch := [flatten(inputs)[0].shape[1]]):
-            raise Refused(
+            raise InvalidArgument(
                 f"sequence_length: expected shape {batch}, a length for each sequence, got {[*lengths.shape]}"
             )
     if (lengths is None or zeros) and _fits(cell, inputs, states, kwargs):
@@ -276,12 +278,14 @@ class BiRNN(Layer):
     def __init__(self, cell_fw: Any, cell_bw: Any, time_major: bool = False) -> None:
         super().__init__()
         if cell_fw.input_size != cell_bw.input_size:
-            raise Refused(f"cell_bw: expected input_size {cell_fw.input_size}, got {cell_bw.input_size}")
+            raise InvalidArgument(
+                f"cell_bw: expected input_size {cell_fw.input_size}, got {cell_bw.input_size}"
+            )
         self.cell_fw, self.cell_bw, self.time_major = cell_fw, cell_bw, time_major
 
     def forward(self, inputs, initial_states=None, sequence_length=None, **kwargs) -> tuple[Any, Any]:
         if initial_states is not None and len(initial_states) != 2:
-            raise Refused(f"initial_states: expected a pair, got {len(initial_states)}")
+            raise InvalidArgument(f"initial_states: expected a pair, got {len(initial_states)}")
         return self._both(inputs, initial_states or (None, None), sequence_length, kwargs)
 
     def _both(self, inputs, states, lengths, kwargs, zeros=False):
@@ -303,7 +307,9 @@ class _Stack(LayerList):
         self, kind, given, input_size, hidden_size, num_layers, direction, time_major, dropout, out_size
     ):
         if direction not in ("forward", "bidirect", "bidirectional"):
-            raise Refused(f"direction: expected forward, bidirect or bidirectional, got {direction!r}")
+            raise InvalidArgument(
+                f"direction: expected forward, bidirect or bidirectional, got {direction!r}"
+            )
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.time_major, self.dropout, self.out_size = time_major, dropout, out_size
         self.num_directions = 1 if direction == "forward" else 2
@@ -344,7 +350,7 @@ class _Stack(LayerList):
     ) -> tuple[Tensor, Any]:
         given: list[Any] = flatten(initial_states) if initial_states is not None else []
         if any(len(g) != self.num_layers * self.num_directions for g in given):
-            raise Refused(
+            raise InvalidArgument(
                 f"initial_states: expected {self.num_layers * self.num_directions} on the first axis, got "
                 f"{[g.shape for g in given]}"
             )

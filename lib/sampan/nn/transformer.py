@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..dtype import DataType, as_dtype
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..ops.joining import concat
 from . import functional as F
 from .attr import ParamAttr
@@ -45,7 +45,7 @@ def _attrs(given: Any, count: int, name: str) -> list[Any]:
     each."""
     if isinstance(given, list | tuple):
         if len(given) != count:
-            raise Refused(f"{name}: expected {count} of them, got {len(given)}")
+            raise InvalidArgument(f"{name}: expected {count} of them, got {len(given)}")
         return list(given)
     one: Any = ParamAttr.of(given) if isinstance(given, ParamAttr | str) else None
     if one and one.name:
@@ -59,7 +59,7 @@ def _attrs(given: Any, count: int, name: str) -> list[Any]:
 def _positive(**sizes: int) -> None:
     for name, value in sizes.items():
         if value <= 0:
-            raise Refused(f"{name}: expected a positive number, got {value}")
+            raise InvalidArgument(f"{name}: expected a positive number, got {value}")
 
 
 class Cache(NamedTuple):
@@ -100,7 +100,9 @@ class MultiHeadAttention(Layer):
         super().__init__()
         _positive(embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:
-            raise Refused(f"embed_dim: expected a multiple of num_heads ({num_heads}), got {embed_dim}")
+            raise InvalidArgument(
+                f"embed_dim: expected a multiple of num_heads ({num_heads}), got {embed_dim}"
+            )
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         self.dropout, self.need_weights = dropout, need_weights
@@ -337,5 +339,5 @@ def _shared(attr: Any) -> tuple[Any, Any]:
     if not isinstance(attr, list | tuple):
         return attr, attr
     if not 1 <= len(attr) <= 3:
-        raise Refused(f"weight_attr, bias_attr: expected one, two or three, got {len(attr)}")
+        raise InvalidArgument(f"weight_attr, bias_attr: expected one, two or three, got {len(attr)}")
     return [attr[0], attr[-1]], [attr[0], attr[1] if len(attr) == 3 else attr[0], attr[-1]]

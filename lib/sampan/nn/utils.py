@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..engine.tape import written
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..ops.joining import concat
 from .layer import Layer
 from .norm import power_iteration
@@ -37,7 +37,7 @@ def clip_grad_norm_(
     gradients = _gradients(parameters)
     kind = float(norm_type)
     if kind != math.inf and not (kind > 0 or kind == 0):
-        raise Refused(f"norm_type: expected a number of at least 0 or inf, got {norm_type}")
+        raise InvalidArgument(f"norm_type: expected a number of at least 0 or inf, got {norm_type}")
     if not gradients:
         return Tensor(torch.tensor(0.0))
     norm = torch.stack([g.data.double().norm(kind) for g in gradients]).norm(kind)
@@ -66,7 +66,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Any], name: str | Non
     """The opposite: write the entries of a vector into the parameters."""
     listed = list(parameters)
     if vec.data.numel() != sum(p.size for p in listed):
-        raise Refused(f"vec: expected {sum(p.size for p in listed)} entries, got {vec.data.numel()}")
+        raise InvalidArgument(f"vec: expected {sum(p.size for p in listed)} entries, got {vec.data.numel()}")
     for parameter, part in zip(listed, vec.data.split([p.size for p in listed]), strict=True):
         parameter.data.copy_(part.view(parameter.data.shape))
         written(parameter.data)
@@ -85,7 +85,7 @@ class _Reparametrised:
     def __init__(self, layer: Layer, name: str, compute: Any, tag: str) -> None:
         self.layer, self.name, self.compute, self.tag = layer, name, compute, tag
         if not isinstance(getattr(layer, name, None), Parameter):
-            raise Refused(f"name: expected the name of a parameter of the layer, got {name!r}")
+            raise InvalidArgument(f"name: expected the name of a parameter of the layer, got {name!r}")
         if any(r.name == name for r in vars(layer).get("_computed", ())):
             raise RuntimeError(f"{tag}: {name!r} is computed already")
         delattr(layer, name)
@@ -108,7 +108,7 @@ def weight_norm(layer: Layer, name: str = "weight", dim: int | None = 0) -> Laye
     weight = getattr(layer, name, None)
     axis = -1 if dim is None else dim
     if weight is not None and not -weight.ndim <= axis < weight.ndim:
-        raise Refused(f"dim: expected an axis of {weight.ndim}, got {dim}")
+        raise InvalidArgument(f"dim: expected an axis of {weight.ndim}, got {dim}")
     axis = axis + weight.ndim if weight is not None and axis < -1 else axis
     made = _Reparametrised(layer, name, None, "weight_norm")
     assert isinstance(weight, Parameter)
@@ -131,12 +131,12 @@ def remove_weight_norm(layer: Layer, name: str = "weight") -> Layer:
             made.refresh()
             value = getattr(layer, name).data
             made.handle.remove()
-            layer._computed.remove(made)  # type: ignore[attr-defined]
+            layer._computed.remove(made)  # type: ignore[attr-defined]  # set in vars(layer)
             for suffix in ("", "_g", "_v"):
                 delattr(layer, f"{name}{suffix}")
             layer.add_parameter(name, Parameter(value))
             return layer
-    raise Refused(f"name: {name!r} of {layer!r} has no weight norm")
+    raise InvalidArgument(f"name: {name!r} of {layer!r} has no weight norm")
 
 
 def spectral_norm(
@@ -153,7 +153,7 @@ def spectral_norm(
     The parameter becomes `weight_orig`; buffers `weight_u` and `weight_v` keep the iteration's vectors.
     """
     if n_power_iterations <= 0:
-        raise Refused(f"n_power_iterations: expected a positive number, got {n_power_iterations}")
+        raise InvalidArgument(f"n_power_iterations: expected a positive number, got {n_power_iterations}")
     kind = type(layer).__name__
     axis = dim if dim is not None else int(kind == "Linear" or kind.endswith("Transpose"))
     weight = getattr(layer, name, None)

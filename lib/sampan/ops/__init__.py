@@ -1,7 +1,7 @@
-"""Every differentiable operator, one file a family. Importing this room declares them as Tensor's methods
+"""Every differentiable operator, one file a family. Importing this package declares them as Tensor's methods
 too."""
 
-# ruff: noqa: F401, F403, I001
+# ruff: noqa: F401, I001
 from . import (
     attention,
     convolution,

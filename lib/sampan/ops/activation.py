@@ -8,7 +8,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..engine.operator import composite, operator
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..generated import define
 from .elementwise import Buffer, aten, sigmoid, tanh
 from .joining import concat, equal_views
@@ -94,7 +94,7 @@ _SIXTH = (0.1666667, 0.5)  # what torch has a kernel for
 
 def _selu(x: Any, scale: float, alpha: float) -> Any:
     if scale <= 1 or alpha < 0:
-        raise Refused(f"selu: expected scale above 1 and alpha of 0 or more, got {scale} and {alpha}")
+        raise InvalidArgument(f"selu: expected scale above 1 and alpha of 0 or more, got {scale} and {alpha}")
     return aten.elu(x, alpha, scale, 1.0)
 
 
@@ -380,7 +380,7 @@ def maxout(x, groups, axis=1, name=None) -> Tensor:
     """The largest of each `groups` neighbours along `axis` (Goodfellow et al., 2013)."""
     at = _axis(x, axis)
     if groups < 1 or x.shape[at] % groups:
-        raise Refused(f"maxout: groups {groups} does not divide axis {axis} of {list(x.shape)}")
+        raise InvalidArgument(f"maxout: groups {groups} does not divide axis {axis} of {list(x.shape)}")
     return x.reshape([*x.shape[:at], x.shape[at] // groups, groups, *x.shape[at + 1 :]]).max(at + 1)
 
 

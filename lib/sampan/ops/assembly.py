@@ -8,7 +8,7 @@ import torch
 
 from ..dtype import name_of
 from ..engine.operator import as_method, composite, operator
-from ..engine.tensor import Refused, Tensor, WrongKind, to_tensor
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor, to_tensor
 from .indexing import diagonal, getitem
 from .joining import stack
 from .shape import expand_view, reshape
@@ -54,7 +54,7 @@ def blocks(*tensors):
 def block_diag(inputs, name=None) -> Tensor:
     """The block-diagonal matrix of a list of tensors of one dtype, each with 0 to 2 axes."""
     if len({t.dtype for t in inputs}) > 1:
-        raise Refused(
+        raise InvalidArgument(
             f"block_diag: expected tensors of one dtype, got {', '.join(name_of(t.dtype) for t in inputs)}"
         )
     return blocks(*inputs)
@@ -64,7 +64,7 @@ def cartesian_prod(x, name=None) -> Tensor:
     """All ways to take one entry of each vector in the list `x`, [ways, vectors]; of one vector, itself."""
     for tensor in x:
         if tensor.ndim != 1:
-            raise Refused(f"cartesian_prod: expected vectors, got shape {[*tensor.shape]}")
+            raise InvalidArgument(f"cartesian_prod: expected vectors, got shape {[*tensor.shape]}")
     if len(x) == 1:
         return x[0]
     shape = [tensor.size for tensor in x]
@@ -82,9 +82,9 @@ def on_own_axes(vectors: Any) -> list[Any]:
 def combinations(x, r=2, with_replacement=False, name=None) -> Tensor:
     """All ways to take r entries of the vector `x`, in its order, [ways, r]."""
     if x.ndim != 1:
-        raise WrongKind(f"combinations: expected a vector, got shape {[*x.shape]}")
+        raise InvalidType(f"combinations: expected a vector, got shape {[*x.shape]}")
     if not isinstance(r, int) or r < 0:
-        raise Refused(f"combinations: r must be an int of 0 or more, got {r!r}")
+        raise InvalidArgument(f"combinations: r must be an int of 0 or more, got {r!r}")
     if r == 0:
         return Tensor(x.data.new_empty(0))
     ways = itertools.combinations_with_replacement if with_replacement else itertools.combinations
@@ -96,10 +96,10 @@ def combinations(x, r=2, with_replacement=False, name=None) -> Tensor:
 def vander(x, n=None, increasing=False, name=None) -> Tensor:
     """The Vandermonde matrix, [x.size, n]: powers n - 1 to 0 of a vector, or 0 to n - 1 when `increasing`."""
     if x.ndim != 1:
-        raise Refused(f"vander: expected a vector, got shape {[*x.shape]}")
+        raise InvalidArgument(f"vander: expected a vector, got shape {[*x.shape]}")
     count = x.size if n is None else n
     if count < 0:
-        raise Refused(f"vander: n must not be negative, got {n}")
+        raise InvalidArgument(f"vander: n must not be negative, got {n}")
     powers = [Tensor(torch.ones_like(x.data))]
     while len(powers) < count:
         powers.append(powers[-1] * x)
@@ -111,10 +111,10 @@ def vander(x, n=None, increasing=False, name=None) -> Tensor:
 def multiplex(inputs, index, name=None) -> Tensor:
     """Row i of the tensor inputs[index[i]], for each i: inputs all [rows, ...], index [rows, 1]."""
     if len(inputs) < 2:
-        raise Refused("multiplex: expected at least two tensors to choose from")
+        raise InvalidArgument("multiplex: expected at least two tensors to choose from")
     rows = index.data.reshape(-1).long()
     if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < len(inputs):
-        raise Refused(f"multiplex: index must be from 0 to {len(inputs) - 1}, got {index.tolist()}")
+        raise InvalidArgument(f"multiplex: index must be from 0 to {len(inputs) - 1}, got {index.tolist()}")
     return getitem(stack(inputs), (rows, torch.arange(len(rows), device=rows.device)))
 
 

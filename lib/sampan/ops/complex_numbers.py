@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..engine.operator import operator
-from ..engine.tensor import WrongKind, declared
+from ..engine.tensor import InvalidType, declared
 
 __all__ = ["angle", "as_complex", "as_real", "complex", "conj", "imag", "polar", "real", "sgn"]
 
@@ -16,7 +16,7 @@ __all__ = ["angle", "as_complex", "as_real", "complex", "conj", "imag", "polar",
 def _check_wide(x: Any) -> None:
     """Refuse halves: torch would make complex32 of them, which Paddle does not have."""
     if x.dtype is torch.float16:
-        raise WrongKind("complex numbers are made of float32 or float64, got float16")
+        raise InvalidType("complex numbers are made of float32 or float64, got float16")
 
 
 @operator(lambda g, saved: g.to(saved), method="", view=True)
@@ -29,7 +29,7 @@ def real(x, name=None):
 def imag(x, name=None):
     """The imaginary part of a complex array, a view. Raises TypeError for a real one."""
     if not x.is_complex():
-        raise WrongKind("x is real and has no imaginary part")
+        raise InvalidType("x is real and has no imaginary part")
     return x.imag
 
 
@@ -107,5 +107,5 @@ def as_complex(x, name=None):
 def as_real(x, name=None):
     """Complex numbers [...] as pairs of floats, [..., 2]. A view of the same memory."""
     if not x.is_complex():
-        raise WrongKind("x is real")
+        raise InvalidType("x is real")
     return torch.view_as_real(x.resolve_conj())

@@ -13,7 +13,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..engine.operator import composite, operator
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from .assembly import diagonals
 from .complex_numbers import real
 from .joining import concat_tensors
@@ -73,7 +73,7 @@ def solve(x, y, left=True, name=None) -> Tensor:
     if left and (y.ndim == 1 or list(y.shape) == list(x.shape[:-1])):
         return solve_matrix(x, y.unsqueeze(-1)).squeeze(-1)
     if y.ndim < 2:
-        raise Refused(f"solve: y: expected matrices, got shape {list(y.shape)}")
+        raise InvalidArgument(f"solve: y: expected matrices, got shape {list(y.shape)}")
     return solve_matrix(x, y) if left else solve_matrix(x.mT, y.mT).mT
 
 
@@ -112,7 +112,7 @@ def cholesky_solve(x, y, upper=False, name=None) -> Tensor:
 def cholesky_inverse(x, upper=False, name=None) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is x."""
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
-        raise Refused(f"cholesky_inverse: expected a square matrix, got shape {list(x.shape)}")
+        raise InvalidArgument(f"cholesky_inverse: expected a square matrix, got shape {list(x.shape)}")
     return inverse(x.mT @ x if upper else x @ x.mT)
 
 
@@ -235,7 +235,9 @@ def lu(x, pivot=True, get_infos=False, name=None) -> tuple[Tensor, ...]:
 def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U from what `lu` gave: x both triangles, y the pivots. Parts not requested are empty."""
     if x.ndim < 2 or y.ndim < 1:
-        raise Refused(f"lu_unpack: expected x [..., m, n] and y [..., k], got {[*x.shape]} and {[*y.shape]}")
+        raise InvalidArgument(
+            f"lu_unpack: expected x [..., m, n] and y [..., k], got {[*x.shape]} and {[*y.shape]}"
+        )
     nothing = Tensor(torch.empty(0, dtype=x.data.dtype))
     k = min(x.shape[-2:])
     p = Tensor(torch.lu_unpack(x.data, y.data, unpack_data=False)[0]) if unpack_pivots else nothing

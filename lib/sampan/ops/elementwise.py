@@ -19,7 +19,7 @@ import torch
 from .. import kernels
 from ..dtype import default_dtype
 from ..engine.operator import as_method, composite, operator
-from ..engine.tensor import Refused, Tensor, WrongKind, declared
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor, declared
 from ..generated import define
 
 # fmt: off
@@ -112,7 +112,9 @@ def elementwise(
 def _rounded(x: Any, y: Any, rounding_mode: Any) -> Any:
     """x / y, rounded down ("floor") or towards zero ("trunc")."""
     if rounding_mode not in ("floor", "trunc"):
-        raise Refused(f"divide: rounding_mode: expected None, 'floor' or 'trunc', got {rounding_mode!r}")
+        raise InvalidArgument(
+            f"divide: rounding_mode: expected None, 'floor' or 'trunc', got {rounding_mode!r}"
+        )
     return divide_rounded(x, y, rounding_mode)
 
 
@@ -133,7 +135,7 @@ def _of_floats(function: Callable[..., Any], kind: torch.dtype = torch.float32) 
 
     def value(x: Any, y: Any) -> Any:
         if x.is_complex() or y.is_complex():
-            raise WrongKind("expected real numbers, got complex ones")
+            raise InvalidType("expected real numbers, got complex ones")
         x = x if x.is_floating_point() else x.to(kind)
         return function(x, y if y.is_floating_point() else y.to(kind))
 
@@ -153,7 +155,7 @@ def _heaviside(x: Any, y: Any) -> Any:
 def _frac(x: Any) -> Any:
     """x without its whole part: 0 for integers, which torch leaves out."""
     if x.dtype is torch.bool:
-        raise WrongKind("a bool has no fraction")
+        raise InvalidType("a bool has no fraction")
     return x.frac() if x.is_floating_point() else torch.zeros_like(x)
 
 
@@ -165,7 +167,7 @@ add = elementwise(
     "g",
     setting="alpha=1",
     otherwise=lambda x, y, alpha: add(x, y * alpha),
-    doc="x + alpha y.",
+    doc="x + alpha y. torch.add promotes the dtypes; `engine.backward.fit` casts the gradients back.",
     inplace="direct",
     out=True,
 )
@@ -527,7 +529,7 @@ def ldexp(x, y, name=None) -> Tensor:
     """x 2^y, in float64 if one of the two is, else in the default dtype."""
     for value, called in ((x, "x"), (y, "y")):
         if isinstance(value, (int, float)):
-            raise WrongKind(f"ldexp: {called} must be a tensor, got {value!r}")
+            raise InvalidType(f"ldexp: {called} must be a tensor, got {value!r}")
     kind = torch.float64 if torch.float64 in (x.dtype, y.dtype) else default_dtype()
     x, y = (v if v.dtype == kind else declared.cast(v, kind) for v in (x, y))
     return x * 2.0**y
@@ -557,14 +559,14 @@ def add_n(inputs, name=None) -> Tensor:
     if shapes == {(), (1,)}:
         tensors = [declared.reshape(t, [1]) for t in tensors]
     elif len(shapes) != 1:
-        raise Refused(f"add_n: expected tensors of one shape, got {[list(t.shape) for t in tensors]}")
+        raise InvalidArgument(f"add_n: expected tensors of one shape, got {[list(t.shape) for t in tensors]}")
     return summed(*tensors)
 
 
 def increment(x, value=1.0, name=None) -> Tensor:
     """x + value in x's own memory, for a tensor with one entry."""
     if x.size != 1:
-        raise Refused(f"increment: expected a tensor with one entry, got shape {[*x.shape]}")
+        raise InvalidArgument(f"increment: expected a tensor with one entry, got shape {[*x.shape]}")
     step = value if x.data.is_floating_point() else int(value)
     if x.node is None:  # a constant more, which changes no gradient: as in Paddle a leaf takes it too
         x.data.add_(step)
@@ -576,7 +578,7 @@ def increment(x, value=1.0, name=None) -> Tensor:
 def positive(x, name=None) -> Tensor:
     """x itself. Raises TypeError for bools."""
     if x.dtype == torch.bool:
-        raise WrongKind("positive: a bool has no sign")
+        raise InvalidType("positive: a bool has no sign")
     return x
 
 

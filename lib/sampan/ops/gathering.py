@@ -8,7 +8,7 @@ import torch
 
 from ..dtype import name_of
 from ..engine.operator import composite, operator
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from .indexing import getitem, setitem, spread
 from .shape import _free, _ints, along, assign, cast, expand, expand_view, reshape, squeeze
 
@@ -25,7 +25,7 @@ def _integers(index: Any, name: str) -> Any:
     if index.dtype is torch.int64:
         return index
     if index.dtype not in (torch.int32, torch.int16, torch.int8, torch.uint8):
-        raise WrongKind(f"{name} must be integers, got {name_of(index.dtype)}")
+        raise InvalidType(f"{name} must be integers, got {name_of(index.dtype)}")
     return index.long()
 
 
@@ -54,7 +54,7 @@ def _found(pick, x, axis, index, *more):
 def _spread_along(indices: Any, shape: Any, axis: int) -> Any:
     """`indices` repeated along the axes other than `axis` to the lengths in `shape`."""
     if indices.ndim != len(shape):
-        raise Refused(f"indices have {indices.ndim} axes, the array has {len(shape)}")
+        raise InvalidArgument(f"indices have {indices.ndim} axes, the array has {len(shape)}")
     target = list(shape)
     axis = _free(indices, axis)
     target[axis] = indices.shape[axis]
@@ -64,7 +64,7 @@ def _spread_along(indices: Any, shape: Any, axis: int) -> Any:
 def _several(index: Any) -> Any:
     """An index of at least one axis: Paddle refuses a 0-d one here."""
     if index.ndim == 0:
-        raise Refused("index: expected at least one axis, got a 0-d tensor")
+        raise InvalidArgument("index: expected at least one axis, got a 0-d tensor")
     return index
 
 
@@ -99,7 +99,7 @@ def gather(x, index, axis=None, name=None, out=None) -> Tensor:
     elif index.ndim == 2 and index.shape[1] == 1:
         picked = index_select(x, index, axis)
     else:
-        raise Refused(f"gather: expected an index of shape [n] or [n, 1], got {list(index.shape)}")
+        raise InvalidArgument(f"gather: expected an index of shape [n] or [n, 1], got {list(index.shape)}")
     return picked if out is None else out._write(picked)
 
 
@@ -108,7 +108,7 @@ def gather_nd(x, index, name=None) -> Tensor:
     """`x` at the coordinates in the last axis of `index`: [..., k] picks slices of x over its first k
     axes."""
     if index.shape[-1] > x.ndim:
-        raise Refused(f"gather_nd: index names {index.shape[-1]} axes, x has shape {list(x.shape)}")
+        raise InvalidArgument(f"gather_nd: index names {index.shape[-1]} axes, x has shape {list(x.shape)}")
     if not index.shape[-1]:  # every row of the index names x itself
         return expand(x, [*index.shape[:-1], *x.shape])
     return getitem(x, tuple(index.data.unbind(-1)))
@@ -206,7 +206,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     """
     if reduce != "assign" and reduce not in _REDUCES:
         known = f"'assign' or one of {', '.join(_REDUCES)}"
-        raise Refused(f"put_along_axis: reduce: expected {known}, got {reduce!r}")
+        raise InvalidArgument(f"put_along_axis: reduce: expected {known}, got {reduce!r}")
     places = _integers(indices.data, "indices")
     if broadcast:
         places = _spread_along(places, arr.shape, axis)
@@ -228,7 +228,9 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True) -> Tens
     """`scatter_add` with another way to put several entries together: "sum", "prod", "mean", "amin" or
     "amax"."""
     if reduce not in (*_REDUCES, "sum", "prod"):
-        raise Refused(f"scatter_reduce: reduce: expected sum, prod, mean, amin or amax, got {reduce!r}")
+        raise InvalidArgument(
+            f"scatter_reduce: reduce: expected sum, prod, mean, amin or amax, got {reduce!r}"
+        )
     return _put(input, index, src, dim, _REDUCES.get(reduce, reduce), include_self)
 
 
@@ -242,7 +244,7 @@ def scatter(x, index, updates, overwrite=True, name=None, out=None) -> Tensor:
     places = _integers(index.data, "index").reshape(-1)
     if index.ndim == 0:
         if updates.ndim != x.ndim - 1:
-            raise Refused(
+            raise InvalidArgument(
                 f"scatter: updates: expected {x.ndim - 1} axes for one row, got shape {updates.shape}"
             )
         updates = updates.unsqueeze(0)
@@ -296,7 +298,7 @@ def index_put(x, indices, value, accumulate=False, name=None) -> Tensor:
     """`x` with `value`, broadcast, at the places that a tuple of index arrays (or a mask) names; added if
     `accumulate`."""
     if not isinstance(indices, (tuple, list)):
-        raise WrongKind(f"index_put: indices: expected a tuple of tensors, got {type(indices).__name__}")
+        raise InvalidType(f"index_put: indices: expected a tuple of tensors, got {type(indices).__name__}")
     key = tuple(i.data if i.dtype == torch.bool else _several(_integers(i.data, "indices")) for i in indices)
     if x.data.is_complex() and isinstance(value, Tensor) and not value.data.is_complex():
         value = cast(value, x.data.dtype)
@@ -313,7 +315,9 @@ def index_put(x, indices, value, accumulate=False, name=None) -> Tensor:
 def index_sample(x, index) -> Tensor:
     """From each row of x [n, d] the entries that the same row of index [n, k] names: [n, k]."""
     if x.ndim != 2 or index.ndim != 2 or x.shape[0] != index.shape[0]:
-        raise Refused(f"index_sample: expected x [n, d], index [n, k], got {[*x.shape]}, {[*index.shape]}")
+        raise InvalidArgument(
+            f"index_sample: expected x [n, d], index [n, k], got {[*x.shape]}, {[*index.shape]}"
+        )
     return take_along_axis(x, index, 1, False)
 
 
@@ -325,9 +329,9 @@ def take(x, index, mode="raise", name=None) -> Tensor:
     negative ones to the first).
     """
     if mode not in ("raise", "wrap", "clip"):
-        raise Refused(f'take: mode: expected "raise", "wrap" or "clip", got {mode!r}')
+        raise InvalidArgument(f'take: mode: expected "raise", "wrap" or "clip", got {mode!r}')
     if not isinstance(index, Tensor) or index.dtype not in (torch.int32, torch.int64):
-        raise WrongKind("take: index: expected a tensor of int32 or int64")
+        raise InvalidType("take: index: expected a tensor of int32 or int64")
     places = index.data.long().reshape(-1)
     if mode == "wrap":
         places = places % x.size

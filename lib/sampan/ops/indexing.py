@@ -12,7 +12,7 @@ from ..engine.apply import AxisError
 from ..engine.backward import unbroadcast
 from ..engine.operator import as_method, composite, operator
 from ..engine.spelling import spelled
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from .shape import assign, cast, expand_view, number, reshape
 
 
@@ -81,8 +81,9 @@ def _axes_taken(part: Any) -> int:
 def getitem(x, index):
     """`x[index]`: ints, slices (negative steps too), `...`, None, integer and boolean arrays, and mixtures.
 
-    A view where only ints, slices, `...` and None occur with positive steps. Raises IndexError outside the
-    array.
+    A view where only ints, slices, `...` and None occur with positive steps. Raises IndexError for an index
+    out of range: the text is torch's ("index 5 is out of bounds"), and engine/error_translation.py puts the
+    function's name before it.
     """
     flips, key = _flipped(x, index)
     source = x.flip(flips) if flips else x
@@ -133,7 +134,7 @@ def _put(target: torch.Tensor, value: Any, index: Any) -> None:
     if (
         value.is_complex() if isinstance(value, torch.Tensor) else isinstance(value, complex)
     ) and not target.is_complex():
-        raise WrongKind(f"a complex value does not fit into {name_of(target.dtype)}")
+        raise InvalidType(f"a complex value does not fit into {name_of(target.dtype)}")
     flips, key = _flipped(target, index)
     if not flips:
         target[key] = value
@@ -172,9 +173,9 @@ def where(condition, x=None, y=None, name=None) -> Any:
     if x is None and y is None:
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
-        raise Refused("where: expected both x and y, or neither")
+        raise InvalidArgument("where: expected both x and y, or neither")
     if condition.dtype != torch.bool:
-        raise WrongKind(f"where: expected a bool condition, got {name_of(condition.dtype)}")
+        raise InvalidType(f"where: expected a bool condition, got {name_of(condition.dtype)}")
     kinds = {v.data.dtype for v in (x, y) if isinstance(v, Tensor)}
     if len(kinds) == 2 and torch.float16 in kinds and builtins.any(kind.is_complex for kind in kinds):
         # torch would choose complex32, which Paddle does not have
@@ -200,7 +201,7 @@ def masked_scatter(x, mask, value, name=None) -> Tensor:
     x, mask = _broadcast(x, mask)
     count = int(mask.data.sum())
     if count > value.size:
-        raise Refused(f"masked_scatter: value: expected at least {count} entries, got {value.size}")
+        raise InvalidArgument(f"masked_scatter: value: expected at least {count} entries, got {value.size}")
     return setitem(x, reshape(value, [-1])[:count], mask)
 
 
@@ -215,7 +216,7 @@ def nonzero(x, as_tuple=False):
 def masked_select(x, mask, name=None) -> Tensor:
     """The entries of `x` where `mask` is true, as a vector; the two broadcast."""
     if mask.dtype != torch.bool:
-        raise WrongKind(f"masked_select: mask: expected bools, got {name_of(mask.dtype)}")
+        raise InvalidType(f"masked_select: mask: expected bools, got {name_of(mask.dtype)}")
     x, mask = _broadcast(x, mask)
     return getitem(x, mask)
 

@@ -13,13 +13,13 @@ import torch
 
 from ..engine.apply import casts, observers
 from ..engine.backward import enable_grad
+from ..engine.error_translation import RAISED_INSIDE, raised_inside, translate_error
+from ..engine.errors import with_name
 from ..engine.fast import MISSING
-from ..engine.naming import under
 from ..engine.operator import as_method, names
-from ..engine.refusal import REFUSALS, from_inside, translated
 from ..engine.spelling import renamed
 from ..engine.tape import replaced
-from ..engine.tensor import Refused, Tensor, WrongKind, declared
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor, declared
 
 # The families whose operators get twins.
 from . import (
@@ -53,7 +53,7 @@ def _twin(name: str, operation: Callable[..., Tensor], inplace: str) -> Any:
         if x is MISSING:
             kwargs = renamed(known, kwargs)
             if first not in kwargs:
-                raise WrongKind(f"missing the argument {first!r}")
+                raise InvalidType(f"missing the argument {first!r}")
             x = kwargs.pop(first)
         operands = (*args, *kwargs.values()) if kwargs else args
         try:
@@ -66,7 +66,7 @@ def _twin(name: str, operation: Callable[..., Tensor], inplace: str) -> Any:
             if direct is not None and not (recorded or mixed or kwargs or observers or casts):
                 try:
                     direct(x.data, *[a.data if isinstance(a, Tensor) else a for a in args])
-                except REFUSALS:
+                except RAISED_INSIDE:
                     return take(x, operation(x._before(), *args), args)  # which says what does not fit
                 x._mark_written()
                 return x
@@ -74,9 +74,9 @@ def _twin(name: str, operation: Callable[..., Tensor], inplace: str) -> Any:
             if keeps and recorded:  # a derivative reads x, whose own memory is about to be overwritten
                 before.data = x.data.clone()
             return take(x, operation(before, *args, **kwargs), operands)
-        except REFUSALS as error:  # x is no Tensor, or there are too many arguments
-            if from_inside(error):
-                raise translated(error, known, (x, *args), kwargs) from error
+        except RAISED_INSIDE as error:  # x is no Tensor, or there are too many arguments
+            if raised_inside(error):
+                raise translate_error(error, known, (x, *args), kwargs) from error
             raise
 
     made: Any = twin
@@ -127,7 +127,7 @@ def _retyped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
     if result.data.dtype is x.data.dtype:
         return x._write(result)
     if result.data.shape != x.data.shape:
-        raise Refused(f"the result has shape {[*result.shape]}, the tensor has {[*x.shape]}")
+        raise InvalidArgument(f"the result has shape {[*result.shape]}, the tensor has {[*x.shape]}")
     if torch.is_grad_enabled():
         if x.node is None:
             x._check_no_leaf(x)
@@ -168,8 +168,8 @@ as_method(where_, "where_")
 for _name, (_function, _aliases, _inplace) in names.items():
     _second, _method = _aliases.split(), hasattr(Tensor, _name)
     for _alias in _second:
-        _give(_alias, under(_alias, _function), _method)
+        _give(_alias, with_name(_alias, _function), _method)
     if _inplace:
         _made = _twin(_name, _function, _inplace)
         for _each in (_name, *_second):
-            _give(f"{_each}_", under(f"{_each}_", _made), True)
+            _give(f"{_each}_", with_name(f"{_each}_", _made), True)

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from ..dtype import name_of
-from ..engine.naming import under
+from ..engine.errors import with_name
 from ..engine.operator import as_method, composite, operator
 from ..engine.spelling import spelled
-from ..engine.tensor import Refused, Tensor, WrongKind, declared, to_tensor
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor, declared, to_tensor
 from .shape import _free, _ints, along, expand, flatten, reshape, unsqueeze
 
 # fmt: off
@@ -30,7 +30,7 @@ def concat_tensors(*tensors, axis=0):
     """Joined along an axis that they have already."""
     kinds = {name_of(t.dtype) for t in tensors}
     if len(kinds) > 1:
-        raise WrongKind(f"tensors to join have several dtypes: {', '.join(sorted(kinds))}")
+        raise InvalidType(f"tensors to join have several dtypes: {', '.join(sorted(kinds))}")
     if len({t.ndim for t in tensors}) > 1:
         raise RuntimeError("tensors to join have different numbers of axes")
     axis = _free(tensors[0], axis)
@@ -41,7 +41,7 @@ def concat_tensors(*tensors, axis=0):
 def stack_tensors(*tensors, axis=0):
     """Joined along a new axis."""
     if len({t.dtype for t in tensors}) > 1:
-        raise WrongKind("tensors to stack have several dtypes")
+        raise InvalidType("tensors to stack have several dtypes")
     return torch.stack(tensors, axis)
 
 
@@ -55,7 +55,7 @@ def concat(x, axis=0, name=None) -> Tensor:
     return concat_tensors(*_tensors(x), axis=int(axis))
 
 
-cat, concatenate = under("cat", concat), under("concatenate", concat)
+cat, concatenate = with_name("cat", concat), with_name("concatenate", concat)
 
 
 @spelled(out=True)
@@ -64,14 +64,14 @@ def stack(x, axis=0, name=None) -> Tensor:
     tensors = _tensors(x)
     shapes = [list(t.shape) for t in tensors]
     if any(s != shapes[0] for s in shapes):
-        raise Refused(f"stack: expected tensors of one shape, got {shapes}")
+        raise InvalidArgument(f"stack: expected tensors of one shape, got {shapes}")
     return stack_tensors(*tensors, axis=_free(tensors[0], int(axis), 1))
 
 
 def _tensors(x: Any) -> list[Any]:
     if not isinstance(x, (list, tuple)) or not x:
         got = "an empty one" if isinstance(x, (list, tuple)) else type(x).__name__
-        raise WrongKind(f"x: expected a non-empty list of tensors, got {got}")
+        raise InvalidType(f"x: expected a non-empty list of tensors, got {got}")
     return list(x)
 
 
@@ -141,7 +141,7 @@ def broadcast_shapes(*shapes) -> list[int]:
     try:
         return list(torch.broadcast_shapes(*(_ints(s, "shape") for s in shapes)))
     except RuntimeError:
-        raise Refused(f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast") from None
+        raise InvalidArgument(f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast") from None
 
 
 def broadcast_shape(x_shape, y_shape) -> list[int]:
@@ -152,7 +152,7 @@ def broadcast_shape(x_shape, y_shape) -> list[int]:
     found = []
     for a, b in zip_longest(reversed(first), reversed(second), fillvalue=1):
         if a != b and not {1, -1} & {a, b}:
-            raise Refused(f"broadcast_shape: shapes {first} and {second} do not broadcast")
+            raise InvalidArgument(f"broadcast_shape: shapes {first} and {second} do not broadcast")
         weak = (1,) if -1 not in (a, b) else (1, -1)  # a known length settles an unknown one
         found.append(-1 if {a, b} in ({-1}, {-1, 1}) else b if a in weak else a)
     return found[::-1]
@@ -168,13 +168,13 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None) -> 
     n = x.shape[axis]
     if isinstance(repeats, Tensor) and repeats.ndim:
         if list(repeats.shape) != [n]:
-            raise Refused(f"repeat_interleave: repeats: expected shape [{n}], got {[*repeats.shape]}")
+            raise InvalidArgument(f"repeat_interleave: repeats: expected shape [{n}], got {[*repeats.shape]}")
         repeats = repeats.data.to(x.data.device)
         places = torch.repeat_interleave(torch.arange(n, device=repeats.device), repeats)
         return declared.index_select(x, Tensor(places), axis)
     times = int(repeats)
     if times <= 0:
-        raise Refused(f"repeat_interleave: repeats: expected at least 1, got {times}")
+        raise InvalidArgument(f"repeat_interleave: repeats: expected at least 1, got {times}")
     before, after = list(x.shape[:axis]), list(x.shape[axis + 1 :])
     wide = expand(unsqueeze(x, axis + 1), [*before, n, times, *after])
     return reshape(wide, [*before, n * times, *after]) if wide.size else flatten(wide, axis, axis + 1)
@@ -230,14 +230,14 @@ def split(x, num_or_sections, axis=0, name=None) -> list[Tensor]:
     if isinstance(num_or_sections, int):
         if num_or_sections <= 0 or length % num_or_sections:
             parts = f"{num_or_sections} equal parts"
-            raise Refused(f"split: {parts} cannot be cut from an axis of length {length}")
+            raise InvalidArgument(f"split: {parts} cannot be cut from an axis of length {length}")
         sizes = [length // num_or_sections] * num_or_sections
     elif isinstance(num_or_sections, (list, tuple)):
         sizes = _ints(num_or_sections, "num_or_sections")
         if sizes.count(-1) == 1:
             sizes[sizes.index(-1)] = length - sum(sizes) - 1
     else:
-        raise WrongKind(f"split: num_or_sections: expected an int or a list, got {num_or_sections!r}")
+        raise InvalidType(f"split: num_or_sections: expected an int or a list, got {num_or_sections!r}")
     return list(split_sizes(x, sizes, axis))
 
 
@@ -257,7 +257,7 @@ def unstack(x, axis=0, num=None) -> list[Tensor]:
     """A list of copies of the slices of `x` along `axis`; `num` says how many are expected."""
     found = list(unstacked(x, _free(x, axis)))
     if num is not None and num != len(found):
-        raise Refused(f"unstack: num is {num}, but axis {axis} has length {len(found)}")
+        raise InvalidArgument(f"unstack: num is {num}, but axis {axis} has length {len(found)}")
     return found
 
 
@@ -269,11 +269,13 @@ def tensor_split(x, num_or_indices, axis=0, name=None) -> list[Tensor]:
     length = x.shape[axis]
     if isinstance(num_or_indices, int):
         if num_or_indices <= 0:
-            raise Refused(f"tensor_split: num_or_indices: expected at least 1, got {num_or_indices}")
+            raise InvalidArgument(f"tensor_split: num_or_indices: expected at least 1, got {num_or_indices}")
         size, more = divmod(length, num_or_indices)
         return list(split_sizes(x, [size + (i < more) for i in range(num_or_indices)], axis))
     if not isinstance(num_or_indices, (list, tuple)):
-        raise Refused(f"tensor_split: num_or_indices: expected an int or a list, got {num_or_indices!r}")
+        raise InvalidArgument(
+            f"tensor_split: num_or_indices: expected an int or a list, got {num_or_indices!r}"
+        )
     cuts = [slice(i).indices(length)[1] for i in _ints(num_or_indices, "num_or_indices")]
     return [x[along(axis, slice(a, b))] for a, b in zip([0, *cuts], [*cuts, length], strict=True)]
 
@@ -283,7 +285,7 @@ def _axis_split(name: str, axis: int, least: int, doc: str) -> Callable[..., lis
 
     def cut(x, num_or_indices, name=None) -> list[Tensor]:
         if x.ndim < least:
-            raise Refused(f"{cut.__name__}: expected at least {least} axes, got shape {[*x.shape]}")
+            raise InvalidArgument(f"{cut.__name__}: expected at least {least} axes, got shape {[*x.shape]}")
         return tensor_split(x, num_or_indices, min(axis, x.ndim - 1))
 
     cut.__name__ = name

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..engine.operator import composite, operator
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from .elementwise import Buffer
 from .indexing import diagonal, spread
 from .shape import _free, _ints, assign, expand_view, permute, reshape, swapaxes
@@ -63,7 +63,9 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None) -> Tensor:
     if dims == (2, 2) and not (transpose_x or transpose_y):
         return mm(x, y)
     if 0 in dims:
-        raise Refused(f"matmul: expected at least one axis each, got shapes {[*x.shape]} and {[*y.shape]}")
+        raise InvalidArgument(
+            f"matmul: expected at least one axis each, got shapes {[*x.shape]} and {[*y.shape]}"
+        )
     if 1 not in dims:
         return batched_matmul(x, y, transpose_x, transpose_y)
     a = reshape(x, [1, -1]) if dims[0] == 1 else x
@@ -81,7 +83,9 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None) -> Tensor:
 def bmm(x, y, name=None) -> Tensor:
     """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
     if len(x.shape) != 3 or len(y.shape) != 3 or x.shape[0] != y.shape[0]:
-        raise Refused(f"bmm: expected shapes [b, n, k] and [b, k, m], got {[*x.shape]} and {[*y.shape]}")
+        raise InvalidArgument(
+            f"bmm: expected shapes [b, n, k] and [b, k, m], got {[*x.shape]} and {[*y.shape]}"
+        )
     return batched_matmul(x, y)
 
 
@@ -95,7 +99,7 @@ def mv(x, vec, name=None) -> Tensor:
 def dot(x, y, name=None) -> Tensor:
     """The sum of products of two vectors, or of the rows of two matrices."""
     if x.ndim not in (1, 2) or list(x.shape) != list(y.shape):
-        raise Refused(
+        raise InvalidArgument(
             f"dot: expected two vectors or matrices of one shape, got {[*x.shape]} and {[*y.shape]}"
         )
     return (x * y).sum(axis=-1)
@@ -117,7 +121,7 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None) -> Tensor:
 def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None) -> Tensor:
     """beta input + alpha x @ y, for batches of matrices."""
     if input.ndim != 3:
-        raise Refused(f"baddbmm: input: expected 3 axes, got shape {list(input.shape)}")
+        raise InvalidArgument(f"baddbmm: input: expected 3 axes, got shape {list(input.shape)}")
     return input * beta + bmm(x, y) * alpha
 
 
@@ -141,7 +145,7 @@ def tensordot(x, y, axes=2, name=None) -> Tensor:
     axes = axes.tolist() if isinstance(axes, Tensor) else axes
     if isinstance(axes, int):
         if axes < 0:
-            raise Refused(f"tensordot: axes: expected 0 or more, got {axes}")
+            raise InvalidArgument(f"tensordot: axes: expected 0 or more, got {axes}")
         pairs = [list(range(x.ndim - axes, x.ndim)), list(range(axes))]
     else:
         lists = [axes] if not axes or isinstance(axes[0], int) else axes
@@ -152,7 +156,9 @@ def tensordot(x, y, axes=2, name=None) -> Tensor:
     first, second = ([_free(t, a) for a in own] for t, own in zip((x, y), pairs, strict=True))
     for i, j in zip(first, second, strict=True):
         if x.shape[i] != y.shape[j] and 1 not in (x.shape[i], y.shape[j]):
-            raise Refused(f"tensordot: axis {i} of {list(x.shape)} and axis {j} of {list(y.shape)} differ")
+            raise InvalidArgument(
+                f"tensordot: axis {i} of {list(x.shape)} and axis {j} of {list(y.shape)} differ"
+            )
         x = x.sum(axis=i, keepdim=True) if y.shape[j] == 1 else x
         y = y.sum(axis=j, keepdim=True) if x.shape[i] == 1 else y
     own_x, own_y = ([i for i in range(t.ndim) if i not in u] for t, u in ((x, first), (y, second)))
@@ -188,9 +194,11 @@ def cross(x, y, axis=9, name=None) -> Tensor:
     if axis == 9:
         axis = next((i for i, n in enumerate(x.shape) if n == 3), None)
         if axis is None:
-            raise Refused(f"cross: expected an axis of length 3, got shape {list(x.shape)}")
+            raise InvalidArgument(f"cross: expected an axis of length 3, got shape {list(x.shape)}")
     if list(x.shape) != list(y.shape):
-        raise Refused(f"cross: expected tensors of one shape, got {list(x.shape)} and {list(y.shape)}")
+        raise InvalidArgument(
+            f"cross: expected tensors of one shape, got {list(x.shape)} and {list(y.shape)}"
+        )
     return cross_product(x, y, axis)
 
 
@@ -210,7 +218,7 @@ def trace(x, offset=0, axis1=0, axis2=1, name=None) -> Tensor:
 def matrix_transpose(x, name=None) -> Tensor:
     """The last two axes exchanged."""
     if x.ndim < 2:
-        raise Refused(f"matrix_transpose: expected at least 2 axes, got shape {list(x.shape)}")
+        raise InvalidArgument(f"matrix_transpose: expected at least 2 axes, got shape {list(x.shape)}")
     return swapaxes(x, -2, -1)
 
 
@@ -220,7 +228,7 @@ def multi_dot(x, name=None) -> Tensor:
     order."""
     chain = list(x)
     if len(chain) < 2:
-        raise Refused(f"multi_dot: expected at least two matrices, got {len(chain)}")
+        raise InvalidArgument(f"multi_dot: expected at least two matrices, got {len(chain)}")
     sizes = [1 if chain[0].ndim == 1 else chain[0].shape[0], *(t.shape[0] for t in chain[1:])]
     sizes.append(1 if chain[-1].ndim == 1 else chain[-1].shape[-1])
 
@@ -241,12 +249,8 @@ def multi_dot(x, name=None) -> Tensor:
     return product(0, len(chain) - 1)
 
 
-def _affine_by_x(g: Any, weight: Any) -> Any:
-    return times_transposed(g, weight) if g.__class__ is Buffer else g.mm(weight.t())
-
-
 @operator(
-    _affine_by_x,
+    lambda g, weight: _mm_by_left(g, weight),
     lambda g, x: x.t().mm(g),
     lambda g: g.sum(axis=0),
     product=True,
@@ -266,7 +270,9 @@ def linear(x, weight, bias=None, name=None) -> Tensor:
         product = matmul(x, weight)
         return product if bias is None else product + bias
     if not own or not given or given[-1] != own[0]:
-        raise Refused(f"linear: expected x [..., in] and weight [in, out], got {[*given]} and {[*own]}")
+        raise InvalidArgument(
+            f"linear: expected x [..., in] and weight [in, out], got {[*given]} and {[*own]}"
+        )
     if len(given) == 2:
         return mm(x, weight) if bias is None else affine(x, weight, bias)
     product = reshape(mm(reshape(x, [-1, given[-1]]), weight), [*given[:-1], own[1]])
@@ -300,7 +306,9 @@ def einsum(equation, *operands) -> Tensor:
         tensors.append(tensor)
         for letter, n in zip(inputs[place], tensor.shape, strict=True):
             if sizes.setdefault(letter, n) != n and 1 not in (n, sizes[letter]):
-                raise Refused(f"einsum: axis {letter!r} of {equation!r} is {sizes[letter]} and {n} long")
+                raise InvalidArgument(
+                    f"einsum: axis {letter!r} of {equation!r} is {sizes[letter]} and {n} long"
+                )
             sizes[letter] = max(sizes[letter], n)
     if len(tensors) == 1 and inputs[0] == output:  # nothing to do but to take a diagonal
         return tensors[0] if tensors[0] is operands[0] else assign(tensors[0])
@@ -343,13 +351,15 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
     left, arrow, output = equation.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(operands):
-        raise Refused(f"einsum: {equation!r} names {len(inputs)} operands, got {len(operands)}")
+        raise InvalidArgument(f"einsum: {equation!r} names {len(inputs)} operands, got {len(operands)}")
     free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
     widest = 0
     for letters, tensor in zip(inputs, operands, strict=True):
         named = len(letters.replace("...", ""))
         if ("..." not in letters and named != tensor.ndim) or named > tensor.ndim:
-            raise Refused(f"einsum: {letters!r} does not fit an operand of shape {list(tensor.shape)}")
+            raise InvalidArgument(
+                f"einsum: {letters!r} does not fit an operand of shape {list(tensor.shape)}"
+            )
         if "..." in letters:
             widest = max(widest, tensor.ndim - named)
     dots = "".join(free[:widest])
@@ -363,5 +373,7 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
     result = output.replace("...", dots)
     unknown = set(result) - set("".join(filled))
     if unknown:
-        raise Refused(f"einsum: the result of {equation!r} names {sorted(unknown)}, which no operand does")
+        raise InvalidArgument(
+            f"einsum: the result of {equation!r} names {sorted(unknown)}, which no operand does"
+        )
     return filled, result

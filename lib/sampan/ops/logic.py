@@ -7,7 +7,7 @@ import torch
 
 from ..engine.operator import as_method, composite, operator
 from ..engine.spelling import spelled
-from ..engine.tensor import Tensor, WrongKind
+from ..engine.tensor import InvalidType, Tensor
 
 # fmt: off
 __all__ = [
@@ -29,7 +29,7 @@ def _truth(
     def binary(x, y, name=None):
         value = function(x, y)
         if not isinstance(value, torch.Tensor):  # Python compared it with something that is not a number
-            raise WrongKind(f"expected tensors and numbers, got {type(x).__name__} and {type(y).__name__}")
+            raise InvalidType(f"expected tensors and numbers, got {type(x).__name__} and {type(y).__name__}")
         return value
 
     body = unary if inputs == 1 else binary

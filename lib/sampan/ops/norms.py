@@ -10,7 +10,7 @@ import torch
 
 from ..engine.operator import composite, operator
 from ..engine.spelling import give
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from .decomposition import adjoint, eigh, identity, inverse, qr, svd, svdvals
 from .indexing import select
 from .joining import concat_tensors
@@ -48,12 +48,12 @@ def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None) ->
 
 
 @composite()
-def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None) -> Tensor:  # noqa: B006
+def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None) -> Tensor:
     """The norm of matrices in two axes: "fro", "nuc" (sum of singular values), 2 and -2 (the largest and
     smallest singular value), 1 and -1 (the largest and smallest column sum of |x|), inf and -inf (row
     sums)."""
     if not isinstance(axis, (list, tuple)) or len(axis) != 2:
-        raise Refused(f"matrix_norm: axis: expected two axes, got {axis!r}")
+        raise InvalidArgument(f"matrix_norm: axis: expected two axes, got {axis!r}")
     rows, columns = _axes(x, axis)
     if p == "fro":
         return p_norm(x, 2, [rows, columns], keepdim)
@@ -64,7 +64,7 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None) -> Tensor: 
         first, second = (columns, rows) if math.isinf(p) else (rows, columns)
         found = (max if p > 0 else min)(p_norm(x, 1, [first], True), second, True).squeeze([rows, columns])
     else:
-        raise Refused(f'matrix_norm: p: expected "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {p!r}')
+        raise InvalidArgument(f'matrix_norm: p: expected "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {p!r}')
     return found.unsqueeze(sorted((rows, columns))) if keepdim else found
 
 
@@ -101,9 +101,13 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
     """
     modes = ("if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in (f"{modes[1]}_if_necessary", *modes[1:]):
-        raise Refused(f"cdist: compute_mode: expected one of {', '.join(modes)}, got {compute_mode!r}")
+        raise InvalidArgument(
+            f"cdist: compute_mode: expected one of {', '.join(modes)}, got {compute_mode!r}"
+        )
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1] or p < 0:
-        raise Refused(f"cdist: expected x [..., n, k], y [..., m, k], p >= 0, got {[*x.shape]}, {[*y.shape]}")
+        raise InvalidArgument(
+            f"cdist: expected x [..., n, k], y [..., m, k], p >= 0, got {[*x.shape]}, {[*y.shape]}"
+        )
     many = x.shape[-2] > 25 or y.shape[-2] > 25
     if p == 2 and (compute_mode == modes[1] or (many and compute_mode != modes[2])):
         square = (x * x).sum(-1, keepdim=True) + (y * y).sum(-1, keepdim=True).mT - (x @ y.mT) * 2
@@ -115,7 +119,7 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
 def pdist(x, p=2.0, name=None) -> Tensor:
     """The p-norms of the differences between all pairs of rows of x [n, k]: [n (n - 1) / 2]."""
     if x.ndim != 2:
-        raise Refused(f"pdist: expected a matrix, got shape {[*x.shape]}")
+        raise InvalidArgument(f"pdist: expected a matrix, got shape {[*x.shape]}")
     i, j = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.data.device)
     return p_norm(x[i] - x[j], float(number(p, "p")), [1])
 
@@ -139,7 +143,7 @@ def cond(x, p=None, name=None) -> Tensor:
     """The condition number of matrices: the norm of x times that of its inverse; p as in matrix_norm, None
     for 2."""
     if x.ndim < 2:
-        raise Refused(f"cond: expected at least 2 axes, got shape {[*x.shape]}")
+        raise InvalidArgument(f"cond: expected at least 2 axes, got shape {[*x.shape]}")
     if p in (None, 2, -2):
         values = svdvals(x)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
@@ -154,7 +158,7 @@ def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None) -
     rtol is the machine epsilon times the larger side of x.
     """
     if x.ndim < 2 or (tol is not None and (atol is not None or rtol is not None)):
-        raise Refused("matrix_rank: expected at least 2 axes, and either tol or atol and rtol")
+        raise InvalidArgument("matrix_rank: expected at least 2 axes, and either tol or atol and rtol")
     values = eigh(x)[0].abs().data if hermitian else svdvals(x).data
     if tol is None and rtol is None:
         rtol = 0.0 if atol is not None and bool(_buffer(atol).any()) else _rough(x)
@@ -192,9 +196,9 @@ def pinv(x, rcond=1e-15, hermitian=False, name=None) -> Tensor:
 def matrix_power(x, n, name=None) -> Tensor:
     """The product of n copies of square matrices, of their inverses for negative n; the unit matrix for 0."""
     if not isinstance(n, int):
-        raise WrongKind(f"matrix_power: n: expected an int, got {n!r}")
+        raise InvalidType(f"matrix_power: n: expected an int, got {n!r}")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise Refused(f"matrix_power: expected square matrices, got shape {[*x.shape]}")
+        raise InvalidArgument(f"matrix_power: expected square matrices, got shape {[*x.shape]}")
     if n == 1:
         return assign(x)
     if n < 0:
@@ -236,7 +240,7 @@ def householder_product(x, tau, name=None) -> Tensor:
     """
     if x.ndim < 2 or x.ndim != tau.ndim + 1 or not x.shape[-2] >= x.shape[-1] >= tau.shape[-1]:
         came = f"{[*x.shape]}, {[*tau.shape]}"
-        raise Refused(f"householder_product: expected x [..., m, n], tau [..., k], got {came}")
+        raise InvalidArgument(f"householder_product: expected x [..., m, n], tau [..., k], got {came}")
     one = identity(x, x.shape[-2])
     vectors = x.tril(-1) + one[:, : x.shape[-1]]
     product = Tensor(one[:, : x.shape[-1]])
@@ -266,7 +270,9 @@ def svd_lowrank(x, q=None, niter=2, M=None, name=None) -> tuple[Tensor, Tensor, 
     m, n = x.shape[-2:]
     q = builtin_min(6, m, n) if q is None else q
     if not 0 <= q <= builtin_min(m, n) or niter < 0:
-        raise Refused(f"svd_lowrank: expected 0 <= q <= {builtin_min(m, n)}, niter >= 0, got {q}, {niter}")
+        raise InvalidArgument(
+            f"svd_lowrank: expected 0 <= q <= {builtin_min(m, n)}, niter >= 0, got {q}, {niter}"
+        )
     x = x if M is None else x - expand_view(M, x.shape)
     wide = m < n
     x = adjoint(x) if wide else x

@@ -11,7 +11,7 @@ from ..dtype import as_dtype, default_dtype
 from ..engine.apply import AxisError
 from ..engine.operator import composite, operator
 from ..engine.spelling import give
-from ..engine.tensor import Tensor, WrongKind
+from ..engine.tensor import InvalidType, Tensor
 from .shape import unshared
 
 
@@ -28,9 +28,10 @@ def _axes(x: Any, axis: Any) -> list[int]:
     for a in given:
         try:
             # a bool is refused: it was meant for keepdim
+            # None raises the TypeError.
             a = index(None if a is True or a is False else a)  # type: ignore[arg-type]
         except TypeError:
-            raise WrongKind(f"axis: expected an int, a list of ints or None, got {axis!r}") from None
+            raise InvalidType(f"axis: expected an int, a list of ints or None, got {axis!r}") from None
         if not -(x.ndim or 1) <= a < (x.ndim or 1):
             raise AxisError(f"axis {a} is outside an array of {x.ndim} axes")
         axes.append(a % (x.ndim or 1))

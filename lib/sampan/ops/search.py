@@ -8,7 +8,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..engine.operator import composite, operator
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from .gathering import added_along
 from .indexing import nonzero
 
@@ -87,7 +87,7 @@ def _running(name: str, find: Any, doc: str) -> Callable[..., tuple[Tensor, Tens
     def body(x, axis=None, dtype="int64", name=None):
         kind, shape = as_dtype(dtype), x.shape
         if kind not in (torch.int32, torch.int64):
-            raise WrongKind(f"dtype: expected int32 or int64, got {dtype}")
+            raise InvalidType(f"dtype: expected int32 or int64, got {dtype}")
         if axis is None:
             x, axis = x.reshape([-1]), 0
         value, places = find(x, axis)
@@ -129,7 +129,9 @@ def searchsorted(
 def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None) -> Tensor:
     """Where each entry of x belongs in an ascending vector: see `searchsorted`."""
     if sorted_sequence.ndim != 1:
-        raise Refused(f"bucketize: sorted_sequence: expected a vector, got shape {[*sorted_sequence.shape]}")
+        raise InvalidArgument(
+            f"bucketize: sorted_sequence: expected a vector, got shape {[*sorted_sequence.shape]}"
+        )
     return searchsorted(sorted_sequence, x, out_int32, right)
 
 
@@ -163,7 +165,7 @@ def unique(
 def _results(value: torch.Tensor, more: list[torch.Tensor], dtype: Any) -> Any:
     kind = as_dtype(dtype)
     if kind not in (torch.int32, torch.int64):
-        raise WrongKind(f"dtype: expected int32 or int64, got {dtype}")
+        raise InvalidType(f"dtype: expected int32 or int64, got {dtype}")
     found = (Tensor(value), *(Tensor(v.to(kind)) for v in more))
     return found if more else found[0]
 
@@ -196,7 +198,7 @@ def top_p_sampling(
     """
     if mode not in ("truncated", "non-truncated") or x.ndim != 2 or ps.size != x.shape[0]:
         came = f"{[*x.shape]}, {[*ps.shape]}, {mode!r}"
-        raise Refused(f"top_p_sampling: expected x [rows, n] and ps [rows], got {came}")
+        raise InvalidArgument(f"top_p_sampling: expected x [rows, n] and ps [rows], got {came}")
     ordered, order = torch.sort(x.data, dim=-1, descending=True, stable=True)
     dropped = (ordered.cumsum(-1) - ordered >= ps.data.reshape(-1, 1)) & (mode == "truncated")
     if threshold is not None:

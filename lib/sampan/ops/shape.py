@@ -10,7 +10,7 @@ import torch
 from ..dtype import as_dtype
 from ..engine.apply import AxisError, describe
 from ..engine.operator import composite, operator
-from ..engine.tensor import Refused, Tensor, WrongKind, declared
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor, declared
 
 
 def _ints(values: Any, name: str) -> list[int]:
@@ -22,7 +22,7 @@ def _ints(values: Any, name: str) -> list[int]:
     try:
         return [index(v) for v in values]
     except TypeError:
-        raise WrongKind(f"{name}: expected integers, got {values!r}") from None
+        raise InvalidType(f"{name}: expected integers, got {values!r}") from None
 
 
 def number(value: Any, name: str) -> Any:
@@ -30,7 +30,7 @@ def number(value: Any, name: str) -> Any:
     if isinstance(value, (int, float)):
         return value
     if not isinstance(value, (np.generic, np.ndarray, Tensor)) or value.ndim:
-        raise WrongKind(f"{name}: expected a number, got {describe(value)}")
+        raise InvalidType(f"{name}: expected a number, got {describe(value)}")
     return value.item()
 
 
@@ -104,7 +104,7 @@ def swapaxes(x, axis0, axis1, name=None):
 def t(input, name=None) -> Tensor:
     """The transpose of a matrix; a vector or scalar as it is."""
     if input.ndim > 2:
-        raise Refused(f"t: expected at most 2 axes, got shape {[*input.shape]}")
+        raise InvalidArgument(f"t: expected at most 2 axes, got shape {[*input.shape]}")
     return input if input.ndim < 2 else swapaxes(input, 0, 1)
 
 
@@ -122,7 +122,7 @@ def flatten(x, start_axis=0, stop_axis=-1, name=None) -> Tensor:
         return reshape(x, [1])
     first, last = _free(x, start_axis), _free(x, stop_axis)
     if first > last:
-        raise Refused(f"flatten: start_axis {start_axis} comes after stop_axis {stop_axis}")
+        raise InvalidArgument(f"flatten: start_axis {start_axis} comes after stop_axis {stop_axis}")
     return reshape(x, [*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :]])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine.naming import under
+from ..engine.errors import with_name
 from ..engine.operator import entrance
 from ..engine.tensor import Tensor, declared, to_tensor
 from . import elementwise, indexing, linalg, logic
@@ -41,7 +41,7 @@ _COMPARABLE = (Tensor, int, float, complex, str, np.ndarray, np.generic, torch.T
 
 
 def _of_arrays(function: Any) -> Callable[..., Any]:
-    return under(function.operator.name, entrance(function.operator, arrays=True))
+    return with_name(function.operator.name, entrance(function.operator, arrays=True))
 
 
 def _reflected(call: Callable[..., Any]) -> Callable[..., Any]:

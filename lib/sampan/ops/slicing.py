@@ -8,7 +8,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..engine.operator import as_method, composite, operator
-from ..engine.tensor import Refused, Tensor, declared
+from ..engine.tensor import InvalidArgument, Tensor, declared
 from .indexing import getitem, setitem, spread
 from .shape import _free, _ints, along, assign, expand_view, flip, permute, reshape, unshared
 
@@ -25,9 +25,9 @@ def _key(x: Any, axes: Any, starts: Any, ends: Any, strides: Any) -> tuple[built
     axes, starts, ends = _ints(axes, "axes"), _ints(starts, "starts"), _ints(ends, "ends")
     steps = [1] * len(axes) if strides is None else _ints(strides, "strides")
     if not len(axes) == len(starts) == len(ends) == len(steps):
-        raise Refused(f"slice: the lists differ in length: {axes}, {starts}, {ends}, {steps}")
+        raise InvalidArgument(f"slice: the lists differ in length: {axes}, {starts}, {ends}, {steps}")
     if 0 in steps:
-        raise Refused("slice: a stride must not be 0")
+        raise InvalidArgument("slice: a stride must not be 0")
     key = [builtins.slice(None)] * x.ndim
     for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
         key[_free(x, axis)] = builtins.slice(*bounds)
@@ -68,10 +68,10 @@ def crop(x, shape=None, offsets=None, name=None) -> Tensor:
     begin = [0] * x.ndim if offsets is None else _ints(offsets, "offsets")
     size = list(x.shape) if shape is None else _ints(shape, "shape")
     if len(begin) != x.ndim or len(size) != x.ndim:
-        raise Refused(f"crop: expected {x.ndim} lengths and offsets, got {size} and {begin}")
+        raise InvalidArgument(f"crop: expected {x.ndim} lengths and offsets, got {size} and {begin}")
     size = [n - b if s == -1 else s for n, b, s in zip(x.shape, begin, size, strict=True)]
     if any(b < 0 or b + s > n for n, b, s in zip(x.shape, begin, size, strict=True)):
-        raise Refused(f"crop: shape {size} from {begin} does not lie in {list(x.shape)}")
+        raise InvalidArgument(f"crop: shape {size} from {begin} does not lie in {list(x.shape)}")
     return assign(getitem(x, tuple(builtins.slice(b, b + s) for b, s in zip(begin, size, strict=True))))
 
 
@@ -82,7 +82,7 @@ def narrow(input, dim, start, length) -> Tensor:
     n = input.shape[axis]
     first = start + n if start < 0 else start
     if not (first >= 0 and length >= 0 and first + length <= n):
-        raise Refused(f"narrow: {length} slices from {start} do not lie in an axis of length {n}")
+        raise InvalidArgument(f"narrow: {length} slices from {start} do not lie in an axis of length {n}")
     return getitem(input, along(axis, builtins.slice(first, first + length)))
 
 
@@ -194,13 +194,15 @@ def unflatten(x, axis, shape, name=None) -> Tensor:
 
 
 @composite(method="")
-def rot90(x, k=1, axes=[0, 1], name=None) -> Tensor:  # noqa: B006
+def rot90(x, k=1, axes=[0, 1], name=None) -> Tensor:
     """`x` turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
     if x.ndim < 2 or len(axes) != 2:
-        raise Refused(f"rot90: expected at least 2 axes and a plane of two, got {[*x.shape]} and {axes}")
+        raise InvalidArgument(
+            f"rot90: expected at least 2 axes and a plane of two, got {[*x.shape]} and {axes}"
+        )
     first, second = (_free(x, a) for a in axes)
     if first == second:
-        raise Refused(f"rot90: expected two different axes, got {axes}")
+        raise InvalidArgument(f"rot90: expected two different axes, got {axes}")
     order = list(range(x.ndim))
     if k % 2:
         order[first], order[second] = second, first
@@ -213,10 +215,10 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1) -> Tensor:
     """Ids from 0 to index_num - 1 as places in shard `shard_id` of `nshards` equal ones; `ignore_value` for
     others'."""
     if not 0 <= shard_id < nshards:
-        raise Refused(f"shard_index: shard_id: expected 0 to {nshards - 1}, got {shard_id}")
+        raise InvalidArgument(f"shard_index: shard_id: expected 0 to {nshards - 1}, got {shard_id}")
     ids, size = input.data, -(-index_num // nshards)
     if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < index_num):
-        raise Refused(f"shard_index: input: expected ids from 0 to {index_num - 1}")
+        raise InvalidArgument(f"shard_index: input: expected ids from 0 to {index_num - 1}")
     return type(input)(torch.where(ids // size == shard_id, ids % size, ignore_value))
 
 
@@ -235,7 +237,9 @@ def resize_(x, shape, fill_zero=False, name=None) -> Tensor:
     sizes = _ints(shape, "shape")
     count = math.prod(sizes)
     if count > x.size and not fill_zero:
-        raise Refused(f"resize_: {sizes} has more than the {x.size} entries of x; pass fill_zero=True")
+        raise InvalidArgument(
+            f"resize_: {sizes} has more than the {x.size} entries of x; pass fill_zero=True"
+        )
     flat = torch.zeros(count, dtype=x.data.dtype, device=x.data.device)
     flat[: x.size] = x.data.reshape(-1)[:count]
     x.data = flat.reshape(sizes)

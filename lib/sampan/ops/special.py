@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ..engine.operator import composite, operator
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from .elementwise import Buffer, aten, elementwise
 
 # fmt: off
@@ -83,9 +83,9 @@ def polygammas(n, x):
 def polygamma(x, n, name=None) -> Tensor:
     """The n-th derivative of digamma, for an int n of 0 or more."""
     if not isinstance(n, int):
-        raise WrongKind(f"polygamma: n must be an int, got {n!r}")
+        raise InvalidType(f"polygamma: n must be an int, got {n!r}")
     if n < 0:
-        raise Refused(f"polygamma: n must not be negative, got {n}")
+        raise InvalidArgument(f"polygamma: n must not be negative, got {n}")
     return polygammas(n, x) if n else digamma(x)
 
 
@@ -93,7 +93,7 @@ def polygamma(x, n, name=None) -> Tensor:
 def multigammaln(x, p, name=None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p."""
     if p < 1:
-        raise Refused(f"multigammaln: p must be at least 1, got {p}")
+        raise InvalidArgument(f"multigammaln: p must be at least 1, got {p}")
     total = lgamma(x)
     for i in range(1, p):
         total = total + lgamma(x - 0.5 * i)

@@ -14,7 +14,7 @@ import torch
 from ..dtype import as_dtype, default_dtype
 from ..engine.apply import describe
 from ..engine.operator import composite, operator
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from .complex_numbers import complex as complex_of
 from .complex_numbers import conj, real
 from .indexing import getitem
@@ -85,7 +85,7 @@ def _whole(name: str, given: Any) -> list[int]:
     """The numbers of a list, of a tensor, or of another sequence of ints; a single int is refused."""
     found = given if isinstance(given, range) else given.tolist() if hasattr(given, "tolist") else given
     if not isinstance(found, (list, tuple, range)) or not all(_is_whole(n) for n in found):
-        raise WrongKind(f"{name}: expected a list of ints, got {describe(given)}")
+        raise InvalidType(f"{name}: expected a list of ints, got {describe(given)}")
     return [int(n) for n in found]
 
 
@@ -97,21 +97,21 @@ def _planned(x: Any, s: Any, axes: Any) -> tuple[list[int] | None, list[int]]:
     """The lengths of a transform, None for those of x, and its axes, none negative."""
     sizes = None if s is None else _whole("s", s)
     if sizes is not None and any(n <= 0 for n in sizes):
-        raise Refused(f"expected positive lengths, got {sizes}")
+        raise InvalidArgument(f"expected positive lengths, got {sizes}")
     if axes is None:
         axes = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
     found = [_free(x, a) for a in _whole("axes", axes)]
     if len(set(found)) != len(found) or (sizes is not None and len(sizes) != len(found)):
-        raise Refused(f"axes {found} and lengths {sizes} do not go together")
+        raise InvalidArgument(f"axes {found} and lengths {sizes} do not go together")
     return sizes, found
 
 
 def _transform(kind: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
     """The transform `kind` (of one axis) over several axes."""
     if not isinstance(norm, str) or norm not in _NORMS:
-        raise Refused(f'norm: expected "forward", "backward" or "ortho", got {norm!r}')
+        raise InvalidArgument(f'norm: expected "forward", "backward" or "ortho", got {norm!r}')
     if x.data.dtype is torch.bool:
-        raise WrongKind(f"x: expected numbers, got {describe(x)}")
+        raise InvalidType(f"x: expected numbers, got {describe(x)}")
     to_real, inverse = kind in ("irfft", "hfft"), kind.startswith("i")
     scale, kind = _NORMS[norm][inverse], kind.removeprefix("i")
     sizes, axes = _planned(x, s, axes)
@@ -120,7 +120,9 @@ def _transform(kind: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
     if to_real:
         length = sizes[-1] if sizes else 2 * (x.shape[axes[-1]] - 1)
         if length < 0:
-            raise Refused(f"x: expected at least 1 entry along axis {axes[-1]}, got shape {[*x.shape]}")
+            raise InvalidArgument(
+                f"x: expected at least 1 entry along axis {axes[-1]}, got shape {[*x.shape]}"
+            )
         x = x if x.dtype.is_complex else complex_of(x, x * 0)
         x = _resized(x, [*sizes[:-1], length // 2 + 1], axes) if sizes else x
         return fft_c2r(conj(x) if kind == "hfft" else x, axes, scale, length)
@@ -128,7 +130,7 @@ def _transform(kind: str, x: Any, s: Any, axes: Any, norm: str) -> Any:
     if kind == "fft" and x.dtype.is_complex:
         return fft_c2c(x, axes, scale, not inverse)
     if x.dtype.is_complex:
-        raise WrongKind(f"x: expected a real tensor, got {describe(x)}")
+        raise InvalidType(f"x: expected a real tensor, got {describe(x)}")
     found = fft_r2c(x, axes, scale, kind != "fft")
     return conj(found) if inverse else found
 
@@ -152,11 +154,11 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
         if ending == "2":
             for label, given in (("s", s), ("axes", axes)):
                 if given is not None and len(_whole(label, given)) != 2:
-                    raise Refused(f"{kind}2: {label}: expected two ints, got {describe(given)}")
+                    raise InvalidArgument(f"{kind}2: {label}: expected two ints, got {describe(given)}")
         if ending == "":
             for label, given in (("n", s), ("axis", axes)):
                 if given is not None and not (_is_whole(given) and not isinstance(given, Tensor)):
-                    raise WrongKind(f"{kind}: {label}: expected an int, got {describe(given)}")
+                    raise InvalidType(f"{kind}: {label}: expected an int, got {describe(given)}")
             s, axes = s if s is None else [s], [-1 if axes is None else axes]
         return _transform(kind, x, s, axes, norm)
 
@@ -164,7 +166,7 @@ def _family(kind: str, ending: str, first: str, axis: str, default: Any, what: s
         try:
             bound = shown.bind(x, *args, **settings)
         except TypeError as error:
-            raise WrongKind(str(error)) from None
+            raise InvalidType(str(error)) from None
         bound.apply_defaults()
         return transform(*bound.args)
 
@@ -203,12 +205,12 @@ ihfft, ihfft2, ihfftn = _families("ihfft")
 def _checked(axis: int = 0, **lengths: Any) -> list[int]:
     """The lengths, positive ints."""
     if axis not in (0, -1):
-        raise Refused(f"axis: expected 0 or -1, got {describe(axis)}")
+        raise InvalidArgument(f"axis: expected 0 or -1, got {describe(axis)}")
     for name, value in lengths.items():
         if isinstance(value, Tensor | np.ndarray) and value.size == 1:
             lengths[name] = value = value.item()
         if not _is_whole(value) or value <= 0:
-            raise WrongKind(f"{name}: expected a positive int, got {describe(value)}")
+            raise InvalidType(f"{name}: expected a positive int, got {describe(value)}")
     return [int(v) for v in lengths.values()]
 
 
@@ -220,7 +222,7 @@ def frame(x, frame_length, hop_length, axis=-1, name=None) -> Tensor:
     """
     frame_length, hop_length = _checked(axis, frame_length=frame_length, hop_length=hop_length)
     if frame_length > x.shape[axis]:
-        raise Refused(f"frame: frame_length: expected at most {x.shape[axis]}, got {frame_length}")
+        raise InvalidArgument(f"frame: frame_length: expected at most {x.shape[axis]}, got {frame_length}")
     frames = unfold(x, axis, frame_length, hop_length)
     return swapaxes(frames, -1, -2) if axis == -1 else moveaxis(frames, -1, 1)
 
@@ -231,7 +233,7 @@ def overlap_add(x, hop_length, axis=-1, name=None) -> Tensor:
     `frame`."""
     (hop_length,) = _checked(axis, hop_length=hop_length)
     if x.ndim < 2:
-        raise Refused(f"overlap_add: expected at least 2 axes, got shape {[*x.shape]}")
+        raise InvalidArgument(f"overlap_add: expected at least 2 axes, got shape {[*x.shape]}")
     frames = swapaxes(x, -1, -2) if axis == -1 else moveaxis(x, 1, -1)
     length, count = frames.shape[-1], frames.shape[0 if axis == 0 else -2]
     shape = list(frames.shape[:-1])
@@ -254,7 +256,9 @@ def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
     if window is None:
         window = Tensor(torch.ones(length, dtype=like.data.real.dtype, device=like.data.device))
     if not 0 < length <= n_fft or list(window.shape) != [length]:
-        raise Refused(f"window: expected {length} entries, 1 to n_fft={n_fft}, got shape {[*window.shape]}")
+        raise InvalidArgument(
+            f"window: expected {length} entries, 1 to n_fft={n_fft}, got shape {[*window.shape]}"
+        )
     before = (n_fft - length) // 2
     return pad_constant(window, [before, n_fft - length - before], 0.0) if length < n_fft else window
 
@@ -282,13 +286,15 @@ def stft(
     """
     n_fft, hop_length, win_length = _planned_frames(n_fft, hop_length, win_length)
     if onesided is not None and not isinstance(onesided, bool):
-        raise WrongKind(f"stft: onesided: expected a bool or None, got {describe(onesided)}")
+        raise InvalidType(f"stft: onesided: expected a bool or None, got {describe(onesided)}")
     if x.ndim not in (1, 2) or not 0 < n_fft <= x.shape[-1] or hop_length <= 0:
-        raise Refused(f"stft: expected [batch, time] or [time], time >= n_fft={n_fft}, got {[*x.shape]}")
+        raise InvalidArgument(
+            f"stft: expected [batch, time] or [time], time >= n_fft={n_fft}, got {[*x.shape]}"
+        )
     window = _window(window, win_length, n_fft, x)
     if center:
         if pad_mode not in ("reflect", "constant"):
-            raise Refused(f'stft: pad_mode: expected "reflect" or "constant", got {pad_mode!r}')
+            raise InvalidArgument(f'stft: pad_mode: expected "reflect" or "constant", got {pad_mode!r}')
         n, around = x.shape[-1], n_fft // 2
         places = torch.arange(-around, n + around, device=x.data.device).abs()
         mirrored = torch.where(places >= n, 2 * (n - 1) - places, places)
@@ -297,7 +303,7 @@ def stft(
     frames = swapaxes(frame(x, n_fft, hop_length), -1, -2) * window  # [..., frames, n_fft]
     onesided = not frames.dtype.is_complex if onesided is None else onesided
     if onesided and frames.dtype.is_complex:
-        raise Refused("stft: onesided: expected False for a complex signal or window")
+        raise InvalidArgument("stft: onesided: expected False for a complex signal or window")
     kind = "rfft" if onesided else "fft"
     return swapaxes(_transform(kind, frames, None, [-1], _scaled(normalized)), -1, -2)
 
@@ -331,12 +337,12 @@ def istft(
     expected = n_fft // 2 + 1 if onesided else n_fft
     if x.ndim not in (2, 3) or x.size == 0 or x.shape[-2] != expected or not 0 < hop_length <= win_length:
         wanted = f"[..., {expected}, frames] and hop <= window"
-        raise Refused(f"istft: expected {wanted}, got {[*x.shape]}, {hop_length}")
+        raise InvalidArgument(f"istft: expected {wanted}, got {[*x.shape]}, {hop_length}")
     window = _window(window, win_length, n_fft, x)
     frames = swapaxes(x, -1, -2)
     if return_complex:
         if onesided:
-            raise Refused("istft: onesided: expected False for a complex signal")
+            raise InvalidArgument("istft: onesided: expected False for a complex signal")
         frames = _transform("ifft", frames, None, [-1], _scaled(normalized))
     else:
         half = getitem(frames, (Ellipsis, slice(n_fft // 2 + 1)))
@@ -348,7 +354,7 @@ def istft(
     stop = start + length if length is not None else -start or None
     signal, weight = (getitem(t, (Ellipsis, slice(start, stop))) for t in (signal, weight))
     if not bool((weight.data.abs() >= 1e-11).all()):
-        raise Refused("istft: the windows leave a gap: their overlapping squares are 0 somewhere")
+        raise InvalidArgument("istft: the windows leave a gap: their overlapping squares are 0 somewhere")
     return signal / weight
 
 

@@ -8,7 +8,7 @@ import torch
 
 from ..dtype import as_dtype, name_of
 from ..engine.operator import composite, operator
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from .complex_numbers import complex as complex_of
 from .gathering import added_along, take_along_axis
 from .indexing import diag, select
@@ -77,17 +77,17 @@ def _interpolated(rows: Any, place: torch.Tensor, how: str) -> Any:
 
 def _quantile(x: Any, q: Any, axis: Any, keepdim: bool, interpolation: str, skip_nan: bool) -> Any:
     if isinstance(q, Tensor) and q.ndim > 1:
-        raise Refused(f"quantile: q: expected a number or a vector, got shape {[*q.shape]}")
+        raise InvalidArgument(f"quantile: q: expected a number or a vector, got shape {[*q.shape]}")
     wanted = q.reshape([-1]).tolist() if isinstance(q, Tensor) else [q] if isinstance(q, (int, float)) else q
     if not isinstance(wanted, (list, tuple)):
-        raise WrongKind(f"quantile: q: expected a number, a list of numbers or a Tensor, got {q!r}")
+        raise InvalidType(f"quantile: q: expected a number, a list of numbers or a Tensor, got {q!r}")
     wanted = [float(v) for v in wanted]
     if not wanted or any(not 0 <= v <= 1 for v in wanted):
-        raise Refused(f"quantile: q: expected numbers from 0 to 1, got {wanted}")
+        raise InvalidArgument(f"quantile: q: expected numbers from 0 to 1, got {wanted}")
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise Refused(f"quantile: interpolation: got {interpolation!r}")
+        raise InvalidArgument(f"quantile: interpolation: got {interpolation!r}")
     if axis is not None and not isinstance(axis, (int, list)):
-        raise Refused(f"quantile: axis: expected None, an int or a list of ints, got {axis!r}")
+        raise InvalidArgument(f"quantile: axis: expected None, an int or a list of ints, got {axis!r}")
     rows, kept = _folded(x, axis)
     rows = sort(rows, -1)
     missing = rows.data.isnan()
@@ -163,9 +163,9 @@ def middle(x, mode, skip_nan):
 
 def _median(x: Any, axis: Any, keepdim: bool, mode: str, skip_nan: bool) -> Any:
     if mode not in ("avg", "min"):
-        raise Refused(f'median: mode: expected "avg" or "min", got {mode!r}')
+        raise InvalidArgument(f'median: mode: expected "avg" or "min", got {mode!r}')
     if isinstance(axis, (list, tuple)) and not (axis and skip_nan):
-        raise Refused(f"median: axis: expected None or an int, got {axis!r}")
+        raise InvalidArgument(f"median: axis: expected None or an int, got {axis!r}")
     if mode == "avg" and x.dtype != torch.float64:
         x = x if skip_nan and x.dtype.is_floating_point else x.astype("float32")
     rows, kept = _folded(x, axis)
@@ -248,14 +248,16 @@ def histogramdd(
     of the points when None.
     """
     if x.ndim < 2 or (weights is not None and list(weights.shape) != list(x.shape[:-1])):
-        raise Refused(f"histogramdd: expected points [..., d], and a weight for each, got shape {[*x.shape]}")
+        raise InvalidArgument(
+            f"histogramdd: expected points [..., d], and a weight for each, got shape {[*x.shape]}"
+        )
     points = x.data.reshape(-1, x.shape[-1])
     if isinstance(bins, tuple):
         bins = [b.data for b in bins]
     elif isinstance(bins, int):
         bins = [bins] * points.shape[1]
     if len(bins) != points.shape[1] or (ranges is not None and len(ranges) != 2 * points.shape[1]):
-        raise Refused(f"histogramdd: expected {points.shape[1]} bins and twice as many ranges")
+        raise InvalidArgument(f"histogramdd: expected {points.shape[1]} bins and twice as many ranges")
     weight = None if weights is None else weights.data.reshape(-1)
     counts, edges = torch.histogramdd(points.cpu(), bins, range=ranges, weight=weight, density=density)
     return Tensor(counts), [Tensor(e) for e in edges]
@@ -272,19 +274,19 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None) -> T
     fweights: how often each observation counts, integers; aweights: how much.
     """
     if not 1 <= x.ndim <= 2:
-        raise Refused(f"cov: expected a vector or a matrix, got shape {[*x.shape]}")
+        raise InvalidArgument(f"cov: expected a vector or a matrix, got shape {[*x.shape]}")
     rows = reshape(x, [1, -1]) if x.ndim == 1 else x
     rows = rows.t() if not rowvar and rows.shape[0] != 1 else rows
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None and (list(given.shape) != [rows.shape[1]] or bool((given.data < 0).any())):
-            raise Refused(f"cov: {name}: expected {rows.shape[1]} numbers of 0 or more, got {given}")
+            raise InvalidArgument(f"cov: {name}: expected {rows.shape[1]} numbers of 0 or more, got {given}")
     if fweights is not None and bool((fweights.data != fweights.data.round()).any()):
-        raise Refused("cov: fweights must be integers")
+        raise InvalidArgument("cov: fweights must be integers")
     weights = [w.astype(x.dtype) for w in (fweights, aweights) if w is not None]
     weight = math.prod(weights[1:], start=weights[0]) if weights else None
     total = rows.shape[1] if weight is None else weight.sum()
     if weight is not None and float(total) == 0:
-        raise Refused("cov: the weights add up to 0")
+        raise InvalidArgument("cov: the weights add up to 0")
     weighted = rows if weight is None else rows * weight
     centred = rows - (weighted.sum(axis=1) / total).unsqueeze(1)
     divisor = total - (ddof if aweights is None or not ddof else (weight * weights[-1]).sum() / total)
@@ -313,7 +315,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None) -> Tensor:
     """The n-th differences of neighbours along `axis`, with values put before and after; of bools, where they
     change."""
     if n < 1:
-        raise Refused(f"diff: n: expected at least 1, got {n}")
+        raise InvalidArgument(f"diff: n: expected at least 1, got {n}")
     (axis,) = _axes(x, axis)
     parts = [t for t in (prepend, x, append) if t is not None]
     x = concat_tensors(*parts, axis=axis) if len(parts) > 1 else x
@@ -336,10 +338,10 @@ def neighbours(x, axis):
 def _areas(y: Any, x: Any, dx: Any, axis: int) -> Any:
     """The areas of the trapezoids between neighbours of y along `axis`."""
     if x is not None and dx is not None:
-        raise Refused("trapezoid: expected x or dx, not both")
+        raise InvalidArgument("trapezoid: expected x or dx, not both")
     for t in (y, x):
         if t is not None and not t.dtype.is_floating_point:
-            raise WrongKind(f"trapezoid: expected floating tensors, got {name_of(t.dtype)}")
+            raise InvalidType(f"trapezoid: expected floating tensors, got {name_of(t.dtype)}")
     (axis,) = _axes(y, axis)
     if x is not None:
         width: Any = diff(x, 1, -1 if x.ndim == 1 else axis)

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 
 from .. import kernels
-from .optimizer import Optimizer, Slot, number
+from .lr import _number
+from .optimizer import Optimizer, Slot, numbers
 
 
 def _settings(beta1: Any, beta2: Any, epsilon: Any, **others: Any) -> dict[str, Any]:
-    betas = {"beta1": number(beta1, "beta1", 1), "beta2": number(beta2, "beta2", 1)}
-    return {**betas, "epsilon": number(epsilon, "epsilon"), **others}
+    return {**numbers(1, beta1=beta1, beta2=beta2), **numbers(epsilon=epsilon), **others}
 
 
 class Adam(Optimizer):
@@ -90,7 +90,7 @@ class AdamW(Adam):
         amsgrad=False,
         name=None,
     ):
-        decay = number(weight_decay, "weight_decay")
+        decay = _number(weight_decay, "weight_decay")
         super().__init__(
             learning_rate,
             beta1,
@@ -123,11 +123,8 @@ class AdamW(Adam):
         super().update(parameters, gradients, state, lr, steps, slots, settings)
 
 
-class Adamax(Optimizer):
-    """m as in Adam; u <- max(beta2 u + epsilon, |g|); p <- p - lr / (1 - beta1^t) * m / u."""
-
-    rule, state_names = "adamax", ("moment", "inf_norm")
-    powers = {"beta1_pow_acc": ("beta1", 1)}
+class _TwoMoments(Optimizer):
+    """What Adamax and RAdam take."""
 
     def __init__(
         self,
@@ -142,6 +139,13 @@ class Adamax(Optimizer):
     ):
         settings = _settings(beta1, beta2, epsilon)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
+
+
+class Adamax(_TwoMoments):
+    """m as in Adam; u <- max(beta2 u + epsilon, |g|); p <- p - lr / (1 - beta1^t) * m / u."""
+
+    rule, state_names = "adamax", ("moment", "inf_norm")
+    powers = {"beta1_pow_acc": ("beta1", 1)}
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
         beta1 = settings["beta1"]
@@ -170,7 +174,7 @@ class NAdam(Optimizer):
         grad_clip=None,
         name=None,
     ):
-        settings = _settings(beta1, beta2, epsilon, momentum_decay=number(momentum_decay, "momentum_decay"))
+        settings = _settings(beta1, beta2, epsilon, **numbers(momentum_decay=momentum_decay))
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
         self._products: dict[tuple[float, float], list[float]] = {}
 
@@ -202,26 +206,12 @@ class NAdam(Optimizer):
         return rate * after / (1 - product_after), *betas, eps, rate * (1 - now) / (1 - product)
 
 
-class RAdam(Optimizer):
+class RAdam(_TwoMoments):
     """Adam without its second moment while that averages too few steps (rho_t <= 5), and rectified after
     that."""
 
     rule, state_names = "radam", ("moment1", "moment2")
     powers, powers_are_wide = {"beta1_pow": ("beta1", 0), "beta2_pow": ("beta2", 0)}, True
-
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1.0e-8,
-        parameters=None,
-        weight_decay=None,
-        grad_clip=None,
-        name=None,
-    ):
-        settings = _settings(beta1, beta2, epsilon)
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 
     def counts(self, steps: int, settings: dict[str, Any]) -> dict[str, float]:
         power = settings["beta2"] ** steps
@@ -264,8 +254,7 @@ class Lamb(Optimizer):
         always_adapt=False,
         name=None,
     ):
-        decay = number(lamb_weight_decay, "lamb_weight_decay")
-        settings = _settings(beta1, beta2, epsilon, lamb_weight_decay=decay)
+        settings = _settings(beta1, beta2, epsilon, **numbers(lamb_weight_decay=lamb_weight_decay))
         super().__init__(learning_rate, parameters, None, grad_clip, name, multi_precision, **settings)
         self._excluded, self.always_adapt = exclude_from_weight_decay_fn, always_adapt
 

@@ -4,7 +4,7 @@ counted)."""
 import math
 from typing import Any
 
-from ..engine.tensor import Refused, Tensor, WrongKind
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..ops.shape import scalar
 
 # fmt: off
@@ -17,7 +17,7 @@ __all__ = [
 # fmt: on
 
 
-class _OfAnother(ValueError, RuntimeError):
+class _OfAnother(InvalidArgument, RuntimeError):
     """The state of another scheduler; Paddle says RuntimeError."""
 
 
@@ -31,7 +31,7 @@ class LRScheduler:
     keys: Any = ("last_epoch", "last_lr")
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
-        self.base_lr = self.last_lr = float(number(learning_rate, "learning_rate"))
+        self.base_lr = self.last_lr = float(_number(learning_rate, "learning_rate"))
         self.last_epoch = last_epoch
         self.verbose = verbose
         self.step()
@@ -51,6 +51,7 @@ class LRScheduler:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 
     def get_lr(self) -> float:
+        """The rate of epoch `last_epoch`. A subclass defines it."""
         raise NotImplementedError("LRScheduler.get_lr: write it in the subclass")
 
     def at_epoch(self) -> float:
@@ -61,6 +62,7 @@ class LRScheduler:
         """A subclass may set `self.keys` here."""
 
     def state_dict(self) -> dict[str, Any]:
+        """The attributes named in `keys`, for `set_state_dict`."""
         self.state_keys()
         found = {key: getattr(self, key) for key in self.keys if hasattr(self, key)}
         return {key: float(value) if isinstance(value, Tensor) else value for key, value in found.items()}
@@ -77,26 +79,26 @@ class LRScheduler:
     set_dict = set_state_dict
 
 
-def number(value: Any, name: str, least: float = 0.0, below: float = math.inf, whole: bool = False) -> Any:
+def _number(value: Any, name: str, least: float = 0.0, below: float = math.inf, whole: bool = False) -> Any:
     """`value`, if it is a number from `least` to below `below`."""
     value = scalar(value)
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-        raise WrongKind(f"{name}: expected a {'whole ' * whole}number, got {type(value).__name__}")
+        raise InvalidType(f"{name}: expected a {'whole ' * whole}number, got {type(value).__name__}")
     if not least <= value < below:
         wanted = f"at least {least}" + (f" and below {below}" if below < math.inf else "")
-        raise Refused(f"{name}: expected {wanted}, got {value}")
+        raise InvalidArgument(f"{name}: expected {wanted}, got {value}")
     return value
 
 
 def _choice(value: Any, name: str, *choices: str) -> Any:
     if value not in choices:
-        raise ValueError(f"{name}: expected {' or '.join(map(repr, choices))}, got {value!r}")
+        raise InvalidArgument(f"{name}: expected {' or '.join(map(repr, choices))}, got {value!r}")
     return value
 
 
 def _function(value: Any, name: str) -> Any:
     if not callable(value):
-        raise TypeError(f"{name}: expected a function, got {type(value).__name__}")
+        raise InvalidType(f"{name}: expected a function, got {type(value).__name__}")
     return value
 
 
@@ -104,8 +106,8 @@ class NoamDecay(LRScheduler):
     """lr * d_model^-0.5 * min(epoch^-0.5, epoch * warmup_steps^-1.5) (Vaswani et al. 2017, formula 3)."""
 
     def __init__(self, d_model, warmup_steps, learning_rate=1.0, last_epoch=-1, verbose=False):
-        self.d_model = number(d_model, "d_model", 1)
-        self.warmup_steps = number(warmup_steps, "warmup_steps", 1)
+        self.d_model = _number(d_model, "d_model", 1)
+        self.warmup_steps = _number(warmup_steps, "warmup_steps", 1)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -120,9 +122,9 @@ class PiecewiseDecay(LRScheduler):
     def __init__(self, boundaries, values, last_epoch=-1, verbose=False):
         self.boundaries, self.values = list(boundaries), [float(v) for v in values]
         if len(self.values) != len(self.boundaries) + 1:
-            raise ValueError(f"values: expected {len(self.boundaries) + 1} of them, got {len(values)}")
+            raise InvalidArgument(f"values: expected {len(self.boundaries) + 1} of them, got {len(values)}")
         if self.boundaries != sorted(self.boundaries) or not self.boundaries:
-            raise ValueError(f"boundaries: expected ascending numbers, got {boundaries}")
+            raise InvalidArgument(f"boundaries: expected ascending numbers, got {boundaries}")
         super().__init__(self.values[0], last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -136,10 +138,10 @@ class PolynomialDecay(LRScheduler):
     def __init__(
         self, learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, verbose=False
     ):
-        self.decay_steps = number(decay_steps, "decay_steps", 1)
+        self.decay_steps = _number(decay_steps, "decay_steps", 1)
         self.end_lr, self.power, self.cycle = end_lr, power, cycle
         if power <= 0:
-            raise ValueError(f"power: expected a positive number, got {power}")
+            raise InvalidArgument(f"power: expected a positive number, got {power}")
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -157,12 +159,12 @@ class LinearWarmup(LRScheduler):
 
     def __init__(self, learning_rate, warmup_steps, start_lr, end_lr, last_epoch=-1, verbose=False):
         if not isinstance(learning_rate, LRScheduler):
-            number(learning_rate, "learning_rate")
+            _number(learning_rate, "learning_rate")
         self.learning_rate = learning_rate
-        self.warmup_steps = number(warmup_steps, "warmup_steps", 1, whole=True)
+        self.warmup_steps = _number(warmup_steps, "warmup_steps", 1, whole=True)
         self.start_lr, self.end_lr = start_lr, end_lr
         if not end_lr > start_lr:
-            raise Refused(f"end_lr: expected more than start_lr ({start_lr}), got {end_lr}")
+            raise InvalidArgument(f"end_lr: expected more than start_lr ({start_lr}), got {end_lr}")
         super().__init__(start_lr, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -191,7 +193,7 @@ class _Gamma(LRScheduler):
     bounds = (-math.inf, math.inf)
 
     def __init__(self, learning_rate, gamma, last_epoch=-1, verbose=False):
-        self.gamma = number(gamma, "gamma", *self.bounds)
+        self.gamma = _number(gamma, "gamma", *self.bounds)
         super().__init__(learning_rate, last_epoch, verbose)
 
 
@@ -225,10 +227,10 @@ class MultiStepDecay(LRScheduler):
 
     def __init__(self, learning_rate, milestones, gamma=0.1, last_epoch=-1, verbose=False):
         if not isinstance(milestones, tuple | list):
-            raise TypeError(f"milestones: expected a list or tuple, got {type(milestones).__name__}")
-        self.milestones, self.gamma = list(milestones), number(gamma, "gamma", -math.inf, 1)
+            raise InvalidType(f"milestones: expected a list or tuple, got {type(milestones).__name__}")
+        self.milestones, self.gamma = list(milestones), _number(gamma, "gamma", -math.inf, 1)
         if any(a >= b for a, b in zip(self.milestones, self.milestones[1:], strict=False)):
-            raise ValueError(f"milestones: expected ascending numbers, got {milestones}")
+            raise InvalidArgument(f"milestones: expected ascending numbers, got {milestones}")
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -239,8 +241,8 @@ class StepDecay(LRScheduler):
     """lr * gamma^(epoch // step_size)."""
 
     def __init__(self, learning_rate, step_size, gamma=0.1, last_epoch=-1, verbose=False):
-        self.step_size = number(step_size, "step_size", 1, whole=True)
-        self.gamma = number(gamma, "gamma", -math.inf, 1)
+        self.step_size = _number(step_size, "step_size", 1, whole=True)
+        self.gamma = _number(gamma, "gamma", -math.inf, 1)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -287,8 +289,8 @@ class CosineAnnealingDecay(LRScheduler):
     """
 
     def __init__(self, learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False):
-        self.T_max = number(T_max, "T_max", 1, whole=True)
-        self.eta_min = float(number(eta_min, "eta_min", -math.inf))
+        self.T_max = _number(T_max, "T_max", 1, whole=True)
+        self.eta_min = float(_number(eta_min, "eta_min", -math.inf))
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -310,12 +312,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     paper)."""
 
     def __init__(self, learning_rate, T_0, T_mult=1, eta_min=0, last_epoch=-1, verbose=False):
-        self.T_0 = self.T_i = number(T_0, "T_0", 1, whole=True)
-        self.T_mult, self.eta_min = number(T_mult, "T_mult", 1, whole=True), eta_min
+        self.T_0 = self.T_i = _number(T_0, "T_0", 1, whole=True)
+        self.T_mult, self.eta_min = _number(T_mult, "T_mult", 1, whole=True), eta_min
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        self.T_cur, self.T_i = number(self.last_epoch, "epoch"), self.T_0
+        self.T_cur, self.T_i = _number(self.last_epoch, "epoch"), self.T_0
         if self.T_mult == 1:
             self.T_cur %= self.T_0
         while self.T_cur >= self.T_i:
@@ -332,9 +334,9 @@ class LinearLR(LRScheduler):
         given = {"start_factor": (start_factor, math.ulp(0.0)), "end_factor": (end_factor, 0.0)}
         for name, (value, low) in given.items():
             if not low <= value <= 1:
-                raise ValueError(f"{name}: expected a number up to 1, above 0 at the start, got {value}")
+                raise InvalidArgument(f"{name}: expected a number up to 1, above 0 at the start, got {value}")
         self.start_factor, self.end_factor = start_factor, end_factor
-        self.total_steps = number(total_steps, "total_steps", 1)
+        self.total_steps = _number(total_steps, "total_steps", 1)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -368,15 +370,15 @@ class OneCycleLR(LRScheduler):
         last_epoch=-1,
         verbose=False,
     ):
-        top = number(max_learning_rate, "max_learning_rate")
-        low = number(end_learning_rate, "end_learning_rate")
-        steps = self.total_steps = number(total_steps, "total_steps", 1, whole=True)
-        start = top / number(divide_factor, "divide_factor", -math.inf)
+        top = _number(max_learning_rate, "max_learning_rate")
+        low = _number(end_learning_rate, "end_learning_rate")
+        steps = self.total_steps = _number(total_steps, "total_steps", 1, whole=True)
+        start = top / _number(divide_factor, "divide_factor", -math.inf)
         if not isinstance(phase_pct, float):
-            raise TypeError(f"phase_pct: expected a float, got {type(phase_pct).__name__}")
+            raise InvalidType(f"phase_pct: expected a float, got {type(phase_pct).__name__}")
         if not 0 <= phase_pct <= 1 or (three_phase and phase_pct >= 0.5):
             limit = "below 0.5 with three_phase" if three_phase else "up to 1"
-            raise ValueError(f"phase_pct: expected a number from 0 {limit}, got {phase_pct}")
+            raise InvalidArgument(f"phase_pct: expected a number from 0 {limit}, got {phase_pct}")
         kind = _choice(anneal_strategy, "anneal_strategy", "cos", "linear")
         self.anneal_func = _cosine if kind == "cos" else _line
         turns = [phase_pct * steps - 1, 2 * phase_pct * steps - 2] if three_phase else [phase_pct * steps - 1]
@@ -386,7 +388,9 @@ class OneCycleLR(LRScheduler):
 
     def get_lr(self) -> float:
         if self.last_epoch > self.total_steps:
-            raise ValueError(f"step: expected at most total_steps={self.total_steps}, got {self.last_epoch}")
+            raise InvalidArgument(
+                f"step: expected at most total_steps={self.total_steps}, got {self.last_epoch}"
+            )
         phase = 0
         while self.last_epoch > self._steps[phase + 1] and phase < len(self._rates) - 2:
             phase += 1
@@ -414,13 +418,13 @@ class CyclicLR(LRScheduler):
         last_epoch=-1,
         verbose=False,
     ):
-        self.max_lr = float(number(max_learning_rate, "max_learning_rate"))
-        up = number(step_size_up, "step_size_up", 1, whole=True)
-        down = up if step_size_down is None else number(step_size_down, "step_size_down", 1, whole=True)
+        self.max_lr = float(_number(max_learning_rate, "max_learning_rate"))
+        up = _number(step_size_up, "step_size_up", 1, whole=True)
+        down = up if step_size_down is None else _number(step_size_down, "step_size_down", 1, whole=True)
         self.cycle_size, self.step_up_pct = up + down, up / (up + down)
         self.amplitude = self.max_lr - base_learning_rate
         if not isinstance(exp_gamma, float):
-            raise TypeError(f"exp_gamma: expected a float, got {type(exp_gamma).__name__}")
+            raise InvalidType(f"exp_gamma: expected a float, got {type(exp_gamma).__name__}")
         self.gamma, self.mode = exp_gamma, mode
         self.scale_mode = _choice(scale_mode, "scale_mode", "cycle", "iterations")
         if scale_fn is None:
@@ -469,19 +473,20 @@ class ReduceOnPlateau(LRScheduler):
         mode, threshold_mode = mode.lower(), threshold_mode.lower()
         self.mode = _choice(mode, "mode", "min", "max")
         self.threshold_mode = _choice(threshold_mode, "threshold_mode", "rel", "abs")
-        self.factor, self.patience = number(factor, "factor", -math.inf, 1), patience
+        self.factor, self.patience = _number(factor, "factor", -math.inf, 1), patience
         self.threshold, self.cooldown = threshold, cooldown
         self.min_lr, self.epsilon = min_lr, epsilon
         self.cooldown_counter = self.num_bad_epochs = 0
         self.best: float | None = None
-        self.base_lr = self.last_lr = float(number(learning_rate, "learning_rate"))
+        self.base_lr = self.last_lr = float(_number(learning_rate, "learning_rate"))
         self.last_epoch = 0
         self.verbose = verbose
 
+    # Paddle adds `metrics`.
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Take the value that is watched: a number, or a Tensor or array with one."""
         if isinstance(metrics, str):
-            raise TypeError(f"metrics: expected a number, got {metrics!r}")
+            raise InvalidType(f"metrics: expected a number, got {metrics!r}")
         value = float(metrics.item() if isinstance(metrics, Tensor) or hasattr(metrics, "item") else metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.cooldown_counter > 0:

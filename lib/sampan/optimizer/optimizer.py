@@ -15,21 +15,20 @@ import torch
 from .. import kernels
 from ..engine import tape
 from ..engine.backward import no_grad
-from ..engine.tensor import Tensor, WrongKind, zero_gradient
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor, zero_gradient
 from ..kernels.arena import filled_like
 from ..nn.clip import ClipGrad
 from ..ops.shape import scalar
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from ..row_sparse import RowGradient, rows_of, step_rows
-from .lr import LRScheduler
-from .lr import number as checked
+from .lr import LRScheduler, _number
 
 _HALF = (torch.float16, torch.bfloat16)
 _MASTER = "_fp32_master_0"  # what Paddle adds to the name of a parameter that is stepped in float32
 
 
-class MissingParameters(TypeError, ValueError, AttributeError):
-    """No parameters, or something else in their place; Paddle says AttributeError."""
+class MissingParameters(InvalidType, AttributeError):
+    """Raised where `parameters` holds no Parameters. Paddle raises AttributeError."""
 
 
 class Slot:
@@ -84,15 +83,15 @@ class Optimizer:
     ):
         learning_rate = scalar(learning_rate) if isinstance(learning_rate, np.generic) else learning_rate
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, int | float | LRScheduler):
-            raise WrongKind(f"learning_rate: expected a number or a scheduler, got {learning_rate!r}")
+            raise InvalidType(f"learning_rate: expected a number or a scheduler, got {learning_rate!r}")
         if not isinstance(learning_rate, LRScheduler) and not math.isfinite(learning_rate):
-            raise ValueError(f"learning_rate: expected a finite number, got {learning_rate}")
+            raise InvalidArgument(f"learning_rate: expected a finite number, got {learning_rate}")
         if parameters is None:
             raise MissingParameters("parameters: expected Parameters, such as layer.parameters(), got None")
         if isinstance(parameters, Tensor | dict):
-            kind = type(parameters).__name__
-            raise TypeError(
-                f"parameters: expected a list of Parameters or of dictionaries, got a single {kind}"
+            raise InvalidType(
+                "parameters: expected a list of Parameters or of dictionaries, got a single "
+                f"{type(parameters).__name__}"
             )
         self._learning_rate = learning_rate
         self._grad_clip = grad_clip
@@ -116,9 +115,9 @@ class Optimizer:
         decay, clip = own.pop("weight_decay", weight_decay), own.pop("grad_clip", self._grad_clip)
         unknown = set(own) - set(settings)
         if unknown:
-            raise ValueError(f"parameters: unknown settings in a group: {', '.join(sorted(unknown))}")
+            raise InvalidArgument(f"parameters: unknown settings in a group: {', '.join(sorted(unknown))}")
         if clip is not None and not isinstance(clip, ClipGrad):
-            raise TypeError(f"grad_clip: expected one of nn.ClipGradBy..., got {type(clip).__name__}")
+            raise InvalidType(f"grad_clip: expected one of nn.ClipGradBy..., got {type(clip).__name__}")
         seen = {id(slot.parameter) for g in self._groups for slot in g.slots}
         common = None if self.decoupled else _regularizer(decay)
         slots: list[Slot] = []
@@ -126,7 +125,7 @@ class Optimizer:
             if not isinstance(parameter, Tensor):
                 raise MissingParameters(f"parameters: expected Parameters, got {type(parameter).__name__}")
             if id(parameter) in seen:
-                raise ValueError(f"parameters: {parameter.name!r} is given more than once")
+                raise InvalidArgument(f"parameters: {parameter.name!r} is given more than once")
             seen.add(id(parameter))
             rate = float(getattr(parameter, "optimize_attr", {}).get("learning_rate", 1.0)) * factor
             slots.append(Slot(parameter, rate, getattr(parameter, "regularizer", None) or common))
@@ -182,7 +181,7 @@ class Optimizer:
             growth = getattr(slot.parameter, "growth", None)
             rests = growth is not None and type(gradient) is RowGradient and self.rests(group.settings)
             if growth is not None and growth.partial and not rests:
-                raise TypeError(
+                raise InvalidType(
                     f"{type(self).__name__}: a table of which some rows alone are at hand needs a rule that "
                     "lets the others rest: SGD, Adagrad, Ftrl, or Adam and AdamW with lazy_mode=True; and "
                     "no weight decay in its gradient"
@@ -269,6 +268,7 @@ class Optimizer:
     clear_gradients = clear_grad
 
     def zero_grad(self, set_to_none: bool = True) -> None:
+        """torch's spelling of `clear_grad`: removes the gradients, or zeroes them (set_to_none=False)."""
         self.clear_grad(not set_to_none)
 
     def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):
@@ -310,15 +310,15 @@ class Optimizer:
         return rate() if isinstance(rate, LRScheduler) else rate
 
     def set_lr(self, value: float) -> None:
+        """Replace the learning rate by a number. RuntimeError where a scheduler gives the rate."""
         if isinstance(self._learning_rate, LRScheduler):
             raise RuntimeError("set_lr: the rate comes from a scheduler; use set_lr_scheduler to replace it")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeError(f"value: expected a number, got {type(value).__name__}")
-        self._learning_rate = float(value)
+        self._learning_rate = float(_number(value, "value", -math.inf))
 
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
+        """Take the learning rate of each later step from this scheduler."""
         if not isinstance(scheduler, LRScheduler):
-            raise TypeError(f"scheduler: expected one of optimizer.lr, got {type(scheduler).__name__}")
+            raise InvalidType(f"scheduler: expected one of optimizer.lr, got {type(scheduler).__name__}")
         self._learning_rate = scheduler
 
     # --- state ---
@@ -385,19 +385,19 @@ class Optimizer:
         names = self._names_in(state_dict, counts)
         if not isinstance(names, list) or not len(names) == len(slots) == len(counts):
             given = len(names) if isinstance(names, list) else "no"
-            raise ValueError(f"state_dict: expected the state of {len(slots)} parameters, got {given}")
+            raise InvalidArgument(f"state_dict: expected the state of {len(slots)} parameters, got {given}")
         if isinstance(self._learning_rate, LRScheduler) and "LR_Scheduler" not in state_dict:
-            raise ValueError("state_dict: expected a scheduler's state, LR_Scheduler, got none")
+            raise InvalidArgument("state_dict: expected a scheduler's state, LR_Scheduler, got none")
         taken: list[tuple[int, tuple[torch.Tensor, ...]]] = []
         for (group, slot), name, count in zip(slots, names, counts, strict=True):
             held = [state_dict.get(self._key(name, kind)) for kind in self.state_names]
             steps = self._steps_of(state_dict, name, group.settings, held) if count is None else int(count)
             if steps and any(h is None for h in held):
-                raise ValueError(f"state_dict: it has no {' or '.join(self.state_names)} for {name!r}")
+                raise InvalidArgument(f"state_dict: it has no {' or '.join(self.state_names)} for {name!r}")
             found = [h if isinstance(h, Tensor) else Tensor(h) for h in held] if steps else []
             for h, own in zip(found, slot.state or self.start(slot.parameter.data), strict=False):
                 if h.data.shape != own.shape:
-                    raise ValueError(
+                    raise InvalidArgument(
                         f"state_dict: {name}: expected shape {list(own.shape)}, got {[*h.shape]}"
                     )
             device = slot.parameter.data.device
@@ -454,9 +454,9 @@ def _clipped(clip: ClipGrad, gradients: list[Any]) -> list[Any]:
     return [g.replaced(c) if type(g) is RowGradient else c for g, c in zip(known, clipped, strict=True)]
 
 
-def number(value: Any, name: str, below: float = math.inf) -> float:
-    """`value`, a number or a Tensor with one, from 0 to below `below`."""
-    return float(checked(value, name, below=below))
+def numbers(below: float = math.inf, /, **values: Any) -> dict[str, float]:
+    """The settings `values`, numbers or Tensors with one, each from 0 to below `below`."""
+    return {name: float(_number(value, name, below=below)) for name, value in values.items()}
 
 
 def _regularizer(value: Any) -> WeightDecayRegularizer | None:
@@ -464,5 +464,5 @@ def _regularizer(value: Any) -> WeightDecayRegularizer | None:
         return value
     value = scalar(value)
     if not isinstance(value, int | float):
-        raise TypeError(f"weight_decay: expected a number, a decay or None, got {type(value).__name__}")
+        raise InvalidType(f"weight_decay: expected a number, a decay or None, got {type(value).__name__}")
     return L2Decay(float(value)) if value else None

@@ -10,9 +10,11 @@ from typing import Any
 import torch
 
 from .. import kernels
+from ..engine.tensor import InvalidArgument
 from ..kernels.arena import filled_like
 from ..ops.shape import number as real
-from .optimizer import Optimizer, number
+from .lr import _number
+from .optimizer import Optimizer, numbers
 
 
 class SGD(Optimizer):
@@ -94,7 +96,7 @@ class Adagrad(Optimizer):
         initial_accumulator_value=0.0,
     ):
         self.initial_accumulator_value = real(initial_accumulator_value, "Adagrad: initial_accumulator_value")
-        settings = {"epsilon": number(epsilon, "epsilon")}
+        settings = numbers(epsilon=epsilon)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 
     def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -119,7 +121,7 @@ class Ftrl(Optimizer):
     def __init__(
         self, learning_rate, l1=0.0, l2=0.0, parameters=None, weight_decay=None, grad_clip=None, name=None
     ):
-        settings = {"l1": number(l1, "l1"), "l2": number(l2, "l2")}
+        settings = numbers(l1=l1, l2=l2)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
@@ -142,7 +144,7 @@ class Adadelta(Optimizer):
         grad_clip=None,
         name=None,
     ):
-        settings = {"rho": number(rho, "rho"), "epsilon": number(epsilon, "epsilon")}
+        settings = numbers(rho=rho, epsilon=epsilon)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
@@ -171,8 +173,7 @@ class RMSProp(Optimizer):
         name=None,
     ):
         self.rule = "rmsprop_centered" if centered else "rmsprop"
-        given = {"rho": rho, "epsilon": epsilon, "momentum": momentum}
-        settings = {key: number(value, key) for key, value in given.items()}
+        settings = numbers(rho=rho, epsilon=epsilon, momentum=momentum)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, **settings)
 
     def numbers(self, lr: float, steps: int, settings: dict[str, Any]) -> tuple[float, ...]:
@@ -196,9 +197,7 @@ class ASGD(Optimizer):
         multi_precision=False,
         name=None,
     ):
-        if not isinstance(batch_num, int) or batch_num < 1:
-            raise ValueError(f"batch_num: expected a positive whole number, got {batch_num!r}")
-        self._n = batch_num
+        self._n = _number(batch_num, "batch_num", 1, whole=True)
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision)
 
     def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -235,9 +234,9 @@ class Rprop(Optimizer):
     ):
         low, high = learning_rate_range
         if isinstance(learning_rate, int | float) and not 0 < low <= learning_rate <= high:
-            raise ValueError(f"learning_rate_range: expected {learning_rate} in it, got {low} to {high}")
+            raise InvalidArgument(f"learning_rate_range: expected {learning_rate} in it, got {low} to {high}")
         if not 0 < etas[0] < 1 < etas[1]:
-            raise ValueError(f"etas: expected 0 < etas[0] < 1 < etas[1], got {etas}")
+            raise InvalidArgument(f"etas: expected 0 < etas[0] < 1 < etas[1], got {etas}")
         self._numbers = (low, high, *etas, 0.0)
         super().__init__(learning_rate, parameters, None, grad_clip, name, multi_precision)
         self._initial = self.get_lr()

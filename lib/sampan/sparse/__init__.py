@@ -11,10 +11,10 @@ from .blocks import create_block_mask as create_block_mask
 from .blocks import sliding_window as sliding_window
 from .creation import sparse_coo_tensor as sparse_coo_tensor
 from .creation import sparse_csr_tensor as sparse_csr_tensor
-from .elementwise import *  # noqa: F403
-from .exchange import *  # noqa: F403
-from .products import *  # noqa: F403
-from .structure import *  # noqa: F403
+from .elementwise import *
+from .exchange import *
+from .products import *
+from .structure import *
 from .tensor import SparseTensor as SparseTensor
 from .tensor import _of_values
 from .tensor import dense_to_coo as dense_to_coo

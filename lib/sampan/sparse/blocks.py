@@ -33,6 +33,7 @@ class _Group:
 
     def on(self, device: torch.device) -> "_Group":
         parts = (self.rows, self.cols, self.hidden)
+        # In the order of its fields.
         return _Group(*(None if x is None else x.to(device) for x in parts))  # type: ignore[arg-type]
 
     def parts(self, count: int) -> Iterator["_Group"]:

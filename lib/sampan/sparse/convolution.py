@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from ..dtype import as_dtype, name_of
-from ..engine.naming import under
+from ..engine.errors import with_name
 from ..engine.operator import operator
 from ..engine.spelling import spelled
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..kernels import sparse as kernels
 from ..kernels.device import array, buffer
 from ..nn.functional.convolution import ints, paddings
@@ -206,7 +206,7 @@ def with_channels(x: Any) -> SparseTensor:
 def _channels_last(x: Any, axes: int, data_format: str) -> SparseTensor:
     expected = "NDHWC" if axes == 3 else "NHWC"
     if data_format != expected:
-        raise Refused(f"data_format: expected {expected!r}, got {data_format!r}")
+        raise InvalidArgument(f"data_format: expected {expected!r}, got {data_format!r}")
     x = with_channels(x).ordered()
     if x.ndim != axes + 2:
         raise ValueError(f"x: expected coordinates over batch and {axes} axes, got shape {list(x.shape)}")
@@ -234,7 +234,7 @@ def _with_key(x: SparseTensor, key: str | None, made: Book) -> None:
     if key is not None:
         keys[key] = made
     made.outputs.__dict__.setdefault("keys", keys)
-    made.outputs.keys.update(keys)  # type: ignore[attr-defined]
+    made.outputs.keys.update(keys)  # type: ignore[attr-defined]  # set in __dict__ above
 
 
 def _run(x: SparseTensor, weight: Tensor, bias: Tensor | None, made: Book, groups: int) -> SparseTensor:
@@ -308,8 +308,8 @@ def subm_conv2d(
 
 
 # Paddle's other ways to the same values.
-subm_conv3d_igemm = spelled()(under("subm_conv3d_igemm", subm_conv3d))
-subm_conv2d_igemm = spelled()(under("subm_conv2d_igemm", subm_conv2d))
+subm_conv3d_igemm = spelled()(with_name("subm_conv3d_igemm", subm_conv3d))
+subm_conv2d_igemm = spelled()(with_name("subm_conv2d_igemm", subm_conv2d))
 
 
 def conv3d_transpose(

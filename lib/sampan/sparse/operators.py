@@ -59,7 +59,7 @@ def spmm(values, x, rows):
     """A x for the sparse A with these entries. values: [entries], x: [columns, k]; returns [rows, k]."""
     v, dense = _values(rows, values), _dense(x, rows.shape[1])
     out = v.new_empty(rows.shape[0], dense.shape[1])
-    kernels.times_dense(rows.cuts, rows.crows, rows.cols, *arrays(v, dense, out))
+    kernels.spmm(rows.cuts, rows.crows, rows.cols, *arrays(v, dense, out))
     return out.type_as(values)
 
 
@@ -74,7 +74,7 @@ def sddmm(x, y, rows):
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"expected x and y of one width, got shapes {list(x.shape)} and {list(y.shape)}")
     out = a.new_empty(len(rows.cols))
-    kernels.sampled(rows.cuts, rows.crows, rows.cols, *arrays(a, b, out))
+    kernels.sddmm(rows.cuts, rows.crows, rows.cols, *arrays(a, b, out))
     return out.type_as(x)
 
 
@@ -92,7 +92,7 @@ def _spgemm_by_b(g: Any, a: Any, left: Rows, right: Rows, at: Rows) -> Any:
 @operator(lambda g, b, left, right, at: spgemm_dots(g, _conj(b), at, right, left), _spgemm_by_b)
 def spgemm(a, b, left, right, at):
     """A B at the entries of `at`. a: [entries of left], b: [entries of right]; returns [entries of at]."""
-    out = kernels.product_values(_matrix(left, a), _matrix(right, b), right.shape[1], (at.crows, at.cols))
+    out = kernels.spgemm_values(_matrix(left, a), _matrix(right, b), right.shape[1], (at.crows, at.cols))
     return buffer(out).type_as(a)
 
 
@@ -103,7 +103,7 @@ def spgemm(a, b, left, right, at):
 def spgemm_dots(p, q, rows, others, at):
     """P Q^T at the entries of `at`, few of those that it has. p: [entries of rows], q: [entries of
     others]."""
-    out = kernels.product_dots(_matrix(rows, p), _matrix(others, q), rows.shape[1], (at.crows, at.cols))
+    out = kernels.spgemm_dots(_matrix(rows, p), _matrix(others, q), rows.shape[1], (at.crows, at.cols))
     return buffer(out).type_as(p)
 
 

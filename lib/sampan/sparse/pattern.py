@@ -89,7 +89,7 @@ class Rows:
         """Where the product with another matrix has entries; the last such pattern is kept."""
         kept, product = self.__dict__.get("product", (None, None))
         if kept is None or kept() is not other:
-            crows, cols = kernels.product_columns(
+            crows, cols = kernels.spgemm_columns(
                 (self.crows, self.cols), (other.crows, other.cols), other.shape[1]
             )
             product = Rows(crows, cols, (self.shape[0], other.shape[1]))
@@ -162,6 +162,7 @@ class Coo:
         places = array(indices)
         if not kernels.compressed(places[0], places[1], shape[1], crows, cols):
             return None
+        # Shape is a pair here.
         made = Coo(None, shape, rows=Rows(crows, cols, shape), kind=indices.dtype)  # type: ignore[arg-type]
         once = Coo(None, shape, rows=made.by_rows, kind=indices.dtype)
         made.coalesced, made.grouped = False, (once, None)  # as Paddle says of what a caller passed in

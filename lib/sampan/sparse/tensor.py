@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from ..dtype import DataType, Place, Size, name_of
+from ..engine.error_translation import InvalidOperand
 from ..engine.printing import layout
-from ..engine.refusal import FromInside
 from ..engine.tensor import Count, HookHandle, Tensor
 from ..kernels.device import buffer
 from ..ops.indexing import getitem
@@ -20,7 +20,7 @@ from .operators import entries_joined, entries_picked, entries_placed
 from .pattern import Coo, Csr, Rows
 
 
-class NotDense(FromInside, AttributeError):
+class NotDense(InvalidOperand, AttributeError):
     """A sparse tensor where a function reads the buffer of a dense one."""
 
 
@@ -73,39 +73,48 @@ class SparseTensor(Tensor):
 
     @property
     def shape(self) -> Size:
+        """Lengths of the sparse axes, then of the dense axes."""
         return Size([*self.pattern.shape, *self.entries.data.shape[1:]])
 
     @property
     def dtype(self) -> DataType:
+        """The dtype of the values."""
         return self.entries.dtype
 
     @property
     def place(self) -> Place:
+        """The place of the values."""
         return self.entries.place
 
     @property
     def ndim(self) -> int:
+        """The number of axes, sparse and dense."""
         return len(self.pattern.shape) + self.entries.ndim - 1
 
     @property
     def size(self) -> Count:
+        """The number of elements of the dense tensor."""
         count = Count(math.prod(self.shape))
         count.lengths = self.shape
         return count
 
     @property
     def T(self) -> Any:
+        """The tensor with its axes in reverse order."""
         return self.transpose(list(range(self.ndim))[::-1])
 
     def dim(self) -> int:
+        """The number of axes, sparse and dense."""
         return self.ndim
 
     ndimension = dim
 
     def rank(self) -> Tensor:
+        """The number of axes, an int32 Tensor."""
         return Tensor(torch.tensor(self.ndim, dtype=torch.int32))
 
     def numel(self, name: str | None = None) -> Tensor:
+        """The number of elements of the dense tensor, an int64 Tensor."""
         return Tensor(torch.tensor(self.size))
 
     def sparse_dim(self) -> int:
@@ -114,24 +123,31 @@ class SparseTensor(Tensor):
         return 2 if isinstance(self.pattern, Csr) else len(self.pattern.shape)
 
     def dense_dim(self) -> int:
+        """The number of dense axes: those of the values after the first."""
         return self.entries.ndim - 1
 
     def is_sparse(self) -> bool:
+        """True."""
         return True
 
     def is_dense(self) -> bool:
+        """False."""
         return False
 
     def is_sparse_coo(self) -> bool:
+        """Whether the layout is coordinates (COO)."""
         return isinstance(self.pattern, Coo)
 
     def is_sparse_csr(self) -> bool:
+        """Whether the layout is compressed rows (CSR)."""
         return isinstance(self.pattern, Csr)
 
     def is_coalesced(self) -> bool:
+        """Whether the indices are sorted and without duplicates."""
         return self.pattern.coalesced
 
     def nnz(self) -> int:
+        """The number of stored entries, zeros and duplicates included."""
         return self.pattern.nnz
 
     def indices(self) -> Tensor:
@@ -170,6 +186,7 @@ class SparseTensor(Tensor):
         self.entries.grad = None if value is None else value.entries
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Zero the gradient (set_to_zero), or remove it."""
         self.entries.clear_grad(set_to_zero)
 
     clear_gradient = clear_grad
@@ -196,9 +213,11 @@ class SparseTensor(Tensor):
         self.entries.backward(None if grad_tensor is None else grad_tensor.entries, retain_graph)
 
     def detach(self) -> "SparseTensor":
+        """The same values and pattern, outside of the tape."""
         return SparseTensor(self.pattern, self.entries.detach())
 
     def clone(self) -> "SparseTensor":
+        """A copy of the values, on the tape; the pattern is shared."""
         return SparseTensor(self.pattern, self.entries.clone())
 
     def copy_(self, other: Any, blocking: bool = True) -> "SparseTensor":
@@ -292,9 +311,11 @@ class SparseTensor(Tensor):
         return SparseTensor(Csr(None, coo.pattern.shape, coo.pattern.by_rows, coo.pattern.kind), coo.entries)
 
     def numpy(self, blocking: bool = True) -> np.ndarray:
+        """The dense array."""
         return self.to_dense().numpy()
 
     def astype(self, dtype: Any) -> "SparseTensor":
+        """A copy with the values in another dtype; the pattern is shared."""
         return SparseTensor(self.pattern, self.entries.astype(dtype))
 
     def to(self, *args: Any, **settings: Any) -> "SparseTensor":
@@ -304,9 +325,11 @@ class SparseTensor(Tensor):
         return SparseTensor(self.pattern.on(entries.data.device), entries)
 
     def cpu(self) -> "SparseTensor":
+        """`to("cpu")`."""
         return self.to("cpu")
 
     def cuda(self, device_id: int | None = None, blocking: bool = True) -> "SparseTensor":
+        """`to` a GPU, by default GPU 0."""
         return self.to(f"gpu:{device_id or 0}")
 
     def like(self, entries: Tensor) -> "SparseTensor":
@@ -314,6 +337,7 @@ class SparseTensor(Tensor):
         return SparseTensor(self.pattern, entries)
 
     def contiguous(self) -> "SparseTensor":
+        """Returns self: indices and values are contiguous."""
         return self
 
     def _move(self, device: Any, dtype: Any) -> None:

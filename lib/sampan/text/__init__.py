@@ -7,14 +7,14 @@ import functools
 from typing import TYPE_CHECKING
 
 from .. import lazy
-from .tokenizers import *  # noqa: F403
-from .viterbi import *  # noqa: F403
-from .vocabulary import *  # noqa: F403
+from .tokenizers import *
+from .viterbi import *
+from .vocabulary import *
 from .word_vectors import WordVectors as WordVectors
 
 if TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
     from ..names import text_datasets
-    from ..names.text_datasets import *  # noqa: F403
+    from ..names.text_datasets import *
 
     datasets = text_datasets
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ..engine.tensor import InvalidType
+
 
 def ngrams(word: str, shortest: int, longest: int) -> list[str]:
     """The n-grams of <word>, except < and > themselves, as in fastText.
@@ -31,24 +33,24 @@ def numbered(sentences: Iterable[Sequence[str]]) -> tuple[np.ndarray, np.ndarray
     """(each word's number, int32 [N], in the order of first appearance; where each sentence starts, int64
     [sentences + 1]; the words). Raises TypeError for anything but lists of strings, also for a string."""
     if isinstance(sentences, str):
-        raise TypeError("sentences: expected lists of words, got one string")
+        raise InvalidType("sentences: expected lists of words, got one string")
     numbers: defaultdict[str, int] = defaultdict()
     # A new word has the next number, without Python code per word.
     numbers.default_factory = numbers.__len__
     words, starts = array("i"), array("q", [0])
     for sentence in sentences:
         if isinstance(sentence, str):
-            raise TypeError(
+            raise InvalidType(
                 f"sentences: expected lists of words, got the string {sentence[:20]!r}: cut it first"
             )
         try:
             words.extend(map(numbers.__getitem__, sentence))
         except TypeError as error:
-            raise TypeError(
+            raise InvalidType(
                 f"sentences: expected lists of words, got {type(sentence).__name__}: {error}"
             ) from error
         starts.append(len(words))
     foreign = next((word for word in numbers if not isinstance(word, str)), None)
     if foreign is not None:
-        raise TypeError(f"sentences: expected words that are strings, got {foreign!r}")
+        raise InvalidType(f"sentences: expected words that are strings, got {foreign!r}")
     return np.frombuffer(words, np.int32), np.frombuffer(starts, np.int64), list(numbers)

@@ -21,6 +21,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
+from ..engine.tensor import InvalidArgument, InvalidType
 from ..serialization import replacing
 from .vocabulary import PADDING, UNKNOWN, Vocabulary, checked_text, checked_texts, most_frequent
 
@@ -43,7 +44,7 @@ class Tokenizer:
 
     def __init__(self, vocabulary: Vocabulary | None) -> None:
         if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
-            raise TypeError(f"vocabulary: expected a Vocabulary or None, got {type(vocabulary).__name__}")
+            raise InvalidType(f"vocabulary: expected a Vocabulary or None, got {type(vocabulary).__name__}")
         self._vocabulary = vocabulary
 
     @property
@@ -51,7 +52,7 @@ class Tokenizer:
         """Raises ValueError for a tokenizer that was made without one."""
         if self._vocabulary is None:
             kind = type(self).__name__
-            raise ValueError(
+            raise InvalidArgument(
                 f"vocabulary: this {kind} has none; give it one, or make it by {kind}.train(texts)"
             )
         return self._vocabulary
@@ -123,7 +124,7 @@ class JiebaTokenizer(Tokenizer):
         for word in self.words:
             pieces = self.cut(word)
             if pieces != [word]:
-                raise ValueError(
+                raise InvalidArgument(
                     f"words: expected words that jieba can keep whole, got {word!r}, cut as {pieces}"
                 )
 
@@ -191,7 +192,7 @@ class BPETokenizer(Tokenizer):
     def __init__(self, vocabulary: Vocabulary, merges: Sequence[tuple[str, str]]) -> None:
         super().__init__(vocabulary)
         if list(self.vocabulary)[FIRST_BYTE:FIRST_PIECE] != BYTES:
-            raise ValueError(
+            raise InvalidArgument(
                 "vocabulary: expected the 256 bytes, <0x00> to <0xFF>, behind the first two tokens"
             )
         parts = _needed("tokenizers")
@@ -200,7 +201,7 @@ class BPETokenizer(Tokenizer):
         try:
             model = parts.models.BPE(numbers, pairs, unk_token=self.vocabulary.unknown, byte_fallback=True)
         except Exception as error:  # the package raises bare Exception
-            raise ValueError(f"merges: expected pairs of tokens of the vocabulary: {error}") from error
+            raise InvalidArgument(f"merges: expected pairs of tokens of the vocabulary: {error}") from error
         self._pieces = parts.Tokenizer(model)
         self._pieces.pre_tokenizer = _split_punctuation(parts)
         self._pieces.decoder = parts.decoders.Sequence([parts.decoders.ByteFallback(), parts.decoders.Fuse()])
@@ -214,7 +215,7 @@ class BPETokenizer(Tokenizer):
         of 258 or less.
         """
         if not isinstance(size, int) or size <= FIRST_PIECE:
-            raise ValueError(f"size: expected an int above {FIRST_PIECE}, got {size!r}")
+            raise InvalidArgument(f"size: expected an int above {FIRST_PIECE}, got {size!r}")
         held = list(checked_texts(texts, "texts"))
         parts, marks = _needed("tokenizers"), Vocabulary(BYTES)
         alphabet = most_frequent(Counter(chain.from_iterable(held)), 1, size - FIRST_PIECE)
@@ -270,7 +271,9 @@ class BPETokenizer(Tokenizer):
         try:
             return cls(*_learned(json.loads(data)["model"]))
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path}: not written by BPETokenizer.save, or truncated: {error}") from error
+            raise InvalidArgument(
+                f"{path}: not written by BPETokenizer.save, or truncated: {error}"
+            ) from error
 
     def __getstate__(self) -> tuple[Vocabulary, Any]:
         return _learned(json.loads(self._pieces.to_str())["model"])
@@ -287,7 +290,7 @@ def _split_punctuation(parts: Any) -> Any:
 def _learned(model: Any) -> tuple[Vocabulary, list[Any]]:
     """Vocabulary and merges of a model as the package `tokenizers` writes it."""
     if model["type"] != "BPE" or sorted(model["vocab"].values()) != list(range(len(model["vocab"]))):
-        raise ValueError("expected a model of byte-pair encoding whose numbers go from 0 on")
+        raise InvalidArgument("expected a model of byte-pair encoding whose numbers go from 0 on")
     padding, unknown, *tokens = sorted(model["vocab"], key=model["vocab"].get)
     return Vocabulary(tokens, unknown, padding), model["merges"]
 

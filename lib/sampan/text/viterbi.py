@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from ..engine.spelling import spelled
-from ..engine.tensor import Refused, Tensor
+from ..engine.tensor import InvalidArgument, Tensor
 from ..nn import Layer
 
 __all__ = ["ViterbiDecoder", "viterbi_decode"]
@@ -19,13 +19,15 @@ def viterbi_decode(
 
     potentials: [batch, time, tags], of each tag at each time. transition_params: [tags, tags], from row to
     column; with include_bos_eos_tag its last row leads from the start, the last but one to the end. Behind a
-    sequence's length [batch] the tags are 0. Raises Refused, a ValueError, for other shapes.
+    sequence's length [batch] the tags are 0. Raises InvalidArgument, a ValueError, for other shapes.
     """
     scores, steps, counts = potentials.data, transition_params.data, lengths.data.long()
     tags = scores.shape[-1:]
     if scores.ndim != 3 or steps.shape != tags * 2 or counts.shape != scores.shape[:1]:
         shapes = f"{[*potentials.shape]}, {[*transition_params.shape]} and {[*lengths.shape]}"
-        raise Refused(f"expected potentials [batch, time, tags], [tags, tags] and [batch], got {shapes}")
+        raise InvalidArgument(
+            f"expected potentials [batch, time, tags], [tags, tags] and [batch], got {shapes}"
+        )
     longest = int(counts.max()) if len(counts) else 0
     best = scores[:, 0] + (steps[-1] if include_bos_eos_tag else 0)
     pointers = []

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..engine.tensor import InvalidArgument, InvalidType
 from ..serialization import replacing
 
 __all__ = ["Vocabulary"]
@@ -23,12 +24,12 @@ def checked_text(text: Any, name: str) -> str:
     """`text`, if it is a str of characters; TypeError for anything but a str, ValueError for a lone
     surrogate, half of a character left by faulty decoding."""
     if not isinstance(text, str):
-        raise TypeError(f"{name}: expected a str, got {type(text).__name__}")
+        raise InvalidType(f"{name}: expected a str, got {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError as error:
         half, at = text[error.start], error.start
-        raise ValueError(
+        raise InvalidArgument(
             f"{name}: expected characters, got the lone surrogate {half!r} at place {at}"
         ) from None
     return text
@@ -37,7 +38,7 @@ def checked_text(text: Any, name: str) -> str:
 def checked_texts(texts: Any, name: str) -> Iterator[str]:
     """Every text of an iterable of them, which a single str is not."""
     if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise TypeError(f"{name}: expected several str, got {type(texts).__name__}")
+        raise InvalidType(f"{name}: expected several str, got {type(texts).__name__}")
     return (checked_text(text, f"{name}[{i}]") for i, text in enumerate(texts))
 
 
@@ -55,10 +56,10 @@ class Vocabulary:
         self._tokens = [*marks, *checked_texts(tokens, "tokens")]
         self._numbers = {token: i for i, token in enumerate(self._tokens)}
         if "" in self._numbers:
-            raise ValueError("tokens: expected tokens of a character or more, got an empty one")
+            raise InvalidArgument("tokens: expected tokens of a character or more, got an empty one")
         if len(self._numbers) < len(self._tokens):
             twice = Counter(self._tokens).most_common(1)[0][0]
-            raise ValueError(f"tokens: {twice!r} comes twice (padding and unknown are tokens too)")
+            raise InvalidArgument(f"tokens: {twice!r} comes twice (padding and unknown are tokens too)")
 
     @classmethod
     def build(
@@ -78,7 +79,7 @@ class Vocabulary:
         counts: Counter[str] = Counter()
         for i, tokens in enumerate(texts_of_tokens):
             if isinstance(tokens, str):
-                raise TypeError(f"texts_of_tokens[{i}]: expected a list of tokens, got a str; cut it first")
+                raise InvalidType(f"texts_of_tokens[{i}]: expected a list of tokens, got a str; cut it first")
             counts.update(checked_texts(tokens, f"texts_of_tokens[{i}]"))
         for mark in (unknown, padding):
             counts.pop(mark, None)
@@ -106,7 +107,7 @@ class Vocabulary:
     def __getitem__(self, token: str) -> int:
         if not isinstance(token, str):
             of = "v.tokens(ids) gives the tokens of numbers"
-            raise TypeError(f"token: expected a str, got {type(token).__name__}; {of}")
+            raise InvalidType(f"token: expected a str, got {type(token).__name__}; {of}")
         return self._numbers.get(token, UNKNOWN)
 
     def tokens(self, ids: Any) -> list[str]:
@@ -120,14 +121,14 @@ class Vocabulary:
         """`ids` as a list of int, each a number of this vocabulary."""
         values = ids.tolist() if hasattr(ids, "tolist") else ids
         if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-            raise TypeError(f"ids: expected a list of int, got {type(ids).__name__}")
+            raise InvalidType(f"ids: expected a list of int, got {type(ids).__name__}")
         found = []
         for place, value in enumerate(values):
             if isinstance(value, bool) or not hasattr(value, "__index__"):
-                raise TypeError(f"ids[{place}]: expected an int, got {type(value).__name__}")
+                raise InvalidType(f"ids[{place}]: expected an int, got {type(value).__name__}")
             number = operator.index(value)
             if not 0 <= number < len(self._tokens):
-                raise ValueError(f"ids[{place}]: expected 0 to {len(self._tokens) - 1}, got {number}")
+                raise InvalidArgument(f"ids[{place}]: expected 0 to {len(self._tokens) - 1}, got {number}")
             found.append(number)
         return found
 
@@ -149,10 +150,10 @@ class Vocabulary:
         except ValueError:  # also invalid UTF-8
             head = None
         if not isinstance(head, dict) or head.get("format") != FORMAT:
-            raise ValueError(f"{path}: not a vocabulary, whose first line says {FORMAT!r}")
+            raise InvalidArgument(f"{path}: not a vocabulary, whose first line says {FORMAT!r}")
         if hashlib.sha256(body).hexdigest() != head.get("sha256"):
             count, said = body.count(b"\n"), head.get("tokens")
-            raise ValueError(f"{path}: cut off or changed: {count} tokens, its first line says {said}")
+            raise InvalidArgument(f"{path}: cut off or changed: {count} tokens, its first line says {said}")
         padding, unknown, *tokens = (json.loads(line) for line in body.decode().split("\n")[:-1])
         return cls(tokens, unknown, padding)
 
@@ -164,6 +165,8 @@ def most_frequent(counts: Mapping[str, int], least: int, most: int | None) -> li
     """Tokens that come `least` times or more, at most `most`, in an order independent of the texts'
     order."""
     if least < 1 or (most is not None and most < 0):
-        raise ValueError(f"least, most: expected 1 or more, and None or 0 or more, got {least} and {most}")
+        raise InvalidArgument(
+            f"least, most: expected 1 or more, and None or 0 or more, got {least} and {most}"
+        )
     ordered = sorted((-count, token) for token, count in counts.items() if count >= least)
     return [token for _, token in ordered[:most]]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..engine.tensor import InvalidArgument
 from ..serialization import replacing
 
 
@@ -22,7 +23,7 @@ def write(path: str | os.PathLike[str], words: Sequence[str], rows: np.ndarray, 
     """
     wrong = next((word for word in words if word.split() != [word]), None)
     if wrong is not None:
-        raise ValueError(f"save_word2vec: the format cannot hold a word with a blank, {wrong!r}")
+        raise InvalidArgument(f"save_word2vec: the format cannot hold a word with a blank, {wrong!r}")
     with replacing(path) as file:
         file.write(f"{len(words)} {rows.shape[1]}\n".encode())
         for word, row in zip(words, rows, strict=True):
@@ -44,13 +45,13 @@ def read(path: str | os.PathLike[str]) -> tuple[list[str], np.ndarray]:
     except ValueError:
         count = dim = 0
     if not newline or count < 1 or dim < 1:
-        raise ValueError(f"{where} does not begin with a number of words and of columns")
+        raise InvalidArgument(f"{where} does not begin with a number of words and of columns")
     try:
         words, rows = _text_rows(rest, count, dim) or _binary_rows(rest, count, dim)
     except ValueError as error:
-        raise ValueError(f"{where}: {error}") from error
+        raise InvalidArgument(f"{where}: {error}") from error
     if len(set(words)) != count or not np.isfinite(rows).all():
-        raise ValueError(f"{where}: expected different words and finite numbers")
+        raise InvalidArgument(f"{where}: expected different words and finite numbers")
     return words, rows
 
 
@@ -65,7 +66,7 @@ def _text_rows(data: bytes, count: int, dim: int) -> tuple[list[str], np.ndarray
     except ValueError:
         return None
     if len(fields) != count or any(len(row) != dim + 1 for row in fields) or not data.endswith(b"\n"):
-        raise ValueError(
+        raise InvalidArgument(
             f"expected {count} lines of a word and {dim} numbers, got {len(fields)} or shorter ones"
         )
     return [row[0].decode() for row in fields], np.array([row[1:] for row in fields]).astype(np.float32)
@@ -79,10 +80,10 @@ def _binary_rows(data: bytes, count: int, dim: int) -> tuple[list[str], np.ndarr
         blank = data.find(b" ", at)
         end = blank + 1 + 4 * dim
         if blank < 0 or end > len(data):
-            raise ValueError(f"cut short: expected {count} words, found {i}")
+            raise InvalidArgument(f"cut short: expected {count} words, found {i}")
         words.append(data[at:blank].lstrip(b"\n").decode())
         rows[i] = np.frombuffer(data, "<f4", dim, blank + 1)
         at = end
     if data[at:].strip(b"\n"):
-        raise ValueError(f"goes on after its {count} words")
+        raise InvalidArgument(f"goes on after its {count} words")
     return words, rows

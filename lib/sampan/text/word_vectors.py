@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.tensor import InvalidArgument, InvalidType
 from ..kernels import cpu_embedding_words as loops
 from ..kernels.cpu_embedding import bag_sums
 from ..kernels.cpu_embedding_hash import mixed
+from ..optimizer.lr import _number
 from ..serialization import load, save_with_checksum
 from . import word2vec
 from .subwords import fnv1a, ngrams, numbered
@@ -84,18 +86,13 @@ class WordVectors:
         whole = {"dim": dim, "window": window, "negative": negative, "least": least, "epochs": epochs}
         whole |= {"buckets": buckets, "threads": 1 if threads is None else threads}
         for name, value in whole.items():
-            if isinstance(value, bool) or not isinstance(value, int | np.integer):
-                raise TypeError(f"{name}: expected a whole number, got {value!r}")
-            if value < 1:
-                raise ValueError(f"{name}: expected 1 or more, got {value}")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-            raise TypeError(f"seed: expected a whole number, got {seed!r}")
-        if not (math.isfinite(sample) and sample >= 0):
-            raise ValueError(f"sample: expected a number of 0 or more, got {sample}")
+            _number(value, name, 1, whole=True)
+        _number(seed, "seed", -math.inf, whole=True)
+        _number(sample, "sample")
         if not (math.isfinite(learning_rate) and learning_rate > 0):
-            raise ValueError(f"learning_rate: expected a number of more than 0, got {learning_rate}")
+            raise InvalidArgument(f"learning_rate: expected a number of more than 0, got {learning_rate}")
         if subwords is not None and (len(subwords) != 2 or not 1 <= subwords[0] <= subwords[1]):
-            raise ValueError(f"subwords: expected None or (shortest, longest) from 1 on, got {subwords}")
+            raise InvalidArgument(f"subwords: expected None or (shortest, longest) from 1 on, got {subwords}")
         self.dim, self.window, self.negative, self.least, self.epochs = dim, window, negative, least, epochs
         self.sample, self.buckets, self.learning_rate, self.seed = sample, buckets, learning_rate, seed
         self.subwords = None if subwords is None else (int(subwords[0]), int(subwords[1]))
@@ -131,7 +128,7 @@ class WordVectors:
         TypeError for a sentence that is a string: split it into words first.
         """
         if self.words and not len(self._outputs):
-            raise ValueError(
+            raise InvalidArgument(
                 "train: these vectors are from a file without counts and targets, which training needs"
             )
         words, starts, found = numbered(sentences)
@@ -143,7 +140,7 @@ class WordVectors:
         starts = np.concatenate([[0], np.cumsum(known, dtype=np.int64)])[starts]
         words = words[known]
         if len(words) == 0:
-            raise ValueError("sentences: expected words of the vocabulary, found none")
+            raise InvalidArgument("sentences: expected words of the vocabulary, found none")
         long = np.flatnonzero(np.diff(starts) > LONGEST)
         more = [np.arange(starts[i], starts[i + 1], LONGEST) for i in long]
         starts = np.unique(np.concatenate([starts, *more]))
@@ -155,16 +152,16 @@ class WordVectors:
         order = order[counts[order] >= self.least]
         if len(order) == 0:
             most = f"the most frequent {counts.max()} times" if len(counts) else "there are none"
-            raise ValueError(
+            raise InvalidArgument(
                 f"sentences: expected words that come {self.least} times or more (`least`), {most}"
             )
         self.words, self.counts = [str(found[i]) for i in order], counts[order].astype(np.int64)
         self._number()
         rows = len(self.words) + len(self._row_of)
-        self._inputs = self._blank(rows)
+        self._inputs = loops.blank_rows(rows, self.dim)
         generator = np.random.default_rng(abs(self.seed))
         self._inputs[:, : self.dim] = (2 * generator.random((rows, self.dim), np.float32) - 1) / self.dim
-        self._outputs = self._blank(len(self.words))
+        self._outputs = loops.blank_rows(len(self.words), self.dim)
 
     def _number(self) -> None:
         """What follows from the words: their numbers, and the rows that make each up."""
@@ -178,13 +175,6 @@ class WordVectors:
                 members.append(len(self.words) + self._row_of.setdefault(bucket, len(self._row_of)))
             starts.append(len(members))
         self._groups = np.array(starts, np.int64), np.array(members, np.int32)
-
-    def _blank(self, rows: int) -> np.ndarray:
-        """Zeros [rows, dim or a little more], each row at the beginning of a line of the cache."""
-        width = -(-self.dim // loops.LANES) * loops.LANES
-        memory = np.zeros(rows * width + loops.LANES, np.float32)
-        skipped = -memory.ctypes.data % 64 // 4
-        return memory[skipped : skipped + rows * width].reshape(rows, width)
 
     def _buckets_of(self, word: str) -> list[int]:
         assert self.subwords is not None
@@ -222,7 +212,7 @@ class WordVectors:
     def _chances(self) -> tuple[np.ndarray, np.ndarray]:
         """How likely a word stays, in parts of 2^32, and the alias table that negatives are drawn by."""
         if not len(self.counts) == len(self.words) == len(self._outputs):
-            raise ValueError(
+            raise InvalidArgument(
                 f"train: expected a count for each of {len(self._outputs)} words, got {len(self.counts)} "
                 f"counts and {len(self.words)} words"
             )
@@ -253,7 +243,7 @@ class WordVectors:
         Raises KeyError where there is none.
         """
         if not isinstance(word, str):
-            raise TypeError(f"word: expected a string, got {type(word).__name__}")
+            raise InvalidType(f"word: expected a string, got {type(word).__name__}")
         if word in self._numbers:
             number = self._numbers[word]
             starts, members = self._groups
@@ -279,7 +269,7 @@ class WordVectors:
             return self._nearest(self.vector(word), [word], most)
         vector = np.asarray(word, np.float32)
         if vector.shape != (self.dim,):
-            raise ValueError(
+            raise InvalidArgument(
                 f"word: expected a string or a vector [{self.dim}], got shape {list(vector.shape)}"
             )
         return self._nearest(vector, [], most)
@@ -292,7 +282,7 @@ class WordVectors:
 
     def _nearest(self, vector: np.ndarray, without: list[str], most: int) -> list[tuple[str, float]]:
         if most < 1:
-            raise ValueError(f"most: expected 1 or more, got {most}")
+            raise InvalidArgument(f"most: expected 1 or more, got {most}")
         scores = _unit(self.vectors) @ _unit(vector)
         for word in without:
             if word in self._numbers:
@@ -325,24 +315,27 @@ class WordVectors:
         content = load(path, return_numpy=True)
         where = f"load: {os.fspath(path)!r}"
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError(f"{where} holds no word vectors")
+            raise InvalidArgument(f"{where} holds no word vectors")
         try:
             made = cls(**content["settings"])
             made.words, made.counts, made._begun = content["words"], content["counts"], content["begun"]
             tables = content["inputs"], content["outputs"]
         except (KeyError, TypeError) as error:
-            raise ValueError(f"{where} holds no word vectors that fit together: {error}") from error
+            raise InvalidArgument(f"{where} holds no word vectors that fit together: {error}") from error
         made._number()
         rows = len(made.words) + len(made._row_of), len(made.words) if len(tables[1]) else 0
         shapes = [table.shape for table in tables]
         same = len(made._numbers) == len(made.words) == len(made.counts)
         if shapes != [(n, made.dim) for n in rows] or not same:
-            raise ValueError(f"{where}: expected tables of {rows} rows of {made.dim}, got {shapes}")
+            raise InvalidArgument(f"{where}: expected tables of {rows} rows of {made.dim}, got {shapes}")
         made._take(*tables)
         return made
 
     def _take(self, inputs: np.ndarray, outputs: np.ndarray) -> None:
-        self._inputs, self._outputs = self._blank(len(inputs)), self._blank(len(outputs))
+        self._inputs, self._outputs = (
+            loops.blank_rows(len(inputs), self.dim),
+            loops.blank_rows(len(outputs), self.dim),
+        )
         self._inputs[:, : self.dim], self._outputs[:, : self.dim] = inputs, outputs
 
     def save_word2vec(self, path: Source, binary: bool = False) -> None:

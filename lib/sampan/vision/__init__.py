@@ -1,5 +1,5 @@
-"""Images: networks, transforms. Operators of detection and data sets are in `names`, and found there when
-they are first named."""
+"""Images: networks and transforms. Detection operators and Paddle's data sets are in `names`, imported at
+first use."""
 
 import functools
 from typing import TYPE_CHECKING
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from .. import lazy
 from . import models as models
 from . import transforms as transforms
-from .image import *  # noqa: F403
-from .models import *  # noqa: F403
-from .transforms.functional import *  # noqa: F403
-from .transforms.transforms import *  # noqa: F403
+from .image import *
+from .models import *
+from .transforms.functional import *
+from .transforms.transforms import *
 
 if TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
     from ..names import vision_datasets, vision_ops
-    from ..names.vision_datasets import *  # noqa: F403
+    from ..names.vision_datasets import *
 
     datasets = vision_datasets
     ops = vision_ops

@@ -2,13 +2,14 @@
 machine's limits.
 
 Every function gives back a plotly `Figure`; in a notebook it is shown by standing at the end of a cell.
-Used by notebooks 01 to 06.
+Used by notebooks 01 to 08.
 """
 
 from .cloud import cloud
 from .embeddings import ablation_curve, growth, hits, neighbours, popularity, projected, vector_map
 from .machine import reads, roofline
 from .memory import strides
+from .network import curves, laid_out, network
 from .pictures import images
 from .race import loss_surface_race
 from .sparsity import costs, crossing, rulebook, spy
@@ -19,11 +20,14 @@ __all__ = [
     "cloud",
     "costs",
     "crossing",
+    "curves",
     "growth",
     "hits",
     "images",
+    "laid_out",
     "loss_surface_race",
     "neighbours",
+    "network",
     "popularity",
     "projected",
     "reads",

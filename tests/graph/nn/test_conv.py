@@ -103,6 +103,52 @@ def test_attention(graph, x, kind, concat):
     np.testing.assert_allclose(layer(graph, x).numpy(), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("settings", [{}, {"concat": False}, {"gate": True}, {"skip_feat": False}, {"layer_norm": False}])  # fmt: skip
+@pytest.mark.parametrize("edges", [False, True])
+def test_transformer(graph, x, settings, edges):
+    layer = gnn.TransformerConv(5, 4, 3, activation=None, **settings)
+    layer.eval()
+    q, k, v = (linear(part, x.numpy()).reshape(10, 3, 4) for part in (layer.q, layer.k, layer.v))
+    e = np.random.default_rng(2).normal(size=(27, 12)) if edges else np.zeros((27, 12))
+    e = e.reshape(27, 3, 4)
+    logits = (q[graph.targets] * (k[graph.sources] + e)).sum(-1) / 2
+    expected = np.zeros((10, 3, 4))
+    for node in range(10):
+        into = np.flatnonzero(graph.targets == node)
+        if len(into):
+            weights = np.exp(logits[into])
+            sent = v[graph.sources[into]] + e[into]
+            expected[node] = ((weights / weights.sum(0))[:, :, None] * sent).sum(0)
+    expected = expected.mean(1) if layer.concat is False else expected.reshape(10, 12)
+    if layer.skip_feat is not None:
+        own = linear(layer.skip_feat, x.numpy())
+        share = 0.5
+        if layer.gate is not None:
+            share = 1 / (1 + np.exp(-linear(layer.gate, np.concatenate([own, expected, own - expected], 1))))
+            expected = share * own + (1 - share) * expected
+        else:
+            expected = own + expected
+    if layer.layer_norm is not None:
+        spread = np.sqrt(expected.var(1, keepdims=True) + 1e-5)
+        expected = (expected - expected.mean(1, keepdims=True)) / spread
+    given = paddle.to_tensor(e.reshape(27, 12)) if edges else None
+    np.testing.assert_allclose(layer(graph, x, given).numpy(), expected, atol=1e-12)
+
+
+def test_transformer_beside_pytorch_geometric(graph, x):
+    theirs = pytest.importorskip("torch_geometric.nn")
+    layer, peer = gnn.TransformerConv(5, 4, 3, layer_norm=False, activation=None), theirs.TransformerConv(5, 4, 3).double()  # fmt: skip
+    layer.eval()
+    pairs = (layer.q, peer.lin_query), (layer.k, peer.lin_key), (layer.v, peer.lin_value), (layer.skip_feat, peer.lin_skip)  # fmt: skip
+    with torch.no_grad():
+        for mine, other in pairs:
+            mine.bias.set_value(paddle.randn(mine.bias.shape))
+            other.weight.copy_(torch.from_numpy(mine.weight.numpy().T))
+            other.bias.copy_(torch.from_numpy(mine.bias.numpy()))
+        expected = peer(torch.from_numpy(x.numpy()), torch.from_numpy(graph.edges.T.copy())).numpy()
+    np.testing.assert_allclose(layer(graph, x).numpy(), expected, atol=1e-12)
+
+
 def test_gin(graph, x):
     layer = gnn.GINConv(5, 4, activation="relu", init_eps=0.3, train_eps=True)
     hidden = linear(layer.linear1, adjacency(graph) @ x.numpy() + 1.3 * x.numpy())
@@ -121,12 +167,15 @@ def test_appnp_and_lightgcn(graph, x, self_loop):
     np.testing.assert_allclose(gnn.LightGCNConv()(graph, x).numpy(), normalised(graph) @ x.numpy())
 
 
-@pytest.mark.parametrize("kind", [gnn.GCNConv, gnn.GraphSageConv, gnn.GATConv, gnn.GATv2Conv, gnn.GINConv])
+@pytest.mark.parametrize(
+    "kind", [gnn.GCNConv, gnn.GraphSageConv, gnn.GATConv, gnn.GATv2Conv, gnn.GINConv, gnn.TransformerConv]
+)
 def test_every_parameter_and_the_features_get_a_gradient(graph, x, kind):
     layer = kind(5, 4)
     layer.eval()
     x.stop_gradient = False
-    (layer(graph, x) * paddle.randn([10, 4])).sum().backward()
+    found = layer(graph, x)
+    (found * paddle.randn(found.shape)).sum().backward()
     for parameter in [x, *layer.parameters()]:
         if not parameter.stop_gradient:
             assert np.isfinite(parameter.grad.numpy()).all() and (parameter.grad.numpy() != 0).any()

@@ -10,6 +10,7 @@ from . import (
     criteria,
     decomposition,
     elementwise,
+    embedding,
     gathering,
     graph,
     indexing,

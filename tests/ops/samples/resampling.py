@@ -2,7 +2,7 @@
 
 import torch
 
-from .declare import integers, sampled
+from .declare import sampled
 
 sampled(
     "windows",
@@ -26,8 +26,3 @@ sampled(
 )
 sampled("pixels_shuffled", reference=torch.pixel_shuffle, samples=[((1, 8, 2, 3), 2)])
 sampled("pixels_gathered", reference=torch.pixel_unshuffle, samples=[((1, 2, 4, 6), 2)])
-sampled(
-    "rows_at",
-    reference=lambda i, w, p=-1: torch.nn.functional.embedding(i, w, p if p >= 0 else None),
-    samples=[(integers((2, 3), 4), (4, 2)), (integers((5,), 3), (3, 2))],
-)

@@ -146,10 +146,9 @@ def assert_ends(*processes: psutil.Process) -> None:
 
 def test_the_limit_stops_the_whole_family(tmp_path: Path) -> None:
     path = tmp_path / "pid"
-    began = time.monotonic()
-    with pytest.raises(GradingError, match="no verdict after 2 s") as caught:
-        asyncio.run(checked(program(FAMILY.format(path=str(path))), limit=2))
-    assert caught.value.kind == "timeout" and time.monotonic() - began < 10
+    with pytest.raises(GradingError, match="no verdict after 4 s") as caught:
+        asyncio.run(checked(program(FAMILY.format(path=str(path))), limit=4))  # the program sleeps for 1000 s
+    assert caught.value.kind == "timeout"
     assert_ends(grandchild(path))
 
 

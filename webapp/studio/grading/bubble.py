@@ -181,7 +181,7 @@ def available() -> Text | None:
                 f"缺少 {package}；请安装：sudo apt-get install {package}",
             )
     try:
-        import pyseccomp  # noqa: F401
+        import pyseccomp  # noqa: F401  tests whether it loads
     except (ImportError, RuntimeError, OSError):
         return (
             "libseccomp is missing; install it with: sudo apt-get install libseccomp2",

@@ -17,4 +17,4 @@ def _keep_nothing(cache: Any, signature: Any, data: Any) -> None:
     """Kernels compiled for a learner are not cached on disk."""
 
 
-caching.Cache.save_overload = _keep_nothing  # type: ignore[method-assign]
+caching.Cache.save_overload = _keep_nothing  # type: ignore[method-assign]  # stops writes of the cache

@@ -14,6 +14,8 @@ from typing import Any
 
 import nbformat
 
+from sampan.learn.slots import current_name
+
 BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 SLOT = re.compile(r"""@learn\.exercise\(\s*["']([\w.]+)["']""")
@@ -51,12 +53,12 @@ def check_id(slot: str) -> str:
 def slot_of(source: str) -> str | None:
     """The exercise slot that a cell fills, if it fills one."""
     found = SLOT.search(source)
-    return found.group(1) if found else None
+    return current_name(found.group(1)) if found else None
 
 
 def slots_of(source: str) -> list[str]:
     """Every exercise slot that a cell fills."""
-    return sorted(set(SLOT.findall(source)))
+    return sorted({current_name(name) for name in SLOT.findall(source)})
 
 
 def regions(source: str, begin: str, end: str) -> tuple[list[tuple[int, int]], list[str]]:

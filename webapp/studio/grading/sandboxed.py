@@ -206,7 +206,7 @@ def main(control: socket.socket, walled: bool, limits: Limits) -> None:
     for name in LATE:
         importlib.import_module(name)
     if walled:
-        from . import syscalls  # noqa: F401
+        from . import syscalls  # noqa: F401  loaded before the filter is set
     _compile_once()
     if walled:  # else its files would be in the user's own folders
         _shell()

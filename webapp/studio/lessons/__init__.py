@@ -7,8 +7,12 @@ instructor's notebooks, outside of any learner's process.
 from . import (
     drivers,
     drivers_embeddings,
+    drivers_graphs,
+    drivers_graphs_changing,
     drivers_sparse,
     embeddings,
+    graphs,
+    graphs_changing,
     kernels,
     networks,
     orientation,
@@ -17,8 +21,16 @@ from . import (
     training,
 )
 
-MODULES = (orientation, tensors, training, kernels, networks, sparse, embeddings)
+MODULES = (orientation, tensors, training, kernels, networks, sparse, embeddings, graphs, graphs_changing)
 LESSONS = tuple(lesson for module in MODULES for lesson in module.LESSONS)
 PREDICTIONS = tuple(question for module in MODULES for question in module.PREDICTIONS)
 
-__all__ = ["LESSONS", "PREDICTIONS", "drivers", "drivers_embeddings", "drivers_sparse"]
+__all__ = [
+    "LESSONS",
+    "PREDICTIONS",
+    "drivers",
+    "drivers_embeddings",
+    "drivers_graphs",
+    "drivers_graphs_changing",
+    "drivers_sparse",
+]

@@ -161,7 +161,7 @@ def _asked() -> list[Case]:
 
 LESSONS = (
     Lesson(
-        slot="ops.resampling.rows_at",
+        slot="ops.embedding.rows_at",
         hints=(
             "Nothing is computed here: rows are copied. Which loop runs over the ids, and which over the columns?",
             "For each i: check ids[i] first. Is it a row of the table? Python and NumPy read -1 as the last row, machine "
@@ -172,7 +172,7 @@ LESSONS = (
         cases=_read,
     ),
     Lesson(
-        slot="ops.resampling.rows_summed",
+        slot="ops.embedding.rows_summed",
         hints=(
             "It is the look-up in reverse: the gradient of a copied row goes back to that row.",
             "The same two loops. But several i may have the same row, and then their gradients are added up.",

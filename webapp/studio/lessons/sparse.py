@@ -169,7 +169,7 @@ LESSONS = (
         cases=_compressed,
     ),
     Lesson(
-        slot="kernels.sparse.times_dense",
+        slot="kernels.sparse.spmm",
         hints=(
             "A row of the product is a sum of rows of x: one for each entry of the row, times its value.",
             "for each r: set row r of out to 0; for e from crows[r] to crows[r + 1]: add values[e] times row cols[e] of x.",
@@ -179,7 +179,7 @@ LESSONS = (
         cases=_times,
     ),
     Lesson(
-        slot="kernels.sparse.sampled",
+        slot="kernels.sparse.sddmm",
         hints=(
             "x times the transpose of y would have a number at every place. Which of them are needed?",
             "The same two loops as before: over the rows r, over the entries e of each. Write to out[e].",

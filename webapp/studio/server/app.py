@@ -84,7 +84,7 @@ class StudioServer(ServerApp):
     def _end_tasks(self) -> None:
         """Cancel all pending tasks, as asyncio.run does: a library's worker thread ends with its task; otherwise
         Python would wait for the thread, and Ctrl-C would not end the Studio."""
-        loop = self.io_loop.asyncio_loop  # type: ignore[attr-defined]
+        loop = self.io_loop.asyncio_loop  # type: ignore[attr-defined]  # an AsyncIOLoop here
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
             task.cancel()

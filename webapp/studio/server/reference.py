@@ -25,7 +25,7 @@ class Reference(StudioPage, web.StaticFileHandler):
         )
 
     # Tornado's own takes the folder; here it is looked up at each request, since SAMPAN_DOCS may change it.
-    def initialize(self) -> None:  # type: ignore[override]
+    def initialize(self) -> None:  # type: ignore[override]  # takes no path
         super().initialize(path=str(documentation()))
 
     def compute_etag(self) -> str | None:
@@ -34,7 +34,7 @@ class Reference(StudioPage, web.StaticFileHandler):
 
     # `authenticated` returns a function of any arguments, which does not match the signature of Tornado's handler.
     @web.authenticated
-    async def get(  # type: ignore[override]
+    async def get(  # type: ignore[override]  # `authenticated` takes any function
         self, path: str | None, include_body: bool = True
     ) -> None:
         if not (documentation() / "index.html").is_file():
@@ -46,5 +46,6 @@ class Reference(StudioPage, web.StaticFileHandler):
             await super().get(path, include_body)
 
     @web.authenticated
+    # `authenticated` takes any function.
     def head(self, path: str | None) -> Awaitable[None] | None:  # type: ignore[override]
         return self.get(path, include_body=False)

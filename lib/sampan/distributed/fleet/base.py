@@ -199,7 +199,7 @@ class Fleet:
     # --- parameter servers ---
 
     def init_server(self, *args: Any, **settings: Any) -> NoReturn:
-        """Refused: there are no parameter servers."""
+        """InvalidArgument: there are no parameter servers."""
         several("fleet.init_server")
 
     run_server = save_persistables = save_inference_model = load_model = load_inference_model = shrink = (

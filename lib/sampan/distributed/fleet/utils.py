@@ -80,7 +80,7 @@ class LocalFS:
 
 
 class HDFSClient:
-    """Refused: Hadoop's file system needs programs of its own."""
+    """InvalidArgument: Hadoop's file system needs programs of its own."""
 
     def __init__(
         self, hadoop_home: str, configs: Any, time_out: int = 300000, sleep_inter: int = 1000
@@ -91,7 +91,7 @@ class HDFSClient:
 
 
 class DistributedInfer:
-    """Refused: inference with parameter servers."""
+    """InvalidArgument: inference with parameter servers."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         several("DistributedInfer")

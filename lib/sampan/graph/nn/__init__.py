@@ -1,4 +1,8 @@
 """Layers on graphs."""
 
 from . import functional as functional
-from .conv import *  # noqa: F403
+from .conv import *
+from .hetero_conv import *
+from .memory import *
+from .pool import *
+from .propagation import *

@@ -7,13 +7,23 @@ They take a Graph and features [nodes, size]; names and arguments are those of P
 from collections.abc import Callable
 from typing import Any
 
-from ... import nn
+from ... import nn, ops
 from ...engine.tensor import Tensor
 from ...nn import functional as F
 from ..graph import Graph
+from ..messages import edge_dots, receive, sent, weighted_sum
 from .functional import degree_norm, edge_softmax
 
-__all__ = ["APPNP", "GATConv", "GATv2Conv", "GCNConv", "GINConv", "GraphSageConv", "LightGCNConv"]
+__all__ = [
+    "APPNP",
+    "GATConv",
+    "GATv2Conv",
+    "GCNConv",
+    "GINConv",
+    "GraphSageConv",
+    "LightGCNConv",
+    "TransformerConv",
+]
 
 Activation = str | Callable[[Tensor], Tensor] | None
 
@@ -138,6 +148,66 @@ class GATv2Conv(_Attention):
 
     def logits(self, graph: Graph, x: Tensor) -> Tensor:
         return (F.leaky_relu(graph.send_uv(x, x, "add"), 0.2) * self.attn).sum(-1)
+
+
+class TransformerConv(nn.Layer):
+    """Each head sums softmax(q_t . (k_s + e) / sqrt(size)) (v_s + e) over the edges into a node, beside a
+    linear layer of the node's own features.
+
+    hidden_size: of a head. concat: heads one after another, else their mean. skip_feat: adds W x; gate:
+    mixes the two by sigmoid(w . [W x, sum, W x - sum]). layer_norm: normalises before the activation.
+    forward(graph, feature, edge_feat): edge_feat e, [edges, num_heads * hidden_size] or None.
+    Source: Shi et al., Masked Label Prediction: Unified Message Passing Model, 2021, (3) to (5).
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_heads: int = 4,
+        feat_drop: float = 0.6,
+        attn_drop: float = 0.6,
+        concat: bool = True,
+        skip_feat: bool = True,
+        gate: bool = False,
+        layer_norm: bool = True,
+        activation: Activation = "relu",
+    ) -> None:
+        super().__init__()
+        self.hidden_size, self.num_heads, self.concat = hidden_size, num_heads, concat
+        width = num_heads * hidden_size
+        self.q, self.k, self.v = (nn.Linear(input_size, width) for _ in range(3))
+        self.feat_dropout, self.attn_dropout = nn.Dropout(feat_drop), nn.Dropout(attn_drop)
+        size = width if concat else hidden_size
+        self.skip_feat = nn.Linear(input_size, size) if skip_feat else None
+        self.gate = nn.Linear(3 * size, 1) if gate else None
+        self.layer_norm = nn.LayerNorm(size) if layer_norm else None
+        self.activation = _activation(activation)
+
+    def forward(self, graph: Graph, feature: Tensor, edge_feat: Tensor | None = None) -> Tensor:
+        feature = self.feat_dropout(feature)
+        shape = [-1, self.num_heads, self.hidden_size]
+        q, k, v = (linear(feature).reshape(shape) for linear in (self.q, self.k, self.v))
+        q = q / self.hidden_size**0.5
+        logits = edge_dots(q, k, graph.routes)
+        if edge_feat is not None:
+            edge_feat = self.feat_dropout(edge_feat).reshape(shape)
+            logits = logits + (sent(q, graph.routes.turned) * edge_feat).sum(-1)
+        weights = self.attn_dropout(edge_softmax(graph, logits))
+        output = weighted_sum(weights, v, graph.routes)
+        if edge_feat is not None:
+            output = output + receive(edge_feat * weights.unsqueeze(-1), graph.routes.arriving)
+        return self._finished(feature, output.flatten(1) if self.concat else output.mean(1))
+
+    def _finished(self, feature: Tensor, output: Tensor) -> Tensor:
+        if self.skip_feat is not None:
+            skipped = self.skip_feat(feature)
+            if self.gate is None:
+                output = skipped + output
+            else:
+                share = F.sigmoid(self.gate(ops.concat([skipped, output, skipped - output], -1)))
+                output = share * skipped + (1 - share) * output
+        return self.activation(output if self.layer_norm is None else self.layer_norm(output))
 
 
 class GINConv(nn.Layer):

@@ -8,8 +8,8 @@ loss = -p.log_prob(target).mean() + kl_divergence(p, Normal(0.0, 1.0)).mean()
 
 from . import constraint as constraint
 from . import variable as variable
-from .continuous import *  # noqa: F403
-from .discrete import *  # noqa: F403
-from .distribution import *  # noqa: F403
-from .multivariate import *  # noqa: F403
-from .transform import *  # noqa: F403
+from .continuous import *
+from .discrete import *
+from .distribution import *
+from .multivariate import *
+from .transform import *

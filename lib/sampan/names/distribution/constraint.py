@@ -1,10 +1,10 @@
-"""Which values a distribution takes: a constraint of a value is True where it is allowed."""
+"""The support of a distribution: a constraint returns True for allowed values."""
 
 from typing import Any
 
 
 class Constraint:
-    """Subclass it and write `__call__`."""
+    """Base class; a subclass defines `__call__`."""
 
     def __call__(self, value: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}: write __call__ in the subclass")
@@ -14,7 +14,7 @@ class Constraint:
 
 
 class Real(Constraint):
-    """Any number; NaN is none."""
+    """Any number except NaN."""
 
     def __call__(self, value: Any) -> Any:
         return value == value
@@ -38,7 +38,7 @@ class Positive(Constraint):
 
 
 class Simplex(Constraint):
-    """Shares along the last axis: of 0 or more, and 1 together."""
+    """Nonnegative numbers that sum to 1 along the last axis."""
 
     def __call__(self, value: Any) -> Any:
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)

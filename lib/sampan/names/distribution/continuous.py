@@ -1,4 +1,4 @@
-"""Families on the real line and on parts of it."""
+"""Distributions on the real line and on intervals."""
 
 import math
 from numbers import Number
@@ -10,7 +10,7 @@ import torch
 from ...creation import full_like
 from ...dtype import DTYPES
 from ...engine.backward import no_grad
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, Tensor
 from ...ops import expand, stack, where
 from .distribution import ExponentialFamily, Family, Numbers, fact, formula, missing, register_kl, sampler
 from .transform import ExpTransform, TransformedDistribution
@@ -33,13 +33,12 @@ __all__ = [
 
 
 class _Seeded(Family):
-    """A family that may draw from a seed of its own, and that keeps NumPy's doubles and Tensors as they
-    are."""
+    """A family whose `sample` takes a seed, and that keeps the dtype of NumPy doubles and Tensors."""
 
     _keeps_float64, _expands = True, False
     _other_value = "warned"
 
-    def sample(self, shape=[], seed=0):  # noqa: B006
+    def sample(self, shape=[], seed=0):
         with no_grad():
             return self.rsample(shape, seed)
 
@@ -47,8 +46,8 @@ class _Seeded(Family):
 class Normal(_Seeded, parameters="loc scale name"):
     """exp(-(x - loc)^2 / (2 scale^2)) / (scale sqrt(2 pi)).
 
-    With a complex loc the circular complex normal, exp(-|x - loc|^2 / scale^2) / (pi scale^2). `_k` is 1 for
-    it and 1/2 for the real one: every formula is the same but for this factor.
+    With a complex loc the circular complex normal, exp(-|x - loc|^2 / scale^2) / (pi scale^2). The factor
+    `_k` in the formulas is 1 for it and 1/2 for the real one.
     """
 
     _k = property(lambda self: 1.0 if self._kind.is_complex else 0.5)
@@ -75,13 +74,15 @@ class Normal(_Seeded, parameters="loc scale name"):
 @register_kl(Normal, Normal)
 def _normal(p: Any, q: Any) -> Any:
     if p._kind.is_complex != q._kind.is_complex:
-        raise Refused("kl_divergence: a real and a complex normal distribution have none")
+        raise InvalidArgument(
+            "kl_divergence: expected two real or two complex normal distributions, got one of each"
+        )
     ratio = p._width / q._width
     return p._k * (ratio.square() + ((p.loc - q.loc).abs() / q._width).square() - 1 - 2 * ratio.log())
 
 
 class LogNormal(TransformedDistribution):
-    """e^x for a normal x."""
+    """The distribution of e^x for a normal x."""
 
     def __init__(self, loc, scale):
         base = Normal(loc, scale)
@@ -140,8 +141,7 @@ def _laplace(p: Any, q: Any) -> Any:
 
 
 class Cauchy(Numbers, parameters="loc scale name"):
-    """1 / (pi scale (1 + ((x - loc) / scale)^2)): its tails are so heavy that it has neither mean nor
-    variance."""
+    """1 / (pi scale (1 + ((x - loc) / scale)^2)): mean and variance do not exist."""
 
     _other_value = "warned"
 
@@ -161,7 +161,7 @@ def _cauchy(p: Any, q: Any) -> Any:
 
 
 class Gumbel(Numbers, parameters="loc scale"):
-    """The largest of many: cdf exp(-exp(-(x - loc) / scale))."""
+    """Extreme value distribution with cdf exp(-exp(-(x - loc) / scale))."""
 
     mean, variance = (
         fact(lambda loc, scale: loc + scale * np.euler_gamma),
@@ -176,7 +176,8 @@ class Gumbel(Numbers, parameters="loc scale"):
 
 
 class StudentT(Family, parameters="df loc scale name"):
-    """loc + scale times a normal over the root of chi2(df) / df: the mean of few samples (Student, 1908)."""
+    """loc + scale z / sqrt(c / df), z standard normal, c chi-squared with df degrees of freedom (Student,
+    1908)."""
 
     _mixed = True
     _other_value = "warned"
@@ -198,7 +199,7 @@ class StudentT(Family, parameters="df loc scale name"):
         )
     )
 
-    def rsample(self, shape=[]):  # noqa: B006
+    def rsample(self, shape=[]):
         chi2 = Gamma(self.df / 2, full_like(self.df, 0.5)).rsample(shape)
         return Normal(self.loc, self.scale * (self.df / chi2).sqrt()).rsample()
 
@@ -206,7 +207,7 @@ class StudentT(Family, parameters="df loc scale name"):
         super()._settle(event_axes, **given)
         for label in ("df", "scale"):
             if not bool((getattr(self, label) >= 0).all()):
-                raise Refused(f"{label}: expected values of 0 or more, got {getattr(self, label)}")
+                raise InvalidArgument(f"{label}: expected values of 0 or more, got {getattr(self, label)}")
 
 
 class Exponential(ExponentialFamily, parameters="rate"):
@@ -245,7 +246,7 @@ class Gamma(ExponentialFamily, parameters="concentration rate"):
     _natural_parameters = fact(lambda concentration, rate: (concentration, -rate))
     _log_normalizer = staticmethod(lambda x, y: x.lgamma() - x * (-y).log())
 
-    def rsample(self, shape=[]):  # noqa: B006
+    def rsample(self, shape=[]):
         """The gradient for the concentration is that of the inverse cdf (Figurnov et al., 2018)."""
         whole = self.concentration.data.expand(self._extend_shape(shape))
         drawn = torch._standard_gamma(whole)
@@ -261,7 +262,7 @@ class Chi2(Gamma):
     def __init__(self, df):
         self._settle(df=df)
         if not bool((self.df > 0).all()):
-            raise Refused(f"df: expected positive values, got {self.df}")
+            raise InvalidArgument(f"df: expected positive values, got {self.df}")
         self._settle(concentration=self.df / 2, rate=full_like(self.df, 0.5))
 
 
@@ -286,7 +287,7 @@ class Dirichlet(ExponentialFamily, parameters="concentration", event_axes=1):
     _natural_parameters = fact(lambda concentration: (concentration,))
     _log_normalizer = staticmethod(lambda x: x.lgamma().sum(-1) - x.sum(-1).lgamma())
 
-    def rsample(self, shape=[]):  # noqa: B006
+    def rsample(self, shape=[]):
         whole = self.concentration.data.expand(self._extend_shape(shape))
         drawn = torch._sample_dirichlet(whole)
         slope = torch._dirichlet_grad(drawn, whole, whole.sum(-1, True).expand(whole.shape))
@@ -296,7 +297,7 @@ class Dirichlet(ExponentialFamily, parameters="concentration", event_axes=1):
     def _settle(self, event_axes: int = 0, **given: Any) -> None:
         super()._settle(event_axes, **given)
         if self.concentration.ndim < 1 or self.concentration.size == 0:
-            raise Refused(
+            raise InvalidArgument(
                 f"concentration: expected an axis and entries, got shape {[*self.concentration.shape]}"
             )
 
@@ -311,7 +312,7 @@ class Beta(Numbers, ExponentialFamily, parameters="alpha beta"):
     _natural_parameters = fact(lambda alpha, beta: (alpha, beta))
     _log_normalizer = staticmethod(lambda x, y: x.lgamma() + y.lgamma() - (x + y).lgamma())
 
-    def rsample(self, shape=[]):  # noqa: B006
+    def rsample(self, shape=[]):
         return self._pair.rsample(shape)[..., 0]
 
 
@@ -376,7 +377,7 @@ def binary(value: Any, probs: Any) -> Any:
 
 def one_shape(p: Any, q: Any) -> None:
     if p.batch_shape != q.batch_shape or p.event_shape != q.event_shape:
-        raise Refused(
+        raise InvalidArgument(
             f"kl_divergence: expected one shape, got {p.batch_shape} and {q.batch_shape} of events "
             f"{p.event_shape} and {q.event_shape}"
         )

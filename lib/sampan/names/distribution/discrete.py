@@ -1,4 +1,4 @@
-"""Families of counts and choices."""
+"""Discrete distributions."""
 
 import math
 from numbers import Integral, Number
@@ -9,7 +9,7 @@ import torch
 
 from ...creation import arange
 from ...dtype import DTYPES
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...nn.functional import log_softmax, softmax
 from ...ops import take_along_axis, where
 from ...random import multinomial
@@ -30,7 +30,7 @@ def _log_choose(n: Any, k: Any) -> Any:
 
 
 def _surprise(log_probs: Any) -> Any:
-    """-sum of p log p along the first axis, where p = 0 adds nothing."""
+    """Entropy: -sum of p log p along the first axis, with 0 log 0 = 0."""
     p = log_probs.exp()
     return -where(p > 0, p * log_probs, p * 0).sum(0)
 
@@ -53,7 +53,7 @@ class Bernoulli(ExponentialFamily, parameters="probs name"):
     cdf = formula(lambda value, probs: (value >= 1) * probs + (value >= 0) * (1 - probs))
     sample = drawer(torch.bernoulli, "probs")
 
-    def rsample(self, shape=[], temperature=1.0):  # noqa: B006
+    def rsample(self, shape=[], temperature=1.0):
         """The logit of a relaxed sample: its sigmoid comes near 0 or 1 as the temperature falls (Maddison,
         2017)."""
         noise = Tensor(torch.rand(self._extend_shape(shape), dtype=self._kind, device=self.probs.data.device))
@@ -65,7 +65,7 @@ class Geometric(Numbers, parameters="probs"):
 
     def _like_parameters(self, value: Any, name: str = "k") -> Any:
         if not isinstance(value, (Integral, Tensor)):
-            raise TypeError(f"{name}: expected an int or a Tensor, got {type(value).__name__}")
+            raise InvalidType(f"{name}: expected an int or a Tensor, got {type(value).__name__}")
         return super()._like_parameters(value, name)
 
     mean, variance = fact(lambda probs: 1 / probs - 1), fact(lambda probs: (1 / probs - 1) / probs)
@@ -80,7 +80,7 @@ class Geometric(Numbers, parameters="probs"):
 
 
 class Binomial(Numbers, parameters="total_count probs"):
-    """The successes among `total_count` trials, each of probability `probs`."""
+    """The number of successes in `total_count` trials with probability `probs`."""
 
     dtype = property(lambda self: DTYPES[self._kind])
     mean = fact(lambda total_count, probs: total_count * probs)
@@ -92,7 +92,7 @@ class Binomial(Numbers, parameters="total_count probs"):
             + (total_count - value) * (-inner(probs)).log1p()
         )
     )
-    # As in Paddle nothing is drawn for NaN counts, on which torch would not return.
+    # As in Paddle, NaN counts are not sampled; torch would not terminate.
     sample = drawer(lambda n, p: torch.binomial(n.nan_to_num(0, 0), p), "total_count", "probs")
 
     def entropy(self) -> Any:
@@ -118,10 +118,10 @@ class Poisson(Family):
 
 
 class Categorical(Family, parameters="logits name", event_axes=1):
-    """A choice among n, for logits [..., n].
+    """A class from 0 to n - 1, for logits [..., n].
 
-    As in Paddle, sampling, entropy and divergence take `logits` for logarithms (softmax), while `probs` and
-    `log_prob` take them for weights, and divide them by their sum.
+    As in Paddle, sampling, entropy and divergence use `logits` as log probabilities (softmax), while `probs`
+    and `log_prob` use them as weights, divided by their sum.
     """
 
     _keeps_float64 = True
@@ -130,7 +130,7 @@ class Categorical(Family, parameters="logits name", event_axes=1):
     _logs = fact(lambda logits: log_softmax(logits))
     entropy = formula(lambda _logs: -(_logs.exp() * _logs).sum(-1))
 
-    def sample(self, shape=[]):  # noqa: B006
+    def sample(self, shape=[]):
         *whole, count = self._extend_shape(shape)
         rows = softmax(self.logits.detach()).reshape([-1, count])
         drawn = multinomial(rows, int(np.prod(whole)) // rows.shape[0], True)  # [batch, draws]
@@ -151,15 +151,15 @@ class Categorical(Family, parameters="logits name", event_axes=1):
 
 
 class Multinomial(Family):
-    """How often each of n choices of probabilities `probs` [..., n] comes in `total_count` draws."""
+    """The counts of n classes with probabilities `probs` [..., n] in `total_count` draws."""
 
     _accepts = (Tensor,)
 
     def __init__(self, total_count, probs):
         if not isinstance(total_count, int) or total_count < 1:
-            raise Refused(f"total_count: expected an int of at least 1, got {total_count!r}")
+            raise InvalidArgument(f"total_count: expected an int of at least 1, got {total_count!r}")
         if isinstance(probs, Tensor) and probs.ndim < 1:
-            raise Refused("probs: expected at least one axis, got a scalar")
+            raise InvalidArgument("probs: expected at least one axis, got a scalar")
         self._settle(1, probs=probs)
         self.total_count, self.probs = total_count, self.probs / self.probs.sum(-1, keepdim=True)
 
@@ -171,7 +171,7 @@ class Multinomial(Family):
         )
     )
 
-    def sample(self, shape=[]):  # noqa: B006
+    def sample(self, shape=[]):
         whole = self._extend_shape(shape)
         rows = self.probs.data.expand(whole).reshape(-1, whole[-1])
         drawn = torch.multinomial(rows, self.total_count, True)
@@ -200,7 +200,7 @@ def _poisson(p: Any, q: Any) -> Any:
 
 register_kl(Bernoulli, Bernoulli)(_trial)
 register_kl(Binomial, Binomial)(lambda p, q: p.total_count * _trial(p, q))
-# As in Paddle that of one trial; a whole run until success has 1 / p.probs times as much.
+# As in Paddle, the divergence of one trial; that of the distribution is 1 / p.probs times as large.
 register_kl(Geometric, Geometric)(_trial)
 # [..., 1], as in Paddle
 register_kl(Categorical, Categorical)(

@@ -1,7 +1,7 @@
-"""What every distribution answers, and how a family states its formulas.
+"""The interface of distributions, and how a family declares its formulas.
 
-A family is a class whose facts are one line each. The arguments of a formula name what it reads: `value` is
-what the method is given, `normal`, `uniform`, `exponential`, `cauchy` draw noise, anything else is an
+A family is a class with one line for each formula. The parameters of a formula name what it reads: `value` is
+the argument of the method; `normal`, `uniform`, `exponential` and `cauchy` draw noise; any other name is an
 attribute::
 
     class Laplace(Numbers, parameters="loc scale"):
@@ -9,8 +9,8 @@ attribute::
         log_prob = formula(lambda value, loc, scale: -(2 * scale).log() - (value - loc).abs() / scale)
         rsample = sampler(lambda loc, scale, exponential: loc + scale * (exponential() - exponential()))
 
-Shapes: a sample has shape [*shape, *batch_shape, *event_shape]; log_prob and entropy have one number an
-event.
+Shapes: a sample has shape [*shape, *batch_shape, *event_shape]; log_prob and entropy have one number
+for each event.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import torch
 
 from ...dtype import as_device, default_dtype, name_of
 from ...engine.backward import enable_grad, grad, no_grad
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...nn.function_layer import init_of
 from ...ops.shape import _ints, expand
 
@@ -35,7 +35,7 @@ __all__ = ["Distribution", "ExponentialFamily", "kl_divergence", "register_kl"]
 
 
 def missing(what: str, error: type[Exception] = NotImplementedError) -> Any:
-    """A method that says that this distribution has no such thing."""
+    """A method that raises an error, for a quantity that the distribution does not have."""
 
     def method(self: Any, *args: Any, **settings: Any) -> Any:
         raise error(f"{type(self).__name__} has no {what}")
@@ -47,23 +47,23 @@ class Distribution:
     """A probability distribution over events of shape `event_shape`, in an array of them of shape
     `batch_shape`.
 
-    A subclass gives what it can of mean, variance, entropy(), log_prob(value), and of sample(shape), or of
-    rsample(shape), which draws by a function of the parameters and noise, so that gradients reach the
-    parameters.
+    A subclass defines some of mean, variance, entropy(), log_prob(value), and of sample(shape), or of
+    rsample(shape), which is a function of the parameters and noise, so that gradients reach the parameters
+    (reparameterization).
     """
 
     mean, variance = property(missing("mean")), property(missing("variance"))
     stddev = property(lambda self: self.variance.sqrt())
     entropy, log_prob = missing("entropy"), missing("log_prob")
-    rsample = missing("rsample: use sample, through which no gradient passes")
+    rsample = missing("rsample; use sample, which has no gradient")
     batch_shape = property(lambda self: self._batch_shape)
     event_shape = property(lambda self: self._event_shape)
 
     def __init__(self, batch_shape: Any = (), event_shape: Sequence[int] = ()) -> None:
         self._batch_shape, self._event_shape = tuple(batch_shape), tuple(event_shape)
 
-    def sample(self, shape=[]):  # noqa: B006
-        """Draw [*shape, *batch_shape, *event_shape] values; no gradient passes."""
+    def sample(self, shape=[]):
+        """Draw [*shape, *batch_shape, *event_shape] values, without gradient."""
         with no_grad():
             return self.rsample(shape)
 
@@ -81,7 +81,7 @@ class Distribution:
 
     def _extend_shape(self, sample_shape: Any) -> tuple[int, ...]:
         if isinstance(sample_shape, (Number, str)):
-            raise TypeError(f"shape: expected a sequence of ints, got {sample_shape!r}")
+            raise InvalidType(f"shape: expected a sequence of ints, got {sample_shape!r}")
         return (*_ints(sample_shape, "shape"), *self._batch_shape, *self._event_shape)
 
 
@@ -98,6 +98,7 @@ def formula(function: Callable[..., Any]) -> Any:
     def method(self: Family, value: Any) -> Any:
         return function(self._like_parameters(value, first), *(getattr(self, name) for name in rest))
 
+    # Inspect reads it.
     method.__signature__ = inspect.signature(lambda self, value: ...)  # type: ignore[attr-defined]
     return method
 
@@ -110,7 +111,7 @@ def fact(function: Callable[..., Any]) -> Any:
 def sampler(function: Callable[..., Any]) -> Any:
     """rsample(shape) from a formula of attributes and of noise."""
 
-    def rsample(self, shape=[], seed=0):  # noqa: B006
+    def rsample(self, shape=[], seed=0):
         def noise(kind: str) -> Tensor:
             buffer = torch.empty(self._extend_shape(shape), dtype=self._kind, device=as_device(None))
             own = torch.Generator(buffer.device).manual_seed(seed) if seed else None
@@ -123,9 +124,9 @@ def sampler(function: Callable[..., Any]) -> Any:
 
 
 def drawer(draw: Callable[..., Any], *parameters: str) -> Any:
-    """sample(shape) by torch's own `draw` of the parameters' buffers: no gradient passes."""
+    """sample(shape) by torch's function `draw`, without gradient."""
 
-    def sample(self, shape=[]):  # noqa: B006
+    def sample(self, shape=[]):
         whole = self._extend_shape(shape)
         return Tensor(draw(*(getattr(self, name).data.expand(whole) for name in parameters)))
 
@@ -133,16 +134,16 @@ def drawer(draw: Callable[..., Any], *parameters: str) -> Any:
 
 
 class Family(Distribution):
-    """A distribution with named parameters, which broadcast; the last `event_axes` of their axes make the
+    """A distribution with named parameters, which broadcast; their last `event_axes` axes belong to the
     event."""
 
     _accepts: tuple[type, ...] = (Number, list, tuple, np.ndarray, Tensor)
     _mixed = False  # whether numbers and Tensors may be mixed
-    _keeps_float64 = False  # whether NumPy's doubles stay such
+    _keeps_float64 = False  # whether NumPy's doubles keep their dtype
     _other_value = (
         ""  # what becomes of a floating value of another dtype: it is converted, "warned" of, or "promoted"
     )
-    _expands = True  # whether Tensors as parameters are brought to one shape
+    _expands = True  # whether Tensor parameters are expanded to one shape
     _kind: torch.dtype  # of the parameters' buffers
 
     if TYPE_CHECKING:
@@ -155,17 +156,17 @@ class Family(Distribution):
         if parameters:
             names = parameters.replace("name", "name=None").replace(" ", ", ")
             keep = lambda self, name=None, **given: self._settle(event_axes, **given)
-            cls.__init__ = init_of(names, keep)  # type: ignore[method-assign]
+            cls.__init__ = init_of(names, keep)  # type: ignore[method-assign]  # defined from the parameters
 
     def _settle(self, event_axes: int = 0, **given: Any) -> None:
-        """Keep the parameters as Tensors of one shape, in a floating dtype."""
+        """Store the parameters as Tensors of one shape, in a floating dtype."""
         for name, value in given.items():
             if not isinstance(value, self._accepts):
                 kinds = ", ".join(kind.__name__ for kind in self._accepts)
-                raise TypeError(f"{name}: expected {kinds}, got {type(value).__name__}")
+                raise InvalidType(f"{name}: expected {kinds}, got {type(value).__name__}")
         tensors = [v for v in given.values() if isinstance(v, Tensor)]
         if tensors and len(tensors) < len(given) and not self._mixed:
-            raise Refused(f"{', '.join(given)}: where one is a Tensor, all have to be")
+            raise InvalidArgument(f"{', '.join(given)}: expected only Tensors or only numbers, got both")
         dtypes = [t.data.dtype for t in tensors]
         floating = [kind for kind in dtypes if kind.is_floating_point or kind.is_complex]
         common = functools.reduce(torch.promote_types, floating) if floating else None
@@ -196,7 +197,7 @@ class Family(Distribution):
     def _like_parameters(self, value: Any, name: str = "value") -> Any:
         """`value` as a Tensor of the parameters' dtype."""
         if not isinstance(value, (Number, list, tuple, np.ndarray, Tensor)):
-            raise TypeError(f"{name}: expected a Tensor, got {type(value).__name__}")
+            raise InvalidType(f"{name}: expected a Tensor, got {type(value).__name__}")
         value = value if isinstance(value, Tensor) else Tensor(torch.as_tensor(np.asarray(value)))
         other = value.data.dtype
         if other == self._kind or (other is torch.float64 and self._other_value == "promoted"):
@@ -217,7 +218,7 @@ class Numbers(Family):
 class ExponentialFamily(Family):
     """A family of densities h(x) exp(<natural parameters, t(x)> - log_normalizer(natural parameters)).
 
-    A subclass gives `_natural_parameters`, `_log_normalizer` and `_mean_carrier_measure` = E[log h(x)];
+    A subclass defines `_natural_parameters`, `_log_normalizer` and `_mean_carrier_measure` = E[log h(x)];
     entropy and divergence follow from the normalizer's derivatives, taken by the tape (Nielsen and Nock,
     2010).
     """
@@ -256,7 +257,7 @@ def register_kl(cls_p: type, cls_q: type) -> Callable[[Any], Any]:
     """Make the decorated function(p, q) the divergence of these two classes and of classes derived from
     them."""
     if not (issubclass(cls_p, Distribution) and issubclass(cls_q, Distribution)):
-        raise TypeError(f"cls_p, cls_q: expected subclasses of Distribution, got {cls_p} and {cls_q}")
+        raise InvalidType(f"cls_p, cls_q: expected subclasses of Distribution, got {cls_p} and {cls_q}")
 
     def declare(function: Any) -> Any:
         _divergences[cls_p, cls_q] = function

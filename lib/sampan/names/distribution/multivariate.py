@@ -1,4 +1,4 @@
-"""Families of vectors and matrices whose entries depend on one another."""
+"""Distributions of vectors and matrices with dependent entries."""
 
 import math
 from numbers import Number
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ...creation import arange, eye
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...ops import expand, flip
 from ...ops.decomposition import cholesky, triangular_solve
 from .continuous import Beta, one_shape
@@ -39,10 +39,10 @@ class MultivariateNormal(Family):
         }
         named = [(name, matrix) for name, matrix in given.items() if matrix is not None]
         if len(named) != 1:
-            raise Refused(f"expected exactly one of {', '.join(given)}, got {len(named)}")
+            raise InvalidArgument(f"expected exactly one of {', '.join(given)}, got {len(named)}")
         name, matrix = named[0]
         if matrix.ndim < 2:
-            raise Refused(f"{name}: expected at least two axes, got shape {[*matrix.shape]}")
+            raise InvalidArgument(f"{name}: expected at least two axes, got shape {[*matrix.shape]}")
         self._settle(loc=[loc] if isinstance(loc, Number) else loc if loc.ndim else loc.unsqueeze(0))
         matrix, n = matrix.astype(self._kind), matrix.shape[-1]
         batch = np.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(self.loc.shape[:-1]))
@@ -89,17 +89,17 @@ class LKJCholesky(Family):
 
     def __init__(self, dim=2, concentration=1.0, sample_method="onion"):
         if not isinstance(dim, int):
-            raise TypeError(f"dim: expected an int, got {dim!r}")
+            raise InvalidType(f"dim: expected an int, got {dim!r}")
         if dim < 2:
-            raise Refused(f"dim: expected at least 2, got {dim}")
+            raise InvalidArgument(f"dim: expected at least 2, got {dim}")
         if sample_method not in ("onion", "cvine"):
-            raise Refused(f"sample_method: expected 'onion' or 'cvine', got {sample_method!r}")
+            raise InvalidArgument(f"sample_method: expected 'onion' or 'cvine', got {sample_method!r}")
         self._settle(concentration=concentration)
         if not bool((self.concentration > 0).all()):
-            raise Refused(f"concentration: expected positive values, got {self.concentration}")
+            raise InvalidArgument(f"concentration: expected positive values, got {self.concentration}")
         self.dim, self.sample_method, self._event_shape = dim, sample_method, (dim, dim)
 
-    def sample(self, sample_shape=[]):  # noqa: B006
+    def sample(self, sample_shape=[]):
         whole = self._extend_shape(sample_shape)
         size = self.concentration.data.unsqueeze(-1) + 0.5 * (self.dim - 2)
         step = torch.arange(self.dim - 1, dtype=self._kind, device=size.device) / 2

@@ -1,5 +1,4 @@
-"""Functions that know their inverse and the logarithm of their Jacobian's determinant; distributions
-transformed."""
+"""Transforms with inverse and log determinant of the Jacobian, and transformed distributions."""
 
 import enum
 import functools
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...creation import arange, ones_like, zeros
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...nn.functional import sigmoid, softmax, softplus
 from ...ops import concat, stack, unbind
 from . import variable
@@ -36,7 +35,7 @@ __all__ = [
 
 
 class Type(enum.Enum):
-    """How inputs and outputs pair up."""
+    """Whether a transform is injective, surjective or bijective."""
 
     BIJECTION = "bijection"
     INJECTION = "injection"
@@ -46,20 +45,20 @@ class Type(enum.Enum):
 
 def _check_rank(x: Any, name: str, expected: variable.Variable) -> Any:
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: expected a Tensor, got {type(x).__name__}")
+        raise InvalidType(f"{name}: expected a Tensor, got {type(x).__name__}")
     if x.ndim < expected.event_rank:
-        raise Refused(f"{name}: expected at least {expected.event_rank} axes, got shape {[*x.shape]}")
+        raise InvalidArgument(f"{name}: expected at least {expected.event_rank} axes, got shape {[*x.shape]}")
     return x
 
 
 def _sequence(value: Any, name: str, of: type = object) -> Any:
     if not isinstance(value, Sequence) or not all(isinstance(v, of) for v in value):
-        raise TypeError(f"{name}: expected a sequence of {of.__name__}s, got {value!r}")
+        raise InvalidType(f"{name}: expected a sequence of {of.__name__}s, got {value!r}")
     return value
 
 
 class Transform:
-    """Subclass it with `_forward`, `_inverse` and one of `_forward_log_det_jacobian`,
+    """Base class; a subclass defines `_forward`, `_inverse` and one of `_forward_log_det_jacobian`,
     `_inverse_log_det_jacobian`.
 
     Called on a Tensor it transforms; on a Distribution, it gives the distribution of the transformed samples;
@@ -88,7 +87,7 @@ class Transform:
         return self._inverse(_check_rank(y, "y", self._codomain))
 
     def forward_log_det_jacobian(self, x: Any) -> Any:
-        """log |det dy/dx|: one number an event."""
+        """log |det dy/dx|, one number for each event."""
         _check_rank(x, "x", self._domain)
         if self._is_injective() and hasattr(self, "_forward_log_det_jacobian"):
             return self._forward_log_det_jacobian(x)
@@ -99,7 +98,7 @@ class Transform:
         )
 
     def inverse_log_det_jacobian(self, y: Any) -> Any:
-        """log |det dx/dy|: one number an event."""
+        """log |det dx/dy|, one number for each event."""
         _check_rank(y, "y", self._codomain)
         if hasattr(self, "_inverse_log_det_jacobian"):
             return self._inverse_log_det_jacobian(y)
@@ -128,7 +127,7 @@ class AbsTransform(Transform):
 
 
 class _Bijection(Transform):
-    """With Tensors for parameters, if any, which broadcast against its input."""
+    """A bijection whose parameters are Tensors that broadcast against the input."""
 
     _type = Type.BIJECTION
     _shapes: Any = ()
@@ -194,12 +193,12 @@ class TanhTransform(_Bijection):
 def _longer(shape: Any, more: int = 0) -> Any:
     """`shape` with its last axis longer by `more`."""
     if not shape:
-        raise Refused(f"shape: expected at least one axis, got {shape}")
+        raise InvalidArgument(f"shape: expected at least one axis, got {shape}")
     return (*shape[:-1], shape[-1] + more) if more else shape
 
 
 class SoftmaxTransform(Transform):
-    """softmax over the last axis. Its inverse takes logarithms, which is one of many."""
+    """softmax over the last axis. The inverse is the logarithm, one of many preimages."""
 
     _type, _domain, _codomain = Type.OTHER, variable.Independent(variable.real, 1), variable.simplex
     _forward, _inverse = rule(lambda x: softmax(x)), rule(lambda y: y.log())
@@ -212,7 +211,8 @@ def _remaining(x: Any) -> Any:
 
 
 class StickBreakingTransform(Transform):
-    """n numbers to n + 1 probabilities: each takes its part, a sigmoid, of what those before it have left."""
+    """n numbers to n + 1 probabilities by stick breaking: each takes a fraction, a sigmoid, of the
+    remainder."""
 
     _type, _domain, _codomain = Type.BIJECTION, variable.Independent(variable.real, 1), variable.simplex
     _forward_shape, _inverse_shape = (
@@ -237,7 +237,7 @@ class StickBreakingTransform(Transform):
 def _exchanged(shape: Any, old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     cut = len(shape) - len(old)
     if cut < 0 or tuple(shape[cut:]) != old:
-        raise Refused(f"shape: expected one that ends with {old}, got {shape}")
+        raise InvalidArgument(f"shape: expected one that ends with {old}, got {shape}")
     return (*shape[:cut], *new)
 
 
@@ -250,7 +250,9 @@ class ReshapeTransform(Transform):
         self.in_event_shape = tuple(_sequence(in_event_shape, "in_event_shape"))
         self.out_event_shape = tuple(_sequence(out_event_shape, "out_event_shape"))
         if math.prod(in_event_shape) != math.prod(out_event_shape):
-            raise Refused(f"out_event_shape: {out_event_shape} has not as many entries as {in_event_shape}")
+            raise InvalidArgument(
+                f"out_event_shape: {out_event_shape} has not as many entries as {in_event_shape}"
+            )
         self._domain = variable.Independent(variable.real, len(in_event_shape))
         self._codomain = variable.Independent(variable.real, len(out_event_shape))
 
@@ -272,9 +274,11 @@ class IndependentTransform(Transform):
 
     def __init__(self, base, reinterpreted_batch_rank):
         if not isinstance(base, Transform):
-            raise TypeError(f"base: expected a Transform, got {type(base).__name__}")
+            raise InvalidType(f"base: expected a Transform, got {type(base).__name__}")
         if reinterpreted_batch_rank <= 0:
-            raise Refused(f"reinterpreted_batch_rank: expected at least 1, got {reinterpreted_batch_rank}")
+            raise InvalidArgument(
+                f"reinterpreted_batch_rank: expected at least 1, got {reinterpreted_batch_rank}"
+            )
         self._base, self._rank = base, reinterpreted_batch_rank
         self._domain = variable.Independent(base._domain, self._rank)
         self._codomain = variable.Independent(base._codomain, self._rank)
@@ -289,7 +293,7 @@ class IndependentTransform(Transform):
 
 
 class ChainTransform(Transform):
-    """Transforms one after the other, the first first."""
+    """Applies transforms in order."""
 
     def __init__(self, transforms):
         self.transforms = _sequence(transforms, "transforms", Transform)
@@ -338,9 +342,9 @@ class StackTransform(Transform):
 
     def __init__(self, transforms, axis=0):
         if not transforms:
-            raise TypeError(f"transforms: expected a sequence of Transforms, got {transforms!r}")
+            raise InvalidType(f"transforms: expected a sequence of Transforms, got {transforms!r}")
         if not isinstance(axis, int):
-            raise TypeError(f"axis: expected an int, got {axis!r}")
+            raise InvalidType(f"axis: expected an int, got {axis!r}")
         self.transforms, self.axis = _sequence(transforms, "transforms", Transform), axis
         self._domain = variable.Stack([t._domain for t in transforms], axis)
         self._codomain = variable.Stack([t._codomain for t in transforms], axis)
@@ -349,7 +353,7 @@ class StackTransform(Transform):
 
     def _each(self, method: str, x: Any) -> Any:
         if not -x.ndim <= self.axis < x.ndim or x.shape[self.axis] != len(self.transforms):
-            raise Refused(
+            raise InvalidArgument(
                 f"expected {len(self.transforms)} slices along axis {self.axis}, got shape {[*x.shape]}"
             )
         parts = zip(self.transforms, unbind(x, self.axis), strict=True)
@@ -368,10 +372,10 @@ class Independent(Distribution):
 
     def __init__(self, base, reinterpreted_batch_rank):
         if not isinstance(base, Distribution):
-            raise TypeError(f"base: expected a Distribution, got {type(base).__name__}")
+            raise InvalidType(f"base: expected a Distribution, got {type(base).__name__}")
         cut = len(base.batch_shape) - reinterpreted_batch_rank
         if not 0 <= cut < len(base.batch_shape):
-            raise Refused(
+            raise InvalidArgument(
                 f"reinterpreted_batch_rank: {reinterpreted_batch_rank} of batch_shape {base.batch_shape}"
             )
         self._base, self._reinterpreted_batch_rank = base, reinterpreted_batch_rank
@@ -393,25 +397,25 @@ class TransformedDistribution(Distribution):
 
     def __init__(self, base, transforms):
         if not isinstance(base, Distribution):
-            raise TypeError(f"base: expected a Distribution, got {type(base).__name__}")
+            raise InvalidType(f"base: expected a Distribution, got {type(base).__name__}")
         self._base, self._transforms = base, _sequence(transforms, "transforms", Transform)
         shape, rank = base.batch_shape + base.event_shape, len(base.event_shape)
         if transforms:
             chain = ChainTransform(transforms)
             taken, given = chain._domain.event_rank, chain._codomain.event_rank
             if len(shape) < taken:
-                raise Refused(f"base: expected at least {taken} axes, got shape {shape}")
+                raise InvalidArgument(f"base: expected at least {taken} axes, got shape {shape}")
             shape, rank = tuple(chain.forward_shape(shape)), given + max(rank - taken, 0)
         super().__init__(shape[: len(shape) - rank], shape[len(shape) - rank :])
 
-    def sample(self, shape=[]):  # noqa: B006
+    def sample(self, shape=[]):
         return functools.reduce(lambda x, t: t.forward(x), self._transforms, self._base.sample(shape))
 
-    def rsample(self, shape=[]):  # noqa: B006
+    def rsample(self, shape=[]):
         return functools.reduce(lambda x, t: t.forward(x), self._transforms, self._base.rsample(shape))
 
     def log_prob(self, value: Any) -> Any:
-        """log_prob of the base at the inverse, less the log determinants on the way (change of variables)."""
+        """Change of variables: log_prob of the base at the inverse, minus the log determinants."""
         total: Any = 0.0
         rank = len(self.event_shape)
         for t in reversed(self._transforms):

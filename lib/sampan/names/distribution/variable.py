@@ -1,5 +1,4 @@
-"""What a transform takes and gives: whether discrete, how many axes make one event, and which values are
-allowed."""
+"""Domain and codomain of transforms: discrete or not, axes of an event, and allowed values."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from .constraint import real as real_numbers
 
 
 class Variable:
-    """Values of `event_rank` axes an event; `constraint(value)` is True where a value is allowed."""
+    """Values whose events have `event_rank` axes; `constraint(value)` is True where a value is allowed."""
 
     def __init__(
         self, is_discrete: bool = False, event_rank: int = 0, constraint: Callable[[Any], Any] | None = None

@@ -1,4 +1,4 @@
-"""What Paddle keeps under `incubate`: derivatives of functions, optimizers around others."""
+"""Paddle's `incubate`: derivatives of functions, and wrappers of optimizers."""
 
 from ...engine.tensor import Tensor as _Tensor
 from ...geometric import segment_max as segment_max
@@ -38,5 +38,5 @@ def graph_send_recv(
     out_size: int | _Tensor | None = None,
     name: str | None = None,
 ) -> _Tensor:
-    """`geometric.send_u_recv` under its first name."""
+    """The former name of `geometric.send_u_recv`."""
     return _send_u_recv("graph_send_recv", "pool_type", x, src_index, dst_index, pool_type, out_size)

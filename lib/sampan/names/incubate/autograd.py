@@ -1,10 +1,9 @@
-"""Derivatives of functions: products with Jacobians from the left and the right, and the matrices
-themselves."""
+"""Derivatives of functions: vector-Jacobian and Jacobian-vector products, Jacobian and Hessian matrices."""
 
 from collections.abc import Callable
 from typing import Any
 
-from ...engine.tensor import Tensor, declared
+from ...engine.tensor import InvalidType, Tensor, declared
 from ..derivatives import Matrix, filled_grad
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside: see inner
@@ -27,10 +26,10 @@ def _list(value: Any) -> list[Any]:
 def _checked_call(func: Any, xs: Any, v: Any) -> tuple[list[Tensor], list[Tensor] | None, Any]:
     """Leaves for `xs` and `v`, and the function's value on them."""
     if not callable(func):
-        raise TypeError(f"func: expected a function, got {type(func).__name__}")
+        raise InvalidType(f"func: expected a function, got {type(func).__name__}")
     for name, given in (("xs", _list(xs)), ("v", [] if v is None else _list(v))):
         if not all(isinstance(t, Tensor) for t in given):
-            raise TypeError(f"{name}: expected a Tensor or a sequence of Tensors")
+            raise InvalidType(f"{name}: expected a Tensor or a sequence of Tensors")
     leaves = [_as_leaf(x) for x in _list(xs)]
     return leaves, None if v is None else [_as_leaf(t) for t in _list(v)], func(*leaves)
 
@@ -69,7 +68,7 @@ def _forward(ys: list[Tensor], xs: list[Tensor], v: list[Tensor] | None) -> list
 
 class Jacobian(Matrix):
     """The derivatives of func(*xs) by `xs`, all flattened and joined: [rows, columns], or with `is_batched`
-    (the first axis stays) [batch, rows, columns]. Rows are worked out when they are read."""
+    (the first axis stays) [batch, rows, columns]. Rows are computed when they are read."""
 
     def __init__(self, func: Callable[..., Any], xs: Any, is_batched: bool = False) -> None:
         leaves, _, ys = _checked_call(func, xs, None)
@@ -77,7 +76,7 @@ class Jacobian(Matrix):
 
 
 class Hessian(Jacobian):
-    """The second derivatives of func(*xs), a number (one for each place of a batch when `is_batched`)."""
+    """The second derivatives of func(*xs), a scalar (one for each sample when `is_batched`)."""
 
     def __init__(self, func: Callable[..., Any], xs: Any, is_batched: bool = False) -> None:
         def gradient(*leaves: Tensor) -> Tensor:
@@ -105,7 +104,7 @@ _prim = False
 
 
 def enable_prim() -> None:
-    """Taken for compatibility: every operator here has derivatives of any order by one way."""
+    """Accepted for compatibility: operators have derivatives of any order without primitives."""
     global _prim
     _prim = True
 

@@ -1,4 +1,4 @@
-"""Optimizers around others: LookAhead (Zhang et al. 2019) and the average of a run's parameters (Polyak
+"""Wrappers of optimizers: LookAhead (Zhang et al. 2019), and averages of the parameters (Polyak and Juditsky
 1992)."""
 
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ import torch
 
 from ...engine import tape
 from ...engine.backward import no_grad
+from ...engine.tensor import InvalidArgument, InvalidType
 from ...optimizer import Optimizer
 from ..lbfgs import LBFGS as LBFGS
 
@@ -21,16 +22,16 @@ def _trained(optimizer: Any) -> list[Any]:
 
 
 class LookAhead(Optimizer):
-    """inner_optimizer steps; after every k steps slow <- slow + alpha (fast - slow), and the fast parameters
-    become it."""
+    """inner_optimizer steps the fast parameters; every k steps slow <- slow + alpha (fast - slow), fast <-
+    slow."""
 
     def __init__(self, inner_optimizer: Any, alpha: float = 0.5, k: int = 5, name: str | None = None) -> None:
         if not isinstance(inner_optimizer, Optimizer):
-            raise TypeError(f"inner_optimizer: expected an Optimizer, got {type(inner_optimizer).__name__}")
+            raise InvalidType(f"inner_optimizer: expected an Optimizer, got {type(inner_optimizer).__name__}")
         if not 0 <= alpha <= 1:
-            raise ValueError(f"alpha: expected a number from 0 to 1, got {alpha}")
+            raise InvalidArgument(f"alpha: expected a number from 0 to 1, got {alpha}")
         if not isinstance(k, int) or k < 1:
-            raise ValueError(f"k: expected a positive whole number, got {k!r}")
+            raise InvalidArgument(f"k: expected a positive whole number, got {k!r}")
         super().__init__(inner_optimizer.get_lr(), inner_optimizer._parameter_list, name=name)
         self.inner_optimizer, self.alpha, self.k = inner_optimizer, alpha, k
         self._count = 0
@@ -42,7 +43,7 @@ class LookAhead(Optimizer):
         self._count += 1
         for parameter in _trained(self):
             slow = self._slow.get(id(parameter))
-            if slow is None:  # as in Paddle it begins after the first step
+            if slow is None:  # as in Paddle, the slow parameters start after the first step
                 slow = self._slow[id(parameter)] = parameter.data.clone()
             if self._count % self.k == 0:
                 slow.lerp_(parameter.data, self.alpha)
@@ -51,11 +52,11 @@ class LookAhead(Optimizer):
 
 
 class ModelAverage(Optimizer):
-    """Keeps the average of the parameters over the last steps; `with average.apply():` they are in their
-    place.
+    """Keeps the average of the parameters over the last steps; `with average.apply():` the
+    layer uses them.
 
     A window ends when it has min_average_window steps, and average_window_rate of all steps or
-    max_average_window; the average is over the last window and the present one.
+    max_average_window; the average is over the last and the current window.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class ModelAverage(Optimizer):
         self.min_average_window, self.max_average_window = min_average_window, max_average_window
         shapes = [torch.zeros_like(p.data) for p in self._parameter_list]
         self._sums, self._last = shapes, [s.clone() for s in shapes]
-        self._counts = [0, 0]  # steps in the present window and in the last
+        self._counts = [0, 0]  # steps in the current and in the last window
         self._own: list[torch.Tensor] | None = None
 
     @no_grad()
@@ -91,7 +92,7 @@ class ModelAverage(Optimizer):
 
     @contextmanager
     def apply(self, executor: Any = None, need_restore: bool = True) -> Iterator[None]:
-        """The averages in place of the parameters; afterwards the parameters again, if need_restore."""
+        """Replace the parameters by their averages; afterwards restore them, if need_restore."""
         self._own = [p.data.clone() for p in self._parameter_list]
         count = max(sum(self._counts), 1)
         self._put([(a + b) / count for a, b in zip(self._sums, self._last, strict=True)])

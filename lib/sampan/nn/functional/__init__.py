@@ -6,28 +6,28 @@ Losses with margins and other forms of attention are in `names`, and found when 
 from typing import TYPE_CHECKING
 
 from ...engine.spelling import spell as _spell
-from ...ops.activation import *  # noqa: F403
+from ...ops.activation import *
 from ...ops.assembly import diag_embed as diag_embed
 from ...ops.indexing import one_hot as one_hot
 from ...ops.linalg import linear as linear
 from ...ops.norms import pdist as pdist
-from .activation import *  # noqa: F403
-from .attention import *  # noqa: F403
-from .common import *  # noqa: F403
-from .convolution import *  # noqa: F403
-from .likelihood import *  # noqa: F403
-from .loss import *  # noqa: F403
-from .normalization import *  # noqa: F403
-from .pooling import *  # noqa: F403
-from .regularization import *  # noqa: F403
-from .vision import *  # noqa: F403
+from .activation import *
+from .attention import *
+from .common import *
+from .convolution import *
+from .likelihood import *
+from .loss import *
+from .normalization import *
+from .pooling import *
+from .regularization import *
+from .vision import *
 
 if TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
     from ...names import flash_attention as flash_attention
-    from ...names.flash_attention import *  # noqa: F403
-    from ...names.functional import *  # noqa: F403
-    from ...names.losses import *  # noqa: F403
-    from ...names.transducer import *  # noqa: F403
+    from ...names.flash_attention import *
+    from ...names.functional import *
+    from ...names.losses import *
+    from ...names.transducer import *
 
 # Functions that are not operators take Paddle's other names of arguments too, and name themselves in errors.
 _spell(globals())

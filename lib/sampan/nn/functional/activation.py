@@ -4,10 +4,10 @@ from typing import Any
 
 import torch
 
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, Tensor
 from ...ops import activation as ops
 from ...ops import inplace
-from ...ops.inplace import (  # type: ignore[attr-defined]
+from ...ops.inplace import (  # type: ignore[attr-defined]  # defined by a loop there
     hardtanh_,
     leaky_relu_,
     relu_,
@@ -33,8 +33,8 @@ logsigmoid = ops.log_sigmoid
 def elu_(x, alpha=1.0, name=None) -> Tensor:
     """`elu` in place, for an alpha of 0 or more: of a negative one the result does not tell the input."""
     if alpha < 0:
-        raise Refused(f"elu_: expected an alpha of 0 or more, got {alpha}; use elu instead")
-    return inplace.elu_(x, alpha)  # type: ignore[attr-defined]
+        raise InvalidArgument(f"elu_: expected an alpha of 0 or more, got {alpha}; use elu instead")
+    return inplace.elu_(x, alpha)  # type: ignore[attr-defined]  # defined by a loop there
 
 
 def silu(x, inplace=False, name=None) -> Tensor:
@@ -51,7 +51,7 @@ def prelu(x, weight, data_format="NCHW", name=None) -> Tensor:
         return ops.parametric_relu(x, weight.reshape([1] * x.ndim))
     x, last = channels_first(x, data_format)
     if weight.ndim != 1 or x.ndim < 2 or weight.shape[0] != x.shape[1]:
-        raise Refused(f"prelu: weight {list(weight.shape)} fits no channels of x {list(x.shape)}")
+        raise InvalidArgument(f"prelu: weight {list(weight.shape)} fits no channels of x {list(x.shape)}")
     value = ops.parametric_relu(x, weight.reshape([-1] + [1] * (x.ndim - 2)))
     return channels_back(value, last)
 
@@ -65,7 +65,7 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None) -> Tens
     if not isinstance(lower, float) or not isinstance(upper, float):
         raise TypeError(f"rrelu: expected lower and upper to be floats, got {lower!r} and {upper!r}")
     if not 0 <= lower <= upper <= 1:
-        raise Refused(f"rrelu: expected 0 <= lower <= upper <= 1, got {lower} and {upper}")
+        raise InvalidArgument(f"rrelu: expected 0 <= lower <= upper <= 1, got {lower} and {upper}")
     if not training:
         return ops.leaky_relu(x, (lower + upper) / 2)
     return masked(x, Tensor(torch.empty_like(x.data).uniform_(lower, upper).masked_fill_(x.data >= 0, 1.0)))
@@ -80,7 +80,7 @@ def gumbel_softmax(
     Raises ValueError for a temperature of 0 or less.
     """
     if temperature <= 0:
-        raise Refused(f"gumbel_softmax: expected a temperature above 0, got {temperature}")
+        raise InvalidArgument(f"gumbel_softmax: expected a temperature above 0, got {temperature}")
     soft = ops.softmax((x - Tensor(torch.empty_like(x.data).exponential_().log())) / temperature, axis)
     if not hard:
         return soft

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, Tensor
 from ...ops.attention import attend, fused, fused_attention
 from ...ops.joining import repeat_interleave
 from .regularization import dropout as drop_out
@@ -19,7 +19,9 @@ def attention(
     """(result, weights or None). mask: added to the scores, or bool: True where a key is seen. p: dropout."""
     heads, groups = query.shape[2], key.shape[2]
     if (groups and heads % groups) or groups != value.shape[2]:
-        raise Refused(f"key, value: expected heads that divide {heads}, got {groups} and {value.shape[2]}")
+        raise InvalidArgument(
+            f"key, value: expected heads that divide {heads}, got {groups} and {value.shape[2]}"
+        )
     if groups and heads != groups:  # a head of key and value serves several of query
         key, value = (repeat_interleave(x, heads // groups, 2) for x in (key, value))
     if mask is not None and mask.dtype == torch.bool:
@@ -62,7 +64,9 @@ def scaled_dot_product_attention(
             query, key, value, attn_mask, dropout_p, is_causal, training, None, scale, enable_gqa
         )[0]
     if not enable_gqa and not query.shape[2] == key.shape[2] == value.shape[2]:
-        raise Refused(f"key, value: expected {query.shape[2]} heads, got {key.shape[2]}, {value.shape[2]}")
+        raise InvalidArgument(
+            f"key, value: expected {query.shape[2]} heads, got {key.shape[2]}, {value.shape[2]}"
+        )
     mask = None if is_causal else attn_mask
     return attention(query, key, value, mask, dropout_p, is_causal, training, scale)[0]
 

@@ -8,9 +8,9 @@ import torch
 from ...dtype import as_dtype
 from ...engine.apply import casts, mine, wrap
 from ...engine.tape import written
-from ...engine.tensor import Refused, Tensor, WrongKind
+from ...engine.tensor import InvalidArgument, InvalidType, Tensor
+from ...ops.embedding import rows_at
 from ...ops.norms import p_norm
-from ...ops.resampling import rows_at
 from ...ops.shape import number, pad_constant, unshared
 from ...row_sparse import check_ids
 from .convolution import FORMATS
@@ -34,27 +34,27 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     mode: "constant" (`value`), "reflect" (without repeating the edge), "replicate" (the edge), "circular".
     """
     if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise Refused(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")
+        raise InvalidArgument(f"pad: expected mode constant, reflect, replicate or circular, got {mode!r}")
     given, n = plain(pad), x.ndim
     if any(isinstance(v, float) for v in (given if isinstance(given, list | tuple) else [given])):
-        raise WrongKind(f"pad: expected ints, got {given}")
+        raise InvalidType(f"pad: expected ints, got {given}")
     inner = n - 2
     given = [given] * (2 * inner) if isinstance(given, int) else [int(v) for v in given]
     if not given:
         return x.clone()
     if len(given) % 2 or len(given) > 2 * n:
-        raise Refused(f"pad: expected pairs for at most {n} axes, got {given}")
+        raise InvalidArgument(f"pad: expected pairs for at most {n} axes, got {given}")
     pairs = list(zip(given[::2], given[1::2], strict=True))
     widths = [(0, 0)] * n
     if len(pairs) == inner and inner in FORMATS:
         formats = (*FORMATS[inner], "NCW", "NWC")[: 4 if inner == 1 else 2]
         data_format = (data_format or formats[0]).upper()
         if data_format not in formats:
-            raise Refused(f"data_format: expected one of {', '.join(formats)}, got {data_format!r}")
+            raise InvalidArgument(f"data_format: expected one of {', '.join(formats)}, got {data_format!r}")
         first = 1 if data_format[-1] == "C" else 2
         widths[first : first + inner] = pairs[::-1]
     elif mode != "constant":
-        raise Refused(f"pad: mode {mode!r} needs {inner} pairs for x {list(x.shape)}, got {given}")
+        raise InvalidArgument(f"pad: mode {mode!r} needs {inner} pairs for x {list(x.shape)}, got {given}")
     elif len(pairs) == n and pad_from_left_axis:
         widths = pairs
     else:
@@ -73,7 +73,7 @@ def _around(x: Any, axis: int, before: int, after: int, mode: str) -> Tensor:
     m = x.shape[axis]
     longest = m - 1 if mode == "reflect" else m if mode == "circular" else math.inf
     if max(before, after) > longest or m == 0:
-        raise Refused(f"pad: mode {mode!r} cannot pad {before} and {after} about {m} entries")
+        raise InvalidArgument(f"pad: mode {mode!r} cannot pad {before} and {after} about {m} entries")
     at = torch.arange(-before, m + after, device=x.data.device)
     if mode == "reflect":
         at = (m - 1) - ((m - 1) - at.abs()).abs()
@@ -108,12 +108,12 @@ def embedding(
     outside, TypeError for ids of another kind.
     """
     if not isinstance(x, Tensor):
-        raise WrongKind(f"x: expected a Tensor of int32 or int64, got {type(x).__name__}")
+        raise InvalidType(f"x: expected a Tensor of int32 or int64, got {type(x).__name__}")
     count = weight.data.shape[0]
     if isinstance(padding_idx, float):
-        raise WrongKind(f"embedding: padding_idx: expected an int, got {padding_idx}")
+        raise InvalidType(f"embedding: padding_idx: expected an int, got {padding_idx}")
     if padding_idx is not None and count and not -count <= padding_idx < count:
-        raise Refused(f"padding_idx: expected {-count} to {count - 1}, got {padding_idx}")
+        raise InvalidArgument(f"padding_idx: expected {-count} to {count - 1}, got {padding_idx}")
     if sparse and scale_grad_by_freq:
         raise AttributeError("embedding: scale_grad_by_freq does not go with sparse=True")
     padding = -1 if padding_idx is None else padding_idx % count if count else -1
@@ -143,7 +143,9 @@ def bilinear(x1, x2, weight, bias=None, name=None) -> Tensor:
     """x1^T W_k x2 for each k: x1 [n, a], x2 [n, b], weight [out, a, b], bias [1, out] or None; [n, out]."""
     out, a, b = weight.shape
     if list(x1.shape[1:]) != [a] or list(x2.shape) != [x1.shape[0], b]:
-        raise Refused(f"bilinear: weight {[*weight.shape]} does not fit {[*x1.shape]} and {[*x2.shape]}")
+        raise InvalidArgument(
+            f"bilinear: weight {[*weight.shape]} does not fit {[*x1.shape]} and {[*x2.shape]}"
+        )
     between = (x1 @ weight.permute([1, 0, 2]).reshape([a, out * b])).reshape([-1, out, b])
     value = (between @ x2.unsqueeze(-1)).squeeze(-1)
     return value if bias is None else value + bias
@@ -168,7 +170,7 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None) -> Tensor:
     """(1 - epsilon) label + epsilon prior, the prior uniform over the last axis unless given (Szegedy et al.,
     2016)."""
     if not 0 <= epsilon <= 1:
-        raise Refused(f"epsilon: expected 0 to 1, got {epsilon}")
+        raise InvalidArgument(f"epsilon: expected 0 to 1, got {epsilon}")
     prior = 1 / max(label.shape[-1], 1) if prior_dist is None else prior_dist.detach()
     return label * (1 - epsilon) + prior * epsilon
 

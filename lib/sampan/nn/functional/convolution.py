@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, Tensor
 from ...ops.convolution import convolve
 from ...ops.shape import pad_constant
 
@@ -20,7 +20,7 @@ def ints(value: Any, n: int, name: str) -> tuple[int, ...]:
         return (int(value),) * n
     values = list(value) if isinstance(value, (Sequence, np.ndarray)) else []
     if len(values) != n or not all(isinstance(v, (int, np.integer)) for v in values):
-        raise Refused(f"{name}: expected an int or {n}, got {value!r}")
+        raise InvalidArgument(f"{name}: expected an int or {n}, got {value!r}")
     return tuple(int(v) for v in values)
 
 
@@ -28,9 +28,9 @@ def channels_first(x: Any, n: int, data_format: str) -> tuple[Any, bool]:
     """x [n, c, ...] over `n` axes from x in `data_format`, and whether its channels came last."""
     if data_format not in FORMATS[n]:
         expected = " or ".join(repr(f) for f in FORMATS[n])
-        raise Refused(f"data_format: expected {expected}, got {data_format!r}")
+        raise InvalidArgument(f"data_format: expected {expected}, got {data_format!r}")
     if len(x.shape) != n + 2:
-        raise Refused(f"expected x with {n + 2} axes, got shape {list(x.shape)}")
+        raise InvalidArgument(f"expected x with {n + 2} axes, got shape {list(x.shape)}")
     last = data_format[-1] == "C"
     return (x.moveaxis(-1, 1) if last else x), last
 
@@ -52,7 +52,7 @@ def paddings(
     n = len(kernel)
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
-            raise Refused(f"padding: expected 'SAME' or 'VALID', got {padding!r}")
+            raise InvalidArgument(f"padding: expected 'SAME' or 'VALID', got {padding!r}")
         if padding.upper() == "VALID":
             return [(0, 0)] * n
         totals = [max((-(-m // s) - 1) * s + k - m, 0) for m, k, s in zip(size, kernel, stride, strict=True)]
@@ -61,15 +61,15 @@ def paddings(
     if len(values) == n + 2 and all(isinstance(v, (list, tuple)) and len(v) == 2 for v in values):
         inner, outer = (values[1:-1], values[:: n + 1]) if last else (values[2:], values[:2])
         if any(v for pair in outer for v in pair):
-            raise Refused(f"padding: batch and channels cannot be padded, got {padding!r}")
+            raise InvalidArgument(f"padding: batch and channels cannot be padded, got {padding!r}")
         values = [v for pair in inner for v in pair]
     if len(values) not in (n, 2 * n) or not all(isinstance(v, (int, np.integer)) for v in values):
         known = f"an int, {n} or {2 * n}, {n + 2} pairs, 'SAME' or 'VALID'"
-        raise Refused(f"padding: expected {known}, got {padding!r}")
+        raise InvalidArgument(f"padding: expected {known}, got {padding!r}")
     if len(values) == n:
         values = [v for v in values for _ in range(2)]
     if min(values) < 0:
-        raise Refused(f"padding: expected 0 or more, got {padding!r}")
+        raise InvalidArgument(f"padding: expected 0 or more, got {padding!r}")
     return list(zip(values[::2], values[1::2], strict=True))
 
 
@@ -95,11 +95,11 @@ def _convolution(
     transposed = rest is not None
     x, last = channels_first(x, n, data_format)
     if len(weight.shape) != n + 2:
-        raise Refused(f"expected weight with {n + 2} axes, got shape {list(weight.shape)}")
+        raise InvalidArgument(f"expected weight with {n + 2} axes, got shape {list(weight.shape)}")
     channels = weight.shape[0] if transposed else weight.shape[1] * groups
     if groups < 1 or x.shape[1] != channels or weight.shape[0] % groups:
         why = f"should have {channels} channels for weight {[*weight.shape]}, groups={groups}"
-        raise Refused(f"x {[*x.shape]} {why}")
+        raise InvalidArgument(f"x {[*x.shape]} {why}")
     step, spread = ints(stride, n, "stride"), ints(dilation, n, "dilation")
     kernel, size = weight.shape[2:], x.shape[2:]
     if isinstance(padding, str) and padding.upper() == "SAME":
@@ -110,7 +110,7 @@ def _convolution(
     extra = ints(rest or 0, n, "output_padding")
     if transposed and output_size is not None:
         if any(extra):
-            raise Refused("expected output_padding or output_size, got both")
+            raise InvalidArgument("expected output_padding or output_size, got both")
         smallest = [
             (m - 1) * s - a - b + d * (k - 1) + 1
             for m, s, (a, b), d, k in zip(size, step, pads, spread, kernel, strict=True)
@@ -120,7 +120,7 @@ def _convolution(
         extra = tuple(w - m for w, m in zip(ints(wanted, n, "output_size"), smallest, strict=True))
         if any(not 0 <= e < s for e, s in zip(extra, step, strict=True)):
             fits = f"in {smallest} to less than {step} more"
-            raise Refused(f"expected output_size {fits}; got {wanted}")
+            raise InvalidArgument(f"expected output_size {fits}; got {wanted}")
     if uneven and not transposed:
         x = pad_constant(x, by_hand(pads), 0.0)
     value = convolve(x, weight, bias, (step, around, spread, transposed, extra, groups))

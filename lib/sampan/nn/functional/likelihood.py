@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ...engine.apply import wrap
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, Tensor
 from ...ops import criteria
 from ...ops.activation import log_sigmoid, log_softmax, softmax
 from ...ops.indexing import where
@@ -26,7 +26,7 @@ def same_shape(*tensors: Any) -> None:
     """ValueError unless the tensors have one shape."""
     shapes = [list(t.shape) for t in tensors]
     if any(s != shapes[0] for s in shapes):
-        raise Refused(f"expected tensors of one shape, got {', '.join(map(str, shapes))}")
+        raise InvalidArgument(f"expected tensors of one shape, got {', '.join(map(str, shapes))}")
 
 
 def constant(target: Any) -> Any:
@@ -97,7 +97,7 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None) -> Tenso
     """label (log(label) - input): input holds log probabilities, label probabilities (0 counts as 0), or,
     with log_target, their logarithms. reduction: also "batchmean", the sum over the number of rows."""
     if reduction not in (*criteria.NUMBERS, "batchmean"):
-        raise Refused(f"reduction: expected none, mean, sum or batchmean, got {reduction!r}")
+        raise InvalidArgument(f"reduction: expected none, mean, sum or batchmean, got {reduction!r}")
     label = constant(label)
     if log_target:
         loss = label.exp() * (label - input)
@@ -118,7 +118,7 @@ def poisson_nll_loss(
     full adds Stirling's approximation of log(label!) where label > 1.
     """
     if epsilon <= 0:
-        raise Refused(f"epsilon: expected a positive number, got {epsilon}")
+        raise InvalidArgument(f"epsilon: expected a positive number, got {epsilon}")
     same_shape(input, label)
     loss = input.exp() - label * input if log_input else input - label * (input + epsilon).log()
     if full:
@@ -141,9 +141,9 @@ def gaussian_nll_loss(
         if shapes[1] == shapes[0][:-1]:
             variance = variance.unsqueeze(-1)
         elif shapes[1] != [*shapes[0][:-1], 1]:
-            raise Refused(f"gaussian_nll_loss: variance {shapes[1]} does not fit input {shapes[0]}")
+            raise InvalidArgument(f"gaussian_nll_loss: variance {shapes[1]} does not fit input {shapes[0]}")
     if bool((variance.data < 0).any()):
-        raise Refused("gaussian_nll_loss: expected a variance of 0 or more, got negative entries")
+        raise InvalidArgument("gaussian_nll_loss: expected a variance of 0 or more, got negative entries")
     variance = constant(variance).clip(min=epsilon)
     loss = 0.5 * (variance.log() + (input - label) ** 2.0 / variance)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
@@ -170,7 +170,7 @@ def softmax_with_cross_entropy(
 def lengths_of(name: str, given: Any, batch: int, most: int) -> list[int]:
     values = [int(n) for n in plain(given)]
     if len(values) != batch or any(not 0 <= n <= most for n in values):
-        raise Refused(f"expected {batch} {name} from 0 to {most}, got {values}")
+        raise InvalidArgument(f"expected {batch} {name} from 0 to {most}, got {values}")
     return values
 
 
@@ -196,13 +196,13 @@ def ctc_loss(
     lengths = lengths_of("input_lengths", input_lengths, batch, times)
     counts = lengths_of("label_lengths", label_lengths, batch, labels.shape[-1])
     if not 0 <= blank < classes:
-        raise Refused(f"blank: expected 0 to {classes - 1}, got {blank}")
+        raise InvalidArgument(f"blank: expected 0 to {classes - 1}, got {blank}")
     spelled = labels.data.long().clone()  # torch reads what they name without a check, in backward once more
     if spelled.ndim == 2:  # what lies behind a sequence's end may be anything
         ends = torch.tensor(counts, device=spelled.device)[:, None]
         spelled.masked_fill_(torch.arange(spelled.shape[1], device=spelled.device) >= ends, blank)
     if spelled.numel() and not 0 <= int(spelled.min()) <= int(spelled.max()) < classes:
-        raise Refused(
+        raise InvalidArgument(
             f"labels: expected 0 to {classes - 1}, got {int(spelled.min())} to {int(spelled.max())}"
         )
     loss = criteria.ctc(log_softmax(log_probs, -1), spelled, lengths, counts, blank)

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, Tensor
 from ...ops.activation import log_softmax
 from ...ops.criteria import NUMBERS
 from ...ops.loss import mean_cross_entropy
@@ -15,7 +15,7 @@ __all__ = ["cross_entropy", "nll_loss"]
 def number_of(reduction: str) -> int:
     """torch's number for a reduction. ValueError for an unknown one."""
     if reduction not in NUMBERS:
-        raise Refused(f"reduction: expected one of {', '.join(NUMBERS)}, got {reduction!r}")
+        raise InvalidArgument(f"reduction: expected one of {', '.join(NUMBERS)}, got {reduction!r}")
     return NUMBERS[reduction]
 
 
@@ -65,14 +65,24 @@ def cross_entropy(
         and places.ndim in (1, 2)
         and len(places) == places.numel() == len(scores) > 0
     ):
-        return mean_cross_entropy(input, label.reshape([-1]) if places.ndim == 2 else label, ignore_index)
+        if (
+            places.is_cuda
+        ):  # the CPU's loop refuses such labels by itself; a GPU's kernel would stop the process
+            check_labels(places, scores.shape[1], ignore_index)
+        try:
+            return mean_cross_entropy(input, label.reshape([-1]) if places.ndim == 2 else label, ignore_index)
+        except IndexError:
+            check_labels(places, scores.shape[1], ignore_index)
+            raise
     number_of(reduction)
     if input.ndim == 0 or not -input.ndim <= axis < input.ndim:
-        raise Refused(f"cross_entropy: axis {axis} is outside input of shape {list(input.shape)}")
+        raise InvalidArgument(f"cross_entropy: axis {axis} is outside input of shape {list(input.shape)}")
     axis %= input.ndim
     classes = input.shape[axis]
     if weight is not None and list(weight.shape) != [classes]:
-        raise Refused(f"cross_entropy: expected weight of shape [{classes}], got {list(weight.shape)}")
+        raise InvalidArgument(
+            f"cross_entropy: expected weight of shape [{classes}], got {list(weight.shape)}"
+        )
     soft = soft_label or (
         label.ndim == input.ndim and list(label.shape) == list(input.shape) and label.dtype.is_floating_point
     )
@@ -119,7 +129,9 @@ def _soft(
 ) -> Any:
     classes = input.shape[axis]
     if list(label.shape) != list(input.shape):
-        raise Refused(f"cross_entropy: soft label {[*label.shape]} does not fit input {[*input.shape]}")
+        raise InvalidArgument(
+            f"cross_entropy: soft label {[*label.shape]} does not fit input {[*input.shape]}"
+        )
     label = label if label.stop_gradient else label.detach()  # a constant, as in Paddle
     if smoothing > 0:
         label = label * (1 - smoothing) + smoothing / classes
@@ -140,24 +152,33 @@ def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: 
     expected = [n for i, n in enumerate(input.shape) if i != axis]
     if list(hard.shape) != expected:
         shapes = f"label {list(label.shape)} does not fit input {list(input.shape)}"
-        raise Refused(f"cross_entropy: {shapes}: expected {expected}")
+        raise InvalidArgument(f"cross_entropy: {shapes}: expected {expected}")
     if hard.is_floating_point() and bool((hard != hard.trunc()).any()):  # PaddlePaddle cuts them off
         raise TypeError("cross_entropy: expected integer labels, or soft_label=True; got fractions")
     hard = hard.long()
-    if hard.numel():
-        low, high = (int(v) for v in torch.aminmax(hard))
-        outside = low < 0 or high >= classes
-        if outside and bool((((hard < 0) | (hard >= classes)) & (hard != ignore_index)).any()):
-            raise Refused(f"cross_entropy: expected labels from 0 to {classes - 1}, got {low} to {high}")
+    check_labels(hard, classes, ignore_index)
     return hard
+
+
+def check_labels(labels: torch.Tensor, classes: int, ignore_index: int) -> None:
+    """Raises ValueError for a label outside 0 to classes - 1 that is not ignore_index."""
+    if labels.numel():
+        low, high = map(int, torch.aminmax(labels))
+        outside = low < 0 or high >= classes
+        if outside and (((labels < 0) | (labels >= classes)) & (labels != ignore_index)).any():
+            raise InvalidArgument(
+                f"cross_entropy: expected labels from 0 to {classes - 1}, got {low} to {high}"
+            )
 
 
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None) -> Tensor:
     """-input[label]: input [n, classes, ...] holds log probabilities, label [n, ...] integers."""
     number_of(reduction)
     if input.ndim < 2:
-        raise Refused(f"nll_loss: expected input [n, classes, ...], got shape {[*input.shape]}")
+        raise InvalidArgument(f"nll_loss: expected input [n, classes, ...], got shape {[*input.shape]}")
     if weight is not None and list(weight.shape) != [input.shape[1]]:
-        raise Refused(f"nll_loss: expected weight of shape [{input.shape[1]}], got {list(weight.shape)}")
+        raise InvalidArgument(
+            f"nll_loss: expected weight of shape [{input.shape[1]}], got {list(weight.shape)}"
+        )
     hard = _hard_labels(input, label, 1, input.shape[1], ignore_index)
     return _picked(input, hard, weight, ignore_index, reduction, 1, 0.0, False, False)

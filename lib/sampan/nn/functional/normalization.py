@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, Tensor
 from ...ops.normalization import normalize_batch, normalize_groups, normalize_layer, normalize_rms
 from ...ops.norms import p_norm
 from ...ops.pooling import avg_pool
@@ -27,7 +27,7 @@ _FORMATS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
 def channels_first(x: Any, data_format: str) -> tuple[Any, bool]:
     """x with its channels at axis 1, and whether they came last."""
     if data_format not in _FORMATS:
-        raise Refused(f"expected data_format one of {', '.join(_FORMATS)}, got {data_format!r}")
+        raise InvalidArgument(f"expected data_format one of {', '.join(_FORMATS)}, got {data_format!r}")
     last = data_format[-1] == "C" and data_format != "NC" and x.ndim > 2
     return (x.moveaxis(-1, 1) if last else x), last
 
@@ -38,7 +38,7 @@ def _fits(name: str, given: Any, shape: Sequence[int]) -> Any:
         return None
     size = math.prod(shape)
     if list(given.shape) not in ([size], list(shape)):
-        raise Refused(f"expected {name} of shape {list(shape)}, got {list(given.shape)}")
+        raise InvalidArgument(f"expected {name} of shape {list(shape)}, got {list(given.shape)}")
     return given if given.ndim == 1 else given.reshape([size])
 
 
@@ -47,7 +47,7 @@ def _over_last(x: Any, normalized_shape: Any, weight: Any, bias: Any, run: Any) 
     shape = [normalized_shape] if isinstance(normalized_shape, int) else [int(n) for n in normalized_shape]
     ahead = len(x.shape) - len(shape)
     if ahead < 0 or list(x.shape)[ahead:] != shape:
-        raise Refused(f"normalized_shape {shape} does not end the shape of x, {list(x.shape)}")
+        raise InvalidArgument(f"normalized_shape {shape} does not end the shape of x, {list(x.shape)}")
     weight, bias = _fits("weight", weight, shape), _fits("bias", bias, shape)
     if len(shape) == 1:
         return run(x, weight, bias)
@@ -96,7 +96,7 @@ def batch_norm(
     """
     x, last = channels_first(x, data_format)
     if x.ndim < 2:
-        raise Refused(f"batch_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
+        raise InvalidArgument(f"batch_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
     channels = [x.shape[1]]
     for label, given in (("running_mean", running_mean), ("running_var", running_var)):
         _fits(label, given, channels)
@@ -128,7 +128,9 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
         weight, epsilon = epsilon, eps
     x, last = channels_first(x, data_format)
     if x.ndim < 2 or num_groups < 1 or x.shape[1] % num_groups:
-        raise Refused(f"group_norm: num_groups {num_groups} does not divide the channels of {[*x.shape]}")
+        raise InvalidArgument(
+            f"group_norm: num_groups {num_groups} does not divide the channels of {[*x.shape]}"
+        )
     weight, bias = (_fits(n, v, [x.shape[1]]) for n, v in (("weight", weight), ("bias", bias)))
     value = normalize_groups(x, weight, bias, num_groups, float(epsilon))
     return channels_back(value, last)
@@ -151,7 +153,7 @@ def instance_norm(
     x: [batch, channels, ...]. The statistics are always the input's, as in Paddle.
     """
     if x.ndim < 2:
-        raise Refused(f"instance_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
+        raise InvalidArgument(f"instance_norm: expected x with 2 axes or more, got shape {list(x.shape)}")
     weight, bias = (_fits(n, v, [x.shape[1]]) for n, v in (("weight", weight), ("bias", bias)))
     return normalize_groups(x, weight, bias, x.shape[1], float(eps))
 
@@ -159,7 +161,9 @@ def instance_norm(
 def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW", name=None) -> Tensor:
     """x / (k + alpha mean(x^2))^beta, the mean over `size` channels about each (Krizhevsky et al., 2012)."""
     if x.ndim < 3:
-        raise Refused(f"local_response_norm: expected x with 3 axes or more, got shape {list(x.shape)}")
+        raise InvalidArgument(
+            f"local_response_norm: expected x with 3 axes or more, got shape {list(x.shape)}"
+        )
     x, last = channels_first(x, data_format)
     n, c = x.shape[:2]
     squares = pad_constant((x * x).reshape([n, 1, c, -1]), [0, 0, size // 2, (size - 1) // 2], 0.0)
@@ -171,6 +175,6 @@ def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0, data_format="NCHW
 def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None) -> Tensor:
     """x / max(length, epsilon), its length along `axis` in the p-norm."""
     if x.ndim > 1 and not -x.ndim <= axis < x.ndim:
-        raise Refused(f"normalize: axis {axis} is outside x of shape {list(x.shape)}")
+        raise InvalidArgument(f"normalize: axis {axis} is outside x of shape {list(x.shape)}")
     value = x / p_norm(x, float(number(p, "p")), [axis % max(x.ndim, 1)], True).clip(min=epsilon)
     return value if out is None else out._write(value)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ...engine.apply import wrap
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, Tensor
 from ...ops.pooling import ADAPTIVE_MAX, MAX, adaptive_pool, at_places, avg_pool, max_pool, put_at_places
 from ...ops.shape import pad_constant
 from .convolution import FORMATS, by_hand, channels_back, channels_first, ints, paddings
@@ -44,13 +44,13 @@ class _Windows:
     ) -> None:
         self.n, self.ceil_mode = n, ceil_mode
         if isinstance(padding, str) and padding.upper() == "VALID" and ceil_mode:
-            raise Refused("expected ceil_mode False with padding 'VALID', got True")
+            raise InvalidArgument("expected ceil_mode False with padding 'VALID', got True")
         x, self.last = channels_first(x, n, data_format)
         self.size = x.shape[2:]
         kernel = ints(kernel_size, n, "kernel_size")
         step = kernel if stride is None else ints(stride, n, "stride")
         if min(kernel) < 1 or min(step) < 1:
-            raise Refused(f"expected kernel_size and stride of 1 or more, got {kernel} and {step}")
+            raise InvalidArgument(f"expected kernel_size and stride of 1 or more, got {kernel} and {step}")
         if places and isinstance(padding, str):
             padding = 0  # as Paddle does
         pads = paddings(padding, self.size, kernel, step, self.last)
@@ -115,7 +115,7 @@ def _largest(
     data_format: str,
 ) -> Any:
     if return_mask and data_format[-1] == "C":
-        raise Refused(f"return_mask needs data_format with channels first, got {data_format!r}")
+        raise InvalidArgument(f"return_mask needs data_format with channels first, got {data_format!r}")
     w = _Windows(n, x, kernel_size, stride, padding, ceil_mode, data_format, -math.inf, return_mask)
     if not return_mask:
         return w.given_back(max_pool(w.x, w.kernel, w.step, w.pads, w.ceil_mode))
@@ -219,7 +219,7 @@ def _lp(
     data_format: str,
 ) -> Any:
     if norm_type == 0:
-        raise Refused("expected norm_type other than 0")
+        raise InvalidArgument("expected norm_type other than 0")
     if isinstance(padding, bool):
         padding, ceil_mode = 0, padding  # as torch has them
     p = float(norm_type)
@@ -312,10 +312,10 @@ def _unpooled(
     output_size: Any,
 ) -> Any:
     if data_format != FORMATS[n][0]:
-        raise Refused(f"data_format: expected {FORMATS[n][0]!r}, got {data_format!r}")
+        raise InvalidArgument(f"data_format: expected {FORMATS[n][0]!r}, got {data_format!r}")
     if x.ndim != n + 2 or list(indices.shape) != list(x.shape):
         came = f"{[*x.shape]} and {[*indices.shape]}"
-        raise Refused(f"expected {n + 2} axes and indices of x's shape, got {came}")
+        raise InvalidArgument(f"expected {n + 2} axes and indices of x's shape, got {came}")
     kernel = ints(kernel_size, n, "kernel_size")
     step = kernel if stride is None else ints(stride, n, "stride")
     around = ints(padding, n, "padding")
@@ -326,10 +326,12 @@ def _unpooled(
         if len(output_size) not in (n, n + 2) or any(
             abs(m - u) >= s for m, u, s in zip(size, usual, step, strict=True)
         ):
-            raise Refused(f"output_size: expected about {usual}, within {list(step)}, got {output_size}")
+            raise InvalidArgument(
+                f"output_size: expected about {usual}, within {list(step)}, got {output_size}"
+            )
     places = indices.data.long()
     if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < math.prod(size):
-        raise Refused(f"expected indices from 0 to {math.prod(size) - 1} for an output of {size}")
+        raise InvalidArgument(f"expected indices from 0 to {math.prod(size) - 1} for an output of {size}")
     return put_at_places(x, places, size)
 
 
@@ -373,7 +375,7 @@ def _fractions(length: int, count: int, width: int, u: float) -> list[range]:
 def _fractional(n: int, x: Any, output_size: Any, kernel_size: Any, random_u: Any, return_mask: bool) -> Any:
     x, _ = channels_first(x, n, FORMATS[n][0])
     if random_u is not None and not 0 < random_u < 1:
-        raise Refused(f"expected random_u between 0 and 1, got {random_u}")
+        raise InvalidArgument(f"expected random_u between 0 and 1, got {random_u}")
     u = float(torch.rand(())) if random_u is None else float(random_u)
     lengths = x.shape[2:]
     widths = (0,) * n if kernel_size is None else ints(kernel_size, n, "kernel_size")

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...ops.regularization import masked
 from ...ops.shape import assign
 
@@ -13,9 +13,9 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "f
 
 def _probability(p: Any) -> float:
     if isinstance(p, str) or not hasattr(p, "__float__"):
-        raise TypeError(f"expected p to be a number, got {type(p).__name__}")
+        raise InvalidType(f"expected p to be a number, got {type(p).__name__}")
     if not 0 <= float(p) <= 1:
-        raise Refused(f"expected p from 0 to 1, got {float(p)}")
+        raise InvalidArgument(f"expected p from 0 to 1, got {float(p)}")
     return float(p)
 
 
@@ -29,7 +29,9 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     """
     p = _probability(p)
     if mode not in ("upscale_in_train", "downscale_in_infer"):
-        raise Refused(f"dropout: expected mode 'upscale_in_train' or 'downscale_in_infer', got {mode!r}")
+        raise InvalidArgument(
+            f"dropout: expected mode 'upscale_in_train' or 'downscale_in_infer', got {mode!r}"
+        )
     if p == 0:
         return x
     if not training:
@@ -38,7 +40,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
         return assign(x) if axis is None else x
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     if any(not -x.ndim <= a < x.ndim for a in axes):
-        raise Refused(f"dropout: axis {axis} is outside an array of {x.ndim} axes")
+        raise InvalidArgument(f"dropout: axis {axis} is outside an array of {x.ndim} axes")
     axes = [a % x.ndim for a in axes]
     shape = [n if i in axes else 1 for i, n in enumerate(x.shape)]
     mask = torch.empty(shape, dtype=x.data.dtype, device=x.data.device).bernoulli_(1 - p)
@@ -58,7 +60,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor:
 
 def _channels(x: Any, p: Any, training: bool, data_format: str, formats: tuple[str, str]) -> Any:
     if x.ndim != len(formats[0]) or data_format not in formats:
-        raise Refused(f"expected {' or '.join(formats)}, got {data_format!r} and shape {[*x.shape]}")
+        raise InvalidArgument(f"expected {' or '.join(formats)}, got {data_format!r} and shape {[*x.shape]}")
     return dropout(x, p, axis=[0, 1 if data_format == formats[0] else x.ndim - 1], training=training)
 
 
@@ -98,5 +100,7 @@ def alpha_dropout(x, p=0.5, training=True, name=None) -> Tensor:
 def feature_alpha_dropout(x, p=0.5, training=True, name=None) -> Tensor:
     """alpha_dropout of whole channels of [batch, channels, ...]."""
     if x.ndim < 2:
-        raise Refused(f"feature_alpha_dropout: expected x with 2 axes or more, got shape {list(x.shape)}")
+        raise InvalidArgument(
+            f"feature_alpha_dropout: expected x with 2 axes or more, got shape {list(x.shape)}"
+        )
     return _alpha(x, p, training, [*x.shape[:2], *[1] * (x.ndim - 2)])

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ...engine.tensor import Refused, Tensor, is_tensor
+from ...engine.tensor import InvalidArgument, InvalidType, Tensor, is_tensor
 from ...ops.resampling import pixels_gathered, pixels_shuffled, resized, sampled, windows, windows_summed
 from ...ops.shape import pad_constant, unshared
 from .convolution import FORMATS, by_hand, channels_back, channels_first, ints
@@ -56,25 +56,25 @@ def interpolate(
     if type(align_mode) is not int:
         recompute_scale_factor, antialias, align_mode, data_format = align_mode, bool(data_format), 0, None
     if mode not in _AXES or n not in _AXES[mode]:
-        raise Refused(f"interpolate: mode {mode!r} does not fit x of shape {list(x.shape)}")
+        raise InvalidArgument(f"interpolate: mode {mode!r} does not fit x of shape {list(x.shape)}")
     if (size is None) == (scale_factor is None):
-        raise Refused(f"interpolate: expected size or scale_factor, got {size} and {scale_factor}")
+        raise InvalidArgument(f"interpolate: expected size or scale_factor, got {size} and {scale_factor}")
     if (
         align_mode not in (0, 1)
         or (align_corners and mode == "nearest")
         or (antialias and mode not in ("bilinear", "bicubic"))
     ):
         settings = f"{align_corners=}, {align_mode=}, {antialias=}"
-        raise Refused(f"interpolate: {mode} does not go with {settings}")
+        raise InvalidArgument(f"interpolate: {mode} does not go with {settings}")
     if not isinstance(align_corners, bool):
-        raise TypeError(f"align_corners: expected True or False, got {align_corners!r}")
+        raise InvalidType(f"align_corners: expected True or False, got {align_corners!r}")
     data_format = (data_format or FORMATS[n][0]).upper().replace("NCW", "NCL").replace("NWC", "NLC")
     x, last = channels_first(x, n, data_format)
     if size is None:
         factors = plain(scale_factor)
         factors = [float(f) for f in (factors if isinstance(factors, list) else [factors] * n)]
         if len(factors) != n or min(factors) <= 0:
-            raise Refused(f"scale_factor: expected a positive number or {n}, got {scale_factor}")
+            raise InvalidArgument(f"scale_factor: expected a positive number or {n}, got {scale_factor}")
         lengths = [int(m * f) for m, f in zip(x.shape[2:], factors, strict=True)]
     else:
         given = plain(size)  # whole floats are sizes too
@@ -87,7 +87,7 @@ def interpolate(
     if recompute_scale_factor:
         factors = [None] * n
     if min(lengths) < 1:
-        raise Refused(f"interpolate: expected lengths of 1 or more, got {lengths}")
+        raise InvalidArgument(f"interpolate: expected lengths of 1 or more, got {lengths}")
     if mode == "area":
         value = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](x, lengths)
     elif mode == "nearest":
@@ -137,11 +137,11 @@ def affine_grid(theta, out_shape, align_corners=True, name=None) -> Tensor:
     align_corners: -1 and 1 are the centres of the outer pixels, else their outer edges.
     """
     if not is_tensor(theta):
-        raise TypeError(f"theta: expected a Tensor, got {type(theta).__name__}")
+        raise InvalidType(f"theta: expected a Tensor, got {type(theta).__name__}")
     shape = [int(m) for m in plain(out_shape)]
     axes = len(shape) - 2
     if theta.ndim != 3 or axes not in (2, 3) or theta.shape[1:] != [axes, axes + 1]:
-        raise Refused(f"affine_grid: theta {[*theta.shape]} does not fit out_shape {shape}")
+        raise InvalidArgument(f"affine_grid: theta {[*theta.shape]} does not fit out_shape {shape}")
     ends = [1.0 if align_corners else 1 - 1 / m for m in shape[2:]]
     lines = [
         torch.linspace(-e, e, m, dtype=theta.data.dtype)
@@ -165,18 +165,18 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     First derivatives only. Raises ValueError for other modes and shapes that do not fit.
     """
     if mode not in _SAMPLING or padding_mode not in _OUTSIDE:
-        raise Refused(f"grid_sample: unknown mode {mode!r} or padding_mode {padding_mode!r}")
+        raise InvalidArgument(f"grid_sample: unknown mode {mode!r} or padding_mode {padding_mode!r}")
     if x.ndim not in (4, 5) or grid.ndim != x.ndim or grid.shape[-1] != x.ndim - 2:
-        raise Refused(f"grid_sample: grid {list(grid.shape)} does not fit x {list(x.shape)}")
+        raise InvalidArgument(f"grid_sample: grid {list(grid.shape)} does not fit x {list(x.shape)}")
     return sampled(x, grid, _SAMPLING[mode], _OUTSIDE[padding_mode], bool(align_corners))
 
 
 def _rearranged(x: Any, factor: Any, name: str, data_format: str, function: Any) -> Any:
     """function(x [n, c, h, w], factor), channels last where they came last; the factor is a positive int."""
     if not isinstance(factor, int):
-        raise TypeError(f"{name}: expected an int, got {type(factor).__name__}")
+        raise InvalidType(f"{name}: expected an int, got {type(factor).__name__}")
     if factor < 1:
-        raise Refused(f"{name}: expected a positive int, got {factor}")
+        raise InvalidArgument(f"{name}: expected a positive int, got {factor}")
     x, last = channels_first(x, 2, data_format)
     value = function(x, factor)
     return channels_back(value, last)
@@ -202,7 +202,7 @@ def channel_shuffle(x, groups, data_format="NCHW", name=None) -> Tensor:
 def _dealt(x: Any, groups: int) -> Any:
     n, c, h, w = x.shape
     if c % groups:
-        raise Refused(f"channel_shuffle: groups {groups} does not divide {c} channels")
+        raise InvalidArgument(f"channel_shuffle: groups {groups} does not divide {c} channels")
     dealt = x.reshape([n, groups, c // groups, h, w]).swapaxes(1, 2).reshape([n, c, h, w])
     return unshared(dealt, x)  # of one group, or of groups of one channel
 
@@ -226,7 +226,7 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None) -> Te
     paddings: an int, [h, w] or [top, left, bottom, right].
     """
     if x.ndim != 4:
-        raise Refused(f"unfold: expected x with 4 axes, got shape {list(x.shape)}")
+        raise InvalidArgument(f"unfold: expected x with 4 axes, got shape {list(x.shape)}")
     kernel, stride, dilation, pads = _window_settings(kernel_sizes, strides, paddings, dilations)
     (top, bottom), (left, right) = pads
     if top != bottom or left != right:
@@ -238,10 +238,12 @@ def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name
     """An image [n, c, *output_sizes] from columns x [n, c kh kw, number of windows], added up where they
     overlap."""
     if x.ndim != 3:
-        raise Refused(f"fold: expected x with 3 axes, got shape {list(x.shape)}")
+        raise InvalidArgument(f"fold: expected x with 3 axes, got shape {list(x.shape)}")
     kernel, stride, dilation, pads = _window_settings(kernel_sizes, strides, paddings, dilations)
     if x.shape[1] % math.prod(kernel):
-        raise Refused(f"fold: {x.shape[1]} rows of x are no multiple of a window's {math.prod(kernel)}")
+        raise InvalidArgument(
+            f"fold: {x.shape[1]} rows of x are no multiple of a window's {math.prod(kernel)}"
+        )
     size = [m + a + b for m, (a, b) in zip(ints(plain(output_sizes), 2, "output_sizes"), pads, strict=True)]
     grown = windows_summed(x, size, kernel, stride, [0, 0], dilation)
     return pad_constant(grown, [-v for v in by_hand(pads)], 0.0) if any(map(any, pads)) else grown

@@ -6,7 +6,7 @@ from ... import nn as dense
 from ..convolution import with_channels
 from ..tensor import SparseTensor
 from . import functional as functional
-from .conv import *  # noqa: F403
+from .conv import *
 from .conv import __all__ as _convolutions
 
 __all__ = ["BatchNorm", "LeakyReLU", "ReLU", "ReLU6", "Softmax", "SyncBatchNorm", *_convolutions]

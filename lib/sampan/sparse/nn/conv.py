@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ... import nn as dense
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, Tensor
 from ...nn.functional.convolution import ints
 from ...nn.initializer import Normal
 from ..convolution import with_channels
@@ -56,15 +56,15 @@ class _Convolution(dense.Layer):
     ) -> None:
         super().__init__()
         if padding_mode != "zeros":
-            raise Refused(f"padding_mode: expected 'zeros', got {padding_mode!r}")
+            raise InvalidArgument(f"padding_mode: expected 'zeros', got {padding_mode!r}")
         if weight_attr is False:
-            raise Refused("weight_attr: a convolution needs its weight, got False")
+            raise InvalidArgument("weight_attr: a convolution needs its weight, got False")
         if data_format not in (None, "NDHWC" if self._axes == 3 else "NHWC"):
             raise ValueError(
                 f"data_format: expected channels last over {self._axes} axes, got {data_format!r}"
             )
         if groups < 1 or in_channels % groups or out_channels % groups:
-            raise Refused(
+            raise InvalidArgument(
                 f"groups: expected a divisor of {in_channels} and {out_channels} channels, got {groups}"
             )
         self.in_channels, self.out_channels, self.groups, self.key = in_channels, out_channels, groups, key
@@ -157,7 +157,7 @@ class SubmConv3D(_Convolution):
         backend: str | None = None,
     ) -> None:
         if backend not in (None, "igemm"):
-            raise Refused(f"backend: expected None or 'igemm', got {backend!r}")
+            raise InvalidArgument(f"backend: expected None or 'igemm', got {backend!r}")
         super().__init__(
             in_channels,
             out_channels,

@@ -7,7 +7,7 @@ from ... import ops
 from ...engine.spelling import spell
 from ..attention import attention as attention
 from ..blocks import block_attention as block_attention
-from ..convolution import *  # noqa: F403
+from ..convolution import *
 from ..convolution import __all__ as _convolutions
 from ..elementwise import of_entries
 from ..operators import row_softmax

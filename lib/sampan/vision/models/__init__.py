@@ -1,12 +1,13 @@
-"""Paddle's image networks, one family a file, with the same names of parameters: its .pdparams files load."""
+"""Paddle's image networks, one file for each family. Parameter names are Paddle's, so its .pdparams files
+load."""
 
-from .alexnet import *  # noqa: F403
-from .densenet import *  # noqa: F403
-from .googlenet import *  # noqa: F403
-from .inceptionv3 import *  # noqa: F403
-from .lenet import *  # noqa: F403
-from .mobilenet import *  # noqa: F403
-from .resnet import *  # noqa: F403
-from .shufflenetv2 import *  # noqa: F403
-from .squeezenet import *  # noqa: F403
-from .vgg import *  # noqa: F403
+from .alexnet import *
+from .densenet import *
+from .googlenet import *
+from .inceptionv3 import *
+from .lenet import *
+from .mobilenet import *
+from .resnet import *
+from .shufflenetv2 import *
+from .squeezenet import *
+from .vgg import *

@@ -1,4 +1,5 @@
-"""AlexNet (Krizhevsky, Sutskever and Hinton 2012; in the shape of "One weird trick", 2014)."""
+"""AlexNet (Krizhevsky, Sutskever and Hinton 2012; layer sizes of Krizhevsky 2014, "One weird trick for
+parallelizing convolutional neural networks")."""
 
 from typing import Any
 
@@ -12,7 +13,7 @@ __all__ = ["AlexNet", "alexnet"]
 def _pooled(
     in_channels: int, out_channels: int, kernel_size: int, stride: int, padding: int
 ) -> nn.Sequential:
-    """Convolution, relu, and the largest of 3x3 in steps of 2."""
+    """Convolution, ReLU, and 3x3 max pooling with stride 2."""
     start = uniform(in_channels * kernel_size**2)
     conv = nn.Conv2D(
         in_channels, out_channels, kernel_size, stride, padding, weight_attr=start, bias_attr=start

@@ -1,4 +1,4 @@
-"""What the networks share: convolution with norm and activation, the end of a classifier, named variants."""
+"""Shared by the networks: convolution with norm and activation, classifier heads, and named variants."""
 
 import inspect
 from collections.abc import Callable
@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ... import nn
+from ...engine.errors import InvalidArgument, with_name
 from ...serialization import load
 
 
 class ConvNormActivation(nn.Sequential):
-    """A convolution, by default without a change of size, then a norm, then an activation; either may be
-    None."""
+    """Convolution, norm and activation; norm and activation may be None. By default padding keeps height and
+    width."""
 
     def __init__(
         self,
@@ -38,8 +39,7 @@ class ConvNormActivation(nn.Sequential):
 
 
 class Classifier(nn.Layer):
-    """`features(x)`, then the mean of each channel (with_pool), then the layer named `_head` (num_classes >
-    0)."""
+    """`features(x)`, then average pooling (with_pool), then the layer named `_head` (num_classes > 0)."""
 
     _head = "fc"
     features: Callable[[Any], Any]
@@ -58,25 +58,25 @@ class Classifier(nn.Layer):
 
 
 def named(**layers: nn.Layer) -> nn.Sequential:
-    """Layers one after the other, under these names."""
+    """A Sequential of layers with these names."""
     return nn.Sequential(*layers.items())
 
 
 def make_divisible(channels: float, divisor: int = 8) -> int:
-    """The multiple of `divisor` nearest to `channels`, but not more than a tenth below it."""
+    """The multiple of `divisor` nearest to `channels`, at least 0.9 of `channels` (Sandler et al. 2018)."""
     nearest = max(divisor, int(channels + divisor / 2) // divisor * divisor)
     return nearest + divisor if nearest < 0.9 * channels else nearest
 
 
 def uniform(fan_in: float) -> nn.ParamAttr:
-    """Weights that start uniform within 1 / sqrt(fan_in)."""
+    """Initializer: uniform in [-1 / sqrt(fan_in), 1 / sqrt(fan_in)]."""
     return nn.ParamAttr(initializer=nn.initializer.Uniform(-(fan_in**-0.5), fan_in**-0.5))
 
 
 def variant(name: str, network: Callable[..., Any], *also: str, **fixed: Any) -> Any:
-    """The function `name(pretrained=False, **kwargs)`, which makes `network` with the settings `fixed`.
+    """The function `name(pretrained=False, **kwargs)`, which constructs `network` with the arguments `fixed`.
 
-    also: settings that it names with their defaults, such as "scale=1.0".
+    also: further parameters of its signature with their defaults, such as "scale=1.0".
     """
 
     def make(*args: Any, **kwargs: Any) -> Any:
@@ -85,11 +85,9 @@ def variant(name: str, network: Callable[..., Any], *also: str, **fixed: Any) ->
         settings = {**bound.arguments.pop("kwargs"), **bound.arguments, **fixed}
         pretrained = settings.pop("pretrained")
         if pretrained is True:
-            ways = (
-                f"{name}(pretrained='the/file.pdparams'), or set_state_dict(paddle.load('the/file.pdparams'))"
-            )
-            raise ValueError(
-                f"pretrained: nothing is downloaded here; fetch {name}'s .pdparams file, then call {ways}"
+            raise InvalidArgument(
+                "pretrained: expected False or the path of a local .pdparams file, got True: nothing is "
+                f"downloaded here; fetch {name}'s file, then call {name}(pretrained='the/file.pdparams')"
             )
         net = network(**settings)
         if pretrained:
@@ -97,8 +95,7 @@ def variant(name: str, network: Callable[..., Any], *also: str, **fixed: Any) ->
         return net
 
     signature = inspect.signature(eval(f"lambda {', '.join(['pretrained=False', *also])}, **kwargs: None"))
-    made: Any = make
-    made.__name__ = made.__qualname__ = name
+    made = with_name(name, make)
     made.__doc__ = f"{inspect.getdoc(network)}\n\npretrained: False, or the path of a local .pdparams file."
     made.__signature__ = signature
     return made

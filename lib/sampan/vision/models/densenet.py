@@ -1,8 +1,10 @@
-"""DenseNet (Huang et al. 2016): every layer reads all layers before it in its block."""
+"""DenseNet (Huang et al. 2016): the input of a layer is the concatenation of all earlier outputs of its
+block."""
 
 from typing import Any
 
 from ... import nn
+from ...engine.tensor import InvalidArgument
 from ...nn import functional as F
 from ...ops import concat
 from .blocks import Classifier, named, uniform, variant
@@ -16,7 +18,7 @@ def _norm_conv(channels: int, filters: int, kernel_size: int) -> nn.Sequential:
 
 
 class DenseLayer(nn.Layer):
-    """x, and `growth` channels more, by 1x1 and 3x3."""
+    """Concatenates to x `growth` new channels, computed by a 1x1 and a 3x3 convolution."""
 
     def __init__(self, channels: int, growth: int, bn_size: int, dropout: float) -> None:
         super().__init__()
@@ -28,7 +30,7 @@ class DenseLayer(nn.Layer):
         return concat([x, self.dropout_func(self.bn_ac_func2(self.bn_ac_func1(x)))], 1)
 
 
-# channels at the start, channels that each layer adds, layers of the four blocks
+# initial channels, growth rate, layers of the four blocks
 _BLOCKS = {
     121: (64, 32, (6, 12, 24, 16)),
     161: (96, 48, (6, 12, 36, 24)),
@@ -46,7 +48,7 @@ class DenseNet(Classifier):
     def __init__(self, layers=121, bn_size=4, dropout=0.0, num_classes=1000, with_pool=True):
         super().__init__(num_classes, with_pool)
         if layers not in _BLOCKS:
-            raise ValueError(f"layers: expected one of {', '.join(map(str, _BLOCKS))}, got {layers}")
+            raise InvalidArgument(f"layers: expected one of {', '.join(map(str, _BLOCKS))}, got {layers}")
         channels, growth, blocks = _BLOCKS[layers]
         conv = nn.Conv2D(3, channels, 7, 2, 3, bias_attr=False)
         self.conv1_func = named(_conv=conv, _batch_norm=nn.BatchNorm2D(channels))

@@ -1,5 +1,5 @@
-"""GoogLeNet (Szegedy et al. 2014): 1x1, 3x3, 5x5 and pooling side by side; two further outputs help to train
-it."""
+"""GoogLeNet (Szegedy et al. 2014): parallel branches of 1x1, 3x3, 5x5 and pooling, with two auxiliary
+classifiers."""
 
 from typing import Any
 
@@ -49,8 +49,8 @@ _INCEPTIONS = {
 
 
 class GoogLeNet(nn.Layer):
-    """[batch, 3, 224, 224] to three times [batch, num_classes]: the output, and those after blocks 4a and
-    4d."""
+    """[batch, 3, 224, 224] to three outputs [batch, num_classes]: the main one, and the auxiliary ones after
+    blocks 4a and 4d."""
 
     def __init__(self, num_classes=1000, with_pool=True):
         super().__init__()
@@ -80,7 +80,7 @@ class GoogLeNet(nn.Layer):
         if self.num_classes > 0:
             for i in (1, 2):
                 hidden = getattr(self, f"_fc_o{i}")(getattr(self, f"_conv_o{i}")(outs[i]).flatten(1))
-                hidden = F.relu(hidden) if i == 1 else hidden  # the second has none, as in Paddle
+                hidden = F.relu(hidden) if i == 1 else hidden  # as in Paddle, the second has no ReLU
                 outs[i] = getattr(self, f"_out{i}")(getattr(self, f"_drop_o{i}")(hidden))
             outs[0] = self._fc_out(self._drop(outs[0]).squeeze([2, 3]))
         return tuple(outs)

@@ -1,4 +1,4 @@
-"""Inception v3 (Szegedy et al. 2015): wide convolutions made of narrow ones."""
+"""Inception v3 (Szegedy et al. 2015): large convolutions factorized into small ones."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from .blocks import Classifier, ConvNormActivation, named, uniform, variant
 
 __all__ = ["InceptionV3", "inception_v3"]
 
-# A block is a list of branches, a branch a list of steps, a step (name, channels, kernel[, stride]); a list
-# of steps at its end works side by side. A branch that begins with "mean" pools first; "max" is a branch of
-# its own.
+# A block is a list of branches, a branch is a list of steps, a step is (name, channels, kernel[, stride]). A
+# list of steps at the end of a branch is applied in parallel. A branch that starts with "mean" begins with
+# average pooling; "max" is a branch of max pooling.
 _WIDE, _TALL = (1, 7), (7, 1)
 
 
@@ -80,7 +80,7 @@ _BLOCKS = [
 
 
 class Inception(nn.Layer):
-    """Branches side by side, their channels one after the other."""
+    """Parallel branches; their outputs are concatenated along the channels."""
 
     def __init__(self, channels: int, branches: list[Any]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""LeNet (LeCun et al. 1998) as Paddle has it: without activations between its linear layers."""
+"""LeNet (LeCun et al. 1998) with Paddle's layers: no activations between the linear layers."""
 
 from typing import Any
 

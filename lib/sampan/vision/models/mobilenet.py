@@ -20,7 +20,7 @@ __all__ = [
 
 
 def _separable(channels: int, out_channels: int, stride: int) -> nn.Sequential:
-    """A 3x3 convolution of each channel by itself, then a 1x1 over all."""
+    """Depthwise separable convolution: 3x3 depthwise, then 1x1 pointwise."""
     depthwise = ConvNormActivation(channels, channels, 3, stride, groups=channels)
     return named(_depthwise_conv=depthwise, _pointwise_conv=ConvNormActivation(channels, out_channels, 1))
 
@@ -40,7 +40,7 @@ _V1 = {
 
 
 class MobileNetV1(Classifier):
-    """[batch, 3, H, W] to [batch, num_classes]. scale: of the numbers of channels."""
+    """[batch, 3, H, W] to [batch, num_classes]. scale: factor on the numbers of channels."""
 
     def __init__(self, scale=1.0, num_classes=1000, with_pool=True):
         super().__init__(num_classes, with_pool)
@@ -60,7 +60,7 @@ class MobileNetV1(Classifier):
 
 
 class InvertedResidual(nn.Layer):
-    """1x1 to more channels, 3x3 of each by itself, 1x1 to fewer; added to x where the shape stays."""
+    """1x1 expansion, 3x3 depthwise, 1x1 projection, with a residual connection if the shape is unchanged."""
 
     def __init__(self, inp, oup, stride, expand_ratio):
         super().__init__()
@@ -76,7 +76,7 @@ class InvertedResidual(nn.Layer):
         return x + self.conv(x) if self.use_res_connect else self.conv(x)
 
 
-# expansion, channels, blocks, stride of the first
+# expansion, channels, blocks, stride of the first block
 _V2 = [
     (1, 16, 1, 1),
     (6, 24, 2, 2),
@@ -89,7 +89,7 @@ _V2 = [
 
 
 class MobileNetV2(Classifier):
-    """[batch, 3, H, W] to [batch, num_classes]. scale: of the numbers of channels."""
+    """[batch, 3, H, W] to [batch, num_classes]. scale: factor on the numbers of channels."""
 
     _head = "classifier"
 
@@ -110,7 +110,8 @@ class MobileNetV2(Classifier):
 
 
 class SqueezeExcitation(nn.Layer):
-    """Each channel times a number from 0 to 1, which the means of all channels decide."""
+    """Squeeze and excitation (Hu et al. 2018): scales each channel by a gate computed from the channel
+    means."""
 
     def __init__(self, channels: int, squeezed: int) -> None:
         super().__init__()
@@ -127,7 +128,7 @@ _norm = partial(nn.BatchNorm2D, epsilon=0.001, momentum=0.99)
 
 
 class InvertedResidualSE(nn.Layer):
-    """MobileNetV2's block, with squeeze and excitation where `use_se`."""
+    """MobileNetV2's block, with squeeze and excitation if `use_se`."""
 
     def __init__(self, channels, kernel, wide, out, use_se, activation, stride):
         super().__init__()
@@ -146,7 +147,7 @@ class InvertedResidualSE(nn.Layer):
 
 
 class MobileNetV3(Classifier):
-    """[batch, 3, H, W] to [batch, num_classes]. scale: of the numbers of channels.
+    """[batch, 3, H, W] to [batch, num_classes]. scale: factor on the numbers of channels.
 
     blocks: kernel, expanded channels, channels, squeeze and excitation, hardswish instead of relu, stride.
     """

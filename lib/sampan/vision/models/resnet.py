@@ -25,7 +25,8 @@ __all__ = [
 
 
 class _Block(nn.Layer):
-    """relu(x + convolutions with norm, and relu between them); `downsample` fits x to what is added to it."""
+    """Residual block: relu(x + f(x)), f convolutions with norm and ReLU. `downsample` gives x the shape of
+    f(x)."""
 
     def _keep(self, downsample: Any, norm_layer: Any, *convs: tuple[int, nn.Layer]) -> None:
         norm = norm_layer or nn.BatchNorm2D
@@ -61,7 +62,7 @@ class BasicBlock(_Block):
     ):
         super().__init__()
         if dilation > 1:
-            raise NotImplementedError(f"dilation: expected 1, got {dilation}")
+            raise NotImplementedError(f"BasicBlock: dilation: expected 1, got {dilation}")
         first = nn.Conv2D(inplanes, planes, 3, stride, 1, bias_attr=False)
         self._keep(
             downsample,
@@ -72,7 +73,7 @@ class BasicBlock(_Block):
 
 
 class BottleneckBlock(_Block):
-    """1x1 to fewer channels, 3x3 in groups, 1x1 to four times as many."""
+    """Bottleneck: 1x1 reduction, grouped 3x3, and 1x1 expansion to four times the channels."""
 
     expansion = 4
 
@@ -103,8 +104,8 @@ _BLOCKS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23,
 class ResNet(Classifier):
     """[batch, 3, H, W] to [batch, num_classes] through four stages of residual blocks.
 
-    block: BasicBlock or BottleneckBlock. width, groups: channels of a group, and groups, in a bottleneck's
-    3x3.
+    block: BasicBlock or BottleneckBlock. width, groups: channels per group and number of groups of a
+    bottleneck's 3x3 convolution.
     """
 
     def __init__(self, block, depth=50, width=64, num_classes=1000, with_pool=True, groups=1):
@@ -121,8 +122,7 @@ class ResNet(Classifier):
             self.fc = nn.Linear(self.inplanes, num_classes)
 
     def _make_layer(self, block, planes, blocks, stride=1, dilate=False):
-        """A stage of `blocks` blocks on the channels `inplanes` of the stage before. dilate: dilation in
-        place of stride."""
+        """A stage of `blocks` blocks, with `inplanes` input channels. dilate: dilation in place of stride."""
         norm, outplanes, dilation, fit = self._norm_layer, planes * block.expansion, self.dilation, None
         if dilate:
             self.dilation, stride = self.dilation * stride, 1

@@ -1,4 +1,4 @@
-"""ShuffleNet v2 (Ma et al. 2018): one half of the channels is worked on, then the halves are mixed."""
+"""ShuffleNet v2 (Ma et al. 2018): each unit transforms one half of the channels, then shuffles all."""
 
 from typing import Any
 
@@ -20,14 +20,15 @@ __all__ = [
 
 
 def _mixed(a: Any, b: Any) -> Any:
-    """The channels of a and b in turn."""
+    """Channel shuffle: the channels of a and b interleaved."""
     n, channels, height, width = a.shape
     both = concat([a, b], 1).reshape([n, 2, channels, height, width])
     return both.transpose([0, 2, 1, 3, 4]).reshape([n, 2 * channels, height, width])
 
 
 class InvertedResidual(nn.Layer):
-    """The second half of the channels through 1x1, 3x3 of each by itself, 1x1."""
+    """1x1, 3x3 depthwise and 1x1 convolutions of the second half of the channels; the first half is
+    unchanged."""
 
     def __init__(self, half: int, act: Any) -> None:
         super().__init__()
@@ -41,7 +42,7 @@ class InvertedResidual(nn.Layer):
 
 
 class InvertedResidualDS(nn.Layer):
-    """Two branches over all channels, half as high and wide."""
+    """Downsampling unit: two branches over all channels, with stride 2."""
 
     def __init__(self, channels: int, half: int, act: Any) -> None:
         super().__init__()
@@ -67,16 +68,19 @@ _WIDTHS = {
 
 
 class ShuffleNetV2(Classifier):
-    """[batch, 3, H, W] to [batch, num_classes]. scale: of the numbers of channels; act: "relu" or "swish"."""
+    """[batch, 3, H, W] to [batch, num_classes]. scale: factor on the numbers of channels; act: "relu" or
+    "swish"."""
 
     _head = "_fc"
 
     def __init__(self, scale=1.0, act="relu", num_classes=1000, with_pool=True):
         super().__init__(num_classes, with_pool)
         if scale not in _WIDTHS:
-            raise NotImplementedError(f"scale: expected one of {', '.join(map(str, _WIDTHS))}, got {scale}")
+            raise NotImplementedError(
+                f"ShuffleNetV2: scale: expected one of {', '.join(map(str, _WIDTHS))}, got {scale}"
+            )
         if act not in ("relu", "swish", None):
-            raise RuntimeError(f"act: expected 'relu', 'swish' or None, got {act!r}")
+            raise RuntimeError(f"ShuffleNetV2: act: expected 'relu', 'swish' or None, got {act!r}")
         layer = {"relu": nn.ReLU, "swish": nn.Swish, None: None}[act]
         *widths, last = _WIDTHS[scale]
         self._conv1 = ConvNormActivation(3, 24, 3, 2, activation_layer=layer)

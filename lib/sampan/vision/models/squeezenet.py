@@ -1,8 +1,9 @@
-"""SqueezeNet (Iandola et al. 2016): few channels in, many out, by 1x1 and 3x3 side by side."""
+"""SqueezeNet (Iandola et al. 2016): fire modules, which squeeze the channels before they expand them."""
 
 from typing import Any
 
 from ... import nn
+from ...engine.tensor import InvalidArgument
 from ...nn import functional as F
 from ...ops import concat
 from .blocks import named, variant
@@ -11,14 +12,14 @@ __all__ = ["SqueezeNet", "squeezenet1_0", "squeezenet1_1"]
 
 
 def _conv(in_channels: int, out_channels: int, kernel_size: int) -> nn.Sequential:
-    """relu of a convolution."""
+    """Convolution and ReLU."""
     return named(
         _conv=nn.Conv2D(in_channels, out_channels, kernel_size, padding=kernel_size // 2), _relu=nn.ReLU()
     )
 
 
 class MakeFire(nn.Layer):
-    """1x1 to `squeeze` channels, then 1x1 and 3x3 to `expand` channels each."""
+    """Fire module: 1x1 to `squeeze` channels, then parallel 1x1 and 3x3 to `expand` channels each."""
 
     def __init__(self, in_channels: int, squeeze: int, expand: int) -> None:
         super().__init__()
@@ -32,14 +33,15 @@ class MakeFire(nn.Layer):
 
 
 class SqueezeNet(nn.Layer):
-    """[batch, 3, H, W] to [batch, num_classes]. version: "1.0" or the cheaper "1.1"."""
+    """[batch, 3, H, W] to [batch, num_classes]. version: "1.0", or "1.1" with fewer operations."""
 
     def __init__(self, version, num_classes=1000, with_pool=True):
         super().__init__()
         if version not in ("1.0", "1.1"):
-            raise ValueError(f"version: expected '1.0' or '1.1', got {version!r}")
+            raise InvalidArgument(f"version: expected '1.0' or '1.1', got {version!r}")
         self.num_classes, self.with_pool = num_classes, with_pool
-        self._pooled = (3, 7) if version == "1.0" else (2, 4)  # after these blocks comes a pooling
+        # indices of the blocks that are followed by pooling
+        self._pooled = (3, 7) if version == "1.0" else (2, 4)
         channels = 96 if version == "1.0" else 64
         self._conv = nn.Conv2D(3, 96, 7, 2) if version == "1.0" else nn.Conv2D(3, 64, 3, 2, 1)
         for i in range(8):

@@ -9,7 +9,7 @@ __all__ = ["VGG", "vgg11", "vgg13", "vgg16", "vgg19"]
 
 
 class VGG(Classifier):
-    """`features`, then [batch, 512, 7, 7] to [batch, num_classes]."""
+    """`features`, then a classifier from [batch, 512, 7, 7] to [batch, num_classes]."""
 
     _head = "classifier"
 
@@ -22,7 +22,8 @@ class VGG(Classifier):
 
 
 def make_layers(cfg, batch_norm=False):
-    """The features: a convolution for each width in `cfg`, a halving of the size for each "M"."""
+    """The convolutional part: a 3x3 convolution for each number of channels in `cfg`, 2x2 max pooling for
+    each "M"."""
     layers: list[nn.Layer] = []
     channels = 3
     for width in cfg:
@@ -36,7 +37,7 @@ def make_layers(cfg, batch_norm=False):
 
 
 def _vgg(stages: tuple[int, ...], batch_norm: bool, **settings: Any) -> VGG:
-    """VGG with so many convolutions in each of its five stages."""
+    """VGG; stages: the number of convolutions in each of its five stages."""
     cfg = [v for stage, count in enumerate(stages) for v in (*[min(64 * 2**stage, 512)] * count, "M")]
     return VGG(make_layers(cfg, batch_norm), **settings)
 

@@ -1,4 +1,5 @@
-"""Arrays of bytes [height, width(, channels)] as OpenCV computes them, which Paddle calls for arrays."""
+"""OpenCV's results for uint8 arrays [height, width(, channels)], because Paddle transforms arrays by
+OpenCV."""
 
 from typing import Any
 
@@ -6,23 +7,22 @@ import numpy as np
 
 
 def _shares(old: int, new: int) -> Any:
-    """[new, old]: the share of each pixel of a line of `old` in those of a line of `new`, by the length that
-    both cover."""
+    """[new, old]: the weights of area resampling from `old` to `new` pixels, by the overlap of the pixels."""
     low, cells = np.arange(new)[:, None] * (old / new), np.arange(old)
     shares = np.clip(np.minimum(low + old / new, cells + 1) - np.maximum(low, cells), 0, None)
     return shares / shares.sum(1, keepdims=True)
 
 
 def area(img: np.ndarray, height: int, width: int) -> np.ndarray:
-    """In another size: each pixel is the mean of the area that it covers."""
+    """Area resampling: each pixel is the mean of the area that it covers."""
     lines = img.reshape(*img.shape[:2], -1).astype(np.float64)
-    found = np.tensordot(_shares(img.shape[0], height), _shares(img.shape[1], width) @ lines, 1)
-    found = np.rint(found) if np.issubdtype(img.dtype, np.integer) else found
-    return found.astype(img.dtype).reshape(height, width, *img.shape[2:])
+    result = np.tensordot(_shares(img.shape[0], height), _shares(img.shape[1], width) @ lines, 1)
+    result = np.rint(result) if np.issubdtype(img.dtype, np.integer) else result
+    return result.astype(img.dtype).reshape(height, width, *img.shape[2:])
 
 
 def _neighbours(old: int, new: int) -> tuple[Any, Any, Any, Any]:
-    """For each of `new` places the two of `old` beside it, and their weights in 1/2048."""
+    """The two neighbours of each of `new` positions among `old`, and their weights in units of 1/2048."""
     middle = ((np.arange(new) + 0.5) * (old / new) - 0.5).astype(np.float32)  # as OpenCV rounds it
     first = np.floor(middle).astype(int)
     far = np.rint((middle - first) * 2048).astype(int)
@@ -30,15 +30,16 @@ def _neighbours(old: int, new: int) -> tuple[Any, Any, Any, Any]:
 
 
 def bilinear(img: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Bytes in another size. OpenCV computes in integers and drops the last bits of each product."""
+    """Bilinear resampling of uint8. OpenCV computes in integers and truncates the last bits of each
+    product."""
     left, right, near, far = (v[:, None] for v in _neighbours(img.shape[1], width))
     lines = img.reshape(*img.shape[:2], -1).astype(np.int64)
-    across = lines[:, left[:, 0]] * near + lines[:, right[:, 0]] * far >> 4
+    rows = lines[:, left[:, 0]] * near + lines[:, right[:, 0]] * far >> 4
     top, below, near, far = (v[:, None, None] for v in _neighbours(img.shape[0], height))
-    found = (across[top[:, 0, 0]] * near >> 16) + (across[below[:, 0, 0]] * far >> 16) + 2 >> 2
-    return found.astype(np.uint8).reshape(height, width, *img.shape[2:])
+    result = (rows[top[:, 0, 0]] * near >> 16) + (rows[below[:, 0, 0]] * far >> 16) + 2 >> 2
+    return result.astype(np.uint8).reshape(height, width, *img.shape[2:])
 
 
 def mapped(img: np.ndarray, values: Any) -> np.ndarray:
-    """Each byte b as values[b], cut to a byte."""
+    """Look-up table: each byte b becomes values[b], clipped to a byte."""
     return np.clip(values, 0, 255).astype(np.uint8)[img]

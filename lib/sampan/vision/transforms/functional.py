@@ -1,9 +1,9 @@
-"""Functions of pictures: PIL images, NumPy arrays [height, width(, channels)] and Tensors [channels, height,
-width].
+"""Transforms of images as functions: PIL images, NumPy arrays [height, width(, channels)] and Tensors
+[channels, height, width].
 
-The result has the type and dtype of the input. PIL images go through Pillow; Tensors through operators,
-with gradients; arrays as OpenCV computes them where it has a rule of its own (`arrays`), else as Tensors over
-their memory.
+The result has the type and dtype of the input. PIL images are transformed by Pillow; Tensors by operators,
+with gradients. Arrays have OpenCV's results where it differs (`arrays`); else they are transformed as Tensors
+that share their memory.
 """
 
 import functools
@@ -17,7 +17,7 @@ import torch
 
 from ...creation import ones_like
 from ...engine.spelling import spell
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...nn import functional as F
 from ...ops import concat, where
 from . import arrays
@@ -51,7 +51,7 @@ def _is_pil_image(img: Any) -> bool:
         return True
     if _is_numpy_image(img) or (isinstance(img, Tensor) and img.ndim in (3, 4)):
         return False
-    raise TypeError(
+    raise InvalidType(
         f"img: expected a PIL image, an array with 2 or 3 axes or a Tensor with 3, got {type(img).__name__}"
     )
 
@@ -68,7 +68,7 @@ def _size(img: Any) -> tuple[int, int]:
 
 
 def _for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` of PIL images and Tensors, for arrays too."""
+    """Extend a function of PIL images and Tensors to arrays."""
 
     @functools.wraps(function)
     def call(img: Any, *args: Any, **settings: Any) -> Any:
@@ -77,8 +77,8 @@ def _for_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
         planes = torch.from_numpy(np.ascontiguousarray(img if img.ndim == 3 else img[..., None])).permute(
             2, 0, 1
         )
-        found = function(Tensor(planes), *args, **settings).data.permute(1, 2, 0).numpy()
-        return found if img.ndim == 3 else found[..., 0]
+        result = function(Tensor(planes), *args, **settings).data.permute(1, 2, 0).numpy()
+        return result if img.ndim == 3 else result[..., 0]
 
     return call
 
@@ -87,32 +87,32 @@ def _floating(img: Any) -> Any:
     return img if img.dtype.is_floating_point else img.astype("float32")
 
 
-def _like(found: Any, img: Any) -> Any:
-    """`found`, a floating Tensor, in the dtype of img."""
-    return found if found.dtype == img.dtype else found.round().clip(0, 255).astype(img.dtype)
+def _like(result: Any, img: Any) -> Any:
+    """`result`, a floating Tensor, in the dtype of img."""
+    return result if result.dtype == img.dtype else result.round().clip(0, 255).astype(img.dtype)
 
 
 def _pillow(part: str, name: str) -> Any:
     """A constant of Pillow's, such as Image.Resampling.NEAREST."""
     from PIL import Image
 
-    found = getattr(getattr(Image, part), name.upper(), None)
-    if found is None:
-        raise Refused(
-            f"{part.lower()}: {name!r} is none of "
-            f"{', '.join(n.lower() for n in getattr(Image, part).__members__)}"
+    result = getattr(getattr(Image, part), name.upper(), None)
+    if result is None:
+        raise InvalidArgument(
+            f"{part.lower()}: expected one of "
+            f"{', '.join(n.lower() for n in getattr(Image, part).__members__)}, got {name!r}"
         )
-    return found
+    return result
 
 
 # --- functions ----------------------------------------------------------------------------------------------
 
 
 def to_tensor(pic, data_format="CHW"):
-    """A Tensor [channels, height, width] (or "HWC"); bytes become float32 from 0 to 1. A Tensor stays as it
-    is."""
+    """A Tensor [channels, height, width] (or "HWC"); uint8 becomes float32 from 0 to 1. A Tensor is returned
+    unchanged."""
     if data_format.upper() not in ("CHW", "HWC"):
-        raise Refused(f"data_format: expected 'CHW' or 'HWC', got {data_format!r}")
+        raise InvalidArgument(f"data_format: expected 'CHW' or 'HWC', got {data_format!r}")
     if isinstance(pic, Tensor):
         return pic if data_format.upper() == "CHW" else pic.transpose([1, 2, 0])
     pixels = np.array(pic, np.int32 if _is_pil_image(pic) and pic.mode.startswith("I") else None)
@@ -123,9 +123,9 @@ def to_tensor(pic, data_format="CHW"):
 
 
 def resize(img, size, interpolation="bilinear"):
-    """In another size: (height, width), or a number for the shorter side."""
+    """Resize to (height, width), or to a number for the shorter side."""
     if not isinstance(size, int) and not (isinstance(size, Sequence) and len(size) == 2):
-        raise TypeError(f"size: expected an int or (height, width), got {size!r}")
+        raise InvalidType(f"size: expected an int or (height, width), got {size!r}")
     width, height = _size(img)
     if isinstance(size, int):
         if min(width, height) == size:
@@ -148,9 +148,9 @@ def _interpolated(img: Any, size: Any, interpolation: str) -> Any:
 
 
 def pad(img, padding, fill=0, padding_mode="constant"):
-    """With a border. padding: a number, (left and right, top and bottom) or (left, top, right, bottom).
+    """Pad the border. padding: a number, (left and right, top and bottom) or (left, top, right, bottom).
 
-    padding_mode: "constant" (of `fill`), "edge", "reflect", or "symmetric" (not for Tensors).
+    padding_mode: "constant" (with `fill`), "edge", "reflect", or "symmetric" (not for Tensors).
     """
     _check_padding(padding, fill, padding_mode)
     sides = [padding] * 4 if isinstance(padding, Number) else list(padding) * (4 // len(padding))
@@ -161,7 +161,9 @@ def pad(img, padding, fill=0, padding_mode="constant"):
         return np.pad(img, borders[: img.ndim], padding_mode, **colour)
     if not _is_pil_image(img):
         if padding_mode == "symmetric":
-            raise Refused("padding_mode: 'symmetric' is not for Tensors")
+            raise InvalidArgument(
+                "padding_mode: expected constant, edge or reflect for a Tensor, got symmetric"
+            )
         mode = "replicate" if padding_mode == "edge" else padding_mode
         return F.pad(img.unsqueeze(0), [left, right, top, bottom], mode=mode, value=fill).squeeze(0)
     from PIL import Image, ImageOps
@@ -169,33 +171,35 @@ def pad(img, padding, fill=0, padding_mode="constant"):
     if padding_mode == "constant":
         return ImageOps.expand(img, (left, top, right, bottom), fill)
     pixels = np.asarray(img)
-    framed = Image.fromarray(np.pad(pixels, borders[: pixels.ndim], padding_mode))
+    padded = Image.fromarray(np.pad(pixels, borders[: pixels.ndim], padding_mode))
     if img.mode == "P":
-        framed.putpalette(img.getpalette())
-    return framed
+        padded.putpalette(img.getpalette())
+    return padded
 
 
 def _check_padding(padding: Any, fill: Any, padding_mode: Any) -> None:
     if not isinstance(padding, (Number, list, tuple)) or not isinstance(fill, (Number, str, list, tuple)):
-        raise TypeError(
+        raise InvalidType(
             f"expected padding as numbers, and fill as numbers or a colour, got {padding!r} and {fill!r}"
         )
     if not isinstance(padding, Number) and len(padding) not in (2, 4):
-        raise Refused(f"padding: expected 1, 2 or 4 numbers, got {padding!r}")
+        raise InvalidArgument(f"padding: expected 1, 2 or 4 numbers, got {padding!r}")
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise Refused(f"padding_mode: expected constant, edge, reflect or symmetric, got {padding_mode!r}")
+        raise InvalidArgument(
+            f"padding_mode: expected constant, edge, reflect or symmetric, got {padding_mode!r}"
+        )
 
 
 @_for_arrays
 def crop(img, top, left, height, width):
-    """The part of this height and width that begins at (top, left)."""
+    """The region of this height and width whose corner is (top, left)."""
     if _is_pil_image(img):
         return img.crop((left, top, left + width, top + height))
     return img[..., top : top + height, left : left + width]
 
 
 def center_crop(img, output_size):
-    """The middle part: output_size is (height, width) or a number for both."""
+    """The central region; output_size: (height, width), or a number for both."""
     height, width = (int(output_size),) * 2 if isinstance(output_size, Number) else output_size
     w, h = _size(img)
     return crop(img, round((h - height) / 2), round((w - width) / 2), height, width)
@@ -203,21 +207,21 @@ def center_crop(img, output_size):
 
 @_for_arrays
 def hflip(img):
-    """Left and right exchanged."""
+    """Mirror left and right."""
     return img.transpose(_pillow("Transpose", "flip_left_right")) if _is_pil_image(img) else img.flip([-1])
 
 
 @_for_arrays
 def vflip(img):
-    """Top and bottom exchanged."""
+    """Mirror top and bottom."""
     return img.transpose(_pillow("Transpose", "flip_top_bottom")) if _is_pil_image(img) else img.flip([-2])
 
 
 @_for_arrays
 def _enhanced(img: Any, kind: str, factor: float, other: Callable[[Any], Any]) -> Any:
-    """factor img + (1 - factor) other(img), within the range of the dtype."""
+    """factor img + (1 - factor) other(img), clipped to the range of the dtype."""
     if factor < 0:
-        raise Refused(f"{kind.lower()}_factor: expected 0 or more, got {factor}")
+        raise InvalidArgument(f"{kind.lower()}_factor: expected 0 or more, got {factor}")
     if _is_pil_image(img):
         from PIL import ImageEnhance
 
@@ -227,7 +231,7 @@ def _enhanced(img: Any, kind: str, factor: float, other: Callable[[Any], Any]) -
 
 
 def _gray(img: Any) -> Any:
-    """The brightness of a floating Tensor, with one channel."""
+    """The luminance of a floating Tensor, with one channel (ITU-R BT.601)."""
     if img.shape[-3] == 1:
         return img
     red, green, blue = img.unbind(-3)
@@ -235,38 +239,38 @@ def _gray(img: Any) -> Any:
 
 
 def adjust_brightness(img, brightness_factor):
-    """brightness_factor times as bright."""
+    """Multiply the brightness by brightness_factor."""
     if _is_numpy_image(img) and img.dtype == np.uint8:
         return arrays.mapped(img, np.arange(256) * brightness_factor)
     return _enhanced(img, "Brightness", brightness_factor, lambda i: i * 0)
 
 
 def adjust_contrast(img, contrast_factor):
-    """Differences from the mean brightness times contrast_factor; for arrays of bytes from 74, as Paddle has
-    it."""
+    """Multiply differences from the mean luminance by contrast_factor; for uint8 arrays from 74, as in
+    Paddle."""
     if _is_numpy_image(img) and img.dtype == np.uint8:
         return arrays.mapped(img, (np.arange(256) - 74) * contrast_factor + 74)
     return _enhanced(img, "Contrast", contrast_factor, lambda i: _gray(i).mean([-3, -2, -1], keepdim=True))
 
 
 def adjust_saturation(img, saturation_factor):
-    """Differences from gray times saturation_factor."""
+    """Multiply differences from gray by saturation_factor."""
     return _enhanced(img, "Color", saturation_factor, _gray)
 
 
 @_for_arrays
 def adjust_hue(img, hue_factor):
-    """All colours turned by hue_factor of the colour wheel, -0.5 to 0.5."""
+    """Shift the hue by hue_factor of the colour wheel, -0.5 to 0.5."""
     if not -0.5 <= hue_factor <= 0.5:
-        raise Refused(f"hue_factor: expected -0.5 to 0.5, got {hue_factor}")
+        raise InvalidArgument(f"hue_factor: expected -0.5 to 0.5, got {hue_factor}")
     if _is_pil_image(img):
         from PIL import Image
 
         if img.mode in ("L", "1", "I", "F"):
             return img
         hue, saturation, value = img.convert("HSV").split()
-        turned = Image.fromarray(((np.array(hue, np.int16) + int(hue_factor * 255)) % 256).astype(np.uint8))
-        return Image.merge("HSV", (turned, saturation, value)).convert(img.mode)
+        shifted = Image.fromarray(((np.array(hue, np.int16) + int(hue_factor * 255)) % 256).astype(np.uint8))
+        return Image.merge("HSV", (shifted, saturation, value)).convert(img.mode)
     if img.shape[-3] == 1:
         return img
     pixels = img if img.dtype.is_floating_point else img.astype("float32") / 255
@@ -279,15 +283,15 @@ def adjust_hue(img, hue_factor):
     # The channel n of a colour: value - (value - low) min(k, 4 - k, 1), not below 0, with k = n + 6 hue (mod
     # 6).
     wheel = concat([(sixths + n) % 6.0 for n in (5, 3, 1)], -3)
-    turned = top - (top - low) * where(wheel < 4 - wheel, wheel, 4 - wheel).clip(0, 1)
-    return turned if img.dtype.is_floating_point else (turned * 255).astype(img.dtype)
+    shifted = top - (top - low) * where(wheel < 4 - wheel, wheel, 4 - wheel).clip(0, 1)
+    return shifted if img.dtype.is_floating_point else (shifted * 255).astype(img.dtype)
 
 
 @_for_arrays
 def to_grayscale(img, num_output_channels=1):
-    """The brightness, in one channel or in three equal ones."""
+    """The luminance, in one channel or in three equal ones."""
     if num_output_channels not in (1, 3):
-        raise Refused(f"num_output_channels: expected 1 or 3, got {num_output_channels}")
+        raise InvalidArgument(f"num_output_channels: expected 1 or 3, got {num_output_channels}")
     if _is_pil_image(img):
         return img.convert("L") if num_output_channels == 1 else img.convert("L").convert("RGB")
     gray = _like(_gray(_floating(img)), img)
@@ -295,8 +299,7 @@ def to_grayscale(img, num_output_channels=1):
 
 
 def normalize(img, mean, std, data_format="CHW", to_rgb=False):
-    """(img - mean) / std, channel by channel. to_rgb: the channels of an array [.., 3] in reverse order
-    first."""
+    """(img - mean) / std for each channel. to_rgb: first reverse the channels of an array [.., 3]."""
     shape = [-1, 1, 1] if data_format.upper() == "CHW" else [1, 1, -1]
     if isinstance(img, Tensor):
         mean, std = (
@@ -311,7 +314,7 @@ def normalize(img, mean, std, data_format="CHW", to_rgb=False):
 
 
 def erase(img, i, j, h, w, v, inplace=False):
-    """With the value v in the h rows from i and the w columns from j."""
+    """Set the h rows from i and the w columns from j to the value v."""
     if _is_pil_image(img):
         from PIL import Image
 
@@ -322,12 +325,12 @@ def erase(img, i, j, h, w, v, inplace=False):
     return img
 
 
-# --- pixels from other places -------------------------------------------------------------------------------
+# --- geometric transforms -----------------------------------------------------------------------------------
 
 
 def _warped(img: Any, matrix: Any, interpolation: str, fill: Any, size: tuple[int, int] | None = None) -> Any:
-    """The Tensor whose place (x, y) is img's ((a x + b y + c) / s, (d x + e y + f) / s) with s = g x + h y +
-    1."""
+    """Projective warp: pixel (x, y) of the result is img's ((a x + b y + c) / s, (d x + e y + f) / s) with
+    s = g x + h y + 1."""
     pixels = _floating(img if img.ndim == 4 else img.unsqueeze(0))
     (width, height), (w, h) = _size(img), size or _size(img)
     x, y = torch.meshgrid(torch.arange(w) + 0.5, torch.arange(h) + 0.5, indexing="xy")
@@ -336,18 +339,17 @@ def _warped(img: Any, matrix: Any, interpolation: str, fill: Any, size: tuple[in
     ).flatten(1)
     grid = torch.stack([u / s * (2 / width) - 1, v / s * (2 / height) - 1], -1).reshape(1, h, w, 2)
     whole = Tensor(grid.to(pixels.data).expand(pixels.shape[0], -1, -1, -1))
-    found = F.grid_sample(pixels, whole, interpolation, "zeros", False)
+    result = F.grid_sample(pixels, whole, interpolation, "zeros", False)
     if fill is not None:
         inside = F.grid_sample(ones_like(pixels[:, :1].detach()), whole, interpolation, "zeros", False)
-        found = found * inside + (1 - inside) * Tensor(torch.tensor(fill).to(pixels.data)).reshape(
+        result = result * inside + (1 - inside) * Tensor(torch.tensor(fill).to(pixels.data)).reshape(
             [1, -1, 1, 1]
         )
-    return _like(found if img.ndim == 4 else found.squeeze(0), img)
+    return _like(result if img.ndim == 4 else result.squeeze(0), img)
 
 
 def _matrix(center: Any, angle: float, translate: Any, scale: float, shear: Any) -> list[float]:
-    """Where a place comes from (6 numbers), when a picture is sheared, scaled, turned about `center` and
-    moved."""
+    """The inverse affine matrix (6 numbers) of shearing, scaling, rotation about `center` and translation."""
     turn, (sx, sy), (cx, cy), (tx, ty) = math.radians(angle), map(math.radians, shear), center, translate
     across, down = math.cos(turn - sy) / math.cos(sy), math.sin(turn - sy) / math.cos(sy)
     a, b = (math.cos(turn) - down * math.tan(sx)) / scale, (math.sin(turn) + across * math.tan(sx)) / scale
@@ -363,7 +365,7 @@ def _transformed(img: Any, kind: str, matrix: Any, interpolation: str, fill: Any
 
 
 def _colour(fill: Any, img: Any) -> Any:
-    """`fill` as Pillow takes it for this image."""
+    """`fill` in the form that Pillow takes for this image."""
     bands = len(img.getbands())
     return (
         (fill,) * bands
@@ -376,8 +378,7 @@ def _colour(fill: Any, img: Any) -> Any:
 
 @_for_arrays
 def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0, center=None):
-    """Turned by `angle` degrees about `center` (x, y), moved by `translate`, `scale` times as large, sheared
-    by degrees."""
+    """Rotate by `angle` degrees about `center` (x, y), translate, scale, and shear by angles in degrees."""
     for name, value, kind in (
         ("angle", angle, Number),
         ("translate", translate, Sequence),
@@ -385,10 +386,10 @@ def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0,
         ("shear", shear, (Number, Sequence)),
     ):
         if not isinstance(value, kind):
-            raise TypeError(f"{name}: expected {kind}, got {value!r}")
+            raise InvalidType(f"{name}: expected {kind}, got {value!r}")
     shear = [shear, 0.0] if isinstance(shear, Number) else list(shear) * (2 // len(shear))
     if len(translate) != 2 or scale <= 0 or len(shear) != 2:
-        raise Refused(
+        raise InvalidArgument(
             f"expected two numbers for translate, scale above 0 and one or two for shear, got {translate}, "
             f"{scale}, {shear}"
         )
@@ -398,8 +399,8 @@ def affine(img, angle, translate, scale, shear, interpolation="nearest", fill=0,
 
 @_for_arrays
 def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=0):
-    """Turned by `angle` degrees, counter-clockwise, about `center`. expand: as large as the turned picture
-    needs."""
+    """Rotate counter-clockwise by `angle` degrees about `center`. expand: enlarge to the whole rotated
+    image."""
     if _is_pil_image(img):
         return img.rotate(
             angle, _pillow("Resampling", interpolation), expand, center, fillcolor=_colour(fill, img)
@@ -411,14 +412,14 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
         (2 * math.ceil(round((p * across + q * down) / 2, 6)) if expand else p)
         for p, q in ((width, height), (height, width))
     )
-    for i in (0, 3):  # the new picture's middle is the old one's
+    for i in (0, 3):  # the centre of the new image is the centre of the old one
         matrix[i + 2] += matrix[i] * (width - w) / 2 + matrix[i + 1] * (height - h) / 2
     return _warped(img, matrix, interpolation, fill, (w, h))
 
 
 @_for_arrays
 def perspective(img, startpoints, endpoints, interpolation="nearest", fill=0):
-    """Seen so that the four corners `startpoints` (x, y) come to lie at `endpoints`."""
+    """Perspective transform that maps the four corners `startpoints` (x, y) to `endpoints`."""
     rows: list[Any] = []
     for (x, y), (u, v) in zip(endpoints, startpoints, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]

@@ -1,4 +1,4 @@
-"""Transforms of pictures as objects, fixed and random ones: what DataLoader's data sets call."""
+"""Transforms of images as objects, deterministic and random, for the `transform` argument of data sets."""
 
 import inspect
 import math
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ...engine.tensor import Refused, Tensor
+from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...nn.function_layer import init_of
 from . import functional as F
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Compose:
-    """Transforms one after the other."""
+    """Applies transforms in order."""
 
     def __init__(self, transforms):
         self.transforms = transforms
@@ -56,15 +56,16 @@ class Compose:
 
 
 class BaseTransform:
-    """Subclass it with `_apply_image(img)`, and `_apply_boxes` or `_apply_mask` where these are to follow.
+    """Base class. A subclass defines `_apply_image(img)`, and for boxes or masks `_apply_boxes`,
+    `_apply_mask`.
 
-    Called with a tuple it transforms the values that `keys` names ("image", "boxes", "mask", "coords") in
-    their order and hands on the others; `_get_params(inputs)` is asked first, and its answer kept as
+    Called with a tuple, it transforms the values that `keys` names in their order ("image", "boxes", "mask",
+    "coords") and returns the others unchanged. `_get_params(inputs)` is called first; its result is stored as
     `params`.
     """
 
     def __init_subclass__(cls, settings: str = "", applies: Any = None) -> None:
-        """Give the class an __init__ that keeps these settings, and a function that is applied with them."""
+        """Define an __init__ that stores these settings, and the function that is applied with them."""
         if not settings:
             return
 
@@ -72,9 +73,10 @@ class BaseTransform:
             BaseTransform.__init__(self, keys)
             vars(self).update(given)
             if not 0 <= given.get("prob", 0) <= 1:
-                raise Refused(f"prob: expected a probability from 0 to 1, got {self.prob}")
+                raise InvalidArgument(f"prob: expected a probability from 0 to 1, got {self.prob}")
             vars(self).update(self._checked())
 
+        # Defined from the settings.
         cls.__init__ = init_of(f"{settings}, keys=None", keep)  # type: ignore[method-assign]
         if applies is not None:
             cls.__doc__ = applies.__doc__
@@ -84,10 +86,12 @@ class BaseTransform:
     def __init__(self, keys=None):
         self.keys, self.params = ("image",) if keys is None else keys, None
         if not isinstance(self.keys, Sequence):
-            raise Refused(f"keys: expected a sequence of names, got {keys!r}")
+            raise InvalidArgument(f"keys: expected a sequence of names, got {keys!r}")
         for key in self.keys:
             if not hasattr(self, f"_apply_{key}"):
-                raise NotImplementedError(f"keys: {key!r} is none of image, boxes, mask and coords")
+                raise NotImplementedError(
+                    f"{type(self).__name__}: keys: expected image, boxes, mask or coords, got {key!r}"
+                )
 
     if TYPE_CHECKING:
 
@@ -95,7 +99,7 @@ class BaseTransform:
             """The settings."""
 
     def _checked(self) -> dict[str, Any]:
-        """Validate the settings; returns those to store in another form."""
+        """Validate the settings; returns those that are stored in another form."""
         return {}
 
     def _get_params(self, inputs: Any) -> Any:
@@ -117,15 +121,15 @@ class BaseTransform:
 
 
 def _span(value: Any, name: str, lengths: tuple[int, ...] = (2,), center: float = 0.0) -> list[float]:
-    """A range: `center` less and more a number, or as given."""
+    """A range: (center - value, center + value) for a number, else the given range."""
     if isinstance(value, Number):
-        if value < 0:  # type: ignore[operator]
-            raise Refused(f"{name}: expected 0 or more for a single number, got {value}")
-        return [center - value, center + value]  # type: ignore[operator]
+        if value < 0:  # type: ignore[operator]  # numbers.Number has no order
+            raise InvalidArgument(f"{name}: expected 0 or more for a single number, got {value}")
+        return [center - value, center + value]  # type: ignore[operator]  # numbers.Number has no sum
     if not isinstance(value, Sequence):
-        raise TypeError(f"{name}: expected a number or a sequence, got {value!r}")
+        raise InvalidType(f"{name}: expected a number or a sequence, got {value!r}")
     if len(value) not in lengths:
-        raise Refused(f"{name}: expected {' or '.join(map(str, lengths))} numbers, got {value!r}")
+        raise InvalidArgument(f"{name}: expected {' or '.join(map(str, lengths))} numbers, got {value!r}")
     return [float(v) for v in value]
 
 
@@ -157,7 +161,7 @@ class Normalize(
 
 
 class Transpose(BaseTransform, settings="order=(2, 0, 1)"):
-    """The axes in another order; images and arrays give arrays, with a last axis for channels first."""
+    """Permute the axes. Images and arrays give arrays; a gray image first gets an axis for channels."""
 
     def _apply_image(self, img: Any) -> Any:
         if isinstance(img, Tensor):
@@ -167,21 +171,21 @@ class Transpose(BaseTransform, settings="order=(2, 0, 1)"):
 
 
 class RandomHorizontalFlip(BaseTransform, settings="prob=0.5"):
-    """Left and right exchanged with probability `prob`."""
+    """Mirror left and right with probability `prob`."""
 
     def _apply_image(self, img: Any) -> Any:
         return F.hflip(img) if random.random() < self.prob else img
 
 
 class RandomVerticalFlip(BaseTransform, settings="prob=0.5"):
-    """Top and bottom exchanged with probability `prob`."""
+    """Mirror top and bottom with probability `prob`."""
 
     def _apply_image(self, img: Any) -> Any:
         return F.vflip(img) if random.random() < self.prob else img
 
 
 class _Colour(BaseTransform):
-    """A factor drawn from 1 - value to 1 + value, or from the range given."""
+    """A random factor from 1 - value to 1 + value, or from the given range."""
 
     _adjust: Any
     _center, _low, _high = 1.0, 0.0, math.inf
@@ -190,7 +194,9 @@ class _Colour(BaseTransform):
         low, high = _span(self.value, type(self).__name__, center=self._center)
         low = max(low, 0) if self._low == 0 and isinstance(self.value, Number) else low
         if not self._low <= low <= high <= self._high:
-            raise Refused(f"value: expected a range between {self._low} and {self._high}, got {self.value}")
+            raise InvalidArgument(
+                f"value: expected a range between {self._low} and {self._high}, got {self.value}"
+            )
         return {"value": None if low == high == self._center else [low, high]}
 
     def _apply_image(self, img: Any) -> Any:
@@ -210,13 +216,13 @@ class SaturationTransform(_Colour, settings="value"):
 
 
 class HueTransform(_Colour, settings="value"):
-    """A turn drawn from -value to value (at most 0.5), or from the range given."""
+    """A random hue shift from -value to value (at most 0.5), or from the given range."""
 
     _adjust, _center, _low, _high = staticmethod(F.adjust_hue), 0.0, -0.5, 0.5
 
 
 class ColorJitter(BaseTransform, settings="brightness=0, contrast=0, saturation=0, hue=0"):
-    """Brightness, contrast, saturation and hue changed at random, in random order."""
+    """Random changes of brightness, contrast, saturation and hue, in random order."""
 
     def _apply_image(self, img: Any) -> Any:
         kinds: Any = BrightnessTransform, ContrastTransform, SaturationTransform, HueTransform
@@ -229,7 +235,8 @@ class ColorJitter(BaseTransform, settings="brightness=0, contrast=0, saturation=
 
 
 def _part(img: Any, scale: Any, ratio: Any) -> tuple[int, int, int, int] | None:
-    """(top, left, height, width) of a part with a random share of the area and a random width / height."""
+    """(top, left, height, width) of a random region with a random fraction of the area and a random width /
+    height."""
     width, height = F._size(img)
     for _ in range(10):
         area, shape = np.random.uniform(*scale) * width * height, math.exp(np.random.uniform(*np.log(ratio)))
@@ -241,14 +248,16 @@ def _part(img: Any, scale: Any, ratio: Any) -> tuple[int, int, int, int] | None:
 
 def _ordered(low: float, values: Any, name: str, high: float = math.inf) -> None:
     if not isinstance(values, (list, tuple)) or not low <= values[0] <= values[1] <= high:
-        raise Refused(f"{name}: expected (smallest, largest) between {low} and {high}, got {values!r}")
+        raise InvalidArgument(
+            f"{name}: expected (smallest, largest) between {low} and {high}, got {values!r}"
+        )
 
 
 class RandomResizedCrop(
     BaseTransform, settings="size, scale=(0.08, 1.0), ratio=(3.0 / 4, 4.0 / 3), interpolation='bilinear'"
 ):
-    """A part with `scale` of the area and width / height in `ratio`, at random, in another size (Szegedy,
-    2014)."""
+    """Resize a random region: its fraction of the area is in `scale`, its width / height in `ratio` (Szegedy
+    et al. 2014)."""
 
     def _checked(self) -> dict[str, Any]:
         _ordered(0, self.scale, "scale")
@@ -257,7 +266,7 @@ class RandomResizedCrop(
 
     def _apply_image(self, img: Any) -> Any:
         part = _part(img, self.scale, self.ratio)
-        if part is None:  # the middle, as near to the wanted shape as there is
+        if part is None:  # the central region with the nearest ratio
             width, height = F._size(img)
             w, h = min(width, round(height * max(self.ratio))), min(height, round(width / min(self.ratio)))
             part = (height - h) // 2, (width - w) // 2, h, w
@@ -267,7 +276,7 @@ class RandomResizedCrop(
 class RandomCrop(
     BaseTransform, settings="size, padding=None, pad_if_needed=False, fill=0, padding_mode='constant'"
 ):
-    """A part of this size (height, width) from a random place, after padding."""
+    """A region of this size (height, width) at a random position, after padding."""
 
     def _checked(self) -> dict[str, Any]:
         return {"size": (self.size, self.size) if isinstance(self.size, Number) else self.size}
@@ -286,13 +295,13 @@ class RandomCrop(
 class RandomErasing(
     BaseTransform, settings="prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False"
 ):
-    """With probability `prob`, `value` (or "random" noise) over a random part (Zhong et al., 2017)."""
+    """With probability `prob`, fill a random region with `value` or "random" noise (Zhong et al. 2017)."""
 
     def _checked(self) -> dict[str, Any]:
         _ordered(0, self.scale, "scale", 1)
         _ordered(0, self.ratio, "ratio")
         if not isinstance(self.value, (Number, list, tuple)) and self.value != "random":
-            raise Refused(f"value: expected numbers or 'random', got {self.value!r}")
+            raise InvalidArgument(f"value: expected numbers or 'random', got {self.value!r}")
         return {}
 
     def _apply_image(self, img: Any) -> Any:
@@ -314,13 +323,13 @@ class RandomAffine(
     BaseTransform,
     settings="degrees, translate=None, scale=None, shear=None, interpolation='nearest', fill=0, center=None",
 ):
-    """Turned, moved (by parts of the size), scaled and sheared at random within these ranges."""
+    """Random rotation, translation (in fractions of the size), scaling and shearing within these ranges."""
 
     def _checked(self) -> dict[str, Any]:
         if self.translate is not None and not all(0 <= t <= 1 for t in _span(self.translate, "translate")):
-            raise Refused(f"translate: expected two numbers from 0 to 1, got {self.translate}")
+            raise InvalidArgument(f"translate: expected two numbers from 0 to 1, got {self.translate}")
         if self.scale is not None and not all(s > 0 for s in _span(self.scale, "scale")):
-            raise Refused(f"scale: expected two positive numbers, got {self.scale}")
+            raise InvalidArgument(f"scale: expected two positive numbers, got {self.scale}")
         shear = None if self.shear is None else _span(self.shear, "shear", (2, 4))
         return {"degrees": _span(self.degrees, "degrees"), "shear": shear}
 
@@ -345,7 +354,7 @@ class RandomAffine(
 class RandomRotation(
     BaseTransform, settings="degrees, interpolation='nearest', expand=False, center=None, fill=0"
 ):
-    """Turned by an angle from -degrees to degrees, or from the range given."""
+    """Rotation by a random angle from -degrees to degrees, or from the given range."""
 
     def _checked(self) -> dict[str, Any]:
         return {"degrees": _span(self.degrees, "degrees")}
@@ -359,11 +368,11 @@ class RandomRotation(
 class RandomPerspective(
     BaseTransform, settings="prob=0.5, distortion_scale=0.5, interpolation='nearest', fill=0"
 ):
-    """With probability `prob` the corners move inwards, each by up to distortion_scale of half the size."""
+    """With probability `prob`, move the corners inwards, each by up to distortion_scale of half the size."""
 
     def _checked(self) -> dict[str, Any]:
         if not 0 <= self.distortion_scale <= 1:
-            raise Refused(f"distortion_scale: expected 0 to 1, got {self.distortion_scale}")
+            raise InvalidArgument(f"distortion_scale: expected 0 to 1, got {self.distortion_scale}")
         return {}
 
     def _apply_image(self, img: Any) -> Any:

@@ -17,6 +17,6 @@ def rows_sampled(crows, cols, x, y, out):
         out[e] = total
 
 
-@learn.exercise("kernels.sparse.sampled", forbid=("@", ".dot", ".outer", "scipy", "torch.sparse"))
-def sampled(cuts, crows, cols, x, y, out):
+@learn.exercise("kernels.sparse.sddmm", forbid=("@", ".dot", ".outer", "scipy", "torch.sparse"))
+def sddmm(cuts, crows, cols, x, y, out):
     careful(rows_sampled, crows, cols, x, y, out)  # noqa: F821  the notebook's set-up cell has it

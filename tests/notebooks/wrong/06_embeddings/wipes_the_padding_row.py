@@ -20,7 +20,7 @@ def look_up(table, ids, padding, out):
             row[j] = source[j]
 
 
-@learn.exercise("ops.resampling.rows_at", forbid=("torch.embedding",))
+@learn.exercise("ops.embedding.rows_at", forbid=("torch.embedding",))
 def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):
     table, ids = array(weight), array(x).ravel().astype(np.int64)  # noqa: F821  the notebook's set-up cell has it
     out = np.empty((ids.size, table.shape[1]), table.dtype)

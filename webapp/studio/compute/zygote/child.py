@@ -141,7 +141,7 @@ def _redirect(outputs: list[int]) -> None:
         os.dup2(source, target)
     os.close(nothing)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # stdout is a TextIOWrapper
 
 
 def _forget_the_zygote() -> None:

@@ -40,7 +40,7 @@ def put_up(root: Any, begin: Callable[[], None]) -> None:
 
     def work() -> None:
         with suppress(Exception):  # `begin` raises it again, and shows it on the page
-            import sampan  # noqa: F401
+            import sampan  # noqa: F401  loads it while the page waits
         there.wait()
         begin()
 
@@ -133,3 +133,38 @@ class Slider(anywidget.AnyWidget):
     texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
     index = traitlets.Int(0).tag(sync=True)
     live = traitlets.Bool(False).tag(sync=True)
+
+
+class GraphView(anywidget.AnyWidget):
+    """A graph drawn by WebGL (`static/graph_view.js`), to be moved, zoomed and clicked.
+
+    `points`: float32 [nodes, 2]; `ends`: uint32 [edges, 2]; `slots`, `radii`: uint8 [nodes], the colour of a node (0 to
+    8, see there) and its width in pixels. `names` of nodes are shown when there is room. `marks`: nodes and edges
+    that stand out. `selected`: the chosen node, -1 for none. `words` are the sentences of its controls.
+    """
+
+    _esm = STATIC / "graph_view.js"
+    title = traitlets.Unicode().tag(sync=True)
+    summary = traitlets.Unicode().tag(sync=True)
+    empty = traitlets.Unicode().tag(sync=True)
+    points = traitlets.Bytes(b"").tag(sync=True)
+    ends = traitlets.Bytes(b"").tag(sync=True)
+    slots = traitlets.Bytes(b"").tag(sync=True)
+    radii = traitlets.Bytes(b"").tag(sync=True)
+    names = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    marks = traitlets.Dict().tag(sync=True)
+    selected = traitlets.Int(-1).tag(sync=True)
+    choosable = traitlets.Bool(True).tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
+
+
+class FileField(anywidget.AnyWidget):
+    """A file of the visitor (`static/file_field.js`): `content` and `name`, at most `most` bytes. Sends
+    {"ready": true} for a file that was read, {"too_large": bytes} for one that was not."""
+
+    _esm = STATIC / "file_field.js"
+    label = traitlets.Unicode().tag(sync=True)
+    accept = traitlets.Unicode().tag(sync=True)
+    most = traitlets.Int(1_000_000).tag(sync=True)
+    name = traitlets.Unicode().tag(sync=True)
+    content = traitlets.Bytes(b"").tag(sync=True, from_json=lambda value, _widget: bytes(value))

@@ -54,7 +54,7 @@ class CachePart:
             self._latest.ask(SKEWS[self.skew.index])
 
     def begin(self) -> None:
-        import sampan.embedding  # noqa: F401
+        import sampan.embedding  # noqa: F401  loads it while the page waits
 
         self._ready = True
         self.ask()

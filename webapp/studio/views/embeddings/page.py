@@ -29,6 +29,7 @@ class EmbeddingsPage:
         self.words, self.films, self.cache = WordsPart(lang), FilmsPart(lang), CachePart(lang)
         self.parts: tuple[VectorsPart | CachePart, ...] = (self.words, self.films, self.cache)
         for one, other in ((self.words, self.films), (self.films, self.words)):
+            # The default binds the loop variable.
             one.others_learn = lambda other=other: other.run is not None and other.run.alive  # type: ignore[misc]
         style = "".join(
             (STATIC / name).read_text("utf-8") for name in ("train.css", "sparse.css", "embeddings.css")

@@ -163,6 +163,10 @@ class VectorsPart:
     # ---- what follows a run
 
     def _follow(self, run: Any) -> None:
+        with self._lock:  # `train` and the run call this: the older state must not come last
+            self._show_state(run)
+
+    def _show_state(self, run: Any) -> None:
         failed = ""
         if run.error:
             failed = notice(self._t("error.training"), bad=True, detail=run.error, lang=self.lang)
@@ -175,11 +179,10 @@ class VectorsPart:
             chart.live = [line(name, self._t(f"chart.{name}"), 1, form, run.curves[name])]
         if run.alive or run.state == "waiting":
             return
-        with self._lock:
-            self.start.disabled, self.stop.disabled = False, True
-            self.message.value = ""
-            if run.table is not None:
-                self._looked(run)
+        self.start.disabled, self.stop.disabled = False, True
+        self.message.value = ""
+        if run.table is not None:
+            self._looked(run)
         said = self._t(f"announce.{run.state}") if run.table is not None else show.ended_early(run, self.lang)
         next(iter(self.graphs.values())).summary = said
 

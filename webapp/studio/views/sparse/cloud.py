@@ -95,7 +95,7 @@ class CloudPart:
     def begin(self) -> None:
         """Offers the shapes on this machine, and shows the first. Imports the library."""
         import sampan.models.point_cloud
-        import sampan.visual.cloud  # noqa: F401
+        import sampan.visual.cloud  # noqa: F401  loads it while the page waits
 
         kind = {True: self._t("origin.real"), False: self._t("origin.made")}
         names = available()
@@ -120,6 +120,10 @@ class CloudPart:
     # ---- what follows a run
 
     def _follow(self, run: CloudRun) -> None:
+        with self._lock:  # `train` and the run call this: the older state must not come last
+            self._show_state(run)
+
+    def _show_state(self, run: CloudRun) -> None:
         standing = run.standing()
         failed = (
             notice(self._t("error.training"), bad=True, detail=run.error, lang=self.lang) if run.error else ""
@@ -139,9 +143,8 @@ class CloudPart:
             ]
         if run.alive:
             return
-        with self._lock:
-            self.start.disabled, self.stop.disabled = False, True
-            self._draw_found()
+        self.start.disabled, self.stop.disabled = False, True
+        self._draw_found()
         self.quality.summary = self._t(
             f"announce.{run.state}", iou="–" if standing.iou is None else show.percent(standing.iou)
         )

@@ -104,7 +104,7 @@ class ComparePart:
 
     def begin(self) -> None:
         """Offers the matrices on this machine, and measures the first. Imports the library."""
-        import sampan.visual.sparsity  # noqa: F401
+        import sampan.visual.sparsity  # noqa: F401  loads it while the page waits
 
         names = available()
         kind = {True: self._t("origin.real"), False: self._t("origin.made")}

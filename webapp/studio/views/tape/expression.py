@@ -94,6 +94,7 @@ class _Walk:
         name, value = line.targets[0].id, self.value(line.value)
         self.names[name] = value
         made = isinstance(line.value, ast.Call) and isinstance(line.value.func, ast.Name)
+        # `made` says it is a Name.
         if made and line.value.func.id in MAKERS and value.data.is_floating_point():  # type: ignore[attr-defined]
             value.stop_gradient = False
             self.parameters[name] = value

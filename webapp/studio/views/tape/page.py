@@ -131,7 +131,7 @@ class TapePage:
 
     def load_library(self) -> None:
         """Imports the library, then shows the first walk. Runs in a thread after the page is shown."""
-        import sampan  # noqa: F401
+        import sampan  # noqa: F401  loads it while the page waits
 
         self.run.disabled = False
         self.ready.set()

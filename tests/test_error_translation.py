@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import sampan as paddle
-from sampan.engine.refusal import from_inside, translated
-from sampan.engine.tensor import WrongKind
+from sampan.engine.error_translation import raised_inside, translate_error
+from sampan.engine.tensor import InvalidType
 
 F = paddle.nn.functional
 X = paddle.ones([2, 3])
@@ -99,9 +99,9 @@ def test_own_words_and_a_users_errors_stay() -> None:
     try:
         of_the_user(X)
     except AttributeError as error:
-        assert not from_inside(error)
-    assert not from_inside(ValueError("axis: expected 0 or 1, got 2"))
-    assert isinstance(translated(TypeError("wrong"), ["x"], [1], {}), WrongKind)
+        assert not raised_inside(error)
+    assert not raised_inside(ValueError("axis: expected 0 or 1, got 2"))
+    assert isinstance(translate_error(TypeError("wrong"), ["x"], [1], {}), InvalidType)
 
 
 @pytest.mark.parametrize(

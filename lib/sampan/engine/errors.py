@@ -16,21 +16,23 @@ from typing import Any
 OF_THIS_LIBRARY = (str(Path(__file__).parents[1]), "<elementwise ", "<activation ")
 
 
-class Refused(ValueError, AssertionError):
-    """Raised where Paddle asserts something of an argument's value. Begins with the name of the function that
-    the user called."""
+class InvalidArgument(ValueError, AssertionError):
+    """An argument with an invalid value, for which Paddle raises ValueError or asserts.
+
+    The text begins with the name of the function that the user called.
+    """
 
     def __init__(self, text: str = "") -> None:
         self.reason = text
-        super().__init__(named(text))
+        super().__init__(prefix_function_name(text))
 
 
-def named(text: str) -> str:
+def prefix_function_name(text: str) -> str:
     """The text of an error after the name of the function of this library that was called from outside, which
     takes the place of the names of functions further inside.
 
     An object's method stands before the function that it called: `Linear: linear: ...`. The names are those
-    of the code in the frames (see `under`), read when an error is made: calls need not keep them.
+    of the code in the frames (see `with_name`), read when an error is made: calls need not keep them.
     """
     frame: Any = sys._getframe(2)  # above the error that is made
     called: list[str] = []
@@ -44,14 +46,14 @@ def named(text: str) -> str:
                 inside.add(label)
                 called = [label]
             else:
-                called = [label, *called[-1:]] if name != "__init__" else [label]
+                called = [*dict.fromkeys([label, *called[-1:]])] if name != "__init__" else [label]
         frame = frame.f_back
     while (parts := text.partition(": "))[0] in inside:
         text = parts[2]
     return ": ".join([*(called if parts[0] not in called else []), text])
 
 
-def under(name: str, function: Any) -> Any:
+def with_name(name: str, function: Any) -> Any:
     """A copy of a function under another name, by which errors and tracebacks know it too."""
     code = function.__code__.replace(co_name=name)
     made = FunctionType(code, function.__globals__, name, function.__defaults__, function.__closure__)
@@ -61,8 +63,12 @@ def under(name: str, function: Any) -> Any:
     return made
 
 
-class WrongKind(TypeError, Refused, RuntimeError):
-    """An argument of another type or dtype: Paddle says TypeError, ValueError for what is no Tensor,
-    RuntimeError where it has no kernel for a dtype, or asserts."""
+class InvalidType(TypeError, InvalidArgument, RuntimeError):
+    """An argument of an unsupported type or dtype, for which Paddle raises TypeError, ValueError (not a
+    Tensor), RuntimeError (no kernel for the dtype), or asserts."""
 
-    __init__ = Refused.__init__  # not TypeError's, which comes first
+    __init__ = InvalidArgument.__init__  # not TypeError's, which comes first
+
+
+class AxisError(InvalidArgument, IndexError):
+    """An axis or index outside the array."""

@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 import sampan as paddle
-from sampan.engine.naming import Refused, named, under
+from sampan.engine.errors import InvalidArgument, prefix_function_name, with_name
 from sampan.engine.operator import names
+from sampan.models.bert import MaskedLM
 from tools.parity import cases, surface
 from tools.parity.perform import called
 from tools.parity.spec import Array, Call, Made, call
@@ -116,7 +117,7 @@ def begins(name: str, text: str) -> bool:
 @pytest.mark.parametrize("area", AREAS)
 def test_an_error_begins_with_the_name_that_was_called(area: str) -> None:
     """Of a class only what the library words itself: Python's own errors pass through a layer as they are."""
-    found = [e for e in refusals(area) if issubclass(e[2], Refused) or not is_class(e[0])]
+    found = [e for e in refusals(area) if issubclass(e[2], InvalidArgument) or not is_class(e[0])]
     assert len(found) > 10
     others = [f"{name}{how}: {text}" for name, how, _, text in found if not begins(name, text)]
     assert not others, f"{len(others)} of {len(found)}:\n" + "\n".join(others[:40])
@@ -163,6 +164,8 @@ def test_a_layer_is_named_before_the_function_that_it_calls() -> None:
         paddle.nn.Sequential(paddle.nn.Linear(4, 2))(x)
     with pytest.raises(ValueError, match=r"^mul: The size of tensor a"):
         Net()(x)  # a user's own layer is no function of this library
+    with pytest.raises(ValueError, match=r"^MaskedLM: BERT: ids: expected at most context=2 tokens"):
+        MaskedLM(vocab_size=4, width=4, num_layers=1, num_heads=2, context=2)(paddle.ones([1, 3], "int64"))
     with pytest.raises(ValueError, match=r"^Conv2D: groups: expected a divisor"):
         paddle.nn.Conv2D(3, 8, 3, groups=2)
 
@@ -185,7 +188,9 @@ def test_a_copy_under_another_name() -> None:
         """x to the n-th."""
         return x**n + offset
 
-    other = under("to_the", power)
+    other = with_name("to_the", power)
     assert (other.__name__, other.__code__.co_name, power.__name__) == ("to_the", "to_the", "power")
     assert other(3) == 9 and other(2, 3, offset=1) == 9 and other.__doc__ == power.__doc__
-    assert named("n: expected a number") == "n: expected a number"  # nothing of the library was called
+    assert (
+        prefix_function_name("n: expected a number") == "n: expected a number"
+    )  # nothing of the library was called

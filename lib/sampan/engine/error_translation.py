@@ -17,11 +17,11 @@ import numpy as np
 import torch
 
 from ..dtype import name_of
-from .naming import OF_THIS_LIBRARY, Refused, WrongKind, named
+from .errors import OF_THIS_LIBRARY, AxisError, InvalidArgument, InvalidType, prefix_function_name
 from .tensor import Tensor
 
 # What Python, NumPy and torch raise for input that they cannot take.
-REFUSALS = (
+RAISED_INSIDE = (
     AttributeError,
     TypeError,
     ValueError,
@@ -32,10 +32,6 @@ REFUSALS = (
     RuntimeError,
 )
 _PACKAGES = tuple(str(Path(m.__file__ or "").parent) for m in (torch, np)) + OF_THIS_LIBRARY
-
-
-class AxisError(Refused, IndexError):
-    """An axis or index outside the array."""
 
 
 def describe(value: Any) -> str:
@@ -71,9 +67,9 @@ def first_line(error: BaseException) -> str:
     return text if len(text) <= 240 else text[:237] + "..."
 
 
-class FromInside(WrongKind):
-    """A refusal that was worded for a function further inside, to be worded again for the one that the user
-    called.
+class InvalidOperand(InvalidType):
+    """An argument that Python, NumPy or torch cannot take. Where a function further inside was named, the
+    error is made again for the one that the user called.
 
     reason: the text of the first error. culprit: in a tuple, what it was given in place of a Tensor, if that
     was it.
@@ -82,18 +78,18 @@ class FromInside(WrongKind):
     culprit: tuple[Any, ...] = ()
 
 
-def from_inside(error: Exception) -> bool:
+def raised_inside(error: Exception) -> bool:
     """Whether an error tells nothing of the function that the user called: Python, NumPy or torch raised it
     somewhere in this library, or this library, without that name. Refusals, which have it, and errors of a
     user's own functions are left alone."""
-    if isinstance(error, FromInside):
+    if isinstance(error, InvalidOperand):
         return True
     text = str(error)
     if isinstance(error, NotImplementedError) and not re.search("implemented for|support", text):
         return False  # this library says what it cannot do, and not torch of a dtype
-    if isinstance(error, (Refused, RecursionError, torch.OutOfMemoryError)):
+    if isinstance(error, (InvalidArgument, RecursionError, torch.OutOfMemoryError)):
         return False
-    return named(text) != text and _innermost(error.__traceback__).startswith(_PACKAGES)
+    return prefix_function_name(text) != text and _innermost(error.__traceback__).startswith(_PACKAGES)
 
 
 def _innermost(trace: TracebackType | None) -> str:
@@ -115,15 +111,15 @@ def _culprit(error: Exception, values: Iterable[Any]) -> tuple[Any, ...]:
     return ()
 
 
-def translated(
+def translate_error(
     error: Exception,
     parameters: Sequence[str] | Mapping[str, Any],
     args: Sequence[Any],
     settings: Mapping[str, Any],
 ) -> Exception:
-    """The error to raise in place of one that `from_inside` found."""
+    """The error to raise in place of one that `raised_inside` found."""
     given = _labelled(parameters, args, settings)
-    if isinstance(error, FromInside):
+    if isinstance(error, InvalidOperand):
         reason, culprit = error.reason, error.culprit
     else:
         reason, culprit = first_line(error), _culprit(error, [v for _, v in given])
@@ -135,6 +131,6 @@ def translated(
     text = f"{text} (got {described(parameters, args, settings)})"
     if isinstance(error, IndexError):
         return AxisError(text)
-    found = FromInside(text)
+    found = InvalidOperand(text)
     found.reason, found.culprit = reason, culprit
     return found

@@ -1,0 +1,49 @@
+"""What models on graphs reach on real data, beside published figures and simpler methods.
+
+python -m benchmarks.graph_results [fraud] [cora] [citeseer] [dblp] [--seeds N] [--quick]
+
+The data come from SAMPAN_DATA; a part whose data are not there says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from importlib import import_module
+
+import numba
+import torch
+
+from sampan import datasets
+
+# name -> (module with `results(data, seeds, quick)`, data set that it needs)
+PARTS = {
+    "fraud": ("graph_fraud", "bitcoin_otc"),
+    "cora": ("graph_citations", "cora"),
+    "citeseer": ("graph_citations", "citeseer"),
+    "dblp": ("graph_meta_paths", "dblp_four_area"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", choices=[*PARTS, []], help="all by default")
+    parser.add_argument("--quick", action="store_true", help="one seed, fewer epochs, less data")
+    parser.add_argument("--seeds", type=int, help="how many; a part has its own number by default")
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
+    torch.set_num_threads(options.threads)
+    print(f"{options.threads} threads of {os.cpu_count()} cores\n")
+    for name in options.names or PARTS:
+        module, data = PARTS[name]
+        if data not in datasets.available():
+            print(f"{name}: skipped, {data} is not in SAMPAN_DATA.\n")
+            continue
+        results: Callable[[str, int | None, bool], None] = import_module(f"benchmarks.{module}").results
+        results(data, options.seeds, options.quick)
+
+
+if __name__ == "__main__":
+    main()

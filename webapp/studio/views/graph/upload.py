@@ -1,0 +1,74 @@
+"""A visitor's own graph: a list of edges as text. Independent of widgets.
+
+The size is bounded before anything is made of it; what is wrong is said with its line.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from .data import Shown
+
+MOST_BYTES, MOST_EDGES, MOST_NODES, MOST_NAME = 4_000_000, 100_000, 20_000, 60
+ENDINGS = ".csv,.tsv,.txt"
+_SPLIT = re.compile(r"[,;\t]|\s+")
+_HEADERS = {"source", "target", "from", "to", "src", "dst", "起点", "终点"}
+
+
+class BadFile(ValueError):
+    """`reason` is the end of a key of the page's sentences, `values` what the sentence names."""
+
+    def __init__(self, reason: str, **values: object) -> None:
+        super().__init__(f"{reason}: {values}")
+        self.reason, self.values = reason, values
+
+
+def read_edges(content: bytes, name: str = "") -> Shown:
+    """The graph of a list of edges, both ways: two names a line, with a comma, semicolon, tab or blank between them;
+    further columns, empty lines, lines that begin with # and a header are left out. Raises BadFile."""
+    if len(content) > MOST_BYTES:
+        raise BadFile("bytes", count=f"{len(content):,}", most=f"{MOST_BYTES:,}")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadFile("encoding", place=f"{error.start:,}") from error
+    if "\0" in text:
+        raise BadFile("encoding", place=f"{text.index(chr(0)):,}")
+    place: dict[str, int] = {}
+    edges: list[tuple[int, int]] = []
+    first = True
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        ends = _ends(line.strip(), number)
+        header, first = first and {end.casefold() for end in ends} <= _HEADERS, False
+        if header:
+            continue
+        edges.append((place.setdefault(ends[0], len(place)), place.setdefault(ends[1], len(place))))
+        if len(edges) > MOST_EDGES:
+            raise BadFile("edges", most=f"{MOST_EDGES:,}")
+        if len(place) > MOST_NODES:
+            raise BadFile("nodes", most=f"{MOST_NODES:,}", line=f"{number:,}")
+    if not edges:
+        raise BadFile("empty")
+    return _graph(np.array(edges, np.int64), list(place), name)
+
+
+def _ends(line: str, number: int) -> tuple[str, str]:
+    mark = next((mark for mark in "\t;," if mark in line), None)
+    parts = line.split(mark) if mark else _SPLIT.split(line)
+    ends = [part.strip().strip('"') for part in parts[:2]]
+    if len(ends) < 2 or not all(ends):
+        raise BadFile("line", line=f"{number:,}", text=line[:40])
+    if max(map(len, ends)) > MOST_NAME:
+        raise BadFile("name", line=f"{number:,}", most=MOST_NAME)
+    return ends[0], ends[1]
+
+
+def _graph(edges: np.ndarray, names: list[str], name: str) -> Shown:
+    from sampan.graph import Graph
+
+    loops = edges[:, 0] == edges[:, 1]
+    return Shown(name, Graph(np.concatenate([edges, edges[~loops, ::-1]]), len(names)), names)
