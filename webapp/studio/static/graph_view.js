@@ -141,8 +141,9 @@ function render({ model, el }) {
     }
     const [w, h] = size();
     if (!points.length || !w) return;
-    middle = [(low[0] + high[0]) / 2, (low[1] + high[1]) / 2];
-    zoom = 0.92 * Math.min(w / Math.max(high[0] - low[0], 1e-6), h / Math.max(high[1] - low[1], 1e-6));
+    const [edge, label] = [16, 44]; // pixels left free: around the dots, and at the right for a name
+    zoom = Math.min((w - edge - label) / Math.max(high[0] - low[0], 1e-6), (h - 2 * edge) / Math.max(high[1] - low[1], 1e-6));
+    middle = [(low[0] + high[0]) / 2 + (label - edge) / 2 / zoom, (low[1] + high[1]) / 2];
     own = false;
   }
 

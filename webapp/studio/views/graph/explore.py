@@ -1,4 +1,4 @@
-"""The part "See a graph" of the page "Graph": choose or upload one, see it, and see the messages that a node receives.
+"""The part "Explore a graph" of the page "Graph": choose or upload one, see it, and see the messages that a node receives.
 
 Only the latest graph is placed; the places are found in a thread, and drawn while they are.
 """

@@ -1,4 +1,4 @@
-"""The part "Alarms on a stream" of the page "Graph": ratings arrive, a detector judges each, and an alarm shows its reason."""
+"""The part "Fraud alarms on a stream" of the page "Graph": ratings arrive, a detector judges each, and an alarm shows its reason."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The page "Graph": see a graph and what its nodes tell each other (explore.py), learn on one (train.py), walk the types
-of another (paths.py), and watch a stream of ratings (fraud.py).
+"""The page "Graph": a graph and the messages between its nodes (explore.py), training on a graph (train.py), meta-paths
+(paths.py), and a stream of ratings (fraud.py).
 
 `GraphPage` only combines them. The library takes seconds to load, so it is loaded in a thread after the page is shown.
 """

@@ -1,4 +1,4 @@
-"""The part "Learn on a graph" of the page "Graph": a GCN, its curves, and its hidden layer while it forms."""
+"""The part "Train on a graph" of the page "Graph": a GCN, its curves, and its hidden layer while it forms."""
 
 from __future__ import annotations
 
