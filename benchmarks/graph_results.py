@@ -1,6 +1,6 @@
 """What models on graphs reach on real data, beside published figures and simpler methods.
 
-python -m benchmarks.graph_results [fraud] [cora] [citeseer] [dblp] [--seeds N] [--quick]
+python -m benchmarks.graph_results [fraud] [cora] [citeseer] [dblp] [wn18rr] [movielens] [--seeds N] [--quick]
 
 The data come from SAMPAN_DATA; a part whose data are not there says so.
 """
@@ -23,6 +23,8 @@ PARTS = {
     "cora": ("graph_citations", "cora"),
     "citeseer": ("graph_citations", "citeseer"),
     "dblp": ("graph_meta_paths", "dblp_four_area"),
+    "wn18rr": ("graph_triples", "wn18rr"),
+    "movielens": ("graph_recommendation", "movielens_latest_small"),
 }
 
 

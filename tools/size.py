@@ -28,6 +28,7 @@ MODULES = {
     "names": ("autograd.py", "tensor.py"),
     "distributed": (),
     "graph": ("kernels/*graph*.py", "datasets/graphs.py", "geometric/*.py", "models/fraud*.py", "models/citations.py", "models/meta_paths.py",
+              "models/knowledge_graph.py", "models/light_gcn.py",
               "visual/network.py"),
     "speech": ("kernels/*_speech*.py",),
     "embedding": (
