@@ -49,21 +49,24 @@ class _Busy:
     """How many cores were busy since the last measurement but one, for any thread: psutil.cpu_percent stores it per
     thread, and returns 0 at a thread's first call."""
 
+    # Time of work is counted, not idle time: the idle time of a core that slept is added at once when it wakes, so in
+    # a short interval it can be more than the interval. On Linux `user` includes `guest`.
+    WORK = ("user", "nice", "system", "irq", "softirq", "steal")
+
     def __init__(self) -> None:
         self._looks = [self._look()] * 2
 
-    @staticmethod
-    def _look() -> tuple[float, float]:
+    def _look(self) -> tuple[float, float]:
         times = psutil.cpu_times()
-        return time.monotonic(), times.idle + getattr(times, "iowait", 0.0)
+        return time.monotonic(), sum(getattr(times, kind, 0.0) for kind in self.WORK)
 
     def cores(self, count: int) -> float:
         if time.monotonic() - self._looks[1][0] > LOOK_SECONDS:
             self._looks = [self._looks[1], self._look()]
-        (began, idle_before), (ended, idle) = self._looks
+        (began, work_before), (ended, work) = self._looks
         if ended == began:  # the first measurement
             return 0.0
-        return min(max(count - (idle - idle_before) / (ended - began), 0.0), float(count))
+        return min(max((work - work_before) / (ended - began), 0.0), float(count))
 
 
 _BUSY = _Busy()
