@@ -32,7 +32,14 @@ LAB_WITHOUT = (
     "jupyterlab-jupytext",
     *(
         f"@jupyter/nbgrader:{name}"
-        for name in ("assignment-list", "course-list", "formgrader", "menu", "validate-assignment")
+        for name in (
+            "assignment-list",
+            "course-list",
+            "create-assignment",
+            "formgrader",
+            "menu",
+            "validate-assignment",
+        )
     ),
 )
 

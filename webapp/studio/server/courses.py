@@ -211,6 +211,19 @@ class Check(CoursePage):
         self.show("course_card.html", **await asyncio.to_thread(self.standing, lesson))
 
 
+class Panel(CoursePage):
+    """The state of a check for JupyterLab; 204 for a notebook that is not a graded lesson, such as a former copy."""
+
+    @web.authenticated
+    async def get(self, lesson_id: str) -> None:
+        lesson = self.course.lesson(lesson_id)
+        if lesson is None or lesson.edited is None or not lesson.graded:
+            self.set_status(204)
+            self.finish()
+            return
+        self.show("lesson_panel.html", **await asyncio.to_thread(self.standing, lesson))
+
+
 class CancelCheck(CoursePage):
     @web.authenticated
     async def post(self, lesson_id: str) -> None:

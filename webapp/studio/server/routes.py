@@ -49,6 +49,7 @@ def add_routes(server: Any) -> None:
         (f"/courses/{_LESSON}/restart", courses.StartAgain, shared),
         (f"/courses/{_LESSON}/copy", courses.MyCopy, shared),
         (f"/courses/{_LESSON}/restore", courses.Restore, shared),
+        (f"/courses/{_LESSON}/panel", courses.Panel, shared),
         (f"/courses/{_LESSON}/check", courses.Check, shared),
         (f"/courses/{_LESSON}/check/cancel", courses.CancelCheck, shared),
         *grading.routes(home_folder, course),

@@ -24,6 +24,7 @@ from studio.compute.provisioner import SessionProvisioner
 from studio.compute.room import WaitingRoom
 from studio.compute.sessions import Sessions
 
+from . import lab_settings
 from .base import StudioPage
 
 LOOK_S = 1.0
@@ -152,6 +153,7 @@ class Open(StudioPage):
             return Destination(address, page.title(self.language), offer.ask("page", path))
         if not path.endswith(".ipynb") or not await ensure_async(self.contents_manager.file_exists(path)):
             raise web.HTTPError(404, f"no notebook {path!r}")
+        await asyncio.to_thread(lab_settings.follow, self.language, self.theme)
         # the path in the form that notebooks.NotebookSessions gets
         title = str(Path(self.contents_manager.root_dir) / path)
         address = url_path_join(self.base_url, "lab/tree", url_escape(path, plus=False))
