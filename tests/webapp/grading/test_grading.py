@@ -20,6 +20,7 @@ from studio.compute.cgroup import Cgroup
 from studio.compute.limits import Limits
 from studio.grading import grader, release, sandbox, service
 from studio.grading.sandbox import Warm
+from studio.grading.symptom import TOO_LONG
 from tests.webapp.grading.book import CHECKS, HEAD, IMPORT, SOLUTION, book
 
 pytestmark = pytest.mark.servers
@@ -84,7 +85,7 @@ def test_a_cell_that_never_ends_is_stopped_and_named_and_the_rest_is_graded(grad
 def test_an_exercise_that_never_answers(graded):
     (result,) = graded(HEAD + "    while True:\n        pass", limit=3.0).exercises
     assert not result.passed and result.message.startswith("case 'secret rows': no answer within 2 s")
-    assert (result.verdict, result.case, result.hint) == ("timed_out", "secret rows", "Sum them.")
+    assert (result.verdict, result.case, result.hint) == ("timed_out", "secret rows", TOO_LONG[0])
     assert result.traceback.startswith("cell 3, line ") and "in unbroadcast" in result.traceback
 
 

@@ -14,7 +14,7 @@ from sampan.learn import drivers
 from sampan.learn.cases import Case, Holds, Text, difference
 from sampan.learn.plain import plain
 
-from . import race
+from . import race, symptom
 from .exercise import Exercise, Race
 from .reading import Reading
 from .sandbox import GRACE_SECONDS, Gone, Sandbox
@@ -196,7 +196,7 @@ def _answer(
     wanted = expected if isinstance(expected, Holds) else plain(expected)
     names = drivers.answer_names(exercise.slot, case.driver, case.args)
     found = difference(reply.get("value"), wanted, case.rtol, case.atol, case.dtype, names=names)
-    return None if found is None else Fault("failed", found.told(), case.name, case.hint)
+    return None if found is None else Fault("failed", found.told(), case.name, symptom.hint(found, case))
 
 
 def _broke_off(reply: dict[str, Any], case: Case, limit: float) -> Fault | None:
@@ -209,7 +209,7 @@ def _broke_off(reply: dict[str, Any], case: Case, limit: float) -> Fault | None:
     if reply.get("too_long") is True:
         seconds = f"{limit:.3g}"
         words = (f"no answer within {seconds} s", f"{seconds} 秒内没有应答")
-        return Fault("timed_out", words, case.name, case.hint, traceback)
+        return Fault("timed_out", words, case.name, symptom.TOO_LONG, traceback)
     if reply.get("error") is None:
         return None
     error = clean(str(reply["error"])[:300])
@@ -217,7 +217,7 @@ def _broke_off(reply: dict[str, Any], case: Case, limit: float) -> Fault | None:
         words = (f"your function needs too much memory: {error}", f"函数占用的内存过多：{error}")
         return Fault("out_of_memory", words, case.name, case.hint, traceback)
     words = (f"your function stopped with {error}", f"函数出错：{error}")
-    return Fault("error", words, case.name, case.hint, f"{traceback}\n{error}" if traceback else error)
+    return Fault("error", words, case.name, symptom.ERROR, f"{traceback}\n{error}" if traceback else error)
 
 
 def _library_calls(sandbox: Sandbox, slot: str) -> int:
