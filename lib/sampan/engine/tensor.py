@@ -224,9 +224,8 @@ class Tensor(Methods):
         end. torch's name for it.
         """
         if self.node is not None or self.stop_gradient:
-            raise RuntimeError(
-                f"register_post_accumulate_grad_hook: {self._brief()} is no leaf that wants a gradient"
-            )
+            name = "register_post_accumulate_grad_hook"
+            raise RuntimeError(f"{name}: expected a leaf with stop_gradient=False, got {self._brief()}")
         if self._complete_hooks is None:
             self._complete_hooks = []
         self._complete_hooks.append(hook)

@@ -112,7 +112,8 @@ def _subtract(x: Any, y: Any) -> Any:
     try:
         return x - y
     except RuntimeError:
-        return x * 1 - y * 1
+        kind = torch.result_type(x, y)
+        return (x * 1 - y * 1).to(torch.int64 if kind is torch.bool else kind)
 
 
 def _integral(x: Any) -> bool:

@@ -200,10 +200,7 @@ def equal_views(x: Any, count: int, axis: int) -> Any:
 @operator(lambda g, axis: concat_tensors(*g, axis=axis), returns=tuple[Tensor, ...])
 def split_sizes(x, sizes, axis):
     """Cut along `axis` into pieces of the given sizes."""
-    axis = _free(x, axis)
-    if x.shape[axis] != sum(sizes):
-        raise RuntimeError(f"the sizes {list(sizes)} do not add up to {x.shape[axis]}")
-    return _copies(x.split(list(sizes), axis))
+    return _copies(split_view(x, sizes, axis))
 
 
 def _copies(views: Any) -> tuple[Any, ...]:

@@ -82,7 +82,7 @@ def permute(x, perm, name=None):
     """The axes in the order `perm`. A view."""
     perm = [_free(x, p) for p in _ints(perm, "perm")]
     if sorted(perm) != list(range(x.ndim)):
-        raise RuntimeError(f"perm {perm} is no permutation of {x.ndim} axes")
+        raise RuntimeError(f"perm {perm} is not a permutation of {x.ndim} axes")
     return x.permute(perm), sorted(range(x.ndim), key=perm.__getitem__)
 
 

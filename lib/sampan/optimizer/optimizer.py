@@ -182,9 +182,9 @@ class Optimizer:
             rests = growth is not None and type(gradient) is RowGradient and self.rests(group.settings)
             if growth is not None and growth.partial and not rests:
                 raise InvalidType(
-                    f"{type(self).__name__}: a table of which some rows alone are at hand needs a rule that "
-                    "lets the others rest: SGD, Adagrad, Ftrl, or Adam and AdamW with lazy_mode=True; and "
-                    "no weight decay in its gradient"
+                    f"{type(self).__name__}: a table with some of its rows in a cache needs a rule that "
+                    "leaves rows without a gradient unchanged: SGD, Adagrad, Ftrl, or Adam and AdamW with "
+                    "lazy_mode=True; and no weight decay in its gradient"
                 )
             slot.steps += 1
             buffer = slot.parameter.data
