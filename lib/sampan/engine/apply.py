@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _new = object.__new__
 _Buffer = torch.Tensor
 _OF_A_KIND = (TypeError, AttributeError, NotImplementedError, IndexError)
-# Parameters that take numbers, not tensors: an array given for one is read as numbers.
+# Parameters that take numbers, not tensors: an array for one of them is converted to numbers.
 _LISTS = frozenset(
     (
         "atol",
@@ -208,7 +208,7 @@ def explain(
     """The error to raise for a body that refused its input: which function, which arguments, and why."""
     plain = isinstance(error, (ValueError, KeyError)) and not isinstance(error, (InvalidType, AxisError))
     if isinstance(error, ArithmeticError) or (plain and not raised_inside(error)):
-        raise error  # an observer found it, or this library, and said all
+        raise error  # of an observer or of this library: its text is complete
     text = first_line(error)
     if plain or isinstance(error, _OF_A_KIND) or "not implemented for" in text:
         return translate_error(error, operator.parameters, buffers, settings)

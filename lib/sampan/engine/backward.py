@@ -1,4 +1,4 @@
-"""Running the tape backwards: gradients of any order, modes, hooks and user-defined layers of the tape."""
+"""Running the tape backwards: gradients of any order, modes and hooks."""
 
 from __future__ import annotations
 

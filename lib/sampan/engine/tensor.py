@@ -185,7 +185,7 @@ class Tensor(Methods):
             raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
         if value is not None and value.shape != self.shape:  # of rows too, which stay rows
             raise ValueError(f"grad: expected shape {[*self.shape]}, got {[*value.shape]}")
-        # A copy: the next backward adds to it in place. Only read are those of another kind (row_sparse).
+        # A copy: the next backward adds to it in place. Rows (row_sparse) are not copied: it makes new ones.
         self._grad = Tensor(value.data.clone(), value.stop_gradient) if type(value) is Tensor else value
         self._cleared = False
 
@@ -308,7 +308,7 @@ class Tensor(Methods):
         name = getattr(function, "__name__", str(function))
         try:
             if name.removeprefix("__").removesuffix("__") in _SIGNS:
-                raise TypeError("a sign between a buffer and a Tensor is the Tensor's")
+                raise TypeError("an operator between a buffer and a Tensor is a method of the Tensor")
             return function(*_as_numbers(args), **{k: _as_numbers(v) for k, v in (kwargs or {}).items()})
         except TypeError as error:
             wanted = "expected a torch.Tensor, got a sampan Tensor; its `.data` is one"
@@ -512,7 +512,7 @@ class Tensor(Methods):
         return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
 
 
-# What torch calls Python's signs: refused by torch, they come to the Tensor's own methods.
+# torch's names of Python's operators: torch refuses them, so that Python calls the Tensor's own methods.
 _SIGNS = frozenset(
     # One string is shorter than a list of names.
     "add sub rsub mul div true_divide truediv floordiv floor_divide pow rpow mod remainder "  # noqa: SIM905
@@ -562,10 +562,9 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
 
 
 def _as_numbers(given: Any) -> Any:
-    """Arguments with an int in place of each integer Tensor of one entry. TypeError where a Tensor is
-    another."""
+    """Arguments with an int in place of each integer Tensor of one entry. TypeError for any other Tensor."""
     if isinstance(given, Tensor):
         if given.data.numel() != 1:
-            raise TypeError("a Tensor of several entries is no number")
+            raise TypeError("a Tensor of several entries is not a number")
         return given.__index__()
     return type(given)([_as_numbers(g) for g in given]) if type(given) in (list, tuple) else given
