@@ -77,7 +77,7 @@ def beside_queries() -> Iterator[Row]:
 
 
 class Asking:
-    """A thread that asks a graph for neighbours while the block runs, and how long its slowest answers take."""
+    """A thread that queries neighbours while the block runs, and the times of its slowest queries."""
 
     def __init__(self, graph: DynamicGraph) -> None:
         self.graph, self.times, self._ends = graph, [0.0], threading.Event()
@@ -123,7 +123,7 @@ def away_singly(graph: DynamicGraph, ends: np.ndarray, numbers: list[int]) -> No
 
 
 class Beside:
-    """Two kinds of work beside queries, on graphs by name, and how long each took."""
+    """Two kinds of updates during queries, on named graphs, and the time of each."""
 
     def __init__(self, graphs: dict[str, DynamicGraph], ends: np.ndarray, *work: Work) -> None:
         self.graphs, self.ends, self.work = graphs, ends, work

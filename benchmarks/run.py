@@ -28,8 +28,8 @@ from benchmarks.machine import processor  # noqa: E402
 from benchmarks.rows import Row, all_rows  # noqa: E402
 
 THREADS = 2
-SHOWN_FROM = 16  # MiB: below it a peak is the allocator's grain
-LIMIT_FROM = 1e-5  # seconds: below it a call costs more than its work, and the limit says nothing
+SHOWN_FROM = 16  # MiB: a smaller peak is within the allocator's granularity
+LIMIT_FROM = 1e-5  # seconds: below it the overhead of a call dominates, and the limit has no meaning
 IMPORT_GOAL = 1.2
 IMPORT_ROW = "import, in a fresh process (PyTorch's column: import torch, numba)"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -40,7 +40,7 @@ def environment(threads: int = THREADS) -> dict[str, str]:
 
 
 class Peer:
-    """A framework's process: asked one thing at a time, stopped in between."""
+    """The process of a framework: one request at a time, stopped in between."""
 
     def __init__(self, name: str, python: str, script: str = "worker.py", threads: int = THREADS) -> None:
         self.name, self.python = name, python
@@ -148,7 +148,7 @@ def measure_row(row: Row, peers: dict[str, Peer], rounds: int) -> Measured:
 
 
 def measure_imports(peers: dict[str, str], rounds: int) -> Measured:
-    """Fresh processes; the interpreter's own start is taken off each."""
+    """Seconds of an import in a new process, without the start of the interpreter."""
     statements = {"sampan": "import sampan", "torch": "import torch, numba", "paddle": "import paddle"}
 
     def start(python: str, statement: str) -> float:

@@ -29,7 +29,7 @@ from benchmarks.worker import forget_peak, resident
 
 HERE = Path(__file__).resolve().parent
 Step = Callable[[], Any]
-FEWEST = 3  # rounds that every program gets, however long it takes
+FEWEST = 3  # the smallest number of rounds of a program
 HEAD = (
     "| row | threads | Sampan | best peer | ratio | goal | | x limit | peers | peak MiB |\n"
     "|---|---|---|---|---|---|---|---|---|---|"
@@ -63,7 +63,7 @@ class Row:
 
 
 def library(name: str) -> Any:
-    """A library that may not be here, or None."""
+    """A library, or None if it is not installed."""
     try:
         return importlib.import_module(name)
     except (ImportError, OSError):
@@ -71,7 +71,7 @@ def library(name: str) -> Any:
 
 
 class Paddle:
-    """PaddlePaddle's process with so many threads; one that a call ends is started anew for the next."""
+    """PaddlePaddle's process with this number of threads; restarted if a call ended it."""
 
     def __init__(self, python: str, script: str, threads: int) -> None:
         self.python, self.script, self.threads = python, script, threads
@@ -93,7 +93,7 @@ class Paddle:
 
 
 def prepared(row: Row, peer: Paddle | None) -> tuple[dict[str, Step], dict[str, int], dict[str, list[float]]]:
-    """What to call for one sample, the peak memory of a call, and the times that are there already."""
+    """The call of one sample, the peak memory of a call, and the times measured so far."""
     values: dict[str, Any] = {}
     peaks, times, sampled = {}, {}, {}
     assert isinstance(row.programs, dict)
@@ -101,7 +101,7 @@ def prepared(row: Row, peer: Paddle | None) -> tuple[dict[str, Step], dict[str, 
         if row.timed and row.once:
             times[name] = [program()]
             continue
-        program()  # compiled, and its patterns made
+        program()  # compiles, and builds the patterns
         forget_peak()
         before = resident("VmRSS")
         value = program()
@@ -157,7 +157,7 @@ def duration(times: list[float]) -> str:
 
 
 def limit(row: Row, middle: dict[str, float], machine: Machine | None) -> float:
-    """The least seconds that the machine allows for this row; 0 where none is known."""
+    """The least time of this row on this machine, in seconds; 0 if it is not known."""
     program, times = row.floor
     if program:
         return times * middle[program]
@@ -192,13 +192,13 @@ def line(
 
 
 def use(threads: int) -> None:
-    """So many threads from here on, in Numba and in torch."""
+    """Set the number of threads of Numba and torch."""
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
     torch.set_num_threads(threads)
 
 
 def rows_of(families: Sequence[Callable[[], Iterator[Row]]], wanted: str) -> Iterator[Row]:
-    """The rows whose name contains `wanted`, each made when the one before it is done with."""
+    """The rows whose name contains `wanted`, each constructed after the previous one is finished."""
     return (row for family in families for row in family() if wanted in row.name)
 
 

@@ -25,10 +25,10 @@ from sampan import sparse
 
 
 def peer(name: str) -> Any:
-    """A library that may not be here: DGL or spconv, or None."""
+    """DGL or spconv, or None if it is not installed."""
     if (
         name == "dgl"
-    ):  # its part for sampling wants a library for each version of torch; nothing here needs it
+    ):  # its sampling part needs a library built for this version of torch; it is not used here
         stub = types.ModuleType("dgl.graphbolt")
         stub.__file__ = __file__  # which `inspect` reads of every module
         stub.__getattr__ = lambda name: type(name, (), {})  # type: ignore[method-assign]
@@ -106,7 +106,7 @@ def products() -> Iterator[Row]:
             programs["dgl"] = lambda graph=turned_graph, tg=tg, v=values: dgl.ops.u_mul_e_sum(graph, tg, v)
         yield Row(f"CSR product, gradient of the dense side, {kind}", goals[1], programs, once, **rows_of_x)
         both = ours(a, True)
-        # torch's own backward of the sparse side makes a dense matrix of the full size: by hand, as well as it can.
+        # torch's backward of the sparse side makes a dense matrix of the full size, so the fastest form in torch is written out.
         turned = theirs(a.T.tocsr())
 
         def whole(both: Any = both, leaf: Any = leaf, sg: Any = sg) -> Any:
@@ -140,7 +140,7 @@ def products() -> Iterator[Row]:
 
 @numba.njit(parallel=True, fastmath=True)
 def dots(crows: np.ndarray, cols: np.ndarray, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-    """SDDMM as one would write it down: what cutting into parts, prefetching and registers are held to."""
+    """SDDMM as a plain loop: the baseline for partitioning, prefetching and register blocking."""
     for r in numba.prange(crows.size - 1):
         row = x[r]
         for e in range(crows[r], crows[r + 1]):
@@ -267,7 +267,7 @@ def convolutions() -> Iterator[Row]:
             indices, values, [1, 200, 200, 200, 32], stop_gradient=False
         ).coalesce()
 
-    known = cloud().detach()  # a leaf: its gradient is taken again and again
+    known = cloud().detach()  # a leaf: its gradient is computed repeatedly
     known.stop_gradient = False
     F.subm_conv3d(known, weight)
     book = next(iter(known.pattern.books.values()))
@@ -315,7 +315,7 @@ def spconv_step(
     spconv = peer("spconv.pytorch")
     if spconv is None:
         return None
-    # Its way back asks for a CUDA stream on the CPU too.
+    # Its backward asks for a CUDA stream on the CPU too.
     importlib.import_module("spconv.pytorch.ops").get_current_stream = lambda: 0  # type: ignore[attr-defined]
     layer = (
         spconv.SubMConv3d(32, 32, 3, bias=False, indice_key="a")

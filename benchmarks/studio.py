@@ -1,6 +1,6 @@
 """How long a visitor of the Studio waits, and what a kernel costs: `python -m benchmarks.studio [--quick]`.
 
-Starts a Studio of its own, with a browser without a screen. Meaningful on a machine that is otherwise idle. Each
+Starts its own Studio and a headless browser. Meaningful on a machine that is otherwise idle. Each
 page is opened in a fresh browser ("cold": nothing is cached) and again in the same one ("warm"); the table gives
 medians. `--details` lists what the browser fetched for each page.
 """
@@ -32,7 +32,7 @@ from tests.webapp.running import Studio, free_port, start_studio
 PATIENCE_S = 120
 VISITORS = 10
 MIB = 1 << 20
-# What stands on the page when a visitor can begin to use it.
+# An element that is on the page when a visitor can use it.
 PAGES = {
     "Home (no kernel)": ("studio", "main h1", 0.3),
     "Courses (no kernel)": ("studio/courses", "main h1", 0.3),
@@ -44,7 +44,7 @@ _IMPORTS = "import torch, numba, sampan, ipywidgets, anywidget, plotly.graph_obj
 
 @dataclass
 class Visit:
-    """Seconds from the click: to the first byte, to something to read, to something to use."""
+    """Seconds from the click to the first byte, to the first content, and until the page can be used."""
 
     byte: float
     content: float
@@ -58,7 +58,7 @@ def visit(page: Any, address: str, selector: str) -> Visit:
     interactive = time.perf_counter() - began
     page.wait_for_function(
         "performance.getEntriesByName('first-contentful-paint').length"
-    )  # told a frame later
+    )  # reported one frame later
     byte, content = page.evaluate(
         "[performance.getEntriesByType('navigation')[0].responseStart,"
         " performance.getEntriesByName('first-contentful-paint')[0].startTime]"
@@ -67,7 +67,7 @@ def visit(page: Any, address: str, selector: str) -> Visit:
 
 
 def fetched(page: Any) -> str:
-    """A line for each thing that the browser fetched: when it began and ended (ms), what came over the wire."""
+    """A line for each resource that the browser fetched: start and end (ms), bytes transferred."""
     entries = page.evaluate(
         "performance.getEntriesByType('resource').map(e => [e.startTime, e.responseEnd, e.transferSize,"
         " e.decodedBodySize, e.name])"
@@ -105,7 +105,7 @@ def wait_for(what: Callable[[], bool], why: str) -> None:
 
 
 def end_kernels(studio: Studio) -> None:
-    """Each visit shall find the machine as the first did."""
+    """End all kernels, so that each visit starts in the same state."""
     session = requests.Session()
     session.trust_env = False
     session.headers.update(studio.headers)
@@ -143,12 +143,12 @@ def measure_pages(studio: Studio, rounds: int, details: bool) -> None:
 
 
 def own_memory(pid: int) -> float:
-    """What would come back if it ended, in MiB."""
+    """Memory that is freed if the process ends, in MiB."""
     return float(psutil.Process(pid).memory_full_info().uss / MIB)
 
 
 def measure_kernels(studio: Studio, rounds: int) -> None:
-    """From the request to an answer of a kernel that has everything imported, through the Studio's own address."""
+    """Seconds from the request to the answer of a kernel with all imports done, through the Studio's address."""
     from jupyter_client.blocking.client import BlockingKernelClient
 
     session = requests.Session()
@@ -189,7 +189,7 @@ def measure_server(studio: Studio) -> None:
 
 
 def measure_visitors(studio: Studio, count: int) -> None:
-    """What so many people at once cost the machine, all of the Studio's processes together."""
+    """Memory and time with this number of simultaneous visitors, over all processes of the Studio."""
     session = requests.Session()
     session.trust_env = False
     session.headers.update(studio.headers)

@@ -2,18 +2,18 @@
 
     SAMPAN_DATA=... python -m benchmarks.word_char [--sets news_titles hotel_reviews shopping_reviews] [--seeds 5] [--quick]
 
-Real Chinese texts, cut into words by jieba. A word is "new" when it is in no training text; numbers and names count as words.
-A text counts under "with new words" when it has one or more, under "many" when a fifth of its words or more are new; a
-column of fewer than 50 texts stays empty. The network is the same for all rows (sampan.models.word_char: mean of the words'
-vectors, a linear layer), trained alike; the vectors' width is chosen so that no row has more parameters than "word" at a
-width of 64, and one column more would be too many: characters are fewer than words, so "char" is wider. The word vocabulary
-holds words that come twice or more, so that "unknown" is trained by those that come once. "word, new ones cut" is the plain
-remedy without a second channel: a word that the vocabulary lacks is replaced by its characters, as JiebaTokenizer.encode
-does it.
+Real Chinese texts, segmented into words by jieba. A word is "new" if it is in no training text; numbers and names count as
+words. The column "with new words" has the texts with at least one new word, "many" those in which at least a fifth of the
+words are new; a column with fewer than 50 texts is empty. All rows have the same network (sampan.models.word_char: mean of
+the words' vectors, a linear layer) and training. The width of the vectors is the largest with which a row has no more
+parameters than "word" with width 64: there are fewer characters than words, so "char" is wider. The word vocabulary holds
+words that occur at least twice, so words that occur once train the vector of "unknown". "word, new ones cut" is the simple
+solution without a second channel: a word that is not in the vocabulary is replaced by its characters, as
+JiebaTokenizer.encode does.
 
-A seed draws the weights at the start and the order of the texts. Accuracy in percent: mean over the seeds ± their standard
-deviation; the last column is the difference to "word" with the same seed, on the texts with new words. The epochs are the same
-for all, fixed beforehand, with no choice by the test part. Under five minutes on two quiet cores.
+A seed determines the initial weights and the order of the texts. Accuracy in percent: mean over the seeds ± standard
+deviation; the last column is the difference from "word" with the same seed, on the texts with new words. The number of epochs
+is the same for all and was fixed before the test part was used. Under five minutes on two idle cores.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 SETS = ("news_titles", "hotel_reviews", "shopping_reviews")
 KINDS = ("word", "word, new ones cut", "char", "concat", "gate", "sum")
-WIDTH = 64  # of "word"; what the others may spend follows from it
-MANY, FEW = 0.2, 50  # a share of words; a number of texts that says too little
-TEXTS = 10_000  # to train on, at most, and to test on
-WORDS = 150  # of a text; what comes behind is cut off
+WIDTH = 64  # of "word"; its number of parameters is the limit of the others
+MANY, FEW = 0.2, 50  # fraction of new words; smallest number of texts of a column
+TEXTS = 10_000  # the largest number for training, and for testing
+WORDS = 150  # of a text; the rest is truncated
 EPOCHS = {"news_titles": 6, "hotel_reviews": 6, "shopping_reviews": 4}
 
 
 @dataclass
 class Prepared:
-    """Encoded texts of a set: for each kind (train, test), and the facts that the table names."""
+    """Encoded texts of a set: for each kind (train, test), and numbers for the table."""
 
     data: dict[str, tuple[Any, Any]]
     sizes: dict[str, tuple[int, int]]  # words and characters in the vocabularies of a kind
@@ -52,7 +52,7 @@ class Prepared:
 
 
 def sentences_of(name: str, texts: int) -> tuple[Any, ...]:
-    """(training sentences, labels, test sentences, labels, number of classes) of a real set, cut by jieba."""
+    """(training sentences, labels, test sentences, labels, number of classes) of a real set, segmented by jieba."""
     from sampan.datasets import load_texts
     from sampan.text import JiebaTokenizer
 
@@ -128,7 +128,7 @@ def width_of(kind: str, budget: int, about: Prepared, pooling: str) -> int:
 
 
 def right(kind: str, width: int, seed: int, epochs: int, pooling: str) -> Any:
-    """bool [test texts]: which ones a network trained with this seed gets right."""
+    """bool [test texts]: which ones a network trained with this seed classifies correctly."""
     import sampan
     from sampan.models.word_char import predict, train
 
@@ -206,7 +206,7 @@ def main() -> None:
             f"needs {', '.join(missing)}: set SAMPAN_DATA to the folder that holds them (see their cards)"
         )
     pools = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    os.environ.update(dict.fromkeys(pools, "1"))  # the processes take them over
+    os.environ.update(dict.fromkeys(pools, "1"))  # inherited by the processes
     began = time.perf_counter()
     for name in options.sets:
         cut = sentences_of(name, options.texts)

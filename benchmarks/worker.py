@@ -1,4 +1,4 @@
-"""One framework in a process of its own, waiting to be asked (`run.py` starts one for each).
+"""One framework in a separate process that answers requests (`run.py` starts one for each).
 
     python worker.py sampan|torch|paddle
 
@@ -23,23 +23,23 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-SAMPLE_SECONDS = 0.03  # long against the clock and the scheduler, short against drift
+SAMPLE_SECONDS = 0.03  # long enough for the clock and the scheduler, short compared with drift
 
 
 def number(value: Any) -> float:
-    """What a step returned, as one number that can be compared between frameworks."""
+    """The result of a step as one number, to compare frameworks."""
     return float(value if isinstance(value, int | float) else value.detach().sum())
 
 
 def resident(key: str) -> int:
-    """Bytes of this process in memory: VmRSS now, VmHWM at the highest since `forget_peak`. 0 where Linux is not."""
+    """Resident bytes of this process: VmRSS now, VmHWM the peak since `forget_peak`. 0 on other systems than Linux."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(key)), 0)
 
 
 def forget_peak() -> None:
-    """Give back what the allocator only keeps, and let the highest mark start from here."""
+    """Release the memory that the allocator caches, and reset the recorded peak."""
     gc.collect()
     if Path("/proc/self/clear_refs").exists():
         ctypes.CDLL(None).malloc_trim(0)
@@ -47,7 +47,7 @@ def forget_peak() -> None:
 
 
 def third_value(step: Any) -> float:
-    """Two calls first, so that an optimizer's steps show in the value."""
+    """The value of the third call, which depends on two steps of an optimizer."""
     return [number(step()) for _ in range(3)][-1]
 
 
@@ -61,7 +61,7 @@ class Worker:
             importlib.import_module("torch").set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
         self.rows = all_rows()
         self.programs: dict[str, tuple[Any, int]] = {}
-        self.machine: Any = None  # measured when a limit is first asked for
+        self.machine: Any = None  # measured at the first request for a limit
 
     def version(self) -> str:
         return str(self.module.__version__)
@@ -85,7 +85,7 @@ class Worker:
 
     def sample(self, name: str) -> dict[str, float]:
         step, calls = self.programs[name]
-        self.time(step, max(1, calls // 4))  # uncounted: after a stop the caches belong to others
+        self.time(step, max(1, calls // 4))  # not counted: after a stop the caches hold other data
         return {"seconds": self.time(step, calls) / calls}
 
     def measured_machine(self) -> Any:
@@ -117,7 +117,7 @@ class Worker:
 
 
 def main() -> None:
-    # Answers have a channel of their own: whatever a framework prints goes to stderr.
+    # Replies have a separate channel: the output of a framework goes to stderr.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     worker = Worker(sys.argv[1])
@@ -131,7 +131,7 @@ def main() -> None:
                 "limit": worker.limit,
                 "rates": worker.rates,
             }[action](name)
-        except Exception as error:  # the parent decides; the other rows still run
+        except Exception as error:  # reported to the parent process; the other rows still run
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)

@@ -103,3 +103,12 @@ def test_errors_name_a_dtype_without_its_library() -> None:
         paddle.where(x, x, x)
     with pytest.raises(TypeError, match="mask: expected bools, got int64"):
         paddle.masked_select(x, paddle.to_tensor([0, 1]))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "float32", "float64"])
+def test_a_difference_with_bools_has_the_other_dtype(dtype: str) -> None:
+    bools, values = np.array([True, False]), np.array([1, 2], dtype)
+    x, y = paddle.to_tensor(bools), paddle.to_tensor(values)
+    for found, expected in ((x - y, bools.astype(dtype) - values), (y - x, values - bools.astype(dtype))):
+        assert found.numpy().dtype == dtype
+        np.testing.assert_array_equal(found.numpy(), expected)

@@ -9,7 +9,6 @@ import torch
 import sampan as paddle
 from sampan.engine.apply import AxisError
 from sampan.engine.operator import operator, operators
-from sampan.engine.tensor import declared
 
 f, g, i = paddle.ones([2, 3]), paddle.ones([2, 4]), paddle.arange(6).reshape([2, 3])
 SHAPES = r"float32\[2, 3\].*float32\[2, 4\]"
@@ -36,8 +35,8 @@ CASES = [
     ("split", lambda: paddle.split(f, 4), ValueError, "4 equal parts cannot be cut from an axis of length 2"),
     ("split", lambda: paddle.split(f, 0), ValueError, "0 equal parts"),
     ("t", lambda: paddle.ones([1, 1, 1]).t(), ValueError, r"at most 2 axes, got shape \[1, 1, 1\]"),
-    ("transpose", lambda: f.transpose([0, 0]), ValueError, r"perm \[0, 0\] is no permutation of 2 axes"),
-    ("transpose", lambda: f.transpose([1]), ValueError, "no permutation"),
+    ("transpose", lambda: f.transpose([0, 0]), ValueError, r"perm \[0, 0\] is not a permutation of 2 axes"),
+    ("transpose", lambda: f.transpose([1]), ValueError, "not a permutation"),
     ("flatten", lambda: f.flatten(1, 0), ValueError, "start_axis 1 comes after stop_axis 0"),
     ("max", lambda: paddle.zeros([0, 3]).max(), ValueError, r"float32\[0, 3\]"),
     ("argmax", lambda: paddle.zeros([0]).argmax(), ValueError, r"float32\[0\]"),
@@ -99,7 +98,7 @@ def test_bad_input_says_who_refused_what(name: str, call, error, words: str) -> 
 
 @pytest.mark.parametrize("name", sorted(n for n, o in operators.items() if not o.variadic))
 def test_every_operator_names_itself(name: str) -> None:
-    call = getattr(declared, name)
+    call = operators[name].call
     with pytest.raises((TypeError, ValueError), match=name):
         call(f, nonsense=1)
     with pytest.raises((TypeError, ValueError)) as caught:

@@ -1,4 +1,4 @@
-"""Gradients whose rows are added up once: nothing that anybody can see is other than if each step added them up itself."""
+"""Gradients whose rows are added up once: no observable result differs from adding them up in each step."""
 
 import copy
 

@@ -92,6 +92,8 @@ CALLS = {
     "view_as_real": "x.astype('complex64').view_as_real()",
     "vsplit": "x.vsplit(2)",
     "where_": "(x > 0).where_(x > 0, x > 0)",
+    "_full_like": "x._full_like(1.0)",
+    "_on_device": "x._on_device('cpu')",
     # defined in tensor.py
     "astype": "x.astype('int64')",
     "backward": "grad.backward()",

@@ -64,11 +64,11 @@ def test_a_table_and_its_step() -> None:
         optimizer.step()
         optimizer.clear_grad()
 
-    assert walk(program) <= (57, 19, 36)
+    assert walk(program) <= (57, 19, 35)
 
 
 def test_a_sparse_product_and_the_way_back() -> None:
     matrix = paddle.sparse.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2]).to_sparse_csr()
     matrix.stop_gradient = False
     x = leaf(2, 3)
-    assert walk(lambda: paddle.sparse.matmul(matrix, x).sum().backward()) <= (66, 13, 40)
+    assert walk(lambda: paddle.sparse.matmul(matrix, x).sum().backward()) <= (66, 13, 39)

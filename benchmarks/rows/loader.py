@@ -1,7 +1,7 @@
 """One pass over a data set: fetch, collate, hand over. 8,000 images of 28 x 28 in batches of 64, shuffled.
 
-And a pass in which items are unpacked and batches computed with, about equally long: a worker that loads while the
-network computes saves up to half of the time, as the row with a worker beside the one without shows.
+A second pair of rows unpacks items and computes with the batches, for about equal times: a worker that loads while the
+network computes saves up to half of the time.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PACKED, SIDE = 256, 64
 
 
 def packed_set(base):
-    """Images that are unpacked when they are asked for, as files are."""
+    """Compressed images that are decompressed on access, like files."""
 
     class Packed(base):
         def __init__(self):

@@ -24,7 +24,7 @@ def fill(fw, network, is_torch):
     turned = {id(layer.weight) for layer in linear_layers(fw, network, is_torch)}
     for layer in network.modules() if is_torch else network.sublayers(include_self=True):
         if isinstance(layer, fw.nn.Dropout):
-            layer.p = 0.0  # each framework would drop other places
+            layer.p = 0.0  # each framework would drop different entries
     for tensor in kept:
         generator = np.random.default_rng(int(np.prod(tuple(tensor.shape))))
         shape = tuple(tensor.shape)

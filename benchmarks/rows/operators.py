@@ -1,4 +1,4 @@
-"""What one operator costs, forward and backward, at three sizes; and a chain of five."""
+"""The cost of one operator, forward and backward, at three sizes; and a chain of five."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def rows():
 
 
 def pair(name, in_paddle, in_torch, size, goal):
-    within = 1.25 if size == SIZES[-1] else None  # smaller ones are ruled by what a call costs
+    within = 1.25 if size == SIZES[-1] else None  # for smaller ones the overhead of a call dominates
     yield Row(
         f"{name}, {size} square, forward",
         paddle=partial(forward_paddle, formula=in_paddle, size=size),

@@ -51,7 +51,7 @@ __version__ = "0.1.0"
 for _name in [n for n, v in globals().items() if str(getattr(v, "__name__", "")).startswith("sampan.ops.")]:
     del globals()[_name]
 
-# What is no operator says which of its arguments did not fit, too.
+# Functions that are not operators also name the argument that does not fit.
 _spell(
     globals(),
     (

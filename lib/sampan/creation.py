@@ -11,7 +11,7 @@ import torch
 from .dtype import as_device, as_dtype, default_dtype
 from .engine.operator import as_method
 from .engine.spelling import factory, give
-from .engine.tensor import InvalidArgument, InvalidType, Tensor, declared, to_tensor
+from .engine.tensor import InvalidArgument, InvalidType, Tensor, to_tensor
 from .ops.assembly import on_own_axes
 from .ops.shape import _ints
 
@@ -219,7 +219,7 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
     if indexing == "xy":
         vectors[:2] = vectors[1::-1]
     shape = [v.size for v in vectors]
-    grids = [declared.expand(v, shape) for v in on_own_axes(vectors)]
+    grids = [v.expand(shape) for v in on_own_axes(vectors)]
     if indexing == "ij" or len(vectors) < 2:
         return grids
     return [grids[1], grids[0], *grids[2:]]
@@ -272,7 +272,7 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype="float32", l
 
 def clone(x, name=None) -> Tensor:
     """A copy; gradients flow through it."""
-    return declared.assign(x)
+    return x.clone()
 
 
 def assign(x, output=None) -> Tensor:
@@ -282,7 +282,7 @@ def assign(x, output=None) -> Tensor:
     """
     if not isinstance(x, Tensor):
         x = to_tensor(np.atleast_1d(np.asarray(x)))
-    copied = declared.assign(x)
+    copied = x.clone()
     return copied if output is None else give(output, copied)
 
 

@@ -145,11 +145,10 @@ class TorchLayer(Layer):
         sources = [b for b in buffers if isinstance(b, torch.Tensor)] + self._torch_parameters
 
         def pullback(gradient: Any) -> tuple[Any, ...]:
-            first = gradient[0] if isinstance(gradient, tuple) else gradient
-            if isinstance(first, Tensor):
-                raise NotImplementedError("a torch module has no second derivative on Sampan's tape")
             given = gradient if isinstance(gradient, tuple) else (gradient,)
-            pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o.requires_grad]
+            if any(isinstance(g, Tensor) for g in given):
+                raise NotImplementedError("a torch module has no second derivative on Sampan's tape")
+            pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o.requires_grad and g is not None]
             wanted = [s for s in sources if s.requires_grad]
             with torch.enable_grad():
                 ends, came = [o for o, _ in pairs], [g for _, g in pairs]

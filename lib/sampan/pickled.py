@@ -34,7 +34,9 @@ for _module in ("numpy.core.numeric", "numpy._core.numeric"):
 class _Restricted(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ADMITTED:
-            raise pickle.UnpicklingError(f"it wants {module}.{name}, which is no array and no plain value")
+            raise pickle.UnpicklingError(
+                f"it wants {module}.{name}, which is neither an array nor a plain value"
+            )
         return _ADMITTED[module, name]
 
 

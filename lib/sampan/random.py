@@ -11,7 +11,7 @@ from .creation import _kind, _sizes
 from .dtype import as_device, as_dtype, name_of
 from .engine.operator import as_method, operator
 from .engine.spelling import factory, spelled
-from .engine.tensor import InvalidArgument, InvalidType, Tensor, declared
+from .engine.tensor import InvalidArgument, InvalidType, Tensor
 
 # fmt: off
 __all__ = [
@@ -216,7 +216,7 @@ def _fill(x: Tensor, draw: Callable[[torch.Tensor], Any], discrete: bool = False
         draw(x.data)
         x._mark_written()
         return x
-    value = declared.full_like_of(x._before(), 0)
+    value = x._before()._full_like(0)
     draw(value.data)
     return x._write(value)
 

@@ -9,8 +9,11 @@ import torch
 from .creation import empty
 from .engine.operator import as_method
 from .engine.spelling import spelled
-from .engine.tensor import InvalidType, Tensor, declared, is_tensor, to_tensor
+from .engine.tensor import InvalidType, Tensor, is_tensor, to_tensor
 from .framework import create_parameter
+from .ops.activation import softmax as normalized
+from .ops.joining import split_view
+from .ops.shape import tile
 
 __all__ = ["numel", "rank", "shape", "softmax", "tolist"]
 
@@ -82,7 +85,7 @@ def softmax(x, axis=None, dtype=None, name=None) -> Tensor:
 
     As in Paddle 3.3, where this function follows torch. `nn.functional.softmax` takes the last axis.
     """
-    return declared.softmax(x, axis if axis is not None else int(x.ndim not in (0, 1, 3)), dtype)
+    return normalized(x, axis if axis is not None else int(x.ndim not in (0, 1, 3)), dtype)
 
 
 as_method(softmax)
@@ -130,7 +133,7 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
 
 def _repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
     """torch's spelling of `tile`: how often along each axis, as numbers or one list."""
-    return declared.tile(input, [repeats, *more] if isinstance(repeats, int) else repeats)
+    return tile(input, [repeats, *more] if isinstance(repeats, int) else repeats)
 
 
 def _copy_(self: Tensor, other: Tensor, blocking: bool = True) -> Tensor:
@@ -143,7 +146,7 @@ def _copy_(self: Tensor, other: Tensor, blocking: bool = True) -> Tensor:
 
 def _split_with_sizes(self: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]:
     """Parts of these lengths along an axis."""
-    return list(declared.split_view(self, split_sizes, dim))
+    return list(split_view(self, split_sizes, dim))
 
 
 def _is_same_shape(self: Tensor, y: Tensor) -> bool:

@@ -37,7 +37,7 @@ def test_the_best_is_the_narrowest_within_one_standard_error():
 
 
 def test_a_table_that_is_too_narrow_shows():
-    """Ten items that are to be told apart by a dot product with themselves: at width 1 that cannot be."""
+    """Ten items that a dot product with themselves must distinguish: impossible at width 1."""
 
     def build_and_score(dim, seed):
         table = nn.Embedding(10, dim)

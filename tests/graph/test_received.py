@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sampan as paddle
-from sampan.graph import Graph
+from sampan.graph import Graph, routes
 
 
 @pytest.fixture
@@ -77,6 +77,16 @@ def test_both_ends_of_other_sizes(graph):
     x = paddle.to_tensor(np.random.default_rng(1).normal(size=(20, 2)))
     found = graph.send_recv(x, "sum", out_size=9)
     np.testing.assert_allclose(found.numpy(), rows(graph, x.numpy()[graph.sources], lambda a: a.sum(0))[:9])
+
+
+def test_routes_to_other_sizes_are_made_once(graph, monkeypatch):
+    copies = []
+    copy = routes._owned
+    monkeypatch.setattr(routes, "_owned", lambda *given: copies.append(given) or copy(*given))
+    x = paddle.ones([20, 2])
+    first, second = (graph.send_recv(x, "sum", out_size=9).numpy() for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert len(copies) == 2  # sources and targets, in the first call
 
 
 def test_bad_input(graph):

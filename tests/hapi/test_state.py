@@ -181,7 +181,7 @@ def test_damaged_and_foreign_states_are_refused_and_nothing_changes(tmp_path):
             fit(model, tmp_path, 2, resume=True)
         assert path.read_bytes() == damaged
     paddle.save({"epoch": 3}, path)
-    with pytest.raises(ValueError, match="is no training state"):
+    with pytest.raises(ValueError, match="is not a training state"):
         fit(model, tmp_path, 2, resume=True)
     path.write_bytes(content)
     other = paddle.nn.Sequential(paddle.nn.Linear(2, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 3))

@@ -64,7 +64,7 @@ def test_cifar(tmp_path, kind, name, labels):
     np.testing.assert_array_equal(np.array(picture), data[1].reshape(3, 32, 32).transpose(1, 2, 0))
     assert label == 9 and len(kind(path)) == 2
     evil = write_tar(tmp_path / "evil.tar.gz", {f"cifar/{name}": pickle.dumps({b"data": print})})
-    with pytest.raises(pickle.UnpicklingError, match="which is no array and no plain value"):
+    with pytest.raises(pickle.UnpicklingError, match="which is neither an array nor a plain value"):
         kind(evil)
 
 

@@ -31,10 +31,7 @@ CASES = [
 
 def entry_of(kind: str, name: str):
     if kind == "operator":
-        function, differentiable = (
-            getattr(sampan.engine.tensor.declared, name),
-            operators[name].differentiable,
-        )
+        function, differentiable = operators[name].call, operators[name].differentiable
     else:
         function, differentiable = composites[name], True
     return function, SAMPLES[name].reference, SAMPLES[name].samples, differentiable

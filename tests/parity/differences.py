@@ -319,7 +319,7 @@ DIFFERENCES = [
     Difference(
         "paddle.nn.Embedding paddle.nn.functional.embedding",
         "signature",
-        "a table's gradient is sparse by itself; the default equals False, and is told apart from a False that was written, "
+        "a table's gradient is sparse by itself; the default equals False, and can be distinguished from an explicit False, "
         "which asks for a dense gradient",
     ),
     Difference(
@@ -386,7 +386,7 @@ DIFFERENCES = [
     Difference(
         "Tensor.__add__",
         "answer",
-        "a text is no number, and a float tensor is no index of a list: both are refused",
+        "a text is not a number, and a float tensor is not an index of a list: both are refused",
         call=r"x\+'a'|\[10,20,30\]",
     ),
     Difference(

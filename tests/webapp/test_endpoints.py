@@ -23,7 +23,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 Ask = Callable[..., requests.Response]
 FOREIGN = "http://evil.example"
 
-# What anybody on this machine may see, and why it tells nothing.
+# What every user of this machine may see, and why it reveals nothing.
 PUBLIC = {
     "LoginHandler": "the way in",
     "LogoutHandler": "the way out: it only forgets a cookie",
@@ -37,7 +37,7 @@ PUBLIC = {
     "/robots.txt": "that robots are not welcome",
     "Template404": "nothing is there",
 }
-# Styles and scripts of the open-source front ends: a missing one is said to be missing before anybody is asked.
+# Styles and scripts of the open-source front ends: a missing one gives 404 before the login is checked.
 FILES = ("FileFindHandler", "ThemesHandler")
 # Browsers report there what a policy has stopped, without a form's token; it is logged.
 REPORTS = "CSPReportHandler"

@@ -6,12 +6,12 @@ tape, so that gradients come back in the precision of what was cast. Unlike Padd
 
 from collections.abc import Iterable
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from ..dtype import as_device, as_dtype, name_of
-from ..engine.apply import casts, mine, put
+from ..engine.apply import observed_by, observer_of
 from ..engine.operator import Operator
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..nn import Layer
@@ -93,6 +93,12 @@ class Casting:
         return tuple(a.astype(kind) if isinstance(a, Tensor) and a.data.dtype in _FLOATS else a for a in args)
 
 
+class AutoCast(NamedTuple):
+    """An observer with what casts arguments; None within an `auto_cast` that is off."""
+
+    cast: Casting | None
+
+
 def _names(custom: Iterable[str] | None) -> set[str]:
     return {own for name in custom or () for own in PADDLE.get(name, (name,))}
 
@@ -122,7 +128,7 @@ def auto_cast(
     cast = None  # what is off inside what is on is off
     if enable and level != "O0":
         cast = Casting(level, as_dtype(name), white, black, use_promote or level != "O2")
-    with put(casts, cast):
+    with observed_by(AutoCast(cast)):
         yield
 
 
@@ -136,12 +142,12 @@ def autocast(device_type=None, dtype="float16", enabled=True, cache_enabled=True
 
 def is_autocast_enabled(device_type: Any = None) -> bool:
     """Whether the current thread runs inside an enabled `auto_cast`."""
-    return mine(casts) is not None
+    return observer_of("cast") is not None
 
 
 def get_autocast_dtype(device_type: Any = None) -> str:
     """The dtype of the present `auto_cast`, float16 outside."""
-    cast = mine(casts)
+    cast = observer_of("cast")
     return "float16" if cast is None else name_of(cast.dtype)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..engine.apply import describe, observers, put
+from ..engine.apply import describe, observed_by, observers
 from ..engine.operator import Operator
 from ..engine.tensor import InvalidArgument, Tensor
 from ..trace import flat
@@ -182,7 +182,7 @@ def check_layer_numerics(func: Callable[..., Any]) -> Callable[..., Any]:
         if not args or not isinstance(args[0], Tensor):
             raise RuntimeError(f"{type(self).__name__}.forward: expected a Tensor first, got {args[:1]}")
         watch = _Watch(_checker(DebugMode.CHECK_NAN_INF_AND_ABORT, None, None, None))
-        with put(observers, watch):
+        with observed_by(watch):
             return func(self, *args, **kwargs)
 
     return checked

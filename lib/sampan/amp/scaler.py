@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine.tensor import InvalidArgument, InvalidType, Tensor, zero_gradient
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..nn.function_layer import with_defaults
 from ..row_sparse import RowGradient, RowSparse
 from . import casting
@@ -72,7 +72,7 @@ class GradScaler:
                 "unscale_: expected update() first: unscale_() or step() was called since the last one"
             )
         given = [p._grad for p in optimizer._parameter_list]
-        found = [g for g in given if g is not None and g is not zero_gradient]
+        found = [g for g in given if g is not None]
         gradients = [g.own_values() if isinstance(g, RowGradient | RowSparse) else g.data for g in found]
         if gradients:
             torch._foreach_mul_(gradients, 1.0 / self._scale)

@@ -13,9 +13,9 @@ class IdTable:
     time.
 
     Extendible hashing (Fagin et al. 1979): growth splits one segment of 64 kB at a time. Memory is reserved
-    for `capacity` ids and taken as they come, 16 bytes a slot, two thirds of which are in use. salt: where
-    ids lie depends on it, and nothing that is given out does; None draws a secret one, without which nobody
-    can choose ids that lie at one place.
+    for `capacity` ids and used as ids are added, 16 bytes a slot, two thirds of which are in use. salt: of
+    the hash function; no result depends on it. None draws a random one, so that a caller cannot choose ids
+    that collide.
     """
 
     def __init__(self, capacity: int, salt: int | None = None) -> None:

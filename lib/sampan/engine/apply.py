@@ -16,7 +16,7 @@ from .error_translation import describe as describe
 from .errors import AxisError as AxisError
 from .errors import InvalidArgument, InvalidType, prefix_function_name
 from .tape import Node, next_sequence
-from .tensor import Tensor, declared
+from .tensor import Tensor
 
 if TYPE_CHECKING:
     from .operator import Operator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _new = object.__new__
 _Buffer = torch.Tensor
 _OF_A_KIND = (TypeError, AttributeError, NotImplementedError, IndexError)
-# Parameters that take numbers, not tensors: an array given for one is read as numbers.
+# Parameters that take numbers, not tensors: an array for one of them is converted to numbers.
 _LISTS = frozenset(
     (
         "atol",
@@ -43,28 +43,28 @@ _LISTS = frozenset(
     )
 )
 
-# What watches or changes calls, with the thread that it belongs to: `mine` finds this thread's.
-# The last observer runs functions and derivatives in our place: see trace.
+# What watches or changes calls, with the thread that it belongs to. An observer has some of these:
+# cast(operator, args), the arguments to use instead: see amp; forward(operator, buffers, settings) and
+# backward(node, gradient, run), which run an operator's function and derivatives in our place: see trace.
 observers: list[tuple[int, Any]] = []
-# The last cast may change an operator's arguments before it runs: see amp.
-casts: list[tuple[int, Any]] = []
 
 
-def mine(things: list[tuple[int, Any]]) -> Any:
-    """The last of `observers` or of `casts` that belongs to this thread, or None."""
+def observer_of(part: str) -> Any:
+    """This part of the last observer of this thread that has it, or None."""
     thread = get_ident()
-    return next((thing for owner, thing in reversed(things) if owner == thread), None)
+    found = (o for owner, o in reversed(observers) if owner == thread and hasattr(o, part))
+    return getattr(next(found, None), part, None)
 
 
 @contextmanager
-def put(things: list[tuple[int, Any]], thing: Any) -> Iterator[None]:
-    """Within the block `thing` is this thread's last observer, or cast."""
-    entry = (get_ident(), thing)
-    things.append(entry)
+def observed_by(observer: Any) -> Iterator[None]:
+    """Within the block `observer` is this thread's last one."""
+    entry = (get_ident(), observer)
+    observers.append(entry)
     try:
         yield
     finally:
-        things.remove(entry)
+        observers.remove(entry)
 
 
 def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], arrays: bool = True) -> Any:
@@ -76,8 +76,7 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], a
     buffers: list[Any] = list(args)
     wrapped, wanted = False, 0  # whether there is a Tensor; bits of the inputs that require a gradient
     try:
-        cast = mine(casts) if casts else None
-        if cast is not None:
+        if observers and (cast := observer_of("cast")):
             args = cast(operator, args)
             buffers = list(args)
         edges: list[Any] = [None] * len(args)
@@ -92,9 +91,8 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], a
                 buffers[place] = _taken(operator, args, place, arrays)
             elif type(value) is complex and any(_is_half(other) for other in args):
                 return apply(operator, _widened(args), settings, arrays)
-        observer = mine(observers) if observers else None
-        if observer is not None:
-            result = observer.forward(operator, buffers, settings)
+        if observers and (run := observer_of("forward")):
+            result = run(operator, buffers, settings)
         else:
             result = operator.body(*buffers, **settings)
     except RAISED_INSIDE as error:
@@ -166,7 +164,7 @@ def _is_half(value: Any) -> bool:
 
 def _widened(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """float16 as float32 beside a complex number: Paddle has no complex32."""
-    return tuple(declared.cast(value, torch.float32) if _is_half(value) else value for value in args)
+    return tuple(value.to(torch.float32) if _is_half(value) else value for value in args)
 
 
 def to_sum_back(buffers: list[Any]) -> list[Any] | None:
@@ -210,7 +208,7 @@ def explain(
     """The error to raise for a body that refused its input: which function, which arguments, and why."""
     plain = isinstance(error, (ValueError, KeyError)) and not isinstance(error, (InvalidType, AxisError))
     if isinstance(error, ArithmeticError) or (plain and not raised_inside(error)):
-        raise error  # an observer found it, or this library, and said all
+        raise error  # of an observer or of this library: its text is complete
     text = first_line(error)
     if plain or isinstance(error, _OF_A_KIND) or "not implemented for" in text:
         return translate_error(error, operator.parameters, buffers, settings)

@@ -1,4 +1,4 @@
-"""Running the tape backwards: gradients of any order, modes, hooks and user-defined layers of the tape."""
+"""Running the tape backwards: gradients of any order, modes and hooks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from . import fast, tape
-from .apply import mine, observers, wrap
+from .apply import observer_of, observers, wrap
+from .errors import with_name
 from .tape import Node, check_unwritten
-from .tensor import InvalidArgument, InvalidType, Tensor, declared, zero_gradient
+from .tensor import InvalidArgument, InvalidType, Tensor
 
 _by_sequence = attrgetter("sequence")
 
@@ -84,7 +85,7 @@ def fit(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
         gradient = unbroadcast(gradient, shape)
     if gradient.dtype != dtype:
         if gradient.dtype.is_complex and not dtype.is_complex:
-            gradient = declared.real(gradient) if isinstance(gradient, Tensor) else gradient.real
+            gradient = gradient.real() if isinstance(gradient, Tensor) else gradient.real
         gradient = gradient.to(dtype)
     return gradient
 
@@ -194,8 +195,8 @@ def run(
         if into is gradients or wanted is None or key in wanted:
             into[key] = gradient if key not in into else into[key] + gradient
     order = topological_order(list(gradients))
-    observer = mine(observers) if observers else None
-    usual = fast.ENABLED and wanted is None and not create_graph and observer is None
+    observed = observer_of("backward") if observers else None
+    usual = fast.ENABLED and wanted is None and not create_graph and observed is None
     leading: set[Any] = set() if wanted is None else _leading_to(order, wanted) - blocked
     sought = None if wanted is None else (leading | wanted) - blocked
     walk: Iterable[Node] = order
@@ -230,8 +231,8 @@ def run(
             check_unwritten(node, order)
         if node.outputs is not None:
             gradient = _filled(node, gradient, create_graph)
-        if observer is not None:
-            parts = observer.backward(node, gradient, partial(gradients_of, node, gradient, create_graph))
+        if observed is not None:
+            parts = observed(node, gradient, partial(gradients_of, node, gradient, create_graph))
         else:
             parts = gradients_of(node, gradient, create_graph)
         if not retain_graph:
@@ -253,7 +254,7 @@ def _hand_over(leaf: Tensor, gradient: Any, recorded: bool, owners: set[int]) ->
     """Add a gradient to that of a leaf, and call its hooks. One of rows (`RowGradient`) adds itself."""
     if leaf._hooks is not None:
         gradient = _call_hooks(leaf._hooks, gradient, recorded, owners)
-    before = None if leaf._grad is zero_gradient else leaf._grad
+    before = leaf._grad
     if recorded:
         leaf._grad = gradient if before is None else leaf.grad + gradient
     elif not isinstance(gradient, torch.Tensor):
@@ -313,7 +314,7 @@ def _leading_to(order: Sequence[Node], wanted: set[Any]) -> set[Any]:
 def _filled(node: Node, gradients: list[Any], recorded: bool) -> tuple[Any, ...]:
     """The gradients of all outputs: zeros for those that the result does not depend on."""
     assert node.outputs is not None
-    if not node.materialized:
+    if not node.operator.fills:
         return tuple(gradients)
     filled = []
     for gradient, (shape, dtype, device) in zip(gradients, node.outputs, strict=True):
@@ -426,7 +427,27 @@ def backward(
     run(_roots(_listed(tensors), given, False, "grad_tensors"), retain_graph)
 
 
-declared.backward = backward
+def _from_one(
+    self: Tensor,
+    grad_tensor: Tensor | None = None,
+    retain_graph: bool = False,
+    *,
+    dump_backward_graph_path: Any = None,
+) -> None:
+    """Add the gradient of this tensor to the `.grad` of every leaf it depends on.
+
+    grad_tensor: the gradient to start from, of this tensor's shape; ones when None.
+    retain_graph: keep the tape, so that backward can go through it again.
+
+    >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    >>> (x * x).sum().backward()
+    >>> x.grad.tolist()
+    [2.0, 4.0]
+    """
+    backward(self, grad_tensor, retain_graph)
+
+
+setattr(Tensor, "backward", with_name("backward", _from_one))  # noqa: B010
 
 
 def grad(
@@ -487,7 +508,7 @@ def grad(
             gradient = _shown(gradient, owners)
         elif gradient.data.data_ptr() in owners:
             with set_grad_enabled(True):
-                gradient = declared.assign(gradient)
+                gradient = gradient.clone()
         if create_graph and gradient.node is None:  # a constant, which can be derived by, as in Paddle
             gradient = wrap(gradient.data)
             gradient.stop_gradient = False

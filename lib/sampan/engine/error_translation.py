@@ -1,5 +1,4 @@
-"""How an argument that does not fit is reported: the function that the user called, what it was given, and
-why not.
+"""Errors for invalid arguments: the function that the user called, its arguments, and the reason.
 
 The checks of a body cost time at every call; where Python, NumPy or torch refuse wrong input by themselves,
 their error is translated instead, which costs nothing until it happens.
@@ -71,22 +70,22 @@ class InvalidOperand(InvalidType):
     """An argument that Python, NumPy or torch cannot take. Where a function further inside was named, the
     error is made again for the one that the user called.
 
-    reason: the text of the first error. culprit: in a tuple, what it was given in place of a Tensor, if that
-    was it.
+    reason: the text of the first error. culprit: in a tuple, the argument that is not a Tensor, if that is
+    the reason.
     """
 
     culprit: tuple[Any, ...] = ()
 
 
 def raised_inside(error: Exception) -> bool:
-    """Whether an error tells nothing of the function that the user called: Python, NumPy or torch raised it
-    somewhere in this library, or this library, without that name. Refusals, which have it, and errors of a
-    user's own functions are left alone."""
+    """Whether an error lacks the name of the function that the user called: Python, NumPy or torch raised it
+    inside this library, or this library without the name. False for errors that have the name, and for those
+    of a user's own functions."""
     if isinstance(error, InvalidOperand):
         return True
     text = str(error)
     if isinstance(error, NotImplementedError) and not re.search("implemented for|support", text):
-        return False  # this library says what it cannot do, and not torch of a dtype
+        return False  # an operation that this library lacks, not a dtype that torch lacks
     if isinstance(error, (InvalidArgument, RecursionError, torch.OutOfMemoryError)):
         return False
     return prefix_function_name(text) != text and _innermost(error.__traceback__).startswith(_PACKAGES)
@@ -100,7 +99,7 @@ def _innermost(trace: TracebackType | None) -> str:
 
 
 def _culprit(error: Exception, values: Iterable[Any]) -> tuple[Any, ...]:
-    """Which of the arguments Python or torch refused for not being a tensor."""
+    """The argument that Python or torch refused because it is not a tensor, in a tuple."""
     text = first_line(error)
     if isinstance(error, (AttributeError, TypeError)) and re.search("object has no|must be Tensor", text):
         text = text.replace("must be Tensor", "")

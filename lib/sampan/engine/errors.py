@@ -1,7 +1,11 @@
 """The errors for arguments, which begin with the name of the function that the user called.
 
 `paddle.ge` and `paddle.greater_equal` are one operator, `concat` calls another, `x.add_(y)` writes what `add`
-gives: whatever finds the mistake, the error names what stands in the user's program.
+gives. Whichever of them finds the mistake, the error names the function in the user's program.
+
+One rule for the bases: an error of this library is of every class that Paddle raises for the same mistake, so
+that an `except` clause written for Paddle catches it. A value: ValueError, AssertionError. A type or dtype:
+these, TypeError and RuntimeError. An axis or index: those of a value, and IndexError.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ OF_THIS_LIBRARY = (str(Path(__file__).parents[1]), "<elementwise ", "<activation
 
 
 class InvalidArgument(ValueError, AssertionError):
-    """An argument with an invalid value, for which Paddle raises ValueError or asserts.
+    """An argument with an invalid value.
 
     The text begins with the name of the function that the user called.
     """
@@ -64,8 +68,8 @@ def with_name(name: str, function: Any) -> Any:
 
 
 class InvalidType(TypeError, InvalidArgument, RuntimeError):
-    """An argument of an unsupported type or dtype, for which Paddle raises TypeError, ValueError (not a
-    Tensor), RuntimeError (no kernel for the dtype), or asserts."""
+    """An argument of an unsupported type or dtype. Paddle raises TypeError, ValueError (not a Tensor), or
+    RuntimeError (no kernel for the dtype), or asserts."""
 
     __init__ = InvalidArgument.__init__  # not TypeError's, which comes first
 

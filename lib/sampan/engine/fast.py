@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import tape
-from .apply import apply, casts, explain, observers, record, wrap
+from .apply import apply, explain, observers, record, wrap
 from .error_translation import RAISED_INSIDE
 from .tape import Node
 from .tensor import Tensor
@@ -47,7 +47,7 @@ def entrance(operator: Operator, usual: Any, arrays: bool) -> Any:
 
 def _of_one(operator: Operator, usual: Any, arrays: bool) -> Any:
     def of_one(*args: Any, **settings: Any) -> Any:
-        if settings or len(args) != 1 or type(args[0]) is not Tensor or observers or casts:
+        if settings or len(args) != 1 or type(args[0]) is not Tensor or observers:
             return usual(*args, **settings)
         (x,) = args
         buffer = x.data
@@ -66,7 +66,7 @@ def _of_two(operator: Operator, usual: Any, arrays: bool) -> Any:
     def of_two(x: Any = MISSING, y: Any = MISSING, name: Any = None, /, **settings: Any) -> Any:
         if settings or y is MISSING:
             return usual(*(a for a in (x, y) if a is not MISSING), **settings)
-        if type(x) is not Tensor or observers or casts:
+        if type(x) is not Tensor or observers:
             return apply(operator, (x, y), {}, arrays)
         first = second = None
         wanted, left, right = 0, x.data, y

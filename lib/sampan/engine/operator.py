@@ -38,7 +38,7 @@ from . import fast
 from .apply import apply
 from .errors import InvalidType, with_name
 from .spelling import gathered, give, renamed, spelled, with_keywords
-from .tensor import Tensor, declared
+from .tensor import Tensor
 
 MISSING_DEFAULT = inspect.Parameter.empty
 R = TypeVar("R")
@@ -59,9 +59,14 @@ class Derivative(NamedTuple):
 class Operator:
     """A declared operator: its function of buffers, its derivatives, and the facts that its tests need.
 
-    body: the function. derivatives: one for each input; joint: one for all of them, or None.
+    fills: whether a missing gradient of one of several outputs arrives as zeros, or as None.
+    body: the function. call: what users call. derivatives: one for each input; joint: one for all of them,
+    or None.
     saves: whether the function returns `saved` beside its value.
     """
+
+    fills = True
+    call: Callable[..., Any]
 
     def __init__(
         self,
@@ -168,13 +173,13 @@ class Operator:
 
 def recorded_by_hand(name: str) -> Operator:
     """An operator for Nodes that are made elsewhere and keep one function, `saved`, for the gradients of all
-    inputs."""
+    inputs. It gets None for a missing gradient of an output."""
 
     def body(*tensors: torch.Tensor) -> Any:
         raise NotImplementedError(f"{name} runs outside `apply`")
 
     made = Operator(body, joint=lambda g, saved: saved(g))
-    made.name = name
+    made.name, made.fills = name, False
     return made
 
 
@@ -242,7 +247,7 @@ def operator(
         call = with_name(made.name, functools.wraps(body)(entrance(made, arrays=False)))
         if made.takes_out:
             call.__signature__ = with_keywords(made.signature, out=None)
-        call.operator = made
+        call.operator, made.call = made, call
         operators[made.name] = made
         return _published(made.name, call, method, aliases, inplace)
 
@@ -269,7 +274,6 @@ def composite(
 
 
 def _published(name: str, function: Any, method: str | Sequence[str], aliases: str, inplace: str) -> Any:
-    setattr(declared, name, function)
     for each in (method,) if isinstance(method, str) else method:
         as_method(function, each)
     if aliases or inplace:

@@ -141,12 +141,14 @@ class _Backward:
         self.sparse = [t.is_sparse() for t in inputs]
         # Of each Tensor among the outputs: its place, and what a gradient of zeros is made from.
         self.shapes = {
-            i: (o.data.shape, o.data.dtype) for i, o in enumerate(outputs) if isinstance(o, Tensor)
+            i: (o.data.shape, o.data.dtype, o.data.device)
+            for i, o in enumerate(outputs)
+            if isinstance(o, Tensor)
         }
         constant = {id(t) for t in context._not_differentiable}
         self.places = [
             i
-            for i, (_, dtype) in self.shapes.items()
+            for i, (_, dtype, _) in self.shapes.items()
             if id(outputs[i]) not in constant and (dtype.is_floating_point or dtype.is_complex)
         ]
 
@@ -164,10 +166,10 @@ class _Backward:
     def _of_all_outputs(self, arrived: dict[int, Any]) -> list[Any]:
         """A gradient for each Tensor that forward returned, as its `backward` expects them."""
         given: list[Any] = []
-        for place, (shape, dtype) in self.shapes.items():
+        for place, (shape, dtype, device) in self.shapes.items():
             gradient = arrived.get(place)
-            if place not in arrived and self.context.materialize_grads:
-                gradient = torch.zeros(shape, dtype=dtype)
+            if gradient is None and self.context.materialize_grads:
+                gradient = torch.zeros(shape, dtype=dtype, device=device)
             elif gradient is not None and self.context.consistent and gradient.dtype != dtype:
                 gradient = gradient.to(dtype)
             # A copy: backward may write into it, and the walk may read the same memory elsewhere.
@@ -196,8 +198,6 @@ def _record(call: _Backward, inputs: list[Tensor], outputs: list[Any]) -> None:
     tensors, context, places = [walk.dense_part(t) for t in inputs], call.context, call.places
     edges = [None if t.stop_gradient else (t.node or t) for t in tensors]
     node = Node(_operator_for(call.kind), edges, {"saved": call})
-    if not context.materialize_grads:
-        node.materialized = False
     context._node = weakref.ref(node)
     of = {id(outputs[place]): index for index, place in enumerate(places)}
     context._results = {i: of[id(saved)] for i, saved in enumerate(context._saved) if id(saved) in of}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import torch
 
@@ -42,12 +41,12 @@ class Node:
     shapes: list[Any] | None  # (shape, dtype) of each input, for operators that broadcast
     outputs: list[Any] | None  # (shape, dtype, device) of each output, where there are several
     # Rarely set, so that a Node without them costs nothing.
-    # Whether a missing gradient of an output arrives as zeros, or as None.
-    materialized: bool = True
     # For the gradient of a product: what made the product's inputs (see `backward.grad`).
     factors: Sequence[Any] = ()
     # On the Node of one of several outputs: which one of its only edge's outputs it is.
     index: int | None = None
+    # When a view of its result was overwritten on the tape; 0 for never (see `write_through`).
+    view_written: int = 0
 
     def __init__(self, operator: Operator, edges: list[Any], kept: dict[str, Any] | None) -> None:
         self.operator = operator
@@ -144,21 +143,15 @@ def check_unwritten(node: Node, order: Sequence[Node]) -> None:
     """
     for name, kept in kept_by(node):
         refuse_overwritten(kept, node, _CALLED.get(name, repr(name)))
-    moment = _through_view.get(node)
-    if moment is None:
+    if not node.view_written:
         return
     for later in order:
-        if later.sequence > moment and any(base_of(edge) is node for edge in later.edges):
+        if later.sequence > node.view_written and any(base_of(edge) is node for edge in later.edges):
             raise RuntimeError(
                 f"backward: {later.name} used the result of {node.name} after a view of it had been "
                 "overwritten on the tape, which only the view knows of; use the out-of-place form, or index "
                 "assignment"
             )
-
-
-# An in-place change of a view changes its base too, but only the view's own Tensor moves on along the tape.
-# A later use of the base would get gradients that ignore the change: backward refuses it.
-_through_view: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
 
 
 def base_of(edge: Any) -> Any:
@@ -169,7 +162,11 @@ def base_of(edge: Any) -> Any:
 
 
 def write_through(view: Node) -> None:
-    """Note that the result of `view` is about to be overwritten on the tape."""
+    """Note that the result of `view` is about to be overwritten on the tape.
+
+    This changes its base too, but only the view's own Tensor moves on along the tape. A later use of the base
+    would get gradients that ignore the change: backward refuses it.
+    """
     base = base_of(view)
     if isinstance(base, Node) and base is not view:
-        _through_view[base] = next_sequence()
+        base.view_written = next_sequence()

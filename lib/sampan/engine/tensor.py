@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
 else:
     Methods = object
 
-declared: Any = (
-    SimpleNamespace()
-)  # operators and `backward`, which Tensor's methods call but which are defined above this file
-zero_gradient: Any = SimpleNamespace()  # the `_grad` of a cleared gradient: zeros, allocated only when read
 _names = iter(range(1 << 62))
 
 
@@ -60,6 +55,7 @@ class Tensor(Methods):
     data: torch.Tensor
     node: Node | None
     stop_gradient: bool
+    _cleared: bool = False  # whether `grad` is zeros while `_grad` is None: they are made when read
     _complete_hooks: list[Any] | None = None  # see register_post_accumulate_grad_hook
     persistable: bool = False  # Paddle's label of what belongs to a model's state
 
@@ -177,11 +173,10 @@ class Tensor(Methods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward left here; None before the first, zeros after clear_gradient()."""
-        held = self._grad
-        if held is zero_gradient:
+        if self._grad is None and self._cleared:
             self._grad = Tensor(torch.zeros_like(self.data), stop_gradient=False)
-        elif held is not None and not isinstance(held, Tensor):
-            self._grad = held.tensor()
+        elif self._grad is not None and not isinstance(self._grad, Tensor):
+            self._grad = self._grad.tensor()
         return self._grad
 
     @grad.setter
@@ -190,8 +185,9 @@ class Tensor(Methods):
             raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
         if value is not None and value.shape != self.shape:  # of rows too, which stay rows
             raise ValueError(f"grad: expected shape {[*self.shape]}, got {[*value.shape]}")
-        # A copy: the next backward adds to it in place. Only read are those of another kind (row_sparse).
+        # A copy: the next backward adds to it in place. Rows (row_sparse) are not copied: it makes new ones.
         self._grad = Tensor(value.data.clone(), value.stop_gradient) if type(value) is Tensor else value
+        self._cleared = False
 
     def _carried(self) -> Any:
         """The buffer with which backward continues when a hook returns this Tensor."""
@@ -201,28 +197,10 @@ class Tensor(Methods):
         """The gradient as a NumPy array, or None."""
         return None if self.grad is None else self.grad.numpy()
 
-    def backward(
-        self,
-        grad_tensor: Tensor | None = None,
-        retain_graph: bool = False,
-        *,
-        dump_backward_graph_path: Any = None,
-    ) -> None:
-        """Add the gradient of this tensor to the `.grad` of every leaf it depends on.
-
-        grad_tensor: the gradient to start from, of this tensor's shape; ones when None.
-        retain_graph: keep the tape, so that backward can go through it again.
-
-        >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
-        >>> (x * x).sum().backward()
-        >>> x.grad.tolist()
-        [2.0, 4.0]
-        """
-        declared.backward(self, grad_tensor, retain_graph)
-
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Zero the gradient, or forget it (set_to_zero=False). The zeros are allocated only when read."""
-        self._grad = zero_gradient if set_to_zero and self._grad is not None else None
+        self._cleared = set_to_zero and (self._cleared or self._grad is not None)
+        self._grad = None
 
     clear_grad = clear_gradient
 
@@ -246,9 +224,8 @@ class Tensor(Methods):
         end. torch's name for it.
         """
         if self.node is not None or self.stop_gradient:
-            raise RuntimeError(
-                f"register_post_accumulate_grad_hook: {self._brief()} is no leaf that wants a gradient"
-            )
+            name = "register_post_accumulate_grad_hook"
+            raise RuntimeError(f"{name}: expected a leaf with stop_gradient=False, got {self._brief()}")
         if self._complete_hooks is None:
             self._complete_hooks = []
         self._complete_hooks.append(hook)
@@ -331,7 +308,7 @@ class Tensor(Methods):
         name = getattr(function, "__name__", str(function))
         try:
             if name.removeprefix("__").removesuffix("__") in _SIGNS:
-                raise TypeError("a sign between a buffer and a Tensor is the Tensor's")
+                raise TypeError("an operator between a buffer and a Tensor is a method of the Tensor")
             return function(*_as_numbers(args), **{k: _as_numbers(v) for k, v in (kwargs or {}).items()})
         except TypeError as error:
             wanted = "expected a torch.Tensor, got a sampan Tensor; its `.data` is one"
@@ -385,11 +362,7 @@ class Tensor(Methods):
         """A copy in another dtype, recorded on the tape between floating dtypes; the tensor itself where it
         has it."""
         kind = as_dtype(dtype)
-        return self if kind is self.data.dtype else declared.cast(self, kind)
-
-    def cast(self, dtype: Any) -> Tensor:
-        """A copy in another dtype."""
-        return declared.cast(self, as_dtype(dtype))
+        return self if kind is self.data.dtype else self.cast(kind)
 
     def to(self, *args: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Tensor:
         """Convert by dtype, place, or another tensor's both: `to("float64")`, `to("gpu:0")`, `to(other)`.
@@ -409,7 +382,7 @@ class Tensor(Methods):
         if dtype is not None:
             result = result.cast(dtype)
         if device is not None and as_device(device) != self.data.device:
-            result = declared.copy_to(result, as_device(device))
+            result = result._on_device(as_device(device))
         return result
 
     def cpu(self) -> Tensor:
@@ -424,11 +397,11 @@ class Tensor(Methods):
 
     def clone(self) -> Tensor:
         """A copy; gradients flow through it."""
-        return declared.assign(self)
+        return self._assign()
 
     def contiguous(self) -> Tensor:
         """This tensor if it is contiguous, else a contiguous copy; gradients flow through it."""
-        return self if self.data.is_contiguous() else declared.assign(self)
+        return self if self.data.is_contiguous() else self._assign()
 
     def _move(self, device: Any, dtype: Any) -> None:
         """Take another place, and another dtype if it is floating; None changes nothing."""
@@ -437,14 +410,14 @@ class Tensor(Methods):
     @property
     def T(self) -> Tensor:
         """The axes in reverse order."""
-        return declared.permute(self, list(range(self.ndim))[::-1])
+        return self.permute(list(range(self.ndim))[::-1])
 
     @property
     def mT(self) -> Tensor:
         """The last two axes exchanged."""
         if self.ndim < 2:
             raise ValueError(f"mT: expected at least 2 axes, got shape {[*self.shape]}")
-        return declared.swapaxes(self, -2, -1)
+        return self.swapaxes(-2, -1)
 
     # --- changing in place ---
 
@@ -502,7 +475,7 @@ class Tensor(Methods):
 
     def fill_(self, value: float) -> Tensor:
         """Overwrite every element with `value`. Returns self."""
-        return self._write(declared.full_like_of(self._before(), value))
+        return self._write(self._before()._full_like(value))
 
     def zero_(self) -> Tensor:
         """Overwrite every element with 0. Returns self."""
@@ -539,7 +512,7 @@ class Tensor(Methods):
         return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
 
 
-# What torch calls Python's signs: refused by torch, they come to the Tensor's own methods.
+# torch's names of Python's operators: torch refuses them, so that Python calls the Tensor's own methods.
 _SIGNS = frozenset(
     # One string is shorter than a list of names.
     "add sub rsub mul div true_divide truediv floordiv floor_divide pow rpow mod remainder "  # noqa: SIM905
@@ -589,10 +562,9 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
 
 
 def _as_numbers(given: Any) -> Any:
-    """Arguments with an int in place of each integer Tensor of one entry. TypeError where a Tensor is
-    another."""
+    """Arguments with an int in place of each integer Tensor of one entry. TypeError for any other Tensor."""
     if isinstance(given, Tensor):
         if given.data.numel() != 1:
-            raise TypeError("a Tensor of several entries is no number")
+            raise TypeError("a Tensor of several entries is not a number")
         return given.__index__()
     return type(given)([_as_numbers(g) for g in given]) if type(given) in (list, tuple) else given

@@ -85,10 +85,14 @@ class Methods:
         """"""
     def __xor__(self, other: Any) -> Tensor:
         """"""
+    def _assign(self, output: Any = None) -> Tensor:
+        """A copy."""
     def _clear_gradient(self, set_to_zero: builtins.bool = True) -> None:
         """`clear_gradient` inside Paddle."""
     def _copy_to(self, place: Any, blocking: builtins.bool = True) -> Tensor:
         """A copy at a place."""
+    def _full_like(self, value: Any) -> Tensor:
+        """`value` everywhere; recorded, so that what was overwritten gets a zero gradient."""
     def _grad_ivar(self) -> Any:
         """`grad`."""
     def _inplace_version(self) -> builtins.int:
@@ -99,6 +103,8 @@ class Methods:
         """Whether both share one buffer."""
     def _numel(self) -> builtins.int:
         """The number of elements, as an int."""
+    def _on_device(self, device: Any) -> Tensor:
+        """A copy on another device."""
     def _register_backward_hook(self, hook: Any) -> None:
         """Call `hook()` when backward reaches this tensor."""
     def _set_grad_ivar(self, gradient: Any) -> None:
@@ -238,6 +244,13 @@ class Methods:
         """The input with at least two axes: a vector becomes a row; of several inputs, a list."""
     def atleast_3d(self, name: str | None = None) -> Any:
         """The input with at least three axes: [n] as [1, n, 1], and [n, m] as [n, m, 1]; of several inputs, a list."""
+    def backward(
+        self,
+        grad_tensor: Any = None,
+        retain_graph: builtins.bool = False,
+        dump_backward_graph_path: Any = None,
+    ) -> None:
+        """Add the gradient of this tensor to the `.grad` of every leaf it depends on."""
     def baddbmm(
         self, x: Any, y: Any, beta: builtins.float = 1.0, alpha: builtins.float = 1.0, name: str | None = None
     ) -> Tensor:
@@ -313,6 +326,8 @@ class Methods:
         """Where each entry of x belongs in an ascending vector: see `searchsorted`."""
     def byte(self) -> Tensor:
         """A copy as uint8, or the tensor itself where it has that dtype."""
+    def cast(self, dtype: Any) -> Tensor:
+        """A copy in another dtype: of the real part, where that holds no complex numbers. Gradients flow back in the input's."""
     def cast_(self, dtype: Any) -> Tensor:
         """`cast` in place: x becomes the result, with its dtype (in new memory where that changes)."""
     def cauchy_(self, loc: builtins.int = 0, scale: builtins.int = 1, name: str | None = None) -> Tensor:
@@ -720,15 +735,15 @@ class Methods:
     def hypot_(self, y: Any, name: str | None = None) -> Tensor:
         """`hypot` in place: the result, which must have x's shape, takes the place of x's values."""
     def i0(self, name: str | None = None) -> Tensor:
-        """The modified Bessel function of the first kind, of order 0."""
+        """The modified Bessel function of the first kind, of order 0. Derivative: g * i1(x)."""
     def i0_(self, name: str | None = None) -> Tensor:
         """`i0` in place: the result, which must have x's shape, takes the place of x's values."""
     def i0e(self, name: str | None = None) -> Tensor:
-        """e^-|x| i0(x)."""
+        """e^-|x| i0(x). Derivative: g * (i1e(x) - sign(x) * out)."""
     def i1(self, name: str | None = None) -> Tensor:
-        """The modified Bessel function of the first kind, of order 1."""
+        """The modified Bessel function of the first kind, of order 1. Derivative: g * (i0(x) - out / x)."""
     def i1e(self, name: str | None = None) -> Tensor:
-        """e^-|x| i1(x)."""
+        """e^-|x| i1(x). Derivative: g * (i0e(x) - out * (sign(x) + 1 / x))."""
     def imag(self, name: str | None = None) -> Tensor:
         """The imaginary part of a complex array, a view. Raises TypeError for a real one."""
     def increment(self, value: builtins.float = 1.0, name: str | None = None) -> Tensor:

@@ -154,6 +154,11 @@ class Graph:
         return Routes(self.sources, self.targets, self.num_nodes, self.num_nodes)
 
     @cached_property
+    def _ends(self) -> tuple[Tensor, Tensor]:
+        """Sources and targets as Tensors; `send_u_recv` keeps their routes as long as these live."""
+        return to_tensor(self.sources), to_tensor(self.targets)
+
+    @cached_property
     def by_source(self) -> Adjacency:
         """Where the edges of each node lead (CSR)."""
         return self.routes.turned.by_target
@@ -278,7 +283,7 @@ class Graph:
 
     @classmethod
     def batch(cls, graph_list: Sequence["Graph"]) -> "Graph":
-        """`disjoint` graphs, told apart by `graph_node_id`."""
+        """`disjoint` graphs, identified by `graph_node_id`."""
         return cls.disjoint(graph_list)
 
     @property
@@ -340,8 +345,7 @@ class Graph:
         """
         if feature.shape[0] == self.num_nodes and out_size in (None, self.num_nodes):
             return receive(feature, self, reduce_func)
-        ends = to_tensor(self.sources), to_tensor(self.targets)
-        return send_u_recv(feature, *ends, reduce_func, out_size)
+        return send_u_recv(feature, *self._ends, reduce_func, out_size)
 
     send_u_recv = send_recv
 

@@ -72,5 +72,5 @@ def read(folder: str | Path) -> dict[str, Any] | None:
     state = load(path)
     expected = {"network", "optimizer", "metrics", "callbacks", "chance", "epoch", "step", "steps", "totals"}
     if not isinstance(state, dict) or not expected <= set(state):
-        raise InvalidArgument(f"resume: {str(path)!r} is no training state")
+        raise InvalidArgument(f"resume: {str(path)!r} is not a training state")
     return state

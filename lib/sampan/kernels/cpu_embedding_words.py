@@ -4,8 +4,8 @@ subwords.
 Every word of a sentence is in turn the input; each word i within its window is a target, beside `negative`
 words drawn once for place i: all inputs that have i as a target share them (Ji et al. 2016, "Parallelizing
 Word2Vec in Shared and Distributed Memory"), so that their rows are still in the L1 cache when they are needed
-again. A pair (input, target) meets as many negatives as ever; two pairs with one target meet the same ones.
-An input's vector h takes its step after all of its window, some 6 targets and 30 negatives; their rows take
+again. The number of negatives of a pair (input, target) does not change; pairs with one target share them. An
+input's vector h takes its step after all of its window, some 6 targets and 30 negatives; their rows take
 theirs one after the other.
 
 The cost of one row against h, at width d: a dot product, then h's gradient and the row's step together, 6 d

@@ -60,8 +60,7 @@ def _attend_back(cuts, crows, cols, places, k, v, g, scale, length, weights, wei
                 mean += weight[e] * slope[e]
             for e in range(slope.size):
                 slope[e] = weight[e] * (slope[e] - mean) * scale
-            # Written where the columns want them, while they are at hand: to be read back they would have to
-            # be found.
+            # Stored in the order of the columns now, while they are in the cache.
             for e in range(slope.size):
                 weights_t[head, place[e]] = weight[e]
                 slopes_t[head, place[e]] = slope[e]

@@ -1,8 +1,8 @@
-"""Which topic a paper has, from its words and its citations: GCN, GAT and GraphSAGE on Cora and Citeseer.
+"""Classifies papers by topic from their words and citations: GCN, GAT and GraphSAGE on Cora and Citeseer.
 
-Of 1,433 or 3,703 words a paper has some thirty, so the first product is sparse: an epoch costs what the words
-cost that are there. Settings are those of the papers: Kipf and Welling 2017, Velickovic et al. 2018, and for
-GraphSAGE (Hamilton et al. 2017, mean aggregation) those of GCN.
+A paper has about thirty of 1,433 or 3,703 words, so the first product is sparse: the cost of an epoch is
+proportional to the nonzero entries. Settings are those of the papers: Kipf and Welling 2017, Velickovic et
+al. 2018, and for GraphSAGE (Hamilton et al. 2017, mean aggregation) those of GCN.
 """
 
 from __future__ import annotations

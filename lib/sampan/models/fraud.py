@@ -1,9 +1,9 @@
-"""Alarms on a stream of ratings: is the one that arrives negative? Judged by the graph of all earlier ones.
+"""Alarms on a stream of ratings: predicts from the graph of earlier ratings whether a new one is negative.
 
-`FraudDetector` keeps the ratings in a `DynamicGraph`. For each that arrives it reads the ratings of its two
-people and of those whom both know (fraud_features.py), and a small network gives a probability: `score`, then
-`observe`. `reason` names the earlier ratings that a score rests on. `load_graph("bitcoin_otc")` has real
-ratings, `benchmarks/graph_results.py fraud` measures with them.
+`FraudDetector` keeps the ratings in a `DynamicGraph`. For each new rating it computes features of the two
+people and of their common neighbours (fraud_features.py), and a small network gives a probability: `score`,
+then `observe`. `reason` lists the earlier ratings that contribute to a score. `load_graph("bitcoin_otc")` has
+real ratings; `benchmarks/graph_results.py fraud` measures the accuracy on them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Event(NamedTuple):
-    """One person rates another. rating: -1 to 1, not 0; unknown (nan) until it has arrived. time: seconds."""
+    """One person rates another. rating: -1 to 1, not 0; nan while it is not known. time: seconds."""
 
     giver: int
     receiver: int
@@ -52,16 +52,16 @@ class Event(NamedTuple):
 
 
 def events_of(ratings: GraphSet) -> list[Event]:
-    """The ratings of a set such as `load_graph("bitcoin_otc")`, in the order of time; -10 to 10 become -1 to
-    1."""
+    """The ratings of a data set such as `load_graph("bitcoin_otc")` in order of time, scaled from -10 to 10
+    to -1 to 1."""
     graph = ratings.graph
     parts = graph.sources, graph.targets, graph.edge_feat["time"], graph.edge_feat["rating"] / 10
     return [Event(*event) for event in zip(*(np.asarray(part).tolist() for part in parts), strict=True)]
 
 
 class Classifier(nn.Layer):
-    """Logits [batch] of features [batch, columns]: each column less its mean over its deviation (buffers),
-    cut at 5, then one hidden layer."""
+    """Logits [batch] of features [batch, columns]: columns are standardised by their means and standard
+    deviations (buffers) and clipped to -5 to 5; then one hidden layer."""
 
     mean: Any
     scale: Any
@@ -85,9 +85,9 @@ class Classifier(nn.Layer):
 
 
 def fit_classifier(rows: Array, negative: Array, epochs: int = 20, seed: int = 0) -> Classifier:
-    """A Classifier of rows [n, columns] into those that are `negative` [n] and the others.
+    """A Classifier trained on rows [n, columns] and labels `negative` [n].
 
-    Raises ValueError for no rows, other lengths, and labels of one kind alone.
+    Raises ValueError without rows, for lengths that differ, and if all labels are equal.
     """
     rows, negative = np.asarray(rows, np.float32), np.asarray(negative, bool)
     if rows.ndim != 2 or rows.shape[0] != negative.size or negative.all() or not negative.any():
@@ -113,14 +113,14 @@ def fit_classifier(rows: Array, negative: Array, epochs: int = 20, seed: int = 0
 
 
 def alarm_threshold(scores: Array, negative: Array) -> float:
-    """The score from which on as many are flagged as there are negative ones."""
+    """The threshold at which the number of alarms equals the number of negative ratings."""
     count = max(int(np.sum(negative)), 1)
     return float(np.sort(scores)[-count])
 
 
 class ReasonEdge(NamedTuple):
-    """An earlier rating that a score rests on. contribution: by how much the log-odds of the score would fall
-    if it had not been given; below 0 where it speaks against an alarm."""
+    """An earlier rating that contributes to a score. contribution: the decrease of the score's log-odds
+    without this rating; negative if the rating lowers the score."""
 
     source: int
     target: int
@@ -131,11 +131,11 @@ class ReasonEdge(NamedTuple):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why an event has its score.
+    """The contributions to the score of an event.
 
-    nodes: the people of `edges`, giver and receiver first, int64. edges: the earlier ratings that change the
-    score most, the strongest first. features: (name, value, contribution) of every feature, the strongest
-    first; the contribution is what the log-odds would lose if it were as it is on average.
+    nodes: the people in `edges`, giver and receiver first, int64. edges: the earlier ratings with the largest
+    contributions, the largest first. features: (name, value, contribution) of every feature, the largest
+    contribution first; it is the decrease of the log-odds with the feature's mean in place of its value.
     """
 
     event: Event
@@ -146,14 +146,14 @@ class Reason:
 
 
 class FraudDetector:
-    """Scores each rating of a stream by the graph of those before it: `score`, `reason`, then `observe`.
+    """Scores each rating of a stream by the graph of the earlier ones: `score`, `reason`, then `observe`.
 
-    num_people: people 0 to num_people - 1 to begin with; more are added as they come. groups: which features
-    are used (fraud_features.py). `network` and `threshold` come from `train_fraud`, or from `fit_classifier`
-    and `alarm_threshold`. Not made for several threads at once.
+    num_people: the initial number of people; new ones are added when they first occur. groups: the groups of
+    features (fraud_features.py). `network` and `threshold` are set by `train_fraud`, or by the caller with
+    `fit_classifier` and `alarm_threshold`. Not thread-safe.
 
-    A score depends on the ratings that were observed and on the event's own people and time, never on its
-    rating. Fairness and goodness are kept as features of the nodes; a rating renews those of its two ends.
+    A score depends on the observed ratings and on the event's people and time, never on its rating. Fairness
+    and goodness are stored as features of the nodes; a rating updates those of its two ends.
     """
 
     def __init__(self, num_people: int = 0, groups: Sequence[str] = tuple(GROUPS)) -> None:
@@ -167,11 +167,11 @@ class FraudDetector:
         self.threshold = 0.5
         self.latest = -np.inf  # the time of the newest event observed
 
-    # What arrives
+    # --- updates
 
     def observe(self, event: Event) -> None:
-        """Put a rating into the graph. Raises ValueError for one before the latest, and one that is not from
-        -1 to 1, or is 0."""
+        """Add a rating to the graph. Raises ValueError for one that is earlier than the latest, outside -1 to
+        1, or 0."""
         self._check("observe", event)
         if not 0 < abs(event.rating) <= 1:
             raise ValueError(f"observe: rating: expected -1 to 1 and not 0, got {event.rating}")
@@ -187,7 +187,7 @@ class FraudDetector:
         self.graph.update_node_feat("fairness", [giver], [seen.given.fairness])
 
     def neighbourhood(self, event: Event) -> Neighbourhood:
-        """The ratings so far of the event's two people."""
+        """The observed ratings of the event's two people."""
         self._check("neighbourhood", event)
         ends = int(event.giver), int(event.receiver)
         known = [end for end in ends if end < self.graph.num_nodes]
@@ -197,7 +197,7 @@ class FraudDetector:
         return Neighbourhood(*ends, time, after[0], before[0], before[1], after[1])
 
     def _sides(self, read: Any, worth: str, ends: tuple[int, int], now: float) -> list[Side]:
-        """The rows of both ends; a person who is not in the graph yet has none."""
+        """The rows of both ends; empty for a person who is not in the graph yet."""
         others, edges, counts = read
         parts = (
             others, self.graph.edge_feat("rating", edges), self.graph.edge_times(edges), edges,
@@ -214,10 +214,10 @@ class FraudDetector:
         if not self.latest <= event.time < np.inf:
             raise ValueError(f"{function}: time: expected {self.latest} or later, got {event.time}")
 
-    # What is thought of it
+    # --- scores
 
     def features(self, event: Event) -> Array:
-        """float32 [columns]: what is known of the event before it is observed."""
+        """float32 [columns]: the features of the event before it is observed."""
         return np.array(features(self.neighbourhood(event), self.groups), np.float32)
 
     def score(self, event: Event) -> float:
@@ -229,11 +229,11 @@ class FraudDetector:
         return score >= self.threshold
 
     def reason(self, event: Event, most: int = 12, depth: int = 10) -> Reason:
-        """The earlier ratings and the features that make the event's score.
+        """The earlier ratings and the features that contribute to the event's score.
 
-        Each rating is left out once, and the score made again without it (occlusion). most: how many ratings
-        are named. depth: how many of each side are tried, the newest ones, and as many of the newest that
-        link giver and receiver.
+        The score is computed again without each rating (occlusion). most: the largest number of ratings in
+        the result. depth: how many are tried, the newest of each side and the newest that link giver and
+        receiver.
         """
         seen = self.neighbourhood(event)
         tried = _evidence(seen, depth)
@@ -266,7 +266,7 @@ def _probability(logit: float) -> float:
 
 
 def _evidence(seen: Neighbourhood, depth: int) -> dict[int, tuple[int, int, float, float]]:
-    """Edge number -> (source, target, rating, time) of what a score is made of."""
+    """Edge number -> (source, target, rating, time) of the ratings that `reason` tries."""
     mine, found = np.concatenate([seen.given.others, seen.returned.others]), {}
     for place, side in enumerate(seen.sides):
         end = seen.giver if place < 2 else seen.receiver
@@ -276,7 +276,7 @@ def _evidence(seen: Neighbourhood, depth: int) -> dict[int, tuple[int, int, floa
             chosen = np.union1d(chosen, links)
         parts = side.others, side.ratings, side.times, side.edges
         for other, rating, time, edge in zip(*(part[chosen].tolist() for part in parts), strict=True):
-            ends = (end, other) if place in (0, 3) else (other, end)  # the sides that lead away
+            ends = (end, other) if place in (0, 3) else (other, end)  # outgoing edges
             found[edge] = (*ends, rating, time)
     return found
 
@@ -286,7 +286,7 @@ def _evidence(seen: Neighbourhood, depth: int) -> dict[int, tuple[int, int, floa
 
 @dataclass(frozen=True)
 class Progress:
-    """How far `train_fraud` is: `done` from 0 to 1, and the detector, which has a network where done is 1."""
+    """Progress of `train_fraud`: the fraction `done`, and the detector, which has a network at done = 1."""
 
     done: float
     detector: FraudDetector
@@ -302,11 +302,10 @@ def train_fraud(
     seed: int = 0,
     every: int = 500,
 ) -> Iterator[Progress]:
-    """Train on the first part of a stream, choose the threshold on the next, and leave the rest unseen.
+    """Train on the first part of a stream and choose the threshold on the second; the third is not used.
 
-    events: in the order of time. train, valid: shares of them. Afterwards the detector has observed both
-    parts, and goes on from there. Reports every so many events. Raises ValueError for shares that leave no
-    event for one of the three parts.
+    events: in order of time. train, valid: fractions of them. Afterwards the detector has observed the first
+    two parts. Yields Progress every `every` events. Raises ValueError if one of the three parts is empty.
     """
     first, end = int(len(events) * train), int(len(events) * (train + valid))
     if not 0 < first < end < len(events):

@@ -1,8 +1,8 @@
-"""What is known of a rating before it arrives: numbers of its two people and of their neighbours in a graph
-of all earlier ratings.
+"""Features of a rating before its value is known: of its two people and of their neighbours in the graph of
+all earlier ratings.
 
-Three groups: "own" looks at no rating's value and at no neighbour, "history" at the ratings that the two gave
-and received, "neighbours" at what links the two: the rating in return, the people whom both know, and
+Three groups: "own" uses counts and times of the two people's ratings; "history" the values that the two gave
+and received; "neighbours" what links the two: the rating in the other direction, common acquaintances, and
 fairness and goodness (Kumar et al. 2016, "Edge Weight Prediction in Weighted Signed Networks", equations 1
 and 2).
 """
@@ -20,14 +20,16 @@ __all__ = ["GROUPS", "Neighbourhood", "Side", "columns", "features"]
 
 Array = np.ndarray[Any, Any]
 HOUR, DAY, WEEK = 3600.0, 86400.0, 604800.0
-NEVER = 12.0  # in place of the logarithm of the hours since something that did not happen: 18 years
+NEVER = 12.0  # log of the hours since an event that has never happened: about 18 years
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The edges of one person in one direction, in the order of time: who is at the other end, the rating
-    from -1 to 1, its time, its edge number, and what the other person is worth: the goodness of those who
-    are rated, the fairness of those who rate. now: the time at which they are looked at."""
+    """The edges of one person in one direction, in order of time.
+
+    others: the person at the other end. ratings: -1 to 1. edges: edge numbers. worth: of the other person,
+    goodness for outgoing edges (the rated), fairness for incoming ones (the raters). now: the time at which
+    the features are computed."""
 
     now: float
     others: Array
@@ -37,7 +39,7 @@ class Side:
     worth: Array
 
     def without(self, edge: int) -> Side:
-        """The same without the edge of this number; itself where it is not among them."""
+        """A copy without this edge; the object itself if it does not have the edge."""
         kept = self.edges != edge
         if kept.all():
             return self
@@ -45,27 +47,28 @@ class Side:
         return Side(self.now, *(part[kept] for part in parts))
 
     def since(self, which: Any = slice(None)) -> float:
-        """The logarithm of one more than the hours since the latest of these edges."""
+        """log(1 + hours since the latest of these edges)."""
         times = self.times[which]
         return math.log1p((self.now - times[-1]) / HOUR) if len(times) else NEVER
 
     @cached_property
     def account(self) -> list[float]:
-        """What says nothing of the ratings' values: see `_OF_ACCOUNT`."""
+        """Features that do not depend on the values of ratings, named in `_OF_ACCOUNT`."""
         age = math.log1p((self.now - self.times[0]) / DAY) if len(self.times) else -1.0
         return [math.log1p(len(self.times)), age, self.since()]
 
     @cached_property
     def history(self) -> list[float]:
-        """See `_OF_SIDE`."""
+        """Features of the ratings' values, named in `_OF_SIDE`."""
         count = len(self.ratings)
         if not count:
             return [0.0, 0.1, 0.0, NEVER, 0.0, 0.0]
         negative = self.ratings < 0
-        recent = np.exp((self.times - self.now) / WEEK)  # a rating counts less with each week
+        recent = np.exp((self.times - self.now) / WEEK)  # exponential decay with a time constant of one week
         bad = float(recent[negative].sum())
         return [
-            float(self.ratings.sum()) / (count + 1),  # drawn to 0 and to a tenth by one more rating
+            float(self.ratings.sum())
+            / (count + 1),  # smoothed by one pseudo-rating: mean 0, share of negative ones 0.1
             (np.count_nonzero(negative) + 0.1) / (count + 1),
             float(self.ratings[-1]),
             self.since(negative),
@@ -75,19 +78,20 @@ class Side:
 
     @cached_property
     def fairness(self) -> float:
-        """Of who gave these: 1 less half the mean distance of the ratings from the goodness of the rated."""
+        """Fairness of the rater: 1 - half the mean distance of the ratings from the goodness of the rated."""
         if not len(self.ratings):
             return 1.0
         return 1.0 - float(np.abs(self.ratings - self.worth).mean()) / 2
 
     @cached_property
     def goodness(self) -> float:
-        """Of who received these: the mean of the ratings, each times the fairness of the one who gave it."""
+        """Goodness of the receiver: the mean of the ratings, each times the fairness of its rater."""
         return float((self.ratings * self.worth).mean()) if len(self.ratings) else 0.0
 
 
 class Neighbourhood(NamedTuple):
-    """What a rating from `giver` to `receiver` at `time` is judged by: four sides of two people."""
+    """The earlier ratings from which the features of a rating from `giver` to `receiver` at `time` are
+    computed: two sides of each person."""
 
     giver: int
     receiver: int
@@ -102,7 +106,7 @@ class Neighbourhood(NamedTuple):
         return self.given, self.returned, self.received, self.passed
 
     def without(self, edge: int) -> Neighbourhood:
-        """The same where the rating of this edge number was never given."""
+        """A copy without the rating of this edge number."""
         return self._replace(
             **{
                 name: getattr(self, name).without(edge)
@@ -171,8 +175,8 @@ def _neighbours(seen: Neighbourhood) -> list[float]:
 
 
 def _common(mine: Side, received: Side) -> tuple[Array, Array]:
-    """Of each rating that the receiver had from a person in `mine`: the rating there, the newest of several,
-    and the rating itself."""
+    """For each rating that the receiver got from a person in `mine`: the newest rating of that person in
+    `mine`, and the rating itself."""
     if not len(mine.others) or not len(received.others):
         return np.empty(0), np.empty(0)
     order = np.argsort(mine.others, kind="stable")

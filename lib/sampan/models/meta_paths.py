@@ -1,8 +1,8 @@
-"""The area of an author, by paths through papers, venues and terms: attention over meta-paths on DBLP.
+"""Classifies authors by area with attention over meta-paths through papers, venues and terms, on DBLP.
 
-A network weighs what different meta-paths bring as HAN does (Wang et al. 2019, "Heterogeneous Graph Attention
-Network", equations 7 to 9). Along a path each node takes the mean of what it receives, in place of HAN's
-attention between nodes, so the edges of a path, millions for some, are not made.
+The network weights the results of several meta-paths as HAN does (Wang et al. 2019, "Heterogeneous Graph
+Attention Network", equations 7 to 9). Along a path each node takes the mean of its messages, in place of
+HAN's attention between nodes, so the edges of a path, millions for some, are never stored.
 `load_graph("dblp_four_area")` has the authors.
 """
 
@@ -58,13 +58,13 @@ def author_words(graph: HeteroGraph, first: int = 0, count: int | None = None) -
 
 
 def path_routes(graph: HeteroGraph, path: Sequence[str]) -> list[Routes]:
-    """The steps of a meta-path from its end to its begin: a node of the first type receives along them."""
+    """The steps of a meta-path from its end to its start: a node of the first type receives along them."""
     return [Routes.of(graph.along(step)) for step in reversed(graph.steps(list(path)))]
 
 
 def without_types(graph: HeteroGraph, labels: Array) -> tuple[Routes, SparseTensor, Array]:
-    """(routes, words, labels) of all nodes, with edges in both directions and a self loop each: what a
-    network sees that knows no types. Only authors have words and labels."""
+    """(routes, words, labels) of all nodes, with edges in both directions and a self loop each: the
+    input of a network without node types. Only authors have words and labels."""
     counts = graph.node_types
     first = sum(list(counts.values())[: list(counts).index("author")])
     everyone = np.full(graph.num_nodes, -1, np.int64)
@@ -118,7 +118,7 @@ class MetaPathAttention(nn.Layer):
 def split_labelled(
     labels: Array, train: float = 0.2, valid: float = 0.1, seed: int = 0
 ) -> tuple[Array, Array, Array]:
-    """(train, valid, test): nodes with a label of 0 or more in parts of these shares, drawn by `seed`."""
+    """(train, valid, test): a random split, by `seed`, of the nodes with a label of 0 or more."""
     order = np.random.default_rng(seed).permutation(np.flatnonzero(labels >= 0))
     ends = int(train * len(order)), int((train + valid) * len(order))
     first, second, third = np.split(order, ends)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..engine.backward import grad
-from ..engine.tensor import InvalidArgument, InvalidType, Tensor, declared
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
+from ..ops.joining import concat_tensors, stack_tensors
 
 __all__ = ["Hessian", "Jacobian", "hessian", "jacobian"]
 
@@ -15,7 +16,7 @@ def filled_grad(ys: Any, xs: Sequence[Tensor], v: Any = None) -> list[Tensor]:
     x."""
     tied = [y for y in ([ys] if isinstance(ys, Tensor) else ys) if not y.stop_gradient]
     found = grad(ys, list(xs), v, create_graph=True, allow_unused=True) if tied else [None] * len(xs)
-    return [declared.full_like_of(x.detach(), 0) if g is None else g for g, x in zip(found, xs, strict=True)]
+    return [x.detach()._full_like(0) if g is None else g for g, x in zip(found, xs, strict=True)]
 
 
 class Matrix:
@@ -38,8 +39,8 @@ class Matrix:
         return tuple(self._whole)
 
     def _joined(self, tensors: Sequence[Tensor]) -> Tensor:
-        flat = [declared.reshape(t, [*self._lead, -1]) for t in tensors]
-        return flat[0] if len(flat) == 1 else declared.concat_tensors(*flat, axis=-1)
+        flat = [t.reshape([*self._lead, -1]) for t in tensors]
+        return flat[0] if len(flat) == 1 else concat_tensors(*flat, axis=-1)
 
     def _row(self, i: int) -> Tensor:
         """The derivatives of entry i of ys, [columns] or [batch, columns]."""
@@ -55,7 +56,7 @@ class Matrix:
                 raise IndexError(f"index {row} is outside a matrix of {self._whole[-2]} rows")
             return self._row(row % self._whole[-2])[(*lead, column)]
         rows = [self._row(i) for i in range(*row.indices(self._whole[-2]))]
-        part = declared.stack_tensors(*rows, axis=len(self._lead))
+        part = stack_tensors(*rows, axis=len(self._lead))
         return part[(*lead, slice(None), column)]
 
     def __getitem__(self, index: Any) -> Tensor:
@@ -161,7 +162,7 @@ def hessian(ys, xs, batch_axis=None):
     one = ys if batch_axis is None else ys[0]
     if one.size > 1:
         raise InvalidArgument(
-            f"hessian: expected one number in ys (one a place of the batch), got {[*ys.shape]}"
+            f"hessian: expected one number in ys (one for each sample of a batch), got {[*ys.shape]}"
         )
     first = jacobian(ys.reshape([] if batch_axis is None else [-1]), xs, batch_axis)
     return _each(Hessian, first, xs, batch_axis is not None)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..engine.operator import operator
-from ..engine.tensor import InvalidType, declared
+from ..engine.tensor import InvalidType
 
 __all__ = ["angle", "as_complex", "as_real", "complex", "conj", "imag", "polar", "real", "sgn"]
 
@@ -92,7 +92,7 @@ def polar(abs, angle, name=None):
     return torch.polar(abs.to(kind), angle.to(kind))
 
 
-@operator(lambda g: declared.as_real(g), method="", view=True, aliases="view_as_complex")
+@operator(lambda g: as_real(g), method="", view=True, aliases="view_as_complex")
 def as_complex(x, name=None):
     """Pairs of floats, [..., 2], as complex numbers [...]. A view of the same memory."""
     if not x.shape or x.shape[-1] != 2:

@@ -1,9 +1,8 @@
 """Elementwise operators, each declared by its formula and its derivative in one line.
 
 In a formula x and y are the inputs, `out` is the value, g the gradient that arrives. The same line makes the
-eager operator (calls become methods, so that it runs on buffers and on Tensors; functions that torch's
-buffers lack as methods are looked up among the declared operators) and, where a derivative is plain
-arithmetic of several steps, the fused loop of `kernels.fused` that does it in one pass over large arrays.
+eager operator (calls become methods, so that it runs on buffers and on Tensors) and, where a derivative is
+plain arithmetic of several steps, the fused loop of `kernels.fused` for large arrays, in one pass.
 Complex values need no second line: the gradient g of a holomorphic f is g conj(f'(x)) = conj(conj(g) f'(x)).
 """
 
@@ -19,7 +18,7 @@ import torch
 from .. import kernels
 from ..dtype import default_dtype
 from ..engine.operator import as_method, composite, operator
-from ..engine.tensor import InvalidArgument, InvalidType, Tensor, declared
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..generated import define
 
 # fmt: off
@@ -39,15 +38,11 @@ Buffer = torch.Tensor
 
 
 class _Methods(ast.NodeTransformer):
-    """`cos(x)` becomes `x.cos()`, the spelling that buffers and Tensors share; `i1(x)` becomes
-    `declared.i1(x)`."""
+    """`cos(x)` becomes `x.cos()`, the spelling that buffers and Tensors share."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.func, ast.Name):
-            return node
-        if not hasattr(Buffer, node.func.id):
-            node.func = ast.Attribute(ast.Name("declared", ast.Load()), node.func.id, ast.Load())
             return node
         return ast.Call(ast.Attribute(node.args[0], node.func.id, ast.Load()), node.args[1:], node.keywords)
 
@@ -72,13 +67,7 @@ def elementwise(
     setting: a keyword of Paddle's as in a signature, `alpha=1`. facts: as of `operator`.
     """
     inputs = ["x", "y"][: len(derivatives)]
-    namespace: dict[str, Any] = {
-        "torch": torch,
-        "value": value,
-        "vendor": vendor,
-        "Buffer": Buffer,
-        "declared": declared,
-    }
+    namespace: dict[str, Any] = {"torch": torch, "value": value, "vendor": vendor, "Buffer": Buffer}
     given, keyword = ", ".join(inputs), f", *, {setting}" if setting else ""
     doc = f"{doc}\n\n    Elementwise, any shape. Derivative: {'; '.join(derivatives)}."
     shown = f"torch.{name}" if getattr(torch, name, None) is value else "value"
@@ -123,7 +112,8 @@ def _subtract(x: Any, y: Any) -> Any:
     try:
         return x - y
     except RuntimeError:
-        return x * 1 - y * 1
+        kind = torch.result_type(x, y)
+        return (x * 1 - y * 1).to(torch.int64 if kind is torch.bool else kind)
 
 
 def _integral(x: Any) -> bool:
@@ -514,8 +504,8 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None) ->
         value = (x + bias) * scale
     else:
         value = x * scale + bias if bias else x * scale
-    value = value if value.dtype == x.dtype else declared.cast(value, x.dtype)
-    return value if act is None else getattr(declared, act)(value)
+    value = value.astype(x.dtype)
+    return value if act is None else getattr(value, act)()
 
 
 @composite(method="")
@@ -531,7 +521,7 @@ def ldexp(x, y, name=None) -> Tensor:
         if isinstance(value, (int, float)):
             raise InvalidType(f"ldexp: {called} must be a tensor, got {value!r}")
     kind = torch.float64 if torch.float64 in (x.dtype, y.dtype) else default_dtype()
-    x, y = (v if v.dtype == kind else declared.cast(v, kind) for v in (x, y))
+    x, y = x.astype(kind), y.astype(kind)
     return x * 2.0**y
 
 
@@ -557,7 +547,7 @@ def add_n(inputs, name=None) -> Tensor:
     tensors = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     shapes = {tuple(t.shape) for t in tensors}
     if shapes == {(), (1,)}:
-        tensors = [declared.reshape(t, [1]) for t in tensors]
+        tensors = [t.reshape([1]) for t in tensors]
     elif len(shapes) != 1:
         raise InvalidArgument(f"add_n: expected tensors of one shape, got {[list(t.shape) for t in tensors]}")
     return summed(*tensors)
@@ -572,7 +562,7 @@ def increment(x, value=1.0, name=None) -> Tensor:
         x.data.add_(step)
         x._mark_written()
         return x
-    return x._write(declared.add(x._before(), step))
+    return x._write(x._before().add(step))
 
 
 def positive(x, name=None) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..engine.apply import casts, observers
+from ..engine.apply import observers
 from ..engine.backward import enable_grad
 from ..engine.error_translation import RAISED_INSIDE, raised_inside, translate_error
 from ..engine.errors import with_name
@@ -19,7 +19,7 @@ from ..engine.fast import MISSING
 from ..engine.operator import as_method, names
 from ..engine.spelling import renamed
 from ..engine.tape import replaced
-from ..engine.tensor import InvalidArgument, InvalidType, Tensor, declared
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 
 # The families whose operators get twins.
 from . import (
@@ -63,7 +63,7 @@ def _twin(name: str, operation: Callable[..., Tensor], inplace: str) -> Any:
                     wanted = wanted or not value.stop_gradient
                     mixed = mixed or value.data.dtype is not x.data.dtype
             recorded = wanted and torch.is_grad_enabled()
-            if direct is not None and not (recorded or mixed or kwargs or observers or casts):
+            if direct is not None and not (recorded or mixed or kwargs or observers):
                 try:
                     direct(x.data, *[a.data if isinstance(a, Tensor) else a for a in args])
                 except RAISED_INSIDE:
@@ -103,7 +103,7 @@ def _rewritten(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
 def _accumulated(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
     """x with sums or products along an axis; without one x becomes a vector first."""
     if result.data.shape != x.data.shape:
-        _reshaped(x, declared.reshape(x._before(), [-1]))
+        _reshaped(x, x._before().reshape([-1]))
     return _rewritten(x, result, operands)
 
 
@@ -116,7 +116,7 @@ def _reshaped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
         x._check_no_leaf(x)
     elif not torch.is_grad_enabled():  # the tensor stays on the tape, whose gradients have its former shape
         with enable_grad():
-            result = declared.reshape(x._before(), list(result.shape))
+            result = x._before().reshape(list(result.shape))
     x.data, x.node = result.data, result.node
     return x
 
@@ -134,7 +134,7 @@ def _retyped(x: Tensor, result: Tensor, operands: Any = ()) -> Tensor:
         x.node, x.stop_gradient = result.node, result.stop_gradient
     elif x.node is not None:  # a constant to the tape, whose gradients have x's former dtype
         with enable_grad():
-            x.node = declared.cast(x._before(), result.data.dtype).node
+            x.node = x._before().cast(result.data.dtype).node
     replaced(x.data, result.data)
     x.data = result.data
     return x

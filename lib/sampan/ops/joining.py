@@ -10,7 +10,7 @@ from ..dtype import name_of
 from ..engine.errors import with_name
 from ..engine.operator import as_method, composite, operator
 from ..engine.spelling import spelled
-from ..engine.tensor import InvalidArgument, InvalidType, Tensor, declared, to_tensor
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor, to_tensor
 from .shape import _free, _ints, along, expand, flatten, reshape, unsqueeze
 
 # fmt: off
@@ -25,7 +25,7 @@ __all__ = [
 # --- joining ------------------------------------------------------------------------------------------------
 
 
-@operator(joint=lambda g, saved: tuple(declared.split_view(g, *saved)))
+@operator(joint=lambda g, saved: tuple(split_view(g, *saved)))
 def concat_tensors(*tensors, axis=0):
     """Joined along an axis that they have already."""
     kinds = {name_of(t.dtype) for t in tensors}
@@ -171,7 +171,7 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None) -> 
             raise InvalidArgument(f"repeat_interleave: repeats: expected shape [{n}], got {[*repeats.shape]}")
         repeats = repeats.data.to(x.data.device)
         places = torch.repeat_interleave(torch.arange(n, device=repeats.device), repeats)
-        return declared.index_select(x, Tensor(places), axis)
+        return x.index_select(Tensor(places), axis)
     times = int(repeats)
     if times <= 0:
         raise InvalidArgument(f"repeat_interleave: repeats: expected at least 1, got {times}")
@@ -200,10 +200,7 @@ def equal_views(x: Any, count: int, axis: int) -> Any:
 @operator(lambda g, axis: concat_tensors(*g, axis=axis), returns=tuple[Tensor, ...])
 def split_sizes(x, sizes, axis):
     """Cut along `axis` into pieces of the given sizes."""
-    axis = _free(x, axis)
-    if x.shape[axis] != sum(sizes):
-        raise RuntimeError(f"the sizes {list(sizes)} do not add up to {x.shape[axis]}")
-    return _copies(x.split(list(sizes), axis))
+    return _copies(split_view(x, sizes, axis))
 
 
 def _copies(views: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import torch
 from ..dtype import as_dtype
 from ..engine.apply import AxisError, describe
 from ..engine.operator import composite, operator
-from ..engine.tensor import InvalidArgument, InvalidType, Tensor, declared
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 
 
 def _ints(values: Any, name: str) -> list[int]:
@@ -82,7 +82,7 @@ def permute(x, perm, name=None):
     """The axes in the order `perm`. A view."""
     perm = [_free(x, p) for p in _ints(perm, "perm")]
     if sorted(perm) != list(range(x.ndim)):
-        raise RuntimeError(f"perm {perm} is no permutation of {x.ndim} axes")
+        raise RuntimeError(f"perm {perm} is not a permutation of {x.ndim} axes")
     return x.permute(perm), sorted(range(x.ndim), key=perm.__getitem__)
 
 
@@ -207,7 +207,7 @@ def roll(x, shifts, axis=None, name=None):
 # --- growing and cutting off --------------------------------------------------------------------------------
 
 
-@operator(lambda g, saved: declared.pad_constant(g, saved, 0.0))
+@operator(lambda g, saved: pad_constant(g, saved, 0.0))
 def pad_constant(x, widths, value):
     """Grown by `widths` (before, after pairs from the last axis backwards) filled with `value`; negative
     cuts."""
@@ -230,7 +230,7 @@ def triu(x, diagonal=0, name=None):
 # --- kind and place -----------------------------------------------------------------------------------------
 
 
-@operator(lambda g, saved: _converted(g, saved), inplace="retype", amp="as_is")
+@operator(lambda g, saved: _converted(g, saved), method="", inplace="retype", amp="as_is")
 def cast(x, dtype):
     """A copy in another dtype: of the real part, where that holds no complex numbers. Gradients flow back in
     the input's."""
@@ -241,11 +241,11 @@ def cast(x, dtype):
 
 def _converted(x: Any, kind: torch.dtype) -> Any:
     if x.is_complex() and not kind.is_complex:
-        x = declared.real(x) if isinstance(x, Tensor) else x.real
+        x = x.real() if isinstance(x, Tensor) else x.real
     return x.to(kind)
 
 
-@operator(lambda g: g)
+@operator(lambda g: g, method="_assign")
 def assign(x, output=None):
     """A copy."""
     return x.clone(memory_format=torch.contiguous_format)
@@ -260,13 +260,13 @@ def unshared(result: Any, *inputs: Any) -> Any:
     return result
 
 
-@operator(lambda g, saved: declared.copy_to(g, saved), amp="as_is")
+@operator(lambda g, saved: copy_to(g, saved), method="_on_device", amp="as_is")
 def copy_to(x, device):
     """A copy on another device."""
     return x.to(device), x.device
 
 
-@operator(lambda g: g * 0, amp="as_is")
+@operator(lambda g: g * 0, method="_full_like", amp="as_is")
 def full_like_of(x, value):
     """`value` everywhere; recorded, so that what was overwritten gets a zero gradient."""
     return torch.full_like(x, value)

@@ -9,7 +9,7 @@ import torch
 
 from ..engine.errors import with_name
 from ..engine.operator import entrance
-from ..engine.tensor import Tensor, declared, to_tensor
+from ..engine.tensor import Tensor, to_tensor
 from . import elementwise, indexing, linalg, logic
 
 _SIGNS: dict[str, Callable[..., Any]] = {
@@ -64,7 +64,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if not isinstance(value, (Tensor, bool, int, float, complex)):
         value = to_tensor(np.asarray(value), place=self.place)
     if isinstance(value, Tensor) and value.data.dtype is not self.data.dtype:
-        value = declared.cast(value, self.data.dtype)
+        value = value.cast(self.data.dtype)
     recorded = torch.is_grad_enabled() and not (self.stop_gradient and getattr(value, "stop_gradient", True))
     if recorded:
         self._check_writable(False)

@@ -8,7 +8,7 @@ import torch
 
 from ..dtype import as_dtype
 from ..engine.operator import as_method, composite, operator
-from ..engine.tensor import InvalidArgument, Tensor, declared
+from ..engine.tensor import InvalidArgument, Tensor
 from .indexing import getitem, setitem, spread
 from .shape import _free, _ints, along, assign, expand_view, flip, permute, reshape, unshared
 
@@ -104,7 +104,7 @@ def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None) -> Tensor:
 
 
 # The settings are saved, not named: where a derivative names a parameter, the twin in place copies x first.
-@operator(lambda g, saved: declared.fill_diagonal(g, 0.0, *saved), inplace="rewrite")
+@operator(lambda g, saved: fill_diagonal(g, 0.0, *saved), inplace="rewrite")
 def fill_diagonal(x, value, offset=0, wrap=False, name=None):
     """`x` with a number on its diagonal `offset` (of all axes where there are more than two).
 
@@ -127,7 +127,7 @@ def fill_diagonal(x, value, offset=0, wrap=False, name=None):
 
 
 @operator(
-    lambda g, axis, size, step, saved: declared.unfolded_back(g, saved, axis, size, step),
+    lambda g, axis, size, step, saved: unfolded_back(g, saved, axis, size, step),
     method="",
     view=True,
 )

@@ -37,26 +37,37 @@ lgamma = elementwise(
 digamma = elementwise(
     "digamma", torch.digamma, "g * polygamma(x, 1)", doc="The derivative of lgamma.", inplace="direct"
 )
-i0 = elementwise(
-    "i0",
-    torch.i0,
-    "g * i1(x)",
-    doc="The modified Bessel function of the first kind, of order 0.",
-    inplace="direct",
+
+
+@operator(lambda g, x: g * i1(x), method="", holomorphic=True, inplace="direct")
+def i0(x, name=None):
+    """The modified Bessel function of the first kind, of order 0. Derivative: g * i1(x)."""
+    return torch.i0(x)
+
+
+@operator(lambda g, x, out: g * (i1e(x) - x.sign() * out), method="", holomorphic=True)
+def i0e(x, name=None):
+    """e^-|x| i0(x). Derivative: g * (i1e(x) - sign(x) * out)."""
+    return torch.special.i0e(x)
+
+
+# At 0, where out / x has the limit 0.5, the division is by 1 and gives 0.
+@operator(lambda g, x, out: g * (i0(x) - out / (x + (x == 0)) - 0.5 * (x == 0)), method="", holomorphic=True)
+def i1(x, name=None):
+    """The modified Bessel function of the first kind, of order 1. Derivative: g * (i0(x) - out / x)."""
+    return torch.special.i1(x)
+
+
+@operator(
+    lambda g, x, out: g * (i0e(x) - out * (x.sign() + 1 / (x + (x == 0))) - 0.5 * (x == 0)),
+    method="",
+    holomorphic=True,
 )
-i0e = elementwise("i0e", torch.special.i0e, "g * (i1e(x) - sign(x) * out)", doc="e^-|x| i0(x).")
-i1 = elementwise(
-    "i1",
-    torch.special.i1,
-    "g * (i0(x) - out / (x + (x == 0)) - 0.5 * (x == 0))",
-    doc="The modified Bessel function of the first kind, of order 1.",
-)
-i1e = elementwise(
-    "i1e",
-    torch.special.i1e,
-    "g * (i0e(x) - out * (sign(x) + 1 / (x + (x == 0))) - 0.5 * (x == 0))",
-    doc="e^-|x| i1(x).",
-)
+def i1e(x, name=None):
+    """e^-|x| i1(x). Derivative: g * (i0e(x) - out * (sign(x) + 1 / x))."""
+    return torch.special.i1e(x)
+
+
 sinc = elementwise(
     "sinc",
     torch.sinc,

@@ -15,7 +15,7 @@ import torch
 from .. import kernels
 from ..engine import tape
 from ..engine.backward import no_grad
-from ..engine.tensor import InvalidArgument, InvalidType, Tensor, zero_gradient
+from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..kernels.arena import filled_like
 from ..nn.clip import ClipGrad
 from ..ops.shape import scalar
@@ -148,14 +148,14 @@ class Optimizer:
             slots: list[Slot] = []
             gradients: list[Any] = []
             for slot in group.slots:
-                gradient: Any = slot.parameter._grad if not given else given.get(id(slot.parameter))
-                if gradient is None or slot.parameter.stop_gradient:
-                    continue
+                parameter = slot.parameter
+                gradient: Any = parameter._grad if not given else given.get(id(parameter))
                 # cleared: counts as zeros, as in Paddle, and `.grad` makes them; as no rows, where there were
                 # rows
-                if gradient is zero_gradient:
-                    table = slot.parameter.data
-                    gradient = RowGradient.nothing(table) if slot.by_rows else slot.parameter.grad
+                if gradient is None and parameter._cleared and not given:
+                    gradient = RowGradient.nothing(parameter.data) if slot.by_rows else parameter.grad
+                if gradient is None or parameter.stop_gradient:
+                    continue
                 slots.append(slot)
                 rows = None if type(gradient) is Tensor else rows_of(gradient)
                 slot.by_rows = rows is not None
@@ -182,9 +182,9 @@ class Optimizer:
             rests = growth is not None and type(gradient) is RowGradient and self.rests(group.settings)
             if growth is not None and growth.partial and not rests:
                 raise InvalidType(
-                    f"{type(self).__name__}: a table of which some rows alone are at hand needs a rule that "
-                    "lets the others rest: SGD, Adagrad, Ftrl, or Adam and AdamW with lazy_mode=True; and "
-                    "no weight decay in its gradient"
+                    f"{type(self).__name__}: a table with some of its rows in a cache needs a rule that "
+                    "leaves rows without a gradient unchanged: SGD, Adagrad, Ftrl, or Adam and AdamW with "
+                    "lazy_mode=True; and no weight decay in its gradient"
                 )
             slot.steps += 1
             buffer = slot.parameter.data
@@ -275,7 +275,7 @@ class Optimizer:
         """Pairs of parameter and gradient. Runs backward from `loss` unless a parameter has its gradient
         already."""
         wanted = [p for p in parameters or self._parameter_list if not p.stop_gradient]
-        if all(p._grad is None or p._grad is zero_gradient for p in wanted):
+        if all(p._grad is None for p in wanted):
             loss.backward()
         return [(p, p.grad) for p in wanted if p.grad is not None]
 

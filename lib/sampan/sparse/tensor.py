@@ -204,7 +204,9 @@ class SparseTensor(Tensor):
 
         return self.entries.register_hook(of_entries)
 
-    def backward(self, grad_tensor: Any = None, retain_graph: bool = False, **unused: Any) -> None:
+    def backward(
+        self, grad_tensor: Any = None, retain_graph: bool = False, dump_backward_graph_path: Any = None
+    ) -> None:
         """As of a dense tensor; `grad_tensor` has this tensor's entries."""
         if grad_tensor is not None and grad_tensor.nnz() != self.nnz():
             raise ValueError(

@@ -102,7 +102,7 @@ class Culler:
         return self.kernels.get_kernel(session.kernel)
 
     def _over(self, session: Session, kernel: Any, now: float) -> str:
-        """Why a session must end, whoever uses it; "" if it need not."""
+        """Why a session must end, independently of its user; "" if it need not."""
         lease = session.lease
         if now > lease.ends + (self.patience.others if kernel is None else 0.0):
             return "its time is up"

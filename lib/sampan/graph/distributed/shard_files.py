@@ -31,7 +31,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path, what: str) -> dict[str, Any]:
-    """Raises ShardError, which names `what`, for a file that is missing, is no JSON or of another format."""
+    """Raises ShardError, which names `what`, for a file that is missing, not JSON, or in another format."""
     try:
         found = json.loads(path.read_bytes())
     except OSError as error:

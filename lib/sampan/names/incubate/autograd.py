@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...engine.tensor import InvalidType, Tensor, declared
+from ...engine.tensor import InvalidType, Tensor
 from ..derivatives import Matrix, filled_grad
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside: see inner
@@ -13,7 +13,7 @@ __all__ = ["Hessian", "Jacobian", "disable_prim", "enable_prim", "forward_grad",
 def _as_leaf(x: Tensor) -> Tensor:
     """A copy of x on the tape if x needs a gradient, else a detached leaf that does."""
     if not x.stop_gradient:
-        return declared.assign(x)
+        return x.clone()
     x = x.detach()
     x.stop_gradient = False
     return x
@@ -62,7 +62,7 @@ def jvp(func, xs, v=None):
 def _forward(ys: list[Tensor], xs: list[Tensor], v: list[Tensor] | None) -> list[Tensor]:
     """The Jacobian times v: u J is linear in u, so its gradient by u in the direction v is J v, whatever u
     is."""
-    u = [_as_leaf(declared.full_like_of(y.detach(), 0)) for y in ys]
+    u = [_as_leaf(y.detach()._full_like(0)) for y in ys]
     return filled_grad(filled_grad(ys, xs, u), u, v)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ...dtype import as_dtype
-from ...engine.apply import casts, mine, wrap
+from ...engine.apply import observer_of, observers, wrap
 from ...engine.tape import written
 from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...ops.embedding import rows_at
@@ -123,7 +123,7 @@ def embedding(
         embedding_renorm_(x, weight, max_norm, norm_type)
     try:
         rows = rows_at(x, weight, padding, scale_grad_by_freq, sparse is not False and weight.node is None)
-        half = casts and mine(casts) and rows.data.itemsize == 2
+        half = observers and observer_of("cast") and rows.data.itemsize == 2
         return rows.astype("float32") if half else rows  # not the whole table
     except ValueError:
         check_ids(x.data, count, "x")  # only now: it costs as much as the look-up

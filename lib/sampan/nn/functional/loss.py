@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from ...engine.tensor import InvalidArgument, Tensor
+from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...ops.activation import log_softmax
 from ...ops.criteria import NUMBERS
 from ...ops.loss import mean_cross_entropy
@@ -65,9 +65,8 @@ def cross_entropy(
         and places.ndim in (1, 2)
         and len(places) == places.numel() == len(scores) > 0
     ):
-        if (
-            places.is_cuda
-        ):  # the CPU's loop refuses such labels by itself; a GPU's kernel would stop the process
+        # The CPU's loop refuses labels out of range by itself; a GPU's kernel would stop the process.
+        if places.is_cuda:
             check_labels(places, scores.shape[1], ignore_index)
         try:
             return mean_cross_entropy(input, label.reshape([-1]) if places.ndim == 2 else label, ignore_index)
@@ -151,10 +150,11 @@ def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: 
         hard = hard.squeeze(axis)
     expected = [n for i, n in enumerate(input.shape) if i != axis]
     if list(hard.shape) != expected:
-        shapes = f"label {list(label.shape)} does not fit input {list(input.shape)}"
-        raise InvalidArgument(f"cross_entropy: {shapes}: expected {expected}")
+        raise InvalidArgument(
+            f"label: expected shape {expected} for input {list(input.shape)}, got {list(label.shape)}"
+        )
     if hard.is_floating_point() and bool((hard != hard.trunc()).any()):  # PaddlePaddle cuts them off
-        raise TypeError("cross_entropy: expected integer labels, or soft_label=True; got fractions")
+        raise InvalidType("label: expected integers, or soft_label=True; got fractions")
     hard = hard.long()
     check_labels(hard, classes, ignore_index)
     return hard
@@ -166,9 +166,7 @@ def check_labels(labels: torch.Tensor, classes: int, ignore_index: int) -> None:
         low, high = map(int, torch.aminmax(labels))
         outside = low < 0 or high >= classes
         if outside and (((labels < 0) | (labels >= classes)) & (labels != ignore_index)).any():
-            raise InvalidArgument(
-                f"cross_entropy: expected labels from 0 to {classes - 1}, got {low} to {high}"
-            )
+            raise InvalidArgument(f"label: expected 0 to {classes - 1}, got {low} to {high}")
 
 
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None) -> Tensor:

@@ -14,7 +14,7 @@ KARATE, NOVEL, MADE = "karate", "les_miserables", "made"
 BUNDLED = (KARATE, NOVEL, MADE)
 CITATIONS, RATINGS, TYPED = ("cora", "citeseer"), "bitcoin_otc", "dblp_four_area"
 MADE_TYPED = "made_typed"
-MOST_DRAWN = 20_000  # edges: more are hardly told apart, and cost frames
+MOST_DRAWN = 20_000  # edges: more are hard to distinguish, and slow the drawing down
 _NODES, _EDGES, _BLOCKS, _WORDS = 4_000, 20_000, 5, 40  # of the generated graph
 _SAME = 0.85  # share of its edges that stay within a block
 
