@@ -21,7 +21,6 @@ from ..engine.tensor import Tensor
 from ..graph import Graph
 from ..graph.nn import GATConv, GCNConv, GraphSageConv
 from ..nn import functional as F
-from ..nn.initializer import XavierUniform
 from ..random import seed as set_seed
 from ..sparse import SparseTensor
 
@@ -59,11 +58,7 @@ class GCN(nn.Layer):
 
 
 class GAT(nn.Layer):
-    """Two GATConv, the first of several heads; the graph has self loops. forward: as GCN's.
-
-    As in the authors' program, each head begins as a layer of its own: the limits of Glorot's uniform numbers
-    do not count the other heads.
-    """
+    """Two GATConv, the first of several heads; the graph has self loops. forward: as GCN's."""
 
     def __init__(
         self, num_words: int, num_classes: int, hidden: int = 8, heads: int = 8, dropout: float = 0.6
@@ -72,10 +67,6 @@ class GAT(nn.Layer):
         self.first = GATConv(num_words, hidden, 0.0, dropout, heads, activation="elu")
         self.first.linear = SparseLinear(num_words, hidden * heads, dropout, bias=True)
         self.second = GATConv(hidden * heads, num_classes, dropout, dropout, 1)
-        XavierUniform(num_words, hidden)(self.first.linear.weight)
-        for layer in (self.first, self.second):
-            for weight in (layer.weight_src, layer.weight_dst):
-                XavierUniform(layer.hidden_size, 1)(weight)
 
     def forward(self, graph: Graph, words: Any) -> Tensor:
         logits: Tensor = self.second(graph, self.first(graph, words))

@@ -57,8 +57,8 @@ def parsed(text: str, graph: Any) -> list[str]:
     the graph in small or capital letters. Raises BadPath for a text that is too long."""
     if len(text) > MOST_TEXT:
         raise BadPath("long", most=MOST_STEPS)
-    kinds = {kind.casefold(): kind for kind in graph.node_types}
-    return [kinds.get(name.casefold(), name) for name in _BETWEEN.split(text.strip()) if name]
+    kinds = {str(kind).casefold(): str(kind) for kind in graph.node_types}
+    return [kinds.get(str(name).casefold(), str(name)) for name in _BETWEEN.split(text.strip()) if name]
 
 
 def next_steps(graph: Any, node_type: str) -> list[tuple[str, str]]:
