@@ -18,8 +18,9 @@ import torch
 from .. import nn, ops, optimizer
 from ..engine.backward import no_grad
 from ..engine.tensor import InvalidArgument, Tensor
-from ..graph import HeteroGraph
+from ..graph import Graph, HeteroGraph
 from ..graph.messages import receive
+from ..graph.nn import GCNConv
 from ..graph.routes import Routes
 from ..nn import functional as F
 from ..sparse import SparseTensor, sparse_coo_tensor
@@ -27,6 +28,7 @@ from .citations import SparseLinear
 
 __all__ = [
     "DBLP_PATHS",
+    "DeepGCN",
     "Epoch",
     "MetaPathAttention",
     "author_words",
@@ -44,17 +46,19 @@ DBLP_PATHS = {
 }
 
 
-def author_words(graph: HeteroGraph, first: int = 0, count: int | None = None) -> SparseTensor:
-    """CSR float32 [authors, terms]: the share of each term among those of the author's papers.
+def author_words(graph: HeteroGraph) -> SparseTensor:
+    """CSR float32 [authors, terms]: the share of each term among those of the author's papers."""
+    rows, terms, shares = _word_shares(graph, ["author", "paper", "term"])
+    shape = [graph.node_types["author"], graph.node_types["term"]]
+    return sparse_coo_tensor(np.stack([rows, terms]), shares, shape).to_sparse_csr()
 
-    first, count: the author's row is `first` + the author, of `count` rows; others are empty.
-    """
-    counts = graph.path_counts(["author", "paper", "term"])
-    totals = np.bincount(counts.rows, counts.counts, graph.node_types["author"])
+
+def _word_shares(graph: HeteroGraph, path: Sequence[str]) -> tuple[Array, Array, Array]:
+    """(rows, terms, shares): where a path to the terms leads from each node; a row adds up to 1."""
+    counts = graph.path_counts(list(path))
+    totals = np.bincount(counts.rows, counts.counts, graph.node_types[path[0]])
     shares = (counts.counts / totals[counts.rows]).astype(np.float32)
-    places = np.stack([counts.rows + first, counts.neighbours]).astype(np.int64)
-    shape = [graph.node_types["author"] if count is None else count, graph.node_types["term"]]
-    return sparse_coo_tensor(places, shares, shape).to_sparse_csr()
+    return counts.rows.astype(np.int64), counts.neighbours.astype(np.int64), shares
 
 
 def path_routes(graph: HeteroGraph, path: Sequence[str]) -> list[Routes]:
@@ -62,15 +66,52 @@ def path_routes(graph: HeteroGraph, path: Sequence[str]) -> list[Routes]:
     return [Routes.of(graph.along(step)) for step in reversed(graph.steps(list(path)))]
 
 
-def without_types(graph: HeteroGraph, labels: Array) -> tuple[Routes, SparseTensor, Array]:
-    """(routes, words, labels) of all nodes, with edges in both directions and a self loop each: the
-    input of a network without node types. Only authors have words and labels."""
-    counts = graph.node_types
-    first = sum(list(counts.values())[: list(counts).index("author")])
+def without_types(graph: HeteroGraph, labels: Array) -> tuple[Graph, SparseTensor, Array]:
+    """(graph, words, labels) of all nodes, with edges in both directions and a self loop each: the input of a
+    network without node types. Every node has words: a paper its terms, an author and a venue those of their
+    papers, a term itself. Only authors have labels."""
+    ends = np.cumsum([0, *graph.node_types.values()])
+    first = dict(zip(graph.node_types, ends.tolist(), strict=False))
     everyone = np.full(graph.num_nodes, -1, np.int64)
-    everyone[first : first + counts["author"]] = labels
-    edges = graph.to_homogeneous().to_undirected().add_self_loops()
-    return edges.routes, author_words(graph, first, graph.num_nodes), everyone
+    everyone[first["author"] : first["author"] + graph.node_types["author"]] = labels
+    terms = np.arange(graph.node_types["term"])
+    parts = [(terms + first["term"], terms, np.ones(len(terms), np.float32))]
+    for path in (["paper", "term"], ["author", "paper", "term"], ["venue", "paper", "term"]):
+        rows, found, shares = _word_shares(graph, path)
+        parts.append((rows + first[path[0]], found, shares))
+    rows, found, shares = (np.concatenate(part) for part in zip(*parts, strict=True))
+    words = sparse_coo_tensor(np.stack([rows, found]), shares, [graph.num_nodes, len(terms)])
+    return graph.to_homogeneous().to_undirected().add_self_loops(), words.to_sparse_csr(), everyone
+
+
+class DeepGCN(nn.Layer):
+    """`layers` GCNConv with ReLU and dropout between them, over a graph that is given once. forward: sparse
+    features [nodes, words] to logits [nodes, classes]."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        num_words: int,
+        num_classes: int,
+        layers: int = 3,
+        hidden: int = 64,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        if layers < 2:
+            raise InvalidArgument(f"layers: expected 2 or more, got {layers}")
+        self.graph = graph
+        self.first = GCNConv(num_words, hidden, "relu")
+        self.first.linear = SparseLinear(num_words, hidden, dropout)
+        between = [GCNConv(hidden, hidden, "relu") for _ in range(layers - 2)]
+        self.rest = nn.LayerList([*between, GCNConv(hidden, num_classes)])
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, words: Any) -> Tensor:
+        x: Tensor = self.first(self.graph, words)
+        for layer in self.rest:
+            x = layer(self.graph, self.dropout(x))
+        return x
 
 
 class MetaPathAttention(nn.Layer):

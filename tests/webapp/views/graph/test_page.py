@@ -4,18 +4,22 @@ loops, networkx, dense NumPy products."""
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import networkx
 import numpy as np
 import pytest
 
+from sampan.models.fraud import FraudDetector
 from studio import i18n
-from studio.views.graph import data, stream, upload
+from studio.views.graph import data, stream, training, upload
 from studio.views.graph.explore import ExplorePart
 from studio.views.graph.figures import MOST_MARKS, marks_of
-from studio.views.graph.fraud import FraudPart
+from studio.views.graph.fraud import FOLLOW_S, NEWEST, FraudPart
 from studio.views.graph.layout import PAIRWISE, Layout, _mesh, _pairs, attraction
 from studio.views.graph.page import GraphPage
 from studio.views.graph.paths import FIRST, PathsPart
@@ -24,7 +28,7 @@ from studio.views.graph.stream import FraudRun
 from studio.views.graph.train import TrainPart
 from studio.views.graph.training import GcnRun, plane
 from studio.views.graph.upload import MOST_BYTES, BadFile, read_edges
-from studio.views.graph.walks import count, next_steps, parsed
+from studio.views.graph.walks import BadPath, count, next_steps, parsed
 
 PAGES = Path(__file__).parents[4] / "webapp" / "pages"
 
@@ -81,7 +85,7 @@ def test_a_large_graph_is_drawn_in_part(monkeypatch: pytest.MonkeyPatch) -> None
     "text",
     [
         "a,b\nb,c\n", "source,target\na,b\nb,c", "a;b\nb;c", "a\tb\t0.5\nb\tc\t1\n", "# edges\n\na b\nb   c\n",
-        "\ufeffa,b\r\nb,c\r\n", '"a","b"\n"b","c"\n',
+        "\ufeffa,b\r\nb,c\r\n", '"a","b"\n"b","c"\n', "# a comment\nSource;Target;Weight\na;b;1\nb;c;1\n",
     ],
 )  # fmt: skip
 def test_edges_are_read_in_every_usual_form(text: str) -> None:
@@ -91,6 +95,19 @@ def test_edges_are_read_in_every_usual_form(text: str) -> None:
         for a, b in zip(shown.graph.sources, shown.graph.targets, strict=True)
     }
     assert pairs == {("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")} and shown.names == ["a", "b", "c"]
+
+
+def test_quoted_names_may_have_separators_and_quotes() -> None:
+    shown = read_edges(b'"Smith, John","Doe; Jane"\n"Doe; Jane" , "the ""Fox"""\n')
+    assert shown.names == ["Smith, John", "Doe; Jane", 'the "Fox"'] and shown.graph.num_edges == 4
+    assert read_edges(b'O"Neil,b\nb,c\n').names == ['O"Neil', "b", "c"]
+
+
+def test_a_first_line_of_words_above_numbers_is_a_header() -> None:
+    assert read_edges(b"id1,id2\n1,2\n2,3\n").names == ["1", "2", "3"]
+    assert read_edges(b"Ann,Ben\nBen,1\n").names == ["Ann", "Ben", "1"]
+    assert read_edges(b"Ann,Ben\n").names == ["Ann", "Ben"]
+    assert read_edges(b"1,2\n2,3\n").names == ["1", "2", "3"]
 
 
 def test_names_with_blanks_loops_and_other_scripts_are_kept() -> None:
@@ -107,6 +124,7 @@ def test_names_with_blanks_loops_and_other_scripts_are_kept() -> None:
         (b"source,target\n", "empty", {}),
         (b"a,b\nalone\n", "line", {"line": "2"}),
         (b"a,b\n\n,b\n", "line", {"line": "3"}),
+        (b'a,b\n"c,d\n', "line", {"line": "2"}),
         (b"a,b\n" + b"x" * 61 + b",b\n", "name", {"line": "2"}),
         ("é,b".encode("latin-1"), "encoding", {"place": "0"}),
         (b"PK\x00\x03,b", "encoding", {"place": "2"}),
@@ -286,6 +304,31 @@ def test_a_node_with_an_edge_to_itself_is_its_own_neighbour() -> None:
 # --- learning -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("width", [4, 64])
+def test_sparse_and_dense_features_learn_the_same(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without dropout the two are one computation."""
+    monkeypatch.setattr("studio.views.graph.training.DROPPED", 0.0)
+    made = training._network
+
+    def seeded(*args: object) -> object:
+        network, numbers = made(*args), np.random.default_rng(1)
+        for parameter in network.parameters():
+            parameter.set_value(0.1 * numbers.standard_normal(parameter.shape).astype(np.float32))
+        return network
+
+    monkeypatch.setattr(training, "_network", seeded)
+    rng = np.random.default_rng(0)
+    shown = data.load(data.KARATE)
+    words = (rng.random((34, 200)) < 0.02).astype(np.float32) + np.eye(34, 200, dtype=np.float32)
+    shown, losses = replace(shown, features=words), []
+    for share in (0.0, 1.0):  # below which share of nonzeros the features are sparse
+        monkeypatch.setattr("studio.views.graph.training.SPARSE", share)
+        run = GcnRun(shown, width, 10).start()
+        assert run.join(120) and run.state == "done", run.error
+        losses.append(run.curves["loss"].points()[1])
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
+
+
 def test_a_gcn_learns_the_sides_of_the_club() -> None:
     looks: list[int] = []
     run = GcnRun(data.load(data.KARATE), 16, 60, on_look=lambda r: looks.append(r.epoch)).start()
@@ -341,13 +384,13 @@ def test_paths_are_counted_as_dense_products_count_them(path: str) -> None:
     graph, _ = data.typed(data.MADE_TYPED)
     dense = None
     whole = {"author -> paper → cites → paper, venue": "author,writes,paper,cites,paper,published_in,venue"}
-    for step in graph.steps(parsed(whole.get(path, path))):
+    for step in graph.steps(parsed(whole.get(path, path), graph)):
         one = np.zeros((graph.node_types[step.kind[0]], graph.node_types[step.kind[2]]))
         relation = graph.relations[step.kind]
         np.add.at(one, (relation.sources, relation.targets), 1)
         one = one.T if step.inverse else one
         dense = one if dense is None else dense @ one
-    found = count(graph, parsed(path), 3)
+    found = count(graph, parsed(path, graph), 3)
     assert dense is not None and found.instances == dense.sum() and found.pairs == (dense > 0).sum()
     assert np.array_equal(found.from_node, dense[3])
     top = found.top(5)
@@ -361,12 +404,43 @@ def test_pairs_are_not_counted_where_they_are_many(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("studio.views.graph.walks.MOST_PAIRS", 100)
     bounded = count(graph, path)
     assert whole.pairs and bounded.pairs is None and bounded.instances == whole.instances
-    with pytest.raises(ValueError, match="at most 8 steps, got 10"):
-        count(graph, ["author", "paper"] * 5 + ["author"])
     with pytest.raises(ValueError, match=r"node: expected 0 to 299 of author, got 300"):
         count(graph, path, 300)
     assert ("published_in", "venue") in next_steps(graph, "paper")
     assert ("published_in⁻¹", "paper") in next_steps(graph, "venue")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "values"),
+    [
+        ("", "short", {}),
+        ("author", "short", {}),
+        ("author paper", "type", {"name": "author paper", "kinds": "author, paper, venue"}),
+        ("author → paper → nothing", "type", {"name": "nothing"}),
+        ("author → venue", "step", {"step": "author → venue", "kind": "author", "steps": "writes → paper"}),
+        ("paper → writes → author", "step", {"step": "paper → writes → author"}),
+        ("author → paper → " * 5 + "author", "long", {"most": 8}),
+        ("author → " + "x" * 500, "long", {}),
+    ],
+)
+def test_what_is_wrong_with_a_path_is_said(text: str, reason: str, values: dict[str, object]) -> None:
+    graph, _ = data.typed(data.MADE_TYPED)
+    with pytest.raises(BadPath) as caught:
+        count(graph, parsed(text, graph))
+    assert caught.value.reason == reason and values.items() <= caught.value.values.items()
+    for lang in i18n.LANGUAGES:
+        assert i18n.t(f"graph.path.{reason}", lang, **caught.value.values)
+
+
+def test_capital_letters_and_steps_backwards_are_understood() -> None:
+    graph, _ = data.typed(data.MADE_TYPED)
+    assert parsed("Author -> PAPER", graph) == ["author", "paper"]
+    there, back = (
+        count(graph, parsed(f"paper → {relation} → paper", graph), 5) for relation in ("cites", "cites⁻¹")
+    )
+    cites = graph.relations["paper", "cites", "paper"]
+    assert there.from_node.sum() == (cites.sources == 5).sum()
+    assert back.from_node.sum() == (cites.targets == 5).sum()
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
@@ -384,6 +458,11 @@ def test_a_visitor_edits_a_path(lang: str) -> None:
     part.append()
     part.wait()
     assert part.path.value == "author → paper → venue" and part.count.path[-1] == "venue"
+    part.path.value = "paper"
+    part.wait()
+    steps = [value for _, value in part.step.options]
+    assert "cites → paper" in steps and "cites⁻¹ → paper" in steps and "author" in steps
+    part.path.value = "author → paper → venue"
     part.node.value = "author 12"
     part.wait()
     assert part.count.node == 11
@@ -444,13 +523,56 @@ def test_a_visitor_reads_a_reason(lang: str, short_stream: list) -> None:
     assert part.run is not None and part.run.join(300) and part.run.state == "done", part.run.error
     assert 'data-state="done"' in part.status.value and not part.start.disabled and part.chart.summary
     assert len(part.alarm.options) > 1 and len(part.chart.live) == 2
-    first, last = part.alarm.options[0][1], part.alarm.options[-1][1]
-    assert f'data-alarm="{first}"' in part.said.value
+    first, last = part.alarm.options[1][1], part.alarm.options[-1][1]
+    assert part.alarm.value == NEWEST and f'data-alarm="{first}"' in part.said.value
     part.alarm.value = last
     assert f'data-alarm="{last}"' in part.said.value
+    options = part.alarm.options
+    part.run.alarms.appendleft(part.run.alarms[1])  # a newer one: it changes nothing
+    part._follow(part.run)
+    assert part.alarm.options == options and f'data-alarm="{last}"' in part.said.value
+    part.alarm.value = NEWEST
+    assert f'data-alarm="{part.run.alarms[0].number}"' in part.said.value and part.alarm.value == NEWEST
     people = len(part.view.points) // 8
     assert len(part.view.names) == people and [0, 1, 2] in part.view.marks["edges"]
     assert all(max(a, b) < people for a, b, _ in part.view.marks["edges"])
+    assert len(part.view.marks["edges"]) == part.said.value.count(
+        "<tr>"
+    )  # one row is the head, one edge the event
+    alone = replace(part.run.alarms[0], reason=replace(part.run.alarms[0].reason, edges=[]))
+    part._draw(alone)
+    assert len(part.view.names) == 2 and escape(i18n.t("graph.reason.none", lang)) in part.said.value
+
+
+def test_an_alarm_stays_long_enough_to_be_read(short_stream: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = FraudPart("en")
+    part.begin()
+    part.source.value, part.rate.value = stream.MADE, 0
+    part.play()
+    assert part.run is not None and part.run.join(300) and len(part.run.alarms) > 2
+    run, shown = part.run, part.said.value
+    run.state = "running"  # as if more were arriving
+    run.alarms.appendleft(run.alarms[1])
+    part._follow(run)
+    assert part.said.value == shown
+    part._listed_at -= FOLLOW_S
+    part._follow(run)
+    assert part.said.value != shown
+
+
+def test_latency_counts_from_the_arrival(short_stream: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 1,000 a second a rating that takes 5 ms holds up those behind it."""
+    run = FraudRun(stream.MADE, 1000, most=60)
+    judge = FraudDetector.score
+
+    def slow(self: FraudDetector, event: object) -> float:
+        time.sleep(0.005)
+        return judge(self, event)
+
+    monkeypatch.setattr(FraudDetector, "score", slow)
+    run.start()
+    assert run.join(300) and run.state == "done", run.error
+    assert run.tally().worst > 60 * (5 - 1) and run.tally().p50 > 30 * (5 - 1) * 0.9
 
 
 # --- the page -------------------------------------------------------------------------------------------------

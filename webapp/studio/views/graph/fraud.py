@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from html import escape
 from typing import Any
 
@@ -17,6 +18,9 @@ from . import stream
 from .stream import Alarm, FraudRun
 
 RATES = (50, 200, 0)
+NEWEST = -1  # in place of an alarm's number: the newest one is shown
+FOLLOW_S = 2.0  # between two alarms while the newest is shown: long enough to see it
+SHOWN = 6  # earlier ratings of a reason, in the picture and in the table
 GIVER, RECEIVER, GOOD, BAD, OTHER = 2, 3, 7, 8, 6  # colours, see static/graph_view.js
 
 
@@ -28,7 +32,7 @@ class FraudPart:
         self.run: FraudRun | None = None
         self._lock = threading.RLock()
         self._listed: list[Alarm] = []
-        self._kept = False  # the visitor has chosen an alarm, so newer ones do not take its place
+        self._listed_at = 0.0
         self.source = choice(self._t("field.stream"), [(self._t("loading"), "")], "")
         self.about = widgets.HTML()
         rates = [(self._t("rate", count=n) if n else self._t("rate.fast"), n) for n in RATES]
@@ -40,7 +44,7 @@ class FraudPart:
             title=self._t("chart.latency"), format="number", x_label=self._t("chart.events"), x_max=100.0,
             kinds={}, empty=self._t("chart.latency.empty"),
         )  # fmt: skip
-        self.alarm = choice(self._t("field.alarm"), [(self._t("alarm.none"), -1)], -1)
+        self.alarm = choice(self._t("field.alarm"), [(self._t("alarm.none"), NEWEST)], NEWEST)
         self.view = show.view(
             self._t("reason.title"), self._t("reason.empty"), lang, small=True, choosable=False
         )
@@ -54,8 +58,8 @@ class FraudPart:
             if not self.source.value or (self.run is not None and self.run.alive):
                 return
             self.run = FraudRun(self.source.value, float(self.rate.value), self._follow)
-            self._listed, self._kept = [], False
-            self.alarm.options = [(self._t("alarm.none"), -1)]
+            self._listed, self._listed_at = [], 0.0
+            self.alarm.options = [(self._t("alarm.none"), NEWEST)]
             self.start.disabled, self.stop.disabled = True, False
             self.run.start()
             self._follow(self.run)
@@ -133,21 +137,17 @@ class FraudPart:
             ),
         ]
 
-    def _list(self, run: FraudRun) -> None:
-        alarms = list(run.alarms)
-        if not alarms or (self._listed and alarms[0] is self._listed[0]):
+    def _list(self, run: FraudRun, at_once: bool = False) -> None:
+        """Shows the newest alarm, and lists the others; nothing changes while the visitor looks at one of them."""
+        alarms, now = list(run.alarms), time.monotonic()
+        if not alarms or self.alarm.value != NEWEST or (self._listed and alarms[0] is self._listed[0]):
             return
-        chosen = self.alarm.value if self._kept else alarms[0].number
-        kept = next((alarm for alarm in self._listed if alarm.number == chosen), None)
-        if kept is not None and all(alarm.number != chosen for alarm in alarms):
-            alarms.append(kept)
-        self._listed = alarms
+        if run.alive and not at_once and now - self._listed_at < FOLLOW_S:
+            return
+        self._listed, self._listed_at = alarms, now
         names = [(self._alarm_name(alarm), alarm.number) for alarm in alarms]
-        kept_before, self._kept = self._kept, False
-        self.alarm.options = names
-        self.alarm.value = chosen
-        self._kept = kept_before
-        self._draw(next(alarm for alarm in alarms if alarm.number == chosen))
+        self.alarm.options = [(self._t("alarm.newest"), NEWEST), *names]
+        self._draw(alarms[0])
 
     def _alarm_name(self, alarm: Alarm) -> str:
         event = alarm.reason.event
@@ -155,21 +155,22 @@ class FraudPart:
         return self._t(key, giver=event.giver, receiver=event.receiver, score=percent(alarm.reason.score))
 
     def _chosen(self, number: int) -> None:
-        alarm = next((alarm for alarm in self._listed if alarm.number == number), None)
-        if alarm is None:
-            return
-        self._kept = self._kept or alarm is not self._listed[0]
-        self._draw(alarm)
+        with self._lock:
+            if number == NEWEST and self._listed and self.run is not None:
+                self._draw(self._listed[0])
+                self._list(self.run, at_once=True)
+            for alarm in self._listed:
+                if alarm.number == number:
+                    self._draw(alarm)
 
     def _draw(self, alarm: Alarm) -> None:
         """The reason as a small graph: who rated whom before, and the suspicious rating itself."""
-        reason = alarm.reason
-        people = [int(person) for person in reason.nodes]
+        event, found = alarm.reason.event, alarm.reason.edges[:SHOWN]
+        people = list(
+            dict.fromkeys([event.giver, event.receiver, *(end for edge in found for end in edge[:2])])
+        )
         place = {person: number for number, person in enumerate(people)}
-        edges = [
-            [place[edge.source], place[edge.target], GOOD if edge.rating > 0 else BAD]
-            for edge in reason.edges
-        ]
+        edges = [[place[edge.source], place[edge.target], GOOD if edge.rating > 0 else BAD] for edge in found]
         nodes = [
             [number, GIVER if not number else RECEIVER if number == 1 else OTHER]
             for number in range(len(people))
@@ -199,12 +200,12 @@ class FraudPart:
         rows = [
             f'<tr><th scope="row">#{edge.source} → #{edge.target}</th><td class="is-figure">{10 * edge.rating:+.0f}</td>'
             f'<td class="is-figure">{edge.contribution:+.2f}</td></tr>'
-            for edge in reason.edges[:6]
+            for edge in reason.edges[:SHOWN]
         ]
         return (
             f'<div class="gr-reason" data-alarm="{alarm.number}"><p class="sx-verdict">{escape(sentence)} {escape(outcome)}</p>'
             f"{show.table(heads, rows, self._t('reason.table')) if rows else ''}"
-            f'<p class="sp-muted sp-small">{escape(self._t("reason.how"))}</p></div>'
+            f'<p class="sp-muted sp-small">{escape(self._t("reason.how" if rows else "reason.none"))}</p></div>'
         )
 
     def _layout(self) -> widgets.Widget:

@@ -12,7 +12,7 @@ from ..common.pieces import beside, button, card, choice, text_field
 from ..common.work import Latest
 from . import data
 from . import figures as show
-from .walks import MOST_PAIRS, Count, count, next_steps, parsed
+from .walks import MOST_PAIRS, MOST_TEXT, BadPath, Count, check_begin, count, next_steps, parsed
 
 FIRST = {
     data.TYPED: ("author → paper → author", "author → paper → venue → paper → author", "author → paper → term → paper → author"),
@@ -62,10 +62,9 @@ class PathsPart:
 
     def shorten(self) -> None:
         """One step less; a relation goes with the type that it leads to."""
-        names = parsed(self.path.value)
-        kinds = data.typed(self.name.value)[0].node_types
-        names = names[:-1]
-        while names and names[-1] not in kinds:
+        graph, _ = data.typed(self.name.value)
+        names = parsed(self.path.value[:MOST_TEXT], graph)[:-1]
+        while names and names[-1] not in graph.node_types:
             names = names[:-1]
         self.path.value = " → ".join(names)
 
@@ -115,11 +114,14 @@ class PathsPart:
     def _count_or_say(self, text: str) -> None:
         try:
             graph, names = data.typed(self.name.value)
-            path = parsed(text)
+            path = parsed(text, graph)
             self._offer_steps(graph, path)
             found = self._counted(graph, names, path)
-        except ValueError as error:
-            self._refuse(self._t("error.path", path=text[:_QUOTED]), str(error))
+        except BadPath as error:
+            shown = text if len(text) <= _QUOTED else f"{text[:_QUOTED]} …"
+            self._refuse(
+                self._t("error.path", path=shown), more=self._t(f"path.{error.reason}", **error.values)
+            )
             return
         except Exception as error:  # the visitor does not see the kernel's log
             self._refuse(self._t("error.graph"), f"{type(error).__name__}: {error}")
@@ -130,8 +132,7 @@ class PathsPart:
 
     def _counted(self, graph: Any, names: dict[str, list[str]], path: list[str]) -> Count | None:
         wanted, node = self.node.value.strip().casefold(), 0
-        if not path or path[0] not in names:
-            raise ValueError(f"path: expected a node type first, one of {list(names)}, got {path[:1]}")
+        check_begin(graph, path)
         if wanted:
             own = names[path[0]]
             near = [i for i, name in enumerate(own) if name.casefold() == wanted]
@@ -146,13 +147,18 @@ class PathsPart:
         """The steps that lead on from the end of the path, or its possible beginnings."""
         last = path[-1] if path else ""
         if last in graph.node_types:
-            found = [(f"{relation} → {kind}", kind) for relation, kind in next_steps(graph, last)]
+            steps = next_steps(graph, last)
+            kinds = [kind for _, kind in steps]
+            found = [
+                (f"{relation} → {kind}", kind if kinds.count(kind) == 1 else f"{relation} → {kind}")
+                for relation, kind in steps
+            ]
         else:
             found = [(kind, kind) for kind in graph.node_types]
         self.step.options = list(dict.fromkeys(found)) or [("–", "")]
 
-    def _refuse(self, sentence: str, detail: str = "") -> None:
-        self.message.value = notice(sentence, bad=True, detail=detail, lang=self.lang)
+    def _refuse(self, sentence: str, detail: str = "", more: str = "") -> None:
+        self.message.value = notice(sentence, bad=True, more=more, detail=detail, lang=self.lang)
         self.result.value, self.count = "", None
 
     def _shown(self, found: Count, names: dict[str, list[str]]) -> str:

@@ -15,6 +15,7 @@ from ..embeddings.vector_map import aligned
 from .data import Shown
 
 RATE, DECAY, DROPPED = 0.01, 5e-4, 0.5  # as in Kipf and Welling (2017)
+SPARSE = 0.02  # features of which fewer are not 0 are a sparse tensor
 LOOK_S = 0.25  # seconds between two pictures
 ASKED = 100  # how often in a run the other nodes are asked for
 
@@ -71,9 +72,9 @@ class GcnRun(Work):
         sampan.seed(0)
         shown = self.shown
         graph = shown.graph.add_self_loops()
-        x, y = sampan.to_tensor(shown.features), sampan.to_tensor(shown.groups[shown.train])
-        network = _network(int(x.shape[1]), self.width, int(shown.groups.max()) + 1)
-        adam = optimizer.Adam(RATE, parameters=network.parameters(), weight_decay=DECAY)
+        x, y = _given(shown.features), sampan.to_tensor(shown.groups[shown.train])
+        network = _network(x, self.width, int(shown.groups.max()) + 1)
+        adam = optimizer.Adam(RATE, parameters=_decayed(network))
         known, looked = sampan.to_tensor(shown.train), 0.0
         every = max(1, self.epochs // ASKED)
         for epoch in range(1, self.epochs + 1):
@@ -123,9 +124,22 @@ class GcnRun(Work):
         self._on_look(self)
 
 
-def _network(features: int, width: int, groups: int) -> Any:
+def _given(features: Any) -> Any:
+    """The features as a tensor: a sparse one where nearly all are 0, as the words of papers are."""
+    import sampan
+    from sampan.models.citations import sparse_features
+
+    sparse = np.count_nonzero(features) < SPARSE * features.size
+    return sparse_features(features) if sparse else sampan.to_tensor(features)
+
+
+def _network(x: Any, width: int, groups: int) -> Any:
     from sampan import nn
     from sampan.graph.nn import GCNConv
+    from sampan.models.citations import SparseLinear
+    from sampan.sparse import SparseTensor
+
+    features, sparse = int(x.shape[1]), isinstance(x, SparseTensor)
 
     class Network(nn.Layer):
         """Logits [nodes, groups] and the hidden layer [nodes, width]."""
@@ -133,14 +147,22 @@ def _network(features: int, width: int, groups: int) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.first = GCNConv(features, width, "relu")
+            if sparse:
+                self.first.linear = SparseLinear(features, width, DROPPED)
             self.second = GCNConv(width, groups)
             self.dropout = nn.Dropout(DROPPED)
 
         def forward(self, graph: Any, x: Any) -> tuple[Any, Any]:
-            hidden = self.first(graph, self.dropout(x))
+            hidden = self.first(graph, x if sparse else self.dropout(x))
             return self.second(graph, self.dropout(hidden)), hidden
 
     return Network()
+
+
+def _decayed(network: Any) -> list[dict[str, Any]]:
+    """The parameters for the optimizer: those of the first layer decay."""
+    layers = (network.first, DECAY), (network.second, 0.0)
+    return [{"params": layer.parameters(), "weight_decay": decay} for layer, decay in layers]
 
 
 def plane(rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -17,7 +17,18 @@ from numpy.typing import NDArray
 
 MOST_PAIRS = 20_000_000
 MOST_STEPS = 8
+MOST_TEXT = 400  # characters of a path
+_QUOTED = 40
 _BETWEEN = re.compile(r"\s*(?:->|→|>|,|，|、|-)\s*")
+
+
+class BadPath(ValueError):
+    """A path that cannot be walked. `reason` is the end of a key of the page's sentences, `values` what the sentence
+    names."""
+
+    def __init__(self, reason: str, **values: object) -> None:
+        super().__init__(f"{reason}: {values}")
+        self.reason, self.values = reason, values
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +52,13 @@ class Count:
         ][:most]
 
 
-def parsed(text: str) -> list[str]:
-    """The names in a path as it was typed: "author -> paper -> venue", with arrows, commas or hyphens."""
-    return [name for name in _BETWEEN.split(text.strip()) if name]
+def parsed(text: str, graph: Any) -> list[str]:
+    """The names in a path as it was typed: "author -> paper -> venue", with arrows, commas or hyphens; a node type of
+    the graph in small or capital letters. Raises BadPath for a text that is too long."""
+    if len(text) > MOST_TEXT:
+        raise BadPath("long", most=MOST_STEPS)
+    kinds = {str(kind).casefold(): str(kind) for kind in graph.node_types}
+    return [kinds.get(str(name).casefold(), str(name)) for name in _BETWEEN.split(text.strip()) if name]
 
 
 def next_steps(graph: Any, node_type: str) -> list[tuple[str, str]]:
@@ -52,19 +67,20 @@ def next_steps(graph: Any, node_type: str) -> list[tuple[str, str]]:
     for source, relation, target in graph.relations:
         if source == node_type:
             found.append((relation, target))
-        if target == node_type and source != target:
+        if target == node_type:
             found.append((f"{relation}⁻¹", source))
     return found
 
 
 def count(graph: Any, path: Sequence[str], node: int = 0) -> Count:
-    """Counts the instances of a path. Raises ValueError for one that cannot be walked or is too long."""
+    """Counts the instances of a path. Raises BadPath for one that cannot be walked or is too long, ValueError for a
+    node that its first type does not have."""
     from sampan.graph import meta_path
 
     began = time.perf_counter()
     steps = _steps(graph, list(path))
     if len(steps) > MOST_STEPS:
-        raise ValueError(f"path: expected at most {MOST_STEPS} steps, got {len(steps)}")
+        raise BadPath("long", most=MOST_STEPS)
     sides = [graph.along(step) for step in steps]
     first, last = graph.node_types[steps[0].source], graph.node_types[steps[-1].target]
     if not 0 <= node < first:
@@ -79,14 +95,35 @@ def count(graph: Any, path: Sequence[str], node: int = 0) -> Count:
     return Count(list(path), node, instances, own, pairs, time.perf_counter() - began)
 
 
+def check_begin(graph: Any, path: list[str]) -> None:
+    """Raises BadPath unless the path begins with a node type."""
+    if not path:
+        raise BadPath("short")
+    if path[0] not in graph.node_types:
+        raise _unknown(graph, path[0])
+
+
+def _unknown(graph: Any, name: str) -> BadPath:
+    return BadPath("type", name=name[:_QUOTED], kinds=", ".join(graph.node_types))
+
+
 def _steps(graph: Any, path: list[str]) -> list[Any]:
     """The steps of a path in which a relation may be left out where only one joins two types."""
+    check_begin(graph, path)
     if len(path) < 2:
-        raise ValueError(f"path: expected two node types or more, got {path}")
+        raise BadPath("short")
     found, at = [], 0
     while at < len(path) - 1:
         end = at + 1 if path[at + 1] in graph.node_types else at + 2
-        found += graph.steps(path[at : end + 1])
+        if end == len(path) or path[end] not in graph.node_types:
+            raise _unknown(graph, path[min(end, len(path) - 1)])
+        step = path[at : end + 1]
+        try:
+            found += graph.steps(step)
+        except ValueError as error:
+            leads = ", ".join(f"{relation} → {kind}" for relation, kind in next_steps(graph, step[0]))
+            said = " → ".join(name[:_QUOTED] for name in step)
+            raise BadPath("step", step=said, kind=step[0], steps=leads) from error
         at = end
     return found
 
